@@ -1,0 +1,65 @@
+# How first-party code is compiled: the interface target k2k_flags, linked privately by everything in
+# the tree and never exported.
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)
+  endif()
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(K2K_CCACHE ccache)
+    mark_as_advanced(K2K_CCACHE)
+    if(K2K_CCACHE)
+      set(CMAKE_C_COMPILER_LAUNCHER "${K2K_CCACHE}")
+      set(CMAKE_CXX_COMPILER_LAUNCHER "${K2K_CCACHE}")
+    endif()
+  endif()
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()
+
+# Instrumentation must reach every object and every link, so these are not in k2k_flags.
+if(K2K_SANITIZE)
+  add_compile_options(-fsanitize=${K2K_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${K2K_SANITIZE})
+endif()
+
+add_library(k2k_flags INTERFACE)
+target_compile_features(k2k_flags INTERFACE cxx_std_20)
+target_compile_options(k2k_flags INTERFACE -Wall -Wextra -Wshadow)
+if(NOT K2K_SANITIZE)
+  # Instrumentation confuses this analysis: it would fail the build on correct code.
+  target_compile_options(k2k_flags INTERFACE -Wconversion)
+endif()
+if(K2K_WERROR)
+  target_compile_options(k2k_flags INTERFACE -Werror)
+endif()
+target_compile_definitions(k2k_flags INTERFACE K2K_VERSION="${PROJECT_VERSION}")
+# Also for files that are themselves compiled without instrumentation, where the compiler's own
+# __SANITIZE_THREAD__ is missing.
+if(K2K_SANITIZE MATCHES "thread")
+  target_compile_definitions(k2k_flags INTERFACE K2K_TSAN=1)
+elseif(K2K_SANITIZE MATCHES "address")
+  target_compile_definitions(k2k_flags INTERFACE K2K_ASAN=1)
+endif()
+
+# g++ 12 takes "literal" + std::string for overlapping memory (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(k2k_flags INTERFACE -Wno-restrict)
+endif()
+
+# g++ 12 reports false -Wmaybe-uninitialized and friends once sanitizers rewrite the code.
+if(K2K_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(k2k_flags INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow
+    -Wno-array-bounds)
+  if(K2K_SANITIZE STREQUAL "thread")
+    target_compile_options(k2k_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
+  endif()
+endif()
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)

@@ -1,0 +1,69 @@
+# cmake --install: headers, libk2k, the command line with its pages, the CMake package and k2k.pc.
+#
+# Everything is relocatable. What was installed is written to <prefix>/share/k2k/manifest.txt, from
+# which `./dev uninstall <prefix>` removes exactly that.
+
+include(CMakePackageConfigHelpers)
+
+set(man_dir "${CMAKE_INSTALL_MANDIR}/man1")
+set(bash_dir "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+set(zsh_dir "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+set(fish_dir "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/k2k")
+set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+# --- The manifest, first half: which of the folders are there already?
+set(folders "${CMAKE_INSTALL_BINDIR}" "${CMAKE_INSTALL_INCLUDEDIR}/k2k" "${man_dir}" "${bash_dir}"
+  "${zsh_dir}" "${fish_dir}" "${package_dir}" "${pkgconfig_dir}" "${CMAKE_INSTALL_DATADIR}/k2k")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/manifest_begin.cmake.in"
+  "${PROJECT_BINARY_DIR}/manifest_begin.cmake" @ONLY)
+install(SCRIPT "${PROJECT_BINARY_DIR}/manifest_begin.cmake")
+
+# --- The library
+if(TARGET k2k)
+  install(TARGETS k2k EXPORT k2kTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT k2kTargets NAMESPACE k2k:: DESTINATION "${package_dir}")
+  configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/k2kConfig.cmake.in"
+    "${PROJECT_BINARY_DIR}/k2kConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+  write_basic_package_version_file("${PROJECT_BINARY_DIR}/k2kConfigVersion.cmake"
+    COMPATIBILITY SameMinorVersion)
+  install(FILES "${PROJECT_BINARY_DIR}/k2kConfig.cmake"
+    "${PROJECT_BINARY_DIR}/k2kConfigVersion.cmake" DESTINATION "${package_dir}")
+
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
+    OUTPUT_VARIABLE libdir)
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY
+    "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE prefix_from_pc)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/k2k.pc.in" "${PROJECT_BINARY_DIR}/k2k.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/k2k.pc" DESTINATION "${pkgconfig_dir}")
+endif()
+
+# --- The headers: the public doors, and the modules they open
+file(GLOB doors CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/k2k/*.h"
+  "${PROJECT_SOURCE_DIR}/include/k2k/*.hpp")
+install(FILES ${doors} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k")
+get_property(headers GLOBAL PROPERTY K2K_HEADERS)
+foreach(header IN LISTS headers)
+  cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src" OUTPUT_VARIABLE path)
+  cmake_path(GET path PARENT_PATH folder)
+  install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/${folder}")
+endforeach()
+
+# --- The command line; it prints its own manual pages and completions
+if(TARGET k2k_cli)
+  install(TARGETS k2k_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  set(pages "${PROJECT_BINARY_DIR}/pages")
+  add_custom_command(OUTPUT "${pages}/written"
+    COMMAND "${CMAKE_COMMAND}" "-DK2K=$<TARGET_FILE:k2k_cli>" "-DPAGES=${pages}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/write_pages.cmake"
+    DEPENDS k2k_cli "${PROJECT_SOURCE_DIR}/cmake/write_pages.cmake"
+    COMMENT "Writing the manual pages and completions" VERBATIM)
+  add_custom_target(pages ALL DEPENDS "${pages}/written")
+  install(DIRECTORY "${pages}/man/" DESTINATION "${man_dir}")
+  install(FILES "${pages}/completion.bash" DESTINATION "${bash_dir}" RENAME k2k)
+  install(FILES "${pages}/completion.zsh" DESTINATION "${zsh_dir}" RENAME _k2k)
+  install(FILES "${pages}/completion.fish" DESTINATION "${fish_dir}" RENAME k2k.fish)
+endif()
+
+# --- The manifest, second half: after everything else
+install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/manifest_end.cmake")

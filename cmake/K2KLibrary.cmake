@@ -1,0 +1,37 @@
+# The modules put together: k2k_all for programs of this tree (static), k2k for everybody else
+# (libk2k.so, only what is marked K2K_API is visible).
+
+get_property(modules GLOBAL PROPERTY K2K_MODULES)
+get_property(libs GLOBAL PROPERTY K2K_LIBS)
+list(REMOVE_DUPLICATES libs)
+
+add_library(k2k_all INTERFACE)
+set(objects "")
+foreach(module IN LISTS modules)
+  target_link_libraries(k2k_all INTERFACE k2k_${module})
+  get_target_property(type k2k_${module} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    list(APPEND objects $<TARGET_OBJECTS:k2k_${module}>)
+  endif()
+endforeach()
+
+if(objects)
+  add_library(k2k SHARED ${objects})
+  add_library(k2k::k2k ALIAS k2k)
+  set_target_properties(k2k PROPERTIES
+    LINKER_LANGUAGE CXX
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}
+  )
+  # BUILD_INTERFACE: the libraries are already inside libk2k.so or named by it, no user needs to
+  # find them.
+  target_link_libraries(k2k PRIVATE $<BUILD_INTERFACE:${libs}>)
+  target_compile_features(k2k INTERFACE cxx_std_20)
+  target_include_directories(k2k INTERFACE
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include;${PROJECT_SOURCE_DIR}/src>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR};${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules>"
+  )
+  if(NOT K2K_SANITIZE)
+    target_link_options(k2k PRIVATE -Wl,--no-undefined)
+  endif()
+endif()

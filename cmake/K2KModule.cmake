@@ -1,0 +1,141 @@
+# Three functions build the whole tree; each takes the sources of the folder it is called from.
+#
+#   k2k_module(<name> USES <module>... [LIBS <library>...] [TEST_LIBS <library>...] [EXCLUDE <path>...])
+#       src/<name>/. Builds k2k_<name> from *.cpp (static, or interface when there is none),
+#       <name>_test from *_test.cpp (label unit), <name>_bench from *_bench.cpp (K2K_BENCH).
+#       USES must be what floors.toml says: tools/check_floors.py compares them.
+#
+#   k2k_program(<target> [OUTPUT <file name>] [LIBS <library>...] [EXCLUDE <path>...])
+#       A program on the runtime, from *.cpp; *_test.cpp beside it become <target>_test. A test links
+#       neither main.cpp nor a file named in MAIN: keep what is worth testing in the other files.
+#
+#   k2k_suite(<target> LABEL <label> [LIBS <library>...] [EXCLUDE <path>...])
+#       Tests that span modules, from every *.cpp.
+#
+# LIBS are libraries from outside. EXCLUDE names files or folders, relative to the calling folder.
+# A folder without sources is skipped.
+
+set(K2K_TEST_TIMEOUT_S 300)
+
+# Sorts the sources of the calling folder into <out>_cpp, _hpp, _test and _bench.
+function(k2k_collect_sources out exclude)
+  file(GLOB_RECURSE cpp CONFIGURE_DEPENDS *.cpp)
+  file(GLOB_RECURSE hpp CONFIGURE_DEPENDS *.hpp *.h *.cuh *.inl)
+  foreach(path IN LISTS exclude)
+    set(excluded "${CMAKE_CURRENT_SOURCE_DIR}/${path}")
+    foreach(list IN ITEMS cpp hpp)
+      if(IS_DIRECTORY "${excluded}")
+        list(FILTER ${list} EXCLUDE REGEX "^${excluded}/")
+      else()
+        list(REMOVE_ITEM ${list} "${excluded}")
+      endif()
+    endforeach()
+  endforeach()
+  set(test "${cpp}")
+  set(bench "${cpp}")
+  list(FILTER test INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER bench INCLUDE REGEX "_bench\\.cpp$")
+  list(FILTER cpp EXCLUDE REGEX "_(test|bench)\\.cpp$")
+  foreach(list IN ITEMS cpp hpp test bench)
+    set(${out}_${list} "${${list}}" PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+function(k2k_refuse_unparsed function unparsed)
+  if(unparsed)
+    message(FATAL_ERROR "${function}: unknown arguments: ${unparsed}")
+  endif()
+endfunction()
+
+# Builds `target` from its sources as a GoogleTest program and registers its tests under `label`.
+function(k2k_add_tests target label)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBS")
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main k2k_flags)
+  # The end of the build is no place to run programs: tests are discovered when they are run.
+  gtest_discover_tests(${target}
+    TEST_PREFIX "${target}/"
+    DISCOVERY_MODE PRE_TEST
+    PROPERTIES LABELS ${label} TIMEOUT ${K2K_TEST_TIMEOUT_S} SKIP_RETURN_CODE 77
+      ENVIRONMENT "K2K_CLI=${PROJECT_BINARY_DIR}/cli/k2k;K2K_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+  )
+endfunction()
+
+function(k2k_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;LIBS;TEST_LIBS;EXCLUDE")
+  k2k_refuse_unparsed("k2k_module(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  k2k_collect_sources(sources "${arg_EXCLUDE}")
+  if(NOT sources_cpp AND NOT sources_hpp)
+    message(STATUS "src/${name}: no sources yet, skipped")
+    return()
+  endif()
+
+  set(target k2k_${name})
+  if(sources_cpp)
+    add_library(${target} STATIC ${sources_cpp} ${sources_hpp})
+    target_link_libraries(${target} PRIVATE k2k_flags)
+    set(reach PUBLIC)
+  else()
+    add_library(${target} INTERFACE)
+    target_sources(${target} INTERFACE ${sources_hpp})
+    set(reach INTERFACE)
+  endif()
+  target_include_directories(${target} ${reach}
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(${target} ${reach} ${arg_LIBS})
+  foreach(used IN LISTS arg_USES)
+    if(TARGET k2k_${used})
+      target_link_libraries(${target} ${reach} k2k_${used})
+    endif()
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY K2K_MODULES ${name})
+  set_property(GLOBAL APPEND PROPERTY K2K_LIBS ${arg_LIBS})
+  set_property(GLOBAL APPEND PROPERTY K2K_HEADERS ${sources_hpp})
+
+  if(K2K_TESTS AND sources_test)
+    k2k_add_tests(${name}_test unit SOURCES ${sources_test} LIBS ${target} ${arg_TEST_LIBS})
+  endif()
+  if(K2K_BENCH AND sources_bench)
+    add_executable(${name}_bench ${sources_bench})
+    target_link_libraries(${name}_bench PRIVATE ${target} benchmark::benchmark_main k2k_flags)
+  endif()
+endfunction()
+
+function(k2k_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUTPUT;MAIN" "LIBS;EXCLUDE")
+  k2k_refuse_unparsed("k2k_program(${target})" "${arg_UNPARSED_ARGUMENTS}")
+  k2k_collect_sources(sources "${arg_EXCLUDE}")
+  if(NOT sources_cpp)
+    message(STATUS "${target}: no sources yet, skipped")
+    return()
+  endif()
+  add_executable(${target} ${sources_cpp} ${sources_hpp})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE k2k_all ${arg_LIBS} k2k_flags)
+  if(arg_OUTPUT)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME "${arg_OUTPUT}")
+  endif()
+  if(TARGET programs)
+    add_dependencies(programs ${target})
+  endif()
+  if(K2K_TESTS AND sources_test)
+    if(NOT arg_MAIN)
+      set(arg_MAIN main.cpp)
+    endif()
+    list(REMOVE_ITEM sources_cpp "${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAIN}")
+    k2k_add_tests(${target}_test unit SOURCES ${sources_test} ${sources_cpp} LIBS k2k_all ${arg_LIBS})
+    target_include_directories(${target}_test PRIVATE "${PROJECT_SOURCE_DIR}")
+  endif()
+endfunction()
+
+function(k2k_suite target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "LIBS;EXCLUDE")
+  k2k_refuse_unparsed("k2k_suite(${target})" "${arg_UNPARSED_ARGUMENTS}")
+  k2k_collect_sources(sources "${arg_EXCLUDE}")
+  if(NOT sources_cpp AND NOT sources_test)
+    message(STATUS "${target}: no sources yet, skipped")
+    return()
+  endif()
+  k2k_add_tests(${target} ${arg_LABEL} SOURCES ${sources_cpp} ${sources_test} LIBS k2k_all ${arg_LIBS})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+endfunction()
