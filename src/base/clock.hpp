@@ -1,0 +1,57 @@
+#pragma once
+// The one door through which real time enters. Policy takes `now` as an argument instead.
+//
+//   now()          monotonic time, for waits and deadlines
+//   cycles()       the cheapest steady counter (the time-stamp counter on x86-64), for costs of
+//                  tens of nanoseconds; nanoseconds_per_cycle() converts
+//   thread_time()  CPU time the calling thread has used
+//
+// Threading: all functions may be called from anywhere.
+
+#include <cstdint>
+#include <ctime>
+
+#include "base/units.hpp"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace k2k {
+
+inline Instant now() {
+  return std::chrono::time_point_cast<Nanoseconds>(std::chrono::steady_clock::now());
+}
+
+inline std::uint64_t cycles() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return static_cast<std::uint64_t>(now().time_since_epoch().count());
+#endif
+}
+
+// A moment in 32 bits, as a slot carries it: sixteenths of cycles(), wraps after about 25 s. Never
+// 0.
+inline std::uint32_t stamp_at(std::uint64_t moment) {
+  const auto stamp = static_cast<std::uint32_t>(moment >> 4);
+  return stamp == 0 ? 1 : stamp;
+}
+// Cycles from a stamp to a later moment less than one wrap away; 0 if the clocks of two cores
+// disagree by more than that.
+inline std::uint64_t cycles_since(std::uint32_t stamp, std::uint64_t moment) {
+  const std::uint32_t gap = stamp_at(moment) - stamp;
+  return gap > 0x80000000u ? 0 : std::uint64_t{gap} << 4;
+}
+
+// Nanoseconds one cycle lasts; calibrated once, on first use, in about 2 ms. 1.0 where cycles()
+// already counts nanoseconds.
+double nanoseconds_per_cycle();
+
+inline Nanoseconds thread_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
+}
+
+}  // namespace k2k

@@ -1,0 +1,58 @@
+#pragma once
+// The world's failures as values: what failed, with which value, why, and what would mend it.
+//
+// `Result<T>` holds a T or an Error; `Status` is a Result without a value. Both must be looked at.
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/contract.hpp"
+
+namespace k2k {
+
+struct Error {
+  int code = 0;         // A positive errno; 0 only in a default-constructed Error.
+  std::string message;  // One line for a person, with the fix in it.
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  // Both conversions are implicit on purpose: `return value;` and `return Error{...};`.
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::move(error)) {}
+
+  [[nodiscard]] bool ok() const { return value_.has_value(); }
+  explicit operator bool() const { return ok(); }
+
+  // Expects ok().
+  [[nodiscard]] T& value() & { return K2K_EXPECT(ok()), *value_; }
+  [[nodiscard]] const T& value() const& { return K2K_EXPECT(ok()), *value_; }
+  // By value, so that `for (x : f().value())` holds what it walks over.
+  [[nodiscard]] T value() && { return K2K_EXPECT(ok()), std::move(*value_); }
+  [[nodiscard]] T* operator->() { return &value(); }
+
+  // Expects !ok().
+  [[nodiscard]] const Error& error() const { return K2K_EXPECT(!ok()), error_; }
+
+ private:
+  std::optional<T> value_;
+  Error error_;
+};
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Error error) : error_(std::move(error)) {}
+
+  [[nodiscard]] bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  // Expects !ok().
+  [[nodiscard]] const Error& error() const { return K2K_EXPECT(!ok()), *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace k2k
