@@ -1,0 +1,125 @@
+#pragma once
+// How the host learns of work in O(1), whatever the number of waves: a ring of (wave, lanes).
+//
+//   device                                            host
+//   ticket = add(tail)        device memory
+//   wait while ticket - consumed >= entries            consumed (host-visible) is published per
+//   drain entry.lanes = mask        plain store entry.head  = lap | wave  store-release ────────▶
+//   load-acquire; mine when the lap is the expected one
+//
+// The lap, not the payload, says "ready", so an entry never needs clearing. A producer that died
+// between add and store leaves a hole; the host skips it after a grace time
+// (RingConsumer::skip_hole) and its bounded rescan finds the requests behind a lost or overwritten
+// entry.
+//
+// Threading: any number of producers, one consumer at a time.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.hpp"
+#include "protocol/words.hpp"
+
+namespace k2k::protocol {
+
+struct alignas(16) DoorbellEntry {
+  std::uint64_t lanes;  // Which slots of the wave's row are ready; bit i = lane i.
+  std::uint64_t head;   // lap:32 | wave:32
+};
+static_assert(sizeof(DoorbellEntry) == 16);
+
+// What a device needs to ring. `entries` is a power of two.
+struct DoorbellRing {
+  DoorbellEntry* entries;        // Host-visible; written by the device.
+  std::uint64_t* consumed;       // Host-visible; written by the host.
+  std::uint64_t* tail;           // Device memory: the next ticket.
+  std::uint64_t* consumed_seen;  // Device memory: the last value read from `consumed`.
+  std::uint32_t entry_count;
+};
+
+K2K_HD constexpr std::uint64_t doorbell_head(std::uint64_t ticket, std::uint32_t entry_count,
+                                             std::uint32_t wave) {
+  // Laps start at 1, so that zeroed memory is never ready. 32 bits of lap outlast any run.
+  return ((ticket / entry_count + 1) << 32) | wave;
+}
+
+// Takes a place in the ring. Call may_ring() until true, then ring().
+K2K_HD inline std::uint64_t take_ticket(const DoorbellRing& ring) {
+  return device_add(ring.tail, std::uint64_t{1});
+}
+
+// False while the ring is full for this ticket; the caller lets others run and asks again.
+K2K_HD inline bool may_ring(const DoorbellRing& ring, std::uint64_t ticket) {
+  if (ticket - device_load(ring.consumed_seen) < ring.entry_count) return true;
+  const std::uint64_t consumed = load_acquire(ring.consumed);  // Pairs with RingConsumer::publish.
+  device_store(ring.consumed_seen, consumed);
+  return ticket - consumed < ring.entry_count;
+}
+
+// After may_ring() said no: true if the consumer took this ticket's place for a hole and passed it.
+// It will never be this ticket's turn: take another.
+K2K_HD inline bool passed_over(const DoorbellRing& ring, std::uint64_t ticket) {
+  return ticket < device_load(ring.consumed_seen);
+}
+
+K2K_HD inline void ring(const DoorbellRing& ring, std::uint64_t ticket, std::uint32_t wave,
+                        std::uint64_t lanes) {
+  DoorbellEntry& entry = ring.entries[ticket & (ring.entry_count - 1)];
+#if defined(__CUDA_ARCH__)
+  entry.lanes = lanes;
+#else
+  __atomic_store_n(&entry.lanes, lanes, __ATOMIC_RELAXED);  // A lost producer may race: no UB.
+#endif
+  store_release(&entry.head, doorbell_head(ticket, ring.entry_count, wave));
+}
+
+struct Doorbell {
+  std::uint32_t wave;
+  std::uint64_t lanes;
+};
+
+// The host's end of one ring.
+class RingConsumer {
+ public:
+  RingConsumer() = default;
+  explicit RingConsumer(const DoorbellRing& ring) : ring_(ring) {}
+
+  // True and the next doorbell if one is there.
+  bool poll(Doorbell& doorbell) {
+    const DoorbellEntry& entry = ring_.entries[position_ & (ring_.entry_count - 1)];
+    const std::uint64_t head = load_acquire(&entry.head);  // Pairs with ring().
+    if (head >> 32 != position_ / ring_.entry_count + 1) return false;
+    doorbell = {static_cast<std::uint32_t>(head), __atomic_load_n(&entry.lanes, __ATOMIC_RELAXED)};
+    ++position_;
+    return true;
+  }
+
+  // Lets producers reuse what was polled. Cheap: the line is read only when a producer runs dry.
+  void publish() {
+    if (published_ == position_) return;
+    published_ = position_;
+    store_release(ring_.consumed, position_);  // Pairs with may_ring().
+  }
+
+  // Steps over a hole: true if a later entry is ready while the next is not. Looks at the whole
+  // ring, so call it rarely.
+  bool skip_hole() {
+    for (std::uint32_t ahead = 0; ahead < ring_.entry_count; ++ahead) {
+      const std::uint64_t position = position_ + ahead;
+      const DoorbellEntry& entry = ring_.entries[position & (ring_.entry_count - 1)];
+      if (load_acquire(&entry.head) >> 32 != position / ring_.entry_count + 1) continue;
+      position_ = position;
+      return ahead != 0;
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::uint64_t position() const { return position_; }
+
+ private:
+  DoorbellRing ring_{};
+  std::uint64_t position_ = 0;
+  std::uint64_t published_ = 0;
+};
+
+}  // namespace k2k::protocol

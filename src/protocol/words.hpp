@@ -1,0 +1,144 @@
+#pragma once
+// The only ways K2K touches a word that two sides share.
+//
+// Two kinds of words exist, and they never mix:
+//   * host-visible words: written by one owner at a time, plain release store and acquire load at
+//     system scope. There is no read-modify-write on them: over PCIe it would not be atomic
+//     towards the CPU (docs/decisions/0001).
+//   * device words: lock words and counters in device memory, touched by the device alone with
+//     compare-exchange and add at device scope.
+//
+// C++17, freestanding; one body for g++/clang (`__atomic`), one for HIP, one for CUDA (inline PTX).
+
+#include <cstdint>
+
+#include "base/attributes.hpp"
+
+namespace k2k::protocol {
+
+#if defined(__CUDA_ARCH__)
+
+K2K_DEVICE inline std::uint32_t load_acquire(const std::uint32_t* word) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+K2K_DEVICE inline std::uint64_t load_acquire(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+K2K_DEVICE inline void store_release(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+K2K_DEVICE inline void store_release(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+K2K_DEVICE inline std::uint64_t device_load(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+K2K_DEVICE inline std::uint32_t device_load(const std::uint32_t* word) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+K2K_DEVICE inline void device_store(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+K2K_DEVICE inline void device_store(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+// True if *word was `expected` and is now `desired`.
+K2K_DEVICE inline bool device_compare_exchange(std::uint64_t* word, std::uint64_t expected,
+                                               std::uint64_t desired) {
+  std::uint64_t seen;
+  asm volatile("atom.acq_rel.gpu.global.cas.b64 %0, [%1], %2, %3;"
+               : "=l"(seen)
+               : "l"(word), "l"(expected), "l"(desired)
+               : "memory");
+  return seen == expected;
+}
+K2K_DEVICE inline std::uint64_t device_add(std::uint64_t* word, std::uint64_t amount) {
+  std::uint64_t seen;
+  asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;"
+               : "=l"(seen)
+               : "l"(word), "l"(amount)
+               : "memory");
+  return seen;
+}
+K2K_DEVICE inline std::uint32_t device_add(std::uint32_t* word, std::uint32_t amount) {
+  std::uint32_t seen;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+               : "=r"(seen)
+               : "l"(word), "r"(amount)
+               : "memory");
+  return seen;
+}
+K2K_DEVICE inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+#else
+
+#if defined(__HIP_DEVICE_COMPILE__)
+#define K2K_SCOPED_LOAD(word, order, scope) __hip_atomic_load(word, order, scope)
+#define K2K_SCOPED_STORE(word, value, order, scope) __hip_atomic_store(word, value, order, scope)
+#define K2K_SYSTEM_SCOPE __HIP_MEMORY_SCOPE_SYSTEM
+#define K2K_AGENT_SCOPE __HIP_MEMORY_SCOPE_AGENT
+#else
+#define K2K_SCOPED_LOAD(word, order, scope) __atomic_load_n(word, order)
+#define K2K_SCOPED_STORE(word, value, order, scope) __atomic_store_n(word, value, order)
+#endif
+
+template <class Word>
+K2K_HD inline Word load_acquire(const Word* word) {
+  return K2K_SCOPED_LOAD(word, __ATOMIC_ACQUIRE, K2K_SYSTEM_SCOPE);
+}
+template <class Word>
+K2K_HD inline void store_release(Word* word, Word value) {
+  K2K_SCOPED_STORE(word, value, __ATOMIC_RELEASE, K2K_SYSTEM_SCOPE);
+}
+template <class Word>
+K2K_HD inline Word device_load(const Word* word) {
+  return K2K_SCOPED_LOAD(word, __ATOMIC_ACQUIRE, K2K_AGENT_SCOPE);
+}
+template <class Word>
+K2K_HD inline void device_store(Word* word, Word value) {
+  K2K_SCOPED_STORE(word, value, __ATOMIC_RELEASE, K2K_AGENT_SCOPE);
+}
+// True if *word was `expected` and is now `desired`.
+template <class Word>
+K2K_HD inline bool device_compare_exchange(Word* word, Word expected, Word desired) {
+#if defined(__HIP_DEVICE_COMPILE__)
+  return __hip_atomic_compare_exchange_strong(word, &expected, desired, __ATOMIC_ACQ_REL,
+                                              __ATOMIC_ACQUIRE, K2K_AGENT_SCOPE);
+#else
+  return __atomic_compare_exchange_n(word, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE);
+#endif
+}
+// Sequentially consistent on the cpu backend: a server that parks relies on it (backend.hpp).
+template <class Word>
+K2K_HD inline Word device_add(Word* word, Word amount) {
+#if defined(__HIP_DEVICE_COMPILE__)
+  return __hip_atomic_fetch_add(word, amount, __ATOMIC_ACQ_REL, K2K_AGENT_SCOPE);
+#else
+  return __atomic_fetch_add(word, amount, __ATOMIC_SEQ_CST);
+#endif
+}
+// Buffers the caller wrote become visible to the host before the next release store. On a CPU the
+// release store alone does that, so nothing is left to do (and TSan does not see bare fences).
+K2K_HD inline void fence_system() {
+#if defined(__HIP_DEVICE_COMPILE__)
+  __threadfence_system();
+#endif
+}
+
+#undef K2K_SCOPED_LOAD
+#undef K2K_SCOPED_STORE
+#undef K2K_SYSTEM_SCOPE
+#undef K2K_AGENT_SCOPE
+
+#endif
+
+}  // namespace k2k::protocol
