@@ -1,0 +1,249 @@
+#pragma once
+// The system calls as data: one row a call, read by the wrapper generator, by the device code that
+// moves buffers the host cannot read, and by the server's services.
+//
+// Numbers are those of Linux on x86-64 on every host: a slot means the same everywhere, and a
+// service calls the C library by name. Classes are the thesis' (section 3.4).
+//
+// C++17, freestanding, constant.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.hpp"
+
+namespace k2k::calls {
+
+enum class Family : std::uint8_t { own, file, directory, network, memory, process, device, time };
+
+// May the call keep its thread? Decides how the server runs it (docs/decisions/0004).
+enum class Blocking : std::uint8_t {
+  never,   // Answers from memory.
+  rarely,  // Answers from a cache, or waits for a disk.
+  waits,   // Waits for somebody else: a peer, a person, a clock.
+};
+
+// What relaxed order may drop (thesis, section 3.5.1).
+enum class Role : std::uint8_t {
+  consumer,  // Takes data from the group; nobody needs its outcome: no barrier after it.
+  producer,  // Gives data to the group; needs nothing from the others: no barrier before it.
+  both,      // Keeps both barriers; kernel scope wants the caller to name a role.
+};
+
+enum class Kind : std::uint8_t {
+  none,
+  value,         // A number.
+  descriptor,    // A file descriptor.
+  address,       // An address the call does not follow (mmap, munmap, madvise).
+  opaque,        // A pointer whose meaning only the call knows (ioctl); must be host-visible.
+  path,          // A NUL-terminated string, read.
+  in_bytes,      // Read; its size is the argument `size_from`, clamped by the call to what fits.
+  out_bytes,     // Written; likewise.
+  in_struct,     // Read; `bytes` long. May be null.
+  out_struct,    // Written; `bytes` long. May be null.
+  in_sized,      // Read; as long as the argument `size_from` says, at most `bytes`. May be null.
+  out_sized,     // Written; as long as the u32 that argument `size_from` points to says, at most
+                 // `bytes`. May be null.
+  inout_struct,  // Read and written; `bytes` long. May be null.
+};
+
+struct Parameter {
+  Kind kind = Kind::none;
+  const char* type = "";
+  const char* name = "";
+  std::uint8_t size_from = 0;
+  std::uint16_t bytes = 0;
+  const char* fallback = nullptr;  // The wrapper's default argument, where POSIX has one.
+};
+
+inline constexpr int parameters_max = 6;
+
+struct Row {
+  const char* name;  // As in the manual, section 2.
+  std::uint16_t number;
+  Family family;
+  Blocking blocking;
+  Role role;
+  Parameter parameters[parameters_max];
+};
+
+// K2K's own call: does nothing, answered by the server. For measurements and for tests.
+inline constexpr std::uint16_t nop_number = 0xffff;
+
+namespace detail {
+constexpr Parameter value(const char* type, const char* name) {
+  return {Kind::value, type, name, 0, 0};
+}
+inline constexpr Parameter fd = {Kind::descriptor, "int", "fd", 0, 0};
+inline constexpr Parameter path = {Kind::path, "const char*", "path", 0, 0};
+inline constexpr Parameter count = {Kind::value, "std::size_t", "count", 0, 0};
+inline constexpr Parameter mode = {Kind::value, "std::uint32_t", "mode", 0, 0, "0"};
+inline constexpr Parameter offset = {Kind::value, "std::int64_t", "offset", 0, 0};
+constexpr Parameter in(const char* name, std::uint8_t size_from) {
+  return {Kind::in_bytes, "const void*", name, size_from, 0};
+}
+constexpr Parameter out(const char* name, std::uint8_t size_from) {
+  return {Kind::out_bytes, "void*", name, size_from, 0};
+}
+}  // namespace detail
+
+inline constexpr Row rows[] = {
+    {"read",
+     0,
+     Family::file,
+     Blocking::waits,
+     Role::producer,
+     {detail::fd, detail::out("buffer", 2), detail::count}},
+    {"write",
+     1,
+     Family::file,
+     Blocking::waits,
+     Role::consumer,
+     {detail::fd, detail::in("buffer", 2), detail::count}},
+    {"open",
+     2,
+     Family::file,
+     Blocking::rarely,
+     Role::producer,
+     {detail::path, detail::value("int", "flags"), detail::mode}},
+    {"close", 3, Family::file, Blocking::rarely, Role::consumer, {detail::fd}},
+    {"lseek",
+     8,
+     Family::file,
+     Blocking::never,
+     Role::both,
+     {detail::fd, detail::offset, detail::value("int", "whence")}},
+    {"mmap",
+     9,
+     Family::memory,
+     Blocking::rarely,
+     Role::producer,
+     {{Kind::address, "void*", "address", 0, 0},
+      {Kind::value, "std::size_t", "length", 0, 0},
+      detail::value("int", "protection"),
+      detail::value("int", "flags"),
+      detail::fd,
+      detail::offset}},
+    {"munmap",
+     11,
+     Family::memory,
+     Blocking::rarely,
+     Role::consumer,
+     {{Kind::address, "void*", "address", 0, 0}, {Kind::value, "std::size_t", "length", 0, 0}}},
+    {"ioctl",
+     16,
+     Family::device,
+     Blocking::waits,
+     Role::both,
+     {detail::fd,
+      detail::value("unsigned long", "request"),
+      {Kind::opaque, "void*", "argument", 0, 0}}},
+    {"pread",
+     17,
+     Family::file,
+     Blocking::rarely,
+     Role::producer,
+     {detail::fd, detail::out("buffer", 2), detail::count, detail::offset}},
+    {"pwrite",
+     18,
+     Family::file,
+     Blocking::rarely,
+     Role::consumer,
+     {detail::fd, detail::in("buffer", 2), detail::count, detail::offset}},
+    {"madvise",
+     28,
+     Family::memory,
+     Blocking::rarely,
+     Role::consumer,
+     {{Kind::address, "void*", "address", 0, 0},
+      {Kind::value, "std::size_t", "length", 0, 0},
+      detail::value("int", "advice")}},
+    {"nanosleep",
+     35,
+     Family::time,
+     Blocking::waits,
+     Role::consumer,
+     {{Kind::in_struct, "const void*", "request", 0, 16},
+      {Kind::out_struct, "void*", "remaining", 0, 16, "nullptr"}}},
+    {"getpid", 39, Family::process, Blocking::never, Role::producer, {}},
+    {"sendto",
+     44,
+     Family::network,
+     Blocking::waits,
+     Role::consumer,
+     {detail::fd,
+      detail::in("buffer", 2),
+      detail::count,
+      detail::value("int", "flags"),
+      {Kind::in_sized, "const void*", "address", 5, 128},
+      detail::value("std::uint32_t", "address_length")}},
+    {"recvfrom",
+     45,
+     Family::network,
+     Blocking::waits,
+     Role::producer,
+     {detail::fd,
+      detail::out("buffer", 2),
+      detail::count,
+      detail::value("int", "flags"),
+      {Kind::out_sized, "void*", "address", 5, 128},
+      {Kind::inout_struct, "void*", "address_length", 0, 4}}},
+    {"fsync", 74, Family::file, Blocking::rarely, Role::consumer, {detail::fd}},
+    {"getrusage",
+     98,
+     Family::process,
+     Blocking::never,
+     Role::producer,
+     {detail::value("int", "who"), {Kind::out_struct, "void*", "usage", 0, 144}}},
+    {"rt_sigqueueinfo",
+     129,
+     Family::process,
+     Blocking::never,
+     Role::consumer,
+     {detail::value("int", "process"),
+      detail::value("int", "signal"),
+      {Kind::in_struct, "const void*", "info", 0, 128}}},
+    {"getdents64",
+     217,
+     Family::directory,
+     Blocking::rarely,
+     Role::producer,
+     {detail::fd, detail::out("entries", 2), detail::count}},
+    {"openat",
+     257,
+     Family::file,
+     Blocking::rarely,
+     Role::producer,
+     {{Kind::descriptor, "int", "directory", 0, 0},
+      detail::path,
+      detail::value("int", "flags"),
+      detail::mode}},
+    {"newfstatat",
+     262,
+     Family::file,
+     Blocking::rarely,
+     Role::producer,
+     {{Kind::descriptor, "int", "directory", 0, 0},
+      detail::path,
+      {Kind::out_struct, "void*", "status", 0, 144},
+      detail::value("int", "flags")}},
+    {"nop", nop_number, Family::own, Blocking::never, Role::both, {}},
+};
+
+inline constexpr int row_count = static_cast<int>(sizeof(rows) / sizeof(rows[0]));
+
+// Index into rows, or -1: a call without a row is passed on as it is (services/policy.hpp).
+K2K_HD constexpr int find(std::uint16_t number) {
+  for (int index = 0; index < row_count; ++index) {
+    if (rows[index].number == number) return index;
+  }
+  return -1;
+}
+
+K2K_HD constexpr int parameter_count(const Row& row) {
+  int count = 0;
+  while (count < parameters_max && row.parameters[count].kind != Kind::none) ++count;
+  return count;
+}
+
+}  // namespace k2k::calls
