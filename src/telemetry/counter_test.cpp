@@ -1,0 +1,43 @@
+#include "telemetry/counter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "telemetry/ledger.hpp"
+
+namespace k2k::telemetry {
+namespace {
+
+TEST(Counter, adds_up_and_can_be_read_meanwhile) {
+  Counter counter;
+  std::thread owner([&counter] {
+    for (int count = 0; count < 100'000; ++count) counter.add(count % 2 == 0 ? 1 : 3);
+  });
+  std::uint64_t last = 0;
+  bool grows = true;
+  while (last < 200'000) {
+    const std::uint64_t seen = counter.value();
+    grows &= seen >= last;
+    last = seen;
+  }
+  owner.join();
+  EXPECT_TRUE(grows);
+  EXPECT_EQ(counter.value(), 200'000u);
+}
+
+TEST(StageLedger, keeps_the_stages_apart) {
+  StageLedger ledger;
+  for (int stage = 0; stage < stage_count; ++stage) {
+    EXPECT_EQ(ledger.spent(static_cast<Stage>(stage)), 0u);
+    ledger.charge(static_cast<Stage>(stage), 10u + static_cast<std::uint64_t>(stage));
+    ledger.charge(static_cast<Stage>(stage), 1);
+  }
+  for (int stage = 0; stage < stage_count; ++stage) {
+    EXPECT_EQ(ledger.spent(static_cast<Stage>(stage)), 11u + static_cast<std::uint64_t>(stage));
+  }
+  EXPECT_EQ(static_cast<int>(Stage::completion), stage_count - 1);
+}
+
+}  // namespace
+}  // namespace k2k::telemetry

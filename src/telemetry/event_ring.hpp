@@ -1,0 +1,89 @@
+#pragma once
+// The last events of one thread, for traces: what happened to which slot, when.
+//
+// Fixed size, overwrites its oldest. Off by default; a recorded event costs one clock read and one
+// store. Readers copy while the owner writes: an entry that changed meanwhile is left out.
+//
+// Threading: record() by the owning thread only; copy() from anywhere.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace k2k::telemetry {
+
+enum class EventKind : std::uint8_t {
+  doorbell,
+  accepted,
+  started,
+  completed,
+  handed_off,
+  parked,
+  woken
+};
+
+struct Event {
+  std::uint64_t cycles = 0;
+  EventKind kind = EventKind::doorbell;
+  std::uint8_t lane = 0;
+  std::uint16_t number = 0;  // System-call number, where the event has one.
+  std::uint32_t wave = 0;
+};
+
+class EventRing {
+ public:
+  static constexpr std::uint64_t capacity = 1024;
+
+  void record(const Event& event) {
+    const std::uint64_t position = written_.load(std::memory_order_relaxed);
+    Entry& entry = entries_[position % capacity];
+    // Released each, so that a reader who sees one of them also sees `written_` as it was before,
+    // and leaves the entry out.
+    entry.cycles.store(event.cycles, std::memory_order_release);
+    entry.rest.store(pack(event), std::memory_order_release);
+    written_.store(position + 1, std::memory_order_release);  // Pairs with copy().
+  }
+
+  // Oldest first; at most `capacity` - 1 events.
+  [[nodiscard]] std::vector<Event> copy() const {
+    std::vector<Event> events;
+    const std::uint64_t end = written_.load(std::memory_order_acquire);  // Pairs with record().
+    std::uint64_t begin = end < capacity ? 0 : end - capacity;
+    events.reserve(end - begin);
+    for (std::uint64_t position = begin; position < end; ++position) {
+      const Entry& entry = entries_[position % capacity];
+      events.push_back(unpack(entry.cycles.load(std::memory_order_acquire),
+                              entry.rest.load(std::memory_order_acquire)));
+    }
+    // What the owner overwrote in the meantime is gone, the entry it is writing now included.
+    const std::uint64_t now_written = written_.load(std::memory_order_acquire);
+    const std::uint64_t valid_from = now_written < capacity ? 0 : now_written - capacity + 1;
+    if (valid_from > begin) {
+      const std::uint64_t lost =
+          valid_from - begin < events.size() ? valid_from - begin : events.size();
+      events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(lost));
+    }
+    return events;
+  }
+
+ private:
+  struct Entry {
+    std::atomic<std::uint64_t> cycles{0};
+    std::atomic<std::uint64_t> rest{0};
+  };
+  static std::uint64_t pack(const Event& event) {
+    return static_cast<std::uint64_t>(event.wave) << 32 |
+           static_cast<std::uint64_t>(event.number) << 16 |
+           static_cast<std::uint64_t>(event.lane) << 8 | static_cast<std::uint64_t>(event.kind);
+  }
+  static Event unpack(std::uint64_t cycles, std::uint64_t rest) {
+    return {cycles, static_cast<EventKind>(rest & 0xff), static_cast<std::uint8_t>(rest >> 8),
+            static_cast<std::uint16_t>(rest >> 16), static_cast<std::uint32_t>(rest >> 32)};
+  }
+
+  std::array<Entry, capacity> entries_{};
+  std::atomic<std::uint64_t> written_{0};
+};
+
+}  // namespace k2k::telemetry
