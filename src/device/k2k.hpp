@@ -1,0 +1,55 @@
+#pragma once
+// What a kernel includes. C++17, no vendor library.
+//
+//   [=] K2K_DEVICE {
+//     const int fd = k2k::open(k2k::work_group, "/etc/hostname", 0).fd();
+//     const long n = k2k::pread(k2k::work_group, k2k::relaxed, fd, buffer, 4096, 0);
+//     k2k::write(k2k::work_group, k2k::relaxed | k2k::detached, 1, buffer, n);
+//     k2k::close(k2k::work_group, fd);
+//   }
+//
+// Scopes, orders and outcomes: device/options.hpp. Answers: device/reply.hpp. Typed wrappers:
+// device/wrappers.hpp. Every group-scope call is collective: all work-items of the group make it.
+
+#include "device/invoke.hpp"
+#include "device/wrappers.hpp"
+
+namespace k2k {
+
+// Rank of the work-group in the launch, and how many there are.
+K2K_DEVICE inline std::uint32_t group_rank() { return device::platform::current().group; }
+K2K_DEVICE inline std::uint32_t group_count() { return device::platform::current().groups; }
+// Rank of the work-item in its group, and the group's size in work-items.
+K2K_DEVICE inline std::uint32_t item_rank() { return device::platform::current().rank; }
+K2K_DEVICE inline std::uint32_t group_size() { return device::platform::current().group_items; }
+// Rank of the work-item in the launch, and the launch's size in work-items.
+K2K_DEVICE inline std::uint64_t global_rank() {
+  const device::platform::Item& me = device::platform::current();
+  return static_cast<std::uint64_t>(me.group) * me.group_items + me.rank;
+}
+K2K_DEVICE inline std::uint64_t global_size() {
+  const device::platform::Item& me = device::platform::current();
+  return static_cast<std::uint64_t>(me.groups) * me.group_items;
+}
+// Lane within the wave, and the wave's width. The hardware wave is a hint: it may change.
+K2K_DEVICE inline std::uint32_t lane() { return device::platform::current().lane; }
+K2K_DEVICE inline std::uint32_t wave_lanes() { return device::platform::current().wave_lanes; }
+K2K_DEVICE inline std::uint32_t hardware_wave() { return device::platform::current().wave; }
+
+K2K_DEVICE inline void barrier() { device::platform::barrier(); }
+K2K_DEVICE inline void yield() { device::platform::yield(); }
+K2K_DEVICE inline std::uint64_t ballot(bool predicate) {
+  return device::platform::ballot(predicate);
+}
+K2K_DEVICE inline std::uint64_t shuffle(std::uint64_t value, std::uint32_t from) {
+  return device::platform::shuffle(value, from);
+}
+
+}  // namespace k2k
+
+// Local memory of the work-group: `K2K_LOCAL(int[64], counts);` makes `counts` a reference to
+// zeroed memory that all work-items of the group share.
+#define K2K_LOCAL(Type, name)                                \
+  static const char name##_tag = 0;                          \
+  auto& name = *static_cast<std::remove_reference_t<Type>*>( \
+      ::k2k::device::platform::local_memory(&name##_tag, sizeof(Type), alignof(Type)))

@@ -1,0 +1,76 @@
+#pragma once
+// What device code asks of the cpu backend. Only declared here; backend/cpu defines the hooks, so
+// that a kernel never sees the executor.
+//
+// A platform header for a GPU gives the same names over intrinsics. Everything is called from
+// inside a kernel; a call from an ordinary thread ends the process with a message (K2K_EXPECT).
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/api.hpp"
+#include "protocol/area.hpp"
+
+namespace k2k::device::platform {
+
+// Kernel-scope calls meet at a site: a counter in device memory, one a call index and launch.
+struct KernelSite {
+  std::uint32_t arrived = 0;  // Groups that came so far.
+  std::uint32_t done = 0;     // 1 once `value` is the result (producer calls).
+  std::int64_t value = 0;
+};
+inline constexpr std::uint32_t kernel_sites = 64;
+
+// Who the running work-item is. One object a work-item, stable while it runs.
+struct Item {
+  std::uint32_t group = 0;        // Rank of its work-group in the launch.
+  std::uint32_t groups = 0;       // Work-groups in the launch.
+  std::uint32_t rank = 0;         // Rank of the work-item in its group.
+  std::uint32_t group_items = 0;  // Work-items in its group.
+  std::uint32_t wave = 0;  // Hardware wave: a row of the syscall area. A hint, not an identity.
+  std::uint32_t lane = 0;  // Lane within the wave.
+  std::uint32_t wave_lanes = 0;    // Lanes a wave.
+  std::uint64_t wave_members = 0;  // Lanes of this wave that are work-items of the launch.
+  const protocol::AreaView* area = nullptr;
+  KernelSite* sites = nullptr;      // kernel_sites of them; device memory, zeroed at launch.
+  std::int64_t* scratch = nullptr;  // Two words of the group's local memory for result broadcast.
+};
+
+K2K_API const Item& current() noexcept;
+
+// Every work-item of the group arrives; writes before are visible to the group after.
+K2K_API void barrier() noexcept;
+
+// Every live lane of the wave arrives; bit i = lane i's predicate.
+K2K_API std::uint64_t ballot(bool predicate) noexcept;
+
+// Every live lane of the wave arrives; returns `value` of `lane` (0 from a lane that is no member).
+K2K_API std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) noexcept;
+
+// Lets others run. For loops that wait for another work-item or for the ring.
+K2K_API void yield() noexcept;
+
+enum class Wait : std::uint8_t { polling, halted };
+
+// Returns once the slot's state is `finished`, or *area.closed is set and the state is not
+// `finished`. Polling: looked at by the scheduler each round. Halted: looked at only after the
+// server resumed the wave.
+K2K_API void wait(const protocol::Slot& slot, Wait how) noexcept;
+
+// A doorbell was rung: wakes a parked server. Free when it is awake.
+K2K_API void interrupt() noexcept;
+
+// Memory of the work-group, zeroed per group: the same address for the same tag and group.
+K2K_API void* local_memory(const void* tag, std::size_t bytes, std::size_t alignment) noexcept;
+
+// May the host read and write these bytes where they lie? Always true unless the device is strict
+// (DeviceConfig::strict): then stacks, local memory and device allocations are not.
+K2K_API bool host_visible(const void* address, std::size_t bytes) noexcept;
+
+// Low half of the clock that `stamp` carries; never 0. See base/clock.hpp, cycles().
+K2K_API std::uint32_t stamp() noexcept;
+
+// A broken promise of device code: ends the process with the text and the work-item's name.
+[[noreturn]] K2K_API void trap(const char* message) noexcept;
+
+}  // namespace k2k::device::platform

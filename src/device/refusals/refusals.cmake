@@ -1,0 +1,35 @@
+# cmake -DCOMPILER=<c++> -DSOURCE=<refusals.cpp> -DINCLUDE=<src> -P refusals.cmake
+# Compiles every case of refusals.cpp: 0 must compile, each other one must fail with its words.
+# Device code is C++17, so that is what is compiled.
+
+file(READ "${SOURCE}" text)
+string(REGEX MATCHALL "// expect: [^\n]*" expectations "${text}")
+list(LENGTH expectations count)
+set(failed 0)
+foreach(case RANGE 0 ${count})
+  execute_process(
+    COMMAND "${COMPILER}" -std=c++17 -fsyntax-only -Wall -Wextra "-DREFUSED=${case}" "-I${INCLUDE}"
+      "${SOURCE}"
+    ERROR_VARIABLE error RESULT_VARIABLE status)
+  if(case EQUAL 0)
+    if(NOT status EQUAL 0)
+      message(SEND_ERROR "what is allowed does not compile:\n${error}")
+      set(failed 1)
+    endif()
+    continue()
+  endif()
+  math(EXPR index "${case} - 1")
+  list(GET expectations ${index} expected)
+  string(REPLACE "// expect: " "" expected "${expected}")
+  string(FIND "${error}" "${expected}" place)
+  if(status EQUAL 0)
+    message(SEND_ERROR "case ${case} compiles; expected: ${expected}")
+    set(failed 1)
+  elseif(place EQUAL -1)
+    message(SEND_ERROR "case ${case} fails without saying: ${expected}\n${error}")
+    set(failed 1)
+  endif()
+endforeach()
+if(NOT failed)
+  message(STATUS "${count} refusals, each with its words")
+endif()

@@ -1,0 +1,57 @@
+#pragma once
+// What a call gave back: the kernel's own answer, and apart from it whether the request travelled.
+
+#include <cstdint>
+
+#include "base/attributes.hpp"
+#include "protocol/slot.hpp"
+
+namespace k2k {
+
+// Errors K2K itself puts into a result, with Linux' numbers on every host.
+namespace error {
+inline constexpr int no_such_call = 38;   // ENOSYS     policy refuses the call, or there is none
+inline constexpr int bad_address = 14;    // EFAULT     the host cannot reach the pointer
+inline constexpr int name_too_long = 36;  // ENAMETOOLONG
+inline constexpr int already = 114;       // EALREADY   kernel site used twice
+inline constexpr int in_progress = 115;   // EINPROGRESS  not the caller, and nobody waited
+inline constexpr int message_size = 90;   // EMSGSIZE  a datagram larger than an arena block
+inline constexpr int invalid = 22;        // EINVAL     a ticket redeemed twice, a site above 63
+inline constexpr int timed_out = 110;     // ETIMEDOUT  transport: deadline passed
+inline constexpr int cancelled = 125;     // ECANCELED  transport: the runtime shut down
+}  // namespace error
+
+// `value` is what the system call returns: >= 0, or a negative errno. It converts to long, so
+// `long n = k2k::read(...)` reads as it does on a CPU.
+//
+//   -EINPROGRESS  this lane did not make the call and relaxed order let it go on
+//   -ECANCELED    transport() == shutdown: the runtime ended before the call was served
+//   -ETIMEDOUT    transport() == deadline
+class Reply {
+ public:
+  Reply() = default;
+  K2K_HD constexpr explicit Reply(
+      std::int64_t value, protocol::TransportError transport = protocol::TransportError::none)
+      : value_(value), transport_(transport) {}
+
+  K2K_HD static constexpr Reply pending() { return Reply(-error::in_progress); }
+
+  K2K_HD constexpr operator long() const { return static_cast<long>(value_); }
+  [[nodiscard]] K2K_HD constexpr std::int64_t value() const { return value_; }
+  [[nodiscard]] K2K_HD constexpr bool ok() const { return value_ >= 0; }
+  // The descriptor an open returned, or a negative errno.
+  [[nodiscard]] K2K_HD constexpr int fd() const { return static_cast<int>(value_); }
+  // The address an mmap returned; meaningful if ok().
+  [[nodiscard]] K2K_HD void* address() const { return reinterpret_cast<void*>(value_); }
+  // 0, or the errno.
+  [[nodiscard]] K2K_HD constexpr int error() const {
+    return value_ < 0 && value_ >= -4095 ? static_cast<int>(-value_) : 0;
+  }
+  [[nodiscard]] K2K_HD constexpr protocol::TransportError transport() const { return transport_; }
+
+ private:
+  std::int64_t value_ = 0;
+  protocol::TransportError transport_ = protocol::TransportError::none;
+};
+
+}  // namespace k2k

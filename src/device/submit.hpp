@@ -1,0 +1,189 @@
+#pragma once
+// One request from one work-item: claim a slot, fill it, publish it, ring, wait, release.
+//
+//   claim ─▶ fill ─▶ publish (release) ─▶ ring ─▶ wait ─▶ take the result ─▶ release
+//
+// Nothing here knows scopes or orders: invoke.hpp decides who calls and where barriers stand.
+
+#include <cstdint>
+
+#include "device/options.hpp"
+#include "device/platform/platform.hpp"
+#include "device/reply.hpp"
+#include "device/transfer.hpp"
+#include "protocol/claim.hpp"
+
+namespace k2k::device {
+
+// A published request: which slot, and which of its lives.
+struct Handle {
+  protocol::Place place;
+  std::uint32_t generation = 0;
+  bool live = false;  // False: the runtime was closed before publication.
+};
+
+K2K_DEVICE inline bool closed(const protocol::AreaView& area) {
+  return protocol::load_acquire(area.closed) != 0;  // Pairs with the server's close().
+}
+
+K2K_DEVICE inline Reply shut_down() {
+  return Reply(-error::cancelled, protocol::TransportError::shutdown);
+}
+
+// Waits for a place in the ring, not for the host's answer. A lost ring is found by the rescan.
+K2K_DEVICE inline void ring_doorbell(const protocol::AreaView& area, std::uint32_t wave,
+                                     std::uint64_t lanes) {
+  const protocol::DoorbellRing& ring = area.ring_of(wave);
+  std::uint64_t ticket = protocol::take_ticket(ring);
+  while (!protocol::may_ring(ring, ticket)) {
+    if (closed(area)) return;
+    if (protocol::passed_over(ring, ticket)) ticket = protocol::take_ticket(ring);
+    platform::yield();
+  }
+  protocol::ring(ring, ticket, wave, lanes);
+  platform::interrupt();
+}
+
+// Tries of a wave to find one row for all its lanes before each lane claims for itself.
+inline constexpr int row_tries_max = 64;
+
+// One row for all `lanes` at once, or wave_count if none was open.
+K2K_DEVICE inline std::uint32_t claim_row(const protocol::AreaView& area, std::uint32_t home,
+                                          std::uint64_t lanes) {
+  for (int attempt = 0; attempt < row_tries_max; ++attempt) {
+    for (std::uint32_t row = 0; row < area.wave_count && row < protocol::claim_rows_max; ++row) {
+      const std::uint32_t wave = (home + row) % area.wave_count;
+      if (protocol::try_claim(area, wave, lanes)) return wave;
+    }
+    platform::yield();
+  }
+  return area.wave_count;
+}
+
+// Fills a claimed slot and hands it to the host.
+K2K_DEVICE inline Handle publish(const protocol::AreaView& area, protocol::Place place,
+                                 protocol::Attributes attributes, std::uint16_t number,
+                                 const Words& arguments) {
+  protocol::Slot& slot = area.slot(place.wave, place.lane);
+  const Handle handle{place, slot.generation, true};
+  for (int index = 0; index < protocol::argument_count; ++index) {
+    slot.arguments[index] = arguments.word[index];
+  }
+  slot.attributes = pack(attributes);
+  slot.stamp = platform::stamp();
+  protocol::fence_system();  // What others of the group wrote before their barrier travels too.
+  // Pairs with the bottom half's observe().
+  protocol::move<protocol::SlotState::populating, protocol::SlotState::ready,
+                 protocol::Side::device>(slot, number);
+  if ((attributes.flags & protocol::flag::detached) != 0) {
+    protocol::unlock(area, place.wave, std::uint64_t{1} << place.lane);
+  }
+  return handle;
+}
+
+template <class Scope, class Chosen>
+K2K_DEVICE constexpr protocol::Attributes attributes_of() {
+  std::uint8_t flags = 0;
+  if constexpr (Chosen::outcome == Outcome::async) flags |= protocol::flag::async;
+  if constexpr (Chosen::outcome == Outcome::detached) flags |= protocol::flag::detached;
+  if constexpr (Chosen::urgent) flags |= protocol::flag::urgent;
+  if constexpr (Chosen::waiting == Waiting::halting) flags |= protocol::flag::halted;
+  return {Scope::scope, flags, 0, 0};
+}
+
+// Claims, publishes and rings. With wave_wide, every live lane of the wave is here.
+template <class Scope, class Chosen>
+K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
+  const platform::Item& me = platform::current();
+  const protocol::AreaView& area = *me.area;
+  constexpr protocol::Attributes attributes = attributes_of<Scope, Chosen>();
+  if constexpr (Chosen::wave_wide) {
+    const std::uint64_t lanes = platform::ballot(true);
+    const auto leader = static_cast<std::uint32_t>(__builtin_ctzll(lanes));
+    std::uint32_t row = me.lane == leader ? claim_row(area, me.wave, lanes) : 0;
+    row = static_cast<std::uint32_t>(platform::shuffle(row, leader));
+    if (row != area.wave_count) {
+      const Handle handle = publish(area, {row, me.lane}, attributes, number, arguments);
+      platform::ballot(true);  // All are published before the one doorbell.
+      if (me.lane == leader) ring_doorbell(area, row, lanes);
+      return handle;
+    }
+  }
+  protocol::Place place{me.wave, me.lane};
+  while (!protocol::try_claim_one(area, place)) {
+    if (closed(area)) return {};
+    platform::yield();
+  }
+  const Handle handle = publish(area, place, attributes, number, arguments);
+  ring_doorbell(area, place.wave, std::uint64_t{1} << place.lane);
+  return handle;
+}
+
+// Waits for the host, takes the answer and gives the slot back.
+K2K_DEVICE inline Reply finish(const protocol::AreaView& area, const Handle& handle,
+                               platform::Wait how) {
+  if (!handle.live) return shut_down();
+  protocol::Slot& slot = area.slot(handle.place.wave, handle.place.lane);
+  platform::wait(slot, how);
+  const protocol::Control control = observe(slot);  // Pairs with the server's complete().
+  // Closed with the request unanswered: the slot stays the host's.
+  if (control.state != protocol::SlotState::finished) return shut_down();
+  const Reply reply(static_cast<std::int64_t>(slot.arguments[0]), control.error);
+  protocol::move<protocol::SlotState::finished, protocol::SlotState::free, protocol::Side::device>(
+      slot);
+  protocol::unlock(area, handle.place.wave, std::uint64_t{1} << handle.place.lane);
+  return reply;
+}
+
+// The claim on the answer of an async call. Redeem it once, on the work-item that got it; a ticket
+// nobody redeems is counted when the kernel ends (LaunchReport::unredeemed_tickets).
+template <std::uint16_t number>
+class Ticket {
+ public:
+  // A lane that did not make the call holds an empty ticket: redeem() answers -EINPROGRESS.
+  Ticket() = default;
+  K2K_DEVICE explicit Ticket(Reply refused) : refused_(refused) {}
+  K2K_DEVICE Ticket(const Handle& handle, const Transfer& transfer, platform::Wait how)
+      : handle_(handle), transfer_(transfer), how_(how), issued_(true) {}
+
+  // True once redeem() would not wait.
+  [[nodiscard]] K2K_DEVICE bool ready() const {
+    if (!issued_ || !handle_.live) return true;
+    const protocol::AreaView& area = *platform::current().area;
+    return redeemed_elsewhere(area) ||
+           observe(area.slot(handle_.place.wave, handle_.place.lane)).state ==
+               protocol::SlotState::finished;
+  }
+
+  // Waits for the answer. -EINVAL the second time.
+  K2K_DEVICE Reply redeem() {
+    if (!issued_) return refused_;
+    const protocol::AreaView& area = *platform::current().area;
+    issued_ = false;
+    refused_ = Reply(-error::invalid);
+    if (handle_.live && redeemed_elsewhere(area)) return refused_;
+    const Reply reply = finish(area, handle_, how_);
+    if constexpr (number != raw_number) move_out<number>(area, transfer_, reply.value());
+    return reply;
+  }
+
+  static constexpr std::uint16_t raw_number = 0xfffe;  // The generic call: nothing was moved.
+
+ private:
+  // A copy of this ticket was redeemed: the slot is free, or lives another life. The slot of a
+  // ticket that still counts is the host's or finished.
+  [[nodiscard]] K2K_DEVICE bool redeemed_elsewhere(const protocol::AreaView& area) const {
+    const protocol::Slot& slot = area.slot(handle_.place.wave, handle_.place.lane);
+    const protocol::SlotState state = observe(slot).state;
+    return state == protocol::SlotState::free || state == protocol::SlotState::populating ||
+           protocol::load_acquire(&slot.generation) != handle_.generation;
+  }
+
+  Handle handle_;
+  Transfer transfer_;
+  platform::Wait how_ = platform::Wait::polling;
+  bool issued_ = false;
+  Reply refused_ = Reply::pending();
+};
+
+}  // namespace k2k::device
