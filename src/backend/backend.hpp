@@ -1,0 +1,99 @@
+#pragma once
+// The seam between K2K and a device: memory, launch, waking. Nothing above it knows which device.
+//
+//   server  ── wait_doorbell, resume ──▶  Backend  ◀── launch, memory ──  runtime
+//
+// A backend knows nothing of the server. The server polls the rings of area() itself and calls
+// down.
+//
+// Threading: every member may be called from any thread; launch() blocks its caller and launches
+// from several threads run one after the other.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/device_config.hpp"
+#include "base/result.hpp"
+#include "base/units.hpp"
+#include "protocol/area.hpp"
+
+namespace k2k::backend {
+
+struct LaunchShape {
+  std::uint32_t groups = 1;       // Work-groups; at least 1.
+  std::uint32_t group_items = 1;  // Work-items a group; 1 to DeviceInfo::group_items_max.
+};
+
+// A kernel as the runtime hands it down. The closure outlives the launch.
+struct KernelImage {
+  void (*entry)(const void* closure) = nullptr;
+  const void* closure = nullptr;
+  const char* name = "kernel";
+  std::uint32_t protocol_version = protocol::version;
+  std::uint64_t layout_hash = protocol::layout_hash;
+};
+
+struct DeviceInfo {
+  std::string name;
+  std::uint32_t compute_units = 0;
+  std::uint32_t wave_lanes = 0;
+  std::uint32_t resident_waves = 0;  // All units together: rows of the syscall area.
+  std::uint32_t group_items_max = 0;
+  std::size_t local_bytes_max = 0;  // Local memory a work-group may use.
+  std::size_t area_bytes = 0;       // Slots, rings and arena.
+  bool halts = false;               // Does a halted wave give up its processor?
+};
+
+// For wait_doorbell: this ring is somebody else's.
+inline constexpr std::uint64_t any_position = ~std::uint64_t{0};
+
+// What a finished launch tells.
+struct LaunchReport {
+  Nanoseconds elapsed{};
+  std::uint64_t fibre_switches = 0;      // cpu backend.
+  std::uint32_t unredeemed_tickets = 0;  // Async calls whose ticket nobody redeemed.
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+  [[nodiscard]] virtual const protocol::AreaView& area() const = 0;
+
+  // Device memory, zeroed, 64-byte aligned. Errors: ENOMEM.
+  virtual Result<void*> allocate(std::size_t bytes) = 0;
+  // Accepts nullptr. Expects an address from allocate().
+  virtual void free(void* address) = 0;
+
+  // Runs the kernel to its end. Errors:
+  //   EINVAL     shape outside the limits of info()
+  //   EDEADLK    every remaining work-item waits for another; the message names them
+  //   EIO        the kernel threw an exception; the message carries its text
+  //   ECANCELED  cancel() was called
+  virtual Result<LaunchReport> launch(const KernelImage& kernel, const LaunchShape& shape) = 0;
+
+  // Ends the launch in progress, if any, as soon as its work-items next yield, wait or meet a
+  // barrier. Async-signal-safe.
+  virtual void cancel() noexcept = 0;
+
+  // Blocks until a doorbell has been rung since `positions` (one a ring: RingConsumer::position, or
+  // any_position for a ring the caller does not serve), wake_server() was called, or `longest` has
+  // passed.
+  virtual void wait_doorbell(const std::uint64_t* positions, Nanoseconds longest) = 0;
+  // Ends a wait_doorbell(). Async-signal-safe.
+  virtual void wake_server() noexcept = 0;
+
+  // Slots of these rows were completed: halted lanes look again, and a sleeping unit wakes.
+  // Called after the completing stores; takes care of the ordering towards the sleeper itself.
+  virtual void resume(const std::uint32_t* waves, std::size_t count) noexcept = 0;
+
+  // May the server touch these bytes for a system call? False for device memory the host cannot
+  // reach (on the cpu backend only when strict).
+  [[nodiscard]] virtual bool host_may_access(const void* address, std::size_t bytes) const = 0;
+};
+
+}  // namespace k2k::backend

@@ -1,0 +1,19 @@
+#pragma once
+// Which devices can be built. Messages name the key of the configuration file, the value and the
+// range it must be in.
+//
+// Threading: pure functions.
+
+#include <cstdint>
+
+#include "backend/device_config.hpp"
+#include "base/result.hpp"
+
+namespace k2k::backend::cpu {
+
+inline constexpr std::uint32_t group_items_limit = 4096;
+
+// The configuration with its defaults filled in. Errors: EINVAL.
+Result<DeviceConfig> complete(const DeviceConfig& config);
+
+}  // namespace k2k::backend::cpu

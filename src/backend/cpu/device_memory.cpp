@@ -1,0 +1,137 @@
+#include "backend/cpu/device_memory.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace k2k::backend::cpu {
+
+namespace {
+
+constexpr std::size_t line_bytes = 64;
+
+// Hands out parts of a range one after the other; with no range it only counts.
+class Carver {
+ public:
+  explicit Carver(std::byte* base) : base_(base) {}
+  template <class T>
+  T* take(std::size_t count) {
+    used_ = round_up(used_, line_bytes);
+    std::byte* const part = base_ == nullptr ? nullptr : base_ + used_;
+    used_ += count * sizeof(T);
+    return reinterpret_cast<T*>(part);
+  }
+  [[nodiscard]] std::size_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  std::size_t used_ = 0;
+};
+
+std::uint32_t power_of_two_from(std::uint32_t count) {
+  std::uint32_t power = 1;
+  while (power < count) power *= 2;
+  return power;
+}
+
+// Words of different writers never share a cache line.
+std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uint32_t waves,
+                  std::byte* base) {
+  Carver carver(base);
+  area.wave_count = waves;
+  area.wave_lanes = config.wave_lanes;
+  area.slots = carver.take<protocol::Slot>(std::size_t{waves} * config.wave_lanes);
+  area.arena_blocks = config.arena_blocks;
+  area.arena =
+      carver.take<std::byte>(std::size_t{config.arena_blocks} * protocol::arena_block_bytes);
+  area.closed = carver.take<std::uint32_t>(1);
+  area.ring_count = config.rings;
+  for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
+    protocol::DoorbellRing& doorbells = area.rings[ring];
+    doorbells.entry_count = power_of_two_from(config.ring_entries);
+    doorbells.entries = carver.take<protocol::DoorbellEntry>(doorbells.entry_count);
+    doorbells.consumed = carver.take<std::uint64_t>(1);
+    doorbells.tail = carver.take<std::uint64_t>(1);
+    doorbells.consumed_seen = carver.take<std::uint64_t>(1);
+  }
+  area.locks = carver.take<std::uint64_t>(waves);
+  area.lent = carver.take<std::uint64_t>(config.arena_blocks);
+  return round_up(carver.used(), line_bytes);
+}
+
+std::size_t area_bytes_of(const DeviceConfig& config, std::uint32_t waves) {
+  protocol::AreaView counted;
+  return carve(counted, config, waves, nullptr);
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(const DeviceConfig& config, std::uint32_t waves,
+                           std::size_t private_bytes)
+    : strict_(config.strict),
+      area_pages_(area_bytes_of(config, waves)),
+      private_pages_(private_bytes, Pages::Access::none) {
+  if (!area_pages_.empty()) carve(area_, config, waves, area_pages_.data());
+}
+
+Result<void*> DeviceMemory::allocate(std::size_t bytes) {
+  const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
+  void* const address = rounded < bytes ? nullptr : std::aligned_alloc(line_bytes, rounded);
+  if (address == nullptr) {
+    return Error{ENOMEM, "no memory for " + std::to_string(bytes) + " bytes of device memory"};
+  }
+  std::memset(address, 0, rounded);
+  if (!strict_) return address;
+
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t index = 0; index < strict_allocations_max; ++index) {
+    Range& range = allocations_[index];
+    if (range.end.load(std::memory_order_relaxed) != 0) continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    range.begin.store(begin, std::memory_order_relaxed);
+    range.end.store(begin + rounded, std::memory_order_release);  // Pairs with host_may_access().
+    if (index >= allocations_used_.load(std::memory_order_relaxed)) {
+      allocations_used_.store(index + 1, std::memory_order_release);
+    }
+    return address;
+  }
+  std::free(address);
+  return Error{ENOMEM, "a strict device holds at most " + std::to_string(strict_allocations_max) +
+                           " allocations; free some, or set device.strict = false"};
+}
+
+void DeviceMemory::free(void* address) {
+  if (address == nullptr) return;
+  if (strict_) {
+    const std::lock_guard lock(mutex_);
+    const std::uint32_t used = allocations_used_.load(std::memory_order_relaxed);
+    bool known = false;
+    for (std::uint32_t index = 0; index < used && !known; ++index) {
+      Range& range = allocations_[index];
+      known =
+          range.begin.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(address);
+      if (!known) continue;
+      range.end.store(0, std::memory_order_release);
+      range.begin.store(0, std::memory_order_relaxed);
+    }
+    K2K_EXPECT(known);
+  }
+  std::free(address);
+}
+
+bool DeviceMemory::host_may_access(const void* address, std::size_t bytes) const {
+  if (!strict_) return true;
+  if (private_pages_.overlaps(address, bytes)) return false;
+  const auto first = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t last = first + (bytes == 0 ? 0 : bytes - 1);
+  const std::uint32_t used = allocations_used_.load(std::memory_order_acquire);
+  for (std::uint32_t index = 0; index < used; ++index) {
+    const std::uintptr_t end = allocations_[index].end.load(std::memory_order_acquire);
+    const std::uintptr_t begin = allocations_[index].begin.load(std::memory_order_relaxed);
+    if (first < end && last >= begin) return false;
+  }
+  return true;
+}
+
+}  // namespace k2k::backend::cpu

@@ -1,0 +1,63 @@
+#pragma once
+// Everything a device keeps in memory, and which of it the host may touch.
+//
+//   syscall area     slots, rings, arena, `closed`; lock words and counters     host-visible
+//   private memory   stacks and local memory of all units, one range            private if strict
+//   allocations      allocate()                                                 private if strict
+//
+// One reservation each for the area and for private memory, so that the question "may the host?"
+// is answered by a few comparisons, without a lock, from device code and from the server.
+//
+// Threading: host_may_access() from anywhere at any time; allocate() and free() from anywhere,
+// serialised by a lock.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "backend/cpu/pages.hpp"
+#include "backend/device_config.hpp"
+#include "base/result.hpp"
+#include "protocol/area.hpp"
+
+namespace k2k::backend::cpu {
+
+// A strict device looks its allocations up one by one.
+inline constexpr std::uint32_t strict_allocations_max = 1024;
+
+class DeviceMemory {
+ public:
+  DeviceMemory(const DeviceConfig& config, std::uint32_t waves, std::size_t private_bytes);
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  [[nodiscard]] bool usable() const { return !area_pages_.empty() && !private_pages_.empty(); }
+  [[nodiscard]] const protocol::AreaView& area() const { return area_; }
+  [[nodiscard]] std::size_t area_bytes() const { return area_pages_.bytes(); }
+  // Reserved, not accessible yet.
+  [[nodiscard]] std::byte* private_memory() const { return private_pages_.data(); }
+
+  // Zeroed, 64-byte aligned. Errors: ENOMEM.
+  Result<void*> allocate(std::size_t bytes);
+  void free(void* address);
+
+  [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;
+
+ private:
+  struct Range {
+    std::atomic<std::uintptr_t> begin{0};
+    std::atomic<std::uintptr_t> end{0};
+  };
+
+  const bool strict_;
+  Pages area_pages_;
+  Pages private_pages_;
+  protocol::AreaView area_;
+  std::mutex mutex_;
+  std::array<Range, strict_allocations_max> allocations_;  // Guarded for writing by mutex_.
+  std::atomic<std::uint32_t> allocations_used_{0};         // Entries ever used.
+};
+
+}  // namespace k2k::backend::cpu

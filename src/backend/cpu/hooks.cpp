@@ -1,0 +1,83 @@
+// The hooks of device code (device/platform/cpu.hpp): each finds the running work-item and asks
+// its unit.
+//
+// Threading: on a unit's thread, on the fibre of the work-item. On any other thread they end the
+// process: a device function was called outside a kernel.
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "backend/cpu/running.hpp"
+#include "backend/cpu/unit.hpp"
+#include "base/clock.hpp"
+#include "device/platform/cpu.hpp"
+
+namespace k2k::device::platform {
+
+namespace cpu = backend::cpu;
+
+namespace {
+
+[[noreturn]] __attribute__((cold, noinline)) void outside(const char* hook) {
+  std::fprintf(stderr,
+               "k2k: %s() called outside a kernel; device functions run only inside launch()\n",
+               hook);
+  std::abort();
+}
+
+K2K_ALWAYS_INLINE cpu::WorkItem& here(const char* hook) {
+  cpu::WorkItem* const me = cpu::running;
+  if (__builtin_expect(me == nullptr, 0)) outside(hook);
+  return *me;
+}
+
+}  // namespace
+
+const Item& current() noexcept { return here("current").visible; }
+
+void barrier() noexcept {
+  cpu::WorkItem& me = here("barrier");
+  me.unit->hook_barrier(me);
+}
+
+std::uint64_t ballot(bool predicate) noexcept {
+  cpu::WorkItem& me = here("ballot");
+  return me.unit->hook_ballot(me, predicate);
+}
+
+std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) noexcept {
+  cpu::WorkItem& me = here("shuffle");
+  return me.unit->hook_shuffle(me, value, lane);
+}
+
+void yield() noexcept {
+  cpu::WorkItem& me = here("yield");
+  me.unit->hook_yield(me);
+}
+
+void wait(const protocol::Slot& slot, Wait how) noexcept {
+  cpu::WorkItem& me = here("wait");
+  me.unit->hook_wait(me, slot, how == Wait::halted);
+}
+
+void interrupt() noexcept { here("interrupt").unit->plan().parking->interrupt(); }
+
+void* local_memory(const void* tag, std::size_t bytes, std::size_t alignment) noexcept {
+  cpu::WorkItem& me = here("local_memory");
+  return me.unit->hook_local(me, tag, bytes, alignment);
+}
+
+bool host_visible(const void* address, std::size_t bytes) noexcept {
+  return here("host_visible").unit->memory().host_may_access(address, bytes);
+}
+
+std::uint32_t stamp() noexcept { return stamp_at(cycles()); }
+
+void trap(const char* message) noexcept {
+  const cpu::WorkItem& me = here("trap");
+  std::fprintf(stderr, "k2k: kernel '%s': work-item %u of group %u: %s\n", me.unit->launch().name,
+               me.visible.rank, me.visible.group, message);
+  std::abort();
+}
+
+}  // namespace k2k::device::platform

@@ -1,0 +1,53 @@
+#pragma once
+// One launch as the compute units share it: what to run, what is left, how it fares.
+//
+// The object lives as long as the device, so that cancel() may be called at any time, from a
+// signal handler too; begin() makes it ready for the next launch.
+//
+// Threading: plain members are written by launch() while no unit runs and read by the units;
+// atomics are anybody's. The failure text belongs to who wins fail().
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+
+#include "backend/cpu/sanitizers.hpp"
+#include "device/platform/cpu.hpp"
+
+namespace k2k::backend::cpu {
+
+class Unit;
+
+struct LaunchState {
+  // Given by launch().
+  void (*entry)(const void* closure) = nullptr;
+  const void* closure = nullptr;
+  const char* name = "";
+  std::uint32_t groups = 0;
+  std::uint32_t group_items = 0;
+  std::uint32_t units_used = 0;
+  device::platform::KernelSite* sites = nullptr;
+
+  // Fixed for the device.
+  Unit* const* units = nullptr;
+  std::uint32_t unit_count = 0;
+
+  alignas(64) std::atomic<std::uint32_t> next_group{0};
+  std::atomic<std::uint32_t> units_running{0};  // Futex: launch() waits for 0.
+
+  // 0, or why the work-items are to be abandoned: a positive errno.
+  alignas(64) std::atomic<std::uint32_t> stop{0};
+  std::atomic<std::uint32_t> failed{0};  // 1 once somebody owns `failure`.
+  char failure[2048] = {};
+
+  // A stall report travels from a unit to launch(): see Watchdog.
+  std::atomic<std::uint32_t> stall{0};
+  char stall_text[2048] = {};
+
+  EdgeToken begun = 0;  // launch() → every work-item.
+  EdgeToken ended = 0;  // Every work-item → launch().
+};
+
+enum Stall : std::uint32_t { stall_none, stall_asked, stall_writing, stall_written };
+
+}  // namespace k2k::backend::cpu

@@ -1,0 +1,194 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+
+#include "backend/cpu/device_fixture.hpp"
+
+namespace k2k::backend::cpu {
+namespace {
+
+constexpr Schedule schedules[] = {Schedule::round_robin, Schedule::random, Schedule::adversarial};
+
+class EverySchedule : public testing::TestWithParam<Schedule> {
+ protected:
+  static std::unique_ptr<Backend> device() {
+    DeviceConfig config = small_device();
+    config.schedule = GetParam();
+    return build(config);
+  }
+};
+std::string schedule_name(const testing::TestParamInfo<Schedule>& chosen) {
+  if (chosen.param == Schedule::round_robin) return "round_robin";
+  return chosen.param == Schedule::random ? "random" : "adversarial";
+}
+INSTANTIATE_TEST_SUITE_P(Cpu, EverySchedule, testing::ValuesIn(schedules), schedule_name);
+
+TEST_P(EverySchedule, ABarrierShowsEveryWriteOfTheGroup) {
+  const auto device = EverySchedule::device();
+  int data[2][64] = {};
+  std::atomic<int> wrong{0};
+  const auto report = run(*device, 2, 64, [&] {
+    const platform::Item& me = platform::current();
+    int* const mine = data[me.group];
+    for (int round = 1; round <= 20; ++round) {
+      mine[me.rank] = round;
+      platform::barrier();
+      if (mine[(me.rank + 13) % 64] != round) ++wrong;
+      platform::barrier();
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(EverySchedule, ABallotCollectsThePredicatesOfItsWave) {
+  const auto device = EverySchedule::device();
+  std::atomic<int> wrong{0};
+  const auto report = run(*device, 1, 48, [&] {
+    const platform::Item& me = platform::current();
+    const std::uint64_t all = me.rank < 32 ? 0xffffffffu : 0xffffu;
+    if (me.wave_members != all) ++wrong;
+    for (int round = 0; round < 10; ++round) {
+      if (platform::ballot(me.lane % 2 == 1) != (all & 0xaaaaaaaau)) ++wrong;
+      if (platform::ballot(true) != all) ++wrong;
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(EverySchedule, AShuffleReadsTheNamedLane) {
+  const auto device = EverySchedule::device();
+  std::atomic<int> wrong{0};
+  const auto report = run(*device, 1, 40, [&] {
+    const platform::Item& me = platform::current();
+    for (std::uint32_t round = 0; round < 10; ++round) {
+      if (platform::shuffle(100 + me.rank + round, 3) != 103 + me.rank / 32 * 32 + round) ++wrong;
+      const std::uint64_t from_31 = platform::shuffle(7, 31);  // The second wave has 8 lanes.
+      if (from_31 != (me.rank < 32 ? 7u : 0u)) ++wrong;
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(EverySchedule, WorkItemsThatReturnEarlyHoldNobodyUp) {
+  const auto device = EverySchedule::device();
+  std::atomic<int> reached{0};
+  std::atomic<std::uint64_t> last_ballot{0};
+  const auto report = run(*device, 3, 32, [&] {
+    const platform::Item& me = platform::current();
+    if (me.rank % 4 == 0) return;
+    platform::barrier();
+    if (me.rank % 4 == 1) return;
+    platform::barrier();
+    last_ballot = platform::ballot(true);
+    ++reached;
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(reached, 3 * 16);
+}
+
+TEST_P(EverySchedule, AWorkItemMaySpinOnItsPeer) {
+  const auto device = EverySchedule::device();
+  std::atomic<std::uint32_t> flag{0};
+  const auto report = run(*device, 1, 8, [&] {
+    const platform::Item& me = platform::current();
+    if (me.rank == 3) {
+      for (int turn = 0; turn < 5; ++turn) platform::yield();
+      flag.store(1, std::memory_order_release);
+    } else {
+      while (flag.load(std::memory_order_acquire) == 0) platform::yield();
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+}
+
+TEST_P(EverySchedule, ManyMoreGroupsThanFitAllRun) {
+  const auto device = EverySchedule::device();
+  constexpr std::uint32_t groups = race_checked ? 40 : 1000;
+  std::vector<std::atomic<int>> runs(groups);
+  const auto report = run(*device, groups, 32, [&] {
+    const platform::Item& me = platform::current();
+    platform::barrier();
+    if (me.rank == 0) runs[me.group].fetch_add(1);
+    platform::barrier();
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  for (const auto& count : runs) EXPECT_EQ(count, 1);
+}
+
+TEST(LocalMemory, IsTheSamePerGroupAndZeroedForTheNext) {
+  const auto device = build(small_device());
+  static const char first = 0;
+  static const char second = 0;
+  std::atomic<int> wrong{0};
+  const auto report = run(*device, 24, 16, [&] {
+    const platform::Item& me = platform::current();
+    auto* const sum = static_cast<std::atomic<std::uint32_t>*>(
+        platform::local_memory(&first, sizeof(std::uint32_t), alignof(std::uint32_t)));
+    auto* const table = static_cast<std::uint32_t*>(platform::local_memory(&second, 256, 64));
+    if (reinterpret_cast<std::uintptr_t>(table) % 64 != 0) ++wrong;
+    if (table[me.rank] != 0) ++wrong;
+    table[me.rank] = me.group + 1;
+    sum->fetch_add(1);
+    platform::barrier();
+    if (table[15 - me.rank] != me.group + 1 || sum->load() != 16) ++wrong;
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(LocalMemory, BeyondTheLimitIsRefusedWithBothNumbers) {
+  DeviceConfig config = small_device();
+  config.local_bytes = 1024;
+  const auto device = build(config);
+  static const char tag = 0;
+  const auto report = run(*device, 4, 4, [] { platform::local_memory(&tag, 2048, 8); });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, EINVAL);
+  EXPECT_EQ(report.error().message,
+            "kernel 'test': work-group needs 2048 bytes of local memory, device.local_bytes is "
+            "1024");
+  EXPECT_TRUE(run(*device, 4, 4, [] { platform::local_memory(&tag, 1024, 8); }).ok());
+}
+
+TEST(Meetings, UnequalCallsOfOneWaveEndTheProcess) {
+  EXPECT_DEATH(
+      {
+        const auto device = build(small_device());
+        (void)run(*device, 1, 2, [] {
+          if (platform::current().rank == 0) {
+            platform::ballot(true);
+          } else {
+            platform::shuffle(1, 0);
+          }
+        });
+      },
+      "lanes of one wave meet at ballot\\(\\) and at shuffle\\(\\)");
+}
+
+TEST(Identity, WavesOfResidentGroupsAreUniqueAndDense) {
+  DeviceConfig config = small_device();
+  config.compute_units = 1;
+  const auto device = build(config);
+  std::atomic<std::uint32_t> highest{0};
+  std::atomic<int> clashes{0};
+  std::atomic<int> owner[4][32] = {};
+  const auto report = run(*device, 12, 20, [&] {
+    const platform::Item& me = platform::current();
+    if (owner[me.wave][me.lane].exchange(1) != 0) ++clashes;
+    std::uint32_t seen = highest.load();
+    while (seen < me.wave && !highest.compare_exchange_weak(seen, me.wave)) {
+    }
+    platform::barrier();
+    owner[me.wave][me.lane].store(0);
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(clashes, 0);
+  EXPECT_LT(highest, 4u);
+}
+
+}  // namespace
+}  // namespace k2k::backend::cpu
