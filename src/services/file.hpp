@@ -1,0 +1,20 @@
+#pragma once
+// read and write: whether they wait depends on what the descriptor is.
+//
+// The first try uses RWF_NOWAIT: pipes, sockets and terminals answer or say EAGAIN; a regular file
+// gives what the page cache holds, and a later try completes it, so that a short count still means
+// end of file. Here a miss that starts the disk is what the caller wants.
+
+#include "services/services.hpp"
+
+namespace k2k::services {
+
+Answer transfer_without_waiting(const Request& request, Progress& progress);
+std::int64_t transfer_waiting(const Request& request, Progress& progress,
+                              Interruption interruption);
+
+// Returns once `descriptor` is ready for `events` (poll(2)), 0, or -ECANCELED if interrupted. What
+// cannot be polled counts as ready.
+std::int64_t wait_ready(int descriptor, short events, Interruption interruption);
+
+}  // namespace k2k::services

@@ -1,0 +1,92 @@
+#include "services/policy.hpp"
+
+#include <cerrno>
+
+#include "calls/rows.hpp"
+
+namespace k2k::services {
+
+namespace {
+
+struct Refusal {
+  std::uint16_t number;
+  const char* why;
+};
+
+// What acts on the calling thread or process as a whole: the caller would be a service thread, not
+// the work-item (class 3 of the thesis, section 3.4, and what is like it).
+constexpr Refusal refusals[] = {
+    {13, "rt_sigaction changes signal handlers of the host program"},
+    {14, "rt_sigprocmask acts on the service thread"},
+    {15, "rt_sigreturn returns from no handler"},
+    {24, "sched_yield acts on the service thread"},
+    {34, "pause never ends on a service thread"},
+    {56, "clone copies the host process"},
+    {57, "fork copies the host process"},
+    {58, "vfork copies the host process"},
+    {59, "execve replaces the host process"},
+    {60, "exit ends the service thread"},
+    {101, "ptrace acts on the service thread"},
+    {130, "rt_sigsuspend never ends on a service thread"},
+    {131, "sigaltstack acts on the service thread"},
+    {154, "modify_ldt changes the host process' segments"},
+    {158, "arch_prctl changes the service thread's registers"},
+    {186, "gettid names the service thread"},
+    {203, "sched_setaffinity acts on the service thread"},
+    {218, "set_tid_address acts on the service thread"},
+    {219, "restart_syscall resumes nothing"},
+    {231, "exit_group ends the host process"},
+    {272, "unshare acts on the service thread"},
+    {273, "set_robust_list acts on the service thread"},
+    {308, "setns acts on the service thread"},
+    {317, "seccomp acts on the service thread"},
+    {322, "execveat replaces the host process"},
+    {334, "rseq acts on the service thread"},
+    {435, "clone3 copies the host process"},
+};
+
+// Bytes the host would touch behind a parameter; 0 for none. Never follows a pointer.
+std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request) {
+  switch (parameter.kind) {
+    case calls::Kind::path:
+    case calls::Kind::opaque:
+      return 1;
+    case calls::Kind::in_bytes:
+    case calls::Kind::out_bytes:
+      return request.arguments[parameter.size_from];
+    case calls::Kind::in_sized:
+    case calls::Kind::out_sized:
+    case calls::Kind::in_struct:
+    case calls::Kind::out_struct:
+    case calls::Kind::inout_struct:
+      return parameter.bytes;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+const char* refusal_of(std::uint16_t number) {
+  for (const Refusal& refusal : refusals) {
+    if (refusal.number == number) return refusal.why;
+  }
+  return nullptr;
+}
+
+std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend) {
+  if (request.row < 0) {
+    if (request.number >= call_number_end || openness == Openness::known_only) return -ENOSYS;
+    return refusal_of(request.number) == nullptr ? 0 : -EPERM;
+  }
+  const calls::Row& row = calls::rows[request.row];
+  for (int index = 0; index < calls::parameters_max; ++index) {
+    const std::uint64_t address = request.arguments[index];
+    const std::uint64_t bytes = reach_of(row.parameters[index], request);
+    if (address == 0 || bytes == 0) continue;
+    if (!backend.host_may_access(reinterpret_cast<const void*>(address), bytes)) return -EFAULT;
+  }
+  return 0;
+}
+
+}  // namespace k2k::services

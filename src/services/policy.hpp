@@ -1,0 +1,28 @@
+#pragma once
+// Which calls device code may make, and what is refused whatever the policy.
+//
+// On the cpu backend a kernel is native code in this process, so this guards against faults, not
+// malice; on a GPU the slot is the only door and this is a wall (decision 12).
+
+#include <cstdint>
+
+#include "backend/backend.hpp"
+#include "services/request.hpp"
+
+namespace k2k::services {
+
+enum class Openness : std::uint8_t { any, known_only };
+
+// 0 if the call may be executed, or the negative errno it is answered with:
+//   -ENOSYS  no such call, or known_only and the call has no row
+//   -EPERM   executed by a service thread it would end, replace or cripple the host process
+//   -EFAULT  a pointer to memory the host cannot reach
+std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend);
+
+// Why `number` is always refused; nullptr if it is not.
+const char* refusal_of(std::uint16_t number);
+
+// First number that is certainly no Linux system call.
+inline constexpr std::uint16_t call_number_end = 1024;
+
+}  // namespace k2k::services

@@ -1,0 +1,113 @@
+#include "services/policy.hpp"
+
+#include <asm/unistd.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "calls/rows.hpp"
+#include "services/fake_backend_fixture.hpp"
+
+namespace k2k::services {
+namespace {
+
+Request request_of(std::uint16_t number) {
+  Request request;
+  request.number = number;
+  request.row = static_cast<std::int16_t>(calls::find(number));
+  return request;
+}
+
+class PolicyTest : public testing::Test {
+ protected:
+  FakeBackend backend;
+  char buffer[256] = {};
+
+  std::int64_t admit_with(Request request, int argument, const void* address) {
+    request.arguments[argument] = reinterpret_cast<std::uint64_t>(address);
+    return admit(request, Openness::any, backend);
+  }
+  void hide_buffer() {
+    backend.hidden_begin = reinterpret_cast<std::uintptr_t>(buffer);
+    backend.hidden_end = backend.hidden_begin + sizeof(buffer);
+  }
+};
+
+TEST_F(PolicyTest, refuses_what_would_end_replace_or_cripple_the_host_process) {
+  for (const int number : {__NR_rt_sigaction, __NR_rt_sigprocmask, __NR_rt_sigreturn,
+                           __NR_pause,        __NR_clone,          __NR_fork,
+                           __NR_vfork,        __NR_execve,         __NR_exit,
+                           __NR_ptrace,       __NR_rt_sigsuspend,  __NR_sigaltstack,
+                           __NR_arch_prctl,   __NR_gettid,         __NR_sched_setaffinity,
+                           __NR_exit_group,   __NR_unshare,        __NR_setns,
+                           __NR_seccomp,      __NR_execveat,       __NR_rseq,
+                           __NR_clone3}) {
+    const Request request = request_of(static_cast<std::uint16_t>(number));
+    EXPECT_EQ(admit(request, Openness::any, backend), -EPERM) << number;
+    ASSERT_NE(refusal_of(request.number), nullptr) << number;
+    EXPECT_STRNE(refusal_of(request.number), "") << number;
+  }
+}
+
+TEST_F(PolicyTest, refuses_no_call_that_has_a_row) {
+  for (const calls::Row& row : calls::rows) {
+    EXPECT_EQ(refusal_of(row.number), nullptr) << row.name;
+    EXPECT_EQ(admit(request_of(row.number), Openness::known_only, backend), 0) << row.name;
+  }
+}
+
+TEST_F(PolicyTest, passes_on_an_unknown_call_unless_only_known_ones_are_open) {
+  const Request request = request_of(__NR_getppid);
+  ASSERT_LT(request.row, 0);
+  EXPECT_EQ(admit(request, Openness::any, backend), 0);
+  EXPECT_EQ(admit(request, Openness::known_only, backend), -ENOSYS);
+}
+
+TEST_F(PolicyTest, answers_a_number_that_is_no_call_with_enosys) {
+  for (const std::uint32_t number : {1024u, 5000u, 0x7fffu, 0xfffeu}) {
+    EXPECT_EQ(admit(request_of(static_cast<std::uint16_t>(number)), Openness::any, backend),
+              -ENOSYS);
+  }
+}
+
+TEST_F(PolicyTest, tells_a_closed_door_from_a_forbidden_room) {
+  // With known_only, a dangerous call is as unknown as any other.
+  EXPECT_EQ(admit(request_of(__NR_fork), Openness::known_only, backend), -ENOSYS);
+}
+
+TEST_F(PolicyTest, refuses_every_kind_of_pointer_the_host_cannot_reach) {
+  struct Case {
+    std::uint16_t number;
+    int argument;
+    int size_argument;
+  };
+  for (const Case& call : {Case{0, 1, 2}, Case{1, 1, 2}, Case{2, 0, -1}, Case{16, 2, -1},
+                           Case{35, 0, -1}, Case{35, 1, -1}, Case{44, 4, 5}, Case{45, 4, -1},
+                           Case{45, 5, -1}, Case{98, 1, -1}, Case{262, 1, -1}, Case{262, 2, -1}}) {
+    SCOPED_TRACE(testing::Message() << call.number << " argument " << call.argument);
+    Request request = request_of(call.number);
+    if (call.size_argument >= 0) request.arguments[call.size_argument] = 16;
+    EXPECT_EQ(admit_with(request, call.argument, buffer), 0);
+    hide_buffer();
+    EXPECT_EQ(admit_with(request, call.argument, buffer), -EFAULT);
+    EXPECT_EQ(admit_with(request, call.argument, nullptr), 0) << "null is the call's business";
+    backend.hidden_end = 0;
+    backend.hidden_begin = ~std::uintptr_t{0};
+  }
+}
+
+TEST_F(PolicyTest, looks_at_the_whole_span_and_not_beyond_it) {
+  hide_buffer();
+  Request request = request_of(0);
+  request.arguments[2] = 0;
+  EXPECT_EQ(admit_with(request, 1, buffer), 0) << "nothing will be touched";
+  request.arguments[2] = 1;
+  EXPECT_EQ(admit_with(request, 1, buffer + sizeof(buffer) - 1), -EFAULT);
+  EXPECT_EQ(admit_with(request, 1, buffer + sizeof(buffer)), 0);
+  EXPECT_EQ(admit_with(request, 1, buffer - 1), 0);
+  request.arguments[2] = 2;
+  EXPECT_EQ(admit_with(request, 1, buffer - 1), -EFAULT);
+}
+
+}  // namespace
+}  // namespace k2k::services

@@ -1,0 +1,23 @@
+#pragma once
+// A request as the host holds it: copied from its slot once, never read from there again.
+//
+// The slot stays the device's to scribble on (a slot is untrusted); the copy is what was validated
+// and what is executed.
+
+#include <cstdint>
+
+#include "protocol/slot.hpp"
+
+namespace k2k::services {
+
+struct Request {
+  std::uint64_t arguments[protocol::argument_count] = {};
+  std::uint32_t wave = 0;  // Row of the slot.
+  std::uint8_t lane = 0;
+  std::uint16_t number = 0;
+  std::int16_t row = -1;    // Index into calls::rows, or -1.
+  std::uint32_t stamp = 0;  // The device's clock at publication; 0 = not taken.
+  protocol::Attributes attributes;
+};
+
+}  // namespace k2k::services

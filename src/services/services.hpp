@@ -1,0 +1,38 @@
+#pragma once
+// Executes one request: the system call itself, by a handler of its family.
+//
+// Every handler can be asked twice. First without waiting: what would wait for a peer answers
+// `would_wait` and nothing has happened. Then, on a thread that may be kept, with waiting. A
+// handler must leave no trace of the first try but what `progress` carries (bytes of a regular file
+// that were in the page cache already).
+//
+// Threading: reentrant. Service threads block all signals.
+
+#include <cstdint>
+
+#include "services/request.hpp"
+
+namespace k2k::services {
+
+struct Answer {
+  std::int64_t value = 0;   // As the kernel gives it: >= 0 or a negative errno.
+  bool would_wait = false;  // Ask again with may_wait.
+};
+
+// What outlives the first try of one request.
+struct Progress {
+  std::uint64_t bytes = 0;
+};
+
+// Where a waiting handler learns that the runtime ends: readable then. -1 = never.
+struct Interruption {
+  int descriptor = -1;
+};
+
+// Never waits for a peer or a clock; may wait for a disk if the row says `rarely`.
+Answer execute_without_waiting(const Request& request, Progress& progress);
+
+// Waits if it must. -ECANCELED if interrupted by shutdown before the call began.
+std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption);
+
+}  // namespace k2k::services

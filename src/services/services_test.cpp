@@ -1,0 +1,317 @@
+// Goal: what a handler answers is what the system call would have answered, whichever way it went:
+// without waiting, or first refused to wait and then waited for.
+// Method: real pipes, sockets and files; a second try is made by the same thread.
+
+#include "services/services.hpp"
+
+#include <asm/unistd.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "calls/rows.hpp"
+
+namespace k2k::services {
+namespace {
+
+// As service threads do: all signals blocked.
+class ServicesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous_);
+    ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream), 0);
+    interruption.descriptor = ::eventfd(0, EFD_CLOEXEC);
+  }
+  void TearDown() override {
+    for (const int fd : {pipe[0], pipe[1], stream[0], stream[1], interruption.descriptor}) {
+      ::close(fd);
+    }
+    // A SIGPIPE that a handler let through waits at this thread.
+    sigset_t pending;
+    sigpending(&pending);
+    sigpipe_pending |= sigismember(&pending, SIGPIPE) == 1;
+    timespec none{};
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGPIPE);
+    if (sigpipe_pending) sigtimedwait(&one, nullptr, &none);
+    pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+  }
+
+  template <class... Arguments>
+  static Request make(std::uint16_t number, Arguments... arguments) {
+    Request request;
+    request.number = number;
+    request.row = static_cast<std::int16_t>(calls::find(number));
+    int index = 0;
+    ((request.arguments[index++] = (std::uint64_t)(arguments)), ...);
+    return request;
+  }
+  // Both tries, as the server makes them.
+  std::int64_t served(const Request& request) {
+    Progress progress;
+    const Answer answer = execute_without_waiting(request, progress);
+    if (!answer.would_wait) return answer.value;
+    return execute_waiting(request, progress, interruption);
+  }
+  static bool would_wait(const Request& request) {
+    Progress progress;
+    return execute_without_waiting(request, progress).would_wait;
+  }
+  static std::int64_t at_once(const Request& request) {
+    Progress progress;
+    const Answer answer = execute_without_waiting(request, progress);
+    EXPECT_FALSE(answer.would_wait);
+    return answer.value;
+  }
+
+  static constexpr std::uint16_t read_ = __NR_read, write_ = __NR_write, sendto_ = __NR_sendto,
+                                 recvfrom_ = __NR_recvfrom;
+  int pipe[2] = {-1, -1};
+  int stream[2] = {-1, -1};
+  Interruption interruption;
+  char buffer[64] = {};
+  bool sigpipe_pending = false;
+
+ private:
+  sigset_t previous_{};
+};
+
+TEST_F(ServicesTest, a_read_of_an_empty_pipe_would_wait_and_leaves_no_trace) {
+  EXPECT_TRUE(would_wait(make(read_, pipe[0], buffer, 8)));
+  ASSERT_EQ(::write(pipe[1], "abc", 3), 3);
+  EXPECT_EQ(at_once(make(read_, pipe[0], buffer, 8)), 3) << "a short count of a peer's data";
+  EXPECT_EQ(std::string(buffer, 3), "abc");
+}
+
+TEST_F(ServicesTest, a_waiting_read_ends_when_a_peer_writes) {
+  std::thread peer([this] { ASSERT_EQ(::write(pipe[1], "later", 5), 5); });
+  EXPECT_EQ(served(make(read_, pipe[0], buffer, sizeof(buffer))), 5);
+  peer.join();
+}
+
+TEST_F(ServicesTest, a_read_after_the_last_writer_left_is_the_end) {
+  ::close(pipe[1]);
+  pipe[1] = -1;
+  EXPECT_EQ(served(make(read_, pipe[0], buffer, 8)), 0);
+}
+
+TEST_F(ServicesTest, a_descriptor_that_does_not_wait_answers_eagain) {
+  ASSERT_EQ(::fcntl(pipe[0], F_SETFL, O_NONBLOCK), 0);
+  ASSERT_EQ(::fcntl(stream[0], F_SETFL, O_NONBLOCK), 0);
+  EXPECT_EQ(at_once(make(read_, pipe[0], buffer, 8)), -EAGAIN);
+  EXPECT_EQ(at_once(make(read_, stream[0], buffer, 8)), -EAGAIN);
+  EXPECT_EQ(at_once(make(recvfrom_, stream[0], buffer, 8, 0, 0, 0)), -EAGAIN);
+  EXPECT_EQ(at_once(make(recvfrom_, stream[0], buffer, 8, MSG_WAITALL, 0, 0)), -EAGAIN);
+  EXPECT_EQ(at_once(make(recvfrom_, stream[1], buffer, 8, MSG_DONTWAIT, 0, 0)), -EAGAIN);
+}
+
+TEST_F(ServicesTest, a_timer_that_does_not_wait_answers_eagain_too) {
+  // The kernel knows no RWF_NOWAIT for timers: the handler must not take that for "wait".
+  const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  ASSERT_GE(timer, 0);
+  EXPECT_EQ(at_once(make(read_, timer, buffer, 8)), -EAGAIN);
+  ::close(timer);
+}
+
+TEST_F(ServicesTest, a_timer_that_waits_is_waited_for) {
+  const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  const itimerspec soon{{0, 0}, {0, 1'000'000}};
+  ASSERT_EQ(::timerfd_settime(timer, 0, &soon, nullptr), 0);
+  EXPECT_EQ(served(make(read_, timer, buffer, 8)), 8);
+  ::close(timer);
+}
+
+TEST_F(ServicesTest, a_file_is_read_whole_and_short_only_at_its_end) {
+  char name[] = "/tmp/k2k-services-XXXXXX";
+  const int file = ::mkstemp(name);
+  ASSERT_GE(file, 0);
+  ::unlink(name);
+  const std::string text(100'000, 'x');
+  EXPECT_EQ(served(make(write_, file, text.data(), text.size())), 100'000);
+  EXPECT_EQ(served(make(__NR_lseek, file, 0, SEEK_SET)), 0);
+  ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);  // Perhaps parts come from the disk.
+  std::vector<char> back(200'000);
+  EXPECT_EQ(served(make(read_, file, back.data(), 60'000)), 60'000);
+  EXPECT_EQ(served(make(read_, file, back.data() + 60'000, 100'000)), 40'000);
+  EXPECT_EQ(served(make(read_, file, back.data(), 10)), 0);
+  EXPECT_EQ(std::string(back.data(), 100'000), text);
+  EXPECT_EQ(served(make(__NR_pread64, file, buffer, 4, 99'998)), 2);
+  EXPECT_EQ(served(make(__NR_pwrite64, file, "end", 3, 100'000)), 3);
+  EXPECT_EQ(served(make(__NR_fsync, file)), 0);
+  EXPECT_EQ(::lseek(file, 0, SEEK_END), 100'003);
+  ::close(file);
+}
+
+TEST_F(ServicesTest, a_write_larger_than_a_pipe_waits_and_writes_all) {
+  const std::string text(300'000, 'y');
+  std::string back;
+  std::thread peer([&] {
+    std::vector<char> chunk(50'000);
+    while (back.size() < text.size()) {
+      const ssize_t count = ::read(pipe[0], chunk.data(), chunk.size());
+      if (count <= 0) break;
+      back.append(chunk.data(), static_cast<std::size_t>(count));
+    }
+  });
+  EXPECT_EQ(served(make(write_, pipe[1], text.data(), text.size())), 300'000);
+  peer.join();
+  EXPECT_EQ(back, text);
+}
+
+TEST_F(ServicesTest, a_write_to_a_full_pipe_that_does_not_wait_is_short_then_eagain) {
+  ASSERT_EQ(::fcntl(pipe[1], F_SETFL, O_NONBLOCK), 0);
+  const std::string text(300'000, 'y');
+  const std::int64_t first = at_once(make(write_, pipe[1], text.data(), text.size()));
+  EXPECT_GT(first, 0);
+  EXPECT_LT(first, 300'000);
+  EXPECT_EQ(at_once(make(write_, pipe[1], text.data(), text.size())), -EAGAIN);
+}
+
+TEST_F(ServicesTest, a_stream_takes_a_large_message_in_parts_and_answers_all_of_it) {
+  const std::string text(3'000'000, 'z');
+  std::size_t received = 0;
+  std::thread peer([&] {
+    std::vector<char> chunk(100'000);
+    while (received < text.size()) {
+      const ssize_t count = ::recv(stream[1], chunk.data(), chunk.size(), 0);
+      if (count <= 0) break;
+      received += static_cast<std::size_t>(count);
+    }
+  });
+  EXPECT_EQ(served(make(sendto_, stream[0], text.data(), text.size(), 0, 0, 0)), 3'000'000);
+  peer.join();
+  EXPECT_EQ(received, text.size());
+}
+
+TEST_F(ServicesTest, a_message_that_must_come_whole_is_waited_for_whole) {
+  ASSERT_EQ(::send(stream[1], "ab", 2, 0), 2);
+  std::thread peer([this] { ASSERT_EQ(::send(stream[1], "cd", 2, 0), 2); });
+  EXPECT_EQ(served(make(recvfrom_, stream[0], buffer, 4, MSG_WAITALL, 0, 0)), 4);
+  peer.join();
+  EXPECT_EQ(std::string(buffer, 4), "abcd");
+}
+
+TEST_F(ServicesTest, a_datagram_carries_its_sender) {
+  const int receiver = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int sender = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(::bind(receiver, reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(::getsockname(receiver, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  EXPECT_EQ(served(make(sendto_, sender, "hello", 5, 0, &address, sizeof(address))), 5);
+  sockaddr_in from{};
+  std::uint32_t from_length = sizeof(from);
+  EXPECT_EQ(served(make(recvfrom_, receiver, buffer, 64, 0, &from, &from_length)), 5);
+  EXPECT_EQ(from_length, sizeof(from));
+  EXPECT_EQ(from.sin_family, AF_INET);
+  ::close(receiver);
+  ::close(sender);
+}
+
+TEST_F(ServicesTest, an_interrupted_wait_is_cancelled_before_anything_happened) {
+  const std::uint64_t one = 1;
+  ASSERT_EQ(::write(interruption.descriptor, &one, 8), 8);
+  EXPECT_EQ(served(make(read_, pipe[0], buffer, 8)), -ECANCELED);
+  EXPECT_EQ(served(make(recvfrom_, stream[0], buffer, 8, 0, 0, 0)), -ECANCELED);
+  // What is there already is still given.
+  ASSERT_EQ(::write(pipe[1], "abc", 3), 3);
+  EXPECT_EQ(served(make(read_, pipe[0], buffer, 8)), 3);
+}
+
+TEST_F(ServicesTest, an_interruption_reaches_a_call_that_waits_already) {
+  std::thread runtime([this] {
+    const std::uint64_t one = 1;
+    ASSERT_EQ(::write(interruption.descriptor, &one, 8), 8);
+  });
+  Progress progress;
+  EXPECT_EQ(execute_waiting(make(read_, pipe[0], buffer, 8), progress, interruption), -ECANCELED);
+  runtime.join();
+}
+
+TEST_F(ServicesTest, an_interrupted_partial_send_answers_what_was_sent) {
+  const std::string text(3'000'000, 'z');
+  const std::uint64_t one = 1;
+  ASSERT_EQ(::write(interruption.descriptor, &one, 8), 8);
+  const std::int64_t sent = served(make(sendto_, stream[0], text.data(), text.size(), 0, 0, 0));
+  EXPECT_GT(sent, 0);
+  EXPECT_LT(sent, 3'000'000);
+}
+
+TEST_F(ServicesTest, a_broken_pipe_answers_epipe_and_no_process_dies) {
+  ::close(pipe[0]);
+  pipe[0] = -1;
+  EXPECT_EQ(served(make(write_, pipe[1], "x", 1)), -EPIPE);
+}
+
+TEST_F(ServicesTest, a_broken_connection_answers_epipe_without_a_signal) {
+  ::close(stream[1]);
+  stream[1] = -1;
+  EXPECT_EQ(served(make(sendto_, stream[0], "x", 1, 0, 0, 0)), -EPIPE);
+  sigset_t pending;
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
+}
+
+TEST_F(ServicesTest, a_bad_descriptor_answers_ebadf_from_every_handler) {
+  for (const std::uint16_t number : {read_, write_, sendto_, recvfrom_}) {
+    EXPECT_EQ(served(make(number, 12345, buffer, 4, 0, 0, 0)), -EBADF) << number;
+    EXPECT_EQ(served(make(number, -1, buffer, 4, 0, 0, 0)), -EBADF) << number;
+  }
+  EXPECT_EQ(served(make(read_, pipe[1], buffer, 4)), -EBADF) << "the wrong end";
+}
+
+TEST_F(ServicesTest, a_bad_pointer_answers_efault_and_reads_nothing) {
+  void* const nowhere = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_EQ(served(make(write_, pipe[1], nowhere, 4)), -EFAULT);
+  EXPECT_EQ(served(make(sendto_, stream[0], nowhere, 4, 0, 0, 0)), -EFAULT);
+  ASSERT_EQ(::write(pipe[1], "abcd", 4), 4);
+  EXPECT_EQ(served(make(read_, pipe[0], nowhere, 4)), -EFAULT);
+  EXPECT_EQ(served(make(__NR_open, nowhere, O_RDONLY, 0)), -EFAULT);
+  ::munmap(nowhere, 4096);
+}
+
+TEST_F(ServicesTest, an_empty_transfer_does_not_wait) {
+  EXPECT_EQ(served(make(read_, pipe[0], buffer, 0)), 0);
+  EXPECT_EQ(served(make(write_, pipe[1], buffer, 0)), 0);
+}
+
+TEST_F(ServicesTest, a_call_without_a_row_is_never_tried_where_it_could_block) {
+  EXPECT_TRUE(would_wait(make(__NR_getppid)));
+  EXPECT_EQ(served(make(__NR_getppid)), ::getppid());
+  EXPECT_EQ(served(make(__NR_dup3, 12345, 12346, 0)), -EBADF);
+}
+
+TEST_F(ServicesTest, waiting_for_a_clock_is_never_tried_where_it_could_block) {
+  const timespec request{0, 1000};
+  EXPECT_TRUE(would_wait(make(__NR_nanosleep, &request, 0)));
+  EXPECT_EQ(served(make(__NR_nanosleep, &request, 0)), 0);
+  const timespec wrong{0, -1};
+  EXPECT_EQ(served(make(__NR_nanosleep, &wrong, 0)), -EINVAL);
+}
+
+TEST_F(ServicesTest, nothing_answers_zero) {
+  EXPECT_EQ(at_once(make(calls::nop_number)), 0);
+  EXPECT_EQ(at_once(make(__NR_getpid)), ::getpid());
+}
+
+}  // namespace
+}  // namespace k2k::services
