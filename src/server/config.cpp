@@ -1,0 +1,71 @@
+#include "server/config.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <cerrno>
+
+#include "server/server.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+Status check(const char* key, std::uint32_t value, std::uint32_t low, std::uint32_t high) {
+  if (value >= low && value <= high) return {};
+  return Error{EINVAL,
+               fmt::format("server.{} is {}; permitted are {} to {}", key, value, low, high)};
+}
+
+Status check_cores(const ServerConfig& config) {
+  if (config.steering == Steering::steered && config.cores.empty()) {
+    return Error{EINVAL, "server.steering is steered, but server.cores names no core"};
+  }
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  sched_getaffinity(0, sizeof(usable), &usable);
+  for (const std::uint32_t core : config.cores) {
+    if (core < CPU_SETSIZE && CPU_ISSET(core, &usable)) continue;
+    return Error{EINVAL, fmt::format("server.cores names core {}, which is offline or not allowed "
+                                     "for this process (see taskset -p)",
+                                     core)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Status validate(const ServerConfig& config, std::uint32_t rings) {
+  struct Range {
+    const char* key;
+    std::uint32_t value, low, high;
+  };
+  const Range ranges[] = {
+      {"coalesce_window_us", config.coalesce_window_us, 0, 10'000},
+      {"coalesce_max", config.coalesce_max, 1, 4096},
+      {"threads_max", config.threads_max, 2, 256},
+      {"spin_us", config.spin_us, 0, 1'000'000},
+      {"yield_us", config.yield_us, 0, 1'000'000},
+      {"sleep_us", config.sleep_us, 50, 1'000'000},
+      {"rescan_us", config.rescan_us, 100, 1'000'000},
+      {"takeover_us", config.takeover_us, 50, 1'000'000},
+      {"shutdown_ms", config.shutdown_ms, 0, 600'000},
+  };
+  for (const Range& range : ranges) {
+    if (Status status = check(range.key, range.value, range.low, range.high); !status)
+      return status;
+  }
+  if (config.top_halves < 1 || config.top_halves > rings) {
+    return Error{EINVAL,
+                 fmt::format("server.top_halves is {}; permitted are 1 to {}, one a doorbell "
+                             "ring (device.rings)",
+                             config.top_halves, rings)};
+  }
+  if (config.threads_max <= config.top_halves) {
+    return Error{EINVAL, fmt::format("server.threads_max is {}; {} top halves need at least {}",
+                                     config.threads_max, config.top_halves, config.top_halves + 1)};
+  }
+  return check_cores(config);
+}
+
+}  // namespace k2k::server

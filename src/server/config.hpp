@@ -1,0 +1,43 @@
+#pragma once
+// How requests are served. All of it may be changed while the server runs (Server::reconfigure).
+
+#include <cstdint>
+#include <vector>
+
+namespace k2k::server {
+
+enum class Steering : std::uint8_t {
+  spread,   // The operating system places top halves.
+  steered,  // Top half i runs on cores[i % cores.size()].
+};
+
+enum class BottomHalfMode : std::uint8_t {
+  monolithic,  // Runs right behind the top half, on its thread.
+  split,       // Runs on another thread, woken by the top half.
+};
+
+// Which calls device code may make.
+enum class CallPolicy : std::uint8_t {
+  any,         // Every call but those that would harm the host process (services/policy.hpp).
+  known_only,  // Only calls with a row in calls/rows.hpp.
+};
+
+struct ServerConfig {
+  std::uint32_t top_halves = 1;  // 1 to the number of doorbell rings.
+  Steering steering = Steering::spread;
+  std::vector<std::uint32_t> cores;      // For Steering::steered; online CPUs.
+  std::uint32_t coalesce_window_us = 0;  // 0 = off; at most 10,000.
+  std::uint32_t coalesce_max = 64;       // Requests a bundle; 1 to 4096.
+  BottomHalfMode bottom_half = BottomHalfMode::monolithic;
+  std::uint32_t threads_max = 16;     // Service threads, started as needed; 2 to 256.
+  std::uint32_t spin_us = 50;         // Poll ladder: spin this long after the last request,
+  std::uint32_t yield_us = 0;         // then offer the core to others this long,
+  std::uint32_t sleep_us = 10'000;    // then sleep until a doorbell, at most this long. >= 50.
+  std::uint32_t rescan_us = 1'000;    // A slice of the slots is looked at this often. >= 100.
+  std::uint32_t takeover_us = 250;    // A top half held by one call this long is taken over. >= 50.
+  std::uint32_t shutdown_ms = 1'000;  // Grace for calls in flight when the runtime ends.
+  CallPolicy policy = CallPolicy::any;
+  bool trace = false;  // Record events (telemetry/event_ring.hpp).
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,145 @@
+#pragma once
+// The machinery behind Server: the thread pool, the roles, the queues. Private to this folder.
+
+#include <sched.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "server/bottom_half.hpp"
+#include "server/role.hpp"
+#include "server/server.hpp"
+#include "server/top_half.hpp"
+
+namespace k2k::server {
+
+// One top half and what its holder works on. Only the holder touches anything but `word`.
+struct Role {
+  Role(const protocol::AreaView& area, std::uint32_t which) : index(which), top_half(area) {}
+
+  const std::uint32_t index;
+  RoleWord word;
+  TopHalf top_half;
+  Bundle bundle;
+  std::vector<Pending> batch;  // Accepted, in order; [batch_next, end) is still to be executed.
+  std::size_t batch_next = 0;
+  std::vector<Pending> waiting;               // Tried, and found to wait for a peer.
+  std::atomic<std::uint64_t> calls_begun{0};  // Tells the watcher that there is something to watch.
+  services::Openness openness = services::Openness::any;
+  bool trace = false;
+  std::uint32_t sleep_us = 0;
+  RoleWord::View watched{};  // What the watcher saw at its last tick; under Core::mutex_.
+};
+
+struct ServiceThread {
+  std::uint32_t index = 0;  // From 1; 0 in a RoleWord means nobody.
+  std::thread thread;
+  ThreadStats stats;
+  std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
+  std::vector<Pending> batch;           // Split mode; scratch of the thread.
+  std::int32_t core = -1;               // Where it is pinned; -1 = anywhere. The thread's own.
+  bool ended = false;                   // Under Core::mutex_.
+  std::int64_t cpu_ns = 0;              // Under Core::mutex_; its CPU time once it ended.
+};
+
+class Server::Core : public std::enable_shared_from_this<Server::Core> {
+ public:
+  Core(backend::Backend& backend, const ServerConfig& config);
+  ~Core();
+
+  Status start();
+  void stop();
+  std::vector<DetachedError> drain();
+  Status reconfigure(const ServerConfig& config);
+  [[nodiscard]] ServerConfig config() const;
+  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] std::vector<telemetry::Event> events() const;
+
+ private:
+  enum class Task : std::uint8_t { role, attempt, bundle, call, end };
+  struct Work {
+    Task task = Task::end;
+    Role* role = nullptr;
+    Bundle bundle;
+    Pending call;
+  };
+
+  // --- pool.cpp: threads and what they pick.
+  Status add_thread();  // Expects mutex_ held.
+  void thread_main(ServiceThread& self);
+  Work next_work(ServiceThread& self);
+  bool pick(ServiceThread& self, Work& work);  // Expects mutex_ held.
+  // The watcher's vigil; ends with work, perhaps a role taken over.
+  void watch(ServiceThread& self, Work& work, std::unique_lock<std::mutex>& lock);
+  bool take_over_stuck(ServiceThread& self, Work& work);  // Expects mutex_ held.
+  void wake_watcher();
+  [[nodiscard]] bool may_leave_role() const;  // Expects mutex_ held: is there a follower?
+
+  // --- lead.cpp: what the holder of a role does.
+  void lead(ServiceThread& self, Role& role);
+  bool serve(ServiceThread& self, Role& role);           // False: the role is lost or handed off.
+  bool run_batch(ServiceThread& self, Role& role);       // False: the role was taken over.
+  bool settle_waiting(ServiceThread& self, Role& role);  // False: the role was handed off.
+  void leave(ServiceThread& self, Role& role);
+  void park(ServiceThread& self, const Role& role);
+  void place(ServiceThread& self, const Role& role);  // Applies steering.
+
+  // --- server.cpp: the rest.
+  void run_bundle(ServiceThread& self, const Bundle& bundle);
+  void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
+  void run_call(ServiceThread& self, Pending call);
+  void answer(ServiceThread& self, const services::Request& request, std::int64_t value,
+              std::uint64_t moment);
+  // As answer(), for a thread that may have been left behind meanwhile: then nothing happens.
+  void answer_late(ServiceThread& self, const services::Request& request, std::int64_t value);
+  void assign_roles();  // Expects no role held.
+  [[nodiscard]] bool anything_unanswered() const;
+  bool wait_answered(Nanoseconds longest);
+  void pause_roles();
+  void resume_roles();
+  void refuse_the_rest();
+
+  // Holder of a role whose thread was left behind.
+  static constexpr std::uint32_t abandoned_holder = 0xffffff;
+
+  backend::Backend* backend_;
+  protocol::AreaView area_;
+  DetachedErrors detached_errors_;
+  BottomHalf bottom_half_;
+  std::vector<protocol::RingConsumer> consumers_;
+  std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
+
+  std::mutex control_;  // One drain, reconfiguration or stop at a time.
+
+  // What leaders look at once a round.
+  std::atomic<std::uint32_t> roles_wanted_{0};  // Roles [0, wanted) are to be held; 0 = paused.
+  std::atomic<bool> watcher_asleep_{false};
+  std::atomic<std::uint64_t> attempts_begun_{0};  // As Role::calls_begun, of split bundles.
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::condition_variable work_there_;
+  std::condition_variable role_left_;
+  ServerConfig config_;
+  std::vector<std::unique_ptr<ServiceThread>> threads_;
+  std::deque<Role*> vacant_roles_;
+  std::deque<Bundle> bundles_;
+  std::deque<Pending> attempts_;  // Split mode: accepted, not tried yet. Never held by one thread.
+  std::deque<Pending> calls_;
+  std::uint32_t processing_ = 0;  // Threads that are accepting a split bundle.
+  std::uint32_t idle_ = 0;        // Threads in next_work().
+  std::uint32_t held_roles_ = 0;
+  bool watched_ = false;  // One of the idle threads is the watcher.
+  bool stopping_ = false;
+
+  std::mutex answering_;    // Held by late answers and by the one who abandons.
+  bool abandoned_ = false;  // Under answering_; the area is gone: a late answer is dropped.
+  cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
+  int interruption_ = -1;   // eventfd, readable once stopping.
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,187 @@
+// What the holder of a role does: poll, serve, hand off, rest.
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <array>
+
+#include "base/clock.hpp"
+#include "server/core.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+// Polls between two looks at the clock: short enough for the ladder, long enough to be free.
+constexpr int polls_per_clock = 32;
+
+std::uint64_t cycles_of(std::uint32_t microseconds) {
+  return static_cast<std::uint64_t>(microseconds * 1000.0 / nanoseconds_per_cycle());
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+void Server::Core::lead(ServiceThread& self, Role& role) {
+  ServerConfig config;
+  {
+    const std::lock_guard lock(mutex_);
+    config = config_;
+  }
+  place(self, role);
+  // A predecessor whose call lasted too long left its accepted requests behind.
+  if (!run_batch(self, role) || !settle_waiting(self, role)) return;
+
+  const std::uint64_t spin = cycles_of(config.spin_us);
+  const std::uint64_t yield = spin + cycles_of(config.yield_us);
+  std::uint64_t mark = cycles();  // Up to here, time is charged.
+  std::uint64_t idle_since = mark;
+  int polls = 0;
+  while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
+    role.bundle.clear();
+    if (!role.top_half.collect(role.bundle, self.stats)) {
+      if (++polls < polls_per_clock) continue;
+      polls = 0;
+      relax();
+      std::uint64_t moment = cycles();
+      const std::uint64_t idle = moment - idle_since;
+      if (idle >= yield) {
+        self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
+        park(self, role);
+        mark = moment = cycles();
+      } else if (idle >= spin) {
+        sched_yield();
+      }
+      if (moment < role.top_half.rescan_due()) continue;
+      if (role.top_half.rescan(role.bundle, self.stats) == 0) continue;
+    }
+    const std::uint64_t found = cycles();
+    self.stats.ledger.charge(telemetry::Stage::polling, found - mark);
+    if (config.bottom_half == BottomHalfMode::split) {
+      const std::lock_guard lock(mutex_);
+      bundles_.push_back(role.bundle);
+      work_there_.notify_one();
+    } else if (!serve(self, role)) {
+      return;
+    }
+    mark = idle_since = cycles();
+    if (config.bottom_half == BottomHalfMode::split) {
+      self.stats.ledger.charge(telemetry::Stage::top_half, mark - found);
+    }
+  }
+  leave(self, role);
+}
+
+bool Server::Core::serve(ServiceThread& self, Role& role) {
+  const std::uint64_t begin = cycles();
+  role.batch.clear();
+  role.batch_next = 0;
+  self.answered.clear();
+  bottom_half_.process(role.bundle, role.openness, role.trace, role.batch, self.answered,
+                       self.stats);
+  const std::uint64_t processed = cycles();
+  self.stats.ledger.charge(telemetry::Stage::bottom_half, processed - begin);
+  if (!self.answered.empty()) {
+    backend_->resume(self.answered.data(), self.answered.size());
+    self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
+  }
+  return run_batch(self, role) && settle_waiting(self, role);
+}
+
+bool Server::Core::run_batch(ServiceThread& self, Role& role) {
+  if (role.batch_next == role.batch.size()) return true;
+  role.calls_begun.fetch_add(1);  // Sequentially consistent: see watch().
+  wake_watcher();
+  std::uint64_t mark = cycles();
+  while (role.batch_next < role.batch.size()) {
+    // Copied out: once the role is taken over, the batch is the taker's.
+    Pending pending = role.batch[role.batch_next++];
+    role.word.begin_call(self.index);
+    const services::Answer result =
+        services::execute_without_waiting(pending.request, pending.progress);
+    const bool kept = role.word.end_call(self.index);
+    if (!kept) {
+      if (result.would_wait) {
+        run_call(self, pending);
+      } else {
+        answer_late(self, pending.request, result.value);
+      }
+      return false;
+    }
+    const std::uint64_t executed = cycles();
+    self.stats.ledger.charge(telemetry::Stage::service, executed - mark);
+    mark = executed;
+    if (result.would_wait) {
+      role.waiting.push_back(pending);
+      continue;
+    }
+    answer(self, pending.request, result.value, executed);
+  }
+  return true;
+}
+
+bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
+  if (role.waiting.empty()) return true;
+  Pending first = role.waiting.front();
+  {
+    const std::lock_guard lock(mutex_);
+    calls_.insert(calls_.end(), role.waiting.begin() + 1, role.waiting.end());
+    role.waiting.clear();
+    if (!may_leave_role()) {
+      calls_.push_back(first);
+      work_there_.notify_one();
+      return true;
+    }
+    role.word.vacate(self.index);
+    --held_roles_;
+    vacant_roles_.push_back(&role);
+    role_left_.notify_all();
+    work_there_.notify_one();
+    if (!calls_.empty()) work_there_.notify_all();
+  }
+  self.stats.hand_offs.add();
+  run_call(self, first);
+  return false;
+}
+
+void Server::Core::leave(ServiceThread& self, Role& role) {
+  const std::lock_guard lock(mutex_);
+  role.word.vacate(self.index);
+  --held_roles_;
+  role_left_.notify_all();
+}
+
+void Server::Core::park(ServiceThread& self, const Role& role) {
+  std::array<std::uint64_t, protocol::ring_count_max> positions;
+  positions.fill(backend::any_position);
+  for (protocol::RingConsumer* ring : role.top_half.rings()) {
+    positions[static_cast<std::size_t>(ring - consumers_.data())] = ring->position();
+  }
+  self.stats.parks.add();
+  backend_->wait_doorbell(positions.data(), std::chrono::microseconds(role.sleep_us));
+}
+
+void Server::Core::place(ServiceThread& self, const Role& role) {
+  std::int32_t core = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    if (config_.steering == Steering::steered && !config_.cores.empty()) {
+      core = static_cast<std::int32_t>(config_.cores[role.index % config_.cores.size()]);
+    }
+  }
+  if (core == self.core) return;
+  cpu_set_t cores = home_cores_;
+  if (core >= 0) {
+    CPU_ZERO(&cores);
+    CPU_SET(static_cast<std::size_t>(core), &cores);
+  }
+  // A core that went offline meanwhile: the thread stays where it is, and keeps serving.
+  if (pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores) == 0) self.core = core;
+}
+
+}  // namespace k2k::server

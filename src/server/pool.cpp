@@ -1,0 +1,177 @@
+// The thread pool: what an idle thread picks, and the watch over the roles.
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "server/core.hpp"
+
+namespace k2k::server {
+
+namespace {
+// Ticks without a call before the watcher lies down; the next call wakes it.
+constexpr int watch_ticks_idle_max = 20;
+}  // namespace
+
+Status Server::Core::add_thread() {
+  auto& self = *threads_.emplace_back(std::make_unique<ServiceThread>());
+  self.index = static_cast<std::uint32_t>(threads_.size());
+  // Signals are the program's; the new thread inherits a full mask and keeps it.
+  sigset_t all;
+  sigset_t previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  Status status;
+  try {
+    ++idle_;
+    self.thread = std::thread([core = shared_from_this(), &self] { core->thread_main(self); });
+  } catch (const std::system_error& failure) {
+    --idle_;
+    threads_.pop_back();
+    status = Error{EAGAIN, fmt::format("no service thread could be started ({}); raise the limit "
+                                       "on processes: ulimit -u",
+                                       failure.what())};
+  }
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  return status;
+}
+
+void Server::Core::thread_main(ServiceThread& self) {
+  pthread_setname_np(pthread_self(), fmt::format("k2k/serve{}", self.index - 1).c_str());
+  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
+  while (true) {
+    Work work = next_work(self);
+    switch (work.task) {
+      case Task::role:
+        lead(self, *work.role);
+        break;
+      case Task::attempt:
+        run_attempts(self);
+        break;
+      case Task::bundle:
+        run_bundle(self, work.bundle);
+        break;
+      case Task::call:
+        run_call(self, std::move(work.call));
+        break;
+      case Task::end: {
+        const std::lock_guard lock(mutex_);
+        self.cpu_ns = thread_time().count();
+        self.ended = true;
+        role_left_.notify_all();
+        return;
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    ++idle_;
+  }
+}
+
+Server::Core::Work Server::Core::next_work(ServiceThread& self) {
+  std::unique_lock lock(mutex_);
+  Work work;
+  while (true) {
+    if (pick(self, work)) break;
+    if (!watched_) {
+      watch(self, work, lock);
+      break;
+    }
+    work_there_.wait(lock);
+  }
+  --idle_;
+  // Somebody stays idle, for the roles' sake.
+  if (idle_ == 0 && threads_.size() < config_.threads_max && work.task != Task::end) {
+    static_cast<void>(add_thread());  // Without another one, calls queue; nothing is lost.
+  }
+  return work;
+}
+
+bool Server::Core::pick(ServiceThread& self, Work& work) {
+  if (!vacant_roles_.empty() && roles_wanted_.load(std::memory_order_relaxed) != 0) {
+    work.task = Task::role;
+    work.role = vacant_roles_.front();
+    vacant_roles_.pop_front();
+    ++held_roles_;
+    K2K_EXPECT(work.role->word.take(self.index));
+    return true;
+  }
+  if (!attempts_.empty()) {  // Whoever had them is in a call.
+    work.task = Task::attempt;
+    return true;
+  }
+  if (!bundles_.empty()) {
+    work.task = Task::bundle;
+    work.bundle = std::move(bundles_.front());
+    bundles_.pop_front();
+    return true;
+  }
+  const bool others_stay = idle_ > 1 || threads_.size() < config_.threads_max;
+  if (!calls_.empty() && (others_stay || stopping_)) {
+    work.task = Task::call;
+    work.call = std::move(calls_.front());
+    calls_.pop_front();
+    return true;
+  }
+  work.task = Task::end;
+  return stopping_;
+}
+
+void Server::Core::watch(ServiceThread& self, Work& work, std::unique_lock<std::mutex>& lock) {
+  const auto begun = [this] {
+    std::uint64_t sum = attempts_begun_.load();
+    for (const auto& role : roles_) sum += role->calls_begun.load();
+    return sum;
+  };
+  watched_ = true;
+  std::uint64_t last_begun = begun();
+  int quiet_ticks = 0;
+  while (!pick(self, work)) {
+    if (quiet_ticks < watch_ticks_idle_max) {
+      work_there_.wait_for(lock, std::chrono::microseconds(config_.takeover_us));
+    } else {
+      // Pairs with wake_watcher(): both sides store, then load, sequentially consistent.
+      watcher_asleep_.store(true);
+      if (begun() == last_begun) work_there_.wait(lock);
+      watcher_asleep_.store(false);
+      quiet_ticks = 0;
+    }
+    if (take_over_stuck(self, work)) break;
+    const std::uint64_t now_begun = begun();
+    quiet_ticks = now_begun == last_begun ? quiet_ticks + 1 : 0;
+    last_begun = now_begun;
+  }
+  watched_ = false;
+  if (idle_ > 1) work_there_.notify_one();  // The next watcher.
+}
+
+bool Server::Core::take_over_stuck(ServiceThread& self, Work& work) {
+  for (const auto& role : roles_) {
+    const RoleWord::View seen = role->word.view();
+    const RoleWord::View before = std::exchange(role->watched, seen);
+    const bool same_call = seen.phase == RolePhase::calling && before.phase == RolePhase::calling &&
+                           seen.sequence == before.sequence;
+    if (!same_call || !role->word.take_over(seen, self.index)) continue;
+    self.stats.takeovers.add();
+    work.task = Task::role;
+    work.role = role.get();
+    return true;
+  }
+  return false;
+}
+
+void Server::Core::wake_watcher() {
+  if (!watcher_asleep_.load()) return;
+  const std::lock_guard lock(mutex_);
+  work_there_.notify_all();
+}
+
+bool Server::Core::may_leave_role() const {
+  return idle_ > 1 || (idle_ == 1 && threads_.size() < config_.threads_max);
+}
+
+}  // namespace k2k::server

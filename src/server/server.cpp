@@ -1,0 +1,316 @@
+#include "server/server.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "server/core.hpp"
+
+namespace k2k::server {
+
+Server::Core::Core(backend::Backend& backend, const ServerConfig& config)
+    : backend_(&backend),
+      area_(backend.area()),
+      bottom_half_(area_, backend, detached_errors_),
+      config_(config) {
+  for (std::uint32_t ring = 0; ring < area_.ring_count; ++ring) {
+    consumers_.emplace_back(area_.rings[ring]);
+    roles_.push_back(std::make_unique<Role>(area_, ring));
+  }
+  CPU_ZERO(&home_cores_);
+  sched_getaffinity(0, sizeof(home_cores_), &home_cores_);
+}
+
+Server::Core::~Core() {
+  if (interruption_ >= 0) ::close(interruption_);
+}
+
+Status Server::Core::start() {
+  interruption_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (interruption_ < 0) {
+    return Error{errno, fmt::format("no eventfd for the server: {}; raise the limit on open files: "
+                                    "ulimit -n",
+                                    std::strerror(errno))};
+  }
+  assign_roles();
+  resume_roles();
+  const std::lock_guard lock(mutex_);
+  // One polls, one watches.
+  for (int count = 0; count < 2; ++count) {
+    if (Status status = add_thread(); !status) return status;
+  }
+  return {};
+}
+
+// --- Answers.
+
+void Server::Core::answer(ServiceThread& self, const services::Request& request, std::int64_t value,
+                          std::uint64_t moment) {
+  complete(area_, request, value, protocol::TransportError::none, moment, self.stats,
+           detached_errors_);
+  backend_->resume(&request.wave, 1);
+}
+
+void Server::Core::answer_late(ServiceThread& self, const services::Request& request,
+                               std::int64_t value) {
+  const std::lock_guard lock(answering_);
+  if (abandoned_) return;
+  // Only an interrupted wait gives ECANCELED: its runtime is ending.
+  const auto error =
+      value == -ECANCELED ? protocol::TransportError::shutdown : protocol::TransportError::none;
+  complete(area_, request, value, error, cycles(), self.stats, detached_errors_);
+  backend_->resume(&request.wave, 1);
+}
+
+void Server::Core::run_call(ServiceThread& self, Pending call) {
+  const std::uint64_t before = static_cast<std::uint64_t>(thread_time().count());
+  const std::int64_t value =
+      services::execute_waiting(call.request, call.progress, {interruption_});
+  // Waiting is not service: only CPU time is charged.
+  const std::uint64_t spent = static_cast<std::uint64_t>(thread_time().count()) - before;
+  self.stats.ledger.charge(
+      telemetry::Stage::service,
+      static_cast<std::uint64_t>(static_cast<double>(spent) / nanoseconds_per_cycle()));
+  answer_late(self, call.request, value);
+}
+
+void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
+  self.batch.clear();
+  self.answered.clear();
+  services::Openness openness;
+  bool trace;
+  {
+    const std::lock_guard lock(mutex_);
+    openness = config_.policy == CallPolicy::any ? services::Openness::any
+                                                 : services::Openness::known_only;
+    trace = config_.trace;
+    ++processing_;
+  }
+  const std::uint64_t mark = cycles();
+  bottom_half_.process(bundle, openness, trace, self.batch, self.answered, self.stats);
+  if (!self.answered.empty()) backend_->resume(self.answered.data(), self.answered.size());
+  self.stats.ledger.charge(telemetry::Stage::bottom_half, cycles() - mark);
+  {
+    const std::lock_guard lock(mutex_);
+    --processing_;
+    attempts_.insert(attempts_.end(), self.batch.begin(), self.batch.end());
+  }
+  if (self.batch.empty()) return;
+  attempts_begun_.fetch_add(1);  // Sequentially consistent: see watch().
+  wake_watcher();
+  run_attempts(self);
+}
+
+// One at a time: while one of them holds this thread, the watcher finds the others in the queue.
+void Server::Core::run_attempts(ServiceThread& self) {
+  while (true) {
+    Pending pending;
+    {
+      const std::lock_guard lock(mutex_);
+      if (attempts_.empty()) return;
+      pending = attempts_.front();
+      attempts_.pop_front();
+    }
+    const std::uint64_t begin = cycles();
+    const services::Answer result =
+        services::execute_without_waiting(pending.request, pending.progress);
+    self.stats.ledger.charge(telemetry::Stage::service, cycles() - begin);
+    if (!result.would_wait) {
+      answer_late(self, pending.request, result.value);
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    calls_.push_back(pending);
+    work_there_.notify_one();
+  }
+}
+
+// --- Roles.
+
+void Server::Core::assign_roles() {
+  const std::uint32_t wanted = config_.top_halves;
+  for (std::uint32_t index = 0; index < roles_.size(); ++index) {
+    Role& role = *roles_[index];
+    std::vector<protocol::RingConsumer*> rings;
+    for (std::uint32_t ring = index; index < wanted && ring < consumers_.size(); ring += wanted) {
+      rings.push_back(&consumers_[ring]);
+    }
+    role.top_half.assign(std::move(rings), index, wanted);
+    role.top_half.configure(config_);
+    role.openness = config_.policy == CallPolicy::any ? services::Openness::any
+                                                      : services::Openness::known_only;
+    role.trace = config_.trace;
+    role.sleep_us = config_.sleep_us;
+  }
+}
+
+void Server::Core::pause_roles() {
+  roles_wanted_.store(0);
+  std::unique_lock lock(mutex_);
+  vacant_roles_.clear();
+  while (held_roles_ != 0) {
+    backend_->wake_server();
+    role_left_.wait_for(lock, std::chrono::milliseconds(1));
+    vacant_roles_.clear();
+  }
+}
+
+void Server::Core::resume_roles() {
+  const std::lock_guard lock(mutex_);
+  roles_wanted_.store(config_.top_halves);
+  for (std::uint32_t index = 0; index < config_.top_halves; ++index) {
+    vacant_roles_.push_back(roles_[index].get());
+  }
+  work_there_.notify_all();
+}
+
+Status Server::Core::reconfigure(const ServerConfig& config) {
+  if (Status status = validate(config, area_.ring_count); !status) return status;
+  const std::lock_guard control(control_);
+  pause_roles();
+  {
+    const std::lock_guard lock(mutex_);
+    config_ = config;
+    assign_roles();
+  }
+  resume_roles();
+  return {};
+}
+
+ServerConfig Server::Core::config() const {
+  const std::lock_guard lock(mutex_);
+  return config_;
+}
+
+// --- Ends.
+
+bool Server::Core::anything_unanswered() const {
+  for (std::uint32_t wave = 0; wave < area_.wave_count; ++wave) {
+    for (std::uint32_t lane = 0; lane < area_.wave_lanes; ++lane) {
+      const protocol::SlotState state = observe(area_.slot(wave, lane)).state;
+      if (owner_of(state) == protocol::Side::host) return true;
+    }
+  }
+  return false;
+}
+
+bool Server::Core::wait_answered(Nanoseconds longest) {
+  using namespace std::chrono_literals;
+  const Instant end = now() + std::min<Nanoseconds>(longest, 365 * 24h);
+  Nanoseconds nap = 20us;
+  while (anything_unanswered()) {
+    if (now() >= end) return false;
+    std::this_thread::sleep_for(nap);
+    nap = std::min<Nanoseconds>(nap * 2, 1ms);
+  }
+  return true;
+}
+
+std::vector<DetachedError> Server::Core::drain() {
+  wait_answered(Nanoseconds::max());
+  return detached_errors_.take();
+}
+
+void Server::Core::stop() {
+  using namespace std::chrono_literals;
+  const std::lock_guard control(control_);
+  const auto grace = std::chrono::milliseconds(config_.shutdown_ms);
+  wait_answered(grace);
+  roles_wanted_.store(0);
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    vacant_roles_.clear();
+    work_there_.notify_all();
+  }
+  const std::uint64_t one = 1;
+  const bool interruptible = interruption_ >= 0;  // False only when start() failed.
+  K2K_EXPECT(!interruptible || ::write(interruption_, &one, sizeof(one)) == sizeof(one));
+
+  std::unique_lock lock(mutex_);
+  const auto all_ended = [this] {
+    return std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->ended; });
+  };
+  const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
+  while (!all_ended() && now() < end) {
+    backend_->wake_server();
+    role_left_.wait_for(lock, 1ms);
+  }
+  // Whoever is still in a call keeps this object alive and finds itself abandoned. Whoever is
+  // between two calls, or accepts a bundle, is waited for: that never takes long.
+  for (const auto& role : roles_) {
+    while (true) {
+      const RoleWord::View view = role->word.view();
+      if (view.phase == RolePhase::vacant || role->word.take_over(view, abandoned_holder)) break;
+      backend_->wake_server();
+      role_left_.wait_for(lock, 1ms);
+    }
+  }
+  while (processing_ != 0) role_left_.wait_for(lock, 1ms);
+  lock.unlock();
+  for (const auto& thread : threads_) {
+    if (thread->ended) {
+      thread->thread.join();
+    } else {
+      thread->thread.detach();
+    }
+  }
+  refuse_the_rest();
+}
+
+void Server::Core::refuse_the_rest() {
+  using protocol::Side;
+  using protocol::SlotState;
+  const auto unread = std::make_unique<ThreadStats>();
+  const std::lock_guard lock(answering_);
+  abandoned_ = true;
+  protocol::store_release(area_.closed, 1u);  // Pairs with closed() on the device.
+  for (std::uint32_t wave = 0; wave < area_.wave_count; ++wave) {
+    for (std::uint32_t lane = 0; lane < area_.wave_lanes; ++lane) {
+      protocol::Slot& slot = area_.slot(wave, lane);
+      const protocol::Control control = observe(slot);
+      if (owner_of(control.state) != Side::host) continue;
+      if (control.state == SlotState::ready) {
+        protocol::move<SlotState::ready, SlotState::processing, Side::host>(slot, control.number);
+      }
+      services::Request request;
+      request.wave = wave;
+      request.lane = static_cast<std::uint8_t>(lane);
+      request.number = control.number;
+      request.attributes = protocol::unpack_attributes(slot.attributes);
+      complete(area_, request, -ECANCELED, protocol::TransportError::shutdown, cycles(), *unread,
+               detached_errors_);
+    }
+    backend_->resume(&wave, 1);
+  }
+}
+
+// --- The door.
+
+Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend,
+                                              const ServerConfig& config) {
+  if (Status status = validate(config, backend.area().ring_count); !status) return status.error();
+  auto core = std::make_shared<Core>(backend, config);
+  if (Status status = core->start(); !status) {
+    core->stop();
+    return status.error();
+  }
+  return std::unique_ptr<Server>(new Server(std::move(core)));
+}
+
+Server::Server(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+Server::~Server() { core_->stop(); }
+std::vector<DetachedError> Server::drain() { return core_->drain(); }
+Status Server::reconfigure(const ServerConfig& config) { return core_->reconfigure(config); }
+ServerConfig Server::config() const { return core_->config(); }
+Stats Server::stats() const { return core_->stats(); }
+std::vector<telemetry::Event> Server::events() const { return core_->events(); }
+
+}  // namespace k2k::server

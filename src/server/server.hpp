@@ -1,0 +1,59 @@
+#pragma once
+// Serves the requests of one device: sources → top half → bottom half → workers.
+//
+// One pool of threads, three kinds of work, taken in this order:
+//   role     poll the rings of one top half and run what comes (leader)
+//   bundle   bottom half of what a top half collected (split mode)
+//   call     one request that waits for a peer (follower, after a hand-off)
+// An idle thread is always kept: one of the idle ones watches the roles and takes over polling from
+// a thread whose call lasts longer than takeover_us. So no call, short or long, holds the others.
+//
+// Threading: every member may be called from any thread. Lock order: control_ before mutex_;
+// neither is held during a system call or while a request is being answered.
+
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "base/result.hpp"
+#include "server/config.hpp"
+#include "server/stats.hpp"
+
+namespace k2k::server {
+
+// Checks every value against its range. `rings` bounds the top halves.
+// Errors: EINVAL naming key, value and range.
+Status validate(const ServerConfig& config, std::uint32_t rings);
+
+class Server {
+ public:
+  // Starts serving. The backend outlives the server.
+  // Errors: those of validate(); EAGAIN if no thread can be started.
+  static Result<std::unique_ptr<Server>> start(backend::Backend& backend,
+                                               const ServerConfig& config);
+
+  // Drains within shutdown_ms, then ends: what is still unanswered gets TransportError::shutdown,
+  // and threads stuck in a call are left behind, harmless.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Returns once every request published before the call was answered, with the errors of detached
+  // calls since the last drain. Waits as long as the calls take.
+  std::vector<DetachedError> drain();
+
+  // Changes everything at once between two requests. Errors: EINVAL; nothing changed then.
+  Status reconfigure(const ServerConfig& config);
+  [[nodiscard]] ServerConfig config() const;
+
+  [[nodiscard]] Stats stats() const;
+  // Events of all threads, oldest first; empty unless config().trace.
+  [[nodiscard]] std::vector<telemetry::Event> events() const;
+
+ private:
+  class Core;
+  explicit Server(std::shared_ptr<Core> core);
+  std::shared_ptr<Core> core_;  // Shared with the threads: one that is left behind keeps it alive.
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,50 @@
+#pragma once
+// What a running server tells: plain numbers, a consistent-enough copy, cheap to take.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "telemetry/event_ring.hpp"
+#include "telemetry/histogram.hpp"
+#include "telemetry/ledger.hpp"
+
+namespace k2k::server {
+
+struct CallStats {
+  std::string name;  // "read"; "call 321" for one without a row.
+  std::uint16_t number = 0;
+  std::uint64_t count = 0;
+  std::uint64_t errors = 0;  // Answers that were a negative errno.
+  // Nanoseconds from the device's publication to the host's answer.
+  telemetry::HistogramSnapshot latency_cycles;
+  double p50_us = 0;
+  double p99_us = 0;
+};
+
+struct DetachedError {
+  std::string name;  // Of the call.
+  int error = 0;     // A positive errno.
+  std::uint64_t count = 0;
+};
+
+struct Stats {
+  std::vector<CallStats> calls;  // Those made at least once, most frequent first.
+  std::uint64_t requests = 0;
+  std::uint64_t doorbells = 0;  // Entries taken from the rings.
+  std::uint64_t bundles = 0;    // requests / bundles = how many were coalesced.
+  std::uint64_t rescued = 0;    // Found by the rescan instead of a doorbell.
+  std::uint64_t refused = 0;    // By policy or validation.
+  std::uint64_t hand_offs = 0;  // Polling handed to another thread before a wait.
+  std::uint64_t takeovers = 0;  // Polling taken from a thread whose call took long.
+  std::uint64_t parks = 0;      // Times a poller went to sleep.
+  std::uint64_t in_flight = 0;  // Accepted and not yet answered.
+  std::uint32_t threads = 0;
+  std::array<double, telemetry::stage_count> stage_seconds{};  // The ledger's view.
+  double thread_seconds = 0;                   // The observer's: CPU clocks of all service threads.
+  std::vector<DetachedError> detached_errors;  // Since the last drain().
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,106 @@
+#include "server/top_half.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace k2k::server {
+
+namespace {
+std::uint64_t cycles_of(std::uint32_t microseconds) {
+  return static_cast<std::uint64_t>(microseconds * 1000.0 / nanoseconds_per_cycle());
+}
+}  // namespace
+
+void TopHalf::assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first,
+                     std::uint32_t step) {
+  rings_ = std::move(rings);
+  first_ring_ = first;
+  ring_step_ = step;
+  next_row_ = 0;
+}
+
+void TopHalf::configure(const ServerConfig& config) {
+  window_cycles_ = cycles_of(config.coalesce_window_us);
+  rescan_cycles_ = cycles_of(config.rescan_us);
+  coalesce_max_ = config.coalesce_max;
+  rescan_due_ = cycles() + rescan_cycles_;
+}
+
+bool TopHalf::collect(Bundle& bundle, ThreadStats& stats) {
+  std::uint32_t requests = drain(bundle, coalesce_max_, stats);
+  if (requests == 0) return false;
+  if (window_cycles_ != 0) {
+    const std::uint64_t end = cycles() + window_cycles_;
+    while (requests < coalesce_max_ && !any_urgent(bundle) && cycles() < end) {
+      requests += drain(bundle, coalesce_max_ - requests, stats);
+    }
+  }
+  stats.bundles.add();
+  return true;
+}
+
+std::uint32_t TopHalf::drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats) {
+  std::uint32_t requests = 0;
+  for (protocol::RingConsumer* ring : rings_) {
+    protocol::Doorbell doorbell;
+    std::uint64_t doorbells = 0;
+    while (requests < requests_max && ring->poll(doorbell)) {
+      ++doorbells;
+      // A row beyond the area can only come from a scribbled ring entry.
+      if (doorbell.wave >= area_->wave_count) continue;
+      bundle.push_back(doorbell);
+      requests += static_cast<std::uint32_t>(std::popcount(doorbell.lanes));
+    }
+    if (doorbells == 0) continue;
+    stats.doorbells.add(doorbells);
+    ring->publish();
+  }
+  return requests;
+}
+
+bool TopHalf::any_urgent(const Bundle& bundle) const {
+  for (const protocol::Doorbell& doorbell : bundle) {
+    for (std::uint32_t lane = 0; lane < area_->wave_lanes; ++lane) {
+      if ((doorbell.lanes >> lane & 1) == 0) continue;
+      const protocol::Slot& slot = area_->slot(doorbell.wave, lane);
+      if (observe(slot).state != protocol::SlotState::ready) continue;
+      if ((protocol::unpack_attributes(slot.attributes).flags & protocol::flag::urgent) != 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats) {
+  std::uint32_t found = 0;
+  const std::uint32_t rows = std::max(1u, slice_slots / area_->wave_lanes) * ring_step_;
+  for (std::uint32_t step = 0; step < rows && step < area_->wave_count; ++step) {
+    const std::uint32_t row = next_row_;
+    next_row_ = row + 1 == area_->wave_count ? 0 : row + 1;
+    // Only rows that ring here: another half's would be accepted twice.
+    if (row % area_->ring_count % ring_step_ != first_ring_) continue;
+    std::uint64_t lanes = 0;
+    for (std::uint32_t lane = 0; lane < area_->wave_lanes; ++lane) {
+      if (observe(area_->slot(row, lane)).state == protocol::SlotState::ready) {
+        lanes |= std::uint64_t{1} << lane;
+      }
+    }
+    if (lanes != 0) {
+      bundle.push_back({row, lanes});
+      found += static_cast<std::uint32_t>(std::popcount(lanes));
+    }
+  }
+  // Requests without a doorbell: perhaps a producer died and left a hole in front of others.
+  if (found != 0) {
+    stats.rescued.add(found);
+    for (protocol::RingConsumer* ring : rings_) ring->skip_hole();
+  }
+  rescan_due_ = cycles() + rescan_cycles_;
+  return found;
+}
+
+}  // namespace k2k::server

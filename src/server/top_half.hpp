@@ -1,0 +1,56 @@
+#pragma once
+// The top half: takes doorbells off its rings, holds them together for the coalescing window, and
+// now and then looks at a slice of the slots for requests whose doorbell was lost.
+//
+// Owned by a role: used by whoever holds it, never by two threads.
+
+#include <cstdint>
+#include <vector>
+
+#include "protocol/area.hpp"
+#include "server/config.hpp"
+#include "server/thread_stats.hpp"
+
+namespace k2k::server {
+
+// Doorbells processed as one unit; each names a row and its ready lanes.
+using Bundle = std::vector<protocol::Doorbell>;
+
+class TopHalf {
+ public:
+  explicit TopHalf(const protocol::AreaView& area) : area_(&area) {}
+
+  // This half serves ring `first`, `first + step`, ... and the rows that ring there.
+  void assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first, std::uint32_t step);
+  void configure(const ServerConfig& config);
+
+  // Appends what is there to `bundle`; with a window, waits for more. False if nothing was there.
+  bool collect(Bundle& bundle, ThreadStats& stats);
+
+  // Looks at the next slice of slots for ready ones. Bounded: slice_slots a call. Returns how many
+  // requests were found and appended.
+  std::uint32_t rescan(Bundle& bundle, ThreadStats& stats);
+
+  // Cycle count at which the next rescan is due.
+  [[nodiscard]] std::uint64_t rescan_due() const { return rescan_due_; }
+
+  [[nodiscard]] const std::vector<protocol::RingConsumer*>& rings() const { return rings_; }
+
+  static constexpr std::uint32_t slice_slots = 1024;
+
+ private:
+  std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
+  [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
+
+  const protocol::AreaView* area_;
+  std::vector<protocol::RingConsumer*> rings_;
+  std::uint32_t ring_step_ = 1;
+  std::uint32_t first_ring_ = 0;
+  std::uint32_t next_row_ = 0;
+  std::uint64_t window_cycles_ = 0;
+  std::uint64_t rescan_cycles_ = 0;
+  std::uint64_t rescan_due_ = 0;
+  std::uint32_t coalesce_max_ = 64;
+};
+
+}  // namespace k2k::server
