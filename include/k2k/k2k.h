@@ -1,0 +1,136 @@
+/* k2k.h: K2K for C, and for every language that can call C.
+ *
+ *   k2k_runtime* runtime;
+ *   if (k2k_runtime_create(NULL, &runtime) != 0) return fail(k2k_last_error());
+ *   k2k_launch(runtime, 8, 64, kernel, &argument, "my kernel");
+ *   k2k_drain(runtime);
+ *   k2k_runtime_destroy(runtime);
+ *
+ * Errors. Every function that can fail returns 0 or a negative errno, and leaves one line for a
+ * person in k2k_last_error() of the calling thread. A null handle or pointer where one is needed is
+ * -EINVAL. Any function may answer -ENOMEM.
+ *
+ * Ownership. Who calls ..._create calls ..._destroy. Strings and arguments are copied, except the
+ * kernel's argument, which is handed to the kernel as it is and must outlive the launch.
+ *
+ * Threading. A k2k_runtime may be used by any number of threads; launches run one after the other.
+ * k2k_options may be used by one thread at a time. Nothing may be called on a handle while or after
+ * it is destroyed. After fork() the child's copy of a runtime answers -EPERM.
+ *
+ * Stability. Functions are only added. Handles are opaque; options are named by text, so that new
+ * ones do not change this file.
+ *
+ * C11; self-contained.
+ */
+#ifndef K2K_K2K_H
+#define K2K_K2K_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct k2k_runtime k2k_runtime;
+typedef struct k2k_options k2k_options;
+
+/* A kernel: called once a work-item, on the device. May call the k2k_dev_ functions. */
+typedef void (*k2k_kernel)(void* argument);
+
+/* "0.1.0"; lives as long as the library. */
+const char* k2k_version(void);
+
+/* What the last failed call of this thread said; "" if none failed. Valid until this thread's next
+ * call of K2K. Never null. */
+const char* k2k_last_error(void);
+
+/* --- options ----------------------------------------------------------------------------------
+ * The settings of `k2k config show`, named as there: "device.wave_lanes", "server.spin_us". */
+
+int k2k_options_create(k2k_options** options);
+
+/* Accepts null. */
+void k2k_options_destroy(k2k_options* options);
+
+/* Also heed the environment and the configuration file, which are weaker than k2k_options_set().
+ * `file` names the file; null finds it as the command line does; "" reads none.
+ *   -EINVAL  a wrong or unknown setting there    -ENOENT and others  the file cannot be read */
+int k2k_options_load(k2k_options* options, const char* file);
+
+/* Sets one option, as text: "32", "true", "0,2-3".
+ *   -EINVAL  unknown key (the message names the nearest), or a value out of range */
+int k2k_options_set(k2k_options* options, const char* key, const char* value);
+
+/* --- runtime ---------------------------------------------------------------------------------- */
+
+/* Builds the device and starts to serve. `options` may be null: all defaults, no file, no
+ * environment; it may be destroyed afterwards. On an error *runtime is null.
+ *   -EINVAL  options that do not fit together    -ENODEV  unknown backend
+ *   -ENOMEM  no memory for the device            -EAGAIN  no thread could be started */
+int k2k_runtime_create(const k2k_options* options, k2k_runtime** runtime);
+
+/* Waits for calls in flight for at most server.shutdown_ms. Accepts null. Not while a launch is in
+ * progress: k2k_cancel() it and let it return. */
+void k2k_runtime_destroy(k2k_runtime* runtime);
+
+/* Runs `kernel` in `groups` work-groups of `group_items` work-items each and waits for its end.
+ * `name` appears in messages; null is "kernel".
+ *   -EINVAL     a shape beyond the device's limits    -ECANCELED  k2k_cancel() was called
+ *   -EDEADLK    every work-item waits for another     -EIO        the kernel threw (C++)
+ *   -EPERM      after fork() */
+int k2k_launch(k2k_runtime* runtime, uint32_t groups, uint32_t group_items, k2k_kernel kernel,
+               void* argument, const char* name);
+
+/* Returns once every call made so far was answered, detached ones included.
+ *   -EIO    detached calls failed; the message says which. They are not reported again.
+ *   -EPERM  after fork() */
+int k2k_drain(k2k_runtime* runtime);
+
+/* Ends the launch in progress, if any, when its work-items next wait. Async-signal-safe: leaves
+ * k2k_last_error() alone. -EINVAL for null. */
+int k2k_cancel(k2k_runtime* runtime);
+
+/* Device memory, zeroed, 64-byte aligned. On an error *address is null. -ENOMEM. */
+int k2k_allocate(k2k_runtime* runtime, size_t bytes, void** address);
+
+/* Accepts a null address; otherwise one of k2k_allocate() of the same runtime. */
+int k2k_free(k2k_runtime* runtime, void* address);
+
+/* Writes what the server counted as one JSON object, ended by a NUL byte. `needed` may be null;
+ * else it receives the bytes needed, the NUL byte included. `buffer` may be null if `bytes` is 0.
+ *   -ERANGE  `bytes` is too small; the buffer holds "" then (if bytes > 0) */
+int k2k_stats_json(const k2k_runtime* runtime, char* buffer, size_t bytes, size_t* needed);
+
+/* --- device -----------------------------------------------------------------------------------
+ * Only from inside a kernel; elsewhere they end the process with a message. They never touch
+ * k2k_last_error(). Only on the cpu backend: C compiles to no other device. */
+
+/* Any Linux system call, by its number on x86-64, made by this work-item. Pointers must be visible
+ * to the host (every pointer, unless device.strict). The call's result, or a negative errno:
+ *   -ENOSYS  no such call, or refused by server.policy    -EFAULT  a pointer the host cannot reach
+ *   -ECANCELED  the runtime ended before the call was served */
+long k2k_dev_syscall(long number, long a0, long a1, long a2, long a3, long a4, long a5);
+
+/* The same, made once by item 0 of the work-group, between two barriers; every work-item of the
+ * group must come here and gets the result. Arguments are item 0's. */
+long k2k_dev_group_syscall(long number, long a0, long a1, long a2, long a3, long a4, long a5);
+
+uint32_t k2k_dev_group_rank(void);  /* Of the work-group in the launch. */
+uint32_t k2k_dev_group_count(void); /* Work-groups in the launch. */
+uint32_t k2k_dev_item_rank(void);   /* Of the work-item in its group. */
+uint32_t k2k_dev_group_size(void);  /* Work-items a group. */
+uint64_t k2k_dev_global_rank(void); /* Of the work-item in the launch. */
+uint64_t k2k_dev_global_size(void); /* Work-items in the launch. */
+
+/* Every work-item of the group arrives; writes before are visible to the group behind. */
+void k2k_dev_barrier(void);
+
+/* Lets other work-items run; for loops that wait for one. */
+void k2k_dev_yield(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* K2K_K2K_H */

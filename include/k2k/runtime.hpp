@@ -1,0 +1,4 @@
+#pragma once
+// The door for host programs: start a runtime, launch kernels, read its counters. C++20.
+
+#include "runtime/runtime.hpp"

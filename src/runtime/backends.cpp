@@ -1,0 +1,40 @@
+#include "runtime/backends.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+
+#include "backend/cpu/cpu.hpp"
+
+namespace k2k::runtime {
+
+namespace {
+
+struct Entry {
+  const char* name;
+  Result<std::unique_ptr<backend::Backend>> (*create)(const backend::DeviceConfig&);
+};
+
+constexpr Entry entries[] = {
+    {"cpu", backend::cpu::create},
+};
+
+}  // namespace
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.emplace_back(entry.name);
+  return names;
+}
+
+Result<std::unique_ptr<backend::Backend>> create_backend(const std::string& name,
+                                                         const backend::DeviceConfig& config) {
+  for (const Entry& entry : entries) {
+    if (name == entry.name) return entry.create(config);
+  }
+  return Error{ENODEV, fmt::format("there is no backend '{}' in this build; backends: {}", name,
+                                   fmt::join(backend_names(), ", "))};
+}
+
+}  // namespace k2k::runtime

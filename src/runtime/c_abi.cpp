@@ -1,0 +1,214 @@
+// The host's half of the C ABI, include/k2k/k2k.h: no exception and no C++ type crosses it.
+//
+// Each function is its C++ counterpart behind `guarded`, which turns an Error into a negative errno
+// and the thread's last message.
+
+#include <fmt/format.h>
+#include <k2k/k2k.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/api.hpp"
+#include "runtime/config.hpp"
+#include "runtime/runtime.hpp"
+#include "runtime/stats_text.hpp"
+
+struct k2k_options {
+  k2k::ConfigInputs inputs;
+};
+struct k2k_runtime {
+  k2k::Runtime runtime;
+};
+
+namespace {
+
+// A message that does not fit is cut: there may be no memory to say that there is none.
+struct LastError {
+  char text[512] = "";
+  void set(const char* message) noexcept {
+    const std::size_t length = std::min(std::strlen(message), sizeof(text) - 1);
+    std::memcpy(text, message, length);
+    text[length] = '\0';
+  }
+};
+thread_local LastError last_error;
+
+int failed(int code, const char* message) noexcept {
+  last_error.set(message);
+  return code > 0 ? -code : -EIO;
+}
+int failed(const k2k::Error& error) noexcept { return failed(error.code, error.message.c_str()); }
+
+int missing(const char* what) noexcept {
+  char message[128];
+  std::snprintf(message, sizeof(message), "%s is null; pass one", what);
+  return failed(EINVAL, message);
+}
+
+template <class Body>
+int guarded(const Body& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return failed(ENOMEM, "out of memory");
+  } catch (const std::exception& error) {
+    return failed(EIO, error.what());
+  } catch (...) {
+    return failed(EIO, "an exception of unknown type");
+  }
+}
+
+struct CKernel {
+  void (*function)(void*);
+  void* argument;
+};
+
+k2k::Error detached_failures(const std::vector<k2k::server::DetachedError>& errors) {
+  std::string list;
+  for (const k2k::server::DetachedError& error : errors) {
+    list += fmt::format("{}{} {} times ({})", list.empty() ? "" : ", ", error.name, error.count,
+                        std::strerror(error.error));
+  }
+  return {EIO, "detached calls failed: " + list};
+}
+
+}  // namespace
+
+extern "C" {
+
+K2K_API const char* k2k_version(void) { return K2K_VERSION; }
+
+K2K_API const char* k2k_last_error(void) { return last_error.text; }
+
+K2K_API int k2k_options_create(k2k_options** options) {
+  if (options == nullptr) return missing("options");
+  *options = nullptr;
+  return guarded([&] {
+    *options = std::make_unique<k2k_options>().release();
+    (*options)->inputs.file = "";  // None, until k2k_options_load().
+    return 0;
+  });
+}
+
+K2K_API void k2k_options_destroy(k2k_options* options) { delete options; }
+
+K2K_API int k2k_options_load(k2k_options* options, const char* file) {
+  if (options == nullptr) return missing("options");
+  return guarded([&] {
+    k2k::ConfigInputs inputs = k2k::process_inputs();
+    inputs.flags = options->inputs.flags;
+    if (file != nullptr) inputs.file = file;
+    const k2k::Result<k2k::LoadedConfig> loaded = k2k::load_config(inputs);
+    if (!loaded) return failed(loaded.error());
+    options->inputs = std::move(inputs);
+    return 0;
+  });
+}
+
+K2K_API int k2k_options_set(k2k_options* options, const char* key, const char* value) {
+  if (options == nullptr) return missing("options");
+  if (key == nullptr || value == nullptr) return missing(key == nullptr ? "key" : "value");
+  return guarded([&] {
+    k2k::ConfigInputs alone;
+    alone.file = "";
+    alone.flags.push_back({key, value, "k2k_options_set"});
+    const k2k::Result<k2k::LoadedConfig> loaded = k2k::load_config(alone);
+    if (!loaded) return failed(loaded.error());
+    options->inputs.flags.push_back(alone.flags.front());
+    return 0;
+  });
+}
+
+K2K_API int k2k_runtime_create(const k2k_options* options, k2k_runtime** runtime) {
+  if (runtime == nullptr) return missing("runtime");
+  *runtime = nullptr;
+  return guarded([&] {
+    k2k::RuntimeConfig config;
+    if (options != nullptr) {
+      const k2k::Result<k2k::LoadedConfig> loaded = k2k::load_config(options->inputs);
+      if (!loaded) return failed(loaded.error());
+      k2k::apply_log_level(loaded.value().log_level);
+      config = loaded.value().config;
+    }
+    k2k::Result<k2k::Runtime> created = k2k::Runtime::create(config);
+    if (!created) return failed(created.error());
+    *runtime = new k2k_runtime{std::move(created).value()};
+    return 0;
+  });
+}
+
+K2K_API void k2k_runtime_destroy(k2k_runtime* runtime) { delete runtime; }
+
+K2K_API int k2k_launch(k2k_runtime* runtime, uint32_t groups, uint32_t group_items,
+                       void (*kernel)(void*), void* argument, const char* name) {
+  if (runtime == nullptr) return missing("runtime");
+  if (kernel == nullptr) return missing("kernel");
+  return guarded([&] {
+    const CKernel closure{kernel, argument};
+    const k2k::Result<k2k::LaunchReport> report = runtime->runtime.launch(
+        {groups, group_items}, [&closure] { closure.function(closure.argument); },
+        name != nullptr ? name : "kernel");
+    return report ? 0 : failed(report.error());
+  });
+}
+
+K2K_API int k2k_drain(k2k_runtime* runtime) {
+  if (runtime == nullptr) return missing("runtime");
+  return guarded([&] {
+    const auto errors = runtime->runtime.drain();
+    if (!errors) return failed(errors.error());
+    return errors.value().empty() ? 0 : failed(detached_failures(errors.value()));
+  });
+}
+
+K2K_API int k2k_cancel(k2k_runtime* runtime) {
+  if (runtime == nullptr) return -EINVAL;
+  runtime->runtime.cancel();
+  return 0;
+}
+
+K2K_API int k2k_allocate(k2k_runtime* runtime, size_t bytes, void** address) {
+  if (address == nullptr) return missing("address");
+  *address = nullptr;
+  if (runtime == nullptr) return missing("runtime");
+  return guarded([&] {
+    const k2k::Result<void*> memory = runtime->runtime.allocate(bytes);
+    if (!memory) return failed(memory.error());
+    *address = memory.value();
+    return 0;
+  });
+}
+
+K2K_API int k2k_free(k2k_runtime* runtime, void* address) {
+  if (runtime == nullptr) return missing("runtime");
+  return guarded([&] {
+    runtime->runtime.free(address);
+    return 0;
+  });
+}
+
+K2K_API int k2k_stats_json(const k2k_runtime* runtime, char* buffer, size_t bytes, size_t* needed) {
+  if (needed != nullptr) *needed = 0;
+  if (runtime == nullptr) return missing("runtime");
+  if (buffer == nullptr && bytes > 0) return missing("buffer");
+  return guarded([&] {
+    const std::string text = k2k::to_json(runtime->runtime.stats()).dump();
+    if (needed != nullptr) *needed = text.size() + 1;
+    if (bytes <= text.size()) {
+      if (bytes > 0) buffer[0] = '\0';
+      return failed(ERANGE, "the buffer is too small; pass one of *needed bytes");
+    }
+    std::memcpy(buffer, text.c_str(), text.size() + 1);
+    return 0;
+  });
+}
+
+}  // extern "C"

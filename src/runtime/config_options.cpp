@@ -1,0 +1,298 @@
+#include "runtime/config_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <type_traits>
+
+namespace k2k {
+
+namespace {
+
+using backend::DeviceConfig;
+using server::ServerConfig;
+
+constexpr std::uint32_t core_max = 4095;
+constexpr std::size_t cores_max = 256;  // Entries of a list.
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// All of `text` as a number without sign.
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return {};
+  return number;
+}
+
+std::string text_of(const std::vector<std::uint32_t>& cores) {
+  return fmt::format("{}", fmt::join(cores, ","));
+}
+
+// The two accessors of a row, made from the field itself.
+template <auto section, auto field>
+void store(ConfigValues& values, const OptionValue& value) {
+  auto& place = values.config.*section.*field;
+  using Field = std::remove_reference_t<decltype(place)>;
+  if constexpr (std::is_same_v<Field, std::vector<std::uint32_t>>) {
+    place = value.cores;
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    place = value.number != 0;
+  } else {
+    place = static_cast<Field>(value.number);
+  }
+}
+
+template <auto section, auto field>
+std::string show(const ConfigValues& values, const ConfigOption& option) {
+  const auto& place = values.config.*section.*field;
+  using Field = std::remove_cvref_t<decltype(place)>;
+  if constexpr (std::is_same_v<Field, std::vector<std::uint32_t>>) {
+    return text_of(place);
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    return place ? "true" : "false";
+  } else if constexpr (std::is_enum_v<Field>) {
+    const std::vector<std::string> words = split(option.words, '|');
+    const auto position = static_cast<std::size_t>(place);
+    return position < words.size() ? words[position] : std::to_string(position);
+  } else {
+    return std::to_string(place);
+  }
+}
+
+constexpr std::uint64_t second_us = 1'000'000;
+
+// A row of the device or the server.
+template <auto field>
+constexpr ConfigOption device(const char* key, OptionKind kind, std::uint64_t least,
+                              std::uint64_t most, const char* words, const char* unit,
+                              const char* help) {
+  constexpr auto section = &RuntimeConfig::device;
+  return {key, kind, least, most, words, unit, help, store<section, field>, show<section, field>};
+}
+template <auto field>
+constexpr ConfigOption server(const char* key, OptionKind kind, std::uint64_t least,
+                              std::uint64_t most, const char* words, const char* unit,
+                              const char* help) {
+  constexpr auto section = &RuntimeConfig::server;
+  return {key, kind, least, most, words, unit, help, store<section, field>, show<section, field>};
+}
+
+void store_backend(ConfigValues& values, const OptionValue& value) {
+  values.config.backend = value.text;
+}
+std::string show_backend(const ConfigValues& values, const ConfigOption&) {
+  return values.config.backend;
+}
+void store_log(ConfigValues& values, const OptionValue& value) { values.log_level = value.text; }
+std::string show_log(const ConfigValues& values, const ConfigOption&) { return values.log_level; }
+
+using enum OptionKind;
+
+const ConfigOption options[] = {
+    {"backend", text, 0, 0, "", "", "Device to use; k2k info lists the backends of this build.",
+     store_backend, show_backend},
+
+    device<&DeviceConfig::compute_units>(
+        "device.compute_units", number, 0, 256, "", "",
+        "Compute units, one thread each; 0 = online CPUs less one for the server."),
+    device<&DeviceConfig::wave_lanes>("device.wave_lanes", choice, 0, 0, "32|64", "",
+                                      "Work-items a wave."),
+    device<&DeviceConfig::resident_waves>("device.resident_waves", number, 1, 16384, "",
+                                          "waves a unit",
+                                          "Waves that are on a compute unit at the same time."),
+    device<&DeviceConfig::resident_groups>("device.resident_groups", number, 1, 4096, "",
+                                           "groups a unit",
+                                           "Work-groups on a compute unit at the same time."),
+    device<&DeviceConfig::local_bytes>("device.local_bytes", number, 0, 16u << 20, "", "bytes",
+                                       "Local memory a work-group may use."),
+    device<&DeviceConfig::stack_bytes>("device.stack_bytes", number, 16u << 10, 64u << 20, "",
+                                       "bytes", "Stack of a work-item, rounded up to pages."),
+    device<&DeviceConfig::schedule>("device.schedule", choice, 0, 0,
+                                    "round_robin|random|adversarial", "",
+                                    "Which ready work-item runs next."),
+    device<&DeviceConfig::seed>("device.seed", number, 0, UINT64_MAX, "", "",
+                                "Seed of device.schedule = \"random\"; the same seed replays."),
+    device<&DeviceConfig::strict>("device.strict", boolean, 0, 1, "", "",
+                                  "Hide stacks, local and device memory from the host, as a GPU "
+                                  "does; for tests."),
+    device<&DeviceConfig::spin_us>("device.spin_us", number, 0, second_us, "", "microseconds",
+                                   "A compute unit whose work-items all wait spins this long, "
+                                   "then sleeps."),
+    device<&DeviceConfig::watchdog_ms>("device.watchdog_ms", number, 0, 3'600'000, "",
+                                       "milliseconds",
+                                       "Work-items without progress are named after this time; "
+                                       "0 = never."),
+    device<&DeviceConfig::rings>("device.rings", number, 1, protocol::ring_count_max, "", "",
+                                 "Doorbell rings: how many top halves can share the work."),
+    device<&DeviceConfig::ring_entries>("device.ring_entries", number, 2, 1u << 20, "",
+                                        "entries a ring",
+                                        "Length of a doorbell ring, rounded up to a power of two."),
+    device<&DeviceConfig::arena_blocks>("device.arena_blocks", number, 1, 1u << 16, "",
+                                        "blocks of 8 KiB",
+                                        "Room for arguments that the host cannot read in place."),
+
+    server<&ServerConfig::top_halves>("server.top_halves", number, 1, protocol::ring_count_max, "",
+                                      "threads",
+                                      "Threads that take doorbells; at most device.rings."),
+    server<&ServerConfig::steering>("server.steering", choice, 0, 0, "spread|steered", "",
+                                    "Where top halves run: anywhere, or on server.cores."),
+    server<&ServerConfig::cores>("server.cores", cores, 0, core_max, "", "",
+                                 "CPUs of steered top halves: top half i runs on the i-th."),
+    server<&ServerConfig::coalesce_window_us>("server.coalesce_window_us", number, 0, 10'000, "",
+                                              "microseconds",
+                                              "Wait this long for more requests before serving a "
+                                              "bundle; 0 = never wait."),
+    server<&ServerConfig::coalesce_max>("server.coalesce_max", number, 1, 4096, "",
+                                        "requests a bundle",
+                                        "A bundle of this size is served without more waiting."),
+    server<&ServerConfig::bottom_half>("server.bottom_half", choice, 0, 0, "monolithic|split", "",
+                                       "Serve behind the top half on its thread, or on another."),
+    server<&ServerConfig::threads_max>("server.threads_max", number, 2, 256, "", "threads",
+                                       "Service threads at most; started as calls block."),
+    server<&ServerConfig::spin_us>("server.spin_us", number, 0, second_us, "", "microseconds",
+                                   "An idle poller spins this long after the last request."),
+    server<&ServerConfig::yield_us>("server.yield_us", number, 0, second_us, "", "microseconds",
+                                    "Then it offers its core to others this long."),
+    server<&ServerConfig::sleep_us>("server.sleep_us", number, 50, second_us, "", "microseconds",
+                                    "Then it sleeps until a doorbell, at most this long."),
+    server<&ServerConfig::rescan_us>("server.rescan_us", number, 100, second_us, "", "microseconds",
+                                     "A slice of the slots is looked at this often, for lost "
+                                     "doorbells."),
+    server<&ServerConfig::takeover_us>("server.takeover_us", number, 50, second_us, "",
+                                       "microseconds",
+                                       "Polling is taken from a thread whose call lasts this "
+                                       "long."),
+    server<&ServerConfig::shutdown_ms>("server.shutdown_ms", number, 0, 600'000, "", "milliseconds",
+                                       "Grace for calls in flight when the runtime ends."),
+    server<&ServerConfig::policy>("server.policy", choice, 0, 0, "any|known_only", "",
+                                  "Calls that kernels may make: all harmless ones, or those that "
+                                  "k2k calls lists."),
+    server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
+                                 "Record what happens to each request."),
+
+    {"log.level", choice, 0, 0, "off|error|warn|info|debug|trace", "",
+     "What the library writes to standard error.", store_log, show_log, "log"},
+};
+
+std::string named(const ConfigOption& option, std::string_view prefix, char joint) {
+  std::string name{option.short_name != nullptr ? option.short_name : option.key};
+  for (char& letter : name) {
+    if (letter == '.' || letter == '_') letter = joint;
+  }
+  return std::string(prefix) + name;
+}
+
+std::optional<bool> truth_of(std::string_view text) {
+  if (text == "true" || text == "on" || text == "yes" || text == "1") return true;
+  if (text == "false" || text == "off" || text == "no" || text == "0") return false;
+  return {};
+}
+
+// "0,2-3" as numbers, or nothing if it is no such list.
+std::optional<std::vector<std::uint32_t>> cores_of(std::string_view text) {
+  std::vector<std::uint32_t> list;
+  if (text.empty()) return list;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = number_of(std::string_view(part).substr(0, dash));
+    const auto last =
+        dash == std::string::npos ? first : number_of(std::string_view(part).substr(dash + 1));
+    if (!first || !last || *first > *last || *last > core_max) return {};
+    for (std::uint64_t core = *first; core <= *last; ++core) {
+      if (list.size() == cores_max) return {};
+      list.push_back(static_cast<std::uint32_t>(core));
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+std::span<const ConfigOption> config_options() { return options; }
+
+const ConfigOption* find_option(std::string_view key) {
+  const auto found = std::find_if(std::begin(options), std::end(options),
+                                  [&](const ConfigOption& option) { return option.key == key; });
+  return found == std::end(options) ? nullptr : found;
+}
+
+std::string environment_name(const ConfigOption& option) {
+  std::string name = named(option, "k2k_", '_');
+  for (char& letter : name) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return name;
+}
+
+std::string flag_name(const ConfigOption& option) { return named(option, "--", '-'); }
+
+std::string permitted(const ConfigOption& option) {
+  const std::string unit = *option.unit == '\0' ? "" : fmt::format(" ({})", option.unit);
+  switch (option.kind) {
+    case number:
+      return fmt::format("a whole number from {} to {}{}", option.least, option.most, unit);
+    case boolean:
+      return "true or false";
+    case choice: {
+      const std::vector<std::string> words = split(option.words, '|');
+      return fmt::format("one of {}", fmt::join(words, ", "));
+    }
+    case cores:
+      return fmt::format("a list of CPUs such as 0,2-3 (each at most {}, at most {} of them)",
+                         core_max, cores_max);
+    case text:
+      return "a name";
+  }
+  return "";
+}
+
+Result<OptionValue> parse_value(const ConfigOption& option, std::string_view text) {
+  const Error wrong{EINVAL, permitted(option)};
+  OptionValue value;
+  value.text = text;
+  switch (option.kind) {
+    case number: {
+      const auto parsed = number_of(text);
+      if (!parsed || *parsed < option.least || *parsed > option.most) return wrong;
+      value.number = *parsed;
+      return value;
+    }
+    case boolean: {
+      const auto parsed = truth_of(text);
+      if (!parsed) return wrong;
+      value.number = *parsed ? 1 : 0;
+      return value;
+    }
+    case choice: {
+      const std::vector<std::string> words = split(option.words, '|');
+      const auto found = std::find(words.begin(), words.end(), text);
+      if (found == words.end()) return wrong;
+      const auto position = static_cast<std::uint64_t>(found - words.begin());
+      value.number = number_of(*found).value_or(position);
+      return value;
+    }
+    case cores: {
+      auto parsed = cores_of(text);
+      if (!parsed) return wrong;
+      value.cores = std::move(*parsed);
+      return value;
+    }
+    case OptionKind::text:
+      if (text.empty()) return wrong;
+      return value;
+  }
+  return wrong;
+}
+
+}  // namespace k2k

@@ -1,0 +1,46 @@
+#include "runtime/stats_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace k2k {
+namespace {
+
+server::Stats sample() {
+  server::Stats stats;
+  stats.calls.push_back({"pread", 17, 90, 2, {}, 1.5, 9.25});
+  stats.requests = 90;
+  stats.bundles = 30;
+  stats.doorbells = 45;
+  stats.rescued = 1;
+  stats.stage_seconds = {0.5, 0.1, 0.1, 0.2, 0.1};
+  stats.thread_seconds = 1.25;
+  stats.detached_errors.push_back({"write", 32, 3});
+  return stats;
+}
+
+TEST(StatsText, tells_calls_coalescing_and_the_observer) {
+  const std::string text = to_table(sample());
+  EXPECT_NE(text.find("pread"), std::string::npos);
+  EXPECT_NE(text.find("bundles 30 (3.00 requests each), rescued 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("detached write failed 3 times with errno 32"), std::string::npos);
+  EXPECT_NE(text.find("1.250000 s  ledger -20.0 %"), std::string::npos) << text;
+}
+
+TEST(StatsText, says_the_same_as_json) {
+  const nlohmann::ordered_json json = to_json(sample());
+  EXPECT_EQ(json["calls"][0]["p99_us"], 9.25);
+  EXPECT_EQ(json["requests_per_bundle"], 3.0);
+  EXPECT_EQ(json["stage_seconds"]["top_half"], 0.1);
+  EXPECT_NEAR(json["ledger_disagreement_percent"].get<double>(), -20, 1e-9);
+}
+
+TEST(StatsText, of_a_server_that_did_nothing_divides_by_nothing) {
+  EXPECT_EQ(ledger_disagreement_percent({}), 0);
+  EXPECT_EQ(to_json({})["requests_per_bundle"], 0.0);
+  EXPECT_NE(to_table({}).find("bundles 0 (0.00 requests each)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace k2k
