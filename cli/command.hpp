@@ -1,0 +1,89 @@
+#pragma once
+// What a sub-command is to k2k, and what k2k offers it. One file of cli/ a sub-command.
+//
+// A sub-command is one function that returns a Command: its texts as data, and `add`, which puts
+// options on its own CLI::App and returns what to run. main.cpp lists these functions.
+//
+//   Command info_command() {
+//     return {.name = "info", .summary = "...", .add = [](CLI::App& app, Context& context) -> Run {
+//       auto all = std::make_shared<bool>(false);
+//       app.add_flag("--all", *all, "Show everything");
+//       return [&context, all] { ...; return exit_ok; };
+//     }};
+//   }
+//
+// From outside cli/: a folder that brings `command.cpp` (apps/grep, bench/command) is compiled into
+// k2k by cli/CMakeLists.txt, all its *.cpp but main.cpp, *_test.cpp and *_bench.cpp. command.cpp
+// includes this header and defines, in namespace k2k::cli, `Command grep_command()` or
+// `Command bench_command()`; nothing else is needed. A program of its own (grep's main.cpp) can
+// hand such a Command to run_alone().
+//
+// A command's own options win over those of k2k (--json, --config, ...); those are understood
+// before and behind the command's name. Options are parsed first, then Run is called, so nothing of
+// a Run happens on a usage error. Configuration is read when a Run asks for it.
+//
+// Threading: the main thread.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "runtime/config.hpp"
+
+namespace k2k::cli {
+
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_failure = 1;  // The world: a missing file, a failed check.
+inline constexpr int exit_usage = 2;    // The caller: unknown option, wrong setting.
+
+struct Context;
+using Run = std::function<int()>;  // Returns the exit status.
+
+struct Example {
+  std::string command;  // "k2k info --json"
+  std::string says;     // "Print the device as JSON."
+};
+
+struct Command {
+  std::string name;
+  std::string summary;      // One line without a full stop, for k2k --help.
+  std::string description;  // Sentences, for the manual.
+  std::vector<Example> examples = {};
+  std::vector<std::pair<int, std::string>> exits = {};  // Beside the usual 0, 1 and 2.
+  bool has_json = false;                                // Does it heed Context::json?
+  Run (*add)(CLI::App& app, Context& context) = nullptr;
+};
+
+struct Context {
+  CLI::App* root = nullptr;
+  const std::vector<Command>* commands = nullptr;
+  ConfigInputs inputs;  // The environment, and once parsed the flags.
+  bool json = false;    // --json: one JSON object or array instead of text.
+  bool color = false;   // Standard output is a terminal that wants colour (NO_COLOR, TERM).
+  // What an option or positional may be, for completion in the shell.
+  std::map<const CLI::Option*, std::vector<std::string>> words;
+
+  // The configuration; also sets the library's log level. Errors: those of load_config().
+  [[nodiscard]] Result<LoadedConfig> load() const;
+};
+
+// Prints to standard output. Returns exit_ok, or exit_failure after a message if it cannot be
+// written; a closed pipe ends the process quietly as SIGPIPE would.
+int print(std::string_view text);
+
+// "k2k: message" on standard error as one line; returns `status`.
+int complain(const std::string& message, int status = exit_failure);
+// The same for a failed load() or Runtime::create(): a wrong setting is a usage error, a system
+// without memory or threads to give is not.
+int complain_config(const Error& error);
+
+// Parses and runs. Never throws.
+int run(int argc, const char* const* argv, const std::vector<Command>& commands);
+// A program that is one command: `grep PATTERN` instead of `k2k grep PATTERN`.
+int run_alone(int argc, const char* const* argv, const Command& command);
+
+}  // namespace k2k::cli

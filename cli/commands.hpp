@@ -1,0 +1,20 @@
+#pragma once
+// The sub-commands of k2k itself. Those of apps/grep and bench/command exist only where their
+// folder does (cli/CMakeLists.txt).
+
+#include "cli/command.hpp"
+
+namespace k2k::cli {
+
+Command info_command();
+Command doctor_command();
+Command calls_command();
+Command config_command();
+Command man_command();
+Command completion_command();
+Command help_command();
+
+Command grep_command();   // K2K_HAS_GREP
+Command bench_command();  // K2K_HAS_BENCH
+
+}  // namespace k2k::cli

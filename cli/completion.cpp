@@ -1,0 +1,305 @@
+// k2k completion: what a shell needs to complete k2k, made from the parser.
+//
+// Each script is a table of the commands ("", "info", "config show") with their options, their
+// sub-commands and the words an option or positional may be; everything else completes to files.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.hpp"
+
+namespace k2k::cli {
+
+namespace {
+
+struct Offer {
+  std::string name;  // "--json", "show"
+  std::string says;
+  bool takes_value = false;
+  std::vector<std::string> words;
+};
+
+// One command and what may follow it.
+struct Place {
+  std::string path;  // "" for k2k itself.
+  std::vector<Offer> options;
+  std::vector<Offer> children;
+  std::vector<std::string> words;  // Of its positionals.
+};
+
+bool takes_value(const CLI::Option& option) {
+  return option.get_type_size() != 0 && option.get_expected_min() > 0;
+}
+
+void collect(const CLI::App& app, const std::string& path, const Context& context,
+             std::vector<Place>& places) {
+  Place place;
+  place.path = path;
+  for (const CLI::Option* option : app.get_options()) {
+    const auto found = context.words.find(option);
+    const std::vector<std::string> words =
+        found == context.words.end() ? std::vector<std::string>{} : found->second;
+    if (!option->nonpositional()) {
+      place.words.insert(place.words.end(), words.begin(), words.end());
+      continue;
+    }
+    for (const std::string& name : option->get_lnames()) {
+      place.options.push_back(
+          {"--" + name, option->get_description(), takes_value(*option), words});
+    }
+    for (const std::string& name : option->get_snames()) {
+      place.options.push_back({"-" + name, option->get_description(), takes_value(*option), words});
+    }
+  }
+  const auto children = app.get_subcommands([](const CLI::App*) { return true; });
+  for (const CLI::App* child : children) {
+    place.children.push_back({child->get_name(), child->get_description(), false, {}});
+  }
+  places.push_back(std::move(place));
+  for (const CLI::App* child : children) {
+    collect(*child, path.empty() ? child->get_name() : path + " " + child->get_name(), context,
+            places);
+  }
+}
+
+std::vector<Place> all_places(const Context& context) {
+  std::vector<Place> places;
+  collect(*context.root, "", context, places);
+  return places;
+}
+
+// Between single quotes of any of the three shells.
+std::string shell_quoted(std::string_view text, bool fish = false) {
+  std::string out = "'";
+  for (const char letter : text) {
+    if (letter == '\'') {
+      out += fish ? "\\'" : "'\\''";
+    } else if (letter == '\\' && fish) {
+      out += "\\\\";
+    } else {
+      out += letter;
+    }
+  }
+  return out + "'";
+}
+
+std::string names(const std::vector<Offer>& offers) {
+  std::string text;
+  for (const Offer& offer : offers) text += (text.empty() ? "" : " ") + offer.name;
+  return text;
+}
+
+// Options of k2k itself that take a value: the word behind them is no command.
+std::string value_options(const std::vector<Place>& places) {
+  std::string text;
+  for (const Offer& option : places.front().options) {
+    if (option.takes_value) text += (text.empty() ? "" : "|") + option.name;
+  }
+  return text;
+}
+
+// Lines "  a|b) body ;;" of a case over the command paths. `space` joins the known children.
+std::string known_paths(const std::vector<Place>& places) {
+  std::string text;
+  for (const Place& place : places) {
+    if (place.path.empty()) continue;
+    text += (text.empty() ? "" : "|") + shell_quoted(place.path);
+  }
+  return text;
+}
+
+std::string bash(const Context& context) {
+  const std::vector<Place> places = all_places(context);
+  std::string script = fmt::format(
+      "# bash completion for k2k {}; made by 'k2k completion bash'.\n"
+      "_k2k() {{\n"
+      "  local current=\"${{COMP_WORDS[COMP_CWORD]}}\" previous=\"${{COMP_WORDS[COMP_CWORD-1]}}\"\n"
+      "  local path=\"\" next=\"\" options=\"\" words=\"\" index\n"
+      "  COMPREPLY=()\n"
+      "  if [[ $current == \"=\" ]]; then current=\"\"; fi\n"
+      "  if [[ $previous == \"=\" && COMP_CWORD -ge 2 ]]; then "
+      "previous=\"${{COMP_WORDS[COMP_CWORD-2]}}\"; fi\n"
+      "  for ((index = 1; index < COMP_CWORD; ++index)); do\n"
+      "    case \"${{COMP_WORDS[index]}}\" in\n"
+      "      {}) ((++index)); continue ;;\n"
+      "    esac\n"
+      "    next=\"${{path:+$path }}${{COMP_WORDS[index]}}\"\n"
+      "    case \"$next\" in\n"
+      "      {}) path=\"$next\" ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  case \"$path:$previous\" in\n",
+      K2K_VERSION, value_options(places), known_paths(places));
+  for (const Place& place : places) {
+    for (const Offer& option : place.options) {
+      if (!option.takes_value) continue;
+      const std::string pattern =
+          (place.path.empty() ? "*:" : shell_quoted(place.path) + ":") + option.name;
+      if (option.words.empty()) {
+        script +=
+            fmt::format("    {}) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n", pattern);
+      } else {
+        script +=
+            fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$current\")); return ;;\n",
+                        pattern, shell_quoted(fmt::format("{}", fmt::join(option.words, " "))));
+      }
+    }
+  }
+  script += "  esac\n  case \"$path\" in\n";
+  for (const Place& place : places) {
+    std::string words = names(place.children);
+    for (const std::string& word : place.words) words += (words.empty() ? "" : " ") + word;
+    std::string options = names(place.options);
+    if (!place.path.empty()) options += " " + names(places.front().options);
+    script += fmt::format("    {}) options={}; words={} ;;\n", shell_quoted(place.path),
+                          shell_quoted(options), shell_quoted(words));
+  }
+  return script +
+         "  esac\n"
+         "  if [[ $current == -* ]]; then words=\"$options\"; fi\n"
+         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "}\n"
+         "complete -o bashdefault -o default -F _k2k k2k\n";
+}
+
+// For _describe: 'name:what it does', colons of the text escaped.
+std::string described(const std::vector<Offer>& offers) {
+  std::string text;
+  for (const Offer& offer : offers) {
+    std::string says;
+    for (const char letter : offer.says)
+      says += letter == ':' ? std::string("\\:") : std::string(1, letter);
+    text += " " + shell_quoted(offer.name + ":" + says);
+  }
+  return text;
+}
+
+std::string zsh(const Context& context) {
+  const std::vector<Place> places = all_places(context);
+  std::string script = fmt::format(
+      "#compdef k2k\n"
+      "# zsh completion for k2k {}; made by 'k2k completion zsh'.\n"
+      "_k2k() {{\n"
+      "  local place=\"\" next=\"\" previous=\"${{words[CURRENT-1]}}\"\n"
+      "  local -i index\n"
+      "  local -a options children\n"
+      "  for ((index = 2; index < CURRENT; ++index)); do\n"
+      "    case \"${{words[index]}}\" in\n"
+      "      {}) ((++index)); continue ;;\n"
+      "    esac\n"
+      "    next=\"${{place:+$place }}${{words[index]}}\"\n"
+      "    case \"$next\" in\n"
+      "      {}) place=\"$next\" ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  case \"$place:$previous\" in\n",
+      K2K_VERSION, value_options(places), known_paths(places));
+  for (const Place& place : places) {
+    for (const Offer& option : place.options) {
+      if (!option.takes_value) continue;
+      const std::string pattern =
+          (place.path.empty() ? "*:" : shell_quoted(place.path) + ":") + option.name;
+      script += option.words.empty() ? fmt::format("    {}) _files; return ;;\n", pattern)
+                                     : fmt::format("    {}) compadd -- {}; return ;;\n", pattern,
+                                                   fmt::join(option.words, " "));
+    }
+  }
+  script += fmt::format("  esac\n  options=({})\n  case \"$place\" in\n",
+                        described(places.front().options));
+  for (const Place& place : places) {
+    std::vector<Offer> children = place.children;
+    for (const std::string& word : place.words) children.push_back({word, word, false, {}});
+    script += fmt::format(
+        "    {}) children=({}){} ;;\n", shell_quoted(place.path), described(children),
+        place.path.empty() ? "" : fmt::format("; options+=({})", described(place.options)));
+  }
+  return script +
+         "  esac\n"
+         "  if [[ $PREFIX == -* ]]; then\n"
+         "    _describe option options\n"
+         "  elif (( ${#children} )); then\n"
+         "    _describe word children\n"
+         "  else\n"
+         "    _files\n"
+         "  fi\n"
+         "}\n"
+         "_k2k \"$@\"\n";
+}
+
+std::string fish(const Context& context) {
+  const std::vector<Place> places = all_places(context);
+  std::string script = fmt::format(
+      "# fish completion for k2k {}; made by 'k2k completion fish'.\n"
+      "function __k2k_at --argument-names place\n"
+      "  set -l path\n"
+      "  for word in (commandline -opc)[2..]\n"
+      "    if contains -- (string join ' ' $path $word) {}\n"
+      "      set path $path $word\n"
+      "    end\n"
+      "  end\n"
+      "  test (string join ' ' $path) = $place\n"
+      "end\n",
+      K2K_VERSION, [&] {
+        std::string text;
+        for (const Place& place : places) {
+          if (!place.path.empty())
+            text += (text.empty() ? "" : " ") + shell_quoted(place.path, true);
+        }
+        return text;
+      }());
+  for (const Place& place : places) {
+    const std::string condition = fmt::format("-n \"__k2k_at {}\"", shell_quoted(place.path, true));
+    for (const Offer& child : place.children) {
+      script += fmt::format("complete -c k2k -f {} -a {} -d {}\n", condition, child.name,
+                            shell_quoted(child.says, true));
+    }
+    if (!place.words.empty()) {
+      script += fmt::format("complete -c k2k -f {} -a {}\n", condition,
+                            shell_quoted(fmt::format("{}", fmt::join(place.words, " ")), true));
+    }
+    for (const Offer& option : place.options) {
+      const bool is_long = option.name.starts_with("--");
+      script += fmt::format(
+          "complete -c k2k{} {} {} -d {}{}\n", place.path.empty() ? "" : " " + condition,
+          is_long ? "-l" : "-s", option.name.substr(is_long ? 2 : 1),
+          shell_quoted(option.says, true),
+          !option.takes_value ? ""
+          : option.words.empty()
+              ? " -r"
+              : " -x -a " + shell_quoted(fmt::format("{}", fmt::join(option.words, " ")), true));
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+Command completion_command() {
+  return {
+      .name = "completion",
+      .summary = "Print the completion script of a shell",
+      .description =
+          "Prints a script that completes commands, options and their values, made from "
+          "the very parser that k2k uses.",
+      .examples = {{"source <(k2k completion bash)", "For this bash."},
+                   {"k2k completion zsh > \"${fpath[1]}/_k2k\"", "For every zsh."},
+                   {"k2k completion fish > ~/.config/fish/completions/k2k.fish",
+                    "For every fish."}},
+      .add = [](CLI::App& app, Context& context) -> Run {
+        auto shell = std::make_shared<std::string>();
+        const std::vector<std::string> shells = {"bash", "zsh", "fish"};
+        CLI::Option* const which = app.add_option("SHELL", *shell, "bash, zsh or fish")->required();
+        context.words[which] = shells;
+        return [&context, shell] {
+          if (*shell == "bash") return print(bash(context));
+          if (*shell == "zsh") return print(zsh(context));
+          if (*shell == "fish") return print(fish(context));
+          return complain(fmt::format("no completion for '{}'; permitted: bash, zsh, fish", *shell),
+                          exit_usage);
+        };
+      },
+  };
+}
+
+}  // namespace k2k::cli

@@ -1,0 +1,192 @@
+// k2k config: every setting with its value and where it came from. k2k help: topics.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/text_table.hpp"
+#include "runtime/nearest.hpp"
+
+namespace k2k::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+// What a script would want as a number or truth is one.
+ordered_json typed(const ConfigOption& option, const std::string& value) {
+  if (option.kind == OptionKind::boolean) return value == "true";
+  if (option.kind == OptionKind::number) return std::stoull(value);
+  return value;
+}
+
+int show(const Context& context) {
+  const Result<LoadedConfig> loaded = context.load();
+  if (!loaded) return complain_config(loaded.error());
+  if (context.json) {
+    ordered_json list = ordered_json::array();
+    for (const Setting& setting : loaded.value().settings) {
+      list.push_back({{"key", setting.key},
+                      {"value", typed(*find_option(setting.key), setting.value)},
+                      {"origin", setting.origin}});
+    }
+    return print(list.dump(2) + "\n");
+  }
+  std::vector<std::vector<std::string>> rows = {{"key", "value", "origin"}};
+  for (const Setting& setting : loaded.value().settings) {
+    rows.push_back({setting.key, setting.value.empty() ? "-" : setting.value, setting.origin});
+  }
+  return print(text_table(rows, context.color));
+}
+
+int path(const Context& context) {
+  const std::string file = config_path(context.inputs);
+  if (file.empty()) {
+    return complain("no configuration file: HOME is not set; name one with --config FILE");
+  }
+  return print(context.json ? ordered_json{{"path", file}}.dump() + "\n" : file + "\n");
+}
+
+std::string default_of(const ConfigOption& option) {
+  const std::string value = option.show(ConfigValues{}, option);
+  return value.empty() ? "empty" : value;
+}
+
+int explain(const Context& context, const std::string& key) {
+  const ConfigOption* const option = find_option(key);
+  if (option == nullptr) {
+    std::vector<std::string> known;
+    for (const ConfigOption& row : config_options()) known.emplace_back(row.key);
+    const std::string near = nearest(key, known);
+    return complain(fmt::format("unknown key '{}';{} 'k2k config show' lists every key", key,
+                                near.empty() ? "" : fmt::format(" did you mean '{}'?", near)),
+                    exit_usage);
+  }
+  const Result<LoadedConfig> loaded = context.load();
+  if (!loaded) return complain_config(loaded.error());
+  const auto row = static_cast<std::size_t>(option - config_options().data());
+  const Setting& setting = loaded.value().settings[row];
+  const std::string key_text = option->key;
+  const std::size_t dot = key_text.find('.');
+  const std::string in_file =
+      dot == std::string::npos
+          ? key_text + " = ..."
+          : fmt::format("[{}] {} = ...", key_text.substr(0, dot), key_text.substr(dot + 1));
+  if (context.json) {
+    const ordered_json answer = {{"key", option->key},
+                                 {"help", option->help},
+                                 {"value", typed(*option, setting.value)},
+                                 {"origin", setting.origin},
+                                 {"default", typed(*option, option->show(ConfigValues{}, *option))},
+                                 {"permitted", permitted(*option)},
+                                 {"flag", flag_name(*option)},
+                                 {"environment", environment_name(*option)}};
+    return print(answer.dump(2) + "\n");
+  }
+  return print(fmt::format("{}\n\n", option->help) +
+               text_table({{"value", setting.value.empty() ? "empty" : setting.value},
+                           {"origin", setting.origin},
+                           {"default", default_of(*option)},
+                           {"permitted", permitted(*option)},
+                           {"flag", flag_name(*option)},
+                           {"environment", environment_name(*option)},
+                           {"file", in_file}},
+                          false));
+}
+
+std::string settings_text(bool color) {
+  std::string text =
+      "Settings are taken from, strongest first: a flag before or behind the command, an\n"
+      "environment variable, the configuration file, the default. 'k2k config show' shows which\n"
+      "one it was; 'k2k config path' names the file:\n\n"
+      "    [device]\n    spin_us = 20\n\n";
+  for (const ConfigOption& option : config_options()) {
+    text += fmt::format("{}\n    {}\n    {}, {}\n    default {}; {}\n", bold(option.key, color),
+                        option.help, flag_name(option), environment_name(option),
+                        default_of(option), permitted(option));
+  }
+  return text;
+}
+
+// App::help() would answer with the help of the command that is running: this one.
+std::string help_of(const CLI::App& app) {
+  return app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
+}
+
+int help(const Context& context, const std::vector<std::string>& topic) {
+  if (topic.empty()) return print(help_of(*context.root));
+  if (topic == std::vector<std::string>{"config"}) return print(settings_text(context.color));
+  CLI::App* app = context.root;
+  for (const std::string& word : topic) {
+    const std::vector<CLI::App*> named =
+        app->get_subcommands([&](const CLI::App* one) { return one->get_name() == word; });
+    if (named.empty()) {
+      std::vector<std::string> known = {"config"};
+      for (const CLI::App* one : app->get_subcommands([](const CLI::App*) { return true; })) {
+        known.push_back(one->get_name());
+      }
+      const std::string near = nearest(word, known);
+      return complain(fmt::format("no help for '{}';{} 'k2k --help' lists the commands", word,
+                                  near.empty() ? "" : fmt::format(" did you mean '{}'?", near)),
+                      exit_usage);
+    }
+    app = named.front();
+  }
+  return print(help_of(*app));
+}
+
+}  // namespace
+
+Command config_command() {
+  return {
+      .name = "config",
+      .summary = "Show the settings and where each came from",
+      .description =
+          "'show' lists every setting with its value and its origin: default, file, environment or "
+          "flag. 'path' names the configuration file. 'explain' tells all about one setting.",
+      .examples = {{"k2k config show", "List every setting."},
+                   {"k2k config explain server.spin_us", "What it does and what it may be."},
+                   {"mkdir -p ~/.config/k2k && $EDITOR \"$(k2k config path)\"",
+                    "Edit the configuration file."}},
+      .has_json = true,
+      .add = [](CLI::App& app, Context& context) -> Run {
+        app.require_subcommand(1);
+        CLI::App* const shows = app.add_subcommand("show", "List key, value and origin");
+        CLI::App* const names = app.add_subcommand("path", "Name the configuration file");
+        CLI::App* const explains = app.add_subcommand("explain", "Explain one setting");
+        auto key = std::make_shared<std::string>();
+        CLI::Option* const which =
+            explains->add_option("KEY", *key, "Such as device.spin_us")->required();
+        for (const ConfigOption& option : config_options()) {
+          context.words[which].emplace_back(option.key);
+        }
+        return [&context, shows, names, key] {
+          if (shows->parsed()) return show(context);
+          return names->parsed() ? path(context) : explain(context, *key);
+        };
+      },
+  };
+}
+
+Command help_command() {
+  return {
+      .name = "help",
+      .summary = "Explain a command, or 'config': all settings",
+      .description =
+          "Prints the help of a command. 'k2k help config' lists every setting with its "
+          "flag, variable, default and range.",
+      .examples = {{"k2k help config", "List every setting."}},
+      .add = [](CLI::App& app, Context& context) -> Run {
+        auto topic = std::make_shared<std::vector<std::string>>();
+        CLI::Option* const which = app.add_option("TOPIC", *topic, "A command, or config");
+        for (const Command& command : *context.commands) {
+          context.words[which].push_back(command.name);
+        }
+        return [&context, topic] { return help(context, *topic); };
+      },
+  };
+}
+
+}  // namespace k2k::cli

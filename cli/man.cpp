@@ -1,0 +1,234 @@
+// k2k man: the manual, made from the parser, so that it cannot differ from what is parsed.
+//
+// Pages: k2k.1 and one a command (k2k-info.1). Roff of the man macros, see man(7).
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "runtime/nearest.hpp"
+
+namespace k2k::cli {
+
+namespace {
+
+// Text that roff prints as it is.
+std::string roff(std::string_view text) {
+  std::string out;
+  bool line_start = true;
+  for (const char letter : text) {
+    if (line_start && (letter == '.' || letter == '\'')) out += "\\&";
+    if (letter == '\\') {
+      out += "\\e";
+    } else if (letter == '-') {
+      out += "\\-";
+    } else {
+      out += letter;
+    }
+    line_start = letter == '\n';
+  }
+  return out;
+}
+
+std::string section(std::string_view title, const std::string& body) {
+  return body.empty() ? "" : fmt::format(".SH {}\n{}", title, body);
+}
+
+std::string item(const std::string& term, std::string_view text) {
+  return fmt::format(".TP\n{}\n{}\n", term, roff(text));
+}
+
+// \fB--json\fR, \fB--config\fR \fIFILE\fR
+std::string option_term(const CLI::Option& option) {
+  std::string names;
+  const auto add = [&](const std::string& name) {
+    names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(name));
+  };
+  for (const std::string& name : option.get_snames()) add("-" + name);
+  for (const std::string& name : option.get_lnames()) add("--" + name);
+  if (!option.nonpositional()) names = fmt::format("\\fI{}\\fR", roff(option.get_name(true)));
+  const bool takes_value = option.nonpositional() && option.get_expected_max() > 0 &&
+                           option.get_type_size() != 0 && !option.get_type_name().empty();
+  return takes_value ? fmt::format("{} \\fI{}\\fR", names, roff(option.get_type_name())) : names;
+}
+
+std::string options_of(const CLI::App& app) {
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    text += item(option_term(*option), option->get_description());
+  }
+  return text;
+}
+
+std::string synopsis_of(const CLI::App& app, const std::string& path) {
+  std::string line = fmt::format(".B {}\n", roff(path));
+  if (!app.get_options([](const CLI::Option* option) { return option->nonpositional(); }).empty()) {
+    line += "[\\fIOPTION\\fR]...\n";
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->nonpositional()) continue;
+    const bool many = option->get_expected_max() > 1;
+    const std::string name = fmt::format("\\fI{}\\fR", roff(option->get_name(true)));
+    line += (option->get_required() ? name : "[" + name + "]") + (many ? "...\n" : "\n");
+  }
+  return line;
+}
+
+std::vector<const CLI::App*> children_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::string title(const std::string& name) {
+  std::string upper = name;
+  for (char& letter : upper) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return fmt::format(".TH \"{}\" 1 \"\" \"k2k {}\" \"K2K manual\"\n", roff(upper), K2K_VERSION);
+}
+
+std::string examples_of(const std::vector<Example>& examples) {
+  std::string text;
+  for (const Example& example : examples) {
+    text += item(fmt::format("\\fB{}\\fR", roff(example.command)), example.says);
+  }
+  return text;
+}
+
+std::string exits_of(const std::vector<std::pair<int, std::string>>& own) {
+  std::vector<std::pair<int, std::string>> exits = {
+      {exit_ok, "Success."},
+      {exit_failure, "Something failed; one line on standard error says what and how to mend it."},
+      {exit_usage, "The command line or a setting is wrong."}};
+  for (const auto& [status, text] : own) {
+    const bool replaces = status >= 0 && static_cast<std::size_t>(status) < exits.size();
+    if (replaces) {
+      exits[static_cast<std::size_t>(status)].second = text;
+    } else {
+      exits.emplace_back(status, text);
+    }
+  }
+  std::string text;
+  for (const auto& [status, says] : exits) text += item(std::to_string(status), says);
+  return text;
+}
+
+std::string environment() {
+  std::string text = item("\\fBK2K_CONFIG\\fR", "The configuration file; empty reads none.");
+  for (const ConfigOption& option : config_options()) {
+    text += item(fmt::format("\\fB{}\\fR", environment_name(option)),
+                 fmt::format("{} Permitted: {}.", option.help, permitted(option)));
+  }
+  return text + item("\\fBNO_COLOR\\fR", "No colour on a terminal if set and not empty.");
+}
+
+std::string files() {
+  return item("\\fI$XDG_CONFIG_HOME/k2k/config.toml\\fR",
+              "Settings; ~/.config/k2k/config.toml where XDG_CONFIG_HOME is not set.");
+}
+
+std::string see_also(const Context& context, std::string_view but) {
+  std::string text = but == "k2k" ? "" : "\\fBk2k\\fR(1)";
+  for (const Command& command : *context.commands) {
+    const std::string name = "k2k-" + command.name;
+    if (name == but) continue;
+    text += fmt::format("{}\\fB{}\\fR(1)", text.empty() ? "" : ",\n", roff(name));
+  }
+  return text + "\n";
+}
+
+std::string main_page(const Context& context) {
+  std::string commands;
+  std::vector<Example> examples;
+  for (const Command& command : *context.commands) {
+    commands += item(fmt::format("\\fB{}\\fR", roff(command.name)), command.summary + ".");
+    if (!command.examples.empty()) examples.push_back(command.examples.front());
+  }
+  return title("k2k") +
+         section("NAME", "k2k \\- GPU kernels call the operating\\-system kernel\n") +
+         section("SYNOPSIS",
+                 ".B k2k\n[\\fIOPTION\\fR]...\n\\fICOMMAND\\fR\n[\\fIARGUMENT\\fR]...\n") +
+         section("DESCRIPTION",
+                 roff("Device code makes system calls through slots in memory that device and host "
+                      "share; threads of the host serve them. k2k shows the device and the "
+                      "settings, examines the machine, and runs programs whose kernels make the "
+                      "calls.\n")) +
+         section("COMMANDS", commands) +
+         section("OPTIONS",
+                 roff("May stand before and behind the command.\n") + options_of(*context.root)) +
+         section("ENVIRONMENT", roff("A flag is stronger than a variable, a variable than the "
+                                     "file. An unknown K2K_ variable is an error.\n") +
+                                    environment()) +
+         section("FILES", files()) + section("EXIT STATUS", exits_of({})) +
+         section("EXAMPLES", examples_of(examples)) + section("SEE ALSO", see_also(context, "k2k"));
+}
+
+std::string command_page(const Context& context, const Command& command) {
+  const CLI::App& app = *context.root->get_subcommand(command.name);
+  const std::string name = "k2k-" + command.name;
+  const std::string path = "k2k " + command.name;
+  std::string synopsis = children_of(app).empty() ? synopsis_of(app, path) : "";
+  std::string options = options_of(app);
+  for (const CLI::App* child : children_of(app)) {
+    synopsis +=
+        (synopsis.empty() ? "" : ".br\n") + synopsis_of(*child, path + " " + child->get_name());
+    options += fmt::format(".SS {} {}\n{}\n", roff(command.name), roff(child->get_name()),
+                           roff(child->get_description() + ".")) +
+               options_of(*child);
+  }
+  return title(name) +
+         section("NAME", fmt::format("{} \\- {}\n", roff(name), roff(command.summary))) +
+         section("SYNOPSIS", synopsis) + section("DESCRIPTION", roff(command.description) + "\n") +
+         section("OPTIONS",
+                 options + fmt::format(".PP\nThe options of \\fBk2k\\fR(1) are understood "
+                                       "too{}.\n",
+                                       command.has_json ? ", \\fB\\-\\-json\\fR among them" : "")) +
+         section("ENVIRONMENT", "Settings may be given as variables, see \\fBk2k\\fR(1).\n") +
+         section("FILES", files()) + section("EXIT STATUS", exits_of(command.exits)) +
+         section("EXAMPLES", examples_of(command.examples)) +
+         section("SEE ALSO", see_also(context, name));
+}
+
+int run_man(const Context& context, std::string page, bool list) {
+  std::vector<std::string> known = {"k2k"};
+  for (const Command& command : *context.commands) known.push_back("k2k-" + command.name);
+  if (list) return print(fmt::format("{}.1\n", fmt::join(known, ".1\n")));
+  if (page.ends_with(".1")) page.resize(page.size() - 2);
+  if (page == "k2k") return print(main_page(context));
+  if (page.starts_with("k2k-")) page.erase(0, 4);
+  for (const Command& command : *context.commands) {
+    if (command.name == page) return print(command_page(context, command));
+  }
+  const std::string near = nearest("k2k-" + page, known);
+  return complain(fmt::format("no manual page '{}';{} 'k2k man --list' lists them", page,
+                              near.empty() ? "" : fmt::format(" did you mean '{}'?", near)),
+                  exit_usage);
+}
+
+}  // namespace
+
+Command man_command() {
+  return {
+      .name = "man",
+      .summary = "Print a page of the manual",
+      .description =
+          "Prints a page as roff, made from the very parser that k2k uses. PAGE is k2k, "
+          "or a command with or without 'k2k-' before it.",
+      .examples = {{"k2k man info | man -l -", "Read the page of k2k info."},
+                   {"k2k man --list", "List the pages."}},
+      .add = [](CLI::App& app, Context& context) -> Run {
+        auto page = std::make_shared<std::string>("k2k");
+        auto list = std::make_shared<bool>(false);
+        CLI::Option* const which = app.add_option("PAGE", *page, "Which page; k2k if left out");
+        app.add_flag("--list", *list, "List the pages");
+        context.words[which].emplace_back("k2k");
+        for (const Command& command : *context.commands) {
+          context.words[which].push_back("k2k-" + command.name);
+        }
+        return [&context, page, list] { return run_man(context, *page, *list); };
+      },
+  };
+}
+
+}  // namespace k2k::cli
