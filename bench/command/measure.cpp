@@ -1,0 +1,98 @@
+// Quantiles, and the floor: a cache-line round trip between two cores.
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <system_error>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "bench/command/bench.hpp"
+
+namespace k2k::bench {
+
+namespace {
+
+std::vector<int> usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof(set), &set);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+void pin_to(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(core), &set);
+  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+struct alignas(128) Line {
+  std::atomic<std::uint32_t> word{0};
+};
+
+}  // namespace
+
+double Samples::quantile(double quantile) const {
+  K2K_EXPECT(!values_.empty());
+  std::vector<double> sorted = values_;
+  const auto rank = static_cast<std::size_t>(quantile * static_cast<double>(sorted.size() - 1));
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank),
+                   sorted.end());
+  return sorted[rank];
+}
+
+Result<std::vector<double>> cache_line_round_trips(int count) {
+  const std::vector<int> cores = usable_cores();
+  if (cores.size() < 2) {
+    return Error{EINVAL,
+                 "the floor is a round trip between two cores, and this process may use "
+                 "only one (see taskset -p)"};
+  }
+  Line there;
+  Line back;
+  std::vector<double> nanoseconds;
+  nanoseconds.reserve(static_cast<std::size_t>(count));
+  const auto trips = static_cast<std::uint32_t>(count);
+  try {
+    std::thread asker([&] {
+      pin_to(cores[0]);
+      for (std::uint32_t trip = 1; trip <= trips; ++trip) {
+        const std::uint64_t start = cycles();
+        there.word.store(trip, std::memory_order_release);
+        while (back.word.load(std::memory_order_acquire) != trip) {
+        }
+        nanoseconds.push_back(static_cast<double>(cycles() - start) * nanoseconds_per_cycle());
+      }
+    });
+    std::thread answerer([&] {
+      pin_to(cores[1]);
+      for (std::uint32_t trip = 1; trip <= trips; ++trip) {
+        while (there.word.load(std::memory_order_acquire) != trip) {
+        }
+        back.word.store(trip, std::memory_order_release);
+      }
+    });
+    asker.join();
+    answerer.join();
+  } catch (const std::system_error& failure) {
+    return Error{EAGAIN, std::string("no second thread for the floor: ") + failure.what()};
+  }
+  return nanoseconds;
+}
+
+double rounded(double value) {
+  if (value == 0) return 0;
+  const double scale = std::pow(10, 2 - std::floor(std::log10(std::fabs(value))));
+  return std::round(value * scale) / scale;
+}
+
+}  // namespace k2k::bench
