@@ -48,17 +48,20 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
       if (++polls < polls_per_clock) continue;
       polls = 0;
       relax();
-      std::uint64_t moment = cycles();
+      const std::uint64_t moment = cycles();
       const std::uint64_t idle = moment - idle_since;
-      if (idle >= yield) {
-        self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
-        park(self, role);
-        mark = moment = cycles();
-      } else if (idle >= spin) {
-        sched_yield();
+      if (moment >= role.top_half.rescan_due()) {
+        if (role.top_half.rescan(role.bundle, self.stats) == 0) continue;
+      } else {
+        if (idle >= yield) {
+          self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
+          park(self, role);
+          mark = cycles();
+        } else if (idle >= spin) {
+          sched_yield();
+        }
+        continue;  // To the rings first: what was rung meanwhile is no lost doorbell.
       }
-      if (moment < role.top_half.rescan_due()) continue;
-      if (role.top_half.rescan(role.bundle, self.stats) == 0) continue;
     }
     const std::uint64_t found = cycles();
     self.stats.ledger.charge(telemetry::Stage::polling, found - mark);
