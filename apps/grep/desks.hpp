@@ -1,0 +1,56 @@
+#pragma once
+// The host's side of a Job: its memory, and the sums of what the workers count.
+//
+// Threading: built and destroyed by one thread; sum() from any thread while the kernel runs.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/grep/job.hpp"
+#include "apps/grep/word_set.hpp"
+#include "runtime/runtime.hpp"
+
+namespace k2k::grep {
+
+struct JobOptions {
+  std::vector<std::string> paths;
+  std::uint32_t queue_bytes = 1u << 20;
+  std::uint32_t chunk_bytes = 64u << 10;
+  bool quiet = false;
+  bool no_messages = false;
+  bool bare_names = false;
+};
+
+class Desks {
+ public:
+  // Errors: ENOMEM. The runtime must outlive the desks.
+  static Result<std::unique_ptr<Desks>> create(Runtime& runtime, const WordSet& words,
+                                               std::uint64_t workers, JobOptions options);
+  ~Desks();
+  Desks(const Desks&) = delete;
+  Desks& operator=(const Desks&) = delete;
+
+  [[nodiscard]] const Job& job() const { return job_; }
+  [[nodiscard]] Counters sum() const;
+  // Asks the kernel to end soon. Any thread.
+  void stop();
+
+ private:
+  Desks(Runtime& runtime, JobOptions options);
+  Status fill(const WordSet& words, std::uint64_t workers);
+
+  Runtime* runtime_;
+  JobOptions options_;
+  Job job_;
+  std::uint32_t stop_ = 0;
+  std::vector<void*> device_memory_;
+  std::vector<Desk> desks_;
+  std::vector<Counters> counters_;
+  std::unique_ptr<std::byte[]> buffers_;
+  std::vector<const char*> arguments_;
+  std::vector<std::string> error_lines_;
+  std::vector<const char*> error_texts_;
+};
+
+}  // namespace k2k::grep

@@ -1,0 +1,82 @@
+#pragma once
+// What a launch of k2k grep works on: plain data that host and kernel share.
+//
+//   Queue     device memory: names in waiting, and who is still at work. Touched by the kernel
+//   alone. Desk      host-visible memory: the buffers of one worker, where system calls read and
+//   write Counters  host-visible words: each written by one worker, read by the host while it runs
+//
+// A worker is a work-item, or with --granularity work-group a whole group.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "apps/grep/matcher.hpp"
+
+namespace k2k::grep {
+
+inline constexpr std::size_t path_bytes_max = 32 * 1024;  // Longest name, its terminator counted.
+inline constexpr std::size_t entries_bytes = 32 * 1024;   // A getdents64.
+inline constexpr std::size_t line_bytes = path_bytes_max + 256;  // A name and an error text.
+inline constexpr std::uint32_t error_texts_max = 134;            // Linux' errno values end there.
+
+// Where to go on in a directory whose subdirectory is walked first: no descriptor is kept open.
+struct Frame {
+  std::uint64_t path_bytes = 0;
+  std::int64_t offset = 0;  // d_off of the last entry taken.
+};
+// Each level of a path takes at least two bytes: the frames of one walk always suffice.
+inline constexpr std::size_t frames_max = path_bytes_max / 2;
+
+struct alignas(64) Counters {
+  std::uint64_t files = 0;
+  std::uint64_t directories = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t matches = 0;
+  std::uint64_t errors = 0;
+  std::uint64_t write_error = 0;  // The errno that ended the output; 0 = none.
+};
+
+struct Desk {
+  Counters* counters = nullptr;
+  Frame* frames = nullptr;           // frames_max.
+  unsigned char* text = nullptr;     // Job::longest_kept + Job::chunk_bytes.
+  unsigned char* entries = nullptr;  // entries_bytes.
+  char* path = nullptr;              // path_bytes_max.
+  char* line = nullptr;              // line_bytes.
+};
+
+// A task on the stack: its name, then this.
+struct TaskEnd {
+  std::uint32_t bytes = 0;  // Of the name.
+  std::uint32_t kind = 0;
+};
+
+struct Queue {
+  alignas(64) std::uint32_t lock = 0;
+  std::uint32_t used = 0;                     // Bytes of `names`; changed under the lock.
+  alignas(64) std::uint64_t outstanding = 0;  // Tasks not finished: waiting or at work.
+  alignas(64) std::uint32_t arguments_taken = 0;
+  std::uint32_t stop = 0;     // The kernel's own wish to end: first match with -q, failed output.
+  std::uint32_t nappers = 0;  // Idle workers that sleep in a system call.
+  // The device number (st_dev) that was asked about last: number * 2 + does it trickle. 0 = none.
+  std::uint64_t device_seen = 0;
+};
+
+struct Job {
+  Words words;
+  Queue* queue = nullptr;
+  unsigned char* names = nullptr;  // Of the queue; device memory.
+  std::uint32_t names_bytes = 0;
+  Desk* desks = nullptr;                   // One a worker.
+  const char* const* arguments = nullptr;  // PATHs as they were given.
+  std::uint32_t argument_count = 0;
+  const char* const* error_texts = nullptr;  // error_texts_max of them.
+  const std::uint32_t* host_stop = nullptr;  // The host's wish to end; written by the host alone.
+  std::uint32_t chunk_bytes = 0;             // A read.
+  std::uint32_t longest_kept = 0;            // Bytes carried from chunk to chunk: longest word - 1.
+  bool quiet = false;                        // -q: print nothing, end at the first match.
+  bool no_messages = false;                  // -s
+  bool bare_names = false;                   // PATH was left out: names without the leading "./".
+};
+
+}  // namespace k2k::grep

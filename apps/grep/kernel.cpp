@@ -1,0 +1,56 @@
+// The kernel: every worker takes tasks until nothing is left. One instance for each way to call.
+
+#include "apps/grep/kernel.hpp"
+
+#include "apps/grep/worker.hpp"
+
+namespace k2k::grep {
+
+namespace {
+
+template <class How>
+K2K_DEVICE void search_by_item(const Job& job) {
+  Worker<How> worker(job, k2k::global_rank());
+  while (worker.take() != TaskKind::none) worker.work();
+}
+
+template <class How>
+K2K_DEVICE void search_by_group(const Job& job) {
+  K2K_LOCAL(Meeting, meeting);
+  Worker<How> worker(job, k2k::group_rank());
+  const bool first = k2k::item_rank() == 0;
+  while (true) {
+    if (first) meeting = {static_cast<std::uint32_t>(worker.take()), 0, 0};
+    k2k::barrier();
+    const auto kind = static_cast<TaskKind>(meeting.kind);
+    if (kind == TaskKind::none) return;
+    if (kind == TaskKind::file || kind == TaskKind::trickle) {
+      worker.search_together(meeting, kind);
+    } else if (first) {
+      worker.work();
+    }
+    k2k::barrier();  // Everybody has read `meeting`.
+  }
+}
+
+template <class How>
+Result<LaunchReport> launch_as(Runtime& runtime, const KernelShape& shape, const Job& job) {
+  const Job* const shared = &job;
+  if (shape.granularity == Granularity::work_group) {
+    return runtime.launch(shape.launch, [=] { search_by_group<How>(*shared); }, "grep");
+  }
+  return runtime.launch(shape.launch, [=] { search_by_item<How>(*shared); }, "grep");
+}
+
+}  // namespace
+
+Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, const Job& job) {
+  if (shape.halting) {
+    return shape.detached ? launch_as<Manner<true, true>>(runtime, shape, job)
+                          : launch_as<Manner<true, false>>(runtime, shape, job);
+  }
+  return shape.detached ? launch_as<Manner<false, true>>(runtime, shape, job)
+                        : launch_as<Manner<false, false>>(runtime, shape, job);
+}
+
+}  // namespace k2k::grep

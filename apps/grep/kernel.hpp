@@ -1,0 +1,32 @@
+#pragma once
+// Starts the kernel of k2k grep. Apart from the host's files: what a kernel includes has functions
+// named read and close.
+
+#include "apps/grep/job.hpp"
+#include "runtime/runtime.hpp"
+
+namespace k2k::grep {
+
+enum class Granularity : std::uint8_t {
+  work_item,   // A file is one work-item's.
+  work_group,  // A file is a group's, each item searches a part of the text.
+};
+
+struct KernelShape {
+  Granularity granularity = Granularity::work_item;
+  bool halting = false;  // Wait halted instead of polling.
+  bool detached = true;  // Nobody waits for the answers of write and close.
+  LaunchShape launch;
+
+  [[nodiscard]] std::uint64_t workers() const {
+    return granularity == Granularity::work_group
+               ? launch.groups
+               : std::uint64_t{launch.groups} * launch.group_items;
+  }
+};
+
+// Returns when every PATH was searched or the search was stopped. `job.desks` has shape.workers()
+// entries. Errors: those of Runtime::launch().
+Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, const Job& job);
+
+}  // namespace k2k::grep

@@ -1,0 +1,136 @@
+#pragma once
+// Does a text contain one of many words? Device code: no library, no recursion, no allocation.
+//
+// Every word of at least 4 bytes is entered with the 4-byte grams at its first `step` offsets,
+// where step <= shortest word - 3. Then each occurrence covers a gram that starts at a multiple of
+// `step`, so only those positions are looked at: one multiplication and one bit of a small table
+// each, without a branch that depends on the text. A bit that is set leads to the few grams of its
+// bucket, which name the words to compare. Words of 1 to 3 bytes go through a second sieve with
+// shorter grams. (The idea of Wu and Manber's block shifts, but the loads do not wait for each
+// other: about 11 cycles a step by the latencies.)
+//
+// Positions are independent: work-items may look at parts of one text, each at its own samples.
+// Tables: word_set.hpp builds them. Threading: pure functions of read-only tables.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.hpp"
+
+namespace k2k::grep {
+
+inline constexpr std::uint32_t gram_bytes_max = 4;
+
+// One gram of one word.
+struct Gram {
+  std::uint32_t value;   // Its bytes, the first one lowest.
+  std::uint32_t word;    // Offset of the word in Words::bytes.
+  std::uint32_t length;  // Of the word, in bytes.
+  std::uint32_t before;  // Bytes of the word before the gram.
+};
+
+struct Sieve {
+  const std::uint64_t* bits = nullptr;    // Bit = hash >> bit_shift: is there such a gram?
+  const std::uint32_t* starts = nullptr;  // Bucket = hash >> bucket_shift: its first gram.
+  const Gram* grams = nullptr;            // Sorted by bucket.
+  std::uint32_t bit_shift = 31;
+  std::uint32_t bucket_shift = 31;
+  std::uint32_t gram_bytes = 0;  // 1 to gram_bytes_max; 0 = no word in this sieve.
+  std::uint32_t step = 1;        // Distance of the positions looked at.
+};
+
+struct Words {
+  Sieve sieve;        // Words of 4 bytes and more.
+  Sieve short_sieve;  // Words of 1 to 3 bytes.
+  const unsigned char* bytes = nullptr;
+  std::uint32_t longest = 0;  // Bytes; 0 = no word.
+  bool every_line = false;    // The empty word is there: whatever has a byte has a line.
+};
+
+// A part of a text: looks at the samples in [first, last), compares within [0, size).
+struct Part {
+  const unsigned char* text;
+  std::size_t size;
+  std::size_t first;
+  std::size_t last;
+};
+
+template <int bytes>
+K2K_HD inline std::uint32_t gram_at(const unsigned char* text) {
+  if constexpr (bytes == 4) {
+    std::uint32_t value;
+    __builtin_memcpy(&value, text, 4);  // Little-endian, as every device we know.
+    return value;
+  } else {
+    std::uint32_t value = text[0];
+    if constexpr (bytes >= 2) value |= static_cast<std::uint32_t>(text[1]) << 8;
+    if constexpr (bytes >= 3) value |= static_cast<std::uint32_t>(text[2]) << 16;
+    return value;
+  }
+}
+
+K2K_HD inline std::uint32_t gram_hash(std::uint32_t gram) { return gram * 0x9e3779b1u; }
+
+// Is one of the words that have this gram really there?
+K2K_HD inline bool verify(const Sieve& sieve, const unsigned char* bytes, const Part& part,
+                          std::size_t position, std::uint32_t gram) {
+  const std::uint32_t bucket = gram_hash(gram) >> sieve.bucket_shift;
+  const Gram* const end = sieve.grams + sieve.starts[bucket + 1];
+  for (const Gram* at = sieve.grams + sieve.starts[bucket]; at != end; ++at) {
+    if (at->value != gram || at->before > position) continue;
+    const std::size_t begin = position - at->before;
+    if (at->length > part.size - begin) continue;
+    if (__builtin_memcmp(part.text + begin, bytes + at->word, at->length) == 0) return true;
+  }
+  return false;
+}
+
+template <int bytes>
+K2K_HD inline bool sift(const Sieve& sieve, const unsigned char* word_bytes, const Part& part) {
+  if (part.size < bytes) return false;
+  const std::size_t positions = part.size - bytes + 1;
+  const std::size_t last = part.last < positions ? part.last : positions;
+  const std::size_t step = sieve.step;
+  const std::uint64_t* const bits = sieve.bits;
+  const std::uint32_t shift = sieve.bit_shift;
+  const unsigned char* const text = part.text;
+  const auto maybe = [=](std::size_t position) {
+    const std::uint32_t bit = gram_hash(gram_at<bytes>(text + position)) >> shift;
+    return (bits[bit / 64] >> (bit % 64)) & 1;
+  };
+  std::size_t position = (part.first + step - 1) / step * step;
+  const std::size_t stride = 4 * step;
+  for (; position + 3 * step < last; position += stride) {
+    const std::uint64_t any = maybe(position) | maybe(position + step) |
+                              maybe(position + 2 * step) | maybe(position + 3 * step);
+    if (__builtin_expect(any == 0, 1)) continue;
+    for (std::size_t at = position; at != position + stride; at += step) {
+      if (maybe(at) == 0) continue;
+      if (verify(sieve, word_bytes, part, at, gram_at<bytes>(text + at))) return true;
+    }
+  }
+  for (; position < last; position += step) {
+    if (maybe(position) == 0) continue;
+    if (verify(sieve, word_bytes, part, position, gram_at<bytes>(text + position))) return true;
+  }
+  return false;
+}
+
+// True if an occurrence has its sample in [first, last). The parts of a text together find what the
+// whole would: true for one of them if and only if a word is in the text.
+K2K_HD inline bool contains_word(const Words& words, const Part& part) {
+  if (words.every_line && part.size != 0) return true;
+  if (words.sieve.gram_bytes == 4 && sift<4>(words.sieve, words.bytes, part)) return true;
+  switch (words.short_sieve.gram_bytes) {
+    case 1:
+      return sift<1>(words.short_sieve, words.bytes, part);
+    case 2:
+      return sift<2>(words.short_sieve, words.bytes, part);
+    case 3:
+      return sift<3>(words.short_sieve, words.bytes, part);
+    default:
+      return false;
+  }
+}
+
+}  // namespace k2k::grep

@@ -1,0 +1,136 @@
+#pragma once
+// Which worker does what: a stack of names in device memory, and the count that ends the search.
+//
+// push() that finds no room says so and the caller does the task itself, at once: the stack is an
+// offer to share, never the only place of a task, so its size bounds memory and nothing else. The
+// last name pushed goes first, which keeps the walk depth-first and the stack short.
+//
+// An idle worker yields; for long, it leaves the kernel, but for a few, which nap in nanosleep(2)
+// so that a compute unit with nothing to do sleeps and they can still take what turns up.
+//
+// Threading: device code, any work-item. The lock is held for one copy of a name and never across
+// a system call or a yield.
+
+#include "apps/grep/job.hpp"
+#include "device/k2k.hpp"
+
+namespace k2k::grep {
+
+enum class TaskKind : std::uint32_t {
+  none,     // Nothing will come any more.
+  file,     // A regular file.
+  trickle,  // A file whose short reads do not mean its end (procfs and its like).
+  directory,
+  argument,  // As given on the command line: anything.
+};
+
+inline constexpr int yields_before_nap = 512;
+inline constexpr int yields_before_leaving = 1 << 16;
+inline constexpr std::uint32_t nappers_max = 2;
+inline constexpr std::int64_t nap_ns_min = 50'000;
+inline constexpr std::int64_t nap_ns_max = 10'000'000;
+
+template <class Wait>
+K2K_DEVICE inline void nap(Wait wait, std::int64_t nanoseconds) {
+  const std::int64_t duration[2] = {0, nanoseconds};  // struct timespec
+  k2k::nanosleep(k2k::work_item, wait, duration);
+}
+
+K2K_DEVICE inline bool stopped(const Job& job) {
+  return protocol::device_load(&job.queue->stop) != 0 ||
+         protocol::load_acquire(job.host_stop) != 0;  // Pairs with Watch::stop().
+}
+
+K2K_DEVICE inline void lock(Queue& queue) {
+  while (!protocol::device_compare_exchange(&queue.lock, std::uint32_t{0}, std::uint32_t{1})) {
+    k2k::yield();
+  }
+}
+K2K_DEVICE inline void unlock(Queue& queue) {
+  protocol::device_store(&queue.lock, std::uint32_t{0});
+}
+
+// False if there is no room.
+K2K_DEVICE inline bool push(const Job& job, const char* path, std::size_t bytes, TaskKind kind) {
+  Queue& queue = *job.queue;
+  const auto need = static_cast<std::uint32_t>(bytes + sizeof(TaskEnd));
+  lock(queue);
+  const std::uint32_t used = queue.used;
+  const bool fits = need <= job.names_bytes - used;
+  if (fits) {
+    const TaskEnd end{static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(kind)};
+    __builtin_memcpy(job.names + used, path, bytes);
+    __builtin_memcpy(job.names + used + bytes, &end, sizeof(end));
+    protocol::device_add(&queue.outstanding, std::uint64_t{1});
+    protocol::device_store(&queue.used, used + need);  // Pairs with the look in pop().
+  }
+  unlock(queue);
+  return fits;
+}
+
+K2K_DEVICE inline TaskKind pop(const Job& job, char* path, std::size_t& bytes) {
+  Queue& queue = *job.queue;
+  if (protocol::device_load(&queue.used) == 0) return TaskKind::none;
+  lock(queue);
+  TaskEnd end;
+  const std::uint32_t used = queue.used;
+  if (used != 0) {
+    __builtin_memcpy(&end, job.names + used - sizeof(end), sizeof(end));
+    const auto begin = static_cast<std::uint32_t>(used - sizeof(end) - end.bytes);
+    __builtin_memcpy(path, job.names + begin, end.bytes);
+    protocol::device_store(&queue.used, begin);
+  }
+  unlock(queue);
+  path[end.bytes] = '\0';
+  bytes = end.bytes;
+  return static_cast<TaskKind>(end.kind);
+}
+
+// The next PATH of the command line. Its name stays where it is.
+K2K_DEVICE inline TaskKind take_argument(const Job& job, std::uint32_t& index) {
+  if (protocol::device_load(&job.queue->arguments_taken) >= job.argument_count) {
+    return TaskKind::none;
+  }
+  index = protocol::device_add(&job.queue->arguments_taken, std::uint32_t{1});
+  return index < job.argument_count ? TaskKind::argument : TaskKind::none;
+}
+
+K2K_DEVICE inline void finish_task(const Job& job) {
+  protocol::device_add(&job.queue->outstanding, ~std::uint64_t{0});
+}
+
+// Waits for a task. `index` is set for an argument, `path` and `bytes` for the others.
+template <class Wait>
+K2K_DEVICE inline TaskKind next_task(const Job& job, Wait wait, char* path, std::size_t& bytes,
+                                     std::uint32_t& index) {
+  Queue& queue = *job.queue;
+  TaskKind kind = TaskKind::none;
+  bool napping = false;
+  std::int64_t nap_ns = nap_ns_min;
+  for (int yields = 0; !stopped(job); ++yields) {
+    kind = pop(job, path, bytes);
+    if (kind == TaskKind::none) kind = take_argument(job, index);
+    if (kind != TaskKind::none) break;
+    if (protocol::device_load(&queue.outstanding) == 0) break;
+    if (yields < yields_before_nap) {
+      k2k::yield();
+      continue;
+    }
+    if (!napping) {
+      napping = protocol::device_add(&queue.nappers, std::uint32_t{1}) < nappers_max;
+      if (!napping) protocol::device_add(&queue.nappers, ~std::uint32_t{0});
+    }
+    if (napping) {
+      nap(wait, nap_ns);
+      nap_ns = nap_ns * 2 < nap_ns_max ? nap_ns * 2 : nap_ns_max;
+    } else if (yields > yields_before_leaving) {
+      break;
+    } else {
+      k2k::yield();
+    }
+  }
+  if (napping) protocol::device_add(&queue.nappers, ~std::uint32_t{0});
+  return kind;
+}
+
+}  // namespace k2k::grep

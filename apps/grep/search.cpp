@@ -1,0 +1,109 @@
+#include "apps/grep/search.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "apps/grep/watch.hpp"
+#include "runtime/stats_text.hpp"
+
+namespace k2k::grep {
+
+namespace {
+
+// Enough files in flight to keep the server busy while texts are searched; more only spread the
+// texts over more cache.
+constexpr std::uint32_t items_default = 32;
+constexpr std::uint32_t groups_default = 16;  // By work-group, a unit.
+constexpr std::uint32_t group_items_default = 4;
+
+KernelShape shape_of(const SearchOptions& options, const DeviceInfo& device) {
+  KernelShape shape;
+  shape.granularity = options.granularity;
+  shape.halting = options.halting;
+  shape.detached = options.detached;
+  const bool by_group = options.granularity == Granularity::work_group;
+  shape.launch.groups = by_group ? groups_default * device.compute_units : device.compute_units;
+  shape.launch.group_items = by_group ? group_items_default : items_default;
+  if (options.groups != 0) shape.launch.groups = options.groups;
+  if (options.items != 0) shape.launch.group_items = options.items;
+  return shape;
+}
+
+void report_stats(const SearchOptions& options, const Counters& counters, double seconds,
+                  const server::Stats& stats) {
+  if (options.json) {
+    nlohmann::ordered_json object;
+    object["files"] = counters.files;
+    object["directories"] = counters.directories;
+    object["bytes"] = counters.bytes;
+    object["matches"] = counters.matches;
+    object["errors"] = counters.errors;
+    object["seconds"] = seconds;
+    object["server"] = to_json(stats);
+    fmt::print(stderr, "{}\n", object.dump());
+  } else if (options.stats) {
+    fmt::print(stderr, "{}, {} directories, {:.3f} s\n{}", progress_text(counters, seconds),
+               counters.directories, seconds, to_table(stats));
+  }
+}
+
+// The errno that ended or spoiled the output; 0 = none. A reader that went away is told nothing.
+int output_error(const Counters& counters, const std::vector<server::DetachedError>& detached) {
+  if (counters.write_error != 0) return static_cast<int>(counters.write_error);
+  for (const server::DetachedError& each : detached) {
+    if (each.name == "write") return each.error;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int complain(const std::string& message) {
+  fmt::print(stderr, "k2k grep: {}\n", message);
+  return exit_trouble;
+}
+
+int search(const SearchOptions& options, RuntimeConfig config) {
+  if (options.words.empty()) return exit_not_found;  // As grep: without a word nothing is opened.
+  auto words = WordSet::build(options.words);
+  if (!words) return complain(words.error().message);
+  auto created = Runtime::create(config);
+  if (!created) return complain(created.error().message);
+  Runtime& runtime = created.value();
+  const KernelShape shape = shape_of(options, runtime.device());
+  auto made = Desks::create(runtime, words.value(), shape.workers(), options.job);
+  if (!made) return complain(made.error().message);
+  Desks& desks = *made.value();
+
+  // Where names go to the same terminal, a bar would run into them.
+  const bool draws = options.progress == Progress::always ||
+                     (options.progress == Progress::automatic && ::isatty(STDERR_FILENO) == 1 &&
+                      ::isatty(STDOUT_FILENO) == 0);
+  const auto begin = std::chrono::steady_clock::now();
+  Status failure;
+  {
+    const Watch watch(runtime, desks, draws, options.detached && !options.job.quiet);
+    auto report = launch_search(runtime, shape, desks.job());
+    if (!report) failure = report.error();
+  }
+  auto drained = runtime.drain();
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  if (!failure) return complain(failure.error().message);
+  if (!drained) return complain(drained.error().message);
+
+  const Counters counters = desks.sum();
+  report_stats(options, counters, spent.count(), runtime.stats());
+  const int error = output_error(counters, drained.value());
+  if (error != 0 && error != EPIPE) complain(fmt::format("write error: {}", std::strerror(error)));
+  if (options.job.quiet && counters.matches != 0) return exit_found;
+  if (counters.errors != 0 || error != 0) return exit_trouble;
+  return counters.matches != 0 ? exit_found : exit_not_found;
+}
+
+}  // namespace k2k::grep

@@ -1,0 +1,39 @@
+#pragma once
+// k2k grep as one call: words and paths in, names on standard output, an exit status back.
+//
+// Threading: one thread; starts a runtime and ends it.
+
+#include <string>
+#include <vector>
+
+#include "apps/grep/desks.hpp"
+#include "apps/grep/kernel.hpp"
+
+namespace k2k::grep {
+
+enum class Progress : std::uint8_t { automatic, always, never };
+
+struct SearchOptions {
+  JobOptions job;
+  std::vector<std::string> words;
+  Granularity granularity = Granularity::work_item;
+  bool halting = false;
+  bool detached = true;
+  std::uint32_t groups = 0;  // 0 = default_groups() and default_items().
+  std::uint32_t items = 0;
+  Progress progress = Progress::automatic;
+  bool stats = false;  // A table on standard error at the end.
+  bool json = false;   // The same as one JSON object.
+};
+
+inline constexpr int exit_found = 0;
+inline constexpr int exit_not_found = 1;
+inline constexpr int exit_trouble = 2;
+
+// "k2k grep: message" on standard error; returns exit_trouble.
+int complain(const std::string& message);
+
+// 0 = a name was found, 1 = none, 2 = an error, also beside names; with quiet a find wins.
+int search(const SearchOptions& options, RuntimeConfig config);
+
+}  // namespace k2k::grep

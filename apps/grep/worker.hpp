@@ -1,0 +1,297 @@
+#pragma once
+// What a worker of k2k grep does with one task: open, read, look, write the name, close.
+//
+// All of it are system calls of the kernel itself, at work-item scope but for search_together(),
+// where the items of a group share one file's text and one set of calls.
+//
+// Calls a file: open, pread, close; a read shorter than the buffer is the end of a regular file.
+// Calls a directory: open, fstat, getdents64 twice, close; entries bring their type with them.
+//
+// Threading: one Worker a work-item. In a group only item 0's holds a task; the others help.
+
+#include <type_traits>
+
+#include "apps/grep/abi.hpp"
+#include "apps/grep/queue.hpp"
+
+namespace k2k::grep {
+
+// How the calls are made, as types (device/options.hpp).
+template <bool halting_, bool detached_>
+struct Manner {
+  static constexpr bool detached = detached_;
+  using Wait =
+      std::conditional_t<halting_, std::remove_const_t<decltype(k2k::halting)>, device::Options<>>;
+  static constexpr Wait wait{};
+  // Calls whose answer nobody needs.
+  using Leave = std::conditional_t<detached_, std::remove_const_t<decltype(k2k::detached)>, Wait>;
+  static constexpr Leave leave{};
+};
+
+// Items of a group that share one task.
+struct Meeting {
+  std::uint32_t kind;     // TaskKind.
+  std::uint32_t found;    // A word is in the text.
+  std::uint32_t stopped;  // Item 0 saw that the search is over.
+};
+
+template <class How>
+class Worker {
+ public:
+  K2K_DEVICE Worker(const Job& job, std::uint64_t index) : job_(job), desk_(job.desks[index]) {}
+
+  // Waits for a task and makes it this worker's.
+  K2K_DEVICE TaskKind take() {
+    kind_ = next_task(job_, How::wait, desk_.path, path_bytes_, argument_);
+    return kind_;
+  }
+
+  // Does the task that was taken, alone.
+  K2K_DEVICE void work() {
+    if (kind_ == TaskKind::argument) {
+      search_argument(job_.arguments[argument_]);
+    } else if (kind_ == TaskKind::directory) {
+      walk(open_flags | abi::o_directory);
+    } else {
+      search_file(kind_);
+    }
+    finish_task(job_);
+  }
+
+  // Does a task that is a file with the whole group; every item calls it. `kind` as item 0 took it.
+  K2K_DEVICE void search_together(Meeting& meeting, TaskKind kind);
+
+ private:
+  static constexpr int open_flags =
+      abi::o_rdonly | abi::o_noctty | abi::o_nonblock | abi::o_nofollow | abi::o_cloexec;
+  static constexpr int full_tries_max = 1000;  // For descriptors, 1 ms apart.
+
+  // --- Small things.
+
+  K2K_DEVICE static void count(std::uint64_t& counter, std::uint64_t amount = 1) {
+    protocol::store_release(&counter, counter + amount);  // Pairs with the host's sum().
+  }
+  K2K_DEVICE const char* shown() const {
+    return job_.bare_names && path_bytes_ > 2 ? desk_.path + 2 : desk_.path;
+  }
+  K2K_DEVICE bool set_path(const char* text) {
+    std::size_t bytes = 0;
+    while (bytes < path_bytes_max && text[bytes] != '\0') ++bytes;
+    if (bytes == path_bytes_max) return false;
+    __builtin_memcpy(desk_.path, text, bytes + 1);
+    path_bytes_ = bytes;
+    return true;
+  }
+  K2K_DEVICE void truncate_path(std::size_t bytes) {
+    desk_.path[bytes] = '\0';
+    path_bytes_ = bytes;
+  }
+  // Goes from a directory to an entry of it. False if the name becomes too long.
+  K2K_DEVICE bool enter(const char* name) {
+    std::size_t end = path_bytes_;
+    if (end != 0 && desk_.path[end - 1] != '/') desk_.path[end++] = '/';
+    for (; *name != '\0' && end + 1 < path_bytes_max; ++name) desk_.path[end++] = *name;
+    const bool fits = *name == '\0';
+    if (fits) {
+      truncate_path(end);
+    } else {
+      truncate_path(path_bytes_);
+    }
+    return fits;
+  }
+
+  // --- Output: one write(2) a line.
+
+  // The errno, or 0 when all of it is written.
+  K2K_DEVICE int write_all(int fd, const char* text, std::size_t bytes) {
+    while (bytes != 0) {
+      const Reply reply = k2k::write(k2k::work_item, How::wait, fd, text, bytes);
+      if (reply.error() == abi::eagain) {
+        nap(How::wait, nap_ns_max / 10);
+        if (stopped(job_)) return abi::eagain;
+        continue;
+      }
+      if (!reply.ok()) return reply.error();
+      text += reply.value();
+      bytes -= static_cast<std::size_t>(reply.value());
+    }
+    return 0;
+  }
+
+  K2K_DEVICE void write_name(const char* name, std::size_t bytes) {
+    count(desk_.counters->matches);
+    if (job_.quiet) {
+      protocol::device_store(&job_.queue->stop, std::uint32_t{1});
+      return;
+    }
+    __builtin_memcpy(desk_.line, name, bytes);
+    desk_.line[bytes] = '\n';
+    if constexpr (How::detached) {
+      // A small line is copied with the call, and a pipe takes it whole or not at all.
+      if (bytes + 1 <= abi::pipe_buf) {
+        k2k::write(k2k::work_item, How::leave, 1, desk_.line, bytes + 1);
+        return;
+      }
+    }
+    const int error = write_all(1, desk_.line, bytes + 1);
+    if (error == 0) return;
+    protocol::store_release(&desk_.counters->write_error, static_cast<std::uint64_t>(error));
+    protocol::device_store(&job_.queue->stop, std::uint32_t{1});
+  }
+  K2K_DEVICE void write_name() {
+    const char* const name = shown();
+    write_name(name, path_bytes_ - static_cast<std::size_t>(name - desk_.path));
+  }
+
+  // "k2k grep: NAME: TEXT" on standard error.
+  K2K_DEVICE void report(const char* name, int error) {
+    count(desk_.counters->errors);
+    if (job_.no_messages) return;
+    std::size_t end = 0;
+    const auto append = [&](const char* text, std::size_t limit) {
+      for (; *text != '\0' && end < limit; ++text) desk_.line[end++] = *text;
+    };
+    const auto number = static_cast<std::uint32_t>(error);
+    append("k2k grep: ", line_bytes);
+    append(name, path_bytes_max);
+    append(": ", line_bytes);
+    append(job_.error_texts[number < error_texts_max ? number : 0], line_bytes - 1);
+    desk_.line[end++] = '\n';
+    static_cast<void>(write_all(2, desk_.line, end));
+  }
+
+  // --- Opening.
+
+  // openat(2); a full descriptor table is waited for, because other workers close theirs.
+  K2K_DEVICE Reply open_at(int directory, const char* path, int flags) {
+    for (int attempt = 0;; ++attempt) {
+      const Reply reply = directory == abi::at_fdcwd
+                              ? k2k::open(k2k::work_item, How::wait, path, flags)
+                              : k2k::openat(k2k::work_item, How::wait, directory, path, flags);
+      const bool full = reply.error() == abi::emfile || reply.error() == abi::enfile;
+      if (!full || attempt == full_tries_max || stopped(job_)) return reply;
+      nap(How::wait, nap_ns_max / 10);
+    }
+  }
+  // Opens the current path, however long: piece by piece beyond PATH_MAX.
+  K2K_DEVICE Reply open_path(int flags) {
+    if (path_bytes_ < abi::path_max) return open_at(abi::at_fdcwd, desk_.path, flags);
+    int directory = abi::at_fdcwd;
+    char* piece = desk_.path;
+    char* const end = desk_.path + path_bytes_;
+    while (true) {
+      char* cut = end;
+      if (static_cast<std::size_t>(end - piece) >= abi::path_max) {
+        cut = piece + abi::path_max - 1;
+        while (cut > piece && *cut != '/') --cut;
+        if (cut == piece) break;  // One name longer than any file system permits.
+      }
+      const char kept = *cut;
+      *cut = '\0';
+      const Reply reply =
+          open_at(directory, piece, cut == end ? flags : abi::o_path | abi::o_cloexec);
+      *cut = kept;
+      if (directory != abi::at_fdcwd) leave(directory);
+      if (cut == end || !reply.ok()) return reply;
+      directory = reply.fd();
+      piece = cut + 1;
+    }
+    if (directory != abi::at_fdcwd) leave(directory);
+    return Reply(-abi::enametoolong);
+  }
+  K2K_DEVICE void leave(int fd) { k2k::close(k2k::work_item, How::leave, fd); }
+
+  // --- Files.
+
+  // The file at the current path, found in a directory.
+  K2K_DEVICE void search_file(TaskKind kind) {
+    const Reply reply = open_path(open_flags);
+    if (!reply.ok()) {
+      // Became a symbolic link since the directory was read: not followed, as all the others.
+      if (reply.error() != abi::eloop) report(shown(), reply.error());
+      return;
+    }
+    if (search_open(reply.fd(), kind == TaskKind::file, true, shown())) write_name();
+    leave(reply.fd());
+  }
+
+  // Reads to the end or the first word. `whole_reads`: a short one is the end. `seeks`: by pread.
+  K2K_DEVICE bool search_open(int fd, bool whole_reads, bool seeks, const char* name) {
+    std::size_t kept = 0;
+    std::int64_t offset = 0;
+    count(desk_.counters->files);
+    while (!stopped(job_)) {
+      unsigned char* const to = desk_.text + kept;
+      const Reply reply =
+          seeks ? k2k::pread(k2k::work_item, How::wait, fd, to, job_.chunk_bytes, offset)
+                : k2k::read(k2k::work_item, How::wait, fd, to, job_.chunk_bytes);
+      if (reply.error() == abi::eagain && !seeks) {
+        nap(How::wait, nap_ns_max / 10);
+        continue;
+      }
+      if (!reply.ok()) report(name, reply.error());
+      if (reply.value() <= 0) return false;
+      const auto got = static_cast<std::size_t>(reply.value());
+      count(desk_.counters->bytes, got);
+      offset += reply.value();
+      const std::size_t size = kept + got;
+      if (contains_word(job_.words, {desk_.text, size, 0, size})) return true;
+      if (whole_reads && got < job_.chunk_bytes) return false;
+      kept = keep_tail(size);
+    }
+    return false;
+  }
+
+  // Moves what may be the beginning of a word to the front; returns how many bytes that is.
+  K2K_DEVICE std::size_t keep_tail(std::size_t size) {
+    const std::size_t kept = size < job_.longest_kept ? size : job_.longest_kept;
+    __builtin_memmove(desk_.text, desk_.text + size - kept, kept);
+    return kept;
+  }
+
+  // A PATH of the command line: links are followed, and whatever it is it is read.
+  K2K_DEVICE void search_argument(const char* text) {
+    if (text[0] == '-' && text[1] == '\0') {
+      constexpr char name[] = "(standard input)";
+      if (search_open(0, false, false, name)) write_name(name, sizeof(name) - 1);
+      return;
+    }
+    if (!set_path(text)) return report(text, abi::enametoolong);
+    const Reply reply = open_path(abi::o_rdonly | abi::o_noctty | abi::o_cloexec);
+    if (!reply.ok()) return report(text, reply.error());
+    unsigned char status[abi::status_bytes];
+    const Reply known =
+        k2k::newfstatat(k2k::work_item, How::wait, reply.fd(), "", status, abi::at_empty_path);
+    const std::uint32_t type =
+        known.ok() ? abi::field<std::uint32_t>(status, abi::status_mode_offset) & abi::mode_type
+                   : 0;
+    if (type == abi::mode_directory) {
+      leave(reply.fd());
+      while (path_bytes_ > 1 && desk_.path[path_bytes_ - 1] == '/') truncate_path(path_bytes_ - 1);
+      return walk(abi::o_rdonly | abi::o_cloexec | abi::o_directory);
+    }
+    // Files that say they are empty may be procfs': only a read of nothing is their end.
+    const bool regular = type == abi::mode_regular;
+    const bool sized = regular && abi::field<std::int64_t>(status, abi::status_size_offset) != 0;
+    if (search_open(reply.fd(), sized, regular, text)) write_name();
+    leave(reply.fd());
+  }
+
+  // --- Directories.
+
+  K2K_DEVICE void walk(int top_flags);
+  K2K_DEVICE bool offer(const unsigned char* entry, int fd, TaskKind file_kind);
+  K2K_DEVICE TaskKind kind_of_entry(const unsigned char* entry, int fd, TaskKind file_kind);
+  K2K_DEVICE TaskKind kind_of_files(int fd);
+
+  const Job& job_;
+  const Desk desk_;
+  TaskKind kind_ = TaskKind::none;
+  std::uint32_t argument_ = 0;
+  std::size_t path_bytes_ = 0;
+};
+
+}  // namespace k2k::grep
+
+#include "apps/grep/together.hpp"
+#include "apps/grep/walk.hpp"
