@@ -1,0 +1,67 @@
+#include "tests/conformance/device_under_test.hpp"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+namespace k2k::conformance {
+
+namespace {
+constexpr unsigned child_limit_s = 60;
+}
+
+std::vector<Setup> setups() {
+  std::vector<Setup> all;
+  for (const std::string& backend : {std::string("cpu")}) {
+    all.push_back({backend, backend::Schedule::round_robin, 1});
+    all.push_back({backend, backend::Schedule::random, 1});
+    all.push_back({backend, backend::Schedule::random, 2});
+    all.push_back({backend, backend::Schedule::random, 20260});
+    all.push_back({backend, backend::Schedule::adversarial, 1});
+  }
+  return all;
+}
+
+std::string name_of(const testing::TestParamInfo<Setup>& info) {
+  switch (info.param.schedule) {
+    case backend::Schedule::round_robin:
+      return info.param.backend + "_round_robin";
+    case backend::Schedule::random:
+      return info.param.backend + "_random_" + std::to_string(info.param.seed);
+    case backend::Schedule::adversarial:
+      return info.param.backend + "_adversarial";
+  }
+  return "";
+}
+
+RuntimeConfig config_of(const Setup& setup) {
+  RuntimeConfig config;
+  config.backend = setup.backend;
+  config.device.compute_units = 2;
+  config.device.wave_lanes = 32;
+  config.device.resident_waves = 4;
+  config.device.resident_groups = 4;
+  config.device.schedule = setup.schedule;
+  config.device.seed = setup.seed;
+  config.device.ring_entries = 64;
+  config.device.arena_blocks = 8;
+  config.device.watchdog_ms = 0;
+  config.server.shutdown_ms = 200;
+  return config;
+}
+
+int status_of_child(const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::alarm(child_limit_s);
+    body();
+    ::_exit(0);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+}  // namespace k2k::conformance

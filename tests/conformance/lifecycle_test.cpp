@@ -1,0 +1,279 @@
+// Goal: a runtime is a good guest: it refuses what it cannot do, says why, and never keeps its host
+// from changing, forking, ending or dying.
+
+#include <sched.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <optional>
+
+#include "tests/conformance/device_under_test.hpp"
+
+namespace k2k::conformance {
+namespace {
+
+class Lifecycle : public DeviceUnderTest {
+ protected:
+  // A kernel that tells the host it is running and then waits for ever.
+  struct Stuck {
+    const Pair& started;
+    const Pair& never;
+    void operator()() const {
+      char letter = 's';
+      k2k::write(k2k::work_item, started.out(), &letter, 1);
+      k2k::read(k2k::work_item, never.in(), &letter, 1);
+    }
+  };
+};
+K2K_EVERY_DEVICE(Lifecycle);
+
+std::uint32_t some_core() {
+  cpu_set_t cores;
+  sched_getaffinity(0, sizeof(cores), &cores);
+  std::uint32_t core = 0;
+  while (!CPU_ISSET(core, &cores)) ++core;
+  return core;
+}
+
+TEST_P(Lifecycle, a_launch_of_an_impossible_shape_is_refused_with_the_limit) {
+  Runtime runtime = start();
+  const auto nothing = [] {};
+  for (const LaunchShape& shape : {LaunchShape{0, 1}, LaunchShape{1, 0},
+                                   LaunchShape{1, runtime.device().group_items_max + 1}}) {
+    const Result<LaunchReport> report = runtime.launch(shape, nothing, "shapeless");
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.error().code, EINVAL);
+    EXPECT_NE(report.error().message.find("shapeless"), std::string::npos);
+  }
+  EXPECT_NE(runtime.launch({1, runtime.device().group_items_max + 1}, nothing)
+                .error()
+                .message.find(std::to_string(runtime.device().group_items_max)),
+            std::string::npos);
+  EXPECT_TRUE(runtime.launch({1, runtime.device().group_items_max}, nothing).ok());
+}
+
+TEST_P(Lifecycle, a_kernel_of_another_version_is_refused_and_both_are_named) {
+  Runtime runtime = start();
+  backend::KernelImage image;
+  image.entry = [](const void*) {};
+  image.name = "stranger";
+  image.protocol_version = 4242;
+  Result<LaunchReport> report = runtime.launch_image({1, 1}, image);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, EPROTO);
+  for (const std::string& part :
+       {std::string("'stranger'"), std::string("protocol 4242"),
+        "protocol " + std::to_string(protocol::version), std::string("recompile")}) {
+    EXPECT_NE(report.error().message.find(part), std::string::npos) << report.error().message;
+  }
+  image.protocol_version = protocol::version;
+  image.layout_hash ^= 1;
+  report = runtime.launch_image({1, 1}, image);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, EPROTO);
+}
+
+TEST_P(Lifecycle, an_unknown_backend_is_refused_with_those_there_are) {
+  RuntimeConfig config = config_of(GetParam());
+  config.backend = "abacus";
+  const Result<Runtime> runtime = Runtime::create(config);
+  ASSERT_FALSE(runtime.ok());
+  EXPECT_EQ(runtime.error().code, ENODEV);
+  EXPECT_NE(runtime.error().message.find("abacus"), std::string::npos);
+  for (const std::string& name : Runtime::backends()) {
+    EXPECT_NE(runtime.error().message.find(name), std::string::npos);
+  }
+}
+
+TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
+  Runtime runtime = start([](RuntimeConfig& config) { config.device.rings = 2; });
+  const TemporaryFile file("0123456789");
+  const Pair pipe;
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> made{0};
+  std::atomic<std::uint64_t> wrong{0};
+  std::thread load([&] {
+    while (!stop.load()) {
+      const Result<LaunchReport> report = runtime.launch({8, 16}, [&] {
+        char letter = 0;
+        wrong += k2k::getpid(k2k::work_item) != ::getpid();
+        wrong += k2k::pread(k2k::work_item, file.fd, &letter, 1, 7) != 1 || letter != '7';
+        wrong += k2k::getpid(k2k::work_group, k2k::halting) != ::getpid();
+        // One waits for the other, across whatever happens to the server meanwhile.
+        if (global_rank() == 0) {
+          wrong += k2k::read(k2k::work_item, pipe.in(), &letter, 1) != 1;
+        } else if (global_rank() == 1) {
+          wrong += k2k::write(k2k::work_item, pipe.out(), "p", 1) != 1;
+        }
+        made += 2;
+      });
+      wrong += report.ok() ? 0u : 1u;
+    }
+  });
+  std::uint64_t rounds = 0;
+  for (std::uint32_t round = 0; round < scaled(3, 1); ++round) {
+    for (std::uint32_t combination = 0; combination < 16; ++combination) {
+      server::ServerConfig config = runtime.server_config();
+      config.steering =
+          (combination & 1) != 0 ? server::Steering::steered : server::Steering::spread;
+      config.cores = {some_core()};
+      config.coalesce_window_us = (combination & 2) != 0 ? 20 : 0;
+      config.bottom_half = (combination & 4) != 0 ? server::BottomHalfMode::split
+                                                  : server::BottomHalfMode::monolithic;
+      config.top_halves = (combination & 8) != 0 ? 2 : 1;
+      const std::uint64_t before = made.load();
+      const Status status = runtime.reconfigure(config);
+      ASSERT_TRUE(status.ok()) << status.error().message;
+      ++rounds;
+      while (made.load() < before + 64) std::this_thread::yield();  // Each serves some.
+    }
+  }
+  server::ServerConfig wrong_config = runtime.server_config();
+  wrong_config.top_halves = 3;
+  EXPECT_EQ(runtime.reconfigure(wrong_config).error().code, EINVAL);
+  EXPECT_EQ(runtime.server_config().top_halves, 2u) << "nothing changed";
+  stop = true;
+  load.join();
+  EXPECT_EQ(wrong.load(), 0u);
+  EXPECT_TRUE(runtime.drain().ok());
+  EXPECT_EQ(runtime.stats().in_flight, 0u);
+}
+
+TEST_P(Lifecycle, two_runtimes_live_side_by_side) {
+  Runtime first = start();
+  Runtime second = start([](RuntimeConfig& config) { config.device.wave_lanes = 64; });
+  std::atomic<int> right{0};
+  const auto body = [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); };
+  std::thread other([&] { launch(first, 4, 32, body); });
+  launch(second, 4, 64, body);
+  other.join();
+  EXPECT_EQ(right.load(), 4 * 96);
+  EXPECT_EQ(first.stats().requests, 128u);
+  EXPECT_EQ(second.stats().requests, 256u);
+}
+
+TEST_P(Lifecycle, launches_from_several_threads_run_one_after_the_other) {
+  Runtime runtime = start();
+  std::atomic<int> running{0};
+  std::atomic<int> together{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&] {
+      for (int times = 0; times < 5; ++times) {
+        launch(runtime, 1, 1, [&] {
+          together += running++ == 0 ? 0 : 1;
+          k2k::getpid(k2k::work_item);
+          --running;
+        });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(together.load(), 0);
+}
+
+TEST_P(Lifecycle, a_runtime_can_be_moved_and_replaced) {
+  Runtime runtime = start();
+  Runtime moved = std::move(runtime);
+  std::atomic<int> right{0};
+  const auto body = [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); };
+  launch(moved, 1, 8, body);
+  moved = start();
+  launch(moved, 1, 8, body);
+  EXPECT_EQ(right.load(), 16);
+}
+
+TEST_P(Lifecycle, a_cancelled_launch_ends_and_the_next_one_runs) {
+  Runtime runtime = start();
+  const Pair started;
+  const Pair never;
+  std::thread host([&] {
+    EXPECT_EQ(read_all(started.in(), 16).size(), 16u);
+    runtime.cancel();
+    // Calls that are on their way own the memory they were given: the launch waits for them.
+    EXPECT_EQ(::write(never.out(), "0123456789abcdef", 16), 16);
+  });
+  const Result<LaunchReport> report = runtime.launch({2, 8}, Stuck{started, never}, "stuck");
+  host.join();
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, ECANCELED);
+  EXPECT_TRUE(runtime.drain().ok());
+  std::atomic<int> right{0};
+  launch(runtime, 8, 32, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
+  EXPECT_EQ(right.load(), 256);
+}
+
+TEST_P(Lifecycle, it_ends_while_a_detached_call_still_waits) {
+  const Pair never;
+  std::vector<char> text(8);
+  {
+    std::optional<Runtime> runtime(start());
+    launch(*runtime, 1, 20, [&] {  // More than there are service threads.
+      k2k::read(k2k::work_item, k2k::detached, never.in(), text.data(), 8);
+    });
+    runtime.reset();
+  }
+  ASSERT_EQ(::write(never.out(), "x", 1), 1);
+  EXPECT_EQ(read_all(never.in(), 1), "x") << "nobody is left who would read it";
+}
+
+// --- What happens to the process around it.
+
+TEST_P(Lifecycle, a_forked_child_gets_errors_and_the_parent_goes_on) {
+  Runtime runtime = start();
+  std::atomic<int> right{0};
+  const auto body = [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); };
+  launch(runtime, 1, 8, body);
+  const int status = status_of_child([&] {
+    const Result<LaunchReport> launched = runtime.launch({1, 1}, body);
+    if (launched.ok() || launched.error().code != EPERM) ::_exit(11);
+    const auto drained = runtime.drain();
+    if (drained.ok() || drained.error().code != EPERM) ::_exit(12);
+    if (runtime.allocate(64).ok()) ::_exit(13);
+    if (runtime.reconfigure({}).ok()) ::_exit(14);
+    static_cast<void>(runtime.stats());
+    static_cast<void>(runtime.server_config());
+    runtime.cancel();
+    {
+      const Runtime ended = std::move(runtime);
+    }
+  });
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  launch(runtime, 1, 8, body);
+  EXPECT_EQ(right.load(), 16);
+  EXPECT_TRUE(runtime.drain().ok());
+}
+
+TEST_P(Lifecycle, an_abort_in_mid_flight_ends_the_process_at_once) {
+  const int status = status_of_child([this] {
+    const Pair started;
+    const Pair never;
+    Runtime runtime = start();
+    std::thread host([&] {
+      read_all(started.in(), 8);
+      std::abort();
+    });
+    static_cast<void>(runtime.launch({1, 8}, Stuck{started, never}, "stuck"));
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
+}
+
+TEST_P(Lifecycle, an_interrupt_ends_the_process_at_once) {
+  const Pair started;
+  const int status = status_of_child([&] {
+    const Pair never;
+    Runtime runtime = start();
+    std::thread host([&] {
+      read_all(started.in(), 8);
+      ::kill(::getpid(), SIGINT);  // As a terminal would.
+    });
+    static_cast<void>(runtime.launch({1, 8}, Stuck{started, never}, "stuck"));
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGINT);
+}
+
+}  // namespace
+}  // namespace k2k::conformance

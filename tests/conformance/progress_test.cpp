@@ -1,0 +1,231 @@
+// Goal: a work-item that waits for the host never holds its neighbours, whoever they are.
+
+#include <sys/stat.h>
+
+#include <ctime>
+
+#include "tests/conformance/device_under_test.hpp"
+
+namespace k2k::conformance {
+namespace {
+
+class Progress : public DeviceUnderTest {};
+K2K_EVERY_DEVICE(Progress);
+
+TEST_P(Progress, every_work_item_gets_its_own_answer) {
+  Runtime runtime = start();
+  std::vector<long> answers(1024);
+  const std::uint32_t groups = scaled(16, 4);
+  launch(runtime, groups, 64, [&] {
+    answers[global_rank()] =
+        k2k::lseek(k2k::work_item, -1, 0, 0) + 1000 * k2k::getpid(k2k::work_item);
+  });
+  for (std::uint32_t item = 0; item < groups * 64; ++item) {
+    ASSERT_EQ(answers[item], -EBADF + 1000l * ::getpid()) << item;
+  }
+}
+
+TEST_P(Progress, calls_may_stand_between_barriers) {
+  Runtime runtime = start();
+  std::atomic<int> wrong{0};
+  const std::uint32_t items = scaled(96, 48);
+  launch(runtime, 4, items, [&] {
+    K2K_LOCAL(long[128], answers);
+    for (long round = 1; round <= 3; ++round) {
+      // Only some call, so that the others wait in the barrier.
+      if (item_rank() % 3 == 0) answers[item_rank()] = round * k2k::getpid(k2k::work_item);
+      k2k::barrier();
+      for (std::uint32_t peer = 0; peer < group_size(); peer += 3) {
+        wrong += answers[peer] == round * ::getpid() ? 0 : 1;
+      }
+      k2k::barrier();
+    }
+  });
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST_P(Progress, a_host_that_answers_only_when_the_whole_group_asked_is_no_deadlock) {
+  Runtime runtime = start();
+  const std::uint32_t items = scaled(128, 40);
+  const Pair requests;
+  const Pair replies;
+  std::thread host([&] {
+    const std::string asked = read_all(requests.in(), items);
+    EXPECT_EQ(asked.size(), items);
+    EXPECT_EQ(::write(replies.out(), asked.data(), asked.size()),
+              static_cast<ssize_t>(asked.size()));
+  });
+  std::atomic<std::uint32_t> answered{0};
+  launch(runtime, 1, items, [&] {
+    char letter = 'q';
+    if (k2k::write(k2k::work_item, requests.out(), &letter, 1) != 1) return;
+    letter = 0;
+    if (k2k::read(k2k::work_item, replies.in(), &letter, 1) == 1 && letter == 'q') ++answered;
+  });
+  host.join();
+  EXPECT_EQ(answered.load(), items);
+}
+
+TEST_P(Progress, a_work_item_may_spin_on_a_neighbour_that_makes_a_call) {
+  Runtime runtime = start();
+  std::atomic<int> passed{0};
+  launch(runtime, 2, 2, [&] {
+    K2K_LOCAL(std::uint32_t, flag);
+    if (item_rank() == 0) {
+      while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) == 0) k2k::yield();
+      ++passed;
+    } else {
+      const long pid = k2k::getpid(k2k::work_item);
+      __atomic_store_n(&flag, pid == ::getpid() ? 1u : 0u, __ATOMIC_RELEASE);
+    }
+  });
+  EXPECT_EQ(passed.load(), 2);
+}
+
+TEST_P(Progress, more_groups_than_fit_on_the_device_all_run) {
+  Runtime runtime = start();
+  const std::uint32_t groups = scaled(300, 40);
+  std::atomic<std::uint32_t> done{0};
+  launch(runtime, groups, 8, [&] {
+    if (k2k::getpid(k2k::work_group) == ::getpid()) ++done;
+  });
+  EXPECT_EQ(done.load(), groups * 8);
+}
+
+TEST_P(Progress, more_detached_calls_than_slots_wait_their_turn) {
+  Runtime runtime = start([](RuntimeConfig& config) {
+    config.device.compute_units = 1;
+    config.device.resident_waves = 1;
+    config.device.ring_entries = 2;  // A ring that is full most of the time, too.
+  });
+  const Pair pipe;
+  constexpr std::uint32_t calls = 10;
+  const std::uint32_t bytes = 4 * 32 * calls;  // 1280 calls through 32 slots.
+  std::string got;
+  std::thread host([&] { got = read_all(pipe.in(), bytes); });
+  launch(runtime, 4, 32, [&] {
+    for (std::uint32_t count = 0; count < calls; ++count) {
+      k2k::write(k2k::work_item, k2k::detached, pipe.out(), "x", 1);
+    }
+  });
+  EXPECT_TRUE(runtime.drain().value().empty());
+  host.join();
+  EXPECT_EQ(got, std::string(bytes, 'x'));
+}
+
+TEST_P(Progress, a_hundred_work_items_that_wait_for_messages_all_get_theirs) {
+  Runtime runtime = start();  // 16 service threads: most of the calls wait for one.
+  const std::uint32_t items = 100;
+  const Pair sockets(Pair::Kind::datagram);
+  std::atomic<std::uint32_t> received{0};
+  launch(runtime, 1, items, [&] {
+    char letter = 'm';
+    if (item_rank() == 0) {
+      for (std::uint32_t count = 1; count < items; ++count) {
+        while (k2k::sendto(k2k::work_item, sockets.out(), &letter, 1, MSG_DONTWAIT, nullptr, 0) !=
+               1) {
+          k2k::yield();
+        }
+      }
+    } else {
+      received += k2k::recvfrom(k2k::work_item, sockets.in(), &letter, 1, 0, nullptr, nullptr) == 1;
+    }
+  });
+  EXPECT_EQ(received.load(), items - 1);
+}
+
+TEST_P(Progress, a_long_sleep_is_slept_and_the_others_proceed) {
+  Runtime runtime = start();
+  std::atomic<int> others{0};
+  const LaunchReport report = launch(runtime, 2, 16, [&] {
+    if (global_rank() == 0) {
+      const timespec time{0, 200'000'000};
+      if (k2k::nanosleep(k2k::work_item, &time) != 0) others -= 1000;
+      return;
+    }
+    for (int count = 0; count < 5; ++count) others += k2k::getpid(k2k::work_item) == ::getpid();
+  });
+  EXPECT_EQ(others.load(), 31 * 5);
+  EXPECT_GE(report.elapsed, std::chrono::milliseconds(200));
+}
+
+// The open of a FIFO holds its thread until a peer comes, and nobody can know beforehand: the
+// thread that polls is stuck and another has to take over.
+class Fifo {
+ public:
+  Fifo() {
+    if (::mkdtemp(folder_.data()) == nullptr) std::abort();
+    path = folder_ + "/fifo";
+    if (::mkfifo(path.c_str(), 0600) != 0) std::abort();
+  }
+  ~Fifo() {
+    ::unlink(path.c_str());
+    ::rmdir(folder_.c_str());
+  }
+  std::string path;
+
+ private:
+  std::string folder_ = "/tmp/k2k-fifo-XXXXXX";
+};
+
+class ProgressByMode : public DeviceUnderTest {
+ protected:
+  void others_proceed_while_one_opens(server::BottomHalfMode mode) {
+    Runtime runtime = start([mode](RuntimeConfig& config) { config.server.bottom_half = mode; });
+    const Fifo fifo;
+    const TemporaryFile file("content");
+    std::atomic<std::uint32_t> others{0};
+    constexpr std::uint32_t expected = 63 * 4;
+    std::thread peer([&] {
+      while (others.load() < expected) std::this_thread::yield();
+      ::close(::open(fifo.path.c_str(), O_WRONLY | O_CLOEXEC));
+    });
+    std::atomic<long> opened{-1};
+    launch(runtime, 1, 64, [&] {
+      if (item_rank() == 13) {
+        const long fd = k2k::open(k2k::work_item, fifo.path.c_str(), O_RDONLY | O_CLOEXEC);
+        opened = fd;
+        k2k::close(k2k::work_item, static_cast<int>(fd));
+        return;
+      }
+      char letter = 0;
+      for (int count = 0; count < 4; ++count) {
+        others += k2k::pread(k2k::work_item, file.fd, &letter, 1, 2) == 1 && letter == 'n';
+      }
+    });
+    peer.join();
+    EXPECT_GE(opened.load(), 0);
+    EXPECT_EQ(others.load(), expected);
+  }
+
+  // Both in one bundle: the writer's open must not stand behind the reader's.
+  void lanes_of_one_wave_open_both_ends(server::BottomHalfMode mode) {
+    Runtime runtime = start([mode](RuntimeConfig& config) { config.server.bottom_half = mode; });
+    const Fifo fifo;
+    std::atomic<int> opened{0};
+    launch(runtime, 1, 2, [&] {
+      const int flags = (item_rank() == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC;
+      const int fd = k2k::open(k2k::work_item, k2k::wave_wide, fifo.path.c_str(), flags).fd();
+      opened += fd >= 0;
+      k2k::close(k2k::work_item, fd);
+    });
+    EXPECT_EQ(opened.load(), 2);
+  }
+};
+K2K_EVERY_DEVICE(ProgressByMode);
+
+TEST_P(ProgressByMode, others_proceed_while_one_opens_a_fifo) {
+  others_proceed_while_one_opens(server::BottomHalfMode::monolithic);
+}
+TEST_P(ProgressByMode, others_proceed_while_one_opens_a_fifo_behind_split_halves) {
+  others_proceed_while_one_opens(server::BottomHalfMode::split);
+}
+TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo) {
+  lanes_of_one_wave_open_both_ends(server::BottomHalfMode::monolithic);
+}
+TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo_behind_split_halves) {
+  lanes_of_one_wave_open_both_ends(server::BottomHalfMode::split);
+}
+
+}  // namespace
+}  // namespace k2k::conformance
