@@ -1,0 +1,102 @@
+"""Runs the benchmarks and keeps the numbers as JSON lines: commit, machine, command, result."""
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from devtool import build
+from devtool.console import Refused, say
+from devtool.process import cores, run
+from devtool.tree import ROOT, shown
+
+PRESET = "release"
+RESULTS = ROOT / "bench/results"
+SYSTEM = ("roundtrip", "headofline", "pread")  # Of `k2k bench`.
+# Numbers that describe the run rather than the result.
+OMITTED = {
+    "family_index",
+    "per_family_instance_index",
+    "repetitions",
+    "run_name",
+    "run_type",
+    "threads",
+}
+
+
+def programs() -> dict[str, Path]:
+    """The benchmark programs by name. Expects them to be built."""
+    found = (path for path in build.folder(PRESET).rglob("*_bench") if os.access(path, os.X_OK))
+    return {path.name: path for path in sorted(found) if path.is_file()}
+
+
+def bench(names: list[str], record: bool) -> None:
+    """Runs the benchmarks named, or all, and appends their results."""
+    build.build(PRESET)
+    small = programs()
+    known = [*small, *SYSTEM]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise Refused(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2)
+    folder = RESULTS if record else build.folder(PRESET) / "bench-results"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names or known:
+        lines = list(_run_small(small[name]) if name in small else _run_system(name))
+        with (folder / f"{name}.jsonl").open("a") as results:
+            results.writelines(json.dumps(line) + "\n" for line in lines)
+        say(f"{len(lines)} results added to {shown(folder / f'{name}.jsonl')}")
+
+
+def _run_small(program: Path) -> Iterator[dict[str, object]]:
+    """A Google Benchmark program: one line a case."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as output:
+        out = [f"--benchmark_out={output.name}", "--benchmark_out_format=json"]
+        say(f"--- {shown(program)}")
+        if (code := subprocess.run([program, *out], cwd=ROOT, check=False).returncode) != 0:
+            raise Refused(f"{shown(program)} ended with {code}")
+        measured = json.loads(Path(output.name).read_text() or '{"benchmarks": []}')
+    about = _about(shown(program))
+    for result in measured["benchmarks"]:
+        yield about | {key: value for key, value in result.items() if key not in OMITTED}
+
+
+def _run_system(name: str) -> Iterator[dict[str, object]]:
+    """`k2k bench NAME`: the last line is one object."""
+    command = [str(build.folder(PRESET) / "cli/k2k"), "bench", name, "--json"]
+    say(f"--- k2k bench {name}")
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise Refused(f"k2k bench {name} ended with {done.returncode}")
+    last = done.stdout.splitlines()[-1]
+    say(last)
+    yield _about(f"k2k bench {name} --json") | json.loads(last)
+
+
+def _about(command: str) -> dict[str, object]:
+    return {
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "machine": _machine(),
+        "command": command,
+    }
+
+
+def _commit() -> str:
+    done = run(["git", "describe", "--always", "--dirty", "--abbrev=12"])
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+
+def _machine() -> str:
+    cpu = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    return f"{cpu}, {cores()} cores, Linux {platform.release()}"

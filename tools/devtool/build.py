@@ -1,0 +1,91 @@
+"""Configures and builds one preset: a status line for people, the whole log in a file."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from devtool.console import Refused, Status
+from devtool.environment import BUILD_PACKAGES, need_packages
+from devtool.process import cores, run, run_logged
+from devtool.tree import BUILD, ROOT
+
+ERROR_LINES_MAX = 60
+COMPILER_COMMAND = re.compile(r"(: && )?(/\S*/)?(cmake -E env|ccache|cc|c\+\+|g\+\+) ")
+PROGRESS = re.compile(r"^(\[\d+/\d+\]) (.*)")
+
+
+def presets() -> list[str]:
+    listed = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+    return [preset["name"] for preset in listed if not preset.get("hidden")]
+
+
+def folder(preset: str) -> Path:
+    return BUILD / preset
+
+
+def configure(preset: str) -> None:
+    """Runs CMake where it must: never yet, or the presets changed. Ninja sees the other reasons."""
+    if preset not in presets():
+        raise Refused(f"there is no preset {preset}; choose from: {', '.join(presets())}", 2)
+    need_packages(BUILD_PACKAGES)
+    wanted = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes()).hexdigest()
+    stamp = folder(preset) / "presets.sha256"
+    ready = (folder(preset) / "build.ninja").exists()
+    if ready and stamp.exists() and stamp.read_text() == wanted:
+        return
+    with Status(f"configure {preset}"):
+        done = run(["cmake", "--preset", preset])
+    if done.returncode != 0:
+        raise Refused(f"CMake refused the preset {preset}:\n{_errors(done.stdout)}")
+    stamp.write_text(wanted)
+
+
+def build(preset: str, targets: Sequence[str] = ()) -> None:
+    with only_one(preset):
+        configure(preset)
+        log = folder(preset) / "build.log"
+        command: list[str | Path] = ["cmake", "--build", folder(preset), "--parallel", str(cores())]
+        if targets:
+            command += ["--target", *targets]
+        with Status(f"build {preset}") as status:
+
+            def show(line: str) -> None:
+                if match := PROGRESS.match(line):
+                    status.update(f"{match[1]} {match[2].split('/')[-1]}")
+
+            code = run_logged(command, log, show, env={"NINJA_STATUS": "[%f/%t] "})
+            if code != 0:
+                raise Refused(
+                    f"the build of {preset} failed. The errors "
+                    f"(whole log: build/{preset}/build.log):\n{_errors(log.read_text())}"
+                )
+
+
+def _errors(log: str) -> str:
+    """The part of a log worth reading: from the first failure on, or else the end."""
+    lines = log.splitlines()
+    first = next(
+        (i for i, line in enumerate(lines) if line.startswith(("FAILED:", "CMake Error"))),
+        max(0, len(lines) - ERROR_LINES_MAX),
+    )
+    # The command line of the compiler is long and says nothing about the error.
+    useful = [line for line in lines[first:] if not COMPILER_COMMAND.match(line)]
+    more = len(useful) - ERROR_LINES_MAX
+    return "\n".join(useful[:ERROR_LINES_MAX] + ([f"… {more} more lines"] if more > 0 else []))
+
+
+@contextlib.contextmanager
+def only_one(preset: str) -> Iterator[None]:
+    """Two builds in one folder would destroy each other's files: the second waits."""
+    folder(preset).mkdir(parents=True, exist_ok=True)
+    with (folder(preset) / "dev.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with Status(f"waiting for another ./dev in build/{preset}"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,185 @@
+"""./dev check: every step runs, whatever the others found; a table at the end tells all."""
+
+import re
+import subprocess
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devtool import generate, testing
+from devtool.console import Refused, Status, duration, say
+from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
+from devtool.install_check import check_install
+from devtool.process import Command, cores, run
+from devtool.tidy import tidy
+from devtool.tree import BUILD, CPP_SUFFIXES, ROOT, files, shown
+
+CLANG_FORMAT = "clang-format-19"
+PROBLEM_LINES_MAX = 80
+
+
+@dataclass(frozen=True)
+class Outcome:
+    problems: list[str] = field(default_factory=list)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    says: str
+    run: Callable[[], Outcome]
+
+
+def check(only: Sequence[str]) -> bool:
+    """Runs the steps (all of them, or those named) and prints the table. True if all is well."""
+    unknown = set(only) - {step.name for step in STEPS}
+    if unknown:
+        names = ", ".join(step.name for step in STEPS)
+        raise Refused(f"no step {', '.join(sorted(unknown))}; the steps are: {names}", 2)
+    need_packages(CHECK_PACKAGES)
+    rows: list[tuple[Step, Outcome, float]] = []
+    for step in STEPS:
+        if only and step.name not in only:
+            continue
+        begin = time.monotonic()
+        outcome = _run(step)
+        for problem in outcome.problems:
+            say(_shortened(problem))
+        rows.append((step, outcome, time.monotonic() - begin))
+    _print_table(rows)
+    return not any(outcome.problems for _, outcome, _ in rows)
+
+
+def _run(step: Step) -> Outcome:
+    try:
+        return step.run()
+    except Refused as refusal:
+        return Outcome([str(refusal)])
+    except subprocess.CalledProcessError as error:
+        return Outcome([f"`{' '.join(map(str, error.cmd))}` failed:\n{error.stdout}"])
+
+
+def _print_table(rows: list[tuple[Step, Outcome, float]]) -> None:
+    width = max(len(step.name) for step in STEPS)
+    print(f"\n{'step':<{width}}  result  time")
+    for step, outcome, seconds in rows:
+        result = "FAILED" if outcome.problems else "ok"
+        note = f"  {outcome.note}" if outcome.note else ""
+        print(f"{step.name:<{width}}  {result:<6}  {duration(seconds):>12}{note}")
+    total = duration(sum(seconds for _, _, seconds in rows))
+    failed = [step.name for step, outcome, _ in rows if outcome.problems]
+    if failed:
+        again = " ".join(f"--only {name}" for name in failed)
+        print(f"\n{len(failed)} of {len(rows)} steps failed in {total}. Again: ./dev check {again}")
+    else:
+        print(f"\nall {len(rows)} steps passed in {total}", flush=True)
+
+
+def _shortened(problem: str) -> str:
+    lines = problem.splitlines()
+    more = len(lines) - PROBLEM_LINES_MAX
+    return "\n".join(lines[:PROBLEM_LINES_MAX] + ([f"… {more} more lines"] if more > 0 else []))
+
+
+def cpp_format() -> Outcome:
+    with Status("C++ format"):
+        done = run([CLANG_FORMAT, "--dry-run", "-Werror", *files(*CPP_SUFFIXES)])
+    if done.returncode == 0:
+        return Outcome()
+    found = set(re.findall(r"^(.+?):\d+:\d+: error: code should be", done.stdout, re.MULTILINE))
+    if not found:
+        return Outcome([done.stdout])
+    named = sorted(shown(Path(path)) for path in found)
+    return Outcome([f"not formatted; run ./dev format: {' '.join(named)}"])
+
+
+def floors() -> Outcome:
+    return _passes(["python3", "-B", "tools/check_floors.py"], "floors")
+
+
+def python() -> Outcome:
+    tools = need_python_tools()
+    ours = list(files(".py"))
+    return _all(
+        _passes([tools / "ruff", "check", "--no-cache", *ours], "ruff", "some: ./dev format"),
+        _passes([tools / "ruff", "format", "--no-cache", "--check", *ours], "ruff", "./dev format"),
+        _passes([tools / "mypy", f"--cache-dir={BUILD / 'mypy'}", *ours], "mypy"),
+        _passes([tools / "pytest", "-q", "tools"], "pytest"),
+    )
+
+
+def freestanding() -> Outcome:
+    """Each header that device code includes, alone: C++17, without library if floors.toml says."""
+    plan = tomllib.loads((ROOT / "floors.toml").read_text())
+    headers: list[tuple[Path, list[str]]] = []
+    for module, table in plan.items():
+        if table.get("freestanding"):
+            alone = ["-ffreestanding", "-nostdlib"]
+            headers += [(path, alone) for path in files(".hpp", under=f"src/{module}")]
+    headers += [(path, []) for path in files(".hpp", under="src/device")]
+
+    def compile_alone(header: tuple[Path, list[str]]) -> Outcome:
+        path, options = header
+        command = ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *options]
+        return _passes([*command, "-Isrc", "-include", path, "-xc++", "/dev/null"], "")
+
+    with Status(f"{len(headers)} headers alone, as C++17"), ThreadPoolExecutor(cores()) as pool:
+        return _all(*pool.map(compile_alone, headers))
+
+
+def generated() -> Outcome:
+    fix = "is not what its generator prints; run ./dev format"
+    return Outcome([f"{one.file}: {fix}" for one in generate.outdated()])
+
+
+def doxygen() -> Outcome:
+    return _passes(["doxygen", "docs/Doxyfile"], "doxygen")
+
+
+def tests(preset: str) -> Callable[[], Outcome]:
+    def step() -> Outcome:
+        tally = testing.run_tests(preset)
+        return Outcome([*tally.outputs, *(f"FAILED {n}" for n in tally.failed)], str(tally))
+
+    return step
+
+
+def _passes(command: Command, title: str, fix: str = "") -> Outcome:
+    if title:
+        with Status(title):
+            done = run(command)
+    else:
+        done = run(command)
+    if done.returncode == 0:
+        return Outcome()
+    text = done.stdout.replace(f"{ROOT}/", "").strip() or f"{shown(Path(command[0]))} failed"
+    return Outcome([f"{text}\nfix: {fix}" if fix else text])
+
+
+def _all(*outcomes: Outcome) -> Outcome:
+    return Outcome([problem for outcome in outcomes for problem in outcome.problems])
+
+
+STEPS = (
+    Step("format", "clang-format of all C++", cpp_format),
+    Step("floors", "include arrows, vendor headers and CMake targets obey floors.toml", floors),
+    Step("python", "ruff, mypy --strict and pytest over our Python", python),
+    Step("freestanding", "device-side headers compile alone as C++17", freestanding),
+    Step("doxygen", "the reference is generated without warnings", doxygen),
+    Step("generated", "generated files are up to date", generated),
+    Step(
+        "install", "install, use from outside the tree, uninstall", lambda: Outcome(check_install())
+    ),
+    Step("tidy", "clang-tidy, a short list of bugs", lambda: Outcome(tidy())),
+    Step("debug", "build and tests", tests("debug")),
+    Step(
+        "asan-ubsan",
+        "build and tests with AddressSanitizer, UndefinedBehaviorSanitizer",
+        tests("asan-ubsan"),
+    ),
+    Step("tsan", "build and tests with ThreadSanitizer", tests("tsan")),
+)

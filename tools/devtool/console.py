@@ -1,0 +1,65 @@
+"""Talking to whoever runs ./dev: one status line for long work, messages that name the fix."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+HEARTBEAT_S = 60
+
+
+class Refused(Exception):  # noqa: N818  It is an answer more often than an error.
+    """Something the user must know about; shown as it is, never with a traceback."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class Status:
+    """One line that a terminal sees changing; a log sees it begin, end, and a sign of life."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._live = sys.stderr.isatty()
+        self._begin = time.monotonic()
+        self._shown = self._begin
+
+    def __enter__(self) -> Self:
+        self._show("…" if self._live else "...")
+        return self
+
+    def update(self, text: str) -> None:
+        if self._live:
+            self._show(text)
+        elif time.monotonic() - self._shown > HEARTBEAT_S:
+            self._shown = time.monotonic()
+            self._show(text)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        outcome = "done" if kind is None else "stopped" if kind is KeyboardInterrupt else "failed"
+        self._show(f"{outcome}, {duration(time.monotonic() - self._begin)}")
+        if self._live:
+            say("")
+
+    def _show(self, text: str) -> None:
+        line = f"{self._title}: {text}"
+        if self._live:
+            print(f"\r\033[K{line[:110]}", end="", file=sys.stderr, flush=True)
+        else:
+            say(line)
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60:02} s"

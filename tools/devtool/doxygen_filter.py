@@ -1,0 +1,65 @@
+"""INPUT_FILTER of docs/Doxyfile: our comments are plain `//` prose; this makes them documentation.
+
+The comment at the head of a file documents the file and, like every comment, is kept word for word
+(drawings, tables and angle brackets stay as they are). A comment in front of a declaration
+documents it, one behind it too. Comments inside function bodies are left alone.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+COMMENT = re.compile(r"^(\s*)//(?!/) ?(.*)$")
+TRAILING = re.compile(r'^(?P<code>[^"]*?[;,{}\w)])(?P<gap>\s{1,2})// (?P<text>.*)$')
+BLOCK_END = "@endverbatim */"
+
+
+def document(lines: list[str]) -> list[str]:
+    """Returns the same number of lines, so that warnings name the right one."""
+    out: list[str] = []
+    at = 0
+    head_done = False
+    while at < len(lines):
+        if not COMMENT.match(lines[at]):
+            out.append(trailing(lines[at]))
+            head_done |= bool(lines[at].strip()) and not lines[at].startswith("#pragma once")
+            at += 1
+            continue
+        end = at
+        while end < len(lines) and COMMENT.match(lines[end]):
+            end += 1
+        follows = lines[end].strip() if end < len(lines) else ""
+        if not head_done and out and out[-1] == "#pragma once":
+            # The command wants a line of its own, and only this one is free.
+            out[-1] = "/** @file"
+            out += block(lines[at:end])
+            out[at] = out[at].removeprefix("/** ")
+        elif follows and not follows.startswith(("}", "#")):
+            out += block(lines[at:end])
+        else:
+            out += lines[at:end]
+        head_done = True
+        at = end
+    return out
+
+
+def block(lines: list[str]) -> list[str]:
+    """The comment as one documentation block that Doxygen does not interpret."""
+    texts = [match[2] if (match := COMMENT.match(line)) else "" for line in lines]
+    indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    body = [text.replace("*/", "* /") for text in texts]
+    body[0] = f"{indent}/** @verbatim {body[0]}"
+    body[-1] += f" {BLOCK_END}"
+    return body
+
+
+def trailing(line: str) -> str:
+    match = TRAILING.match(line)
+    if not match or "//" in match["code"]:
+        return line
+    text = match["text"].replace("*/", "* /")
+    return f"{match['code']}{match['gap']}/**< @verbatim {text} {BLOCK_END}"
+
+
+if __name__ == "__main__":
+    print("\n".join(document(Path(sys.argv[1]).read_text().splitlines())))

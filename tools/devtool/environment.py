@@ -1,0 +1,146 @@
+"""Brings what is missing: Debian packages when we may install them, Python tools in .venv."""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+from devtool.console import Refused, Status
+from devtool.process import run, run_logged
+from devtool.tree import BUILD, ROOT, VENV
+
+LISTS_AGE_S_MAX = 24 * 3600
+EXIT_MISSING = 3
+
+
+@dataclass(frozen=True)
+class Package:
+    """A Debian package; `command` satisfies the need as well, wherever it comes from."""
+
+    name: str
+    command: str = ""
+
+
+BUILD_PACKAGES = (
+    Package("g++", "g++"),
+    Package("cmake", "cmake"),
+    Package("ninja-build", "ninja"),
+    Package("ccache", "ccache"),
+    Package("pkg-config", "pkg-config"),
+    Package("libbenchmark-dev"),
+    Package("libcli11-dev"),
+    Package("libfmt-dev"),
+    Package("libgtest-dev"),
+    Package("libspdlog-dev"),
+    Package("libtomlplusplus-dev"),
+    Package("liburing-dev"),
+    Package("nlohmann-json3-dev"),
+)
+FORMAT_PACKAGES = (Package("clang-format-19", "clang-format-19"),)
+CHECK_PACKAGES = (
+    *BUILD_PACKAGES,
+    *FORMAT_PACKAGES,
+    Package("clang-tidy-19", "clang-tidy-19"),
+    Package("doxygen", "doxygen"),
+    Package("make", "make"),
+)
+
+
+def need_packages(packages: tuple[Package, ...]) -> None:
+    """Installs the missing packages, or says in one line how to."""
+    missing = _missing(packages)
+    if not missing:
+        return
+    if not shutil.which("apt-get"):
+        raise Refused(
+            "these are missing, by their Debian 12 names; install them with your system's package "
+            f"manager: {' '.join(missing)}",
+            EXIT_MISSING,
+        )
+    if os.geteuid() != 0:
+        raise Refused(
+            f"{len(missing)} packages are missing and only root may install them. Run:\n"
+            f"  sudo apt-get update && sudo apt-get install -y {' '.join(missing)}",
+            EXIT_MISSING,
+        )
+    _install(missing)
+
+
+def need_python_tools() -> Path:
+    """Makes .venv as requirements-dev.txt says, if it is not so yet. Returns its bin folder."""
+    requirements = ROOT / "requirements-dev.txt"
+    wanted = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
+    stamp = VENV / "requirements.sha256"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return VENV / "bin"
+    if importlib.util.find_spec("ensurepip") is None:
+        need_packages((Package("python3-venv"),))
+    with Status("Python tools into .venv"):
+        venv.create(VENV, clear=True, with_pip=True)
+        done = run([VENV / "bin/python", "-m", "pip", "install", "-q", "-r", requirements])
+    if done.returncode != 0:
+        raise Refused(
+            f"pip could not install requirements-dev.txt:\n{done.stdout.strip()}\n"
+            "Check the network (or PIP_INDEX_URL, PIP_FIND_LINKS) and run the command again.",
+            EXIT_MISSING,
+        )
+    stamp.write_text(wanted)
+    return VENV / "bin"
+
+
+def _missing(packages: tuple[Package, ...]) -> list[str]:
+    unsure = [p.name for p in packages if not (p.command and shutil.which(p.command))]
+    if not unsure:
+        return []
+    if not shutil.which("dpkg-query"):
+        # Another distribution: only commands can be looked for. CMake will name a missing library.
+        return [p.name for p in packages if p.command and p.name in unsure]
+    listing = run(
+        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *unsure]
+    )
+    installed = {
+        line.split()[0] for line in listing.stdout.splitlines() if line.endswith(" installed")
+    }
+    return [name for name in unsure if name not in installed]
+
+
+def _install(names: list[str]) -> None:
+    env = {"DEBIAN_FRONTEND": "noninteractive"}
+    log = BUILD / "apt.log"
+    install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *names]
+    with Status(f"apt: {' '.join(names)}") as status:
+        log.unlink(missing_ok=True)
+        if _lists_are_stale():
+            run_logged(["apt-get", "update", "-q"], log, status.update, env, append=True)
+        code = run_logged(install, log, status.update, env, append=True)
+        if code != 0:
+            run_logged(["apt-get", "update", "-q"], log, status.update, env, append=True)
+            code = run_logged(install, log, status.update, env, append=True)
+    if code != 0:
+        tail = "\n".join(log.read_text().splitlines()[-15:])
+        raise Refused(f"apt-get could not install them (build/apt.log):\n{tail}", EXIT_MISSING)
+
+
+def _lists_are_stale() -> bool:
+    lists = list(Path("/var/lib/apt/lists").glob("*_Packages*"))
+    newest = max((path.stat().st_mtime for path in lists), default=0.0)
+    return time.time() - newest > LISTS_AGE_S_MAX
+
+
+def exec_in_venv(arguments: list[str]) -> None:
+    """Becomes the Python of .venv."""
+    python = need_python_tools() / "python"
+    os.execv(python, [str(python), *arguments])
+
+
+def which_version(command: str) -> str:
+    try:
+        return run([command, "--version"]).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"

@@ -1,0 +1,104 @@
+"""Installs K2K as a user would, uses it from outside the tree, and removes it without a trace."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from devtool import build
+from devtool.console import Status
+from devtool.process import capture, cores
+from devtool.tree import BUILD, ROOT, files
+from devtool.uninstall import uninstall
+
+PRESET = "release"
+WORK = BUILD / "install-check"
+
+
+def check_install() -> list[str]:
+    """Returns the problems found."""
+    build.build(PRESET)
+    shutil.rmtree(WORK, ignore_errors=True)
+    with Status("install, use from outside, uninstall") as status:
+        try:
+            status.update("install")
+            prefix = _install_and_move()
+            problems = _names_of_this_machine(prefix)
+            status.update("the command line")
+            if (prefix / "bin/k2k").exists():
+                capture([prefix / "bin/k2k", "--version"])
+            status.update("an outside project, by find_package")
+            _use_by_cmake("tests/install", prefix)
+            status.update("the examples, by find_package")
+            _use_by_cmake("examples", prefix)
+            status.update("both, by pkg-config")
+            _use_by_pkg_config(prefix)
+        except subprocess.CalledProcessError as error:
+            output = "\n".join(str(error.stdout).splitlines()[-40:])
+            return [f"`{' '.join(map(str, error.cmd))}` ended with {error.returncode}:\n{output}"]
+        status.update("uninstall")
+        uninstall(prefix)
+        if prefix.exists():
+            left = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*"))
+            problems.append(f"uninstall left behind: {', '.join(left) or 'the empty prefix'}")
+        problems += _uninstall_spares_others()
+    return problems
+
+
+def _install_and_move() -> Path:
+    """An installation must work where it was moved to: nothing in it may know its first place."""
+    first = WORK / "first"
+    capture(["cmake", "--install", build.folder(PRESET), "--prefix", first])
+    return first.rename(WORK / "prefix")
+
+
+def _names_of_this_machine(prefix: Path) -> list[str]:
+    here = str(ROOT).encode()
+    # Debug information names its sources; everything else is text that users and tools read.
+    texts = (p for p in sorted(prefix.rglob("*")) if p.is_file() and not p.is_symlink())
+    return [
+        f"{path.relative_to(prefix)} names the build machine's path {ROOT}"
+        for path in texts
+        if not (content := path.read_bytes()).startswith(b"\x7fELF") and here in content
+    ]
+
+
+def _use_by_cmake(project: str, prefix: Path) -> None:
+    folder = WORK / "by-cmake" / project
+    capture(
+        [
+            "cmake",
+            "-S",
+            ROOT / project,
+            "-B",
+            folder,
+            "-G",
+            "Ninja",
+            f"-DCMAKE_PREFIX_PATH={prefix}",
+        ]
+    )
+    capture(["cmake", "--build", folder, "--parallel", str(cores())])
+    capture(["ctest", "--test-dir", folder, "--output-on-failure"])
+
+
+def _use_by_pkg_config(prefix: Path) -> None:
+    """The Makefile builds and runs the outside project, then every example."""
+    pc = next(prefix.rglob("k2k.pc"))
+    env = {"PKG_CONFIG_PATH": os.pathsep.join([str(pc.parent)])}
+    make: list[str | Path] = ["make", "-C", ROOT / "tests/install", f"-j{cores()}", "run"]
+    sources = ["main.cpp", *(str(p) for p in files(".cpp", ".c", under="examples"))]
+    for source in sources:
+        capture([*make, f"SOURCE={source}", f"OUT={WORK / 'by-pkg-config'}"], env=env)
+
+
+def _uninstall_spares_others() -> list[str]:
+    prefix = WORK / "shared-prefix"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin/other").write_text("not ours\n")
+    for _ in range(2):  # Installing over an installation changes nothing.
+        capture(["cmake", "--install", build.folder(PRESET), "--prefix", prefix])
+    uninstall(prefix)
+    left = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*"))
+    if left != ["bin", "bin/other"]:
+        return [f"uninstall from a shared prefix left {left}, expected bin/other alone"]
+    return []

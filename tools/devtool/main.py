@@ -1,0 +1,178 @@
+"""The command line of ./dev: what each sub-command takes, and who does it."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from devtool import build, testing
+from devtool.bench import bench
+from devtool.checks import CLANG_FORMAT, STEPS, check
+from devtool.console import Refused, say
+from devtool.environment import FORMAT_PACKAGES, exec_in_venv, need_packages, need_python_tools
+from devtool.generate import renew
+from devtool.process import capture
+from devtool.tree import CPP_SUFFIXES, ROOT, files, shown
+from devtool.uninstall import uninstall
+
+EXIT_INTERRUPTED = 130
+NOT_YET = {
+    "psylang": "the compiler for cognitive models",
+    "p2p": "the peer-to-peer data path",
+}
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        return _dispatch(arguments)
+    except Refused as refusal:
+        say(f"dev: {refusal}")
+        return refusal.exit_code
+    except subprocess.CalledProcessError as error:
+        say(
+            f"dev: `{' '.join(map(str, error.cmd))}` ended with {error.returncode}:\n{error.stdout}"
+        )
+        return 1
+    except KeyboardInterrupt:
+        say("\ndev: interrupted")
+        return EXIT_INTERRUPTED
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if arguments and arguments[0] in NOT_YET:
+        what = NOT_YET[arguments[0]]
+        raise Refused(f"{arguments[0]}: {what} is not part of this release; see ./dev help", 2)
+    if arguments and arguments[0] == "k2k":
+        return _k2k(arguments[1:])
+    if arguments and arguments[0] == "python":
+        exec_in_venv(arguments[1:])
+    parser = _parser()
+    if not arguments or arguments[0] == "help":
+        parser.parse_args([*arguments[1:2], "--help"])
+    chosen = parser.parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = chosen.run
+    return run(chosen)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="./dev",
+        description="Builds, tests and runs K2K. Installs what is missing (as root on Debian; "
+        "otherwise it prints the one line to run).",
+        epilog="Exit status: 0 success, 1 something failed, 2 usage, 3 something is missing and "
+        "could not be installed, 130 interrupted.",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def add(
+        name: str, says: str, run: Callable[[argparse.Namespace], int]
+    ) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.")
+        command.set_defaults(run=run)
+        return command
+
+    add("demo", "run the main job: a grep whose kernel makes the system calls", _demo)
+
+    test = add("test", "build and run the tests; the last line counts them", _test)
+    _add_preset(test)
+    test.add_argument("pattern", nargs="?", default="", help="only tests whose name matches it")
+
+    steps = "\n".join(f"  {step.name:<13} {step.says}" for step in STEPS)
+    checks = add("check", "run every check that continuous integration runs", _check)
+    checks.formatter_class = argparse.RawDescriptionHelpFormatter
+    checks.epilog = f"steps:\n{steps}"
+    checks.add_argument(
+        "--only", action="append", default=[], metavar="STEP", help="this step; may be repeated"
+    )
+
+    benches = add("bench", "run the benchmarks, keep the numbers as JSON lines", _bench)
+    benches.add_argument("names", nargs="*", metavar="NAME", help="which; all if left out")
+    benches.add_argument(
+        "--record", action="store_true", help="into bench/results/, to be committed"
+    )
+
+    builds = add("build", "build a preset", _build)
+    _add_preset(builds)
+    builds.add_argument("targets", nargs="*", metavar="TARGET", help="what; everything if left out")
+
+    add("format", "format all C++ and Python, renew the generated files", _format)
+    # The two below never get here; they are listed for the help.
+    add("k2k", "build k2k if need be and run it with the arguments that follow", _check)
+    add("python", "run the Python of .venv with the arguments that follow", _check)
+
+    removal = add("uninstall", "remove what `cmake --install` put into PREFIX, exactly", _uninstall)
+    removal.add_argument(
+        "prefix", nargs="?", type=Path, default=Path("/usr/local"), metavar="PREFIX"
+    )
+
+    commands.add_parser("help", help="this text, or that of one command", add_help=False)
+    return parser
+
+
+def _add_preset(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--preset", default="release", help=f"one of {', '.join(build.presets())}; default: release"
+    )
+
+
+def _demo(_: argparse.Namespace) -> int:
+    build.build("release", ["programs"])
+    sys.stdout.flush()
+    command = [sys.executable, "-B", str(ROOT / "tools/demo.py"), str(_cli())]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def _test(chosen: argparse.Namespace) -> int:
+    tally = testing.run_tests(chosen.preset, chosen.pattern)
+    testing.report(tally)
+    if not tally.passed and not tally.failed and chosen.pattern:
+        raise Refused(
+            f"no test name matches {chosen.pattern}; ctest -N in build/{chosen.preset} lists them"
+        )
+    return 1 if tally.failed else 0
+
+
+def _check(chosen: argparse.Namespace) -> int:
+    return 0 if check(chosen.only) else 1
+
+
+def _bench(chosen: argparse.Namespace) -> int:
+    bench(chosen.names, chosen.record)
+    return 0
+
+
+def _build(chosen: argparse.Namespace) -> int:
+    build.build(chosen.preset, chosen.targets)
+    return 0
+
+
+def _format(_: argparse.Namespace) -> int:
+    need_packages(FORMAT_PACKAGES)
+    for file in renew():
+        say(f"renewed {file}")
+    capture([CLANG_FORMAT, "-i", *files(*CPP_SUFFIXES)])
+    python = list(files(".py"))
+    ruff = need_python_tools() / "ruff"
+    capture([ruff, "check", "--no-cache", "--fix-only", "-q", *python])
+    capture([ruff, "format", "--no-cache", "-q", *python])
+    return 0
+
+
+def _k2k(arguments: list[str]) -> int:
+    build.build("release", ["k2k_cli"])
+    os.execv(_cli(), ["k2k", *arguments])
+
+
+def _uninstall(chosen: argparse.Namespace) -> int:
+    removed = uninstall(chosen.prefix)
+    print(f"removed {removed} files from {chosen.prefix}")
+    return 0
+
+
+def _cli() -> Path:
+    program = build.folder("release") / "cli/k2k"
+    if not program.exists():
+        raise Refused(f"{shown(program)} was not built: the tree has no cli/ sources yet")
+    return program

@@ -1,0 +1,78 @@
+"""Running other programs: their output goes to a log or to a string, never lost."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from devtool.tree import ROOT
+
+Command = Sequence[str | Path]
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def capture(command: Command, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> str:
+    """Returns what the command printed; raises CalledProcessError with it if the command failed."""
+    done = run(command, cwd, env)
+    if done.returncode != 0:
+        raise subprocess.CalledProcessError(done.returncode, [str(c) for c in command], done.stdout)
+    return done.stdout
+
+
+def run(
+    command: Command, cwd: Path = ROOT, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs to the end; standard output and error together in .stdout."""
+    return subprocess.run(
+        [str(c) for c in command],
+        cwd=cwd,
+        env={**os.environ, **env} if env else None,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def run_logged(
+    command: Command,
+    log: Path,
+    on_line: Callable[[str], None],
+    env: Mapping[str, str] | None = None,
+    append: bool = False,
+) -> int:
+    """Runs with all output in `log`, calling `on_line` for each line. Returns the exit status.
+
+    Ctrl-C reaches the command too: it has the time to stop before the exception goes on.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        log.open("a" if append else "w") as record,
+        subprocess.Popen(
+            [str(c) for c in command],
+            cwd=ROOT,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as child,
+    ):
+        assert child.stdout is not None
+        try:
+            for line in child.stdout:
+                record.write(line)
+                on_line(line.rstrip("\n"))
+        except KeyboardInterrupt:
+            os.killpg(child.pid, signal.SIGINT)
+            child.wait()
+            raise
+    return child.returncode
