@@ -52,12 +52,19 @@ function(k2k_add_tests target label)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBS")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main k2k_flags)
+  list(LENGTH arg_SOURCES count)
+  if(count GREATER 2)
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)  # So that ccache can follow.
+  endif()
   # The end of the build is no place to run programs: tests are discovered when they are run.
   gtest_discover_tests(${target}
     TEST_PREFIX "${target}/"
     DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${label} TIMEOUT ${K2K_TEST_TIMEOUT_S} SKIP_RETURN_CODE 77
-      ENVIRONMENT "K2K_CLI=${PROJECT_BINARY_DIR}/cli/k2k;K2K_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+      # One element each: the lists of these properties do not survive gtest_discover_tests.
+      ENVIRONMENT "K2K_CLI=${PROJECT_BINARY_DIR}/cli/k2k"
+      ENVIRONMENT_MODIFICATION "K2K_SOURCE_DIR=set:${PROJECT_SOURCE_DIR}"
   )
 endfunction()
 

@@ -1,7 +1,7 @@
 """Runs k2k grep and GNU grep over /usr/include and compares them.
 
 In k2k grep a device kernel does all of it: it walks the directories, opens, reads and closes the
-files and writes the names. The lists must be equal; the times are medians of warm, interleaved runs.
+files and writes the names. The lists must be equal; times are medians of warm, interleaved runs.
 """
 
 import argparse

@@ -38,6 +38,8 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
   if (!run_batch(self, role) || !settle_waiting(self, role)) return;
 
   const std::uint64_t spin = cycles_of(config.spin_us);
+  // Whom this core is shared with may be the one to ring: later spins offer it between polls.
+  const std::uint64_t polite = spin / 4;
   const std::uint64_t yield = spin + cycles_of(config.yield_us);
   std::uint64_t mark = cycles();  // Up to here, time is charged.
   std::uint64_t idle_since = mark;
@@ -57,7 +59,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
           park(self, role);
           mark = cycles();
-        } else if (idle >= spin) {
+        } else if (idle >= polite) {
           sched_yield();
         }
         continue;  // To the rings first: what was rung meanwhile is no lost doorbell.

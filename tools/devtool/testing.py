@@ -104,7 +104,7 @@ def _run_pytest(preset: str, pattern: str) -> Tally:
 def _read_junit(path: Path) -> Tally:
     tally = Tally()
     for case in ET.parse(path).iter("testcase"):
-        name = case.get("name", "?")
+        name = case.get("name", "?").partition("  # ")[0]  # Without the printed parameter.
         if case.get("file"):
             name = f"{case.get('file')}::{name}"
         failure = case.find("failure")

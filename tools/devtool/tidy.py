@@ -23,7 +23,7 @@ CACHE = BUILD / "tidy-cache"
 PRESET = "debug"
 DATABASE = BUILD / "tidy"
 FOLDERS = ("src", "cli", "apps", "examples")
-NOISE = re.compile(r"^(\d+ warnings?|Suppressed \d+|Use -header-filter)")
+FINDING = re.compile(r": (error|warning): ")
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,13 @@ def _check(unit: Unit, salt: str) -> str:
     if done.returncode == 0:
         mark.touch()
         return ""
-    useful = [line for line in done.stdout.splitlines() if not NOISE.match(line)]
-    return "\n".join(useful).replace(f"{ROOT}/", "") or f"{shown(unit.file)}: {CLANG_TIDY} failed"
+    found = [line for line in done.stdout.splitlines() if FINDING.search(line)]
+    return "\n".join(
+        [
+            *(found or done.stdout.splitlines()),
+            f"  (with the way there: {CLANG_TIDY} -p {shown(DATABASE)} {shown(unit.file)})",
+        ]
+    ).replace(f"{ROOT}/", "")
 
 
 def _key(unit: Unit, salt: str) -> str:

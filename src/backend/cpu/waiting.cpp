@@ -14,6 +14,8 @@
 //
 // Threading: resume_row() and wake() from anywhere, the rest on the unit's thread.
 
+#include <sched.h>
+
 #include <algorithm>
 
 #include "backend/cpu/asymmetric_barrier.hpp"
@@ -28,6 +30,10 @@ namespace {
 
 // How often the slot is looked at between looks at anything else.
 constexpr int looks_in_a_row = 64;
+
+// After this part of the spin the core is offered to others between looks: the server may be one
+// of them.
+constexpr std::uint64_t polite_after = 4;
 
 // A wake is never lost; naps are bounded for the one word nobody wakes for: `closed`.
 constexpr Nanoseconds nap_max = std::chrono::milliseconds(16);
@@ -79,6 +85,7 @@ bool Unit::wait_in_place(const protocol::Slot& slot) {
     }
     if (stopped() || closed()) break;
     if (halted_count_ != 0 && resume_posted_.load(std::memory_order_relaxed) != 0) break;
+    if (cycles() - begin >= plan_.spin_cycles / polite_after) sched_yield();
   } while (cycles() - begin < plan_.spin_cycles);
   idle_since_ = begin;
   return false;
@@ -195,6 +202,7 @@ void Unit::idle() {
       if (look()) return;
     }
     if (stopped()) return;
+    if (cycles() - idle_since_ >= plan_.spin_cycles / polite_after) sched_yield();
   }
   sleep();
 }
