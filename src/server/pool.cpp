@@ -57,7 +57,7 @@ void Server::Core::thread_main(ServiceThread& self) {
         run_bundle(self, work.bundle);
         break;
       case Task::call:
-        run_call(self, std::move(work.call));
+        run_call(self, work.call);
         break;
       case Task::end: {
         const std::lock_guard lock(mutex_);
@@ -113,7 +113,7 @@ bool Server::Core::pick(ServiceThread& self, Work& work) {
   const bool others_stay = idle_ > 1 || threads_.size() < config_.threads_max;
   if (!calls_.empty() && (others_stay || stopping_)) {
     work.task = Task::call;
-    work.call = std::move(calls_.front());
+    work.call = calls_.front();
     calls_.pop_front();
     return true;
   }

@@ -23,6 +23,7 @@
 #include "backend/cpu/running.hpp"
 #include "backend/cpu/unit.hpp"
 #include "base/clock.hpp"
+#include "base/contract.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -43,6 +44,11 @@ constexpr Nanoseconds nap_max = std::chrono::milliseconds(16);
 K2K_ALWAYS_INLINE bool finished(const protocol::Slot& slot) {
   return (__atomic_load_n(&slot.control, __ATOMIC_ACQUIRE) & 0xff) ==
          static_cast<std::uint32_t>(protocol::SlotState::finished);
+}
+
+std::uint32_t unit_of(std::uint32_t row, std::uint32_t rows_of_a_unit) {
+  K2K_EXPECT(rows_of_a_unit != 0);
+  return row / rows_of_a_unit;
 }
 
 }  // namespace
@@ -117,14 +123,14 @@ bool Unit::halt(WorkItem& me) {
 void Unit::watch(const protocol::Slot& slot) {
   const std::uint32_t row = row_of(slot);
   if (is_mine(row)) return;
-  Unit& home = *launch_.units[row / plan_.config.resident_waves];
+  Unit& home = *launch_.units[unit_of(row, plan_.config.resident_waves)];
   home.attention_.fetch_add(one_foreign, std::memory_order_seq_cst);
 }
 
 void Unit::unwatch(const protocol::Slot& slot) {
   const std::uint32_t row = row_of(slot);
   if (is_mine(row)) return;
-  Unit& home = *launch_.units[row / plan_.config.resident_waves];
+  Unit& home = *launch_.units[unit_of(row, plan_.config.resident_waves)];
   home.attention_.fetch_sub(one_foreign, std::memory_order_seq_cst);
 }
 
