@@ -39,8 +39,8 @@ def configure(preset: str) -> None:
         return
     with Status(f"configure {preset}"):
         done = run(["cmake", "--preset", preset])
-    if done.returncode != 0:
-        raise Refused(f"CMake refused the preset {preset}:\n{_errors(done.stdout)}")
+        if done.returncode != 0:
+            raise Refused(f"CMake refused the preset {preset}:\n{_errors(done.stdout)}")
     stamp.write_text(wanted)
 
 

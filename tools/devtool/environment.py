@@ -84,12 +84,12 @@ def need_python_tools() -> Path:
     with Status("Python tools into .venv"):
         venv.create(VENV, clear=True, with_pip=True)
         done = run([VENV / "bin/python", "-m", "pip", "install", "-q", "-r", requirements])
-    if done.returncode != 0:
-        raise Refused(
-            f"pip could not install requirements-dev.txt:\n{done.stdout.strip()}\n"
-            "Check the network (or PIP_INDEX_URL, PIP_FIND_LINKS) and run the command again.",
-            EXIT_MISSING,
-        )
+        if done.returncode != 0:
+            raise Refused(
+                f"pip could not install requirements-dev.txt:\n{done.stdout.strip()}\n"
+                "Check the network (or PIP_INDEX_URL, PIP_FIND_LINKS) and run the command again.",
+                EXIT_MISSING,
+            )
     stamp.write_text(wanted)
     return VENV / "bin"
 

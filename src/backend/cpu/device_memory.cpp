@@ -76,8 +76,11 @@ DeviceMemory::DeviceMemory(const DeviceConfig& config, std::uint32_t waves,
 }
 
 Result<void*> DeviceMemory::allocate(std::size_t bytes) {
+  // More than a process can address is refused here: a sanitizer's allocator would end the process.
+  constexpr std::size_t addressable_bytes = std::size_t{1} << 47;
+  const bool possible = bytes <= addressable_bytes;
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
-  void* const address = rounded < bytes ? nullptr : std::aligned_alloc(line_bytes, rounded);
+  void* const address = possible ? std::aligned_alloc(line_bytes, rounded) : nullptr;
   if (address == nullptr) {
     return Error{ENOMEM, "no memory for " + std::to_string(bytes) + " bytes of device memory"};
   }
