@@ -19,11 +19,6 @@ bool is_regular(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-bool never_waits(int descriptor) {
-  const int flags = ::fcntl(descriptor, F_GETFL);
-  return flags >= 0 && (flags & O_NONBLOCK) != 0;
-}
-
 std::int64_t attempt(const Request& request, std::uint64_t done, int flags) {
   iovec part{reinterpret_cast<void*>(request.arguments[1] + done), request.arguments[2] - done};
   const long number = request.number == read_number ? SYS_preadv2 : SYS_pwritev2;
@@ -32,6 +27,11 @@ std::int64_t attempt(const Request& request, std::uint64_t done, int flags) {
 }
 
 }  // namespace
+
+bool never_waits(int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) != 0;
+}
 
 Answer transfer_without_waiting(const Request& request, Progress& progress) {
   const int descriptor = static_cast<int>(request.arguments[0]);

@@ -17,4 +17,7 @@ std::int64_t transfer_waiting(const Request& request, Progress& progress,
 // cannot be polled counts as ready.
 std::int64_t wait_ready(int descriptor, short events, Interruption interruption);
 
+// Was the descriptor opened not to wait (O_NONBLOCK)?
+bool never_waits(int descriptor);
+
 }  // namespace k2k::services

@@ -1,6 +1,5 @@
 #include "services/network.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -15,9 +14,8 @@ constexpr std::uint16_t sendto_number = 44;
 
 // The caller itself asked not to wait, by flag or by descriptor: EAGAIN is its answer.
 bool wants_no_waiting(const Request& request) {
-  if ((request.arguments[3] & MSG_DONTWAIT) != 0) return true;
-  const int flags = ::fcntl(static_cast<int>(request.arguments[0]), F_GETFL);
-  return flags >= 0 && (flags & O_NONBLOCK) != 0;
+  return (request.arguments[3] & MSG_DONTWAIT) != 0 ||
+         never_waits(static_cast<int>(request.arguments[0]));
 }
 
 // A broken connection answers EPIPE: no work-item has a use for a SIGPIPE.
