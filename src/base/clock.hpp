@@ -48,6 +48,10 @@ inline std::uint64_t cycles_since(std::uint32_t stamp, std::uint64_t moment) {
 // already counts nanoseconds.
 double nanoseconds_per_cycle();
 
+inline std::uint64_t cycles_of(std::uint32_t microseconds) {
+  return static_cast<std::uint64_t>(microseconds * 1000.0 / nanoseconds_per_cycle());
+}
+
 inline Nanoseconds thread_time() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

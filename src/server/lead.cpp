@@ -15,10 +15,6 @@ namespace {
 // Polls between two looks at the clock: short enough for the ladder, long enough to be free.
 constexpr int polls_per_clock = 32;
 
-std::uint64_t cycles_of(std::uint32_t microseconds) {
-  return static_cast<std::uint64_t>(microseconds * 1000.0 / nanoseconds_per_cycle());
-}
-
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -8,12 +8,6 @@
 
 namespace k2k::server {
 
-namespace {
-std::uint64_t cycles_of(std::uint32_t microseconds) {
-  return static_cast<std::uint64_t>(microseconds * 1000.0 / nanoseconds_per_cycle());
-}
-}  // namespace
-
 void TopHalf::assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first,
                      std::uint32_t step) {
   rings_ = std::move(rings);

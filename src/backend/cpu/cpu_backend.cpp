@@ -68,8 +68,7 @@ class CpuBackend final : public Backend {
     plan_.items_max = layout_.items;
     plan_.stack_bytes = config.stack_bytes;
     plan_.local_stride = layout_.local_stride;
-    plan_.spin_cycles =
-        static_cast<std::uint64_t>(config.spin_us * 1000.0 / nanoseconds_per_cycle());
+    plan_.spin_cycles = cycles_of(config.spin_us);
     plan_.area = &memory_.area();
     plan_.parking = &parking_;
 
