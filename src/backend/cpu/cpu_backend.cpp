@@ -19,7 +19,6 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/asymmetric_barrier.hpp"
 #include "backend/cpu/config.hpp"
 #include "backend/cpu/cpu.hpp"
 #include "backend/cpu/device_memory.hpp"
@@ -29,6 +28,7 @@
 #include "backend/cpu/sweep.hpp"
 #include "backend/cpu/unit.hpp"
 #include "backend/cpu/watchdog.hpp"
+#include "base/asymmetric_barrier.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::backend::cpu {
@@ -50,6 +50,11 @@ struct PrivateLayout {
   std::size_t local_bytes;
 };
 
+// How polling slots is paced (pollers.hpp). Patience and rest bound what pacing may add to a wait.
+constexpr std::uint32_t poller_patience_us = 2;
+constexpr std::uint32_t poller_scattered_us = 50;
+constexpr std::uint32_t poller_rest_us = 2;
+
 void* unit_thread(void* unit) {
   static_cast<Unit*>(unit)->thread_main();
   return nullptr;
@@ -69,6 +74,8 @@ class CpuBackend final : public Backend {
     plan_.stack_bytes = config.stack_bytes;
     plan_.local_stride = layout_.local_stride;
     plan_.spin_cycles = cycles_of(config.spin_us);
+    plan_.poller_pace = {cycles_of(poller_patience_us), cycles_of(poller_scattered_us),
+                         cycles_of(poller_rest_us)};
     plan_.area = &memory_.area();
     plan_.parking = &parking_;
 

@@ -37,19 +37,18 @@ Unit::Unit(std::uint32_t index, const UnitPlan& plan, LaunchState& launch,
       item_pages_(pages_for(plan.items_max, sizeof(WorkItem))),
       wave_pages_(pages_for(plan.config.resident_waves, sizeof(Wave))),
       group_pages_(pages_for(plan.config.resident_groups, sizeof(Group))),
-      poller_pages_(pages_for(plan.items_max, sizeof(WorkItem*))),
       list_pages_(pages_for(plan.config.resident_waves + std::size_t{1}, sizeof(WorkItem*))),
       items_(item_pages_.as<WorkItem>()),
       waves_(wave_pages_.as<Wave>()),
       groups_(group_pages_.as<Group>()),
-      pollers_(poller_pages_.as<WorkItem*>()),
+      pollers_(plan.items_max, plan.poller_pace),
       halted_(list_pages_.as<WorkItem*>()),
       resume_pages_(pages_for((plan.config.resident_waves + 63) / 64, sizeof(std::uint64_t))),
       resume_bits_(resume_pages_.as<std::atomic<std::uint64_t>>()) {}
 
 bool Unit::usable() const {
   return fibres_.usable() && ready_.usable() && !item_pages_.empty() && !wave_pages_.empty() &&
-         !group_pages_.empty() && !poller_pages_.empty() && !list_pages_.empty() &&
+         !group_pages_.empty() && pollers_.usable() && !list_pages_.empty() &&
          !resume_pages_.empty();
 }
 
@@ -96,6 +95,7 @@ void Unit::run_launch() {
   halting_seen_ = false;
   attention_.fetch_and(~halting, std::memory_order_seq_cst);
   ready_.restart(config.seed * 0x2545f4914f6cdd1dull + index_);
+  pollers_.restart();
   __atomic_store_n(&switches_, 0, __ATOMIC_RELAXED);
   nap_ = nap_min;
   admit();
@@ -137,7 +137,7 @@ void Unit::run_items() {
       idle();
       continue;
     }
-    const std::uint32_t turns = std::max(round_turns_min, poller_count_);
+    const std::uint32_t turns = std::max(round_turns_min, pollers_.size());
     for (std::uint32_t turn = 0; turn < turns && !ready_.empty() && !stopped(); ++turn) {
       run_item(ready_.pop());
     }
@@ -263,7 +263,8 @@ void Unit::abandon_all() {
     group.live = 0;
   }
   for (std::uint32_t list = 0; list <= plan_.config.resident_waves; ++list) halted_[list] = nullptr;
-  poller_count_ = halted_count_ = groups_resident_ = 0;
+  pollers_.restart();
+  halted_count_ = groups_resident_ = 0;
 }
 
 // --- Failures.

@@ -6,9 +6,10 @@
 //                  └────────────────┴────────────────────┘
 //
 // A group stays on the unit that admitted it, so barriers and ballots need no atomics. The unit
-// looks at the slots of polling work-items itself, without switching to them, once a round; halted
-// ones only after resume(). A unit that finds nothing spins for a while and then sleeps; it is
-// woken by resume(). No ready, polling or halted work-item while some live is a deadlock.
+// looks at the slots of polling work-items itself, without switching to them, between rounds and as
+// often as it pays (pollers.hpp); halted ones only after resume(). A unit that finds nothing spins
+// for a while and then sleeps; it is woken by resume(). No ready, polling or halted work-item while
+// some live is a deadlock.
 //
 // Threading: run() and the hook_* members are the unit thread's. resume_row(), wake() and
 // switches() may be called from anywhere, wake() and resume_row() in signal handlers too.
@@ -23,6 +24,7 @@
 #include "backend/cpu/group.hpp"
 #include "backend/cpu/launch_state.hpp"
 #include "backend/cpu/pages.hpp"
+#include "backend/cpu/pollers.hpp"
 #include "backend/cpu/ready_queue.hpp"
 #include "backend/cpu/server_parking.hpp"
 #include "backend/device_config.hpp"
@@ -37,6 +39,7 @@ struct UnitPlan {
   std::size_t stack_bytes = 0;   // A work-item.
   std::size_t local_stride = 0;  // A group: scratch and local memory.
   std::uint64_t spin_cycles = 0;
+  PollerPace poller_pace;
   const protocol::AreaView* area = nullptr;
   ServerParking* parking = nullptr;
 };
@@ -111,8 +114,9 @@ class Unit {
 
   // Waiting for slots (waiting.cpp).
   bool wait_in_place(const protocol::Slot& slot);
-  bool look();
-  bool look_at_pollers(bool all);
+  enum class Look : bool { as_it_pays, at_all };
+  bool look(Look how = Look::as_it_pays);
+  bool look_at_pollers(Look how, bool all);
   bool look_at_resumed(bool all);
   void look_at_halted(WorkItem*& list, bool all);
   bool halt(WorkItem& me);
@@ -145,14 +149,12 @@ class Unit {
   Pages item_pages_;
   Pages wave_pages_;
   Pages group_pages_;
-  Pages poller_pages_;
   Pages list_pages_;
   WorkItem* items_;  // group_count_ rows of group_items.
   Wave* waves_;      // One a row of the area.
   Group* groups_;
-  WorkItem** pollers_;
+  Pollers<WorkItem> pollers_;
   WorkItem** halted_;  // A list a row of this unit, and one for rows of other units.
-  std::uint32_t poller_count_ = 0;
   std::uint32_t halted_count_ = 0;
   bool halting_seen_ = false;  // Has this launch halted an item?
 

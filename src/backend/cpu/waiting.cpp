@@ -18,10 +18,10 @@
 
 #include <algorithm>
 
-#include "backend/cpu/asymmetric_barrier.hpp"
 #include "backend/cpu/futex.hpp"
 #include "backend/cpu/running.hpp"
 #include "backend/cpu/unit.hpp"
+#include "base/asymmetric_barrier.hpp"
 #include "base/clock.hpp"
 #include "base/contract.hpp"
 
@@ -73,7 +73,7 @@ void Unit::hook_wait(WorkItem& me, const protocol::Slot& slot, bool halting_wait
   watch(slot);
   if (!halting_wait) {
     me.state = ItemState::polling;
-    pollers_[poller_count_++] = &me;
+    pollers_.push(me);
   } else if (!halt(me)) {
     return;
   }
@@ -83,7 +83,7 @@ void Unit::hook_wait(WorkItem& me, const protocol::Slot& slot, bool halting_wait
 // Nothing else to do: look at the one slot without leaving the fibre. False if it took too long
 // or there is something else to look at.
 bool Unit::wait_in_place(const protocol::Slot& slot) {
-  if (!ready_.empty() || poller_count_ != 0) return false;
+  if (!ready_.empty() || !pollers_.empty()) return false;
   const std::uint64_t begin = cycles();
   do {
     for (int look = 0; look < looks_in_a_row; ++look) {
@@ -137,27 +137,22 @@ void Unit::unwatch(const protocol::Slot& slot) {
 // --- In the scheduler.
 
 // Makes ready whose wait is over. True if there was one.
-bool Unit::look() {
-  if ((poller_count_ | halted_count_) == 0) return false;
+bool Unit::look(Look how) {
+  if (pollers_.empty() && halted_count_ == 0) return false;
   const bool all = closed();
-  const bool polled = poller_count_ != 0 && look_at_pollers(all);
+  const bool polled = !pollers_.empty() && look_at_pollers(how, all);
   const bool resumed = halted_count_ != 0 && look_at_resumed(all);
   return polled || resumed;
 }
 
-bool Unit::look_at_pollers(bool all) {
-  const std::uint32_t before = poller_count_;
-  for (std::uint32_t index = 0; index < poller_count_;) {
-    WorkItem& item = *pollers_[index];
-    if (!all && !finished(*item.slot)) {
-      ++index;
-      continue;
-    }
+bool Unit::look_at_pollers(Look how, bool all) {
+  const auto is_over = [all](const WorkItem& item) { return all || finished(*item.slot); };
+  const auto end_wait = [this](WorkItem& item) {
     unwatch(*item.slot);
     make_ready(item);
-    pollers_[index] = pollers_[--poller_count_];
-  }
-  return poller_count_ != before;
+  };
+  if (how == Look::at_all || all) return pollers_.look_at_all(is_over, end_wait) != 0;
+  return pollers_.look(cycles(), is_over, end_wait) != 0;
 }
 
 bool Unit::look_at_resumed(bool all) {
@@ -198,7 +193,7 @@ void Unit::look_at_halted(WorkItem*& list, bool all) {
 
 // Nothing is ready: spins until something is, then sleeps once.
 void Unit::idle() {
-  if ((poller_count_ | halted_count_) == 0) return report_deadlock();
+  if (pollers_.empty() && halted_count_ == 0) return report_deadlock();
   if (idle_since_ == 0) {
     idle_since_ = cycles();
     nap_ = nap_min;
@@ -217,7 +212,7 @@ void Unit::sleep() {
   if (launch_.stall.load(std::memory_order_relaxed) == stall_asked) report_stall();
   attention_.fetch_or(sleeping, std::memory_order_seq_cst);
   heavy_barrier();
-  if (!look() && !stopped()) {
+  if (!look(Look::at_all) && !stopped()) {
     const std::uint32_t seen = attention_.load(std::memory_order_relaxed);
     if ((seen & sleeping) != 0) futex_wait(attention_, seen, nap_);
     nap_ = std::min(nap_ * 2, nap_max);

@@ -19,7 +19,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace k2k::backend::cpu {
+namespace k2k {
 
 inline std::atomic<bool> asymmetric{false};
 
@@ -33,11 +33,16 @@ inline void register_asymmetric_barrier() noexcept {
 inline void heavy_barrier() noexcept {
   if (!asymmetric.load(std::memory_order_relaxed)) return;
   const int errno_before = errno;
-  syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+    // A forked child may have to register anew.
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  }
   errno = errno_before;
 }
 
-inline std::uint32_t light_barrier_then_load(std::atomic<std::uint32_t>& word) noexcept {
+template <class Word>
+inline Word light_barrier_then_load(std::atomic<Word>& word) noexcept {
   if (!asymmetric.load(std::memory_order_relaxed)) {
     return word.fetch_add(0, std::memory_order_seq_cst);
   }
@@ -45,4 +50,4 @@ inline std::uint32_t light_barrier_then_load(std::atomic<std::uint32_t>& word) n
   return word.load(std::memory_order_relaxed);
 }
 
-}  // namespace k2k::backend::cpu
+}  // namespace k2k
