@@ -134,6 +134,11 @@ K2K_DEVICE inline auto call_from_group(calls::Role row_role, std::uint16_t call_
   }
 }
 
+// How many groups have come to the site, this one included.
+K2K_DEVICE inline std::uint32_t arrive(const protocol::AreaView& area, platform::KernelSite& site) {
+  return protocol::device_add(area.device_scope, &site.arrived, std::uint32_t{1}) + 1;
+}
+
 template <std::uint16_t number, class Chosen>
 K2K_DEVICE inline auto call_from_kernel(calls::Role row_role, std::uint32_t site_index,
                                         std::uint16_t call_number, const Words& arguments) {
@@ -145,7 +150,7 @@ K2K_DEVICE inline auto call_from_kernel(calls::Role row_role, std::uint32_t site
   if (role == calls::Role::consumer) {
     platform::barrier();  // All of this group has written; the last group has all the data.
     if (me.rank != 0) return Answer(Reply::pending());
-    const std::uint32_t arrived = protocol::device_add(&site.arrived, std::uint32_t{1}) + 1;
+    const std::uint32_t arrived = arrive(*me.area, site);
     if (arrived > me.groups) return Answer(Reply(-error::already));
     if (arrived < me.groups) return Answer(Reply::pending());
     return perform<number, Kernel, Chosen>(call_number, arguments);
@@ -153,7 +158,7 @@ K2K_DEVICE inline auto call_from_kernel(calls::Role row_role, std::uint32_t site
   if constexpr (Chosen::outcome == Outcome::blocking) {
     Reply reply;
     if (me.rank == 0) {
-      const std::uint32_t arrived = protocol::device_add(&site.arrived, std::uint32_t{1}) + 1;
+      const std::uint32_t arrived = arrive(*me.area, site);
       if (arrived > me.groups) {
         reply = Reply(-error::already);
       } else if (arrived == 1) {

@@ -27,6 +27,7 @@ struct AreaView {
   std::uint64_t* locks = nullptr;
   std::uint32_t wave_count = 0;
   std::uint32_t wave_lanes = 0;  // 32 or 64.
+  DeviceScope device_scope = DeviceScope::many_threads;
 
   DoorbellRing rings[ring_count_max] = {};
   std::uint32_t ring_count = 0;

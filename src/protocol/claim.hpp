@@ -15,7 +15,7 @@ namespace k2k::protocol {
 // Clears `lanes` in the row's lock word. The caller holds them.
 K2K_HD inline void unlock(const AreaView& area, std::uint32_t wave, std::uint64_t lanes) {
   std::uint64_t seen = device_load(&area.locks[wave]);
-  while (!device_compare_exchange(&area.locks[wave], seen, seen & ~lanes)) {
+  while (!device_compare_exchange(area.device_scope, &area.locks[wave], seen, seen & ~lanes)) {
     seen = device_load(&area.locks[wave]);
   }
 }
@@ -25,7 +25,7 @@ K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t wave, std::uint
   std::uint64_t seen = device_load(&area.locks[wave]);
   do {
     if ((seen & lanes) != 0) return false;
-    if (device_compare_exchange(&area.locks[wave], seen, seen | lanes)) break;
+    if (device_compare_exchange(area.device_scope, &area.locks[wave], seen, seen | lanes)) break;
     seen = device_load(&area.locks[wave]);
   } while (true);
   for (std::uint32_t lane = 0; lane < area.wave_lanes; ++lane) {
@@ -98,7 +98,8 @@ K2K_HD inline std::uint32_t try_take_block(const AreaView& area, std::uint32_t h
     const std::uint32_t block = (hint + step) % area.arena_blocks;
     const std::uint64_t seen = device_load(&area.lent[block]);
     if (seen == block_owned || (seen != block_free && !loan_ended(area, seen))) continue;
-    if (device_compare_exchange(&area.lent[block], seen, block_owned)) return block;
+    if (device_compare_exchange(area.device_scope, &area.lent[block], seen, block_owned))
+      return block;
   }
   return area.arena_blocks;
 }

@@ -35,6 +35,7 @@ struct DoorbellRing {
   std::uint64_t* tail;           // Device memory: the next ticket.
   std::uint64_t* consumed_seen;  // Device memory: the last value read from `consumed`.
   std::uint32_t entry_count;
+  DeviceScope device_scope = DeviceScope::many_threads;
 };
 
 K2K_HD constexpr std::uint64_t doorbell_head(std::uint64_t ticket, std::uint32_t entry_count,
@@ -45,7 +46,7 @@ K2K_HD constexpr std::uint64_t doorbell_head(std::uint64_t ticket, std::uint32_t
 
 // Takes a place in the ring. Call may_ring() until true, then ring().
 K2K_HD inline std::uint64_t take_ticket(const DoorbellRing& ring) {
-  return device_add(ring.tail, std::uint64_t{1});
+  return device_add(ring.device_scope, ring.tail, std::uint64_t{1});
 }
 
 // False while the ring is full for this ticket; the caller lets others run and asks again.

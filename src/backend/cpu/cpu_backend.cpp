@@ -55,6 +55,12 @@ constexpr std::uint32_t poller_patience_us = 2;
 constexpr std::uint32_t poller_scattered_us = 50;
 constexpr std::uint32_t poller_rest_us = 2;
 
+protocol::DeviceScope scope_of(const DeviceConfig& config) {
+  register_asymmetric_barrier();
+  const bool alone = config.compute_units == 1 && asymmetric.load(std::memory_order_relaxed);
+  return alone ? protocol::DeviceScope::one_thread : protocol::DeviceScope::many_threads;
+}
+
 void* unit_thread(void* unit) {
   static_cast<Unit*>(unit)->thread_main();
   return nullptr;
@@ -66,9 +72,8 @@ class CpuBackend final : public Backend {
       : config_(config),
         layout_(config),
         memory_(config, config.compute_units * config.resident_waves,
-                config.compute_units * layout_.bytes()),
+                config.compute_units * layout_.bytes(), scope_of(config)),
         pid_(getpid()) {
-    register_asymmetric_barrier();
     plan_.config = config;
     plan_.items_max = layout_.items;
     plan_.stack_bytes = config.stack_bytes;

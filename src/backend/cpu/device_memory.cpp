@@ -54,6 +54,7 @@ std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uin
     doorbells.consumed = carver.take<std::uint64_t>(1);
     doorbells.tail = carver.take<std::uint64_t>(1);
     doorbells.consumed_seen = carver.take<std::uint64_t>(1);
+    doorbells.device_scope = area.device_scope;
   }
   area.locks = carver.take<std::uint64_t>(waves);
   area.lent = carver.take<std::uint64_t>(config.arena_blocks);
@@ -68,10 +69,11 @@ std::size_t area_bytes_of(const DeviceConfig& config, std::uint32_t waves) {
 }  // namespace
 
 DeviceMemory::DeviceMemory(const DeviceConfig& config, std::uint32_t waves,
-                           std::size_t private_bytes)
+                           std::size_t private_bytes, protocol::DeviceScope scope)
     : strict_(config.strict),
       area_pages_(area_bytes_of(config, waves)),
       private_pages_(private_bytes, Pages::Access::none) {
+  area_.device_scope = scope;
   if (!area_pages_.empty()) carve(area_, config, waves, area_pages_.data());
 }
 

@@ -29,7 +29,8 @@ inline constexpr std::uint32_t strict_allocations_max = 1024;
 
 class DeviceMemory {
  public:
-  DeviceMemory(const DeviceConfig& config, std::uint32_t waves, std::size_t private_bytes);
+  DeviceMemory(const DeviceConfig& config, std::uint32_t waves, std::size_t private_bytes,
+               protocol::DeviceScope scope);
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 

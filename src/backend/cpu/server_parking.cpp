@@ -1,6 +1,7 @@
 #include "backend/cpu/server_parking.hpp"
 
 #include "backend/backend.hpp"
+#include "base/asymmetric_barrier.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -19,6 +20,7 @@ void ServerParking::wait(const protocol::AreaView& area, const std::uint64_t* po
                          Nanoseconds longest) {
   const std::uint32_t generation = generation_.load(std::memory_order_seq_cst);
   parked_.store(1, std::memory_order_seq_cst);  // Pairs with interrupt().
+  if (area.device_scope == protocol::DeviceScope::one_thread) heavy_barrier();
   if (wake_kept_.exchange(0, std::memory_order_seq_cst) != 0) return;
   if (rung(area, positions)) return;
   futex_wait(generation_, generation, longest);

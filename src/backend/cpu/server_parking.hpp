@@ -7,7 +7,9 @@
 //   any tail moved? then return              then parked = 0, generation += 1, futex wake
 //   futex wait while generation == g
 //
-// Of "tail += 1, look at parked" and "parked = 1, look at tail" at least one sees the other.
+// Of "tail += 1, look at parked" and "parked = 1, look at tail" at least one sees the other. Where
+// the device is one thread, its `tail += 1` is a plain store and the server passes a heavy barrier
+// between its two steps instead (base/asymmetric_barrier.hpp).
 // Ringers that find nobody parked pay one load; of many that find somebody, one pays the call.
 //
 // Threading: everything from anywhere; interrupt() and wake() are async-signal-safe.
@@ -28,6 +30,7 @@ class ServerParking {
   void wait(const protocol::AreaView& area, const std::uint64_t* positions, Nanoseconds longest);
 
   void interrupt() noexcept {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst) == 0) return;  // Pairs with wait().
     if (parked_.exchange(0, std::memory_order_seq_cst) == 0) return;
     generation_.fetch_add(1, std::memory_order_seq_cst);
