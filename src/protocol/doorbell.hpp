@@ -87,12 +87,23 @@ class RingConsumer {
 
   // True and the next doorbell if one is there.
   bool poll(Doorbell& doorbell) {
-    const DoorbellEntry& entry = ring_.entries[position_ & (ring_.entry_count - 1)];
-    const std::uint64_t head = load_acquire(&entry.head);  // Pairs with ring().
-    if (head >> 32 != position_ / ring_.entry_count + 1) return false;
-    doorbell = {static_cast<std::uint32_t>(head), __atomic_load_n(&entry.lanes, __ATOMIC_RELAXED)};
+    if (!peek(0, doorbell)) return false;
     ++position_;
     return true;
+  }
+
+  // The doorbell that the poll after `ahead` others would give, if it is there now.
+  bool peek(std::uint32_t ahead, Doorbell& doorbell) const {
+    const std::uint64_t position = position_ + ahead;
+    const DoorbellEntry& entry = ring_.entries[position & (ring_.entry_count - 1)];
+    const std::uint64_t head = load_acquire(&entry.head);  // Pairs with ring().
+    if (head >> 32 != position / ring_.entry_count + 1) return false;
+    doorbell = {static_cast<std::uint32_t>(head), __atomic_load_n(&entry.lanes, __ATOMIC_RELAXED)};
+    return true;
+  }
+  // Where peek(ahead) would look; for a prefetch.
+  [[nodiscard]] const DoorbellEntry* entry(std::uint32_t ahead) const {
+    return &ring_.entries[(position_ + ahead) & (ring_.entry_count - 1)];
   }
 
   // Lets producers reuse what was polled. Cheap: the line is read only when a producer runs dry.

@@ -143,6 +143,25 @@ TEST_F(DoorbellTest, counts_laps_beyond_32_bits_of_ticket) {
   EXPECT_EQ(doorbell_head(far, entries, 3) & 0xffffffff, 3u);
 }
 
+TEST_F(DoorbellTest, shows_what_later_polls_will_give_without_taking_it) {
+  for (std::uint64_t count = 0; count < entries + 2; ++count) {  // Into the second lap.
+    protocol::ring(ring, take_ticket(ring), static_cast<std::uint32_t>(count), 1);
+    protocol::ring(ring, take_ticket(ring), static_cast<std::uint32_t>(count + 100), 3);
+    Doorbell ahead{};
+    ASSERT_TRUE(consumer.peek(1, ahead));
+    EXPECT_EQ(ahead.wave, count + 100);
+    EXPECT_EQ(ahead.lanes, 3u);
+    EXPECT_FALSE(consumer.peek(2, ahead)) << "not rung";
+    EXPECT_EQ(ahead.wave, count + 100) << "left alone";
+    EXPECT_EQ(consumer.entry(1)->lanes, 3u);
+    ASSERT_TRUE(consumer.poll(seen));
+    EXPECT_EQ(seen.wave, count);
+    ASSERT_TRUE(consumer.poll(seen));
+    EXPECT_EQ(seen.wave, count + 100);
+    consumer.publish();
+  }
+}
+
 TEST(DoorbellRace, delivers_every_ring_of_many_producers_once_and_in_their_order) {
   constexpr std::uint32_t producers = 4;
   PlainArea area{{.ring_entries = 16}};

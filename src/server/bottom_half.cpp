@@ -4,6 +4,7 @@
 #include <bit>
 #include <thread>
 
+#include "base/cache_line.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::server {
@@ -31,75 +32,73 @@ std::int16_t row_of(std::uint16_t number) {
 
 }  // namespace
 
-services::Request BottomHalf::copy(const protocol::Slot& slot, std::uint32_t wave,
-                                   std::uint32_t lane, std::uint16_t number) {
-  services::Request request;
-  for (int index = 0; index < protocol::argument_count; ++index) {
-    request.arguments[index] = slot.arguments[index];
-  }
-  request.wave = wave;
-  request.lane = static_cast<std::uint8_t>(lane);
-  request.number = number;
-  request.row = row_of(number);
-  request.stamp = slot.stamp;
-  request.attributes = protocol::unpack_attributes(slot.attributes);
-  return request;
-}
-
-void BottomHalf::process(const Bundle& bundle, services::Openness openness, bool trace,
-                         std::vector<Pending>& batch, std::vector<std::uint32_t>& answered,
-                         ThreadStats& stats) const {
-  const std::uint64_t row_lanes =
-      area_->wave_lanes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << area_->wave_lanes) - 1;
+void BottomHalf::process(const Bundle& bundle, const Processing& how, std::vector<Pending>& batch,
+                         std::vector<std::uint32_t>& answered, ThreadStats& stats) const {
   // All lines are asked for before the first is needed, and with ownership: each will be written.
   for (const protocol::Doorbell& doorbell : bundle) {
-    for (std::uint64_t lanes = doorbell.lanes & row_lanes; lanes != 0; lanes &= lanes - 1) {
+    for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
       const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
-      __builtin_prefetch(&area_->slot(doorbell.wave, lane), 1);
+      prefetch_to_write(&area_->slot(doorbell.wave, lane));
     }
   }
   const std::uint64_t moment = cycles();
-  std::uint64_t accepted = 0;
+  stats.booking.begin();
   for (const protocol::Doorbell& doorbell : bundle) {
-    bool answered_here = false;
     std::atomic_flag& busy = busy_rows_[doorbell.wave];
-    while (busy.test_and_set(std::memory_order_acquire)) {  // Pairs with the clear below.
+    while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs with the clear.
       std::this_thread::yield();
     }
-    for (std::uint64_t lanes = doorbell.lanes & row_lanes; lanes != 0; lanes &= lanes - 1) {
-      const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
-      protocol::Slot& slot = area_->slot(doorbell.wave, lane);
-      const protocol::Control control = observe(slot);  // Pairs with publish() on the device.
-      if (control.state != protocol::SlotState::ready) continue;
-      const services::Request request = copy(slot, doorbell.wave, lane, control.number);
-      protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
-                     protocol::Side::host>(slot, control.number);
-      ++accepted;
-      if (trace) {
-        stats.events.record({moment, telemetry::EventKind::accepted,
-                             static_cast<std::uint8_t>(lane), request.number, request.wave});
-      }
-      std::int64_t value = services::admit(request, openness, *backend_);
-      const bool never_blocks =
-          request.row >= 0 && calls::rows[request.row].blocking == calls::Blocking::never;
-      if (value == 0 && !never_blocks) {
-        batch.push_back({request, {}});
-        continue;
-      }
-      if (value != 0) {
-        stats.refused.add();
-      } else {
-        services::Progress progress;
-        value = services::execute_without_waiting(request, progress).value;
-      }
-      complete(*area_, request, value, protocol::TransportError::none, moment, stats,
-               *detached_errors_);
-      answered_here = true;
-    }
-    busy.clear(std::memory_order_release);
+    const bool answered_here = process_row(doorbell, how, moment, batch, stats);
+    if (how.shared) busy.clear(std::memory_order_release);
     if (answered_here) answered.push_back(doorbell.wave);
   }
+  stats.booking.end();
+}
+
+bool BottomHalf::process_row(const protocol::Doorbell& doorbell, const Processing& how,
+                             std::uint64_t moment, std::vector<Pending>& batch,
+                             ThreadStats& stats) const {
+  std::uint64_t accepted = 0;
+  bool answered = false;
+  for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
+    protocol::Slot& slot = area_->slot(doorbell.wave, lane);
+    const protocol::Control control = observe(slot);  // Pairs with publish() on the device.
+    if (control.state != protocol::SlotState::ready) continue;
+    Pending& pending = batch.emplace_back();
+    services::Request& request = pending.request;
+    for (int index = 0; index < protocol::argument_count; ++index) {
+      request.arguments[index] = slot.arguments[index];
+    }
+    request.wave = doorbell.wave;
+    request.lane = static_cast<std::uint8_t>(lane);
+    request.number = control.number;
+    request.row = row_of(control.number);
+    request.stamp = slot.stamp;
+    request.attributes = protocol::unpack_attributes(slot.attributes);
+    protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
+                   protocol::Side::host>(slot, control.number);
+    ++accepted;
+    if (how.trace) {
+      stats.events.record({moment, telemetry::EventKind::accepted, static_cast<std::uint8_t>(lane),
+                           request.number, request.wave});
+    }
+    std::int64_t value = services::admit(request, how.openness, *backend_);
+    const bool never_blocks =
+        request.row >= 0 && calls::rows[request.row].blocking == calls::Blocking::never;
+    if (value == 0 && !never_blocks) continue;
+    if (value != 0) {
+      stats.refused.add();
+    } else {
+      value = services::execute_without_waiting(request, pending.progress).value;
+    }
+    complete(*area_, request, value, protocol::TransportError::none, moment, stats,
+             *detached_errors_);
+    batch.pop_back();
+    answered = true;
+  }
   stats.accepted.add(accepted);
+  return answered;
 }
 
 }  // namespace k2k::server

@@ -2,9 +2,9 @@
 // The bottom half: reads a bundle's slots once, validates, classifies, and answers on the spot what
 // can be answered from memory.
 //
-// Threading: one instance serves all threads. In split mode two of them may hold bundles that name
-// the same row (a rescan found what a queued bundle names too): a host-side flag a row lets one of
-// them in at a time, so that a slot is accepted once.
+// Threading: one instance serves all threads. Monolithic, no two of them hold bundles that name the
+// same row. In split mode they may (a rescan found what a queued bundle names too): a host-side
+// flag a row lets one of them in at a time, so that a slot is accepted once.
 
 #include <atomic>
 #include <cstdint>
@@ -25,6 +25,13 @@ struct Pending {
   services::Progress progress;
 };
 
+// How a bundle is processed.
+struct Processing {
+  services::Openness openness = services::Openness::any;
+  bool trace = false;   // Record events.
+  bool shared = false;  // Another thread may hold a bundle that names the same rows.
+};
+
 class BottomHalf {
  public:
   BottomHalf(const protocol::AreaView& area, const backend::Backend& backend,
@@ -32,23 +39,24 @@ class BottomHalf {
       : area_(&area),
         backend_(&backend),
         detached_errors_(&detached_errors),
+        row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
         busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)) {}
 
   // Moves every ready slot the bundle names to processing. What never blocks, and what is refused,
   // is answered here, its rows appended to `answered`; the rest is appended to `batch`.
   // A named slot that is not ready (a duplicate, a stale or a scribbled doorbell) is passed over.
-  void process(const Bundle& bundle, services::Openness openness, bool trace,
-               std::vector<Pending>& batch, std::vector<std::uint32_t>& answered,
-               ThreadStats& stats) const;
+  void process(const Bundle& bundle, const Processing& how, std::vector<Pending>& batch,
+               std::vector<std::uint32_t>& answered, ThreadStats& stats) const;
 
  private:
-  // The slot's words, copied once.
-  static services::Request copy(const protocol::Slot& slot, std::uint32_t wave, std::uint32_t lane,
-                                std::uint16_t number);
+  // Of one row; true if a request was answered.
+  bool process_row(const protocol::Doorbell& doorbell, const Processing& how, std::uint64_t moment,
+                   std::vector<Pending>& batch, ThreadStats& stats) const;
 
   const protocol::AreaView* area_;
   const backend::Backend* backend_;
   DetachedErrors* detached_errors_;
+  std::uint64_t row_lanes_;  // The lanes that a row has.
   std::unique_ptr<std::atomic_flag[]> busy_rows_;
 };
 

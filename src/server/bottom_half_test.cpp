@@ -32,7 +32,7 @@ class BottomHalfTest : public testing::Test {
   void process(const Bundle& bundle, services::Openness openness = services::Openness::any) {
     batch.clear();
     answered.clear();
-    half.process(bundle, openness, false, batch, answered, *stats);
+    half.process(bundle, {.openness = openness}, batch, answered, *stats);
   }
   SlotState state_of(const protocol::Slot& slot) { return observe(slot).state; }
 };
@@ -160,8 +160,7 @@ TEST_F(BottomHalfTest, lets_two_threads_accept_a_slot_once_between_them) {
   std::thread second([&] {
     for (int turn = 1; turn <= rounds; ++turn) {
       while (round.load() < turn) std::this_thread::yield();
-      half.process({{0, 0xff}}, services::Openness::any, false, second_batch, second_answered,
-                   *second_stats);
+      half.process({{0, 0xff}}, {.shared = true}, second_batch, second_answered, *second_stats);
       done.store(turn);
     }
   });
@@ -170,7 +169,7 @@ TEST_F(BottomHalfTest, lets_two_threads_accept_a_slot_once_between_them) {
       static_cast<void>(backend.plain.publish(0, lane, __NR_getpid));
     }
     round.store(turn);
-    half.process({{0, 0xff}}, services::Openness::any, false, batch, answered, *stats);
+    half.process({{0, 0xff}}, {.shared = true}, batch, answered, *stats);
     while (done.load() < turn) std::this_thread::yield();
     for (std::uint32_t lane = 0; lane < 8; ++lane) {
       protocol::Slot& slot = backend.area().slot(0, lane);

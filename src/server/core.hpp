@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/bottom_half.hpp"
@@ -33,12 +34,14 @@ struct Role {
   services::Openness openness = services::Openness::any;
   bool trace = false;
   std::uint32_t sleep_us = 0;
-  RoleWord::View watched{};  // What the watcher saw at its last tick; under Core::mutex_.
+  // Whom the watcher saw holding it at the last tick, and in which call; under Core::mutex_.
+  std::pair<std::uint32_t, telemetry::Mark::View> watched;
 };
 
 struct ServiceThread {
   std::uint32_t index = 0;  // From 1; 0 in a RoleWord means nobody.
   std::thread thread;
+  telemetry::Mark call;  // Is it in a call, holding a role?
   ThreadStats stats;
   std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
   std::vector<Pending> batch;           // Split mode; scratch of the thread.
@@ -77,6 +80,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // The watcher's vigil; ends with work, perhaps a role taken over.
   void watch(ServiceThread& self, Work& work, std::unique_lock<std::mutex>& lock);
   bool take_over_stuck(ServiceThread& self, Work& work);  // Expects mutex_ held.
+  [[nodiscard]] std::uint64_t calls_of_roles() const;     // Expects mutex_ held.
   void wake_watcher();
   [[nodiscard]] bool may_leave_role() const;  // Expects mutex_ held: is there a follower?
 
@@ -134,6 +138,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::uint32_t idle_ = 0;        // Threads in next_work().
   std::uint32_t held_roles_ = 0;
   bool watched_ = false;  // One of the idle threads is the watcher.
+  int alert_ticks_ = 0;   // The watcher's ticks since a take-over, counted down.
   bool stopping_ = false;
 
   std::mutex answering_;    // Held by late answers and by the one who abandons.

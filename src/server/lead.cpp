@@ -83,7 +83,7 @@ bool Server::Core::serve(ServiceThread& self, Role& role) {
   role.batch.clear();
   role.batch_next = 0;
   self.answered.clear();
-  bottom_half_.process(role.bundle, role.openness, role.trace, role.batch, self.answered,
+  bottom_half_.process(role.bundle, {role.openness, role.trace, false}, role.batch, self.answered,
                        self.stats);
   const std::uint64_t processed = cycles();
   self.stats.ledger.charge(telemetry::Stage::bottom_half, processed - begin);
@@ -102,10 +102,14 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
   while (role.batch_next < role.batch.size()) {
     // Copied out: once the role is taken over, the batch is the taker's.
     Pending pending = role.batch[role.batch_next++];
-    role.word.begin_call(self.index);
+    const std::size_t left = role.batch.size() - role.batch_next;
+    if (left == 1) role.top_half.prefetch_rings();
+    if (left == 0 && role.batch.size() > 1) role.top_half.prefetch_slots();
+    self.call.begin();
     const services::Answer result =
         services::execute_without_waiting(pending.request, pending.progress);
-    const bool kept = role.word.end_call(self.index);
+    self.call.end();
+    const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
       if (result.would_wait) {
         run_call(self, pending);

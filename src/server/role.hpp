@@ -1,87 +1,82 @@
 #pragma once
-// Who polls: the one word that leader, follower and taker-over agree on (decision 8).
+// Who polls: the word that leader, follower and taker-over agree on (decision 8).
 //
-//             take                 begin_call
-//   vacant ─────────▶ polling ─────────────────▶ calling
-//     ▲                 │ ▲                      │    │
-//     └──── vacate ─────┘ └───── end_call ───────┘    │ take_over, by another thread:
-//                         ▲                           │ polling, with the taker as holder
-//                         └───────────────────────────┘
+//   vacant ── take ──▶ held ── claimed by a taker ──▶ claimed ──▶ held by the taker   still in the
+//     ▲                │ ▲                              │                             same call
+//     └──── vacate ────┘ └──────────────────────────────┘ back to the holder          it ended
 //
-// While polling, only the holder may move the word. While calling, the holder and one taker race by
-// compare-exchange: whoever loses leaves the role's rings, batch and counters alone.
+// A holder is there for every call, a taker only after a call that lasted hundreds of microseconds.
+// So the holder pays little: it marks the beginning and the end of a call by plain stores
+// (telemetry/mark.hpp) and then loads the word. The taker claims, passes a heavy barrier
+// (base/asymmetric_barrier.hpp) and looks at the mark: either it sees that the call ended, or the
+// holder will see the claim.
 //
-// Threading: as drawn. Every successful move releases what its thread wrote to the role and
-// acquires what the previous holder wrote.
+// Threading: as drawn; one taker at a time. A take or take-over acquires what the previous holder
+// wrote to the role before it vacated, or before it began the call.
 
 #include <atomic>
 #include <cstdint>
 
+#include "base/asymmetric_barrier.hpp"
 #include "base/contract.hpp"
+#include "telemetry/mark.hpp"
 
 namespace k2k::server {
 
-enum class RolePhase : std::uint8_t { vacant, polling, calling };
+enum class RolePhase : std::uint8_t { vacant, held, claimed };
 
 class RoleWord {
  public:
   struct View {
     RolePhase phase;
-    std::uint32_t holder;    // Index of the service thread; 0 when vacant.
-    std::uint32_t sequence;  // Grows with every call begun.
+    std::uint32_t holder;  // Index of the service thread; 0 when vacant.
   };
 
   [[nodiscard]] View view() const { return unpack(word_.load(std::memory_order_acquire)); }
 
-  // True if the role was vacant and is now polled by `thread`.
+  // True if the role was vacant and is now held by `thread`.
   bool take(std::uint32_t thread) {
-    std::uint64_t seen = word_.load(std::memory_order_acquire);
-    const View view = unpack(seen);
-    if (view.phase != RolePhase::vacant) return false;
-    return word_.compare_exchange_strong(seen, pack({RolePhase::polling, thread, view.sequence}),
-                                         std::memory_order_acq_rel);
+    return move(pack({RolePhase::vacant, 0}), pack({RolePhase::held, thread}));
   }
 
-  // By the holder, polling.
+  // By the holder, outside a call. A claim that is being made fails.
   void vacate(std::uint32_t thread) {
-    const View view = expect(RolePhase::polling, thread);
-    word_.store(pack({RolePhase::vacant, 0, view.sequence}), std::memory_order_release);
-  }
-  void begin_call(std::uint32_t thread) {
-    const View view = expect(RolePhase::polling, thread);
-    word_.store(pack({RolePhase::calling, thread, view.sequence + 1}), std::memory_order_release);
+    const std::uint64_t before = word_.exchange(pack({RolePhase::vacant, 0}));
+    K2K_EXPECT(unpack(before).holder == thread);
   }
 
-  // By the holder after begin_call(): false if the role was taken over meanwhile.
-  bool end_call(std::uint32_t thread) {
-    std::uint64_t seen = word_.load(std::memory_order_relaxed);
-    const View view = unpack(seen);
-    if (view.phase != RolePhase::calling || view.holder != thread) return false;
-    return word_.compare_exchange_strong(seen, pack({RolePhase::polling, thread, view.sequence}),
-                                         std::memory_order_acq_rel);
+  // By the holder right after Mark::end(): false if the role was taken over meanwhile. True
+  // makes a claim that is being made fail.
+  bool still_held_by(std::uint32_t thread) {
+    const std::uint64_t held = pack({RolePhase::held, thread});
+    const std::uint64_t claimed = pack({RolePhase::claimed, thread});
+    std::uint64_t seen = light_barrier_then_load(word_);  // Pairs with take_over().
+    while (seen == claimed && !move(claimed, held)) seen = word_.load();
+    return seen == held || seen == claimed;
   }
 
-  // By any other thread: true if the call `stuck` describes is still the one in progress.
-  bool take_over(const View& stuck, std::uint32_t thread) {
-    std::uint64_t seen = pack(stuck);
-    return stuck.phase == RolePhase::calling &&
-           word_.compare_exchange_strong(seen, pack({RolePhase::polling, thread, stuck.sequence}),
-                                         std::memory_order_acq_rel);
+  // By any other thread: true if `holder` is still in the call that `mark` showed as `stuck`, and
+  // `thread` now holds the role.
+  bool take_over(std::uint32_t holder, const telemetry::Mark& mark, telemetry::Mark::View stuck,
+                 std::uint32_t thread) {
+    const std::uint64_t held = pack({RolePhase::held, holder});
+    const std::uint64_t claimed = pack({RolePhase::claimed, holder});
+    if (!telemetry::Mark::inside(stuck) || !move(held, claimed)) return false;
+    heavy_barrier();  // Pairs with still_held_by().
+    if (mark.view() == stuck) return move(claimed, pack({RolePhase::held, thread}));
+    move(claimed, held);
+    return false;
   }
 
  private:
+  bool move(std::uint64_t from, std::uint64_t to) {
+    return word_.compare_exchange_strong(from, to);
+  }
   static constexpr std::uint64_t pack(View view) {
-    return static_cast<std::uint64_t>(view.phase) | static_cast<std::uint64_t>(view.holder) << 8 |
-           static_cast<std::uint64_t>(view.sequence) << 32;
+    return static_cast<std::uint64_t>(view.phase) | static_cast<std::uint64_t>(view.holder) << 8;
   }
   static constexpr View unpack(std::uint64_t word) {
-    return {static_cast<RolePhase>(word & 0xff), static_cast<std::uint32_t>(word >> 8 & 0xffffff),
-            static_cast<std::uint32_t>(word >> 32)};
-  }
-  View expect(RolePhase phase, std::uint32_t thread) const {
-    const View view = unpack(word_.load(std::memory_order_relaxed));
-    K2K_EXPECT(view.phase == phase && view.holder == thread);
-    return view;
+    return {static_cast<RolePhase>(word & 0xff), static_cast<std::uint32_t>(word >> 8)};
   }
 
   std::atomic<std::uint64_t> word_{0};

@@ -39,6 +39,7 @@ Status Server::Core::start() {
                                     "ulimit -n",
                                     std::strerror(errno))};
   }
+  register_asymmetric_barrier();  // For RoleWord.
   assign_roles();
   resume_roles();
   const std::lock_guard lock(mutex_);
@@ -53,8 +54,10 @@ Status Server::Core::start() {
 
 void Server::Core::answer(ServiceThread& self, const services::Request& request, std::int64_t value,
                           std::uint64_t moment) {
+  self.stats.booking.begin();
   complete(area_, request, value, protocol::TransportError::none, moment, self.stats,
            detached_errors_);
+  self.stats.booking.end();
   backend_->resume(&request.wave, 1);
 }
 
@@ -65,7 +68,9 @@ void Server::Core::answer_late(ServiceThread& self, const services::Request& req
   // Only an interrupted wait gives ECANCELED: its runtime is ending.
   const auto error =
       value == -ECANCELED ? protocol::TransportError::shutdown : protocol::TransportError::none;
+  self.stats.booking.begin();
   complete(area_, request, value, error, cycles(), self.stats, detached_errors_);
+  self.stats.booking.end();
   backend_->resume(&request.wave, 1);
 }
 
@@ -94,7 +99,7 @@ void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
     ++processing_;
   }
   const std::uint64_t mark = cycles();
-  bottom_half_.process(bundle, openness, trace, self.batch, self.answered, self.stats);
+  bottom_half_.process(bundle, {openness, trace, true}, self.batch, self.answered, self.stats);
   if (!self.answered.empty()) backend_->resume(self.answered.data(), self.answered.size());
   self.stats.ledger.charge(telemetry::Stage::bottom_half, cycles() - mark);
   {
@@ -155,7 +160,8 @@ void Server::Core::pause_roles() {
   roles_wanted_.store(0);
   std::unique_lock lock(mutex_);
   vacant_roles_.clear();
-  while (held_roles_ != 0) {
+  // What is left of split bundles, too: a monolithic bottom half relies on being alone.
+  while (held_roles_ != 0 || !bundles_.empty() || processing_ != 0) {
     backend_->wake_server();
     role_left_.wait_for(lock, std::chrono::milliseconds(1));
     vacant_roles_.clear();
@@ -248,7 +254,9 @@ void Server::Core::stop() {
   for (const auto& role : roles_) {
     while (true) {
       const RoleWord::View view = role->word.view();
-      if (view.phase == RolePhase::vacant || role->word.take_over(view, abandoned_holder)) break;
+      if (view.phase == RolePhase::vacant) break;
+      const telemetry::Mark& mark = threads_[view.holder - 1]->call;
+      if (role->word.take_over(view.holder, mark, mark.view(), abandoned_holder)) break;
       backend_->wake_server();
       role_left_.wait_for(lock, 1ms);
     }

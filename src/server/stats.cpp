@@ -46,6 +46,7 @@ Stats Server::Core::stats() const {
   Stats stats;
   std::uint64_t answered = 0;
   std::int64_t observed_ns = 0;
+  for (const auto& thread : threads_) thread->stats.booking.wait_until_left();
   for (const auto& thread : threads_) {
     // Answers first: what is answered in between counts as in flight, never as a negative number.
     answered += thread->stats.answered.value();

@@ -9,6 +9,7 @@
 #include "telemetry/event_ring.hpp"
 #include "telemetry/histogram.hpp"
 #include "telemetry/ledger.hpp"
+#include "telemetry/mark.hpp"
 
 namespace k2k::server {
 
@@ -22,6 +23,8 @@ struct CallCounters {
 };
 
 struct ThreadStats {
+  // Inside while an answer may be out whose books are not made: the device does not wait for them.
+  telemetry::Mark booking;
   std::array<CallCounters, call_places> calls;
   telemetry::StageLedger ledger;
   telemetry::Counter doorbells;

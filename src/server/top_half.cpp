@@ -4,9 +4,17 @@
 #include <bit>
 #include <utility>
 
+#include "base/cache_line.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::server {
+
+namespace {
+// std::popcount is a library call for plain x86-64, and most doorbells ring for one lane.
+std::uint32_t number_of(std::uint64_t lanes) {
+  return (lanes & (lanes - 1)) == 0 ? 1 : static_cast<std::uint32_t>(std::popcount(lanes));
+}
+}  // namespace
 
 void TopHalf::assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first,
                      std::uint32_t step) {
@@ -46,13 +54,33 @@ std::uint32_t TopHalf::drain(Bundle& bundle, std::uint32_t requests_max, ThreadS
       // A row beyond the area can only come from a scribbled ring entry.
       if (doorbell.wave >= area_->wave_count) continue;
       bundle.push_back(doorbell);
-      requests += static_cast<std::uint32_t>(std::popcount(doorbell.lanes));
+      requests += number_of(doorbell.lanes);
     }
     if (doorbells == 0) continue;
     stats.doorbells.add(doorbells);
     ring->publish();
   }
   return requests;
+}
+
+void TopHalf::prefetch_rings() const {
+  constexpr std::uint32_t entries_a_line = 64 / sizeof(protocol::DoorbellEntry);
+  for (const protocol::RingConsumer* ring : rings_) {
+    for (std::uint32_t ahead = 0; ahead < prefetch_max; ahead += entries_a_line) {
+      prefetch_to_read(ring->entry(ahead));
+    }
+  }
+}
+
+void TopHalf::prefetch_slots() const {
+  for (const protocol::RingConsumer* ring : rings_) {
+    protocol::Doorbell doorbell;
+    for (std::uint32_t ahead = 0; ahead < prefetch_max && ring->peek(ahead, doorbell); ++ahead) {
+      if (doorbell.wave >= area_->wave_count) continue;
+      const auto lane = static_cast<std::uint32_t>(std::countr_zero(doorbell.lanes));
+      prefetch_to_write(&area_->slot(doorbell.wave, lane));
+    }
+  }
 }
 
 bool TopHalf::any_urgent(const Bundle& bundle) const {

@@ -27,6 +27,12 @@ class TopHalf {
   // Appends what is there to `bundle`; with a window, waits for more. False if nothing was there.
   bool collect(Bundle& bundle, ThreadStats& stats);
 
+  // Asks for the cache lines that the next collect() and what follows it will need: first those of
+  // the rings, then, some time later, those of the slots that were rung meanwhile. For a thread
+  // that has a call to make first: the lines travel while it does.
+  void prefetch_rings() const;
+  void prefetch_slots() const;
+
   // Looks at the next slice of slots for ready ones. Bounded: slice_slots a call. Returns how many
   // requests were found and appended.
   std::uint32_t rescan(Bundle& bundle, ThreadStats& stats);
@@ -37,6 +43,8 @@ class TopHalf {
   [[nodiscard]] const std::vector<protocol::RingConsumer*>& rings() const { return rings_; }
 
   static constexpr std::uint32_t slice_slots = 1024;
+  // As many lines as a core can wait for at a time, about.
+  static constexpr std::uint32_t prefetch_max = 16;
 
  private:
   std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
