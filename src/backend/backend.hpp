@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,6 +80,13 @@ class Backend {
   // Ends the launch in progress, if any, as soon as its work-items next yield, wait or meet a
   // barrier. Async-signal-safe.
   virtual void cancel() noexcept = 0;
+
+  // True from the moment a launch ends early (cancelled, or one of the errors above) until the next
+  // one begins: nobody will take the answers of calls that are not detached.
+  [[nodiscard]] virtual bool abandoned() const noexcept = 0;
+  // `listener` is called by launch() when a launch ends early, before it waits for the calls in
+  // flight. Set it while none is in progress; an empty one takes it back.
+  virtual void on_abandon(std::function<void()> listener) = 0;
 
   // Blocks until a doorbell has been rung since `positions` (one a ring: RingConsumer::position, or
   // any_position for a ring the caller does not serve), wake_server() was called, or `longest` has

@@ -158,8 +158,9 @@ const ConfigOption options[] = {
                                         "A bundle of this size is served without more waiting."),
     server<&ServerConfig::bottom_half>("server.bottom_half", choice, 0, 0, "monolithic|split", "",
                                        "Serve behind the top half on its thread, or on another."),
-    server<&ServerConfig::threads_max>("server.threads_max", number, 2, 256, "", "threads",
-                                       "Service threads at most; started as calls block."),
+    server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",
+                                       "Service threads at most, started as calls sleep; one more "
+                                       "waits for all descriptors."),
     server<&ServerConfig::spin_us>("server.spin_us", number, 0, second_us, "", "microseconds",
                                    "An idle poller spins this long after the last request."),
     server<&ServerConfig::yield_us>("server.yield_us", number, 0, second_us, "", "microseconds",

@@ -23,6 +23,7 @@ namespace k2k::server {
 struct Pending {
   services::Request request;
   services::Progress progress;
+  services::Readiness readiness;  // What it waits for, once it was tried.
 };
 
 // How a bundle is processed.

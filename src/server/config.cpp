@@ -43,7 +43,7 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
   const Range ranges[] = {
       {"coalesce_window_us", config.coalesce_window_us, 0, 10'000},
       {"coalesce_max", config.coalesce_max, 1, 4096},
-      {"threads_max", config.threads_max, 2, 256},
+      {"threads_max", config.threads_max, 3, 256},
       {"spin_us", config.spin_us, 0, 1'000'000},
       {"yield_us", config.yield_us, 0, 1'000'000},
       {"sleep_us", config.sleep_us, 50, 1'000'000},
@@ -61,9 +61,10 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
                              "ring (device.rings)",
                              config.top_halves, rings)};
   }
-  if (config.threads_max <= config.top_halves) {
+  // One watches, one makes calls that sleep.
+  if (config.threads_max < config.top_halves + 2) {
     return Error{EINVAL, fmt::format("server.threads_max is {}; {} top halves need at least {}",
-                                     config.threads_max, config.top_halves, config.top_halves + 1)};
+                                     config.threads_max, config.top_halves, config.top_halves + 2)};
   }
   return check_cores(config);
 }

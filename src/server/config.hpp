@@ -29,7 +29,8 @@ struct ServerConfig {
   std::uint32_t coalesce_window_us = 0;  // 0 = off; at most 10,000.
   std::uint32_t coalesce_max = 64;       // Requests a bundle; 1 to 4096.
   BottomHalfMode bottom_half = BottomHalfMode::monolithic;
-  std::uint32_t threads_max = 16;     // Service threads, started as needed; 2 to 256.
+  // Service threads, started as needed; 3 to 256. One more waits for descriptors.
+  std::uint32_t threads_max = 16;
   std::uint32_t spin_us = 50;         // Poll ladder: spin this long after the last request,
   std::uint32_t yield_us = 0;         // then offer the core to others this long,
   std::uint32_t sleep_us = 10'000;    // then sleep until a doorbell, at most this long. >= 50.

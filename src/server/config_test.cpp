@@ -31,7 +31,7 @@ TEST(ServerConfig, keeps_every_number_within_its_range) {
   for (const Case& limit :
        {Case{"coalesce_window_us", &ServerConfig::coalesce_window_us, 0, 10'000},
         Case{"coalesce_max", &ServerConfig::coalesce_max, 1, 4096},
-        Case{"threads_max", &ServerConfig::threads_max, 2, 256},
+        Case{"threads_max", &ServerConfig::threads_max, 3, 256},
         Case{"spin_us", &ServerConfig::spin_us, 0, 1'000'000},
         Case{"yield_us", &ServerConfig::yield_us, 0, 1'000'000},
         Case{"sleep_us", &ServerConfig::sleep_us, 50, 1'000'000},
@@ -64,9 +64,9 @@ TEST(ServerConfig, gives_every_top_half_a_ring_and_somebody_beside_them_a_thread
   config.top_halves = 0;
   EXPECT_NE(refusal_of(config, 2), "");
   config.top_halves = 2;
-  config.threads_max = 2;
-  EXPECT_EQ(refusal_of(config, 2), "server.threads_max is 2; 2 top halves need at least 3");
   config.threads_max = 3;
+  EXPECT_EQ(refusal_of(config, 2), "server.threads_max is 3; 2 top halves need at least 4");
+  config.threads_max = 4;
   EXPECT_EQ(refusal_of(config, 2), "");
 }
 

@@ -8,11 +8,13 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "server/bottom_half.hpp"
+#include "server/descriptor_waits.hpp"
 #include "server/role.hpp"
 #include "server/server.hpp"
 #include "server/top_half.hpp"
@@ -73,8 +75,10 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   };
 
   // --- pool.cpp: threads and what they pick.
-  Status add_thread();  // Expects mutex_ held.
-  void thread_main(ServiceThread& self);
+  using ThreadMain = void (Core::*)(ServiceThread&);
+  Status add_thread(ThreadMain main, const std::string& name);  // Expects mutex_ held.
+  Status add_worker();                                          // Expects mutex_ held.
+  void work(ServiceThread& self);
   Work next_work(ServiceThread& self);
   bool pick(ServiceThread& self, Work& work);  // Expects mutex_ held.
   // The watcher's vigil; ends with work, perhaps a role taken over.
@@ -90,8 +94,14 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool run_batch(ServiceThread& self, Role& role);       // False: the role was taken over.
   bool settle_waiting(ServiceThread& self, Role& role);  // False: the role was handed off.
   void leave(ServiceThread& self, Role& role);
+  [[nodiscard]] bool bundles_wait() const;
   void park(ServiceThread& self, const Role& role);
   void place(ServiceThread& self, const Role& role);  // Applies steering.
+
+  // --- waiting.cpp: calls that would wait.
+  void set_aside(const Pending& call);  // Expects mutex_ held.
+  void watch_descriptors(ServiceThread& self);
+  void wake_descriptor_watch();
 
   // --- server.cpp: the rest.
   void run_bundle(ServiceThread& self, const Bundle& bundle);
@@ -130,12 +140,15 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::condition_variable role_left_;
   ServerConfig config_;
   std::vector<std::unique_ptr<ServiceThread>> threads_;
+  std::uint32_t workers_ = 0;  // Those of the pool: all but the one that watches descriptors.
   std::deque<Role*> vacant_roles_;
   std::deque<Bundle> bundles_;
   std::deque<Pending> attempts_;  // Split mode: accepted, not tried yet. Never held by one thread.
-  std::deque<Pending> calls_;
-  std::uint32_t processing_ = 0;  // Threads that are accepting a split bundle.
-  std::uint32_t idle_ = 0;        // Threads in next_work().
+  std::deque<Pending> calls_;     // For a thread that may be kept.
+  std::vector<Pending> new_waits_;    // For the thread that watches descriptors.
+  bool descriptors_watched_ = false;  // That thread was started.
+  std::uint32_t processing_ = 0;      // Threads that are accepting a split bundle.
+  std::uint32_t idle_ = 0;            // Threads in next_work().
   std::uint32_t held_roles_ = 0;
   bool watched_ = false;  // One of the idle threads is the watcher.
   int alert_ticks_ = 0;   // The watcher's ticks since a take-over, counted down.
@@ -145,6 +158,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool abandoned_ = false;  // Under answering_; the area is gone: a late answer is dropped.
   cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
   int interruption_ = -1;   // eventfd, readable once stopping.
+  int waits_changed_ = -1;  // eventfd, readable once there is news for watch_descriptors().
 };
 
 }  // namespace k2k::server

@@ -48,7 +48,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
       relax();
       const std::uint64_t moment = cycles();
       const std::uint64_t idle = moment - idle_since;
-      if (moment >= role.top_half.rescan_due()) {
+      if (moment >= role.top_half.rescan_due() && !bundles_wait()) {
         if (role.top_half.rescan(role.bundle, self.stats) == 0) continue;
       } else {
         if (idle >= yield) {
@@ -111,7 +111,11 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     self.call.end();
     const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
-      if (result.would_wait) {
+      if (result.would_wait && result.readiness.descriptor >= 0) {
+        pending.readiness = result.readiness;
+        const std::lock_guard lock(mutex_);
+        set_aside(pending);
+      } else if (result.would_wait) {
         run_call(self, pending);
       } else {
         answer_late(self, pending.request, result.value);
@@ -122,6 +126,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     self.stats.ledger.charge(telemetry::Stage::service, executed - mark);
     mark = executed;
     if (result.would_wait) {
+      pending.readiness = result.readiness;
       role.waiting.push_back(pending);
       continue;
     }
@@ -132,26 +137,31 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
 
 bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
   if (role.waiting.empty()) return true;
-  Pending first = role.waiting.front();
+  Pending first;
   {
     const std::lock_guard lock(mutex_);
-    calls_.insert(calls_.end(), role.waiting.begin() + 1, role.waiting.end());
+    const std::size_t before = calls_.size();
+    for (const Pending& call : role.waiting) set_aside(call);
     role.waiting.clear();
-    if (!may_leave_role()) {
-      calls_.push_back(first);
-      work_there_.notify_one();
-      return true;
-    }
+    if (calls_.size() == before || !may_leave_role()) return true;
+    // This thread makes the newest call, and a follower takes the role: one wake, not two.
+    first = calls_.back();
+    calls_.pop_back();
     role.word.vacate(self.index);
     --held_roles_;
     vacant_roles_.push_back(&role);
     role_left_.notify_all();
     work_there_.notify_one();
-    if (!calls_.empty()) work_there_.notify_all();
   }
   self.stats.hand_offs.add();
   run_call(self, first);
   return false;
+}
+
+// Split mode: what a rescan finds may be named by a bundle that nobody has picked up yet.
+bool Server::Core::bundles_wait() const {
+  const std::lock_guard lock(mutex_);
+  return !bundles_.empty();
 }
 
 void Server::Core::leave(ServiceThread& self, Role& role) {

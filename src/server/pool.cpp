@@ -24,7 +24,7 @@ constexpr std::uint32_t watch_stretch_max = 8;
 constexpr int watch_ticks_alert = 400;
 }  // namespace
 
-Status Server::Core::add_thread() {
+Status Server::Core::add_thread(ThreadMain main, const std::string& name) {
   auto& self = *threads_.emplace_back(std::make_unique<ServiceThread>());
   self.index = static_cast<std::uint32_t>(threads_.size());
   // Signals are the program's; the new thread inherits a full mask and keeps it.
@@ -34,10 +34,16 @@ Status Server::Core::add_thread() {
   pthread_sigmask(SIG_SETMASK, &all, &previous);
   Status status;
   try {
-    ++idle_;
-    self.thread = std::thread([core = shared_from_this(), &self] { core->thread_main(self); });
+    self.thread = std::thread([core = shared_from_this(), main, name, &self] {
+      pthread_setname_np(pthread_self(), name.c_str());
+      prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
+      (*core.*main)(self);
+      const std::lock_guard lock(core->mutex_);
+      self.cpu_ns = thread_time().count();
+      self.ended = true;
+      core->role_left_.notify_all();
+    });
   } catch (const std::system_error& failure) {
-    --idle_;
     threads_.pop_back();
     status = Error{EAGAIN, fmt::format("no service thread could be started ({}); raise the limit "
                                        "on processes: ulimit -u",
@@ -47,9 +53,15 @@ Status Server::Core::add_thread() {
   return status;
 }
 
-void Server::Core::thread_main(ServiceThread& self) {
-  pthread_setname_np(pthread_self(), fmt::format("k2k/serve{}", self.index - 1).c_str());
-  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
+Status Server::Core::add_worker() {
+  Status status = add_thread(&Core::work, fmt::format("k2k/serve{}", workers_));
+  if (!status) return status;
+  ++workers_;
+  ++idle_;
+  return status;
+}
+
+void Server::Core::work(ServiceThread& self) {
   while (true) {
     Work work = next_work(self);
     switch (work.task) {
@@ -65,13 +77,8 @@ void Server::Core::thread_main(ServiceThread& self) {
       case Task::call:
         run_call(self, work.call);
         break;
-      case Task::end: {
-        const std::lock_guard lock(mutex_);
-        self.cpu_ns = thread_time().count();
-        self.ended = true;
-        role_left_.notify_all();
+      case Task::end:
         return;
-      }
     }
     const std::lock_guard lock(mutex_);
     ++idle_;
@@ -91,8 +98,8 @@ Server::Core::Work Server::Core::next_work(ServiceThread& self) {
   }
   --idle_;
   // Somebody stays idle, for the roles' sake.
-  if (idle_ == 0 && threads_.size() < config_.threads_max && work.task != Task::end) {
-    static_cast<void>(add_thread());  // Without another one, calls queue; nothing is lost.
+  if (idle_ == 0 && workers_ < config_.threads_max && work.task != Task::end) {
+    static_cast<void>(add_worker());  // Without another one, calls queue; nothing is lost.
   }
   return work;
 }
@@ -116,7 +123,7 @@ bool Server::Core::pick(ServiceThread& self, Work& work) {
     bundles_.pop_front();
     return true;
   }
-  const bool others_stay = idle_ > 1 || threads_.size() < config_.threads_max;
+  const bool others_stay = idle_ > 1 || workers_ < config_.threads_max;
   if (!calls_.empty() && (others_stay || stopping_)) {
     work.task = Task::call;
     work.call = calls_.front();
@@ -199,7 +206,7 @@ void Server::Core::wake_watcher() {
 }
 
 bool Server::Core::may_leave_role() const {
-  return idle_ > 1 || (idle_ == 1 && threads_.size() < config_.threads_max);
+  return idle_ > 1 || (idle_ == 1 && workers_ < config_.threads_max);
 }
 
 }  // namespace k2k::server

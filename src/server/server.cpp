@@ -30,11 +30,13 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config)
 
 Server::Core::~Core() {
   if (interruption_ >= 0) ::close(interruption_);
+  if (waits_changed_ >= 0) ::close(waits_changed_);
 }
 
 Status Server::Core::start() {
   interruption_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (interruption_ < 0) {
+  waits_changed_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (interruption_ < 0 || waits_changed_ < 0) {
     return Error{errno, fmt::format("no eventfd for the server: {}; raise the limit on open files: "
                                     "ulimit -n",
                                     std::strerror(errno))};
@@ -45,8 +47,9 @@ Status Server::Core::start() {
   const std::lock_guard lock(mutex_);
   // One polls, one watches.
   for (int count = 0; count < 2; ++count) {
-    if (Status status = add_thread(); !status) return status;
+    if (Status status = add_worker(); !status) return status;
   }
+  backend_->on_abandon([this] { wake_descriptor_watch(); });
   return {};
 }
 
@@ -76,8 +79,11 @@ void Server::Core::answer_late(ServiceThread& self, const services::Request& req
 
 void Server::Core::run_call(ServiceThread& self, Pending call) {
   const std::uint64_t before = static_cast<std::uint64_t>(thread_time().count());
+  const bool detached = (call.request.attributes.flags & protocol::flag::detached) != 0;
   const std::int64_t value =
-      services::execute_waiting(call.request, call.progress, {interruption_});
+      backend_->abandoned() && !detached
+          ? -ECANCELED
+          : services::execute_waiting(call.request, call.progress, {interruption_});
   // Waiting is not service: only CPU time is charged.
   const std::uint64_t spent = static_cast<std::uint64_t>(thread_time().count()) - before;
   self.stats.ledger.charge(
@@ -131,9 +137,9 @@ void Server::Core::run_attempts(ServiceThread& self) {
       answer_late(self, pending.request, result.value);
       continue;
     }
+    pending.readiness = result.readiness;
     const std::lock_guard lock(mutex_);
-    calls_.push_back(pending);
-    work_there_.notify_one();
+    set_aside(pending);
   }
 }
 
@@ -236,9 +242,11 @@ void Server::Core::stop() {
     vacant_roles_.clear();
     work_there_.notify_all();
   }
+  backend_->on_abandon({});
   const std::uint64_t one = 1;
   const bool interruptible = interruption_ >= 0;  // False only when start() failed.
   K2K_EXPECT(!interruptible || ::write(interruption_, &one, sizeof(one)) == sizeof(one));
+  wake_descriptor_watch();
 
   std::unique_lock lock(mutex_);
   const auto all_ended = [this] {

@@ -27,6 +27,8 @@ class FakeBackend : public backend::Backend {
     return Error{EINVAL, "a fake launches nothing"};
   }
   void cancel() noexcept override {}
+  bool abandoned() const noexcept override { return false; }
+  void on_abandon(std::function<void()>) override {}
   void wait_doorbell(const std::uint64_t*, Nanoseconds) override {}
   void wake_server() noexcept override {}
   void resume(const std::uint32_t* waves, std::size_t count) noexcept override {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -19,6 +20,15 @@ bool is_regular(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// Pipes, sockets, terminals, and what has no type at all (eventfd and its like). Of files and block
+// devices poll always says that they are ready.
+bool has_readiness(int descriptor) {
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) return false;
+  const mode_t type = status.st_mode & S_IFMT;
+  return type == S_IFIFO || type == S_IFSOCK || type == S_IFCHR || type == 0;
+}
+
 std::int64_t attempt(const Request& request, std::uint64_t done, int flags) {
   iovec part{reinterpret_cast<void*>(request.arguments[1] + done), request.arguments[2] - done};
   const long number = request.number == read_number ? SYS_preadv2 : SYS_pwritev2;
@@ -27,6 +37,14 @@ std::int64_t attempt(const Request& request, std::uint64_t done, int flags) {
 }
 
 }  // namespace
+
+Nanoseconds timeout_of(const Readiness& readiness) {
+  timeval limit{};
+  socklen_t bytes = sizeof(limit);
+  const int option = (readiness.events & POLLIN) != 0 ? SO_RCVTIMEO : SO_SNDTIMEO;
+  if (::getsockopt(readiness.descriptor, SOL_SOCKET, option, &limit, &bytes) != 0) return {};
+  return std::chrono::seconds(limit.tv_sec) + std::chrono::microseconds(limit.tv_usec);
+}
 
 bool never_waits(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
@@ -37,22 +55,31 @@ Answer transfer_without_waiting(const Request& request, Progress& progress) {
   const int descriptor = static_cast<int>(request.arguments[0]);
   const bool writes = request.number != read_number;
   // A write to a file stays one call: split, it could interleave with another's.
-  if (writes && is_regular(descriptor)) return {pass_on(request), false};
-  const std::int64_t value = attempt(request, 0, RWF_NOWAIT);
-  if (value == -EAGAIN && never_waits(descriptor)) return {value, false};
-  if (value == -EOPNOTSUPP && never_waits(descriptor)) return {attempt(request, 0, 0), false};
-  if (value == -EAGAIN || value == -EOPNOTSUPP) return {0, true};
-  if (value <= 0 || static_cast<std::uint64_t>(value) == request.arguments[2])
-    return {value, false};
+  if (writes && is_regular(descriptor)) return {pass_on(request), false, {}};
+  const auto done = static_cast<std::int64_t>(progress.bytes);
+  std::int64_t value = attempt(request, progress.bytes, RWF_NOWAIT);
+  if (value == -EOPNOTSUPP && never_waits(descriptor)) {
+    value = attempt(request, progress.bytes, 0);
+  } else if (value == -EOPNOTSUPP) {
+    return {0, true, {}};
+  }
+  if (value == -EAGAIN && !never_waits(descriptor)) {
+    if (!has_readiness(descriptor)) return {0, true, {}};
+    return {0, true, {descriptor, static_cast<short>(writes ? POLLOUT : POLLIN)}};
+  }
+  if (value < 0) return {done > 0 ? done : value, false, {}};
+  if (value == 0 || static_cast<std::uint64_t>(done + value) == request.arguments[2]) {
+    return {done + value, false, {}};
+  }
   // Short. Of a peer's data that is an answer; of a file only at its end; of a write only if the
   // descriptor does not wait.
-  if (writes ? never_waits(descriptor) : !is_regular(descriptor)) return {value, false};
-  progress.bytes = static_cast<std::uint64_t>(value);
-  if (writes) return {0, true};
+  if (writes ? never_waits(descriptor) : !is_regular(descriptor)) return {done + value, false, {}};
+  progress.bytes += static_cast<std::uint64_t>(value);
+  if (writes) return {0, true, {descriptor, POLLOUT}};
   const std::int64_t rest = attempt(request, progress.bytes, RWF_NOWAIT);
-  if (rest == 0) return {value, false};
+  if (rest == 0) return {done + value, false, {}};
   if (rest > 0) progress.bytes += static_cast<std::uint64_t>(rest);
-  return {0, true};
+  return {0, true, {}};
 }
 
 std::int64_t transfer_waiting(const Request& request, Progress& progress,

@@ -32,14 +32,21 @@ std::int64_t message(const Request& request, std::uint64_t done, std::uint64_t e
 
 Answer message_without_waiting(const Request& request, Progress& progress) {
   // MSG_WAITALL wants all or nothing, which a first try cannot promise.
-  if ((request.arguments[3] & MSG_WAITALL) != 0 && !wants_no_waiting(request)) return {0, true};
-  const std::int64_t value = message(request, 0, MSG_DONTWAIT);
+  if ((request.arguments[3] & MSG_WAITALL) != 0 && !wants_no_waiting(request)) return {0, true, {}};
+  const auto done = static_cast<std::int64_t>(progress.bytes);
+  const std::int64_t value = message(request, progress.bytes, MSG_DONTWAIT);
   const bool sends = request.number == sendto_number;
   // A stream took a part; a waiting send takes all.
-  const bool part = sends && value > 0 && static_cast<std::uint64_t>(value) < request.arguments[2];
-  if ((value != -EAGAIN && !part) || wants_no_waiting(request)) return {value, false};
-  if (part) progress.bytes = static_cast<std::uint64_t>(value);
-  return {0, true};
+  const bool part =
+      sends && value > 0 && static_cast<std::uint64_t>(done + value) < request.arguments[2];
+  if (part) progress.bytes += static_cast<std::uint64_t>(value);
+  if ((value == -EAGAIN || part) && !wants_no_waiting(request)) {
+    return {0,
+            true,
+            {static_cast<int>(request.arguments[0]), static_cast<short>(sends ? POLLOUT : POLLIN)}};
+  }
+  if (value < 0) return {done > 0 ? done : value, false, {}};
+  return {done + value, false, {}};
 }
 
 std::int64_t message_waiting(const Request& request, Progress& progress,

@@ -16,6 +16,7 @@ struct Refusal {
 // What acts on the calling thread or process as a whole: the caller would be a service thread, not
 // the work-item (class 3 of the thesis, section 3.4, and what is like it).
 constexpr Refusal refusals[] = {
+    {12, "brk moves the heap of the host program"},
     {13, "rt_sigaction changes signal handlers of the host program"},
     {14, "rt_sigprocmask acts on the service thread"},
     {15, "rt_sigreturn returns from no handler"},
@@ -27,10 +28,25 @@ constexpr Refusal refusals[] = {
     {59, "execve replaces the host process"},
     {60, "exit ends the service thread"},
     {101, "ptrace acts on the service thread"},
+    {105, "setuid changes the service thread alone"},
+    {106, "setgid changes the service thread alone"},
+    {113, "setreuid changes the service thread alone"},
+    {114, "setregid changes the service thread alone"},
+    {116, "setgroups changes the service thread alone"},
+    {117, "setresuid changes the service thread alone"},
+    {119, "setresgid changes the service thread alone"},
+    {122, "setfsuid changes the service thread alone"},
+    {123, "setfsgid changes the service thread alone"},
+    {126, "capset changes the service thread alone"},
+    {128, "rt_sigtimedwait takes signals meant for the host program"},
     {130, "rt_sigsuspend never ends on a service thread"},
     {131, "sigaltstack acts on the service thread"},
+    {135, "personality changes the service thread alone"},
     {154, "modify_ldt changes the host process' segments"},
+    {157, "prctl acts on the service thread"},
     {158, "arch_prctl changes the service thread's registers"},
+    {172, "iopl changes the service thread alone"},
+    {173, "ioperm changes the service thread alone"},
     {186, "gettid names the service thread"},
     {203, "sched_setaffinity acts on the service thread"},
     {218, "set_tid_address acts on the service thread"},
@@ -43,6 +59,7 @@ constexpr Refusal refusals[] = {
     {322, "execveat replaces the host process"},
     {334, "rseq acts on the service thread"},
     {435, "clone3 copies the host process"},
+    {446, "landlock_restrict_self acts on the service thread"},
 };
 
 // Bytes the host would touch behind a parameter; 0 for none. Never follows a pointer.

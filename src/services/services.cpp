@@ -18,13 +18,13 @@ bool is_message(const calls::Row& row) { return row.family == calls::Family::net
 }  // namespace
 
 Answer execute_without_waiting(const Request& request, Progress& progress) {
-  if (request.row < 0) return {0, true};  // Nothing is known of the call.
+  if (request.row < 0) return {0, true, {}};  // Nothing is known of the call.
   const calls::Row& row = calls::rows[request.row];
-  if (row.number == calls::nop_number) return {0, false};
+  if (row.number == calls::nop_number) return {0, false, {}};
   if (is_transfer(row)) return transfer_without_waiting(request, progress);
   if (is_message(row)) return message_without_waiting(request, progress);
-  if (row.blocking == calls::Blocking::waits) return {0, true};
-  return {pass_on(request), false};
+  if (row.blocking == calls::Blocking::waits) return {0, true, {}};
+  return {pass_on(request), false, {}};
 }
 
 std::int64_t execute_waiting(const Request& request, Progress& progress,

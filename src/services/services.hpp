@@ -2,24 +2,34 @@
 // Executes one request: the system call itself, by a handler of its family.
 //
 // Every handler can be asked twice. First without waiting: what would wait for a peer answers
-// `would_wait` and nothing has happened. Then, on a thread that may be kept, with waiting. A
-// handler must leave no trace of the first try but what `progress` carries (bytes of a regular file
-// that were in the page cache already).
+// `would_wait` and nothing has happened. Then again once what it waits for is there, or on a thread
+// that may be kept, with waiting. A handler must leave no trace of a try but what `progress`
+// carries (bytes of a regular file that were in the page cache already, bytes that a peer has
+// taken).
 //
 // Threading: reentrant. Service threads block all signals.
 
 #include <cstdint>
 
+#include "base/units.hpp"
 #include "services/request.hpp"
 
 namespace k2k::services {
 
-struct Answer {
-  std::int64_t value = 0;   // As the kernel gives it: >= 0 or a negative errno.
-  bool would_wait = false;  // Ask again with may_wait.
+// What a call waits for: `descriptor` ready for `events` (poll(2)). Asked again without waiting
+// then, the call goes on. -1: only a thread that may be kept can find out.
+struct Readiness {
+  int descriptor = -1;
+  short events = 0;
 };
 
-// What outlives the first try of one request.
+struct Answer {
+  std::int64_t value = 0;   // As the kernel gives it: >= 0 or a negative errno.
+  bool would_wait = false;  // Ask again: without waiting once it is ready, or with waiting.
+  Readiness readiness;      // If it would wait.
+};
+
+// What outlives the tries of one request.
 struct Progress {
   std::uint64_t bytes = 0;
 };
@@ -31,6 +41,9 @@ struct Interruption {
 
 // Never waits for a peer or a clock; may wait for a disk if the row says `rarely`.
 Answer execute_without_waiting(const Request& request, Progress& progress);
+
+// After which time the wait ends with EAGAIN: the socket's SO_RCVTIMEO or SO_SNDTIMEO. 0 = never.
+Nanoseconds timeout_of(const Readiness& readiness);
 
 // Waits if it must. -ECANCELED if interrupted by shutdown before the call began.
 std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption);

@@ -13,6 +13,7 @@ std::vector<Setup> setups() {
   std::vector<Setup> all;
   for (const std::string& backend : {std::string("cpu")}) {
     all.push_back({backend, backend::Schedule::round_robin, 1});
+    all.push_back({backend, backend::Schedule::round_robin, 1, 1});
     all.push_back({backend, backend::Schedule::random, 1});
     all.push_back({backend, backend::Schedule::random, 2});
     all.push_back({backend, backend::Schedule::random, 20260});
@@ -22,13 +23,15 @@ std::vector<Setup> setups() {
 }
 
 std::string name_of(const testing::TestParamInfo<Setup>& info) {
+  const std::string device =
+      info.param.backend + (info.param.compute_units == 1 ? "_one_unit" : "");
   switch (info.param.schedule) {
     case backend::Schedule::round_robin:
-      return info.param.backend + "_round_robin";
+      return device + "_round_robin";
     case backend::Schedule::random:
-      return info.param.backend + "_random_" + std::to_string(info.param.seed);
+      return device + "_random_" + std::to_string(info.param.seed);
     case backend::Schedule::adversarial:
-      return info.param.backend + "_adversarial";
+      return device + "_adversarial";
   }
   return "";
 }
@@ -36,7 +39,7 @@ std::string name_of(const testing::TestParamInfo<Setup>& info) {
 RuntimeConfig config_of(const Setup& setup) {
   RuntimeConfig config;
   config.backend = setup.backend;
-  config.device.compute_units = 2;
+  config.device.compute_units = setup.compute_units;
   config.device.wave_lanes = 32;
   config.device.resident_waves = 4;
   config.device.resident_groups = 4;

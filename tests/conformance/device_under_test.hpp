@@ -31,10 +31,12 @@ struct Setup {
   std::string backend;
   backend::Schedule schedule;
   std::uint64_t seed;
+  std::uint32_t compute_units =
+      2;  // With one, a cpu device shares its memory with no other thread.
 };
 inline void PrintTo(const Setup& setup, std::ostream* out) {
   *out << setup.backend << ", schedule " << static_cast<int>(setup.schedule) << ", seed "
-       << setup.seed;
+       << setup.seed << ", units " << setup.compute_units;
 }
 std::vector<Setup> setups();
 std::string name_of(const testing::TestParamInfo<Setup>& info);

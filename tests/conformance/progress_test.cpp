@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <ctime>
+#include <memory>
 
 #include "tests/conformance/device_under_test.hpp"
 
@@ -114,7 +115,7 @@ TEST_P(Progress, more_detached_calls_than_slots_wait_their_turn) {
 }
 
 TEST_P(Progress, a_hundred_work_items_that_wait_for_messages_all_get_theirs) {
-  Runtime runtime = start();  // 16 service threads: most of the calls wait for one.
+  Runtime runtime = start();
   const std::uint32_t items = 100;
   const Pair sockets(Pair::Kind::datagram);
   std::atomic<std::uint32_t> received{0};
@@ -132,6 +133,58 @@ TEST_P(Progress, a_hundred_work_items_that_wait_for_messages_all_get_theirs) {
     }
   });
   EXPECT_EQ(received.load(), items - 1);
+}
+
+// Each message is sent only once the one before was received, and the last socket's is the first:
+// a server with a thread a wait would need all of them at once.
+TEST_P(Progress, waits_on_many_sockets_need_no_thread_each) {
+  Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
+  constexpr std::uint32_t items = 40;
+  std::vector<std::unique_ptr<Pair>> sockets;
+  for (std::uint32_t item = 0; item < items; ++item) {
+    sockets.push_back(std::make_unique<Pair>(Pair::Kind::datagram));
+  }
+  std::vector<int> in;
+  for (const auto& pair : sockets) in.push_back(pair->in());
+  std::atomic<std::uint32_t> received{0};
+  std::thread peer([&] {
+    for (std::uint32_t item = items; item-- > 0;) {
+      EXPECT_EQ(::send(sockets[item]->out(), "m", 1, 0), 1);
+      while (received.load() < items - item) std::this_thread::yield();
+    }
+  });
+  launch(runtime, 1, items, [&] {
+    char letter = 0;
+    const int socket = in[item_rank()];
+    received += k2k::recvfrom(k2k::work_item, socket, &letter, 1, 0, nullptr, nullptr) == 1;
+  });
+  peer.join();
+  EXPECT_EQ(received.load(), items);
+  EXPECT_LE(runtime.stats().threads, 4u);
+}
+
+TEST_P(Progress, more_sleepers_than_threads_take_turns) {
+  Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
+  std::atomic<std::uint32_t> slept{0};
+  launch(runtime, 1, 8, [&] {
+    const timespec time{0, 2'000'000};
+    slept += k2k::nanosleep(k2k::work_item, &time) == 0;
+  });
+  EXPECT_EQ(slept.load(), 8u);
+}
+
+TEST_P(Progress, a_receive_ends_at_the_timeout_of_its_socket) {
+  Runtime runtime = start();
+  const Pair sockets(Pair::Kind::datagram);
+  const timeval limit{0, 20'000};
+  ASSERT_EQ(::setsockopt(sockets.in(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+  std::atomic<std::uint32_t> ended{0};
+  launch(runtime, 1, 4, [&] {
+    char letter = 0;
+    ended +=
+        k2k::recvfrom(k2k::work_item, sockets.in(), &letter, 1, 0, nullptr, nullptr) == -EAGAIN;
+  });
+  EXPECT_EQ(ended.load(), 4u);
 }
 
 TEST_P(Progress, a_long_sleep_is_slept_and_the_others_proceed) {

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -148,6 +149,7 @@ class CpuBackend final : public Backend {
     await_units();
     acquire_edge(launch_.ended);
 
+    if (abandoned() && on_abandon_) on_abandon_();
     LaunchReport report;
     report.unredeemed_tickets = sweep(memory_.area());
     report.elapsed = now() - begin;
@@ -165,6 +167,11 @@ class CpuBackend final : public Backend {
     launch_.stop.compare_exchange_strong(running_on, ECANCELED);
     for (Unit* const unit : unit_pointers_) unit->wake();
   }
+
+  [[nodiscard]] bool abandoned() const noexcept override {
+    return launch_.stop.load(std::memory_order_acquire) != 0;
+  }
+  void on_abandon(std::function<void()> listener) override { on_abandon_ = std::move(listener); }
 
   void wait_doorbell(const std::uint64_t* positions, Nanoseconds longest) override {
     parking_.wait(memory_.area(), positions, longest);
@@ -275,6 +282,7 @@ class CpuBackend final : public Backend {
   std::mutex launching_;
   DeviceInfo info_;
   StallReport stall_report_;
+  std::function<void()> on_abandon_;
   const pid_t pid_;
 };
 

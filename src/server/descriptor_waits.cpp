@@ -1,0 +1,147 @@
+#include "server/descriptor_waits.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.hpp"
+#include "services/file.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+// A descriptor that is always ready and never gives anything is none to wait for by poll.
+constexpr int fruitless_max = 64;
+
+constexpr Instant never = Instant::max();
+
+std::int64_t given_up(const Pending& call, int error) {
+  return call.progress.bytes != 0 ? static_cast<std::int64_t>(call.progress.bytes) : -error;
+}
+
+bool is_detached(const Pending& call) {
+  return (call.request.attributes.flags & protocol::flag::detached) != 0;
+}
+
+void read_off(int wake) {
+  std::uint64_t count = 0;
+  static_cast<void>(::read(wake, &count, sizeof(count)));  // Nothing there is as good.
+}
+
+}  // namespace
+
+void DescriptorWaits::add(const Pending& call, Instant moment) {
+  const Nanoseconds timeout = services::timeout_of(call.readiness);
+  Line& line = lines_[call.readiness.descriptor];
+  line.push_back({call, timeout == Nanoseconds::zero() ? never : moment + timeout});
+  ++size_;
+  changed_ = true;
+}
+
+// One entry a descriptor, in the order of `lines_`; the wake descriptor last.
+void DescriptorWaits::prepare(int wake) {
+  if (!changed_) return;
+  changed_ = false;
+  polled_.clear();
+  for (const auto& [descriptor, line] : lines_) {
+    short events = 0;
+    for (const Wait& wait : line) events = static_cast<short>(events | wait.call.readiness.events);
+    polled_.push_back({descriptor, events, 0});
+  }
+  polled_.push_back({wake, POLLIN, 0});
+}
+
+void DescriptorWaits::wait(int wake, Round& round) {
+  prepare(wake);
+  Instant earliest = never;
+  for (const auto& [descriptor, line] : lines_) {
+    for (const Wait& wait : line) earliest = std::min(earliest, wait.deadline);
+  }
+  timespec left{};
+  if (earliest != never) {
+    const Nanoseconds rest = std::max(Nanoseconds::zero(), earliest - now());
+    left = {rest.count() / 1'000'000'000, rest.count() % 1'000'000'000};
+  }
+  const int count =
+      ::ppoll(polled_.data(), polled_.size(), earliest == never ? nullptr : &left, nullptr);
+  if (count < 0 && errno == EINTR) return;
+  // No memory for so long a list: everything is tried, slowly.
+  if (count < 0) ::usleep(1'000);
+  if (polled_.back().revents != 0) read_off(wake);
+  std::size_t place = 0;
+  for (auto& [descriptor, line] : lines_) {
+    const pollfd& seen = polled_[place++];
+    const short ready = count < 0 ? seen.events : seen.revents;
+    if (ready != 0) serve(line, ready, round);
+  }
+  if (earliest != never) expire(now(), round.answered);
+  remove_empty_lines();
+}
+
+// First come, first served, each direction for itself, until one would wait again.
+void DescriptorWaits::serve(Line& line, short ready, Round& round) {
+  const bool broken = (ready & ~(POLLIN | POLLOUT)) != 0;  // The call tells how.
+  short open = POLLIN | POLLOUT;
+  for (auto wait = line.begin(); wait != line.end();) {
+    const short events = wait->call.readiness.events;
+    if ((events & open) == 0 || ((events & ready) == 0 && !broken)) {
+      ++wait;
+      continue;
+    }
+    Pending& call = wait->call;
+    const std::uint64_t before = call.progress.bytes;
+    const services::Answer answer = services::execute_without_waiting(call.request, call.progress);
+    if (!answer.would_wait) {
+      round.answered.push_back({call, answer.value});
+    } else if (answer.readiness.descriptor < 0 || wait->fruitless == fruitless_max) {
+      round.stubborn.push_back(call);
+    } else {
+      open = static_cast<short>(open & ~events);
+      wait->fruitless = call.progress.bytes == before ? wait->fruitless + 1 : 0;
+      ++wait;
+      continue;
+    }
+    wait = line.erase(wait);
+    --size_;
+    changed_ = true;
+  }
+}
+
+void DescriptorWaits::expire(Instant moment, std::vector<Answered>& answered) {
+  for (auto& [descriptor, line] : lines_) {
+    for (auto wait = line.begin(); wait != line.end();) {
+      if (wait->deadline > moment) {
+        ++wait;
+        continue;
+      }
+      answered.push_back({wait->call, given_up(wait->call, EAGAIN)});
+      wait = line.erase(wait);
+      --size_;
+      changed_ = true;
+    }
+  }
+}
+
+void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
+  for (auto& [descriptor, line] : lines_) {
+    for (auto wait = line.begin(); wait != line.end();) {
+      if (whose == Whose::not_detached && is_detached(wait->call)) {
+        ++wait;
+        continue;
+      }
+      answered.push_back({wait->call, given_up(wait->call, ECANCELED)});
+      wait = line.erase(wait);
+      --size_;
+      changed_ = true;
+    }
+  }
+  remove_empty_lines();
+}
+
+void DescriptorWaits::remove_empty_lines() {
+  std::erase_if(lines_, [](const auto& line) { return line.second.empty(); });
+}
+
+}  // namespace k2k::server

@@ -1,0 +1,66 @@
+// Calls that would wait: on a descriptor, all together on one thread; on anything else, one each.
+
+#include <unistd.h>
+
+#include "base/clock.hpp"
+#include "server/core.hpp"
+
+namespace k2k::server {
+
+void Server::Core::set_aside(const Pending& call) {
+  if (call.readiness.descriptor >= 0 && !stopping_) {
+    if (!descriptors_watched_) {
+      // Without that thread each call waits on its own.
+      descriptors_watched_ = add_thread(&Core::watch_descriptors, "k2k/wait").ok();
+    }
+    if (descriptors_watched_) {
+      new_waits_.push_back(call);
+      wake_descriptor_watch();
+      return;
+    }
+  }
+  calls_.push_back(call);
+  work_there_.notify_one();
+}
+
+void Server::Core::wake_descriptor_watch() {
+  const std::uint64_t one = 1;
+  // Full means that it is readable already.
+  if (waits_changed_ >= 0) static_cast<void>(::write(waits_changed_, &one, sizeof(one)));
+}
+
+void Server::Core::watch_descriptors(ServiceThread& self) {
+  DescriptorWaits waits;
+  DescriptorWaits::Round round;
+  std::uint64_t mark_ns = static_cast<std::uint64_t>(thread_time().count());
+  bool stopping = false;
+  while (!stopping) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Pending& call : new_waits_) waits.add(call, now());
+      new_waits_.clear();
+      for (const Pending& call : round.stubborn) {
+        calls_.push_back(call);
+        work_there_.notify_one();
+      }
+      stopping = stopping_;
+    }
+    round.stubborn.clear();
+    if (stopping) {
+      waits.end(DescriptorWaits::Whose::everybody, round.answered);
+    } else if (backend_->abandoned()) {
+      waits.end(DescriptorWaits::Whose::not_detached, round.answered);
+    }
+    if (round.answered.empty() && !stopping) waits.wait(waits_changed_, round);
+    for (const DescriptorWaits::Answered& done : round.answered) {
+      answer_late(self, done.call.request, done.value);
+    }
+    round.answered.clear();
+    const auto spent_ns = static_cast<std::uint64_t>(thread_time().count());
+    const double cycles_spent = static_cast<double>(spent_ns - mark_ns) / nanoseconds_per_cycle();
+    self.stats.ledger.charge(telemetry::Stage::service, static_cast<std::uint64_t>(cycles_spent));
+    mark_ns = spent_ns;
+  }
+}
+
+}  // namespace k2k::server
