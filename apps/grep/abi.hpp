@@ -17,7 +17,6 @@ inline constexpr int o_path = 010000000;
 
 inline constexpr int at_fdcwd = -100;
 inline constexpr int at_symlink_nofollow = 0x100;
-inline constexpr int at_empty_path = 0x1000;
 inline constexpr int seek_set = 0;
 
 inline constexpr int enoent = 2;
@@ -51,8 +50,8 @@ inline constexpr std::uint32_t mode_directory = 0040000;
 inline constexpr std::uint32_t mode_regular = 0100000;
 inline constexpr std::uint32_t mode_link = 0120000;
 
-// fstatfs(2), and file systems whose files are made up as they are read.
-inline constexpr long fstatfs_number = 138;
+// struct statfs begins with the magic; file systems whose files are made up as they are read.
+inline constexpr std::size_t system_bytes = 120;
 constexpr bool is_synthetic(std::uint64_t magic) {
   constexpr std::uint64_t magics[] = {
       0x9fa0,      // proc

@@ -102,17 +102,14 @@ K2K_DEVICE TaskKind Worker<How>::kind_of_entry(const unsigned char* entry, int f
 template <class How>
 K2K_DEVICE TaskKind Worker<How>::kind_of_files(int fd) {
   unsigned char status[abi::status_bytes];
-  const Reply reply =
-      k2k::newfstatat(k2k::work_item, How::wait, fd, "", status, abi::at_empty_path);
+  const Reply reply = k2k::fstat(k2k::work_item, How::wait, fd, status);
   if (!reply.ok()) return TaskKind::trickle;
   const auto device = abi::field<std::uint64_t>(status, abi::status_device_offset);
   std::uint64_t seen = protocol::device_load(&job_.queue->device_seen);
   if (seen / 2 != device || seen == 0) {
-    // Into the buffer for entries, which is free: this call takes host-visible memory only.
-    const Reply asked =
-        k2k::syscall(k2k::work_item, How::wait, abi::fstatfs_number, fd, desk_.entries);
-    const bool trickles =
-        !asked.ok() || abi::is_synthetic(abi::field<std::uint64_t>(desk_.entries, 0));
+    unsigned char system[abi::system_bytes];
+    const Reply asked = k2k::fstatfs(k2k::work_item, How::wait, fd, system);
+    const bool trickles = !asked.ok() || abi::is_synthetic(abi::field<std::uint64_t>(system, 0));
     seen = device * 2 + (trickles ? 1 : 0);
     protocol::device_store(&job_.queue->device_seen, seen);
   }

@@ -260,8 +260,7 @@ class Worker {
     const Reply reply = open_path(abi::o_rdonly | abi::o_noctty | abi::o_cloexec);
     if (!reply.ok()) return report(text, reply.error());
     unsigned char status[abi::status_bytes];
-    const Reply known =
-        k2k::newfstatat(k2k::work_item, How::wait, reply.fd(), "", status, abi::at_empty_path);
+    const Reply known = k2k::fstat(k2k::work_item, How::wait, reply.fd(), status);
     const std::uint32_t type =
         known.ok() ? abi::field<std::uint32_t>(status, abi::status_mode_offset) & abi::mode_type
                    : 0;

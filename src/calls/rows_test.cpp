@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include <csignal>
 #include <ctime>
@@ -111,6 +112,8 @@ TEST(Rows, know_the_sizes_of_the_system_s_structures) {
   EXPECT_EQ(bytes(35, 1), sizeof(timespec));
   EXPECT_EQ(bytes(98, 1), sizeof(rusage));
   EXPECT_EQ(bytes(129, 2), sizeof(siginfo_t));
+  EXPECT_EQ(bytes(5, 1), sizeof(struct stat));
+  EXPECT_EQ(bytes(138, 1), sizeof(struct statfs));
   EXPECT_EQ(bytes(262, 2), sizeof(struct stat));
 }
 
@@ -121,6 +124,8 @@ TEST(Rows, have_the_numbers_of_linux_on_x86_64) {
       {"write", __NR_write},
       {"open", __NR_open},
       {"close", __NR_close},
+      {"fstat", __NR_fstat},
+      {"fstatfs", __NR_fstatfs},
       {"lseek", __NR_lseek},
       {"mmap", __NR_mmap},
       {"munmap", __NR_munmap},

@@ -60,6 +60,16 @@ K2K_DEVICE inline auto close(Scope scope, int fd) {
   return device::call<3>(scope, strong, fd);
 }
 
+// fstat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fstat(Scope scope, Chosen options, int fd, void* status) {
+  return device::call<5>(scope, options, fd, status);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fstat(Scope scope, int fd, void* status) {
+  return device::call<5>(scope, strong, fd, status);
+}
+
 // lseek(2): consumer and producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto lseek(Scope scope, Chosen options, int fd, std::int64_t offset, int whence) {
@@ -198,6 +208,16 @@ K2K_DEVICE inline auto rt_sigqueueinfo(Scope scope, Chosen options, int process,
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto rt_sigqueueinfo(Scope scope, int process, int signal, const void* info) {
   return device::call<129>(scope, strong, process, signal, info);
+}
+
+// fstatfs(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fstatfs(Scope scope, Chosen options, int fd, void* status) {
+  return device::call<138>(scope, options, fd, status);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fstatfs(Scope scope, int fd, void* status) {
+  return device::call<138>(scope, strong, fd, status);
 }
 
 // getdents64(2): producer, may wait for a disk.

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/un.h>
 
 #include <csignal>
@@ -225,6 +226,7 @@ TEST_P(Calls, paths_and_structures_on_the_stack_travel) {
     char path[64] = {};
     std::memcpy(path, file.path.data(), file.path.size());
     struct stat status{};
+    struct statfs system{};
     char text[8] = {};
     rusage usage{};
     const timespec time{0, 1000};
@@ -233,6 +235,9 @@ TEST_P(Calls, paths_and_structures_on_the_stack_travel) {
     bool good = fd >= 0;
     good &= k2k::newfstatat(k2k::work_item, AT_FDCWD, path, &status, 0) == 0;
     good &= status.st_size == 1234;
+    status.st_size = 0;
+    good &= k2k::fstat(k2k::work_item, fd, &status) == 0 && status.st_size == 1234;
+    good &= k2k::fstatfs(k2k::work_item, fd, &system) == 0 && system.f_bsize > 0;
     good &= k2k::pread(k2k::work_item, fd, text, 8, 1230) == 4 && text[3] == 's' && text[4] == 0;
     good &= k2k::pwrite(k2k::work_item, fd, text, 4, 0) == 4;
     good &= k2k::getrusage(k2k::work_item, RUSAGE_SELF, &usage) == 0 && usage.ru_maxrss > 0;
