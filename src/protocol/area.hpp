@@ -41,7 +41,9 @@ struct AreaView {
   K2K_HD Slot& slot(std::uint32_t wave, std::uint32_t lane) const {
     return slots[static_cast<std::uint64_t>(wave) * wave_lanes + lane];
   }
-  K2K_HD const DoorbellRing& ring_of(std::uint32_t wave) const { return rings[wave % ring_count]; }
+  K2K_HD const DoorbellRing& ring_of(std::uint32_t wave) const {
+    return rings[ring_count == 1 ? 0 : wave % ring_count];
+  }
 };
 
 // Names every size and offset the two sides must agree on.

@@ -54,7 +54,7 @@ struct PrivateLayout {
 // How polling slots is paced (pollers.hpp). Patience and rest bound what pacing may add to a wait.
 constexpr std::uint32_t poller_patience_us = 2;
 constexpr std::uint32_t poller_scattered_us = 50;
-constexpr std::uint32_t poller_rest_us = 2;
+constexpr std::uint32_t poller_rest_us = 4;
 
 protocol::DeviceScope scope_of(const DeviceConfig& config) {
   register_asymmetric_barrier();
@@ -180,7 +180,9 @@ class CpuBackend final : public Backend {
 
   void resume(const std::uint32_t* waves, std::size_t count) noexcept override {
     for (std::size_t index = 0; index < count; ++index) {
-      unit_pointers_[waves[index] / config_.resident_waves]->resume_row(waves[index]);
+      const std::uint32_t wave = waves[index];
+      const std::uint32_t unit = config_.compute_units == 1 ? 0 : wave / config_.resident_waves;
+      unit_pointers_[unit]->resume_row(wave);
     }
   }
 

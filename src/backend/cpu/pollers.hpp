@@ -8,7 +8,7 @@
 //   in order   Answers mostly come in the order of the calls. Only the oldest is looked at, then
 //              the next; all of them once the oldest has kept its place for `patience`.
 //   scattered  If that found an answer, all are looked at for a while.
-//   rest       After answers were found, nothing is looked at until a quarter of those that still
+//   rest       After answers were found, nothing is looked at until half of those that still
 //              wait should be ready, judged by the pace so far. With fewer than four: at once.
 //
 // Time is an argument: cycles(). A template so that ThreadSanitizer's build keeps the scheduler's
@@ -106,7 +106,7 @@ class Pollers {
   K2K_ALWAYS_INLINE void set_rest(std::uint64_t moment, std::uint32_t woken) {
     interval_ = (interval_ * 7 + at_most(pace_.rest_max, (moment - found_) / woken)) / 8;
     found_ = moment;
-    rest_until_ = moment + at_most(pace_.rest_max, interval_ * (count_ / 4));
+    rest_until_ = moment + at_most(pace_.rest_max, interval_ * (count_ < 4 ? 0 : count_ / 2));
   }
   static K2K_ALWAYS_INLINE std::uint64_t at_most(std::uint64_t limit, std::uint64_t value) {
     return value < limit ? value : limit;

@@ -102,7 +102,7 @@ TEST_F(PollersTest, rests_after_answers_and_no_longer_than_allowed) {
   wait_all();
   look();
   for (std::size_t index = 0; index < 4;
-       ++index) {  // With four left there is a quarter to wait for.
+       ++index) {  // Four are left at the end: the last that make it rest.
     clock += pace.rest_max;
     entries[index].finished = true;
     ASSERT_EQ(look(), 1u) << index;
