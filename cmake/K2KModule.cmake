@@ -13,7 +13,7 @@
 #       Tests that span modules, from every *.cpp.
 #
 # LIBS are libraries from outside. EXCLUDE names files or folders, relative to the calling folder.
-# A folder without sources is skipped.
+# A folder without sources is skipped. x_fixture.hpp is for tests and benchmarks: never installed.
 
 set(K2K_TEST_TIMEOUT_S 300)
 
@@ -36,6 +36,7 @@ function(k2k_collect_sources out exclude)
   list(FILTER test INCLUDE REGEX "_test\\.cpp$")
   list(FILTER bench INCLUDE REGEX "_bench\\.cpp$")
   list(FILTER cpp EXCLUDE REGEX "_(test|bench)\\.cpp$")
+  list(FILTER hpp EXCLUDE REGEX "_fixture\\.hpp$")
   foreach(list IN ITEMS cpp hpp test bench)
     set(${out}_${list} "${${list}}" PARENT_SCOPE)
   endforeach()

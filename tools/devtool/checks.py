@@ -112,15 +112,22 @@ def python() -> Outcome:
     )
 
 
+def device_headers() -> list[tuple[Path, list[str]]]:
+    """What device code may include, with the options to compile it. Fixtures are for tests."""
+    plan = tomllib.loads((ROOT / "floors.toml").read_text())
+    modules = [module for module, table in plan.items() if table.get("freestanding")]
+    options = {module: ["-ffreestanding", "-nostdlib"] for module in modules} | {"device": []}
+    return [
+        (path, flags)
+        for module, flags in options.items()
+        for path in files(".hpp", under=f"src/{module}")
+        if not path.name.endswith("_fixture.hpp")
+    ]
+
+
 def freestanding() -> Outcome:
     """Each header that device code includes, alone: C++17, without library if floors.toml says."""
-    plan = tomllib.loads((ROOT / "floors.toml").read_text())
-    headers: list[tuple[Path, list[str]]] = []
-    for module, table in plan.items():
-        if table.get("freestanding"):
-            alone = ["-ffreestanding", "-nostdlib"]
-            headers += [(path, alone) for path in files(".hpp", under=f"src/{module}")]
-    headers += [(path, []) for path in files(".hpp", under="src/device")]
+    headers = device_headers()
 
     def compile_alone(header: tuple[Path, list[str]]) -> Outcome:
         path, options = header

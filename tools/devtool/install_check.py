@@ -23,10 +23,11 @@ def check_install() -> list[str]:
         try:
             status.update("install")
             prefix = _install_and_move()
-            problems = _names_of_this_machine(prefix)
+            problems = [*_names_of_this_machine(prefix), *headers_of_tests(prefix)]
             status.update("the command line")
             if (prefix / "bin/k2k").exists():
                 capture([prefix / "bin/k2k", "--version"])
+                problems += wrong_pages(prefix)
             status.update("an outside project, by find_package")
             _use_by_cmake("tests/install", prefix)
             status.update("the examples, by find_package")
@@ -60,6 +61,37 @@ def _names_of_this_machine(prefix: Path) -> list[str]:
         f"{path.relative_to(prefix)} names the build machine's path {ROOT}"
         for path in texts
         if not (content := path.read_bytes()).startswith(b"\x7fELF") and here in content
+    ]
+
+
+def headers_of_tests(prefix: Path) -> list[str]:
+    """Fixtures, tests and benchmarks by their names, and what includes their libraries."""
+    return [
+        f"{path.relative_to(prefix)} is for tests or benchmarks and must not be installed"
+        for path in sorted((prefix / "include").rglob("*.*"))
+        if path.stem.endswith(("_fixture", "_test", "_bench"))
+        or b"#include <gtest/" in path.read_bytes()
+        or b"#include <benchmark/" in path.read_bytes()
+    ]
+
+
+def wrong_pages(prefix: Path) -> list[str]:
+    """The manual is what `k2k man --list` names, and every shell has its completion."""
+    wanted = set(capture([prefix / "bin/k2k", "man", "--list"]).split())
+    found = {path.name for path in (prefix / "share/man/man1").glob("*")}
+    shells = [
+        "bash-completion/completions/k2k",
+        "zsh/site-functions/_k2k",
+        "fish/vendor_completions.d/k2k.fish",
+    ]
+    return [
+        *(f"share/man/man1/{page} is not installed" for page in sorted(wanted - found)),
+        *(f"share/man/man1/{page} is no page of k2k" for page in sorted(found - wanted)),
+        *(
+            f"share/{path} is not installed"
+            for path in shells
+            if not (prefix / "share" / path).is_file()
+        ),
     ]
 
 

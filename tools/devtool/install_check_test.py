@@ -1,0 +1,37 @@
+"""The install check finds what must not be installed and what is missing."""
+
+from pathlib import Path
+
+from devtool.install_check import headers_of_tests, wrong_pages
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_finds_fixtures_and_headers_that_include_a_test_library(tmp_path: Path) -> None:
+    modules = tmp_path / "include/k2k/modules"
+    put(modules / "protocol/slot.hpp", "#include <atomic>\n")
+    put(modules / "protocol/area_fixture.hpp", "")
+    put(modules / "base/clock_test.hpp", "")
+    put(modules / "backend/cpu/deep.hpp", "#include <gtest/gtest.h>\n")
+    assert [line.split()[0].rpartition("/")[2] for line in headers_of_tests(tmp_path)] == [
+        "deep.hpp",
+        "clock_test.hpp",
+        "area_fixture.hpp",
+    ]
+
+
+def test_compares_the_manual_with_what_the_program_lists(tmp_path: Path) -> None:
+    put(tmp_path / "bin/k2k", "#!/bin/sh\nprintf 'k2k.1\\nk2k-grep.1\\n'\n")
+    (tmp_path / "bin/k2k").chmod(0o755)
+    put(tmp_path / "share/man/man1/k2k.1", "")
+    put(tmp_path / "share/man/man1/k2k-old.1", "")
+    put(tmp_path / "share/zsh/site-functions/_k2k", "")
+    assert wrong_pages(tmp_path) == [
+        "share/man/man1/k2k-grep.1 is not installed",
+        "share/man/man1/k2k-old.1 is no page of k2k",
+        "share/bash-completion/completions/k2k is not installed",
+        "share/fish/vendor_completions.d/k2k.fish is not installed",
+    ]
