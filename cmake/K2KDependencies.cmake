@@ -5,8 +5,6 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
 
 if(K2K_PROGRAMS)
   find_package(CLI11 REQUIRED)

@@ -32,14 +32,12 @@ BUILD_PACKAGES = (
     Package("cmake", "cmake"),
     Package("ninja-build", "ninja"),
     Package("ccache", "ccache"),
-    Package("pkg-config", "pkg-config"),
     Package("libbenchmark-dev"),
     Package("libcli11-dev"),
     Package("libfmt-dev"),
     Package("libgtest-dev"),
     Package("libspdlog-dev"),
     Package("libtomlplusplus-dev"),
-    Package("liburing-dev"),
     Package("nlohmann-json3-dev"),
 )
 FORMAT_PACKAGES = (Package("clang-format-19", "clang-format-19"),)
@@ -49,6 +47,7 @@ CHECK_PACKAGES = (
     Package("clang-tidy-19", "clang-tidy-19"),
     Package("doxygen", "doxygen"),
     Package("make", "make"),
+    Package("pkg-config", "pkg-config"),
 )
 
 
