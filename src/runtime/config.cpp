@@ -18,6 +18,8 @@ namespace k2k {
 
 namespace {
 
+constexpr std::size_t shown_bytes_max = 100;
+
 // Variables with our prefix that are no settings: where the file is, and what our tests are told.
 constexpr std::string_view not_settings[] = {"K2K_CONFIG", "K2K_LOG", "K2K_CLI", "K2K_SOURCE_DIR"};
 
@@ -39,17 +41,25 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return near.empty() ? "" : fmt::format(" did you mean '{}'?", near);
 }
 
+// What stood there may be a megabyte; the message around it must stay visible.
+std::string shortened(std::string_view text) {
+  if (text.size() <= shown_bytes_max) return std::string(text);
+  std::size_t end = shown_bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // Inside UTF-8.
+  return std::string(text.substr(0, end)) + "...";
+}
+
 Error unknown_key(std::string_view place, std::string_view key, std::string_view value) {
   std::vector<std::string> known;
   for (const ConfigOption& option : config_options()) known.emplace_back(option.key);
   return {EINVAL, fmt::format("{}: unknown key '{}' = {};{} 'k2k config show' lists every key",
-                              place, key, value, did_you_mean(key, known))};
+                              place, shortened(key), shortened(value), did_you_mean(key, known))};
 }
 
 Error wrong_value(std::string_view place, const ConfigOption& option, std::string_view value,
                   std::string_view why = "") {
-  return {EINVAL, fmt::format("{}: {} = {}{}; permitted: {}", place, option.key, value, why,
-                              permitted(option))};
+  return {EINVAL, fmt::format("{}: {} = {}{}; permitted: {}", place, option.key, shortened(value),
+                              why, permitted(option))};
 }
 
 // The configuration as it grows, weakest source first.
@@ -119,8 +129,9 @@ Status apply_entry(Loader& loader, const FileEntry& entry, const std::string& pa
   if (option == nullptr && entry.type == FileType::section) {
     const std::vector<std::string> known = sections();
     if (std::find(known.begin(), known.end(), entry.key) != known.end()) return {};
-    return Error{EINVAL, fmt::format("{}: unknown section '{}';{} permitted: {}", place, entry.key,
-                                     did_you_mean(entry.key, known), fmt::join(known, ", "))};
+    return Error{EINVAL, fmt::format("{}: unknown section '{}';{} permitted: {}", place,
+                                     shortened(entry.key), did_you_mean(entry.key, known),
+                                     fmt::join(known, ", "))};
   }
   if (option == nullptr) return unknown_key(place, entry.key, entry.shown);
   if (!fits(option->kind, entry.type)) {
@@ -155,9 +166,10 @@ Status apply_environment(Loader& loader, const ConfigInputs& inputs) {
       if (!status) return status;
     } else if (std::find(std::begin(not_settings), std::end(not_settings), name) ==
                std::end(not_settings)) {
-      return Error{EINVAL, fmt::format("environment {} = '{}': unknown variable;{} unset it, or "
-                                       "see 'k2k help config'",
-                                       name, value, did_you_mean(name, known))};
+      return Error{EINVAL,
+                   fmt::format("environment {} = '{}': unknown variable;{} unset it, or "
+                               "see 'k2k help config'",
+                               shortened(name), shortened(value), did_you_mean(name, known))};
     }
   }
   return {};

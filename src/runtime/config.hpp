@@ -59,7 +59,7 @@ K2K_API ConfigInputs process_inputs();
 K2K_API std::string config_path(const ConfigInputs& inputs);
 
 // Errors, each with one line that says where, what, and what is permitted:
-//   EINVAL  an unknown key or variable, a wrong type, a value out of range, malformed TOML
+//   EINVAL  an unknown key or variable, a wrong type, a value out of range, malformed TOML, a FIFO
 //   ENOENT  the file named by --config or K2K_CONFIG is missing; others of open() and read()
 //   EFBIG   the file is larger than 1 MiB
 K2K_API Result<LoadedConfig> load_config(const ConfigInputs& inputs);

@@ -22,8 +22,9 @@ struct FileEntry {
 };
 
 // Every value of the file, in the order of its keys; a section without values is an entry too.
-// Errors, with one line that names path and line: EINVAL (malformed TOML), EFBIG (above 1 MiB),
-// EISDIR, and those of open() and read().
+// Errors, with one line that names path and line: EINVAL (malformed TOML, more than 32 dots in a
+// line, a FIFO, socket or block device), EFBIG (above 1 MiB), EISDIR, and those of open() and
+// read().
 Result<std::vector<FileEntry>> read_config_file(const std::string& path);
 
 }  // namespace k2k

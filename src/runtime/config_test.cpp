@@ -176,6 +176,40 @@ TEST_F(ConfigTest, says_where_a_file_is_malformed) {
   EXPECT_NE(complaint("device.seed = 99999999999999999999"), "");
 }
 
+TEST_F(ConfigTest, refuses_nul_bytes_and_invalid_utf8_where_they_stand) {
+  for (const std::string& text :
+       {std::string("\nspin\0us = 5\n", 13), std::string("\nbackend = 'c\0u'\n", 17),
+        std::string("\n# \xff\n"), std::string("\n'\xc3(' = 1\n"),
+        std::string("\nbackend = '\xed\xa0\x80'\n")}) {
+    EXPECT_TRUE(complaint(text).starts_with(":2: ")) << complaint(text);
+  }
+}
+
+TEST_F(ConfigTest, refuses_keys_too_deep_for_the_parser) {
+  std::string deep;
+  for (int level = 0; level < 400'000; ++level) deep += "a.";
+  const std::string message =
+      ":2: more than 32 dots in a line; fix the file or name another with --config";
+  EXPECT_EQ(complaint("\n" + deep + "a = 1\n"), message);
+  EXPECT_EQ(complaint("\n [" + deep + "a]"), message);
+  EXPECT_EQ(complaint("  #" + deep + "\n"), "") << "a comment has as many as it likes";
+  EXPECT_EQ(complaint("a.b.c = 1\n"), ":1: unknown section 'a.b'; permitted: device, server, log");
+  std::string nested;
+  for (int level = 0; level < 255; ++level) nested += deep.substr(0, 64) + "a = [\n{";
+  EXPECT_NE(complaint(nested), "");
+  EXPECT_NE(complaint("a = " + std::string(500'000, '[')), "");
+}
+
+TEST_F(ConfigTest, shows_the_beginning_of_what_is_long) {
+  const std::string name(500'000, 'x');
+  EXPECT_EQ(complaint(name + " = '" + name + "'\n"), ":1: unknown key '" + name.substr(0, 100) +
+                                                         "...' = '" + name.substr(0, 99) +
+                                                         "...; 'k2k config show' lists every key");
+  EXPECT_LT(complaint("[" + name + "]\n").size(), 300u);
+  EXPECT_LT(complaint("device.schedule = '" + name + "'\n").size(), 300u);
+  EXPECT_LT(environment_complaint("K2K_" + name, name).size(), 400u);
+}
+
 TEST_F(ConfigTest, accepts_an_empty_file_and_empty_sections) {
   EXPECT_EQ(complaint(""), "");
   EXPECT_EQ(complaint("# nothing\n[device]\n[server]\n"), "");
@@ -190,6 +224,17 @@ TEST_F(ConfigTest, refuses_a_missing_a_huge_and_an_unreadable_file) {
             "--config");
   inputs.file = "/";
   EXPECT_EQ(load_config(inputs).error().code, EISDIR);
+  inputs.file = "/dev/null";
+  EXPECT_TRUE(load_config(inputs).ok()) << "an empty file";
+  inputs.file = "/dev/zero";
+  EXPECT_EQ(load_config(inputs).error().code, EFBIG);
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  inputs.file = path_;
+  EXPECT_EQ(load_config(inputs).error().message,
+            path_ +
+                ": a FIFO, socket or block device, not a configuration file; fix the file or "
+                "name another with --config");
+  unlink(path_.c_str());
   EXPECT_EQ(load_config(with_file(std::string((1u << 20) + 1, '#'))).error().code, EFBIG);
   if (geteuid() != 0) {
     const ConfigInputs closed = with_file("");
