@@ -71,11 +71,15 @@ struct Context {
   [[nodiscard]] Result<LoadedConfig> load() const;
 };
 
+// A standard descriptor that is closed is opened, so that reading or writing it fails and no file
+// of ours gets its number. Before anything is opened.
+void keep_standard_descriptors();
+
 // Prints to standard output. Returns exit_ok, or exit_failure after a message if it cannot be
 // written; a closed pipe ends the process quietly as SIGPIPE would.
 int print(std::string_view text);
 
-// "k2k: message" on standard error as one line; returns `status`.
+// "k2k: message" on standard error as one line without control characters; returns `status`.
 int complain(const std::string& message, int status = exit_failure);
 // The same for a failed load() or Runtime::create(): a wrong setting is a usage error, a system
 // without memory or threads to give is not.

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 
 namespace k2k::cli {
@@ -27,10 +28,6 @@ struct Place {
   std::vector<Offer> children;
   std::vector<std::string> words;  // Of its positionals.
 };
-
-bool takes_value(const CLI::Option& option) {
-  return option.get_type_size() != 0 && option.get_expected_min() > 0;
-}
 
 void collect(const CLI::App& app, const std::string& path, const Context& context,
              std::vector<Place>& places) {
@@ -84,6 +81,10 @@ std::string shell_quoted(std::string_view text, bool fish = false) {
   return out + "'";
 }
 
+std::string joined(const std::vector<std::string>& words, const char* separator = " ") {
+  return fmt::format("{}", fmt::join(words, separator));
+}
+
 std::string names(const std::vector<Offer>& offers) {
   std::string text;
   for (const Offer& offer : offers) text += (text.empty() ? "" : " ") + offer.name;
@@ -91,20 +92,35 @@ std::string names(const std::vector<Offer>& offers) {
 }
 
 // Options of k2k itself that take a value: the word behind them is no command.
-std::string value_options(const std::vector<Place>& places) {
-  std::string text;
+std::vector<std::string> value_options(const std::vector<Place>& places) {
+  std::vector<std::string> options;
   for (const Offer& option : places.front().options) {
-    if (option.takes_value) text += (text.empty() ? "" : "|") + option.name;
+    if (option.takes_value) options.push_back(option.name);
   }
-  return text;
+  return options;
 }
 
-// Lines "  a|b) body ;;" of a case over the command paths. `space` joins the known children.
-std::string known_paths(const std::vector<Place>& places) {
+// 'info', 'config show': quoted for every shell, without k2k itself.
+std::vector<std::string> known_paths(const std::vector<Place>& places) {
+  std::vector<std::string> paths;
+  for (const Place& place : places) {
+    if (!place.path.empty()) paths.push_back(shell_quoted(place.path));
+  }
+  return paths;
+}
+
+// Lines "  place:option) complete; return ;;" of the options that take a value, for bash and zsh.
+// `complete` makes a command of the words that are permitted; "" = a file.
+std::string value_cases(const std::vector<Place>& places,
+                        std::string (*complete)(const std::string& words)) {
   std::string text;
   for (const Place& place : places) {
-    if (place.path.empty()) continue;
-    text += (text.empty() ? "" : "|") + shell_quoted(place.path);
+    const std::string path = place.path.empty() ? "*" : shell_quoted(place.path);
+    for (const Offer& option : place.options) {
+      if (!option.takes_value) continue;
+      text += fmt::format("    {}:{}) {}; return ;;\n", path, option.name,
+                          complete(joined(option.words)));
+    }
   }
   return text;
 }
@@ -130,22 +146,13 @@ std::string bash(const Context& context) {
       "    esac\n"
       "  done\n"
       "  case \"$path:$previous\" in\n",
-      K2K_VERSION, value_options(places), known_paths(places));
-  for (const Place& place : places) {
-    for (const Offer& option : place.options) {
-      if (!option.takes_value) continue;
-      const std::string pattern =
-          (place.path.empty() ? "*:" : shell_quoted(place.path) + ":") + option.name;
-      if (option.words.empty()) {
-        script +=
-            fmt::format("    {}) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n", pattern);
-      } else {
-        script +=
-            fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$current\")); return ;;\n",
-                        pattern, shell_quoted(fmt::format("{}", fmt::join(option.words, " "))));
-      }
-    }
-  }
+      K2K_VERSION, joined(value_options(places), "|"), joined(known_paths(places), "|"));
+  script += value_cases(places, [](const std::string& words) {
+    return words.empty()
+               ? "mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); "
+                 "compopt -o filenames 2>/dev/null"
+               : fmt::format("COMPREPLY=($(compgen -W {} -- \"$current\"))", shell_quoted(words));
+  });
   script += "  esac\n  case \"$path\" in\n";
   for (const Place& place : places) {
     std::string words = names(place.children);
@@ -194,17 +201,10 @@ std::string zsh(const Context& context) {
       "    esac\n"
       "  done\n"
       "  case \"$place:$previous\" in\n",
-      K2K_VERSION, value_options(places), known_paths(places));
-  for (const Place& place : places) {
-    for (const Offer& option : place.options) {
-      if (!option.takes_value) continue;
-      const std::string pattern =
-          (place.path.empty() ? "*:" : shell_quoted(place.path) + ":") + option.name;
-      script += option.words.empty() ? fmt::format("    {}) _files; return ;;\n", pattern)
-                                     : fmt::format("    {}) compadd -- {}; return ;;\n", pattern,
-                                                   fmt::join(option.words, " "));
-    }
-  }
+      K2K_VERSION, joined(value_options(places), "|"), joined(known_paths(places), "|"));
+  script += value_cases(places, [](const std::string& words) {
+    return words.empty() ? "_files" : "compadd -- " + words;
+  });
   script += fmt::format("  esac\n  options=({})\n  case \"$place\" in\n",
                         described(places.front().options));
   for (const Place& place : places) {
@@ -232,22 +232,18 @@ std::string fish(const Context& context) {
   std::string script = fmt::format(
       "# fish completion for k2k {}; made by 'k2k completion fish'.\n"
       "function __k2k_at --argument-names place\n"
-      "  set -l path\n"
+      "  set -l path ''\n"
+      "  set -l previous ''\n"
       "  for word in (commandline -opc)[2..]\n"
-      "    if contains -- (string join ' ' $path $word) {}\n"
-      "      set path $path $word\n"
+      "    set -l next (string trim -- \"$path $word\")\n"
+      "    if not contains -- \"$previous\" {}; and contains -- \"$next\" {}\n"
+      "      set path \"$next\"\n"
       "    end\n"
+      "    set previous \"$word\"\n"
       "  end\n"
-      "  test (string join ' ' $path) = $place\n"
+      "  test \"$path\" = \"$place\"\n"
       "end\n",
-      K2K_VERSION, [&] {
-        std::string text;
-        for (const Place& place : places) {
-          if (!place.path.empty())
-            text += (text.empty() ? "" : " ") + shell_quoted(place.path, true);
-        }
-        return text;
-      }());
+      K2K_VERSION, joined(value_options(places)), joined(known_paths(places)));
   for (const Place& place : places) {
     const std::string condition = fmt::format("-n \"__k2k_at {}\"", shell_quoted(place.path, true));
     for (const Offer& child : place.children) {
@@ -256,18 +252,17 @@ std::string fish(const Context& context) {
     }
     if (!place.words.empty()) {
       script += fmt::format("complete -c k2k -f {} -a {}\n", condition,
-                            shell_quoted(fmt::format("{}", fmt::join(place.words, " ")), true));
+                            shell_quoted(joined(place.words), true));
     }
     for (const Offer& option : place.options) {
       const bool is_long = option.name.starts_with("--");
-      script += fmt::format(
-          "complete -c k2k{} {} {} -d {}{}\n", place.path.empty() ? "" : " " + condition,
-          is_long ? "-l" : "-s", option.name.substr(is_long ? 2 : 1),
-          shell_quoted(option.says, true),
-          !option.takes_value ? ""
-          : option.words.empty()
-              ? " -r"
-              : " -x -a " + shell_quoted(fmt::format("{}", fmt::join(option.words, " ")), true));
+      script += fmt::format("complete -c k2k{} {} {} -d {}{}\n",
+                            place.path.empty() ? "" : " " + condition, is_long ? "-l" : "-s",
+                            option.name.substr(is_long ? 2 : 1), shell_quoted(option.says, true),
+                            !option.takes_value ? ""
+                            : option.words.empty()
+                                ? " -r"
+                                : " -x -a " + shell_quoted(joined(option.words), true));
     }
   }
   return script;

@@ -17,7 +17,27 @@ namespace {
 
 constexpr int exit_closed_pipe = 128 + SIGPIPE;
 
+// A terminal may obey them: those of ASCII, and U+0080 to U+009F as UTF-8 (0xc2 and the number).
+void blank_control_characters(std::string& line) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(line[at]); };
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const bool pair =
+        at + 1 < line.size() && byte(at) == 0xc2 && byte(at + 1) >= 0x80 && byte(at + 1) <= 0x9f;
+    if (pair || byte(at) < ' ' || byte(at) == 0x7f) line[at] = ' ';
+    if (pair) line[++at] = ' ';
+  }
+}
+
 }  // namespace
+
+void keep_standard_descriptors() {
+  // The wrong way round: read() of standard input and write() of the others fail with EBADF.
+  constexpr int flags[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+  for (int descriptor = 0; descriptor < 3; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    static_cast<void>(open("/dev/null", flags[descriptor]));  // Takes the lowest number: this one.
+  }
+}
 
 int print(std::string_view text) {
   while (!text.empty()) {
@@ -28,16 +48,16 @@ int print(std::string_view text) {
     }
     if (errno == EINTR) continue;
     if (errno == EPIPE) _exit(exit_closed_pipe);  // Only where the parent ignores SIGPIPE.
-    return complain(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    return complain(
+        fmt::format("cannot write to standard output: {}; send it elsewhere with > FILE",
+                    std::strerror(errno)));
   }
   return exit_ok;
 }
 
 int complain(const std::string& message, int status) {
   std::string line = "k2k: " + message;
-  for (char& letter : line) {
-    if (static_cast<unsigned char>(letter) < ' ') letter = ' ';  // One line, no escape sequences.
-  }
+  blank_control_characters(line);
   line += '\n';
   std::fputs(line.c_str(), stderr);
   return status;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "runtime/nearest.hpp"
 
@@ -120,11 +121,11 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
 }
 
-std::string explain_extra(const CLI::App& root, const std::string& extra) {
+std::string explain_extra(const CLI::App& root, const std::string& word) {
   const auto [app, path] = deepest(root);
   std::vector<std::string> known;
-  if (extra.size() > 1 && extra[0] == '-') {
-    const std::string name = extra.substr(0, extra.find('='));
+  if (!is_marked(word)) {
+    const std::string name = word.substr(0, word.find('='));
     for (const CLI::App* at : {app, &root}) {
       for (const CLI::Option* option : at->get_options()) {
         for (const std::string& lname : option->get_lnames()) known.push_back("--" + lname);
@@ -134,6 +135,7 @@ std::string explain_extra(const CLI::App& root, const std::string& extra) {
     return fmt::format("unknown option '{}'{} '{} --help' lists them", name,
                        meant.empty() ? ";" : meant, path);
   }
+  const std::string extra = without_mark(word);
   for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
     known.push_back(sub->get_name());
   }
@@ -151,9 +153,7 @@ std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   // A command that needs a sub-command complains of that before the word it does not know.
   if (!extras.empty() &&
       (code == CLI::ExitCodes::ExtrasError || code == CLI::ExitCodes::RequiredError)) {
-    const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
-      return extra.size() > 1 && extra[0] == '-' && extra != "--";
-    });
+    const auto option = std::find_if_not(extras.begin(), extras.end(), is_marked);
     return explain_extra(root, option == extras.end() ? extras.front() : *option);
   }
   const auto [app, path] = deepest(root);
@@ -196,12 +196,13 @@ class Invocation {
         action_ = action;
       });
     }
+    remove_marks(root_);
   }
 
   int parse(int argc, const char* const* argv) {
     bare_ = argc <= 1;
     try {
-      root_.parse(argc, argv);
+      root_.parse(marked_arguments(root_, argc, argv));
     } catch (const CLI::CallForHelp&) {
       return finish(print(deepest(root_).first->help()));
     } catch (const CLI::CallForAllHelp&) {
@@ -259,6 +260,7 @@ Result<LoadedConfig> Context::load() const {
 }
 
 int run(int argc, const char* const* argv, const std::vector<Command>& commands) {
+  keep_standard_descriptors();
   try {
     return guarded(argc, argv, commands);
   } catch (const std::bad_alloc&) {

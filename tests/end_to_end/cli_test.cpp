@@ -42,11 +42,14 @@ class Cli : public testing::Test {
     cli_ = cli;
   }
 
-  // `arguments` as a shell would take them; `environment` such as "K2K_LOG=info".
-  Outcome k2k(const std::string& arguments, const std::string& environment = "") {
+  // `arguments` as a shell would take them; `environment` such as "K2K_LOG=info"; `redirection`
+  // such as ">/dev/full", over what is usual.
+  Outcome k2k(const std::string& arguments, const std::string& environment = "",
+              const std::string& redirection = "") {
     const std::string command = "env -i PATH=\"$PATH\" HOME='" + folder_ + "' K2K_CLI=x " +
-                                environment + " '" + cli_ + "' " + arguments + " >'" + folder_ +
-                                "/out' 2>'" + folder_ + "/error' </dev/null";
+                                environment + " timeout 60 '" + cli_ + "' " + arguments + " >'" +
+                                folder_ + "/out' 2>'" + folder_ + "/error' </dev/null " +
+                                redirection;
     const int status = std::system(command.c_str());
     Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(folder_ + "/out"),
                     read_all(folder_ + "/error")};
@@ -194,25 +197,6 @@ TEST_F(Cli, every_manual_page_that_is_listed_can_be_printed) {
   EXPECT_GE(count, 8);
 }
 
-TEST_F(Cli, completes_commands_options_and_words_in_bash) {
-  const std::string script = folder_ + "/completion.bash";
-  std::ofstream(script) << k2k("completion bash").out;
-  const auto completed = [&](const std::string& words) {
-    const std::string command = "bash --norc -c '. " + script + "; COMP_WORDS=(" + words +
-                                "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _k2k; printf \"%s \" "
-                                "\"${COMPREPLY[@]}\"' >" +
-                                folder_ + "/words";
-    return std::system(command.c_str()) == 0 ? read_all(folder_ + "/words") : "failed";
-  };
-  EXPECT_EQ(completed("k2k doc"), "doctor ");
-  EXPECT_EQ(completed("k2k config s"), "show ");
-  EXPECT_EQ(completed("k2k --device-spin-us 5 config e"), "explain ");
-  EXPECT_EQ(completed("k2k info --device-sch"), "--device-schedule ");
-  EXPECT_EQ(completed("k2k info --device-schedule r"), "round_robin random ");
-  EXPECT_EQ(completed("k2k config explain server.pol"), "server.policy ");
-  EXPECT_EQ(completed("k2k completion z"), "zsh ");
-}
-
 TEST_F(Cli, doctor_grades_every_check) {
   const Outcome outcome = k2k("doctor --json");
   bool failed = false;
@@ -232,13 +216,90 @@ TEST_F(Cli, calls_are_listed_as_data) {
   EXPECT_EQ(calls[0]["arguments"][1], "void* buffer");
 }
 
-TEST_F(Cli, output_that_cannot_be_written_is_an_error_and_a_closed_pipe_is_silent) {
-  Outcome outcome = k2k("man >/dev/full; exit $?; :");
-  EXPECT_EQ(outcome.status, 1);
+TEST_F(Cli, every_command_says_that_its_output_cannot_be_written) {
+  const std::string said = "k2k: cannot write to standard output: ";
+  const std::string fix = "; send it elsewhere with > FILE\n";
+  for (const char* arguments : {"",
+                                "--help",
+                                "--help-all",
+                                "--version",
+                                "info",
+                                "info --json",
+                                "doctor",
+                                "doctor --json",
+                                "calls",
+                                "calls --json",
+                                "config show",
+                                "config show --json",
+                                "config path",
+                                "config explain backend",
+                                "man",
+                                "man --list",
+                                "man k2k-info",
+                                "completion bash",
+                                "completion zsh",
+                                "completion fish",
+                                "help",
+                                "help config",
+                                "help info"}) {
+    SCOPED_TRACE(arguments);
+    const Outcome full = k2k(arguments, "", ">/dev/full");
+    EXPECT_EQ(full.status, 1);
+    EXPECT_EQ(full.error, said + "No space left on device" + fix);
+    const Outcome closed = k2k(arguments, "", ">&-");
+    EXPECT_EQ(closed.status, 1);
+    EXPECT_EQ(closed.error, said + "Bad file descriptor" + fix);
+  }
+}
+
+TEST_F(Cli, is_silent_about_a_closed_pipe_and_without_standard_error) {
   const std::string tail = "2>'" + folder_ + "/noise'";
   const std::string command = "bash -c \"for try in 1 2 3; do '" + cli_ + "' man " + tail +
                               " | true; done\" && test ! -s '" + folder_ + "/noise'";
   EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(k2k("inof", "", "2>&-").status, 2);
+  EXPECT_EQ(k2k("info", "", "<&- 2>&-").status, 0);
+}
+
+TEST_F(Cli, needs_nothing_of_the_width_of_a_terminal) {
+  for (const char* arguments : {"--help-all", "config show", "calls", "man", "help config"}) {
+    const std::string usual = k2k(arguments).out;
+    for (const char* columns : {"0", "1", "99999999", "-1", "wide", "''"}) {
+      const Outcome outcome = k2k(arguments, std::string("COLUMNS=") + columns);
+      EXPECT_EQ(outcome.out, usual) << arguments << " with COLUMNS=" << columns;
+      EXPECT_EQ(outcome.error, "");
+      EXPECT_EQ(outcome.status, 0);
+    }
+  }
+}
+
+TEST_F(Cli, refuses_what_is_no_configuration_file) {
+  const std::string fix = "; fix the file or name another with --config";
+  const std::string path = folder_ + "/odd";
+  const auto expect_bad = [&](const std::string& message) {
+    expect_refused("config show --config " + path, path + message);
+    expect_refused("config show", path + message, "K2K_CONFIG='" + path + "'");
+  };
+  std::ofstream(path) << std::string(5 << 20, '#');
+  expect_bad(": larger than 1048576 bytes" + fix);
+  std::ofstream(path) << "backend" << std::string(1, '\0') << " = 'cpu'\n";
+  EXPECT_EQ(k2k("info --config " + path).status, 2);
+  std::ofstream(path) << "\n'\xc2\x9b\x7f\xc2\xa7' = 1\n";
+  EXPECT_EQ(k2k("info --config " + path).error.find_first_of("\x9b\x7f"), std::string::npos);
+  std::system(("rm '" + path + "'; mkfifo '" + path + "'").c_str());
+  expect_bad(": a FIFO, socket or block device, not a configuration file" + fix);
+  std::system(("rm '" + path + "'; mkdir '" + path + "'").c_str());
+  expect_bad(": a directory, not a configuration file" + fix);
+  EXPECT_EQ(k2k("config show --config /dev/null").status, 0);
+}
+
+TEST_F(Cli, options_end_at_two_dashes_and_at_nothing_else) {
+  EXPECT_EQ(k2k("config -- show").out, k2k("config show").out);
+  EXPECT_EQ(k2k("help -- info").out, k2k("help info").out);
+  expect_refused("info -- -x", "unexpected argument '-x'; 'k2k info --help' shows the usage");
+  expect_refused("info ++", "unexpected argument '++'; 'k2k info --help' shows the usage");
+  expect_refused("completion '[zsh]'", "no completion for '[zsh]'; permitted: bash, zsh, fish");
+  expect_refused("info --backend=", "flag --backend: backend = ''; permitted: a name");
 }
 
 TEST_F(Cli, uses_no_colour_when_it_is_not_on_a_terminal) {
@@ -246,5 +307,71 @@ TEST_F(Cli, uses_no_colour_when_it_is_not_on_a_terminal) {
     EXPECT_EQ(k2k(arguments, "TERM=xterm").out.find('\x1b'), std::string::npos) << arguments;
   }
 }
+
+// What each shell makes of its script.
+class Completion : public Cli, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    Cli::SetUp();
+    if (IsSkipped()) return;
+    shell_ = GetParam();
+    if (std::system(("command -v " + shell_ + " >/dev/null").c_str()) != 0) {
+      GTEST_SKIP() << "there is no " << shell_ << " here";
+    }
+    script_ = folder_ + "/script";
+    std::ofstream(script_) << k2k("completion " + shell_).out;
+  }
+  // What the shell prints; "failed" if it ends with an error or complains.
+  std::string shell(const std::string& arguments, const std::string& program) {
+    std::ofstream(folder_ + "/program") << program;
+    const std::string command = "cd '" + folder_ + "' && HOME='" + folder_ + "' " + shell_ + " " +
+                                arguments + " program >words 2>noise && test ! -s noise";
+    if (std::system(command.c_str()) != 0) return "failed: " + read_all(folder_ + "/noise");
+    return read_all(folder_ + "/words");
+  }
+  // Completions of the last word, each with a space behind it.
+  std::string completed(const std::string& line) {
+    if (shell_ == "bash") {
+      return shell("--norc", ". ./script; COMP_WORDS=(" + line +
+                                 "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _k2k; "
+                                 "printf '%s ' \"${COMPREPLY[@]}\"");
+    }
+    if (shell_ == "zsh") {  // The functions of its completion system, as far as they are used.
+      return shell("-f", "words=(" + line +
+                             "); CURRENT=$#words; PREFIX=$words[-1]\n"
+                             "offer() { for one in \"$@\"; do "
+                             "[[ $one != $PREFIX* ]] || print -n -- \"$one \"; done }\n"
+                             "compadd() { shift; offer \"$@\" }\n"
+                             "_files() { offer * }\n"
+                             "_describe() { name=$2; offer \"${(@P)name%%:*}\" }\n"
+                             ". ./script\n");
+    }
+    return shell("--no-config", "source script; for one in (complete -C '" + line +
+                                    "'); printf '%s ' (string split -f 1 \\t -- $one); end");
+  }
+
+  std::string shell_;
+  std::string script_;
+};
+
+TEST_P(Completion, is_a_script_the_shell_understands) {
+  EXPECT_EQ(shell("-n", read_all(script_)), "");
+}
+
+TEST_P(Completion, completes_commands_options_and_words) {
+  EXPECT_EQ(completed("k2k doc"), "doctor ");
+  EXPECT_EQ(completed("k2k config s"), "show ");
+  EXPECT_EQ(completed("k2k --device-spin-us 5 config e"), "explain ");
+  EXPECT_EQ(completed("k2k --config info con"), "config ") << "a value is no command";
+  EXPECT_EQ(completed("k2k info --device-sch"), "--device-schedule ");
+  EXPECT_EQ(completed("k2k info --device-schedule ro"), "round_robin ");
+  EXPECT_EQ(completed("k2k config explain server.pol"), "server.policy ");
+  EXPECT_EQ(completed("k2k completion z"), "zsh ");
+  std::ofstream(folder_ + "/two words.toml") << "";
+  EXPECT_EQ(completed("k2k --config two"), "two words.toml ");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shells, Completion, testing::Values("bash", "zsh", "fish"),
+                         [](const auto& shell) { return std::string(shell.param); });
 
 }  // namespace

@@ -124,6 +124,9 @@ class World {
     put(tree / "name_\xff\xfe\n_odd", line);
     put(tree / "-", line);
     put(tree / "-l", line);
+    put(tree / "--", line);
+    put(tree / "++", line);
+    put(tree / "[hit,miss]", line);
     put(tree / ".hidden", line);
     put(tree / "unreadable", line);
     fs::permissions(tree / "unreadable", fs::perms::none);
@@ -251,6 +254,36 @@ TEST_F(Grep, reads_words_and_paths_as_grep_does) {
   expect_same("\"$(printf 'zz\\nkernel_to_kernel')\" tree/hit");
 }
 
+TEST_F(Grep, ends_options_where_grep_does) {
+  const World& world = World::get();
+  for (const char* arguments : {"kernel_to_kernel hit --",
+                                "kernel_to_kernel hit -- -l",
+                                "kernel_to_kernel hit -- ++",
+                                "kernel_to_kernel ++",
+                                "kernel_to_kernel -- --",
+                                "kernel_to_kernel -- -l -- ++",
+                                "-- kernel_to_kernel hit -s",
+                                "-s kernel_to_kernel -- hit",
+                                "-e kernel_to_kernel ++ -- ++",
+                                "-e -- hit",
+                                "-e ++ hit",
+                                "-se -- -l",
+                                "-f -- hit",
+                                "--regexp -- hit",
+                                "--regexp= miss",
+                                "--regexp=kernel_to_kernel -- -l",
+                                "-lrFs -- kernel_to_kernel nowhere ++",
+                                "kernel_to_kernel -- --help",
+                                "kernel_to_kernel hit -- --json",
+                                "-- '' newline",
+                                "kernel_to_kernel hit -- man",
+                                "kernel_to_kernel '[hit,miss]'",
+                                "-e '[hit,miss]' hit"}) {
+    const Outcome gnu = world.run(std::string("cd tree; grep -r -F -l ") + arguments);
+    EXPECT_EQ(world.run("cd tree; '" + world.cli() + "' grep " + arguments), gnu) << arguments;
+  }
+}
+
 TEST_F(Grep, tells_a_write_error_and_is_quiet_about_a_closed_pipe) {
   const World& world = World::get();
   for (const char* manner : {"--blocking", "--no-wait"}) {
@@ -259,6 +292,9 @@ TEST_F(Grep, tells_a_write_error_and_is_quiet_about_a_closed_pipe) {
     EXPECT_EQ(full.status, 2) << manner;
     EXPECT_EQ(full.messages,
               std::vector<std::string>{"grep: write error: No space left on device"});
+    const Outcome none = world.run(command + " >&-");
+    EXPECT_EQ(none.status, 2) << manner;
+    EXPECT_EQ(none.messages, std::vector<std::string>{"grep: write error: Bad file descriptor"});
     const Outcome closed = world.run("{ sleep 0.2; " + command + "; echo $? >&2; } | true; wait");
     EXPECT_EQ(closed.messages, std::vector<std::string>{"2"}) << manner;
   }
