@@ -63,4 +63,18 @@ void FibrePool::give_back_abandoned(Fibre& fibre) {
   give_back(fibre);
 }
 
+void FibrePool::trim() {
+  if (!worth_trimming()) return;
+  Fibre* const fibres = fibres_.as<Fibre>();
+  for (std::uint32_t index = kept_stacks; index < created_; ++index) {
+    forget_stack(fibres[index].sanitizer);
+  }
+  // Made anew by take(), as if they had never been.
+  madvise(range_ + (kept_stacks + std::size_t{1}) * stride_, (created_ - kept_stacks) * stride_,
+          MADV_DONTNEED);
+  created_ = kept_stacks;
+  free_ = nullptr;
+  for (std::uint32_t index = created_; index-- > 0;) give_back(fibres[index]);
+}
+
 }  // namespace k2k::backend::cpu

@@ -69,6 +69,12 @@ class FibrePool {
   // The work-item on it did not return and never will.
   void give_back_abandoned(Fibre& fibre);
 
+  // Between launches, when all were given back: the memory of all stacks but the first few goes
+  // back to the system.
+  [[nodiscard]] bool worth_trimming() const { return created_ > kept_stacks; }
+  void trim();
+  static constexpr std::uint32_t kept_stacks = 1024;
+
   // Is it beyond its stack now? Cheap enough for every switch.
   [[nodiscard]] K2K_ALWAYS_INLINE bool beyond([[maybe_unused]] const Fibre& fibre) const {
 #if defined(K2K_SWITCH_BY_UCONTEXT)

@@ -21,6 +21,8 @@ namespace {
 // Work-items that run between two looks at the waiting ones, at least.
 constexpr std::uint32_t round_turns_min = 8;
 
+constexpr Nanoseconds trim_after = std::chrono::seconds(1);
+
 constexpr std::size_t pages_for(std::size_t count, std::size_t bytes) { return count * bytes; }
 }  // namespace
 
@@ -68,7 +70,7 @@ void Unit::thread_main() {
   adopt_thread(scheduler_sanitizer_);
   thread_exceptions_ = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
   for (std::uint32_t done = 0;; ++done) {
-    while (orders_.load(std::memory_order_acquire) == done) futex_wait(orders_, done);
+    await_order(done);
     if (quit_.load(std::memory_order_relaxed) != 0) break;
     run_launch();
     // Pairs with launch(), which reads what this unit wrote.
@@ -77,6 +79,17 @@ void Unit::thread_main() {
     }
   }
   release_thread();
+}
+
+// Parked. Launches that follow one another find their stacks warm; a device that rests gives most
+// of them back.
+void Unit::await_order(std::uint32_t done) {
+  const auto none = [&] { return orders_.load(std::memory_order_acquire) == done; };
+  if (none() && fibres_.worth_trimming()) {
+    futex_wait(orders_, done, trim_after);
+    if (none()) fibres_.trim();
+  }
+  while (none()) futex_wait(orders_, done);
 }
 
 void Unit::run_launch() {

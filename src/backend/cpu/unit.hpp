@@ -82,6 +82,7 @@ class Unit {
 
  private:
   static void fibre_main();
+  void await_order(std::uint32_t done);
   void run_launch();
   void run_items();
   void run_item(WorkItem& item);

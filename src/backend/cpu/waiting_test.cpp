@@ -327,6 +327,36 @@ TEST(Memory, AnIdleDeviceOfAnySizeTakesNextToNone) {
   EXPECT_LT(resident_kib() - before, 10 * 1024);
 }
 
+TEST(Memory, ADeviceThatRestsGivesTheStacksOfALargeLaunchBack) {
+  DeviceConfig config;
+  config.compute_units = 1;
+  config.resident_waves = 512;
+  config.resident_groups = 512;
+  config.watchdog_ms = 0;
+  const auto device = build(config);
+  constexpr std::uint32_t items = race_checked ? 32 : 1024 + 15 * 1024;
+  std::atomic<std::uint32_t> ran{0};
+  const auto big = [&] {
+    char frame[3 * 4096];
+    frame[0] = 1;
+    asm volatile("" : : "r"(frame) : "memory");
+    platform::barrier();  // All of a group are on their stacks.
+    ++ran;
+  };
+  const long before = resident_kib();
+  ASSERT_TRUE(run(*device, items / 32, 32, big).ok());
+  const long after = resident_kib();
+  EXPECT_GE(after - before, race_checked ? 0 : 64 * 1024);
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  const long kept = before + (after - before) / 4;
+  while (!race_checked && resident_kib() > kept && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_TRUE(race_checked || resident_kib() <= kept) << resident_kib();
+  ASSERT_TRUE(run(*device, items / 32, 32, big).ok()) << "and can be had again";
+  EXPECT_EQ(ran.load(), 2 * items);
+}
+
 TEST(Launch, RefusesShapesAndForeignKernels) {
   const auto device = build(small_device());
   EXPECT_EQ(run(*device, 1, 129, [] {}).error().message,
