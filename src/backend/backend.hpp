@@ -46,6 +46,7 @@ struct DeviceInfo {
   std::size_t local_bytes_max = 0;  // Local memory a work-group may use.
   std::size_t area_bytes = 0;       // Slots, rings and arena.
   bool halts = false;               // Does a halted wave give up its processor?
+  bool hides_memory = true;         // May host_may_access() say no?
 };
 
 // For wait_doorbell: this ring is somebody else's.

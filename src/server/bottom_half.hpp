@@ -40,6 +40,7 @@ class BottomHalf {
       : area_(&area),
         backend_(&backend),
         detached_errors_(&detached_errors),
+        checks_pointers_(backend.info().hides_memory),
         row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
         busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)) {}
 
@@ -50,13 +51,14 @@ class BottomHalf {
                std::vector<std::uint32_t>& answered, ThreadStats& stats) const;
 
  private:
-  // Of one row; true if a request was answered.
+  // Of one row; true if a request was answered. `here` is scratch.
   bool process_row(const protocol::Doorbell& doorbell, const Processing& how, std::uint64_t moment,
-                   std::vector<Pending>& batch, ThreadStats& stats) const;
+                   Pending& here, std::vector<Pending>& batch, ThreadStats& stats) const;
 
   const protocol::AreaView* area_;
   const backend::Backend* backend_;
   DetachedErrors* detached_errors_;
+  bool checks_pointers_;     // Some memory is the device's alone.
   std::uint64_t row_lanes_;  // The lanes that a row has.
   std::unique_ptr<std::atomic_flag[]> busy_rows_;
 };

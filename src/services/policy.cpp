@@ -1,5 +1,7 @@
 #include "services/policy.hpp"
 
+#include <array>
+#include <bit>
 #include <cerrno>
 
 #include "calls/rows.hpp"
@@ -62,6 +64,11 @@ constexpr Refusal refusals[] = {
     {446, "landlock_restrict_self acts on the service thread"},
 };
 
+constexpr bool is_pointer(calls::Kind kind) {
+  return kind != calls::Kind::none && kind != calls::Kind::value &&
+         kind != calls::Kind::descriptor && kind != calls::Kind::address;
+}
+
 // Bytes the host would touch behind a parameter; 0 for none. Never follows a pointer.
 std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request) {
   switch (parameter.kind) {
@@ -82,6 +89,19 @@ std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request
   }
 }
 
+// Bit i: parameter i points to something.
+constexpr std::array<std::uint8_t, calls::row_count> pointers_of_row = [] {
+  std::array<std::uint8_t, calls::row_count> masks{};
+  for (std::size_t row = 0; row < masks.size(); ++row) {
+    for (unsigned index = 0; index < calls::parameters_max; ++index) {
+      if (is_pointer(calls::rows[row].parameters[index].kind)) {
+        masks[row] = static_cast<std::uint8_t>(masks[row] | 1u << index);
+      }
+    }
+  }
+  return masks;
+}();
+
 }  // namespace
 
 const char* refusal_of(std::uint16_t number) {
@@ -97,7 +117,9 @@ std::int64_t admit(const Request& request, Openness openness, const backend::Bac
     return refusal_of(request.number) == nullptr ? 0 : -EPERM;
   }
   const calls::Row& row = calls::rows[request.row];
-  for (int index = 0; index < calls::parameters_max; ++index) {
+  unsigned pointers = pointers_of_row[static_cast<std::size_t>(request.row)];
+  for (; pointers != 0; pointers &= pointers - 1) {
+    const auto index = static_cast<std::size_t>(std::countr_zero(pointers));
     const std::uint64_t address = request.arguments[index];
     const std::uint64_t bytes = reach_of(row.parameters[index], request);
     if (address == 0 || bytes == 0) continue;

@@ -96,6 +96,7 @@ class CpuBackend final : public Backend {
     info_.local_bytes_max = config.local_bytes;
     info_.area_bytes = memory_.area_bytes();
     info_.halts = true;
+    info_.hides_memory = config.strict;
   }
 
   ~CpuBackend() override {
