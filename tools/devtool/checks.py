@@ -32,6 +32,7 @@ class Step:
     name: str
     says: str
     run: Callable[[], Outcome]
+    always: bool = True  # False: only when it is asked for by name.
 
 
 def check(only: Sequence[str]) -> bool:
@@ -43,7 +44,7 @@ def check(only: Sequence[str]) -> bool:
     need_packages(CHECK_PACKAGES)
     rows: list[tuple[Step, Outcome, float]] = []
     for step in STEPS:
-        if only and step.name not in only:
+        if step.name not in only if only else not step.always:
             continue
         begin = time.monotonic()
         outcome = _run(step)
@@ -182,7 +183,8 @@ STEPS = (
         "install", "install, use from outside the tree, uninstall", lambda: Outcome(check_install())
     ),
     Step("tidy", "clang-tidy, a short list of bugs", lambda: Outcome(tidy())),
-    Step("debug", "build and tests", tests("debug")),
+    # The sanitizers' builds are debug builds too: assertions, and guard pages in TSan's.
+    Step("debug", "build and tests (only by name)", tests("debug"), always=False),
     Step(
         "asan-ubsan",
         "build and tests with AddressSanitizer, UndefinedBehaviorSanitizer",
