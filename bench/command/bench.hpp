@@ -27,6 +27,7 @@ const std::vector<Benchmark>& benchmarks();
 Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& config);
+Result<nlohmann::ordered_json> throughput(const RuntimeConfig& config);
 
 // Samples of one quantity, in any unit.
 class Samples {

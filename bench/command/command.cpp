@@ -16,6 +16,8 @@ const std::vector<Benchmark>& benchmarks() {
        "p50 loaded <= 3 x unloaded", head_of_line},
       {"pread", "How much of a core's cached pread() throughput reaches device code?",
        "device >= 0.85 x direct", cached_pread},
+      {"throughput", "How many calls a second go through protocol and executor?",
+       "single >= 3 M/s, whole waves >= 60 M/s", throughput},
   };
   return all;
 }
@@ -40,6 +42,20 @@ int run_one(const bench::Benchmark& benchmark, const Context& context) {
   return print(text);
 }
 
+int list(const Context& context) {
+  if (context.json) {
+    nlohmann::ordered_json names = nlohmann::ordered_json::array();
+    for (const bench::Benchmark& benchmark : bench::benchmarks()) names.push_back(benchmark.name);
+    return print(nlohmann::ordered_json{{"benchmarks", names}}.dump() + "\n");
+  }
+  std::string text;
+  for (const bench::Benchmark& benchmark : bench::benchmarks()) {
+    text += fmt::format("{:<12} {}\n{:<12} must reach: {}\n", benchmark.name, benchmark.question,
+                        "", benchmark.must_reach);
+  }
+  return print(text);
+}
+
 }  // namespace
 
 Command bench_command() {
@@ -49,21 +65,22 @@ Command bench_command() {
               "Runs one whole-system benchmark in under 50 seconds. What it is compared with (a "
               "cache-line round trip, a plain system call) is measured in the same run, so the "
               "ratio holds on a noisy machine. The last line of --json is one object.",
-          .examples = {{"k2k bench roundtrip", "Cost of one call from device code."},
+          .examples = {{"k2k bench", "What there is, and what each must reach."},
+                       {"k2k bench roundtrip", "Cost of one call from device code."},
                        {"k2k bench pread --json", "For machines."}},
           .has_json = true,
           .add = [](CLI::App& app, Context& context) -> Run {
             auto chosen = std::make_shared<std::string>();
             std::vector<std::string> names;
-            std::string list;
             for (const bench::Benchmark& benchmark : bench::benchmarks()) {
               names.emplace_back(benchmark.name);
-              list += (list.empty() ? "" : ", ") + names.back();
             }
-            CLI::Option* name = app.add_option("NAME", *chosen, "Which: " + list)->required();
+            CLI::Option* name = app.add_option(
+                "NAME", *chosen, fmt::format("Which: {}; none lists them", fmt::join(names, ", ")));
             context.words[name] = names;
             name->check(CLI::IsMember(names));
             return [&context, chosen] {
+              if (chosen->empty()) return list(context);
               for (const bench::Benchmark& benchmark : bench::benchmarks()) {
                 if (*chosen == benchmark.name) return run_one(benchmark, context);
               }

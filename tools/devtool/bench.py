@@ -11,12 +11,11 @@ from pathlib import Path
 
 from devtool import build
 from devtool.console import Refused, say
-from devtool.process import cores, run
+from devtool.process import capture, cores, run
 from devtool.tree import ROOT, shown
 
 PRESET = "release"
 RESULTS = ROOT / "bench/results"
-SYSTEM = ("roundtrip", "headofline", "pread")  # Of `k2k bench`.
 # Numbers that describe the run rather than the result.
 OMITTED = {
     "family_index",
@@ -34,11 +33,17 @@ def programs() -> dict[str, Path]:
     return {path.name: path for path in sorted(found) if path.is_file()}
 
 
+def system_benchmarks() -> list[str]:
+    """The names of `k2k bench`. Expects it to be built."""
+    listed = json.loads(capture([build.folder(PRESET) / "cli/k2k", "bench", "--json"]))
+    return [str(name) for name in listed["benchmarks"]]
+
+
 def bench(names: list[str], record: bool) -> None:
     """Runs the benchmarks named, or all, and appends their results."""
     build.build(PRESET)
     small = programs()
-    known = [*small, *SYSTEM]
+    known = [*small, *system_benchmarks()]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise Refused(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2)

@@ -1,0 +1,177 @@
+// How many calls a second go through the protocol, and how many of them through the executor?
+//
+//   single     a plain client on one thread, no fibres: sixteen lanes in flight, a doorbell each
+//   wave       the same with whole waves of 32 lanes, a doorbell a wave
+//   executor   the same no-ops made by work-items of the cpu backend
+//
+// The server spins on another core. Budget: single >= 3 M calls/s, wave >= 60 M calls/s.
+
+#include <cerrno>
+#include <functional>
+
+#include "base/clock.hpp"
+#include "bench/command/bench.hpp"
+#include "calls/rows.hpp"
+#include "device/k2k.hpp"
+#include "protocol/claim.hpp"
+
+namespace k2k::bench {
+
+namespace {
+
+constexpr int rounds = 7;
+constexpr std::uint32_t lanes_in_flight = 16;
+constexpr std::uint32_t wave_lanes = 32;
+constexpr std::uint32_t waves_in_flight = 4;
+constexpr std::uint64_t single_calls = 1'000'000;
+constexpr std::uint64_t wave_calls = 16'000'000;
+constexpr std::uint64_t executor_calls = 1'000'000;
+constexpr std::uint64_t lanes_of_a_wave = (std::uint64_t{1} << wave_lanes) - 1;
+
+double millions_a_second(std::uint64_t calls, Instant begin) {
+  return static_cast<double>(calls) * 1'000 / static_cast<double>((now() - begin).count());
+}
+
+// Makes no-ops with the protocol alone, as the only thread of the device.
+class PlainClient {
+ public:
+  explicit PlainClient(const protocol::AreaView& area) : area_(area) {}
+
+  // Claims, fills, publishes and rings. False: the lanes are not free.
+  bool submit(std::uint32_t wave, std::uint64_t lanes) const {
+    if (!protocol::try_claim(area_, wave, lanes)) return false;
+    for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+      protocol::Slot& slot = slot_of(wave, left);
+      slot.attributes = pack(protocol::Attributes{});
+      slot.stamp = 0;
+      protocol::move<protocol::SlotState::populating, protocol::SlotState::ready,
+                     protocol::Side::device>(slot, calls::nop_number);
+    }
+    const protocol::DoorbellRing& ring = area_.ring_of(wave);
+    const std::uint64_t ticket = protocol::take_ticket(ring);
+    while (!protocol::may_ring(ring, ticket)) {
+    }
+    protocol::ring(ring, ticket, wave, lanes);  // The server spins: nobody has to be woken.
+    return true;
+  }
+
+  // Waits for the answers and gives the slots back. False: a no-op was answered with an error.
+  [[nodiscard]] bool finish(std::uint32_t wave, std::uint64_t lanes) const {
+    std::uint64_t failed = 0;
+    for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+      protocol::Slot& slot = slot_of(wave, left);
+      while (observe(slot).state != protocol::SlotState::finished) {
+      }
+      failed |= slot.arguments[0];
+      protocol::move<protocol::SlotState::finished, protocol::SlotState::free,
+                     protocol::Side::device>(slot);
+    }
+    protocol::unlock(area_, wave, lanes);
+    return failed == 0;
+  }
+
+ private:
+  protocol::Slot& slot_of(std::uint32_t wave, std::uint64_t left) const {
+    return area_.slot(wave, static_cast<std::uint32_t>(__builtin_ctzll(left)));
+  }
+
+  const protocol::AreaView& area_;
+};
+
+Result<double> single(const protocol::AreaView& area) {
+  const PlainClient client(area);
+  bool good = true;
+  const Instant begin = now();
+  for (std::uint32_t lane = 0; lane < lanes_in_flight; ++lane) {
+    good &= client.submit(0, std::uint64_t{1} << lane);
+  }
+  for (std::uint64_t call = 0; call < single_calls; ++call) {
+    const std::uint64_t lane = std::uint64_t{1} << call % lanes_in_flight;
+    good &= client.finish(0, lane) && client.submit(0, lane);
+  }
+  for (std::uint32_t lane = 0; lane < lanes_in_flight; ++lane) {
+    good &= client.finish(0, std::uint64_t{1} << lane);
+  }
+  if (!good) return Error{EIO, "a no-op was answered with an error, or a lane was not free"};
+  return millions_a_second(single_calls, begin);
+}
+
+Result<double> whole_waves(const protocol::AreaView& area) {
+  const PlainClient client(area);
+  bool good = true;
+  const Instant begin = now();
+  for (std::uint32_t wave = 0; wave < waves_in_flight; ++wave) {
+    good &= client.submit(wave, lanes_of_a_wave);
+  }
+  for (std::uint64_t count = 0; count < wave_calls / wave_lanes; ++count) {
+    const auto wave = static_cast<std::uint32_t>(count % waves_in_flight);
+    good &= client.finish(wave, lanes_of_a_wave) && client.submit(wave, lanes_of_a_wave);
+  }
+  for (std::uint32_t wave = 0; wave < waves_in_flight; ++wave) {
+    good &= client.finish(wave, lanes_of_a_wave);
+  }
+  if (!good) return Error{EIO, "a no-op was answered with an error, or a wave was not free"};
+  return millions_a_second(wave_calls, begin);
+}
+
+template <class Call>
+Result<double> executor(Runtime& runtime, std::uint32_t items, Call call) {
+  const std::uint64_t calls_of_item = executor_calls / items;
+  bool failed = false;
+  bool* const failure = &failed;
+  const auto kernel = [=] {
+    for (std::uint64_t count = 0; count < calls_of_item; ++count) {
+      if (call() != 0) *failure = true;
+    }
+  };
+  const LaunchShape shape{.groups = 1, .group_items = items};
+  auto report = runtime.launch(shape, kernel, "bench throughput");
+  if (!report) return report.error();
+  if (failed) return Error{EIO, "a no-op was answered with an error"};
+  return static_cast<double>(calls_of_item * items) * 1'000 /
+         static_cast<double>(report.value().elapsed.count());
+}
+
+}  // namespace
+
+Result<nlohmann::ordered_json> throughput(const RuntimeConfig& base) {
+  RuntimeConfig config = base;
+  config.device.compute_units = 1;
+  config.device.wave_lanes = wave_lanes;
+  config.server.spin_us = 1'000'000;
+  auto runtime = Runtime::create(config);
+  if (!runtime) return runtime.error();
+  struct Row {
+    const char* key;
+    std::function<Result<double>()> measure;
+    Samples samples{};
+  };
+  const protocol::AreaView& area = runtime->area();
+  Row rows[] = {
+      {"single_mcalls", [&] { return single(area); }},
+      {"wave_mcalls", [&] { return whole_waves(area); }},
+      {"executor_mcalls",
+       [&] {
+         return executor(runtime.value(), lanes_in_flight,
+                         [] { return static_cast<long>(k2k::nop(k2k::work_item)); });
+       }},
+      {"executor_wave_mcalls",
+       [&] {
+         return executor(runtime.value(), wave_lanes * waves_in_flight, [] {
+           return static_cast<long>(k2k::nop(k2k::work_item, k2k::wave_wide));
+         });
+       }},
+  };
+  for (int round = 0; round < rounds; ++round) {
+    for (Row& row : rows) {
+      auto measured = row.measure();
+      if (!measured) return measured.error();
+      row.samples.add(measured.value());
+    }
+  }
+  nlohmann::ordered_json result;
+  for (Row& row : rows) result[row.key] = rounded(row.samples.median());
+  return result;
+}
+
+}  // namespace k2k::bench
