@@ -328,6 +328,11 @@ TEST(Memory, AnIdleDeviceOfAnySizeTakesNextToNone) {
 }
 
 TEST(Memory, ADeviceThatRestsGivesTheStacksOfALargeLaunchBack) {
+#if defined(K2K_ASAN) || defined(K2K_TSAN)
+  constexpr bool counted = false;  // What a sanitizer keeps for itself is resident, too.
+#else
+  constexpr bool counted = true;
+#endif
   DeviceConfig config;
   config.compute_units = 1;
   config.resident_waves = 512;
@@ -346,13 +351,13 @@ TEST(Memory, ADeviceThatRestsGivesTheStacksOfALargeLaunchBack) {
   const long before = resident_kib();
   ASSERT_TRUE(run(*device, items / 32, 32, big).ok());
   const long after = resident_kib();
-  EXPECT_GE(after - before, race_checked ? 0 : 64 * 1024);
+  EXPECT_TRUE(!counted || after - before >= 64 * 1024) << after - before;
   const auto end = std::chrono::steady_clock::now() + 20s;
   const long kept = before + (after - before) / 4;
-  while (!race_checked && resident_kib() > kept && std::chrono::steady_clock::now() < end) {
+  while (counted && resident_kib() > kept && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(50ms);
   }
-  EXPECT_TRUE(race_checked || resident_kib() <= kept) << resident_kib();
+  EXPECT_TRUE(!counted || resident_kib() <= kept) << resident_kib();
   ASSERT_TRUE(run(*device, items / 32, 32, big).ok()) << "and can be had again";
   EXPECT_EQ(ran.load(), 2 * items);
 }
