@@ -28,6 +28,7 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> throughput(const RuntimeConfig& config);
+Result<nlohmann::ordered_json> idle(const RuntimeConfig& config);
 
 // Samples of one quantity, in any unit.
 class Samples {

@@ -18,6 +18,10 @@ const std::vector<Benchmark>& benchmarks() {
        "device >= 0.85 x direct", cached_pread},
       {"throughput", "How many calls a second go through protocol and executor?",
        "single >= 3 M/s, whole waves >= 60 M/s", throughput},
+      {"idle", "What does a server cost that waits, and how fast is it back?",
+       "polling p50 <= 80 us at <= 0.05 of a core; quiet <= 0.005 and <= 1,500 us; futex <= 2 x "
+       "bare",
+       idle},
   };
   return all;
 }

@@ -161,6 +161,9 @@ const ConfigOption options[] = {
     server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",
                                        "Service threads at most, started as calls sleep; one more "
                                        "waits for all descriptors."),
+    server<&ServerConfig::notify>("server.notify", choice, 0, 0, "interrupt|polling", "",
+                                  "How a sleeping poller learns of doorbells: woken by the device, "
+                                  "or by looking now and then, as with a device that cannot."),
     server<&ServerConfig::spin_us>("server.spin_us", number, 0, second_us, "", "microseconds",
                                    "An idle poller spins this long after the last request."),
     server<&ServerConfig::yield_us>("server.yield_us", number, 0, second_us, "", "microseconds",

@@ -16,6 +16,12 @@ enum class BottomHalfMode : std::uint8_t {
   split,       // Runs on another thread, woken by the top half.
 };
 
+// How a poller that sleeps learns that the device rang.
+enum class Notify : std::uint8_t {
+  interrupt,  // The device wakes it.
+  polling,    // It looks now and then, because the device cannot: every GPU so far.
+};
+
 // Which calls device code may make.
 enum class CallPolicy : std::uint8_t {
   any,         // Every call but those that would harm the host process (services/policy.hpp).
@@ -31,6 +37,7 @@ struct ServerConfig {
   BottomHalfMode bottom_half = BottomHalfMode::monolithic;
   // Service threads, started as needed; 3 to 256. One more waits for descriptors.
   std::uint32_t threads_max = 16;
+  Notify notify = Notify::interrupt;
   std::uint32_t spin_us = 50;         // Poll ladder: spin this long after the last request,
   std::uint32_t yield_us = 0;         // then offer the core to others this long,
   std::uint32_t sleep_us = 10'000;    // then sleep until a doorbell, at most this long. >= 50.

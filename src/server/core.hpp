@@ -35,7 +35,6 @@ struct Role {
   std::atomic<std::uint64_t> calls_begun{0};  // Tells the watcher that there is something to watch.
   services::Openness openness = services::Openness::any;
   bool trace = false;
-  std::uint32_t sleep_us = 0;
   // Whom the watcher saw holding it at the last tick, and in which call; under Core::mutex_.
   std::pair<std::uint32_t, telemetry::Mark::View> watched;
 };
@@ -95,7 +94,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool settle_waiting(ServiceThread& self, Role& role);  // False: the role was handed off.
   void leave(ServiceThread& self, Role& role);
   [[nodiscard]] bool bundles_wait() const;
-  void park(ServiceThread& self, const Role& role);
+  void rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
   void place(ServiceThread& self, const Role& role);  // Applies steering.
 
   // --- waiting.cpp: calls that would wait.

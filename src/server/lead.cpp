@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "server/core.hpp"
+#include "server/poll_ladder.hpp"
 
 namespace k2k::server {
 
@@ -33,12 +34,8 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
   // A predecessor whose call lasted too long left its accepted requests behind.
   if (!run_batch(self, role) || !settle_waiting(self, role)) return;
 
-  const std::uint64_t spin = cycles_of(config.spin_us);
-  // Whom this core is shared with may be the one to ring: later spins offer it between polls.
-  const std::uint64_t polite = spin / 4;
-  const std::uint64_t yield = spin + cycles_of(config.yield_us);
   std::uint64_t mark = cycles();  // Up to here, time is charged.
-  std::uint64_t idle_since = mark;
+  PollLadder ladder(config, mark);
   int polls = 0;
   while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
     role.bundle.clear();
@@ -47,21 +44,23 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
       polls = 0;
       relax();
       const std::uint64_t moment = cycles();
-      const std::uint64_t idle = moment - idle_since;
       if (moment >= role.top_half.rescan_due() && !bundles_wait()) {
-        if (role.top_half.rescan(role.bundle, self.stats) == 0) continue;
+        const std::uint64_t idle = ladder.idle(moment);
+        if (role.top_half.rescan(role.bundle, self.stats, idle) == 0) continue;
       } else {
-        if (idle >= yield) {
+        const PollLadder::Step step = ladder.next(moment);
+        if (step == PollLadder::Step::sleep) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
-          park(self, role);
+          rest(self, role, config.notify, ladder.sleep_us(moment));
           mark = cycles();
-        } else if (idle >= polite) {
+        } else if (step == PollLadder::Step::offer) {
           sched_yield();
         }
         continue;  // To the rings first: what was rung meanwhile is no lost doorbell.
       }
     }
     const std::uint64_t found = cycles();
+    ladder.found(found);
     self.stats.ledger.charge(telemetry::Stage::polling, found - mark);
     if (config.bottom_half == BottomHalfMode::split) {
       const std::lock_guard lock(mutex_);
@@ -70,7 +69,8 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
     } else if (!serve(self, role)) {
       return;
     }
-    mark = idle_since = cycles();
+    mark = cycles();
+    ladder.served(mark);
     if (config.bottom_half == BottomHalfMode::split) {
       self.stats.ledger.charge(telemetry::Stage::top_half, mark - found);
     }
@@ -171,14 +171,20 @@ void Server::Core::leave(ServiceThread& self, Role& role) {
   role_left_.notify_all();
 }
 
-void Server::Core::park(ServiceThread& self, const Role& role) {
+void Server::Core::rest(ServiceThread& self, const Role& role, Notify notify,
+                        std::uint32_t longest_us) {
+  self.stats.parks.add();
+  const auto longest = std::chrono::microseconds(longest_us);
+  if (notify == Notify::polling) {
+    std::this_thread::sleep_for(longest);
+    return;
+  }
   std::array<std::uint64_t, protocol::ring_count_max> positions;
   positions.fill(backend::any_position);
   for (protocol::RingConsumer* ring : role.top_half.rings()) {
     positions[static_cast<std::size_t>(ring - consumers_.data())] = ring->position();
   }
-  self.stats.parks.add();
-  backend_->wait_doorbell(positions.data(), std::chrono::microseconds(role.sleep_us));
+  backend_->wait_doorbell(positions.data(), longest);
 }
 
 void Server::Core::place(ServiceThread& self, const Role& role) {

@@ -158,7 +158,6 @@ void Server::Core::assign_roles() {
     role.openness = config_.policy == CallPolicy::any ? services::Openness::any
                                                       : services::Openness::known_only;
     role.trace = config_.trace;
-    role.sleep_us = config_.sleep_us;
   }
 }
 

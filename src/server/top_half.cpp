@@ -97,7 +97,7 @@ bool TopHalf::any_urgent(const Bundle& bundle) const {
   return false;
 }
 
-std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats) {
+std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle) {
   std::uint32_t found = 0;
   const std::uint32_t rows = std::max(1u, slice_slots / area_->wave_lanes) * ring_step_;
   for (std::uint32_t step = 0; step < rows && step < area_->wave_count; ++step) {
@@ -121,7 +121,10 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats) {
     stats.rescued.add(found);
     for (protocol::RingConsumer* ring : rings_) ring->skip_hole();
   }
-  rescan_due_ = cycles() + rescan_cycles_;
+  // The slots are cold after a sleep: 64 KiB of them, a millisecond apart, would be the greater
+  // part of what a quiet server costs.
+  rescan_due_ =
+      cycles() + std::clamp(idle / rescan_stretch, rescan_cycles_, rescan_cycles_ * rescan_stretch);
   return found;
 }
 

@@ -34,8 +34,9 @@ class TopHalf {
   void prefetch_slots() const;
 
   // Looks at the next slice of slots for ready ones. Bounded: slice_slots a call. Returns how many
-  // requests were found and appended.
-  std::uint32_t rescan(Bundle& bundle, ThreadStats& stats);
+  // requests were found and appended. The next is due after rescan_us, or where nothing came for
+  // `idle` cycles after a sixteenth of that, at most sixteen times as late.
+  std::uint32_t rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle = 0);
 
   // Cycle count at which the next rescan is due.
   [[nodiscard]] std::uint64_t rescan_due() const { return rescan_due_; }
@@ -43,6 +44,7 @@ class TopHalf {
   [[nodiscard]] const std::vector<protocol::RingConsumer*>& rings() const { return rings_; }
 
   static constexpr std::uint32_t slice_slots = 1024;
+  static constexpr std::uint64_t rescan_stretch = 16;
   // As many lines as a core can wait for at a time, about.
   static constexpr std::uint32_t prefetch_max = 16;
 

@@ -165,6 +165,22 @@ TEST_F(TopHalfTest, finds_a_request_whose_doorbell_was_lost_within_a_bounded_num
   EXPECT_EQ(stats->rescued.value(), 1u);
 }
 
+TEST_F(TopHalfTest, rescans_less_often_the_longer_nothing_came) {
+  protocol::PlainArea area;
+  config.rescan_us = 1'000;
+  Halves server(area.view(), config);
+  TopHalf& half = server.halves[0];
+  const auto wait_after = [&](std::uint32_t idle_us) {
+    half.rescan(bundle, *stats, cycles_of(idle_us));
+    return half.rescan_due() - cycles();
+  };
+  EXPECT_LE(wait_after(0), cycles_of(1'000));
+  EXPECT_LE(wait_after(16'000), cycles_of(1'000) + 1);
+  EXPECT_GT(wait_after(100'000), cycles_of(5'000));
+  EXPECT_LE(wait_after(100'000), cycles_of(6'251));
+  EXPECT_LE(wait_after(10'000'000), cycles_of(16'001));
+}
+
 TEST_F(TopHalfTest, gets_past_the_hole_of_a_producer_that_died) {
   protocol::PlainArea area;
   Halves server(area.view(), config);

@@ -1,0 +1,178 @@
+// What does a server cost that waits, and how fast is it back?
+//
+//   polling   requests at random, as a device asks that cannot interrupt: latency, share of a core
+//   quiet     nothing for a second: share of a core, latency of the first call after it
+//   futex     the device wakes the server: latency beside a bare futex wake between two threads
+//
+// Budget: polling p50 <= 80 us at <= 5 % of one core; quiet <= 0.5 % and <= 1.5 ms; futex <= 2 x.
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <random>
+#include <system_error>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "bench/command/bench.hpp"
+#include "device/k2k.hpp"
+
+namespace k2k::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t random_calls = 6'000;
+constexpr double think_mean_us = 1'000;
+constexpr std::size_t futex_calls = 2'000;
+constexpr int quiet_rounds = 9;
+
+// Exponential, so that arrivals are a Poisson process; from a fixed seed.
+std::vector<std::uint64_t> think_times(std::size_t count, double mean_us, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::exponential_distribution<double> think(1 / mean_us);
+  std::vector<std::uint64_t> cycles(count);
+  for (std::uint64_t& time : cycles) {
+    time = static_cast<std::uint64_t>(think(random) * 1'000 / nanoseconds_per_cycle());
+  }
+  return cycles;
+}
+
+struct Measured {
+  Samples microseconds;
+  double cpu_share = 0;  // Of one core.
+};
+
+// One work-item thinks, calls, thinks. Thinking keeps the device awake.
+Result<Measured> ask(Runtime& runtime, const std::vector<std::uint64_t>& thinks) {
+  std::vector<double> latencies(thinks.size());
+  double* const latency = latencies.data();
+  const std::uint64_t* const think = thinks.data();
+  const std::size_t count = thinks.size();
+  const double scale = nanoseconds_per_cycle() / 1'000;
+  bool failed = false;
+  bool* const failure = &failed;
+  const auto kernel = [=] {
+    for (std::size_t call = 0; call < count; ++call) {
+      const std::uint64_t until = cycles() + think[call];
+      while (cycles() < until) {
+      }
+      const std::uint64_t start = cycles();
+      if (k2k::nop(k2k::work_item) != 0) *failure = true;
+      latency[call] = static_cast<double>(cycles() - start) * scale;
+    }
+  };
+  const double before = runtime.stats().thread_seconds;
+  auto report = runtime.launch({.groups = 1, .group_items = 1}, kernel, "bench idle");
+  if (!report) return report.error();
+  if (failed) return Error{EIO, "a no-op was answered with an error"};
+  Measured measured;
+  measured.microseconds.add(latencies);
+  measured.cpu_share = (runtime.stats().thread_seconds - before) * 1e9 /
+                       static_cast<double>(report.value().elapsed.count());
+  return measured;
+}
+
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG,
+            value, nullptr, nullptr, 0);
+}
+
+// Another thread sleeps on a word; this one writes and wakes it, and spins for its answer.
+Result<Samples> bare_futex(const std::vector<std::uint64_t>& thinks) {
+  std::atomic<std::uint32_t> asked{0};
+  std::atomic<std::uint32_t> answered{0};
+  Samples microseconds;
+  const auto count = static_cast<std::uint32_t>(thinks.size());
+  try {
+    std::thread answerer([&] {
+      for (std::uint32_t call = 1; call <= count; ++call) {
+        while (asked.load() != call) futex(asked, FUTEX_WAIT, call - 1);
+        answered.store(call);
+      }
+    });
+    for (std::uint32_t call = 1; call <= count; ++call) {
+      const std::uint64_t until = cycles() + thinks[call - 1];
+      while (cycles() < until) {
+      }
+      const std::uint64_t start = cycles();
+      asked.store(call);
+      futex(asked, FUTEX_WAKE, 1);
+      while (answered.load() != call) {
+      }
+      microseconds.add(static_cast<double>(cycles() - start) * nanoseconds_per_cycle() / 1'000);
+    }
+    answerer.join();
+  } catch (const std::system_error& failure) {
+    return Error{EAGAIN, std::string("no second thread for the bare futex: ") + failure.what()};
+  }
+  return microseconds;
+}
+
+Status quiet_and_first(Runtime& runtime, Samples& shares, Samples& firsts) {
+  for (int round = 0; round < quiet_rounds; ++round) {
+    const Instant begin = now();
+    const double before = runtime.stats().thread_seconds;
+    std::this_thread::sleep_for(1s);
+    const double used = runtime.stats().thread_seconds - before;
+    shares.add(used * 1e9 / static_cast<double>((now() - begin).count()));
+    auto first = ask(runtime, {0});
+    if (!first) return first.error();
+    firsts.add(first->microseconds.median());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
+  RuntimeConfig config = base;
+  config.device.compute_units = 1;
+  config.device.spin_us = 1'000'000;  // The device's own sleep is not in question.
+  config.server.notify = server::Notify::polling;
+  auto polling = Runtime::create(config);
+  if (!polling) return polling.error();
+  auto asked = ask(polling.value(), think_times(random_calls, think_mean_us, 1));
+  if (!asked) return asked.error();
+  Samples shares;
+  Samples firsts;
+  if (Status status = quiet_and_first(polling.value(), shares, firsts); !status) {
+    return status.error();
+  }
+
+  config.server.notify = server::Notify::interrupt;
+  config.server.spin_us = 0;
+  auto woken = Runtime::create(config);
+  if (!woken) return woken.error();
+  Samples futexes;
+  Samples bare;
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    const auto thinks = think_times(futex_calls, think_mean_us / 4, round);
+    auto theirs = bare_futex(thinks);
+    if (!theirs) return theirs.error();
+    bare.add(theirs->median());
+    auto ours = ask(woken.value(), thinks);
+    if (!ours) return ours.error();
+    futexes.add(ours->microseconds.median());
+  }
+
+  const Samples& latency = asked->microseconds;
+  nlohmann::ordered_json result;
+  result["polling"] = {{"p50_us", rounded(latency.median())},
+                       {"p99_us", rounded(latency.quantile(0.99))},
+                       {"cpu_share", rounded(asked->cpu_share)}};
+  result["quiet"] = {{"cpu_share", rounded(shares.median())},
+                     {"first_us", rounded(firsts.median())},
+                     {"first_max_us", rounded(firsts.quantile(1))}};
+  result["futex"] = {{"p50_us", rounded(futexes.median())},
+                     {"bare_p50_us", rounded(bare.median())},
+                     {"ratio", rounded(futexes.median() / bare.median())}};
+  return result;
+}
+
+}  // namespace k2k::bench
