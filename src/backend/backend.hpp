@@ -96,6 +96,10 @@ class Backend {
   // Ends a wait_doorbell(). Async-signal-safe.
   virtual void wake_server() noexcept = 0;
 
+  // Does a part of the device run on the CPU that the caller is on? A server that finds nothing gives
+  // it away at once. Cheap.
+  [[nodiscard]] virtual bool waits_for_this_core() const noexcept { return false; }
+
   // Slots of these rows were completed: halted lanes look again, and a sleeping unit wakes.
   // Called after the completing stores; takes care of the ordering towards the sleeper itself.
   virtual void resume(const std::uint32_t* waves, std::size_t count) noexcept = 0;

@@ -53,7 +53,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
           rest(self, role, config.notify, ladder.sleep_us(moment));
           mark = cycles();
-        } else if (step == PollLadder::Step::offer) {
+        } else if (step == PollLadder::Step::offer || backend_->waits_for_this_core()) {
           sched_yield();
         }
         continue;  // To the rings first: what was rung meanwhile is no lost doorbell.

@@ -178,8 +178,17 @@ class CpuBackend final : public Backend {
     parking_.wait(memory_.area(), positions, longest);
   }
   void wake_server() noexcept override { parking_.wake(); }
+  [[nodiscard]] bool waits_for_this_core() const noexcept override {
+    const int here = sched_getcpu();
+    return std::any_of(unit_pointers_.begin(), unit_pointers_.end(),
+                       [here](const Unit* unit) { return unit->cpu() == here; });
+  }
 
   void resume(const std::uint32_t* waves, std::size_t count) noexcept override {
+    const int here = sched_getcpu();
+    if (plan_.server_cpu.load(std::memory_order_relaxed) != here) {
+      plan_.server_cpu.store(here, std::memory_order_relaxed);
+    }
     for (std::size_t index = 0; index < count; ++index) {
       const std::uint32_t wave = waves[index];
       const std::uint32_t unit = config_.compute_units == 1 ? 0 : wave / config_.resident_waves;

@@ -42,6 +42,7 @@ struct UnitPlan {
   PollerPace poller_pace;
   const protocol::AreaView* area = nullptr;
   ServerParking* parking = nullptr;
+  std::atomic<int> server_cpu{-1};  // Where the server last answered from.
 };
 
 class Unit {
@@ -63,6 +64,9 @@ class Unit {
   void resume_row(std::uint32_t row) noexcept;
   // Looks again at everything it waits for.
   void wake() noexcept;
+
+  // The CPU it last waited on; -1 before the first wait.
+  [[nodiscard]] int cpu() const { return cpu_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] std::uint64_t switches() const {
     return __atomic_load_n(&switches_, __ATOMIC_RELAXED);
@@ -131,6 +135,7 @@ class Unit {
   void resume_foreign() noexcept;
   void idle();
   void sleep();
+  [[nodiscard]] bool beside_server();
 
   // Reports (unit_report.cpp).
   void report_deadlock();
@@ -171,6 +176,7 @@ class Unit {
   Context scheduler_;
   SanitizerContext scheduler_sanitizer_;
   ExceptionState* thread_exceptions_ = nullptr;
+  std::atomic<int> cpu_{-1};    // Written here, read by the server.
   std::uint64_t switches_ = 0;  // Written here, read by the watchdog and the report.
 
   // Written by others. `attention` bit 0: sleeps; bit 1: has halted work-items; above: work-items

@@ -93,7 +93,7 @@ bool Unit::wait_in_place(const protocol::Slot& slot) {
     }
     if (stopped() || closed()) break;
     if (halted_count_ != 0 && resume_posted_.load(std::memory_order_relaxed) != 0) break;
-    if (cycles() - begin >= plan_.spin_cycles / polite_after) sched_yield();
+    if (beside_server() || cycles() - begin >= plan_.spin_cycles / polite_after) sched_yield();
   } while (cycles() - begin < plan_.spin_cycles);
   idle_since_ = begin;
   return false;
@@ -205,9 +205,18 @@ void Unit::idle() {
       if (look()) return;
     }
     if (stopped()) return;
-    if (cycles() - idle_since_ >= plan_.spin_cycles / polite_after) sched_yield();
+    if (beside_server() || cycles() - idle_since_ >= plan_.spin_cycles / polite_after) {
+      sched_yield();
+    }
   }
   sleep();
+}
+
+// On the server's own CPU every further look keeps the answer away.
+bool Unit::beside_server() {
+  const int here = sched_getcpu();
+  cpu_.store(here, std::memory_order_relaxed);
+  return here == plan_.server_cpu.load(std::memory_order_relaxed);
 }
 
 void Unit::sleep() {
