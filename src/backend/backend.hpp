@@ -96,8 +96,8 @@ class Backend {
   // Ends a wait_doorbell(). Async-signal-safe.
   virtual void wake_server() noexcept = 0;
 
-  // Does a part of the device run on the CPU that the caller is on? A server that finds nothing gives
-  // it away at once. Cheap.
+  // Does a part of the device run on the CPU that the caller is on? A server that finds nothing
+  // gives it away at once. Cheap.
   [[nodiscard]] virtual bool waits_for_this_core() const noexcept { return false; }
 
   // Slots of these rows were completed: halted lanes look again, and a sleeping unit wakes.

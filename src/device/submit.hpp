@@ -30,13 +30,23 @@ K2K_DEVICE inline Reply shut_down() {
   return Reply(-error::cancelled, protocol::TransportError::shutdown);
 }
 
-// Waits for a place in the ring, not for the host's answer. A lost ring is found by the rescan.
+K2K_DEVICE inline bool any_ready(const protocol::AreaView& area, std::uint32_t wave,
+                                 std::uint64_t lanes) {
+  for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctzll(left));
+    if (observe(area.slot(wave, lane)).state == protocol::SlotState::ready) return true;
+  }
+  return false;
+}
+
+// Waits for a place in the ring, not for the host's answer. A lost ring is found by the rescan; so
+// is what waits here for long, and then nobody needs to ring any more.
 K2K_DEVICE inline void ring_doorbell(const protocol::AreaView& area, std::uint32_t wave,
                                      std::uint64_t lanes) {
   const protocol::DoorbellRing& ring = area.ring_of(wave);
   std::uint64_t ticket = protocol::take_ticket(ring);
   while (!protocol::may_ring(ring, ticket)) {
-    if (closed(area)) return;
+    if (closed(area) || !any_ready(area, wave, lanes)) return;
     if (protocol::passed_over(ring, ticket)) ticket = protocol::take_ticket(ring);
     platform::yield();
   }

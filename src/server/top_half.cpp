@@ -19,6 +19,7 @@ std::uint32_t number_of(std::uint64_t lanes) {
 void TopHalf::assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first,
                      std::uint32_t step) {
   rings_ = std::move(rings);
+  rescued_at_.assign(rings_.size(), ~std::uint64_t{0});
   first_ring_ = first;
   ring_step_ = step;
   next_row_ = 0;
@@ -119,7 +120,15 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
   // Requests without a doorbell: perhaps a producer died and left a hole in front of others.
   if (found != 0) {
     stats.rescued.add(found);
-    for (protocol::RingConsumer* ring : rings_) ring->skip_hole();
+    for (std::size_t index = 0; index < rings_.size(); ++index) {
+      protocol::RingConsumer& ring = *rings_[index];
+      // Or so many died that the ring is full of holes, and nobody gets to ring behind them:
+      // nothing came since a rescan that found requests, too.
+      const bool stuck = !ring.skip_hole() && ring.position() == rescued_at_[index];
+      if (stuck) ring.pass_lap();
+      rescued_at_[index] = ring.position();
+      ring.publish();
+    }
   }
   // The slots are cold after a sleep: 64 KiB of them, a millisecond apart, would be the greater
   // part of what a quiet server costs.

@@ -54,6 +54,8 @@ class TopHalf {
 
   const protocol::AreaView* area_;
   std::vector<protocol::RingConsumer*> rings_;
+  std::vector<std::uint64_t>
+      rescued_at_;  // Where each ring stood when a rescan last found requests.
   std::uint32_t ring_step_ = 1;
   std::uint32_t first_ring_ = 0;
   std::uint32_t next_row_ = 0;

@@ -165,6 +165,30 @@ TEST_F(TopHalfTest, finds_a_request_whose_doorbell_was_lost_within_a_bounded_num
   EXPECT_EQ(stats->rescued.value(), 1u);
 }
 
+TEST_F(TopHalfTest, heals_a_ring_that_is_full_of_holes) {
+  protocol::PlainArea area({.ring_entries = 4});
+  Halves server(area.view(), config);
+  const protocol::DoorbellRing& ring = area->rings[0];
+  for (int dead = 0; dead < 4; ++dead) static_cast<void>(protocol::take_ticket(ring));
+  std::uint64_t ticket = protocol::take_ticket(ring);
+  ASSERT_FALSE(protocol::may_ring(ring, ticket)) << "it waits behind the dead";
+  int rescans = 0;
+  while (!protocol::may_ring(ring, ticket)) {
+    if (protocol::passed_over(ring, ticket)) {
+      ticket = protocol::take_ticket(ring);
+      continue;
+    }
+    ASSERT_LT(++rescans, 4);
+    area.publish(1, static_cast<std::uint32_t>(rescans), 39);
+    EXPECT_GE(server.halves[0].rescan(bundle, *stats), 1u);
+  }
+  protocol::ring(ring, ticket, 2, 1);
+  bundle.clear();
+  EXPECT_TRUE(server.halves[0].collect(bundle, *stats));
+  ASSERT_EQ(bundle.size(), 1u);
+  EXPECT_EQ(bundle[0].wave, 2u);
+}
+
 TEST_F(TopHalfTest, rescans_less_often_the_longer_nothing_came) {
   protocol::PlainArea area;
   config.rescan_us = 1'000;
