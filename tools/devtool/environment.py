@@ -48,6 +48,7 @@ CHECK_PACKAGES = (
     Package("doxygen", "doxygen"),
     Package("make", "make"),
     Package("pkg-config", "pkg-config"),
+    Package("spin", "spin"),
 )
 
 

@@ -1,0 +1,23 @@
+#pragma once
+// Where the simulated primitives (seam/protocol/words.hpp) enter the simulator.
+//
+// Threading: one operating-system thread; every function is called on the fibre of an agent.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace k2k::simulation {
+
+// Any other agent may run here, and the bus may deliver a store.
+void step();
+
+// A release store to a host-visible word by the running agent, at once visible to its own side.
+void release(void* word, std::uint64_t value, std::size_t bytes);
+
+// The running agent changed a word of device memory from `before`.
+void device_word_changed(const void* word, std::uint64_t before, std::uint64_t after);
+
+// Simulated cycles so far: they pass with the steps.
+std::uint64_t clock();
+
+}  // namespace k2k::simulation

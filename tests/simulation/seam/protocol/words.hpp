@@ -1,0 +1,69 @@
+#pragma once
+// Stands in for src/protocol/words.hpp where the simulation is compiled: this folder comes first on
+// its include path. So the code that ships has no seam in it, and what is simulated is that code.
+//
+// Each primitive is a point where another agent may run. Loads see what has reached their own side;
+// release stores wait in the bus (bus.hpp) until the other side may see them.
+//
+// Threading: as hooks.hpp.
+
+#include <cstdint>
+
+#include "base/attributes.hpp"
+#include "tests/simulation/hooks.hpp"
+
+namespace k2k::protocol {
+
+template <class Word>
+inline Word load_acquire(const Word* word) {
+  simulation::step();
+  return *word;
+}
+template <class Word>
+inline void store_release(Word* word, Word value) {
+  simulation::step();
+  simulation::release(word, value, sizeof(Word));
+}
+
+template <class Word>
+inline Word device_load(const Word* word) {
+  simulation::step();
+  return *word;
+}
+template <class Word>
+inline void device_store(Word* word, Word value) {
+  simulation::step();
+  const Word before = *word;
+  *word = value;
+  simulation::device_word_changed(word, before, value);
+}
+template <class Word>
+inline bool device_compare_exchange(Word* word, Word expected, Word desired) {
+  simulation::step();
+  if (*word != expected) return false;
+  *word = desired;
+  simulation::device_word_changed(word, expected, desired);
+  return true;
+}
+template <class Word>
+inline Word device_add(Word* word, Word amount) {
+  simulation::step();
+  const Word before = *word;
+  *word = static_cast<Word>(before + amount);
+  return before;
+}
+inline void fence_system() {}
+
+// The simulated device has many threads: the exchange that is none is the cpu backend's own.
+enum class DeviceScope : std::uint32_t { many_threads, one_thread };
+
+template <class Word>
+inline bool device_compare_exchange(DeviceScope, Word* word, Word expected, Word desired) {
+  return device_compare_exchange(word, expected, desired);
+}
+template <class Word>
+inline Word device_add(DeviceScope, Word* word, Word amount) {
+  return device_add(word, amount);
+}
+
+}  // namespace k2k::protocol
