@@ -8,7 +8,9 @@
 
 #if defined(K2K_ASAN)
 // What is left on the stack of an agent that never runs again is not destroyed, as on a device.
-extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "detect_leaks=0";
+}
 #endif
 
 namespace k2k::simulation {
