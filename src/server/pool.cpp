@@ -176,6 +176,7 @@ void Server::Core::watch(ServiceThread& self, Work& work, std::unique_lock<std::
 }
 
 bool Server::Core::take_over_stuck(ServiceThread& self, Work& work) {
+  if (stopping_) return false;  // stop() takes the roles itself, for a holder that is no thread.
   for (const auto& role : roles_) {
     const RoleWord::View view = role->word.view();
     if (view.phase == RolePhase::vacant) continue;
