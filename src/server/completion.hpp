@@ -23,7 +23,7 @@ inline void complete(const protocol::AreaView& area, const services::Request& re
   using protocol::SlotState;
   const bool failed = value < 0 && value >= -4095;
   protocol::Slot& slot = area.slot(request.wave, request.lane);
-  if ((request.attributes.flags & protocol::flag::detached) != 0) {
+  if (request.detached()) {
     if (failed) detached_errors.add(request.number, static_cast<int>(-value));
     // Pairs with try_claim's observe(): the next claimer sees our reads of the slot as done.
     protocol::move<SlotState::processing, SlotState::free, Side::host>(slot);

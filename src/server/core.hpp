@@ -106,6 +106,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void run_bundle(ServiceThread& self, const Bundle& bundle);
   void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
   void run_call(ServiceThread& self, Pending call);
+  static void charge_service(ServiceThread& self, Nanoseconds spent);  // CPU time.
   void answer(ServiceThread& self, const services::Request& request, std::int64_t value,
               std::uint64_t moment);
   // As answer(), for a thread that may have been left behind meanwhile: then nothing happens.

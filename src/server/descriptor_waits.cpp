@@ -17,14 +17,6 @@ constexpr int fruitless_max = 64;
 
 constexpr Instant never = Instant::max();
 
-std::int64_t given_up(const Pending& call, int error) {
-  return call.progress.bytes != 0 ? static_cast<std::int64_t>(call.progress.bytes) : -error;
-}
-
-bool is_detached(const Pending& call) {
-  return (call.request.attributes.flags & protocol::flag::detached) != 0;
-}
-
 void read_off(int wake) {
   std::uint64_t count = 0;
   static_cast<void>(::read(wake, &count, sizeof(count)));  // Nothing there is as good.
@@ -76,8 +68,8 @@ void DescriptorWaits::wait(int wake, Round& round) {
     const short ready = count < 0 ? seen.events : seen.revents;
     if (ready != 0) serve(line, ready, round);
   }
-  if (earliest != never) expire(now(), round.answered);
-  remove_empty_lines();
+  const Instant moment = earliest == never ? Instant::min() : now();
+  give_up([moment](const Wait& wait) { return wait.deadline <= moment; }, EAGAIN, round.answered);
 }
 
 // First come, first served, each direction for itself, until one would wait again.
@@ -103,41 +95,38 @@ void DescriptorWaits::serve(Line& line, short ready, Round& round) {
       ++wait;
       continue;
     }
-    wait = line.erase(wait);
-    --size_;
-    changed_ = true;
+    wait = remove(line, wait);
   }
 }
 
-void DescriptorWaits::expire(Instant moment, std::vector<Answered>& answered) {
-  for (auto& [descriptor, line] : lines_) {
-    for (auto wait = line.begin(); wait != line.end();) {
-      if (wait->deadline > moment) {
-        ++wait;
-        continue;
-      }
-      answered.push_back({wait->call, given_up(wait->call, EAGAIN)});
-      wait = line.erase(wait);
-      --size_;
-      changed_ = true;
-    }
-  }
+DescriptorWaits::Line::iterator DescriptorWaits::remove(Line& line, Line::iterator wait) {
+  --size_;
+  changed_ = true;
+  return line.erase(wait);
 }
 
-void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
+template <class Over>
+void DescriptorWaits::give_up(Over over, int error, std::vector<Answered>& answered) {
   for (auto& [descriptor, line] : lines_) {
     for (auto wait = line.begin(); wait != line.end();) {
-      if (whose == Whose::not_detached && is_detached(wait->call)) {
+      if (!over(*wait)) {
         ++wait;
         continue;
       }
-      answered.push_back({wait->call, given_up(wait->call, ECANCELED)});
-      wait = line.erase(wait);
-      --size_;
-      changed_ = true;
+      const auto moved = static_cast<std::int64_t>(wait->call.progress.bytes);
+      answered.push_back({wait->call, moved != 0 ? moved : -error});
+      wait = remove(line, wait);
     }
   }
   remove_empty_lines();
+}
+
+void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
+  give_up(
+      [whose](const Wait& wait) {
+        return whose == Whose::everybody || !wait.call.request.detached();
+      },
+      ECANCELED, answered);
 }
 
 void DescriptorWaits::remove_empty_lines() {

@@ -59,7 +59,10 @@ class DescriptorWaits {
 
   void prepare(int wake);
   void serve(Line& line, short ready, Round& round);
-  void expire(Instant moment, std::vector<Answered>& answered);
+  Line::iterator remove(Line& line, Line::iterator wait);
+  // Ends the waits for which `over` holds, with -error where nothing was moved.
+  template <class Over>
+  void give_up(Over over, int error, std::vector<Answered>& answered);
   void remove_empty_lines();
 
   std::map<int, Line> lines_;  // By descriptor.

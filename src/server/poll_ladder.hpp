@@ -48,14 +48,12 @@ class PollLadder {
   // Microseconds to sleep at most.
   [[nodiscard]] std::uint32_t sleep_us(std::uint64_t moment) const {
     if (!polls_) return sleep_us_;
-    const std::uint64_t naps = (moment - idle_since_) / idle_parts / std::max(nap_min_, one);
+    const std::uint64_t naps = (moment - idle_since_) / idle_parts / nap_min_;
     return static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(naps * nap_min_us, nap_min_us, nap_max_us));
   }
 
  private:
-  static constexpr std::uint64_t one = 1;
-
   bool polls_;
   std::uint32_t sleep_us_;
   std::uint64_t spin_;

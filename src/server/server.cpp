@@ -77,18 +77,19 @@ void Server::Core::answer_late(ServiceThread& self, const services::Request& req
   backend_->resume(&request.wave, 1);
 }
 
+void Server::Core::charge_service(ServiceThread& self, Nanoseconds spent) {
+  const double cycles_spent = static_cast<double>(spent.count()) / nanoseconds_per_cycle();
+  self.stats.ledger.charge(telemetry::Stage::service, static_cast<std::uint64_t>(cycles_spent));
+}
+
 void Server::Core::run_call(ServiceThread& self, Pending call) {
-  const std::uint64_t before = static_cast<std::uint64_t>(thread_time().count());
-  const bool detached = (call.request.attributes.flags & protocol::flag::detached) != 0;
+  const Nanoseconds before = thread_time();
   const std::int64_t value =
-      backend_->abandoned() && !detached
+      backend_->abandoned() && !call.request.detached()
           ? -ECANCELED
           : services::execute_waiting(call.request, call.progress, {interruption_});
   // Waiting is not service: only CPU time is charged.
-  const std::uint64_t spent = static_cast<std::uint64_t>(thread_time().count()) - before;
-  self.stats.ledger.charge(
-      telemetry::Stage::service,
-      static_cast<std::uint64_t>(static_cast<double>(spent) / nanoseconds_per_cycle()));
+  charge_service(self, thread_time() - before);
   answer_late(self, call.request, value);
 }
 

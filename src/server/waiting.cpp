@@ -32,7 +32,7 @@ void Server::Core::wake_descriptor_watch() {
 void Server::Core::watch_descriptors(ServiceThread& self) {
   DescriptorWaits waits;
   DescriptorWaits::Round round;
-  std::uint64_t mark_ns = static_cast<std::uint64_t>(thread_time().count());
+  Nanoseconds mark = thread_time();
   bool stopping = false;
   while (!stopping) {
     {
@@ -56,10 +56,9 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
       answer_late(self, done.call.request, done.value);
     }
     round.answered.clear();
-    const auto spent_ns = static_cast<std::uint64_t>(thread_time().count());
-    const double cycles_spent = static_cast<double>(spent_ns - mark_ns) / nanoseconds_per_cycle();
-    self.stats.ledger.charge(telemetry::Stage::service, static_cast<std::uint64_t>(cycles_spent));
-    mark_ns = spent_ns;
+    const Nanoseconds moment = thread_time();
+    charge_service(self, moment - mark);
+    mark = moment;
   }
 }
 

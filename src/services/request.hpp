@@ -18,6 +18,8 @@ struct Request {
   std::int16_t row = -1;    // Index into calls::rows, or -1.
   std::uint32_t stamp = 0;  // The device's clock at publication; 0 = not taken.
   protocol::Attributes attributes;
+
+  [[nodiscard]] bool detached() const { return (attributes.flags & protocol::flag::detached) != 0; }
 };
 
 }  // namespace k2k::services

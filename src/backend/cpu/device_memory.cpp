@@ -1,5 +1,6 @@
 #include "backend/cpu/device_memory.hpp"
 
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -29,12 +30,6 @@ class Carver {
   std::size_t used_ = 0;
 };
 
-std::uint32_t power_of_two_from(std::uint32_t count) {
-  std::uint32_t power = 1;
-  while (power < count) power *= 2;
-  return power;
-}
-
 // Words of different writers never share a cache line.
 std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uint32_t waves,
                   std::byte* base) {
@@ -49,7 +44,7 @@ std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uin
   area.ring_count = config.rings;
   for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
     protocol::DoorbellRing& doorbells = area.rings[ring];
-    doorbells.entry_count = power_of_two_from(config.ring_entries);
+    doorbells.entry_count = std::bit_ceil(config.ring_entries);
     doorbells.entries = carver.take<protocol::DoorbellEntry>(doorbells.entry_count);
     doorbells.consumed = carver.take<std::uint64_t>(1);
     doorbells.tail = carver.take<std::uint64_t>(1);

@@ -16,6 +16,7 @@
 //
 // Threading: confined to one thread.
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -36,7 +37,7 @@ class Pollers {
   // Holds up to `capacity` entries.
   Pollers(std::uint32_t capacity, const PollerPace& pace)
       : pace_(pace),
-        mask_(power_of_two(capacity) - 1),
+        mask_(std::bit_ceil(capacity) - 1),
         pages_((mask_ + std::size_t{1}) * sizeof(Entry*)),
         ring_(pages_.template as<Entry*>()) {}
 
@@ -110,11 +111,6 @@ class Pollers {
   }
   static K2K_ALWAYS_INLINE std::uint64_t at_most(std::uint64_t limit, std::uint64_t value) {
     return value < limit ? value : limit;
-  }
-  static std::uint32_t power_of_two(std::uint32_t capacity) {
-    std::uint32_t entries = 1;
-    while (entries < capacity) entries *= 2;
-    return entries;
   }
   K2K_ALWAYS_INLINE Entry*& at(std::uint32_t place) { return ring_[(oldest_ + place) & mask_]; }
 

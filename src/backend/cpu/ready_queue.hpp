@@ -11,6 +11,7 @@
 //
 // Threading: confined to one thread.
 
+#include <bit>
 #include <cstdint>
 
 #include "backend/cpu/pages.hpp"
@@ -40,7 +41,7 @@ class ReadyQueue {
   // Holds up to `capacity` entries; empty() of its pages means the system refused the memory.
   ReadyQueue(std::uint32_t capacity, Schedule schedule)
       : schedule_(schedule),
-        mask_(power_of_two(capacity) - 1),
+        mask_(std::bit_ceil(capacity) - 1),
         pages_((mask_ + std::size_t{1}) * sizeof(Entry*)),
         ring_(pages_.template as<Entry*>()) {}
 
@@ -64,11 +65,6 @@ class ReadyQueue {
   [[nodiscard]] K2K_ALWAYS_INLINE Schedule schedule() const { return schedule_; }
 
  private:
-  static std::uint32_t power_of_two(std::uint32_t capacity) {
-    std::uint32_t entries = 1;
-    while (entries < capacity) entries *= 2;
-    return entries;
-  }
   K2K_ALWAYS_INLINE Entry& oldest() { return *ring_[head_++ & mask_]; }
   K2K_ALWAYS_INLINE Entry& newest() { return *ring_[--tail_ & mask_]; }
 
