@@ -79,7 +79,7 @@ K2K_DEVICE inline Handle publish(const protocol::AreaView& area, protocol::Place
   for (int index = 0; index < protocol::argument_count; ++index) {
     slot.arguments[index] = arguments.word[index];
   }
-  slot.attributes = pack(attributes);
+  protocol::store_hint(&slot.attributes, pack(attributes));  // TopHalf::any_urgent() peeks.
   slot.stamp = platform::stamp();
   protocol::fence_system();  // What others of the group wrote before their barrier travels too.
   // Pairs with the bottom half's observe().

@@ -70,11 +70,7 @@ K2K_HD inline bool passed_over(const DoorbellRing& ring, std::uint64_t ticket) {
 K2K_HD inline void ring(const DoorbellRing& ring, std::uint64_t ticket, std::uint32_t wave,
                         std::uint64_t lanes) {
   DoorbellEntry& entry = ring.entries[ticket & (ring.entry_count - 1)];
-#if defined(__CUDA_ARCH__)
-  entry.lanes = lanes;
-#else
-  __atomic_store_n(&entry.lanes, lanes, __ATOMIC_RELAXED);  // A lost producer may race: no UB.
-#endif
+  store_hint(&entry.lanes, lanes);  // A producer that was passed over may race with another.
   store_release(&entry.head, doorbell_head(ticket, ring.entry_count, wave));
 }
 
@@ -102,7 +98,7 @@ class RingConsumer {
     const DoorbellEntry& entry = ring_.entries[position & (ring_.entry_count - 1)];
     const std::uint64_t head = load_acquire(&entry.head);  // Pairs with ring().
     if (head >> 32 != lap_of(position, ring_.entry_count)) return false;
-    doorbell = {static_cast<std::uint32_t>(head), __atomic_load_n(&entry.lanes, __ATOMIC_RELAXED)};
+    doorbell = {static_cast<std::uint32_t>(head), load_hint(&entry.lanes)};
     return true;
   }
   // Where peek(ahead) would look; for a prefetch.

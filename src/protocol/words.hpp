@@ -5,6 +5,7 @@
 //   * host-visible words: written by one owner at a time, plain release store and acquire load at
 //     system scope. There is no read-modify-write on them: over PCIe it would not be atomic
 //     towards the CPU (docs/decisions/0001).
+//     One of them may be looked at by who does not own it, as a hint: store_hint and load_hint.
 //   * device words: lock words and counters in device memory, touched by the device alone with
 //     compare-exchange and add at device scope.
 //
@@ -33,6 +34,10 @@ K2K_DEVICE inline void store_release(std::uint32_t* word, std::uint32_t value) {
 }
 K2K_DEVICE inline void store_release(std::uint64_t* word, std::uint64_t value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+template <class Word>
+K2K_DEVICE inline void store_hint(Word* word, Word value) {
+  *word = value;  // One aligned word: the host sees the old value or the new one.
 }
 K2K_DEVICE inline std::uint64_t device_load(const std::uint64_t* word) {
   std::uint64_t value;
@@ -97,6 +102,14 @@ K2K_HD inline Word load_acquire(const Word* word) {
 template <class Word>
 K2K_HD inline void store_release(Word* word, Word value) {
   K2K_SCOPED_STORE(word, value, __ATOMIC_RELEASE, K2K_SYSTEM_SCOPE);
+}
+template <class Word>
+K2K_HD inline Word load_hint(const Word* word) {
+  return K2K_SCOPED_LOAD(word, __ATOMIC_RELAXED, K2K_SYSTEM_SCOPE);
+}
+template <class Word>
+K2K_HD inline void store_hint(Word* word, Word value) {
+  K2K_SCOPED_STORE(word, value, __ATOMIC_RELAXED, K2K_SYSTEM_SCOPE);
 }
 template <class Word>
 K2K_HD inline Word device_load(const Word* word) {

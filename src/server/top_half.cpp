@@ -19,7 +19,7 @@ std::uint32_t number_of(std::uint64_t lanes) {
 void TopHalf::assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first,
                      std::uint32_t step) {
   rings_ = std::move(rings);
-  rescued_at_.assign(rings_.size(), ~std::uint64_t{0});
+  rescued_.assign(rings_.size(), Rescued{});
   first_ring_ = first;
   ring_step_ = step;
   next_row_ = 0;
@@ -90,9 +90,11 @@ bool TopHalf::any_urgent(const Bundle& bundle) const {
       if ((doorbell.lanes >> lane & 1) == 0) continue;
       const protocol::Slot& slot = area_->slot(doorbell.wave, lane);
       if (observe(slot).state != protocol::SlotState::ready) continue;
-      if ((protocol::unpack_attributes(slot.attributes).flags & protocol::flag::urgent) != 0) {
+      // A hint: split, another thread may have accepted the request meanwhile, and the slot may
+      // be filled anew.
+      const std::uint32_t attributes = protocol::load_hint(&slot.attributes);
+      if ((protocol::unpack_attributes(attributes).flags & protocol::flag::urgent) != 0)
         return true;
-      }
     }
   }
   return false;
@@ -122,11 +124,15 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
     stats.rescued.add(found);
     for (std::size_t index = 0; index < rings_.size(); ++index) {
       protocol::RingConsumer& ring = *rings_[index];
-      // Or so many died that the ring is full of holes, and nobody gets to ring behind them:
-      // nothing came since a rescan that found requests, too.
-      const bool stuck = !ring.skip_hole() && ring.position() == rescued_at_[index];
-      if (stuck) ring.pass_lap();
-      rescued_at_[index] = ring.position();
+      // Or so many died that the ring is full of holes, and nobody gets to ring behind them.
+      Rescued& rescued = rescued_[index];
+      const bool came = ring.skip_hole() || ring.position() != rescued.position;
+      rescued.times = came ? 1 : rescued.times + 1;
+      if (rescued.times == silent_rescues_max) {
+        ring.pass_lap();
+        rescued.times = 0;
+      }
+      rescued.position = ring.position();
       ring.publish();
     }
   }

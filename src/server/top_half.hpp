@@ -48,14 +48,23 @@ class TopHalf {
   // As many lines as a core can wait for at a time, about.
   static constexpr std::uint32_t prefetch_max = 16;
 
+  // So many rescans in a row find requests, and nobody rings, before all places of a lap are taken
+  // for holes. A few are due to producers that lost their core between publishing and ringing:
+  // their doorbells would come too late.
+  static constexpr std::uint32_t silent_rescues_max = 8;
+
  private:
+  struct Rescued {
+    std::uint64_t position = ~std::uint64_t{0};  // Of the ring, when a rescan last found requests.
+    std::uint32_t times = 0;                     // Such rescans since it came there.
+  };
+
   std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
   [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
 
   const protocol::AreaView* area_;
   std::vector<protocol::RingConsumer*> rings_;
-  std::vector<std::uint64_t>
-      rescued_at_;  // Where each ring stood when a rescan last found requests.
+  std::vector<Rescued> rescued_;  // For each ring.
   std::uint32_t ring_step_ = 1;
   std::uint32_t first_ring_ = 0;
   std::uint32_t next_row_ = 0;

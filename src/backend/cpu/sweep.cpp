@@ -24,8 +24,9 @@ bool closed(const AreaView& area) {
 // A slot that was claimed but not submitted has one way out of the device's hands. No doorbell:
 // the server's rescan finds it.
 void retire_claim(Slot& slot) {
-  slot.attributes =
-      pack(protocol::Attributes{protocol::Scope::work_item, protocol::flag::detached, 0, 0});
+  protocol::store_hint(
+      &slot.attributes,
+      pack(protocol::Attributes{protocol::Scope::work_item, protocol::flag::detached, 0, 0}));
   slot.stamp = 0;
   protocol::move<SlotState::populating, SlotState::ready, Side::device>(slot, calls::nop_number);
 }

@@ -25,6 +25,16 @@ inline void store_release(Word* word, Word value) {
   simulation::release(word, value, sizeof(Word));
 }
 
+// Data, as the arguments are: seen when the release store behind them is.
+template <class Word>
+inline Word load_hint(const Word* word) {
+  return *word;
+}
+template <class Word>
+inline void store_hint(Word* word, Word value) {
+  *word = value;
+}
+
 template <class Word>
 inline Word device_load(const Word* word) {
   simulation::step();
