@@ -46,9 +46,11 @@ CHECK_PACKAGES = (
     *FORMAT_PACKAGES,
     Package("clang-tidy-19", "clang-tidy-19"),
     Package("doxygen", "doxygen"),
+    Package("fish", "fish"),
     Package("make", "make"),
     Package("pkg-config", "pkg-config"),
     Package("spin", "spin"),
+    Package("zsh", "zsh"),
 )
 
 
