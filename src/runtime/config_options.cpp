@@ -100,7 +100,7 @@ std::string show_log(const ConfigValues& values, const ConfigOption&) { return v
 using enum OptionKind;
 
 const ConfigOption options[] = {
-    {"backend", text, 0, 0, "", "", "Device to use; k2k info lists the backends of this build.",
+    {"backend", text, 1, 64, "", "", "Device to use; k2k info lists the backends of this build.",
      store_backend, show_backend},
 
     device<&DeviceConfig::compute_units>(
@@ -256,7 +256,7 @@ std::string permitted(const ConfigOption& option) {
       return fmt::format("a list of CPUs such as 0,2-3 (each at most {}, at most {} of them)",
                          core_max, cores_max);
     case text:
-      return "a name";
+      return fmt::format("a name of {} to {} bytes", option.least, option.most);
   }
   return "";
 }
@@ -293,7 +293,7 @@ Result<OptionValue> parse_value(const ConfigOption& option, std::string_view tex
       return value;
     }
     case OptionKind::text:
-      if (text.empty()) return wrong;
+      if (text.size() < option.least || text.size() > option.most) return wrong;
       return value;
   }
   return wrong;

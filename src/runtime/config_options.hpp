@@ -43,7 +43,7 @@ struct OptionValue {
 struct ConfigOption {
   const char* key;  // Section and field: "device.spin_us".
   OptionKind kind;
-  std::uint64_t least;  // number only.
+  std::uint64_t least;  // Of a number; of a text its bytes.
   std::uint64_t most;
   const char* words;  // choice only: "round_robin|random|adversarial".
   const char* unit;   // "" where the help says all.

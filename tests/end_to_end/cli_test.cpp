@@ -299,7 +299,9 @@ TEST_F(Cli, options_end_at_two_dashes_and_at_nothing_else) {
   expect_refused("info -- -x", "unexpected argument '-x'; 'k2k info --help' shows the usage");
   expect_refused("info ++", "unexpected argument '++'; 'k2k info --help' shows the usage");
   expect_refused("completion '[zsh]'", "no completion for '[zsh]'; permitted: bash, zsh, fish");
-  expect_refused("info --backend=", "flag --backend: backend = ''; permitted: a name");
+  expect_refused("info --backend=",
+                 "flag --backend: backend = ''; permitted: a name of 1 to 64 bytes");
+  EXPECT_EQ(k2k("info --backend=" + std::string(65, 'x')).status, 2);
 }
 
 TEST_F(Cli, uses_no_colour_when_it_is_not_on_a_terminal) {
