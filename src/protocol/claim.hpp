@@ -12,6 +12,11 @@
 
 namespace k2k::protocol {
 
+// Of a mask that is not empty.
+K2K_HD constexpr std::uint32_t first_lane(std::uint64_t lanes) {
+  return static_cast<std::uint32_t>(__builtin_ctzll(lanes));
+}
+
 // Clears `lanes` in the row's lock word. The caller holds them.
 K2K_HD inline void unlock(const AreaView& area, std::uint32_t wave, std::uint64_t lanes) {
   std::uint64_t seen = device_load(&area.locks[wave]);
@@ -28,15 +33,13 @@ K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t wave, std::uint
     if (device_compare_exchange(area.device_scope, &area.locks[wave], seen, seen | lanes)) break;
     seen = device_load(&area.locks[wave]);
   } while (true);
-  for (std::uint32_t lane = 0; lane < area.wave_lanes; ++lane) {
-    const bool wanted = (lanes >> lane & 1) != 0;
-    if (!wanted || observe(area.slot(wave, lane)).state == SlotState::free) continue;
+  for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+    if (observe(area.slot(wave, first_lane(left))).state == SlotState::free) continue;
     unlock(area, wave, lanes);  // The host has not retired a detached call yet.
     return false;
   }
-  for (std::uint32_t lane = 0; lane < area.wave_lanes; ++lane) {
-    if ((lanes >> lane & 1) == 0) continue;
-    Slot& slot = area.slot(wave, lane);
+  for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+    Slot& slot = area.slot(wave, first_lane(left));
     store_release(&slot.generation, slot.generation + 1);  // Read by loan_ended().
     move<SlotState::free, SlotState::populating, Side::device>(slot);
   }

@@ -6,6 +6,7 @@
 
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
+#include "protocol/claim.hpp"
 
 namespace k2k::server {
 
@@ -78,7 +79,7 @@ void TopHalf::prefetch_slots() const {
     protocol::Doorbell doorbell;
     for (std::uint32_t ahead = 0; ahead < prefetch_max && ring->peek(ahead, doorbell); ++ahead) {
       if (doorbell.wave >= area_->wave_count) continue;
-      const auto lane = static_cast<std::uint32_t>(std::countr_zero(doorbell.lanes));
+      const auto lane = protocol::first_lane(doorbell.lanes);
       prefetch_to_write(&area_->slot(doorbell.wave, lane));
     }
   }
