@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "base/cache_line.hpp"
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
 #include "calls/rows.hpp"
@@ -22,7 +23,7 @@ namespace {
 constexpr int rounds = 7;
 constexpr std::uint32_t lanes_in_flight = 16;
 constexpr std::uint32_t wave_lanes = 32;
-constexpr std::uint32_t waves_in_flight = 4;
+constexpr std::uint32_t waves_in_flight = 16;
 constexpr std::uint64_t single_calls = 1'000'000;
 constexpr std::uint64_t wave_calls = 16'000'000;
 constexpr std::uint64_t executor_calls = 1'000'000;
@@ -57,6 +58,16 @@ class PlainClient {
 
   // Waits for the answers and gives the slots back. False: a no-op was answered with an error.
   [[nodiscard]] bool finish(std::uint32_t wave, std::uint64_t lanes) const {
+    // Answers come in order. Once the last is there, all lines may travel at the same time, and as
+    // they are to be written, with ownership.
+    if ((lanes & (lanes - 1)) != 0) {
+      const protocol::Slot& last = area_.slot(wave, wave_lanes - 1);
+      while (observe(last).state != protocol::SlotState::finished) {
+      }
+      for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+        prefetch_to_write(&slot_of(wave, left));
+      }
+    }
     std::uint64_t failed = 0;
     for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
       protocol::Slot& slot = slot_of(wave, left);
@@ -72,7 +83,7 @@ class PlainClient {
 
  private:
   protocol::Slot& slot_of(std::uint32_t wave, std::uint64_t left) const {
-    return area_.slot(wave, static_cast<std::uint32_t>(__builtin_ctzll(left)));
+    return area_.slot(wave, protocol::first_lane(left));
   }
 
   const protocol::AreaView& area_;

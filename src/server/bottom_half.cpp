@@ -1,11 +1,12 @@
 #include "server/bottom_half.hpp"
 
 #include <array>
-#include <bit>
+#include <cstring>
 #include <thread>
 
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
+#include "protocol/claim.hpp"
 
 namespace k2k::server {
 
@@ -32,14 +33,56 @@ std::int16_t row_of(std::uint16_t number) {
 
 }  // namespace
 
+// Asks for the lines of a bundle's slots before they are needed, and with ownership: each will be
+// written. As many as a core can wait for are on their way while earlier ones are worked on.
+class SlotsAhead {
+ public:
+  SlotsAhead(const protocol::AreaView& area, const Bundle& bundle, std::uint64_t row_lanes)
+      : area_(&area), next_(bundle.data()), end_(next_ + bundle.size()), row_lanes_(row_lanes) {
+    enter();
+    for (int line = 0; line < lines_ahead; ++line) step();
+  }
+
+  // One more, if there is one.
+  void step() {
+    if (lanes_ == 0) return;
+    prefetch_to_write(row_ + protocol::first_lane(lanes_));
+    lanes_ &= lanes_ - 1;
+    if (lanes_ != 0) return;
+    ++next_;
+    enter();
+  }
+
+ private:
+  // The first doorbell, from here on, that rings for anyone.
+  void enter() {
+    for (; next_ != end_; ++next_) {
+      row_ = &area_->slot(next_->wave, 0);
+      lanes_ = next_->lanes & row_lanes_;
+      if (lanes_ != 0) return;
+    }
+  }
+
+  static constexpr int lines_ahead = 12;  // A core has ten to sixteen line fill buffers.
+  const protocol::AreaView* area_;
+  const protocol::Doorbell* next_;
+  const protocol::Doorbell* end_;
+  const protocol::Slot* row_ = nullptr;
+  std::uint64_t row_lanes_;
+  std::uint64_t lanes_ = 0;
+};
+
 inline bool BottomHalf::process_row(const protocol::Doorbell& doorbell, const Processing& how,
-                                    std::uint64_t moment, Pending& here,
+                                    std::uint64_t moment, SlotsAhead& ahead, Pending& here,
                                     std::vector<Pending>& batch, ThreadStats& stats) const {
   std::uint64_t accepted = 0;
   bool answered = false;
+  Bookkeeper books(stats, moment);
+  protocol::Slot* const row_slots = &area_->slot(doorbell.wave, 0);
   for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
-    const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
-    protocol::Slot& slot = area_->slot(doorbell.wave, lane);
+    const auto lane = protocol::first_lane(lanes);
+    protocol::Slot& slot = row_slots[lane];
+    ahead.step();
     const protocol::Control control = observe(slot);  // Pairs with publish() on the device.
     if (control.state != protocol::SlotState::ready) continue;
     const std::int16_t row = row_of(control.number);
@@ -47,9 +90,7 @@ inline bool BottomHalf::process_row(const protocol::Doorbell& doorbell, const Pr
     // What is answered here has a place that is used again and again.
     Pending& pending = never_blocks ? here : batch.emplace_back();
     services::Request& request = pending.request;
-    for (int index = 0; index < protocol::argument_count; ++index) {
-      request.arguments[index] = slot.arguments[index];
-    }
+    std::memcpy(request.arguments, slot.arguments, sizeof(request.arguments));
     request.wave = doorbell.wave;
     request.lane = static_cast<std::uint8_t>(lane);
     request.number = control.number;
@@ -71,8 +112,8 @@ inline bool BottomHalf::process_row(const protocol::Doorbell& doorbell, const Pr
     } else {
       value = services::execute_without_waiting(request, pending.progress).value;
     }
-    complete(*area_, request, value, protocol::TransportError::none, moment, stats,
-             *detached_errors_);
+    publish_answer(*area_, request, value, protocol::TransportError::none, *detached_errors_);
+    books.add(request, value);
     if (!never_blocks) batch.pop_back();
     answered = true;
   }
@@ -82,13 +123,7 @@ inline bool BottomHalf::process_row(const protocol::Doorbell& doorbell, const Pr
 
 void BottomHalf::process(const Bundle& bundle, const Processing& how, std::vector<Pending>& batch,
                          std::vector<std::uint32_t>& answered, ThreadStats& stats) const {
-  // All lines are asked for before the first is needed, and with ownership: each will be written.
-  for (const protocol::Doorbell& doorbell : bundle) {
-    for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
-      const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
-      prefetch_to_write(&area_->slot(doorbell.wave, lane));
-    }
-  }
+  SlotsAhead ahead(*area_, bundle, row_lanes_);
   const std::uint64_t moment = cycles();
   Pending here;
   stats.booking.begin();
@@ -97,7 +132,7 @@ void BottomHalf::process(const Bundle& bundle, const Processing& how, std::vecto
     while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs with the clear.
       std::this_thread::yield();
     }
-    const bool answered_here = process_row(doorbell, how, moment, here, batch, stats);
+    const bool answered_here = process_row(doorbell, how, moment, ahead, here, batch, stats);
     if (how.shared) busy.clear(std::memory_order_release);
     if (answered_here) answered.push_back(doorbell.wave);
   }

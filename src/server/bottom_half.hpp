@@ -33,6 +33,8 @@ struct Processing {
   bool shared = false;  // Another thread may hold a bundle that names the same rows.
 };
 
+class SlotsAhead;
+
 class BottomHalf {
  public:
   BottomHalf(const protocol::AreaView& area, const backend::Backend& backend,
@@ -53,7 +55,8 @@ class BottomHalf {
  private:
   // Of one row; true if a request was answered. `here` is scratch.
   bool process_row(const protocol::Doorbell& doorbell, const Processing& how, std::uint64_t moment,
-                   Pending& here, std::vector<Pending>& batch, ThreadStats& stats) const;
+                   SlotsAhead& ahead, Pending& here, std::vector<Pending>& batch,
+                   ThreadStats& stats) const;
 
   const protocol::AreaView* area_;
   const backend::Backend* backend_;
