@@ -1,12 +1,18 @@
 // What does a server cost that waits, and how fast is it back?
 //
 //   polling   requests at random, as a device asks that cannot interrupt: latency, share of a core
-//   quiet     nothing for a second: share of a core, latency of the first call after it
+//   quiet     no kernel runs for a second: share of a core, latency of the first call of the next
+//   waiting   a kernel runs, but asks for nothing for a second: the same
 //   futex     the device wakes the server: latency beside a bare futex wake between two threads
+//
+//   nap       the CPU time of a sleep of 80 us and of 1.3 ms that does nothing else: the floor of
+//             what looking now and then costs here (a timer is cheap on bare metal, dear in a
+//             virtual machine)
 //
 // Budget: polling p50 <= 80 us at <= 5 % of one core; quiet <= 0.5 % and <= 1.5 ms; futex <= 2 x.
 
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,7 +36,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t random_calls = 6'000;
 constexpr double think_mean_us = 1'000;
 constexpr std::size_t futex_calls = 2'000;
-constexpr int quiet_rounds = 9;
+constexpr int quiet_rounds = 7;
 
 // Exponential, so that arrivals are a Poisson process; from a fixed seed.
 std::vector<std::uint64_t> think_times(std::size_t count, double mean_us, std::uint64_t seed) {
@@ -114,18 +120,49 @@ Result<Samples> bare_futex(const std::vector<std::uint64_t>& thinks) {
   return microseconds;
 }
 
-Status quiet_and_first(Runtime& runtime, Samples& shares, Samples& firsts) {
+struct Quiet {
+  Samples shares;
+  Samples firsts;  // Microseconds.
+
+  [[nodiscard]] nlohmann::ordered_json json() const {
+    return {{"cpu_share", rounded(shares.median())},
+            {"first_us", rounded(firsts.median())},
+            {"first_max_us", rounded(firsts.quantile(1))}};
+  }
+};
+
+Status without_kernel(Runtime& runtime, Quiet& quiet) {
   for (int round = 0; round < quiet_rounds; ++round) {
     const Instant begin = now();
     const double before = runtime.stats().thread_seconds;
     std::this_thread::sleep_for(1s);
     const double used = runtime.stats().thread_seconds - before;
-    shares.add(used * 1e9 / static_cast<double>((now() - begin).count()));
+    quiet.shares.add(used * 1e9 / static_cast<double>((now() - begin).count()));
     auto first = ask(runtime, {0});
     if (!first) return first.error();
-    firsts.add(first->microseconds.median());
+    quiet.firsts.add(first->microseconds.median());
   }
   return {};
+}
+
+Status with_kernel(Runtime& runtime, Quiet& quiet) {
+  for (int round = 0; round < quiet_rounds; ++round) {
+    auto one = ask(runtime, {static_cast<std::uint64_t>(1e9 / nanoseconds_per_cycle())});
+    if (!one) return one.error();
+    quiet.shares.add(one->cpu_share);
+    quiet.firsts.add(one->microseconds.median());
+  }
+  return {};
+}
+
+// CPU time of one, in microseconds.
+double nap_cost_us(std::chrono::microseconds length, int count) {
+  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // As the service threads do.
+  const Nanoseconds before = thread_time();
+  for (int nap = 0; nap < count; ++nap) std::this_thread::sleep_for(length);
+  const double spent = static_cast<double>((thread_time() - before).count());
+  prctl(PR_SET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul);  // The default again.
+  return spent / 1'000 / count;
 }
 
 }  // namespace
@@ -139,11 +176,10 @@ Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
   if (!polling) return polling.error();
   auto asked = ask(polling.value(), think_times(random_calls, think_mean_us, 1));
   if (!asked) return asked.error();
-  Samples shares;
-  Samples firsts;
-  if (Status status = quiet_and_first(polling.value(), shares, firsts); !status) {
-    return status.error();
-  }
+  Quiet quiet;
+  Quiet waiting;
+  if (Status status = without_kernel(polling.value(), quiet); !status) return status.error();
+  if (Status status = with_kernel(polling.value(), waiting); !status) return status.error();
 
   config.server.notify = server::Notify::interrupt;
   config.server.spin_us = 0;
@@ -166,12 +202,13 @@ Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
   result["polling"] = {{"p50_us", rounded(latency.median())},
                        {"p99_us", rounded(latency.quantile(0.99))},
                        {"cpu_share", rounded(asked->cpu_share)}};
-  result["quiet"] = {{"cpu_share", rounded(shares.median())},
-                     {"first_us", rounded(firsts.median())},
-                     {"first_max_us", rounded(firsts.quantile(1))}};
+  result["quiet"] = quiet.json();
+  result["waiting"] = waiting.json();
   result["futex"] = {{"p50_us", rounded(futexes.median())},
                      {"bare_p50_us", rounded(bare.median())},
                      {"ratio", rounded(futexes.median() / bare.median())}};
+  result["nap"] = {{"cpu_us_of_80", rounded(nap_cost_us(80us, 2'000))},
+                   {"cpu_us_of_1300", rounded(nap_cost_us(1'300us, 300))}};
   return result;
 }
 

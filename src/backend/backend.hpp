@@ -49,6 +49,13 @@ struct DeviceInfo {
   bool hides_memory = true;         // May host_may_access() say no?
 };
 
+// What wait_launch() says.
+enum class LaunchWait : std::uint8_t {
+  in_progress,  // It did not wait: a kernel runs.
+  began,        // A launch began while it waited.
+  none,         // No kernel runs.
+};
+
 // For wait_doorbell: this ring is somebody else's.
 inline constexpr std::uint64_t any_position = ~std::uint64_t{0};
 
@@ -93,7 +100,14 @@ class Backend {
   // any_position for a ring the caller does not serve), wake_server() was called, or `longest` has
   // passed.
   virtual void wait_doorbell(const std::uint64_t* positions, Nanoseconds longest) = 0;
-  // Ends a wait_doorbell(). Async-signal-safe.
+  // While no launch is in progress nobody rings: blocks until one begins, wake_server() was called,
+  // or `longest` has passed. Does not wait where a launch is in progress, a doorbell is there that
+  // `positions` (as above) do not know, or this backend cannot tell.
+  [[nodiscard]] virtual LaunchWait wait_launch(const std::uint64_t* /*positions*/,
+                                               Nanoseconds /*longest*/) {
+    return LaunchWait::in_progress;
+  }
+  // Ends a wait_doorbell() or wait_launch(). Async-signal-safe.
   virtual void wake_server() noexcept = 0;
 
   // Does a part of the device run on the CPU that the caller is on? A server that finds nothing

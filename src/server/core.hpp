@@ -94,7 +94,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool settle_waiting(ServiceThread& self, Role& role);  // False: the role was handed off.
   void leave(ServiceThread& self, Role& role);
   [[nodiscard]] bool bundles_wait() const;
-  void rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
+  // True if a launch ended it.
+  bool rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
   void place(ServiceThread& self, const Role& role);  // Applies steering.
 
   // --- waiting.cpp: calls that would wait.

@@ -15,6 +15,8 @@ namespace {
 
 // Polls between two looks at the clock: short enough for the ladder, long enough to be free.
 constexpr int polls_per_clock = 32;
+// A poller looks again this often although no kernel runs.
+constexpr auto no_launch_max = std::chrono::milliseconds(100);
 
 void relax() {
 #if defined(__x86_64__)
@@ -51,8 +53,9 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
         const PollLadder::Step step = ladder.next(moment);
         if (step == PollLadder::Step::sleep) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
-          rest(self, role, config.notify, ladder.sleep_us(moment));
+          const bool launched = rest(self, role, config.notify, ladder.sleep_us(moment));
           mark = cycles();
+          if (launched) ladder.restart(mark);
         } else if (step == PollLadder::Step::offer || backend_->waits_for_this_core()) {
           sched_yield();
         }
@@ -171,20 +174,22 @@ void Server::Core::leave(ServiceThread& self, Role& role) {
   role_left_.notify_all();
 }
 
-void Server::Core::rest(ServiceThread& self, const Role& role, Notify notify,
+bool Server::Core::rest(ServiceThread& self, const Role& role, Notify notify,
                         std::uint32_t longest_us) {
   self.stats.parks.add();
   const auto longest = std::chrono::microseconds(longest_us);
-  if (notify == Notify::polling) {
-    std::this_thread::sleep_for(longest);
-    return;
-  }
   std::array<std::uint64_t, protocol::ring_count_max> positions;
   positions.fill(backend::any_position);
   for (protocol::RingConsumer* ring : role.top_half.rings()) {
     positions[static_cast<std::size_t>(ring - consumers_.data())] = ring->position();
   }
-  backend_->wait_doorbell(positions.data(), longest);
+  if (notify == Notify::interrupt) {
+    backend_->wait_doorbell(positions.data(), longest);
+    return false;
+  }
+  const backend::LaunchWait launch = backend_->wait_launch(positions.data(), no_launch_max);
+  if (launch == backend::LaunchWait::in_progress) std::this_thread::sleep_for(longest);
+  return launch == backend::LaunchWait::began;
 }
 
 void Server::Core::place(ServiceThread& self, const Role& role) {

@@ -3,8 +3,8 @@
 //
 //   interrupt   spin_us, then yield_us, then asleep until the device rings
 //   polling     nobody can wake it, as with a GPU: it sleeps a sixteenth of the time for which
-//               nothing came, 80 us to 1 ms, and looks. Where requests come too rarely to be met by
-//               spinning, it does not spin.
+//               nothing came, 80 us to 1.3 ms, and looks. Where requests come too rarely to be met
+//               by spinning, it does not spin. While no kernel runs it sleeps until one is launched
 //
 // Pure policy: time is an argument, cycles(). Threading: as for any value.
 
@@ -21,7 +21,7 @@ class PollLadder {
   enum class Step : std::uint8_t { spin, offer, sleep };
 
   static constexpr std::uint32_t nap_min_us = 80;
-  static constexpr std::uint32_t nap_max_us = 1'000;
+  static constexpr std::uint32_t nap_max_us = 1'300;
   static constexpr std::uint32_t idle_parts = 16;
 
   PollLadder(const ServerConfig& config, std::uint64_t moment)
@@ -33,6 +33,12 @@ class PollLadder {
         idle_since_(moment) {}
 
   [[nodiscard]] std::uint64_t idle(std::uint64_t moment) const { return moment - idle_since_; }
+
+  // A kernel starts: it may soon ask.
+  void restart(std::uint64_t moment) {
+    idle_since_ = moment;
+    sparse_ = false;
+  }
 
   // A request was found; it was served.
   void found(std::uint64_t moment) { sparse_ = polls_ && moment - idle_since_ > spin_; }

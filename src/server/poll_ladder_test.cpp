@@ -61,5 +61,18 @@ TEST(PollLadder, does_not_spin_for_requests_that_come_too_rarely_to_be_met_by_it
   EXPECT_EQ(ladder.next(at(712)), Step::spin);
 }
 
+TEST(PollLadder, begins_anew_when_a_kernel_is_launched) {
+  ServerConfig config;
+  config.notify = Notify::polling;
+  config.spin_us = 50;
+  PollLadder ladder(config, start);
+  ladder.found(at(700));
+  ladder.served(at(701));
+  ladder.restart(at(900'000));
+  EXPECT_EQ(ladder.next(at(900'010)), Step::spin);
+  EXPECT_EQ(ladder.next(at(900'060)), Step::sleep);
+  EXPECT_EQ(ladder.sleep_us(at(900'060)), PollLadder::nap_min_us);
+}
+
 }  // namespace
 }  // namespace k2k::server

@@ -86,6 +86,22 @@ TEST_P(Lifecycle, an_unknown_backend_is_refused_with_those_there_are) {
   }
 }
 
+TEST_P(Lifecycle, a_server_that_must_poll_sleeps_while_no_kernel_runs) {
+  using namespace std::chrono_literals;
+  Runtime runtime =
+      start([](RuntimeConfig& config) { config.server.notify = server::Notify::polling; });
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<std::uint32_t> right{0};
+    launch(runtime, 2, 8, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
+    EXPECT_EQ(right.load(), 16u);
+    std::this_thread::sleep_for(20ms);  // Its last spin and naps.
+    const std::uint64_t before = runtime.stats().parks;
+    std::this_thread::sleep_for(200ms);
+    // Napping, it would have looked 150 times or more.
+    EXPECT_LE(runtime.stats().parks - before, 20u);
+  }
+}
+
 TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
   Runtime runtime = start([](RuntimeConfig& config) { config.device.rings = 2; });
   const TemporaryFile file("0123456789");

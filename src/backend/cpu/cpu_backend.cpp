@@ -145,6 +145,7 @@ class CpuBackend final : public Backend {
 
     const Instant begin = now();
     begin_launch(kernel, shape, units);
+    parking_.launch_begins();
     release_edge(launch_.begun);
     for (std::uint32_t index = 0; index < units; ++index) units_[index]->start_launch();
     await_units();
@@ -153,6 +154,7 @@ class CpuBackend final : public Backend {
     if (abandoned() && on_abandon_) on_abandon_();
     LaunchReport report;
     report.unredeemed_tickets = sweep(memory_.area());
+    parking_.launch_ended();
     report.elapsed = now() - begin;
     report.fibre_switches = switches();
     const auto stop = static_cast<int>(launch_.stop.load(std::memory_order_acquire));
@@ -176,6 +178,9 @@ class CpuBackend final : public Backend {
 
   void wait_doorbell(const std::uint64_t* positions, Nanoseconds longest) override {
     parking_.wait(memory_.area(), positions, longest);
+  }
+  LaunchWait wait_launch(const std::uint64_t* positions, Nanoseconds longest) override {
+    return parking_.wait_launch(memory_.area(), positions, longest);
   }
   void wake_server() noexcept override { parking_.wake(); }
   [[nodiscard]] bool waits_for_this_core() const noexcept override {

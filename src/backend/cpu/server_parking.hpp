@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "backend/backend.hpp"
 #include "backend/cpu/futex.hpp"
 #include "base/units.hpp"
 #include "protocol/area.hpp"
@@ -29,24 +30,39 @@ class ServerParking {
   // has passed, or for no reason. A wake() that met nobody ends the next wait.
   void wait(const protocol::AreaView& area, const std::uint64_t* positions, Nanoseconds longest);
 
+  // Returns when a launch is in progress, when a ring's tail is not at `positions`, after wake(),
+  // when `longest` has passed, or for no reason.
+  LaunchWait wait_launch(const protocol::AreaView& area, const std::uint64_t* positions,
+                         Nanoseconds longest);
+  void launch_begins() noexcept {
+    launch_runs_.store(1, std::memory_order_seq_cst);
+    if (await_launch_.load(std::memory_order_seq_cst) != 0) notify();  // Pairs with wait_launch().
+  }
+  void launch_ended() noexcept { launch_runs_.store(0, std::memory_order_seq_cst); }
+
   void interrupt() noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst) == 0) return;  // Pairs with wait().
     if (parked_.exchange(0, std::memory_order_seq_cst) == 0) return;
-    generation_.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake_all(generation_);
+    notify();
   }
 
   void wake() noexcept {
     wake_kept_.store(1, std::memory_order_seq_cst);
+    notify();
+  }
+
+ private:
+  void notify() noexcept {
     generation_.fetch_add(1, std::memory_order_seq_cst);
     futex_wake_all(generation_);
   }
 
- private:
   alignas(64) std::atomic<std::uint32_t> parked_{0};
   alignas(64) std::atomic<std::uint32_t> generation_{0};
   std::atomic<std::uint32_t> wake_kept_{0};
+  std::atomic<std::uint32_t> launch_runs_{0};
+  std::atomic<std::uint32_t> await_launch_{0};  // Threads in wait_launch().
 };
 
 }  // namespace k2k::backend::cpu
