@@ -9,13 +9,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from devtool import build
+from devtool import build, peers
 from devtool.console import Refused, say
 from devtool.process import capture, cores, run
 from devtool.tree import ROOT, shown
 
 PRESET = "release"
 RESULTS = ROOT / "bench/results"
+# Benchmarks of others, run only if named: what builds the program that measures them.
+PEERS = {"llvm_rpc": peers.llvm_rpc}
 # Numbers that describe the run rather than the result.
 OMITTED = {
     "family_index",
@@ -43,13 +45,14 @@ def bench(names: list[str], record: bool) -> None:
     """Runs the benchmarks named, or all, and appends their results."""
     build.build(PRESET)
     small = programs()
-    known = [*small, *system_benchmarks()]
+    own = [*small, *system_benchmarks()]
+    known = [*own, *PEERS]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise Refused(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2)
     folder = RESULTS if record else build.folder(PRESET) / "bench-results"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names or known:
+    for name in names or own:
         lines = list(_run_small(small[name]) if name in small else _run_system(name))
         with (folder / f"{name}.jsonl").open("a") as results:
             results.writelines(json.dumps(line) + "\n" for line in lines)
@@ -70,15 +73,19 @@ def _run_small(program: Path) -> Iterator[dict[str, object]]:
 
 
 def _run_system(name: str) -> Iterator[dict[str, object]]:
-    """`k2k bench NAME`: the last line is one object."""
-    command = [str(build.folder(PRESET) / "cli/k2k"), "bench", name, "--json"]
-    say(f"--- k2k bench {name}")
+    """`k2k bench NAME`, or a peer's program: the last line is one object."""
+    if name in PEERS:
+        command, title = [str(PEERS[name]())], f"bench/peers/{name}"
+    else:
+        command = [str(build.folder(PRESET) / "cli/k2k"), "bench", name, "--json"]
+        title = f"k2k bench {name} --json"
+    say(f"--- {title}")
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
-        raise Refused(f"k2k bench {name} ended with {done.returncode}")
+        raise Refused(f"{title} ended with {done.returncode}")
     last = done.stdout.splitlines()[-1]
     say(last)
-    yield _about(f"k2k bench {name} --json") | json.loads(last)
+    yield _about(title) | json.loads(last)
 
 
 def _about(command: str) -> dict[str, object]:

@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     benches = add("bench", "run the benchmarks, keep the numbers as JSON lines", _bench)
-    benches.add_argument("names", nargs="*", metavar="NAME", help="which; all if left out")
+    benches.add_argument("names", nargs="*", metavar="NAME", help="which; all of ours if left out")
     benches.add_argument(
         "--record", action="store_true", help="into bench/results/, to be committed"
     )

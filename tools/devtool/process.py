@@ -46,6 +46,7 @@ def run_logged(
     on_line: Callable[[str], None],
     env: Mapping[str, str] | None = None,
     append: bool = False,
+    cwd: Path = ROOT,
 ) -> int:
     """Runs with all output in `log`, calling `on_line` for each line. Returns the exit status.
 
@@ -56,7 +57,7 @@ def run_logged(
         log.open("a" if append else "w") as record,
         subprocess.Popen(
             [str(c) for c in command],
-            cwd=ROOT,
+            cwd=cwd,
             env={**os.environ, **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -1,0 +1,30 @@
+#pragma once
+// Stands in for LLVM libc's header of the same name: a wave whose lanes all run on one CPU thread.
+//
+// Their own stand-in for a CPU has one lane. A client opens a port as a wave of `wave_lanes`; what
+// it does with the packet is then done lane by lane, as their server does it. So `step` is the size
+// of a wave while a port is opened and 1 while its packet is filled or read.
+
+#include <cstdint>
+
+#include "src/__support/macros/attributes.h"
+#include "src/__support/macros/config.h"
+
+namespace LIBC_NAMESPACE_DECL {
+namespace gpu {
+
+inline thread_local std::uint32_t step = 1;
+inline thread_local std::uint64_t lanes = 1;
+
+inline std::uint32_t get_lane_size() { return step; }
+inline std::uint32_t get_lane_id() { return 0; }
+inline std::uint64_t get_lane_mask() { return lanes; }
+inline std::uint32_t get_cluster_id() { return 0; }
+inline std::uint32_t broadcast_value(std::uint64_t, std::uint32_t value) { return value; }
+// All lanes vote alike: one thread speaks for them.
+inline std::uint64_t ballot(std::uint64_t mask, bool vote) { return vote ? mask : 0; }
+inline bool is_first_lane(std::uint64_t) { return true; }
+inline void sync_lane(std::uint64_t) {}
+
+}  // namespace gpu
+}  // namespace LIBC_NAMESPACE_DECL
