@@ -71,7 +71,7 @@ struct Row {
 inline constexpr std::uint16_t nop_number = 0xffff;
 
 namespace detail {
-constexpr Parameter value(const char* type, const char* name) {
+K2K_HD constexpr Parameter value(const char* type, const char* name) {
   return {Kind::value, type, name, 0, 0};
 }
 inline constexpr Parameter fd = {Kind::descriptor, "int", "fd", 0, 0};
@@ -79,10 +79,10 @@ inline constexpr Parameter path = {Kind::path, "const char*", "path", 0, 0};
 inline constexpr Parameter count = {Kind::value, "std::size_t", "count", 0, 0};
 inline constexpr Parameter mode = {Kind::value, "std::uint32_t", "mode", 0, 0, "0"};
 inline constexpr Parameter offset = {Kind::value, "std::int64_t", "offset", 0, 0};
-constexpr Parameter in(const char* name, std::uint8_t size_from) {
+K2K_HD constexpr Parameter in(const char* name, std::uint8_t size_from) {
   return {Kind::in_bytes, "const void*", name, size_from, 0};
 }
-constexpr Parameter out(const char* name, std::uint8_t size_from) {
+K2K_HD constexpr Parameter out(const char* name, std::uint8_t size_from) {
   return {Kind::out_bytes, "void*", name, size_from, 0};
 }
 }  // namespace detail

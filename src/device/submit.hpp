@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/bits.hpp"
 #include "device/options.hpp"
 #include "device/platform/platform.hpp"
 #include "device/reply.hpp"
@@ -33,7 +34,7 @@ K2K_DEVICE inline Reply shut_down() {
 K2K_DEVICE inline bool any_ready(const protocol::AreaView& area, std::uint32_t wave,
                                  std::uint64_t lanes) {
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
-    const auto lane = static_cast<std::uint32_t>(__builtin_ctzll(left));
+    const std::uint32_t lane = lowest_bit(left);
     if (observe(area.slot(wave, lane)).state == protocol::SlotState::ready) return true;
   }
   return false;
@@ -109,7 +110,7 @@ K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
   constexpr protocol::Attributes attributes = attributes_of<Scope, Chosen>();
   if constexpr (Chosen::wave_wide) {
     const std::uint64_t lanes = platform::ballot(true);
-    const auto leader = static_cast<std::uint32_t>(__builtin_ctzll(lanes));
+    const std::uint32_t leader = lowest_bit(lanes);
     std::uint32_t row = me.lane == leader ? claim_row(area, me.wave, lanes) : 0;
     row = static_cast<std::uint32_t>(platform::shuffle(row, leader));
     if (row != area.wave_count) {

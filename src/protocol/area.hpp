@@ -55,7 +55,7 @@ inline constexpr std::uint64_t layout_facts[] = {
     sizeof(AreaView),      arena_block_bytes,       offsetof(DoorbellEntry, head),
     wave_lanes_max,
 };
-constexpr std::uint64_t hash_of_layout() {
+K2K_HD constexpr std::uint64_t hash_of_layout() {
   std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a, a word at a time.
   for (const std::uint64_t fact : layout_facts) hash = (hash ^ fact) * 0x100000001b3ull;
   return hash;

@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "base/attributes.hpp"
+#include "base/bits.hpp"
 #include "protocol/words.hpp"
 
 namespace k2k::protocol {
@@ -41,7 +42,7 @@ struct DoorbellRing {
 // Laps start at 1, so that zeroed memory is never ready. 32 bits of lap outlast any run. A shift,
 // because a division by a number that is not constant takes longer than the rest of a ring.
 K2K_HD constexpr std::uint64_t lap_of(std::uint64_t ticket, std::uint32_t entry_count) {
-  return (ticket >> __builtin_ctz(entry_count)) + 1;
+  return (ticket >> lowest_bit(entry_count)) + 1;
 }
 K2K_HD constexpr std::uint64_t doorbell_head(std::uint64_t ticket, std::uint32_t entry_count,
                                              std::uint32_t wave) {
@@ -78,6 +79,8 @@ struct Doorbell {
   std::uint32_t wave;
   std::uint64_t lanes;
 };
+
+#if !defined(__CUDACC_RTC__)  // Only for the device: it takes no host function.
 
 // The host's end of one ring.
 class RingConsumer {
@@ -137,5 +140,7 @@ class RingConsumer {
   std::uint64_t position_ = 0;
   std::uint64_t published_ = 0;
 };
+
+#endif
 
 }  // namespace k2k::protocol

@@ -19,69 +19,92 @@ namespace k2k::protocol {
 
 #if defined(__CUDA_ARCH__)
 
-K2K_DEVICE inline std::uint32_t load_acquire(const std::uint32_t* word) {
+// Addresses are generic: a word of local memory is ordered by the same functions.
+// K2K_HD, because callers on both sides name them; the host's pass has the other body.
+K2K_HD inline std::uint32_t load_acquire(const std::uint32_t* word) {
   std::uint32_t value;
-  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
   return value;
 }
-K2K_DEVICE inline std::uint64_t load_acquire(const std::uint64_t* word) {
+K2K_HD inline std::uint64_t load_acquire(const std::uint64_t* word) {
   std::uint64_t value;
-  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
   return value;
 }
-K2K_DEVICE inline void store_release(std::uint32_t* word, std::uint32_t value) {
-  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+K2K_HD inline void store_release(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
 }
-K2K_DEVICE inline void store_release(std::uint64_t* word, std::uint64_t value) {
-  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+K2K_HD inline void store_release(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
-template <class Word>
-K2K_DEVICE inline void store_hint(Word* word, Word value) {
-  *word = value;  // One aligned word: the host sees the old value or the new one.
-}
-K2K_DEVICE inline std::uint64_t device_load(const std::uint64_t* word) {
-  std::uint64_t value;
-  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
-  return value;
-}
-K2K_DEVICE inline std::uint32_t device_load(const std::uint32_t* word) {
+K2K_HD inline std::uint32_t load_hint(const std::uint32_t* word) {
   std::uint32_t value;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
   return value;
 }
-K2K_DEVICE inline void device_store(std::uint64_t* word, std::uint64_t value) {
-  asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+K2K_HD inline std::uint64_t load_hint(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
 }
-K2K_DEVICE inline void device_store(std::uint32_t* word, std::uint32_t value) {
-  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+K2K_HD inline void store_hint(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+K2K_HD inline void store_hint(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+K2K_HD inline std::uint64_t device_load(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+K2K_HD inline std::uint32_t device_load(const std::uint32_t* word) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+K2K_HD inline void device_store(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+K2K_HD inline void device_store(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
 }
 // True if *word was `expected` and is now `desired`.
-K2K_DEVICE inline bool device_compare_exchange(std::uint64_t* word, std::uint64_t expected,
-                                               std::uint64_t desired) {
+K2K_HD inline bool device_compare_exchange(std::uint64_t* word, std::uint64_t expected,
+                                           std::uint64_t desired) {
   std::uint64_t seen;
-  asm volatile("atom.acq_rel.gpu.global.cas.b64 %0, [%1], %2, %3;"
+  asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;"
                : "=l"(seen)
                : "l"(word), "l"(expected), "l"(desired)
                : "memory");
   return seen == expected;
 }
-K2K_DEVICE inline std::uint64_t device_add(std::uint64_t* word, std::uint64_t amount) {
+K2K_HD inline bool device_compare_exchange(std::uint32_t* word, std::uint32_t expected,
+                                           std::uint32_t desired) {
+  std::uint32_t seen;
+  asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
+               : "=r"(seen)
+               : "l"(word), "r"(expected), "r"(desired)
+               : "memory");
+  return seen == expected;
+}
+K2K_HD inline std::uint64_t device_add(std::uint64_t* word, std::uint64_t amount) {
   std::uint64_t seen;
-  asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;"
+  asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;"
                : "=l"(seen)
                : "l"(word), "l"(amount)
                : "memory");
   return seen;
 }
-K2K_DEVICE inline std::uint32_t device_add(std::uint32_t* word, std::uint32_t amount) {
+K2K_HD inline std::uint32_t device_add(std::uint32_t* word, std::uint32_t amount) {
   std::uint32_t seen;
-  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+  asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;"
                : "=r"(seen)
                : "l"(word), "r"(amount)
                : "memory");
   return seen;
 }
-K2K_DEVICE inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+K2K_HD inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 #else
 
@@ -144,7 +167,7 @@ K2K_HD inline Word device_add(Word* word, Word amount) {
 // release store alone does that, so nothing is left to do (and TSan does not see bare fences).
 K2K_HD inline void fence_system() {
 #if defined(__HIP_DEVICE_COMPILE__)
-  __threadfence_system();
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "");  // "" = system scope.
 #endif
 }
 
