@@ -49,6 +49,10 @@ foreach(header IN LISTS headers)
   install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/${folder}")
 endforeach()
 
+# What NVRTC lacks of the standard library: -I<include>/k2k/modules/device/nvrtc.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/device/nvrtc"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/device")
+
 # --- The command line; it prints its own manual pages and completions
 if(TARGET k2k_cli)
   install(TARGETS k2k_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

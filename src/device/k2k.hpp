@@ -49,7 +49,11 @@ K2K_DEVICE inline std::uint64_t shuffle(std::uint64_t value, std::uint32_t from)
 
 // Local memory of the work-group: `K2K_LOCAL(int[64], counts);` makes `counts` a reference to
 // zeroed memory that all work-items of the group share.
+#if defined(K2K_PLATFORM_LOCAL)
+#define K2K_LOCAL(Type, name) K2K_PLATFORM_LOCAL(std::remove_reference_t<Type>, name)
+#else
 #define K2K_LOCAL(Type, name)                                \
   static const char name##_tag = 0;                          \
   auto& name = *static_cast<std::remove_reference_t<Type>*>( \
       ::k2k::device::platform::local_memory(&name##_tag, sizeof(Type), alignof(Type)))
+#endif

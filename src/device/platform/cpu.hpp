@@ -9,32 +9,9 @@
 #include <cstdint>
 
 #include "base/api.hpp"
-#include "protocol/area.hpp"
+#include "device/platform/item.hpp"
 
 namespace k2k::device::platform {
-
-// Kernel-scope calls meet at a site: a counter in device memory, one a call index and launch.
-struct KernelSite {
-  std::uint32_t arrived = 0;  // Groups that came so far.
-  std::uint32_t done = 0;     // 1 once `value` is the result (producer calls).
-  std::int64_t value = 0;
-};
-inline constexpr std::uint32_t kernel_sites = 64;
-
-// Who the running work-item is. One object a work-item, stable while it runs.
-struct Item {
-  std::uint32_t group = 0;        // Rank of its work-group in the launch.
-  std::uint32_t groups = 0;       // Work-groups in the launch.
-  std::uint32_t rank = 0;         // Rank of the work-item in its group.
-  std::uint32_t group_items = 0;  // Work-items in its group.
-  std::uint32_t wave = 0;  // Hardware wave: a row of the syscall area. A hint, not an identity.
-  std::uint32_t lane = 0;  // Lane within the wave.
-  std::uint32_t wave_lanes = 0;    // Lanes a wave.
-  std::uint64_t wave_members = 0;  // Lanes of this wave that are work-items of the launch.
-  const protocol::AreaView* area = nullptr;
-  KernelSite* sites = nullptr;      // kernel_sites of them; device memory, zeroed at launch.
-  std::int64_t* scratch = nullptr;  // Two words of the group's local memory for result broadcast.
-};
 
 K2K_API const Item& current() noexcept;
 
@@ -49,8 +26,6 @@ K2K_API std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) noexcept;
 
 // Lets others run. For loops that wait for another work-item or for the ring.
 K2K_API void yield() noexcept;
-
-enum class Wait : std::uint8_t { polling, halted };
 
 // Returns once the slot's state is `finished`, or *area.closed is set and the state is not
 // `finished`. Polling: looked at by the scheduler each round. Halted: looked at only after the

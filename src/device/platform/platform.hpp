@@ -1,8 +1,12 @@
 #pragma once
-// Chooses the platform a kernel is compiled for.
+// Chooses the platform a kernel is compiled for: by the compiler, so that one source serves all.
+//
+// nvcc and hipcc read a source twice, for the device and for the host; both times it is theirs.
 
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-#error "the GPU platforms are not in this release: build kernels for the cpu backend"
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#include "device/platform/cuda.hpp"
+#elif defined(__HIP__)
+#include "device/platform/hip.hpp"
 #else
 #include "device/platform/cpu.hpp"
 #endif

@@ -1,0 +1,178 @@
+#pragma once
+// What device code asks of a GPU: the names of cpu.hpp over the intrinsics in `vendor`. Included by
+// cuda.hpp and hip.hpp alone; other compilers see an empty file.
+//
+//   run_kernel(context, body)   the launch helper: every kernel of K2K is one instance of it
+//     begin_group()             item 0 puts the context where all of the group find it
+//     body()
+//
+// A group's state lies in its local memory, so that no symbol has to be set from outside and every
+// translation unit is complete in itself.
+
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__HIP__)
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "device/platform/item.hpp"
+#include "device/platform/launch_context.hpp"
+#include "protocol/area.hpp"
+
+namespace k2k::device::platform {
+
+inline constexpr std::uint32_t group_items_limit = 1024;
+
+// The ladder of a wait. Looks cross the bus, so they take about a microsecond anyway.
+inline constexpr std::uint32_t looks_before_sleep = 16;
+inline constexpr std::uint32_t looks_between_checks = 16;  // For the end of launch or runtime.
+inline constexpr std::uint32_t poll_ns_min = 32;
+inline constexpr std::uint32_t poll_ns_max = 1024;
+// Halting is the same with longer sleeps: nothing can wake a wave (DeviceInfo::halts is false).
+inline constexpr std::uint32_t halt_ns_min = 1024;
+inline constexpr std::uint32_t halt_ns_max = 32768;
+inline constexpr std::uint32_t yield_ns = 256;
+
+// What a group keeps in its local memory.
+struct GroupState {
+  LaunchContext context;
+  std::int64_t scratch[2];
+};
+
+K2K_DEVICE inline GroupState& group_state() {
+  __shared__ std::uint64_t state[(sizeof(GroupState) + 7) / 8];  // No constructor runs there.
+  return *reinterpret_cast<GroupState*>(state);
+}
+
+K2K_DEVICE inline void begin_group(const LaunchContext& context) {
+  if (vendor::rank() == 0) group_state().context = context;
+  vendor::group_barrier();
+}
+
+K2K_DEVICE inline Item current() {
+  GroupState& state = group_state();
+  const std::uint32_t items = vendor::group_items();
+  const std::uint32_t rank = vendor::rank();
+  const std::uint32_t lanes_left = items - rank / vendor::wave_lanes * vendor::wave_lanes;
+  Item me;
+  me.group = vendor::group();
+  me.groups = vendor::groups();
+  me.rank = rank;
+  me.group_items = items;
+  me.wave = vendor::hardware_wave(state.context.area.wave_count);
+  me.lane = vendor::lane();
+  me.wave_lanes = vendor::wave_lanes;
+  me.wave_members = lanes_left >= 64 || lanes_left >= vendor::wave_lanes
+                        ? ~std::uint64_t{0} >> (64 - vendor::wave_lanes)
+                        : (std::uint64_t{1} << lanes_left) - 1;
+  me.area = &state.context.area;
+  me.sites = state.context.sites;
+  me.scratch = state.scratch;
+  return me;
+}
+
+K2K_DEVICE inline void barrier() { vendor::group_barrier(); }
+
+K2K_DEVICE inline std::uint64_t ballot(bool predicate) {
+  return vendor::vote(current().wave_members, predicate);
+}
+
+K2K_DEVICE inline std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) {
+  const std::uint64_t members = current().wave_members;
+  const std::uint64_t live = vendor::vote(members, true);
+  const auto low = vendor::shuffle_word(members, static_cast<std::uint32_t>(value), lane);
+  const auto high = vendor::shuffle_word(members, static_cast<std::uint32_t>(value >> 32), lane);
+  const bool there = lane < vendor::wave_lanes && (live >> lane & 1) != 0;
+  return there ? static_cast<std::uint64_t>(high) << 32 | low : 0;
+}
+
+// A cancelled launch ends where its work-items wait, as on the cpu backend.
+K2K_DEVICE inline void leave_if_cancelled() {
+  const std::uint32_t* const cancel = group_state().context.cancel;
+  if (protocol::load_acquire(cancel) != 0) vendor::leave();  // Pairs with Backend::cancel().
+}
+
+K2K_DEVICE inline void yield() {
+  vendor::sleep_ns(yield_ns);
+  leave_if_cancelled();
+}
+
+K2K_DEVICE inline void wait(const protocol::Slot& slot, Wait how) {
+  const std::uint32_t* const closed = group_state().context.area.closed;
+  std::uint32_t pause = how == Wait::halted ? halt_ns_min : poll_ns_min;
+  const std::uint32_t pause_max = how == Wait::halted ? halt_ns_max : poll_ns_max;
+  for (std::uint32_t look = 1;; ++look) {
+    if (observe(slot).state == protocol::SlotState::finished) return;
+    if (look % looks_between_checks == 0) {
+      if (protocol::load_acquire(closed) != 0) return;  // The caller looks at the slot again.
+      leave_if_cancelled();
+    }
+    if (how == Wait::polling && look < looks_before_sleep) continue;
+    vendor::sleep_ns(pause);
+    if (pause < pause_max) pause *= 2;
+  }
+}
+
+// No GPU can interrupt its host from a running kernel: the server polls.
+K2K_DEVICE inline void interrupt() {}
+
+// Device memory and what is not known is copied: that always works, if the device reaches it.
+K2K_DEVICE inline bool host_visible(const void* address, std::size_t bytes) {
+  if (!vendor::is_global(address)) return false;
+  const LaunchContext& context = group_state().context;
+  const auto first = reinterpret_cast<std::uint64_t>(address);
+  for (std::uint32_t index = 0; index < context.range_count; ++index) {
+    const SharedRange& range = context.ranges[index];
+    if (first >= range.begin && first < range.end) return bytes <= range.end - first;
+  }
+  return false;
+}
+
+// Not taken: the clocks of host and device cannot be compared.
+K2K_DEVICE inline std::uint32_t stamp() { return 0; }
+
+[[noreturn]] K2K_DEVICE inline void trap(const char*) { vendor::trap(); }
+
+// --- Local memory, zeroed for each group although the hardware leaves what the last one wrote.
+// `owner` says for which group and launch it was zeroed; the first to come does it.
+
+template <class Type>
+struct LocalCell {
+  static constexpr std::size_t words = (sizeof(Type) + 7) / 8;
+  alignas(alignof(Type) < 16 ? 16 : alignof(Type)) std::uint64_t memory[words];
+  std::uint64_t owner;
+};
+
+template <class Type>
+K2K_DEVICE inline Type* claim_local(LocalCell<Type>& cell) {
+  const std::uint64_t busy = static_cast<std::uint64_t>(group_state().context.launch) << 33 |
+                             static_cast<std::uint64_t>(vendor::group()) << 1;
+  const std::uint64_t ready = busy | 1;
+  while (true) {
+    const std::uint64_t seen = protocol::device_load(&cell.owner);
+    if (seen == ready) break;
+    // The winner does its work inside the loop: lanes of its wave may run in step with it.
+    if (seen != busy && protocol::device_compare_exchange(&cell.owner, seen, busy)) {
+      for (std::size_t word = 0; word < LocalCell<Type>::words; ++word) cell.memory[word] = 0;
+      protocol::device_store(&cell.owner, ready);  // Pairs with the load above.
+    }
+  }
+  return reinterpret_cast<Type*>(cell.memory);
+}
+
+// --- The launch helper.
+
+template <class Kernel>
+__global__ void K2K_LAUNCH_BOUNDS(group_items_limit)
+    run_kernel(const LaunchContext context, const Kernel body) {
+  begin_group(context);
+  body();
+}
+
+}  // namespace k2k::device::platform
+
+#define K2K_PLATFORM_LOCAL(Type, name)                             \
+  __shared__ ::k2k::device::platform::LocalCell<Type> name##_cell; \
+  auto& name = *::k2k::device::platform::claim_local(name##_cell)
+
+#endif

@@ -1,0 +1,23 @@
+#pragma once
+// One launch on a GPU, as its backend describes it to every work-group: a parameter of the kernel.
+
+#include <cstdint>
+
+#include "device/platform/item.hpp"
+#include "device/platform/shared_range.hpp"
+#include "protocol/area.hpp"
+
+namespace k2k::device::platform {
+
+struct LaunchContext {
+  protocol::AreaView area;
+  KernelSite* sites = nullptr;            // Device memory, zeroed.
+  const SharedRange* ranges = nullptr;    // Device memory.
+  const std::uint32_t* cancel = nullptr;  // Host-visible; 1 = work-items are to leave.
+  std::uint32_t range_count = 0;
+  // 31 bits, another number for each launch of any runtime: tells what an earlier one left in local
+  // memory from what this one put there.
+  std::uint32_t launch = 0;
+};
+
+}  // namespace k2k::device::platform
