@@ -42,21 +42,29 @@ inline constexpr platform::Wait wait_of =
 
 // One work-item makes the call: its answer, its ticket, or for a detached call 0 once published.
 template <std::uint16_t number, class Scope, class Chosen>
-K2K_DEVICE inline auto perform(std::uint16_t call_number, Words arguments) {
+K2K_DEVICE inline auto perform(std::uint16_t call_number, Words arguments)
+    -> std::conditional_t<Chosen::outcome == Outcome::async, Ticket<number>, Reply> {
   constexpr bool raw = number == Ticket<number>::raw_number;
   constexpr bool detached = Chosen::outcome == Outcome::detached;
   using Answer = std::conditional_t<Chosen::outcome == Outcome::async, Ticket<number>, Reply>;
   const protocol::AreaView& area = *platform::current().area;
   Transfer transfer;
   if constexpr (!raw) {
-    const std::int64_t refusal = move_in<number>(area, arguments, detached, transfer);
-    if constexpr (Chosen::wave_wide) {
-      // Every lane keeps its appointment with the others of the wave.
-      if (refusal != 0) call_number = calls::nop_number;
-    } else if (refusal != 0) {
-      return Answer(Reply(refusal));
+    // Lanes that hold a block must not wait for lanes that wait for one.
+    const std::int64_t refusal =
+        move_in<number>(area, arguments, detached, transfer, !Chosen::wave_wide);
+    if constexpr (!Chosen::wave_wide) {
+      if (refusal != 0) return Answer(Reply(refusal));
     }
-    const Handle handle = submit<Scope, Chosen>(call_number, arguments);
+    // Every lane keeps its appointment with the others of the wave.
+    const Handle handle =
+        submit<Scope, Chosen>(refusal != 0 ? calls::nop_number : call_number, arguments);
+    if constexpr (Chosen::wave_wide) {
+      if (refusal == -error::again) {
+        if constexpr (!detached) finish(area, handle, wait_of<Chosen>);
+        return perform<number, Scope, Alone<Chosen>>(call_number, arguments);
+      }
+    }
     if constexpr (Chosen::outcome == Outcome::async) {
       return Answer(handle, transfer, wait_of<Chosen>);
     } else if constexpr (detached) {

@@ -57,6 +57,11 @@ struct Options {
   static constexpr bool wave_wide = wave_wide_;
 };
 
+// The same call, made by each lane for itself.
+template <class Chosen>
+using Alone =
+    Options<Chosen::order, Chosen::outcome, Chosen::waiting, Chosen::role, Chosen::urgent>;
+
 template <class T>
 struct IsOptions : std::false_type {};
 template <Order a, Outcome b, Waiting c, RoleChoice d, bool e, bool f>

@@ -11,6 +11,7 @@ namespace k2k {
 // Errors K2K itself puts into a result, with Linux' numbers on every host.
 namespace error {
 inline constexpr int no_such_call = 38;   // ENOSYS     policy refuses the call, or there is none
+inline constexpr int again = 11;          // EAGAIN     never seen outside: no arena block now
 inline constexpr int bad_address = 14;    // EFAULT     the host cannot reach the pointer
 inline constexpr int name_too_long = 36;  // ENAMETOOLONG
 inline constexpr int already = 114;       // EALREADY   kernel site used twice

@@ -96,9 +96,10 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Parameter& parameter,
 //   -EMSGSIZE      a datagram larger than a block, or a detached transfer whose short count nobody
 //                  would see
 //   -ECANCELED     the runtime shut down while all blocks were taken
+//   -EAGAIN        all blocks are taken, and `waits` is false
 template <std::uint16_t number>
 K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView& area, Words& arguments,
-                                       bool detached, Transfer& transfer) {
+                                       bool detached, Transfer& transfer, bool waits = true) {
   constexpr calls::Row row = calls::rows[calls::find(number)];
   constexpr int count = calls::parameter_count(row);
   transfer.original = arguments;
@@ -132,9 +133,10 @@ K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView& area, Words& ar
 
   const std::uint32_t hint = platform::current().wave;
   while ((transfer.block = protocol::try_take_block(area, hint)) == area.arena_blocks) {
-    if (protocol::load_acquire(area.closed) != 0) {
+    const bool closed = protocol::load_acquire(area.closed) != 0;
+    if (closed || !waits) {
       transfer.block = no_block;
-      return -error::cancelled;
+      return closed ? -error::cancelled : -error::again;
     }
     platform::yield();
   }
