@@ -11,12 +11,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "backend/device_config.hpp"
+#include "backend/kernel_image.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "protocol/area.hpp"
@@ -28,17 +30,15 @@ struct LaunchShape {
   std::uint32_t group_items = 1;  // Work-items a group; 1 to DeviceInfo::group_items_max.
 };
 
-// A kernel as the runtime hands it down. The closure outlives the launch.
-struct KernelImage {
-  void (*entry)(const void* closure) = nullptr;
-  const void* closure = nullptr;
-  const char* name = "kernel";
-  std::uint32_t protocol_version = protocol::version;
-  std::uint64_t layout_hash = protocol::layout_hash;
+// A fact about a device that people ask for, as text: {"unified addressing", "yes"}.
+struct Capability {
+  std::string name;
+  std::string value;
 };
 
 struct DeviceInfo {
   std::string name;
+  std::string platform = "cpu";  // Which kernels it runs: KernelImage::platform.
   std::uint32_t compute_units = 0;
   std::uint32_t wave_lanes = 0;
   std::uint32_t resident_waves = 0;  // All units together: rows of the syscall area.
@@ -47,6 +47,10 @@ struct DeviceInfo {
   std::size_t area_bytes = 0;       // Slots, rings and arena.
   bool halts = false;               // Does a halted wave give up its processor?
   bool hides_memory = true;         // May host_may_access() say no?
+  bool interrupts = true;           // Can wait_doorbell() be ended by a doorbell?
+  // Can the device reach what a host's mmap(2) gives? If not, mmap from a kernel answers ENOTSUP.
+  bool reaches_host_pages = true;
+  std::vector<Capability> capabilities;
 };
 
 // What wait_launch() says.
@@ -78,10 +82,21 @@ class Backend {
   // Accepts nullptr. Expects an address from allocate().
   virtual void free(void* address) = 0;
 
+  // Memory that host and device both read and write, zeroed, 64-byte aligned; system calls work on
+  // it in place. Errors: ENOMEM.
+  virtual Result<void*> allocate_shared(std::size_t bytes) { return allocate(bytes); }
+  // Accepts nullptr. Expects an address from allocate_shared().
+  virtual void free_shared(void* address) { free(address); }
+  // Copies between any of: device memory, shared memory, the host's own. Errors: EIO.
+  virtual Status copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+    return {};
+  }
+
   // Runs the kernel to its end. Errors:
   //   EINVAL     shape outside the limits of info()
   //   EDEADLK    every remaining work-item waits for another; the message names them
-  //   EIO        the kernel threw an exception; the message carries its text
+  //   EIO        the kernel threw an exception, or the device refused; the message carries its text
   //   ECANCELED  cancel() was called
   virtual Result<LaunchReport> launch(const KernelImage& kernel, const LaunchShape& shape) = 0;
 

@@ -1,4 +1,4 @@
-#include "backend/cpu/sweep.hpp"
+#include "backend/sweep.hpp"
 
 #include <thread>
 
@@ -6,7 +6,7 @@
 #include "calls/rows.hpp"
 #include "protocol/claim.hpp"
 
-namespace k2k::backend::cpu {
+namespace k2k::backend {
 
 namespace {
 
@@ -70,4 +70,4 @@ std::uint32_t sweep(const AreaView& area) {
   return unredeemed;
 }
 
-}  // namespace k2k::backend::cpu
+}  // namespace k2k::backend

@@ -16,9 +16,9 @@
 
 #include "protocol/area.hpp"
 
-namespace k2k::backend::cpu {
+namespace k2k::backend {
 
 // Returns how many async calls nobody redeemed.
 std::uint32_t sweep(const protocol::AreaView& area);
 
-}  // namespace k2k::backend::cpu
+}  // namespace k2k::backend

@@ -27,6 +27,12 @@ Error forked_error() {
           "this runtime was created before fork() and lives in the parent; create a new one in "
           "the child"};
 }
+
+// A device that cannot interrupt is polled, whatever was wished for.
+server::ServerConfig fitted(server::ServerConfig config, const backend::Backend& backend) {
+  if (!backend.info().interrupts) config.notify = server::Notify::polling;
+  return config;
+}
 }  // namespace
 
 Runtime::Runtime(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -52,7 +58,7 @@ Result<Runtime> Runtime::create(const RuntimeConfig& config) {
   auto backend = runtime::create_backend(config.backend, config.device);
   if (!backend) return backend.error();
   state->backend = std::move(backend).value();
-  auto server = server::Server::start(*state->backend, config.server);
+  auto server = server::Server::start(*state->backend, fitted(config.server, *state->backend));
   if (!server) return server.error();
   state->server = std::move(server).value();
   return Runtime(std::move(state));
@@ -69,6 +75,13 @@ Result<LaunchReport> Runtime::launch_image(const LaunchShape& shape,
                              protocol::version, protocol::layout_hash)};
   }
   if (state_->forked()) return forked_error();
+  const std::string& platform = state_->backend->info().platform;
+  if (image.platform != platform) {
+    return Error{ENOEXEC,
+                 fmt::format("kernel '{}' was compiled for {}, this runtime's device runs kernels "
+                             "for {}; set backend = \"{}\", or compile the kernel for {}",
+                             image.name, image.platform, platform, image.platform, platform)};
+  }
   return state_->backend->launch(image, shape);
 }
 
@@ -87,6 +100,18 @@ void Runtime::free(void* address) {
   if (!state_->forked()) state_->backend->free(address);
 }
 
+Result<void*> Runtime::allocate_shared(std::size_t bytes) {
+  if (state_->forked()) return forked_error();
+  return state_->backend->allocate_shared(bytes);
+}
+void Runtime::free_shared(void* address) {
+  if (!state_->forked()) state_->backend->free_shared(address);
+}
+Status Runtime::copy(void* to, const void* from, std::size_t bytes) {
+  if (state_->forked()) return forked_error();
+  return state_->backend->copy(to, from, bytes);
+}
+
 const DeviceInfo& Runtime::device() const { return state_->backend->info(); }
 const protocol::AreaView& Runtime::area() const { return state_->backend->area(); }
 server::Stats Runtime::stats() const {
@@ -95,7 +120,7 @@ server::Stats Runtime::stats() const {
 
 Status Runtime::reconfigure(const server::ServerConfig& config) {
   if (state_->forked()) return forked_error();
-  return state_->server->reconfigure(config);
+  return state_->server->reconfigure(fitted(config, *state_->backend));
 }
 server::ServerConfig Runtime::server_config() const {
   return state_->forked() ? server::ServerConfig{} : state_->server->config();

@@ -28,9 +28,9 @@ using backend::LaunchReport;
 using backend::LaunchShape;
 
 struct RuntimeConfig {
-  std::string backend = "cpu";  // A name backends() lists.
-  backend::DeviceConfig device;
-  server::ServerConfig server;
+  std::string backend = "cpu";     // A name backends() lists.
+  backend::DeviceConfig device{};  // Braces, so that a caller may name the others alone.
+  server::ServerConfig server{};
 };
 
 class K2K_API Runtime {
@@ -50,15 +50,12 @@ class K2K_API Runtime {
 
   // Runs `body` once a work-item and waits for its end. The kernel carries the protocol version
   // and layout it was compiled with; a library that differs refuses it (EPROTO, naming both).
-  // Errors: those of backend::Backend::launch.
-  template <class Kernel>
+  // Errors: those of backend::Backend::launch; ENOEXEC (compiled for another device).
+  // `Platform` is the compiler's, never given by hand: see backend/kernel_image.hpp.
+  template <class Kernel, class Platform = backend::CompiledFor>
   Result<LaunchReport> launch(const LaunchShape& shape, const Kernel& body,
                               const char* name = "kernel") {
-    backend::KernelImage image;
-    image.entry = [](const void* closure) { (*static_cast<const Kernel*>(closure))(); };
-    image.closure = &body;
-    image.name = name;
-    return launch_image(shape, image);
+    return launch_image(shape, Platform::image(body, name));
   }
   Result<LaunchReport> launch_image(const LaunchShape& shape, const backend::KernelImage& image);
 
@@ -69,9 +66,14 @@ class K2K_API Runtime {
   // the errors of detached calls. Errors: EPERM (after fork).
   Result<std::vector<server::DetachedError>> drain();
 
-  // Device memory, zeroed. Errors: ENOMEM.
+  // Device memory, zeroed; on a GPU the host reaches it by copy() alone. Errors: ENOMEM.
   Result<void*> allocate(std::size_t bytes);
   void free(void* address);
+  // Memory that host and kernels share, zeroed; system calls work on it in place. Errors: ENOMEM.
+  Result<void*> allocate_shared(std::size_t bytes);
+  void free_shared(void* address);
+  // Between any two kinds of memory. Errors: EIO.
+  Status copy(void* to, const void* from, std::size_t bytes);
 
   [[nodiscard]] const DeviceInfo& device() const;
   [[nodiscard]] const protocol::AreaView& area() const;

@@ -18,7 +18,7 @@ class FakeBackend : public backend::Backend {
  public:
   explicit FakeBackend(const protocol::AreaShape& shape = {}) : plain(shape) {}
 
-  const backend::DeviceInfo& info() const override { return info_; }
+  const backend::DeviceInfo& info() const override { return facts; }
   const protocol::AreaView& area() const override { return plain.view(); }
   Result<void*> allocate(std::size_t) override { return Error{ENOMEM, "a fake has no memory"}; }
   void free(void*) override {}
@@ -44,6 +44,7 @@ class FakeBackend : public backend::Backend {
   std::uintptr_t hidden_begin = ~std::uintptr_t{0};
   std::uintptr_t hidden_end = 0;
   protocol::PlainArea plain;
+  backend::DeviceInfo facts;
 
   std::vector<std::uint32_t> resumed() {
     const std::lock_guard lock(mutex_);
@@ -51,7 +52,6 @@ class FakeBackend : public backend::Backend {
   }
 
  private:
-  backend::DeviceInfo info_;
   std::mutex mutex_;
   std::vector<std::uint32_t> resumed_;
 };

@@ -64,6 +64,9 @@ constexpr Refusal refusals[] = {
     {446, "landlock_restrict_self acts on the service thread"},
 };
 
+// Its answer would be an address that the device may not be able to follow.
+constexpr std::uint16_t mmap_number = 9;
+
 constexpr bool is_pointer(calls::Kind kind) {
   return kind != calls::Kind::none && kind != calls::Kind::value &&
          kind != calls::Kind::descriptor && kind != calls::Kind::address;
@@ -117,6 +120,7 @@ std::int64_t admit(const Request& request, Openness openness, const backend::Bac
     return refusal_of(request.number) == nullptr ? 0 : -EPERM;
   }
   const calls::Row& row = calls::rows[request.row];
+  if (row.number == mmap_number && !backend.info().reaches_host_pages) return -ENOTSUP;
   unsigned pointers = pointers_of_row[static_cast<std::size_t>(request.row)];
   for (; pointers != 0; pointers &= pointers - 1) {
     const auto index = static_cast<std::size_t>(std::countr_zero(pointers));

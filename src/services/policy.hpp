@@ -14,9 +14,10 @@ namespace k2k::services {
 enum class Openness : std::uint8_t { any, known_only };
 
 // 0 if the call may be executed, or the negative errno it is answered with:
-//   -ENOSYS  no such call, or known_only and the call has no row
-//   -EPERM   executed by a service thread it would end, replace or cripple the host process
-//   -EFAULT  a pointer to memory the host cannot reach
+//   -ENOSYS   no such call, or known_only and the call has no row
+//   -EPERM    executed by a service thread it would end, replace or cripple the host process
+//   -EFAULT   a pointer to memory the host cannot reach
+//   -ENOTSUP  mmap for a device that does not reach the host's pages
 std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend);
 
 // Why `number` is always refused; nullptr if it is not.

@@ -127,6 +127,13 @@ TEST_F(PolicyTest, refuses_every_kind_of_pointer_the_host_cannot_reach) {
   }
 }
 
+TEST_F(PolicyTest, maps_no_memory_for_a_device_that_does_not_reach_it) {
+  EXPECT_EQ(admit(request_of(__NR_mmap), Openness::any, backend), 0);
+  backend.facts.reaches_host_pages = false;
+  EXPECT_EQ(admit(request_of(__NR_mmap), Openness::any, backend), -ENOTSUP);
+  EXPECT_EQ(admit(request_of(__NR_munmap), Openness::any, backend), 0);
+}
+
 TEST_F(PolicyTest, looks_at_the_whole_span_and_not_beyond_it) {
   hide_buffer();
   Request request = request_of(0);

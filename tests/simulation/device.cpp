@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-#include "backend/cpu/sweep.hpp"
+#include "backend/sweep.hpp"
 #include "calls/rows.hpp"
 #include "device/invoke.hpp"
 #include "tests/simulation/hooks.hpp"
@@ -261,7 +261,7 @@ void launcher() {
       all.agents.sleep(&all.live_items, live, &all.live_items, live);
     }
     all.sweeper = self();
-    const std::uint32_t unredeemed = backend::cpu::sweep(all.device_area);
+    const std::uint32_t unredeemed = backend::sweep(all.device_area);
     all.sweeper = Agents::agents_max;
     promise(all.cancelled || permitted_cut() || unredeemed == all.unredeemed,
             "the sweep counted other tickets than were left");

@@ -26,9 +26,9 @@
 #include "backend/cpu/futex.hpp"
 #include "backend/cpu/launch_state.hpp"
 #include "backend/cpu/server_parking.hpp"
-#include "backend/cpu/sweep.hpp"
 #include "backend/cpu/unit.hpp"
 #include "backend/cpu/watchdog.hpp"
+#include "backend/sweep.hpp"
 #include "base/asymmetric_barrier.hpp"
 #include "base/clock.hpp"
 
@@ -129,6 +129,10 @@ class CpuBackend final : public Backend {
   [[nodiscard]] const protocol::AreaView& area() const override { return memory_.area(); }
   Result<void*> allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
   void free(void* address) override { memory_.free(address); }
+  Result<void*> allocate_shared(std::size_t bytes) override {
+    return DeviceMemory::allocate_shared(bytes);
+  }
+  void free_shared(void* address) override { DeviceMemory::free_shared(address); }
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const override {
     return memory_.host_may_access(address, bytes);
   }

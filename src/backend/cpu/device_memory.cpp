@@ -72,15 +72,35 @@ DeviceMemory::DeviceMemory(const DeviceConfig& config, std::uint32_t waves,
   if (!area_pages_.empty()) carve(area_, config, waves, area_pages_.data());
 }
 
+namespace {
+// More than a process can address is refused here: a sanitizer's allocator would end the process.
+constexpr std::size_t addressable_bytes = std::size_t{1} << 47;
+
+Error no_memory(std::size_t bytes) {
+  return Error{ENOMEM, "no memory for " + std::to_string(bytes) + " bytes of device memory"};
+}
+}  // namespace
+
+// From calloc: what is large costs nothing until it is touched. What calloc gave stands in the word
+// before the address.
+Result<void*> DeviceMemory::allocate_shared(std::size_t bytes) {
+  void* const given = bytes <= addressable_bytes ? std::calloc(bytes + 2 * line_bytes, 1) : nullptr;
+  if (given == nullptr) return no_memory(bytes);
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(given) + sizeof(void*);
+  void* const address = reinterpret_cast<void*>(round_up(first, line_bytes));
+  static_cast<void**>(address)[-1] = given;
+  return address;
+}
+
+void DeviceMemory::free_shared(void* address) {
+  if (address != nullptr) std::free(static_cast<void**>(address)[-1]);
+}
+
 Result<void*> DeviceMemory::allocate(std::size_t bytes) {
-  // More than a process can address is refused here: a sanitizer's allocator would end the process.
-  constexpr std::size_t addressable_bytes = std::size_t{1} << 47;
-  const bool possible = bytes <= addressable_bytes;
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
-  void* const address = possible ? std::aligned_alloc(line_bytes, rounded) : nullptr;
-  if (address == nullptr) {
-    return Error{ENOMEM, "no memory for " + std::to_string(bytes) + " bytes of device memory"};
-  }
+  void* const address =
+      bytes <= addressable_bytes ? std::aligned_alloc(line_bytes, rounded) : nullptr;
+  if (address == nullptr) return no_memory(bytes);
   std::memset(address, 0, rounded);
   if (!strict_) return address;
 

@@ -43,6 +43,9 @@ class DeviceMemory {
   // Zeroed, 64-byte aligned. Errors: ENOMEM.
   Result<void*> allocate(std::size_t bytes);
   void free(void* address);
+  // Never private. Errors: ENOMEM.
+  static Result<void*> allocate_shared(std::size_t bytes);
+  static void free_shared(void* address);
 
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;
 
