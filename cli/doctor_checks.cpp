@@ -259,13 +259,38 @@ Check landlock() {
   return {"Landlock", Grade::warn, because(errno), why, "boot with lsm=landlock,..."};
 }
 
-Check graphics_processor() {
+#if !defined(K2K_HAS_CUDA)
+std::string graphics_nodes() {
   std::string found;
   for (const char* node : {"/dev/nvidia0", "/dev/kfd"}) {
     if (access(node, F_OK) == 0) found += (found.empty() ? "" : ", ") + std::string(node);
   }
-  return {"GPU", Grade::ok, (found.empty() ? "none" : found) + "; not used by this release",
-          "kernels run on the cpu backend, which needs none", ""};
+  return found.empty() ? "none" : found;
+}
+#endif
+
+#if defined(K2K_HAS_CUDA)
+Check graphics_processor() {
+  RuntimeConfig config;
+  config.backend = "cuda";
+  const std::string why = "backend = \"cuda\" runs kernels on it";
+  const Result<Runtime> runtime = Runtime::create(config);
+  if (runtime) return {"GPU", Grade::ok, runtime.value().device().name, why, ""};
+  return {"GPU", Grade::warn, runtime.error().message, why, "mend what it names"};
+}
+#else
+Check graphics_processor() {
+  return {"GPU", Grade::ok, graphics_nodes() + "; this build has the cpu backend alone",
+          "kernels run on the cpu backend, which needs none",
+          graphics_nodes() == "none" ? "" : "./dev build --preset cuda"};
+}
+#endif
+
+Check round_trip(const RuntimeConfig& config) {
+#if defined(K2K_HAS_CUDA)
+  if (config.backend == "cuda") return on_gpu::round_trip(config);
+#endif
+  return on_cpu::round_trip(config);
 }
 
 }  // namespace

@@ -28,7 +28,14 @@ struct Check {
 // The machine, for a device of this configuration.
 std::vector<Check> examine(const RuntimeConfig& config);
 
-// The proof of all: a kernel makes a call and gets its answer.
+// The proof of all: a kernel makes a call and gets its answer. Once for each compiler of kernels.
+namespace on_cpu {
 Check round_trip(const RuntimeConfig& config);
+}
+#if defined(K2K_HAS_CUDA)
+namespace on_gpu {
+Check round_trip(const RuntimeConfig& config);
+}
+#endif
 
 }  // namespace k2k::cli

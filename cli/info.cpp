@@ -45,6 +45,8 @@ ordered_json describe(const Runtime& runtime, const std::string& backend) {
   const DeviceInfo& device = runtime.device();
   const AreaSizes sizes = sizes_of(runtime.area());
   const std::uint64_t items = std::uint64_t{device.resident_waves} * device.wave_lanes;
+  ordered_json capabilities = ordered_json::object();
+  for (const backend::Capability& each : device.capabilities) capabilities[each.name] = each.value;
   return {
       {"version", K2K_VERSION},
       {"protocol_version", protocol::version},
@@ -59,7 +61,10 @@ ordered_json describe(const Runtime& runtime, const std::string& backend) {
         {"resident_work_items", items},
         {"group_items_max", device.group_items_max},
         {"local_bytes_max", device.local_bytes_max},
-        {"halts", device.halts}}},
+        {"halts", device.halts},
+        {"interrupts", device.interrupts},
+        {"reaches_host_pages", device.reaches_host_pages},
+        {"capabilities", capabilities}}},
       {"syscall_area",
        {{"bytes", device.area_bytes},
         {"slots_bytes", sizes.slots},
@@ -77,31 +82,32 @@ std::string as_text(const ordered_json& info) {
   const ordered_json& area = info["syscall_area"];
   const auto bytes = [](const ordered_json& number) { return in_bytes(number.get<std::size_t>()); };
   const auto backends = info["backends"].get<std::vector<std::string>>();
-  return text_table(
-      {
-          {"k2k", fmt::format("{} (protocol {}, layout {})", K2K_VERSION, protocol::version,
-                              info["layout_hash"].get<std::string>())},
-          {"backend", fmt::format("{} (this build has: {})", info["backend"].get<std::string>(),
-                                  fmt::join(backends, ", "))},
-          {"device", device["name"].get<std::string>()},
-          {"compute units", device["compute_units"].dump()},
-          {"resident waves", fmt::format("{} of {} lanes", device["resident_waves"].dump(),
-                                         device["wave_lanes"].dump())},
-          {"resident work-items", device["resident_work_items"].dump()},
-          {"work-group",
-           fmt::format("at most {} work-items, {} of local memory",
-                       device["group_items_max"].dump(), bytes(device["local_bytes_max"]))},
-          {"syscall area", bytes(area["bytes"])},
-          {"  slots",
-           fmt::format("{} (64 B x {})", bytes(area["slots_bytes"]), area["slots"].dump())},
-          {"  doorbell rings",
-           fmt::format("{} ({} of them)", bytes(area["rings_bytes"]), area["rings"].dump())},
-          {"  arena", bytes(area["arena_bytes"])},
-          {"service threads", info["service_threads"].dump()},
-          {"resident memory",
-           fmt::format("{} (this process, runtime idle)", bytes(info["resident_bytes"]))},
-      },
-      false);
+  std::vector<std::vector<std::string>> rows = {
+      {"k2k", fmt::format("{} (protocol {}, layout {})", K2K_VERSION, protocol::version,
+                          info["layout_hash"].get<std::string>())},
+      {"backend", fmt::format("{} (this build has: {})", info["backend"].get<std::string>(),
+                              fmt::join(backends, ", "))},
+      {"device", device["name"].get<std::string>()},
+      {"compute units", device["compute_units"].dump()},
+      {"resident waves",
+       fmt::format("{} of {} lanes", device["resident_waves"].dump(), device["wave_lanes"].dump())},
+      {"resident work-items", device["resident_work_items"].dump()},
+      {"work-group",
+       fmt::format("at most {} work-items, {} of local memory", device["group_items_max"].dump(),
+                   bytes(device["local_bytes_max"]))},
+      {"syscall area", bytes(area["bytes"])},
+      {"  slots", fmt::format("{} (64 B x {})", bytes(area["slots_bytes"]), area["slots"].dump())},
+      {"  doorbell rings",
+       fmt::format("{} ({} of them)", bytes(area["rings_bytes"]), area["rings"].dump())},
+      {"  arena", bytes(area["arena_bytes"])},
+      {"service threads", info["service_threads"].dump()},
+      {"resident memory",
+       fmt::format("{} (this process, runtime idle)", bytes(info["resident_bytes"]))},
+  };
+  for (const auto& [name, value] : device["capabilities"].items()) {
+    rows.push_back({name, value.get<std::string>()});
+  }
+  return text_table(rows, false);
 }
 
 int run_info(const Context& context) {

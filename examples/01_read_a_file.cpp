@@ -1,16 +1,17 @@
 // A kernel opens a file, reads it and prints it: the shortest whole program.
 //
 // Sixty-four work-items make each call together; one of them asks, all get the answer.
+// Compiled by nvcc, the same file runs on a GPU: K2K_DEVICE marks what runs there.
 
 #include <cstdio>
 #include <k2k/device.hpp>
 #include <k2k/runtime.hpp>
 
 int main() {
-  auto runtime = k2k::Runtime::create({});
+  auto runtime = k2k::Runtime::create({.backend = k2k::kernel_backend});
   if (!runtime) return std::fprintf(stderr, "%s\n", runtime.error().message.c_str()), 1;
 
-  auto report = runtime->launch({.groups = 1, .group_items = 64}, [] {
+  auto report = runtime->launch({.groups = 1, .group_items = 64}, [] K2K_DEVICE {
     K2K_LOCAL(char[4096], buffer);  // shared by the work-group
     const int fd = k2k::open(k2k::work_group, "/etc/hostname", 0).fd();
     const long bytes = k2k::pread(k2k::work_group, k2k::relaxed, fd, buffer, sizeof(buffer), 0);

@@ -18,24 +18,24 @@ int main() {
   char path[] = "/tmp/k2k-example-XXXXXX";
   const int fd = ::mkstemp(path);
   if (::pwrite(fd, "what a work-item reads ahead", 28, 0) != 28) return 1;
-  auto runtime = k2k::Runtime::create({});
+  auto runtime = k2k::Runtime::create({.backend = k2k::kernel_backend});
   if (!runtime) return std::fprintf(stderr, "%s\n", runtime.error().message.c_str()), 1;
 
-  bool right = false;
-  auto report = runtime->launch({1, 1}, [fd, &right] {
+  auto* const shared = static_cast<bool*>(runtime->allocate_shared(sizeof(bool)).value());
+  auto report = runtime->launch({1, 1}, [=] K2K_DEVICE {
     // Both reads are on their way before the first answer is looked at.
     char left[14];
     char rest[14];
     auto first = k2k::pread(k2k::work_item, k2k::async, fd, left, sizeof(left), 0);
     auto second = k2k::pread(k2k::work_item, k2k::async, fd, rest, sizeof(rest), sizeof(left));
     while (!second.ready()) k2k::yield();  // Time for something else.
-    right = second.redeem() == 14 && first.redeem() == 14 &&
-            std::memcmp(left, "what a work-it", 14) == 0 && second.redeem() == -EINVAL;
+    *shared = second.redeem() == 14 && first.redeem() == 14 && left[13] == 't' && rest[0] == 'e' &&
+              second.redeem() == -EINVAL;
 
     // Fire and forget. The buffer is ours again at once.
     char line[] = "first\n";
     k2k::pwrite(k2k::work_item, k2k::detached, fd, line, 6, 28);
-    std::memcpy(line, "later\n", 6);
+    memcpy(line, "later\n", 6);
     k2k::pwrite(k2k::work_item, k2k::detached, fd, line, 6, 34);
     k2k::write(k2k::work_item, k2k::detached, -1, line, 6);  // A mistake.
   });
@@ -49,6 +49,8 @@ int main() {
     errors += error.count;
   }
   char tail[13] = {};
+  bool right = *shared;
+  runtime->free_shared(shared);
   right &= ::pread(fd, tail, 12, 28) == 12 && std::strcmp(tail, "first\nlater\n") == 0;
   ::close(fd);
   ::unlink(path);

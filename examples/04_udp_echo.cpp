@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <cstdio>
 #include <cstring>
 #include <k2k/device.hpp>
@@ -26,7 +25,7 @@ int main() {
       ::connect(client, reinterpret_cast<sockaddr*>(&address), length) != 0) {
     return std::perror("no loopback network"), 77;
   }
-  auto runtime = k2k::Runtime::create({});
+  auto runtime = k2k::Runtime::create({.backend = k2k::kernel_backend});
   if (!runtime) return std::fprintf(stderr, "%s\n", runtime.error().message.c_str()), 1;
 
   constexpr int questions = 8;
@@ -43,14 +42,14 @@ int main() {
     }
   });
   // Each work-item answers one datagram, whichever it gets.
-  auto report = runtime->launch({1, questions}, [server] {
+  auto report = runtime->launch({1, questions}, [=] K2K_DEVICE {
     char text[32];
     sockaddr_in from{};
     std::uint32_t from_length = sizeof(from);
     const long bytes = k2k::recvfrom(k2k::work_item, k2k::halting, server, text, sizeof(text), 0,
                                      &from, &from_length);
     for (long place = 0; place < bytes; ++place) {
-      text[place] = static_cast<char>(std::toupper(text[place]));
+      if (text[place] >= 'a' && text[place] <= 'z') text[place] -= 'a' - 'A';
     }
     if (bytes > 0) k2k::sendto(k2k::work_item, server, text, bytes, 0, &from, from_length);
   });

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/attributes.hpp"
+
 namespace k2k::grep::abi {
 
 inline constexpr int o_rdonly = 0;
@@ -52,7 +54,7 @@ inline constexpr std::uint32_t mode_link = 0120000;
 
 // struct statfs begins with the magic; file systems whose files are made up as they are read.
 inline constexpr std::size_t system_bytes = 120;
-constexpr bool is_synthetic(std::uint64_t magic) {
+K2K_HD constexpr bool is_synthetic(std::uint64_t magic) {
   constexpr std::uint64_t magics[] = {
       0x9fa0,      // proc
       0x62656572,  // sysfs
@@ -71,7 +73,7 @@ constexpr bool is_synthetic(std::uint64_t magic) {
 }
 
 template <class Value>
-inline Value field(const void* record, std::size_t offset) {
+K2K_HD inline Value field(const void* record, std::size_t offset) {
   Value value;
   __builtin_memcpy(&value, static_cast<const unsigned char*>(record) + offset, sizeof(Value));
   return value;

@@ -25,6 +25,36 @@ Desks::Desks(Runtime& runtime, JobOptions options)
 
 Desks::~Desks() {
   for (void* memory : device_memory_) runtime_->free(memory);
+  for (void* memory : shared_memory_) runtime_->free_shared(memory);
+}
+
+Result<void*> Desks::on_device(std::size_t bytes) {
+  auto memory = runtime_->allocate(bytes);
+  if (memory) device_memory_.push_back(memory.value());
+  return memory;
+}
+
+Result<void*> Desks::shared(std::size_t bytes) {
+  auto memory = runtime_->allocate_shared(bytes);
+  if (memory) shared_memory_.push_back(memory.value());
+  return memory;
+}
+
+// Pointers to texts, and the texts behind them, in one piece.
+Status Desks::share_texts(const std::vector<std::string>& texts, const char* const** place) {
+  std::size_t bytes = texts.size() * sizeof(const char*);
+  for (const std::string& text : texts) bytes += text.size() + 1;
+  const auto memory = shared(bytes);
+  if (!memory) return memory.error();
+  auto* const pointers = static_cast<const char**>(memory.value());
+  char* next = reinterpret_cast<char*>(pointers + texts.size());
+  for (std::size_t index = 0; index < texts.size(); ++index) {
+    std::memcpy(next, texts[index].c_str(), texts[index].size() + 1);
+    pointers[index] = next;
+    next += texts[index].size() + 1;
+  }
+  *place = pointers;
+  return {};
 }
 
 Result<std::unique_ptr<Desks>> Desks::create(Runtime& runtime, const WordSet& words,
@@ -39,29 +69,31 @@ Status Desks::fill(const WordSet& words, std::uint64_t workers) {
   const std::size_t wanted[3] = {std::max<std::size_t>(words.bytes(), 1), sizeof(Queue),
                                  std::max(options_.queue_bytes, 1u)};
   for (int index = 0; index < 3; ++index) {
-    auto memory = runtime_->allocate(wanted[index]);
+    auto memory = on_device(wanted[index]);
     if (!memory) return memory.error();
     placed[index] = memory.value();
-    device_memory_.push_back(placed[index]);
   }
-  if (words.bytes() != 0) std::memcpy(placed[0], words.image(), words.bytes());
+  Queue queue;
+  queue.outstanding = options_.paths.size();
+  Status copied = runtime_->copy(placed[0], words.image(), words.bytes());
+  if (copied.ok()) copied = runtime_->copy(placed[1], &queue, sizeof(queue));
+  if (!copied) return copied;
   job_.words = words.at(placed[0]);
-  job_.queue = new (placed[1]) Queue;
+  job_.queue = static_cast<Queue*>(placed[1]);
   job_.names = static_cast<unsigned char*>(placed[2]);
   job_.names_bytes = options_.queue_bytes;
 
-  for (const std::string& path : options_.paths) arguments_.push_back(path.c_str());
-  job_.arguments = arguments_.data();
-  job_.argument_count = static_cast<std::uint32_t>(arguments_.size());
-  job_.queue->outstanding = arguments_.size();
-
-  error_lines_.resize(error_texts_max);
+  if (Status done = share_texts(options_.paths, &job_.arguments); !done) return done;
+  job_.argument_count = static_cast<std::uint32_t>(options_.paths.size());
+  std::vector<std::string> errors;
   for (std::uint32_t number = 0; number < error_texts_max; ++number) {
-    error_lines_[number] = std::strerror(static_cast<int>(number));
-    error_texts_.push_back(error_lines_[number].c_str());
+    errors.emplace_back(std::strerror(static_cast<int>(number)));
   }
-  job_.error_texts = error_texts_.data();
-  job_.host_stop = &stop_;
+  if (Status done = share_texts(errors, &job_.error_texts); !done) return done;
+  const auto stop = shared(sizeof(std::uint32_t));
+  if (!stop) return stop.error();
+  stop_ = static_cast<std::uint32_t*>(stop.value());
+  job_.host_stop = stop_;
   job_.quiet = options_.quiet;
   job_.no_messages = options_.no_messages;
   job_.bare_names = options_.bare_names;
@@ -74,27 +106,32 @@ Status Desks::fill(const WordSet& words, std::uint64_t workers) {
   const std::size_t frame_bytes = whole_pages(frames_max * sizeof(Frame));
   const std::size_t desk_bytes = text_bytes + frame_bytes + whole_pages(entries_bytes) +
                                  whole_pages(path_bytes_max) + whole_pages(line_bytes);
-  // Not touched before it is needed: a desk costs what its files are long.
-  buffers_.reset(new (std::nothrow) std::byte[desk_bytes * workers]);
-  if (buffers_ == nullptr) {
+  workers_ = workers;
+  const auto counters = shared(sizeof(Counters) * workers);
+  if (!counters) return counters.error();
+  const auto desks_memory = shared(sizeof(Desk) * workers);
+  if (!desks_memory) return desks_memory.error();
+  const auto buffers = shared(desk_bytes * workers);
+  if (!buffers) {
     return Error{ENOMEM,
                  fmt::format("no memory for {} workers of {} KiB; lower --groups or --items",
                              workers, desk_bytes / 1024)};
   }
-  counters_.resize(workers);
-  desks_.resize(workers);
-  std::byte* place = buffers_.get();
+  auto* const worker_counters = static_cast<Counters*>(counters.value());
+  auto* const desks = static_cast<Desk*>(desks_memory.value());
+  counters_ = worker_counters;
+  auto* place = static_cast<std::byte*>(buffers.value());
   const auto take = [&place](std::size_t bytes) { return std::exchange(place, place + bytes); };
   for (std::size_t index = 0; index < workers; ++index) {
-    Desk& desk = desks_[index];
-    desk.counters = &counters_[index];
+    Desk& desk = desks[index];
+    desk.counters = &worker_counters[index];
     desk.text = reinterpret_cast<unsigned char*>(take(text_bytes));
     desk.frames = reinterpret_cast<Frame*>(take(frame_bytes));
     desk.entries = reinterpret_cast<unsigned char*>(take(whole_pages(entries_bytes)));
     desk.path = reinterpret_cast<char*>(take(whole_pages(path_bytes_max)));
     desk.line = reinterpret_cast<char*>(take(whole_pages(line_bytes)));
   }
-  job_.desks = desks_.data();
+  job_.desks = desks;
   return {};
 }
 
@@ -104,7 +141,8 @@ Counters Desks::sum() const {
   const auto load = [](const std::uint64_t& word) {
     return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
   };
-  for (const Counters& each : counters_) {
+  for (std::uint64_t worker = 0; worker < workers_; ++worker) {
+    const Counters& each = counters_[worker];
     sum.files += load(each.files);
     sum.directories += load(each.directories);
     sum.bytes += load(each.bytes);
@@ -115,6 +153,6 @@ Counters Desks::sum() const {
   return sum;
 }
 
-void Desks::stop() { __atomic_store_n(&stop_, 1u, __ATOMIC_RELEASE); }
+void Desks::stop() { __atomic_store_n(stop_, 1u, __ATOMIC_RELEASE); }
 
 }  // namespace k2k::grep

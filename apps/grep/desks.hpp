@@ -40,17 +40,19 @@ class Desks {
   Desks(Runtime& runtime, JobOptions options);
   Status fill(const WordSet& words, std::uint64_t workers);
 
+  // Zeroed memory that the kernel reaches, kept until the desks end. Errors: ENOMEM.
+  Result<void*> on_device(std::size_t bytes);
+  Result<void*> shared(std::size_t bytes);
+  Status share_texts(const std::vector<std::string>& texts, const char* const** place);
+
   Runtime* runtime_;
   JobOptions options_;
   Job job_;
-  std::uint32_t stop_ = 0;
+  std::uint32_t* stop_ = nullptr;       // Shared.
+  const Counters* counters_ = nullptr;  // Shared; one a worker.
+  std::uint64_t workers_ = 0;
   std::vector<void*> device_memory_;
-  std::vector<Desk> desks_;
-  std::vector<Counters> counters_;
-  std::unique_ptr<std::byte[]> buffers_;
-  std::vector<const char*> arguments_;
-  std::vector<std::string> error_lines_;
-  std::vector<const char*> error_texts_;
+  std::vector<void*> shared_memory_;
 };
 
 }  // namespace k2k::grep

@@ -1,10 +1,12 @@
 // The kernel: every worker takes tasks until nothing is left. One instance for each way to call.
+//
+// Compiled for every device of the build: see K2K_ON in backend/kernel_image.hpp.
 
 #include "apps/grep/kernel.hpp"
 
 #include "apps/grep/worker.hpp"
 
-namespace k2k::grep {
+namespace k2k::grep::K2K_ON {
 
 namespace {
 
@@ -35,11 +37,11 @@ K2K_DEVICE void search_by_group(const Job& job) {
 
 template <class How>
 Result<LaunchReport> launch_as(Runtime& runtime, const KernelShape& shape, const Job& job) {
-  const Job* const shared = &job;
+  const Job copied = job;  // A device reads it from its closure.
   if (shape.granularity == Granularity::work_group) {
-    return runtime.launch(shape.launch, [=] { search_by_group<How>(*shared); }, "grep");
+    return runtime.launch(shape.launch, [=] K2K_DEVICE { search_by_group<How>(copied); }, "grep");
   }
-  return runtime.launch(shape.launch, [=] { search_by_item<How>(*shared); }, "grep");
+  return runtime.launch(shape.launch, [=] K2K_DEVICE { search_by_item<How>(copied); }, "grep");
 }
 
 }  // namespace
@@ -53,4 +55,4 @@ Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, c
                         : launch_as<Manner<false, false>>(runtime, shape, job);
 }
 
-}  // namespace k2k::grep
+}  // namespace k2k::grep::K2K_ON

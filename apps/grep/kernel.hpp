@@ -25,8 +25,23 @@ struct KernelShape {
   }
 };
 
+namespace on_cpu {
+Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, const Job& job);
+}
+#if defined(K2K_HAS_CUDA)
+namespace on_gpu {
+Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, const Job& job);
+}
+#endif
+
 // Returns when every PATH was searched or the search was stopped. `job.desks` has shape.workers()
 // entries. Errors: those of Runtime::launch().
-Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, const Job& job);
+inline Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape,
+                                          const Job& job) {
+#if defined(K2K_HAS_CUDA)
+  if (runtime.device().platform != "cpu") return on_gpu::launch_search(runtime, shape, job);
+#endif
+  return on_cpu::launch_search(runtime, shape, job);
+}
 
 }  // namespace k2k::grep

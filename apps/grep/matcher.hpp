@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "apps/grep/bytes.hpp"
 #include "base/attributes.hpp"
 
 namespace k2k::grep {
@@ -80,7 +81,7 @@ K2K_HD inline bool verify(const Sieve& sieve, const unsigned char* bytes, const 
     if (at->value != gram || at->before > position) continue;
     const std::size_t begin = position - at->before;
     if (at->length > part.size - begin) continue;
-    if (__builtin_memcmp(part.text + begin, bytes + at->word, at->length) == 0) return true;
+    if (same_bytes(part.text + begin, bytes + at->word, at->length)) return true;
   }
   return false;
 }

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "apps/grep/abi.hpp"
+#include "apps/grep/bytes.hpp"
 #include "apps/grep/queue.hpp"
 
 namespace k2k::grep {
@@ -245,7 +246,7 @@ class Worker {
   // Moves what may be the beginning of a word to the front; returns how many bytes that is.
   K2K_DEVICE std::size_t keep_tail(std::size_t size) {
     const std::size_t kept = size < job_.longest_kept ? size : job_.longest_kept;
-    __builtin_memmove(desk_.text, desk_.text + size - kept, kept);
+    move_down(desk_.text, desk_.text + size - kept, kept);
     return kept;
   }
 
