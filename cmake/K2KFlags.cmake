@@ -26,13 +26,23 @@ endif()
 
 add_library(k2k_flags INTERFACE)
 target_compile_features(k2k_flags INTERFACE cxx_std_20)
-target_compile_options(k2k_flags INTERFACE -Wall -Wextra -Wshadow)
+set(for_cxx "$<COMPILE_LANGUAGE:C,CXX>")  # nvcc knows other options.
+target_compile_options(k2k_flags INTERFACE "$<${for_cxx}:-Wall;-Wextra;-Wshadow>")
 if(NOT K2K_SANITIZE)
   # Instrumentation confuses this analysis: it would fail the build on correct code.
-  target_compile_options(k2k_flags INTERFACE -Wconversion)
+  target_compile_options(k2k_flags INTERFACE $<${for_cxx}:-Wconversion>)
 endif()
 if(K2K_WERROR)
-  target_compile_options(k2k_flags INTERFACE -Werror)
+  target_compile_options(k2k_flags INTERFACE $<${for_cxx}:-Werror>)
+endif()
+if(K2K_CUDA)
+  # What nvcc writes for the host is not ours: conversions and shadows in it are not looked at.
+  target_compile_options(k2k_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers;-Wno-deprecated-gpu-targets>")
+  if(K2K_WERROR)
+    target_compile_options(k2k_flags INTERFACE
+      "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>")
+  endif()
 endif()
 target_compile_definitions(k2k_flags INTERFACE K2K_VERSION="${PROJECT_VERSION}")
 # Also for files that are themselves compiled without instrumentation, where the compiler's own
@@ -45,7 +55,7 @@ endif()
 
 # g++ 12 takes "literal" + std::string for overlapping memory (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(k2k_flags INTERFACE -Wno-restrict)
+  target_compile_options(k2k_flags INTERFACE $<${for_cxx}:-Wno-restrict>)
 endif()
 
 # g++ 12 reports false -Wmaybe-uninitialized and friends once sanitizers rewrite the code.

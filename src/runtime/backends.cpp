@@ -6,6 +6,9 @@
 #include <cerrno>
 
 #include "backend/cpu/cpu.hpp"
+#if defined(K2K_HAS_CUDA)
+#include "backend/cuda/cuda.hpp"
+#endif
 
 namespace k2k::runtime {
 
@@ -18,6 +21,9 @@ struct Entry {
 
 constexpr Entry entries[] = {
     {"cpu", backend::cpu::create},
+#if defined(K2K_HAS_CUDA)
+    {"cuda", backend::cuda::create},
+#endif
 };
 
 }  // namespace

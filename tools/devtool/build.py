@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from devtool.console import Refused, Status
+from devtool.cuda_toolkit import need_cuda_toolkit
 from devtool.environment import BUILD_PACKAGES, need_packages
 from devtool.process import cores, run, run_logged
 from devtool.tree import BUILD, ROOT
 
 ERROR_LINES_MAX = 60
+CUDA_PRESET = "cuda"
 COMPILER_COMMAND = re.compile(r"(: && )?(/\S*/)?(cmake -E env|ccache|cc|c\+\+|g\+\+) ")
 PROGRESS = re.compile(r"^(\[\d+/\d+\]) (.*)")
 
@@ -32,6 +34,8 @@ def configure(preset: str) -> None:
     if preset not in presets():
         raise Refused(f"there is no preset {preset}; choose from: {', '.join(presets())}", 2)
     need_packages(BUILD_PACKAGES)
+    if preset == CUDA_PRESET:
+        need_cuda_toolkit()
     wanted = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes()).hexdigest()
     stamp = folder(preset) / "presets.sha256"
     ready = (folder(preset) / "build.ninja").exists()

@@ -1,0 +1,368 @@
+// The device as the rest of K2K sees it: one GPU, its primary context, one stream.
+//
+//   create():  driver ─▶ context ─▶ area ─▶ every kernel of the program is loaded
+//   launch():  sites, ranges ─▶ kernel ─▶ lock words to the host ─▶ ask until all is done ─▶ sweep
+//
+// No thread of its own: the thread in launch() asks the driver until the kernel ends, which is what
+// keeps the driver going. Nothing is allocated or loaded from create() on but by allocate(), and
+// what service threads call (wait_doorbell, resume, host_may_access) makes no driver call at all.
+//
+// A forked child has no context: it gets an error, and its copy of the object can be destroyed.
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+
+#include "backend/cpu/futex.hpp"
+#include "backend/cuda/cuda.hpp"
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/memory.hpp"
+#include "backend/sweep.hpp"
+#include "base/clock.hpp"
+#include "device/platform/launch_context.hpp"
+
+namespace k2k::backend::cuda {
+
+namespace {
+
+constexpr int capability_min = 70;               // Independent lanes and nanosleep.
+constexpr std::uint32_t group_items_max = 1024;  // gpu.hpp: group_items_limit.
+// A server that nobody can wake is not meant to sleep here (Notify::polling); if it does, briefly.
+constexpr Nanoseconds doorbell_wait_max = std::chrono::milliseconds(1);
+
+struct Limit {
+  const char* key;
+  std::uint32_t value, lowest, highest;
+};
+
+Status check(const DeviceConfig& config) {
+  const Limit limits[] = {
+      {"device.rings", config.rings, 1, protocol::ring_count_max},
+      {"device.ring_entries", config.ring_entries, 2, 1u << 20},
+      {"device.arena_blocks", config.arena_blocks, 1, 65536},
+  };
+  for (const Limit& limit : limits) {
+    if (limit.value >= limit.lowest && limit.value <= limit.highest) continue;
+    return Error{EINVAL, std::string(limit.key) + " is " + std::to_string(limit.value) +
+                             "; it must be " + std::to_string(limit.lowest) + " to " +
+                             std::to_string(limit.highest)};
+  }
+  return {};
+}
+
+// See LaunchContext::launch. Begins anywhere, because other processes use the device, too.
+std::uint32_t next_launch() {
+  static std::atomic<std::uint32_t> launches{std::random_device{}()};
+  return launches.fetch_add(1, std::memory_order_relaxed) & 0x7fffffffu;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const Driver& driver, CUdevice device)
+      : driver_(driver), device_(device), pid_(getpid()) {}
+
+  ~CudaBackend() override {
+    if (getpid() != pid_) {
+      static_cast<void>(memory_.release());
+      return;
+    }
+    if (context_ == nullptr) return;
+    {
+      const Current current(driver_, context_);
+      if (stream_ != nullptr) driver_.cuStreamDestroy(stream_);
+      memory_.reset();
+    }
+    driver_.cuDevicePrimaryCtxRelease(device_);
+  }
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+
+  Status build(const DeviceConfig& config) {
+    Status done = describe();
+    if (!done) return done;
+    done = driver_.call(driver_.cuDevicePrimaryCtxRetain(&context_, device_),
+                        "make a context on " + info_.name);
+    if (!done) return done;
+    const Current current(driver_, context_);
+    done =
+        driver_.call(driver_.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "create a stream");
+    if (!done) return done;
+    memory_ = std::make_unique<Memory>(driver_);
+    done = memory_->build(config, info_.resident_waves, info_.reaches_host_pages);
+    if (!done) return done;
+    info_.area_bytes = memory_->area_bytes();
+    return load_kernels();
+  }
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] const protocol::AreaView& area() const override { return memory_->area(); }
+
+  Result<void*> allocate(std::size_t bytes) override {
+    const Current current(driver_, context_);
+    return memory_->allocate(bytes);
+  }
+  void free(void* address) override {
+    const Current current(driver_, context_);
+    memory_->free(address);
+  }
+  Result<void*> allocate_shared(std::size_t bytes) override {
+    const Current current(driver_, context_);
+    return memory_->allocate_shared(bytes);
+  }
+  void free_shared(void* address) override {
+    const Current current(driver_, context_);
+    memory_->free_shared(address);
+  }
+  Status copy(void* to, const void* from, std::size_t bytes) override {
+    const Current current(driver_, context_);
+    return memory_->copy(to, from, bytes);
+  }
+
+  Result<LaunchReport> launch(const KernelImage& kernel, const LaunchShape& shape) override {
+    if (getpid() != pid_) {
+      return Error{EPERM,
+                   "the k2k runtime was created before fork(); create a new one in the child"};
+    }
+    const std::lock_guard lock(launching_);
+    const Current current(driver_, context_);
+    const Result<CUfunction> function = function_of(kernel, shape);
+    if (!function) return function.error();
+
+    const Instant begin = now();
+    protocol::store_release(memory_->cancel_word(), 0u);
+    stop_.store(0, std::memory_order_release);
+    Status ran = run(kernel, shape, function.value());
+    LaunchReport report;
+    report.elapsed = now() - begin;
+    if (!ran) {
+      stop_.store(EIO, std::memory_order_release);
+      if (on_abandon_) on_abandon_();
+      return Error{ran.error().code, "kernel '" + std::string(kernel.name) +
+                                         "': " + ran.error().message +
+                                         "; the device's context may be lost: start the process "
+                                         "again, under compute-sanitizer to see why"};
+    }
+    // The word too: cancel() may have come between the two stores above.
+    const bool cancelled = abandoned() || protocol::load_acquire(memory_->cancel_word()) != 0;
+    if (cancelled) stop_.store(ECANCELED, std::memory_order_release);
+    if (cancelled && on_abandon_) on_abandon_();
+    if (Status swept = put_in_order(report); !swept) return swept.error();
+    report.elapsed = now() - begin;
+    if (cancelled) {
+      return Error{ECANCELED, "kernel '" + std::string(kernel.name) + "' was cancelled"};
+    }
+    return report;
+  }
+
+  void cancel() noexcept override {
+    int running_on = 0;
+    stop_.compare_exchange_strong(running_on, ECANCELED);
+    protocol::store_release(memory_->cancel_word(), 1u);  // Pairs with leave_if_cancelled().
+  }
+  [[nodiscard]] bool abandoned() const noexcept override {
+    return stop_.load(std::memory_order_acquire) != 0;
+  }
+  void on_abandon(std::function<void()> listener) override { on_abandon_ = std::move(listener); }
+
+  void wait_doorbell(const std::uint64_t*, Nanoseconds longest) override {
+    const std::uint32_t seen = wakes_.load(std::memory_order_seq_cst);
+    cpu::futex_wait(wakes_, seen, std::min(longest, doorbell_wait_max));
+  }
+  void wake_server() noexcept override {
+    wakes_.fetch_add(1, std::memory_order_seq_cst);
+    cpu::futex_wake_all(wakes_);
+  }
+  // Waves look at their slots themselves.
+  void resume(const std::uint32_t*, std::size_t) noexcept override {}
+
+  [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const override {
+    return memory_->host_may_access(address, bytes);
+  }
+
+ private:
+  [[nodiscard]] int attribute(CUdevice_attribute which) const {
+    int value = 0;
+    driver_.cuDeviceGetAttribute(&value, which, device_);
+    return value;
+  }
+  void note(const char* name, const std::string& value) {
+    info_.capabilities.push_back({name, value});
+  }
+  void note_if(const char* name, CUdevice_attribute which) {
+    note(name, attribute(which) != 0 ? "yes" : "no");
+  }
+
+  Status describe() {
+    char name[256] = {};
+    const Status named =
+        driver_.call(driver_.cuDeviceGetName(name, sizeof(name) - 1, device_), "name the device");
+    if (!named) return named;
+    const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    if (major * 10 + minor < capability_min) {
+      return Error{ENODEV, std::string(name) + " has compute capability " + std::to_string(major) +
+                               "." + std::to_string(minor) +
+                               "; at least 7.0 is needed: choose another device with "
+                               "CUDA_VISIBLE_DEVICES, or set backend = \"cpu\""};
+    }
+    const auto units =
+        static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    const auto lanes = static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
+    const auto items =
+        static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
+    if (lanes != 32) {
+      return Error{ENODEV, std::string(name) + " has waves of " + std::to_string(lanes) +
+                               " lanes, kernels are compiled for 32; set backend = \"cpu\""};
+    }
+    int version = 0;
+    std::size_t bytes = 0;
+    driver_.cuDriverGetVersion(&version);
+    driver_.cuDeviceTotalMem(&bytes, device_);
+    info_.name = name;
+    info_.platform = "cuda";
+    info_.compute_units = units;
+    info_.wave_lanes = lanes;
+    info_.resident_waves = units * (items / lanes);
+    info_.group_items_max = group_items_max;
+    info_.local_bytes_max =
+        static_cast<std::size_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
+    info_.halts = false;
+    info_.hides_memory = true;
+    info_.interrupts = false;
+    info_.reaches_host_pages = attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0;
+    note("compute capability", std::to_string(major) + "." + std::to_string(minor));
+    note("driver", std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10));
+    note("device memory (bytes)", std::to_string(bytes));
+    note("clock (kHz)", std::to_string(attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE)));
+    note_if("pageable memory access", CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS);
+    note_if("pageable memory through the host's page tables",
+            CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
+    note_if("concurrent managed access", CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
+    note_if("host atomics are native", CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
+    note_if("unified addressing", CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
+    note_if("cooperative launch", CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH);
+    note_if("GPUDirect RDMA", CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED);
+    note_if("integrated", CU_DEVICE_ATTRIBUTE_INTEGRATED);
+    if (attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) == 0) {
+      return Error{ENODEV, info_.name + " has no unified addressing; set backend = \"cpu\""};
+    }
+    return {};
+  }
+
+  // Before any kernel waits for the host: loading one later may wait until that one has ended.
+  Status load_kernels() {
+    for (const DeviceKernel* kernel = device_kernels(); kernel != nullptr; kernel = kernel->next) {
+      if (kernel->platform != info_.platform) continue;
+      const Result<CUfunction> function = load(*kernel);
+      if (!function) return function.error();
+    }
+    return {};
+  }
+
+  Result<CUfunction> load(const DeviceKernel& kernel) const {
+    const char* why = "no reason given";
+    auto* const function = static_cast<CUfunction>(kernel.load(&why));
+    if (function == nullptr) {
+      return Error{EIO, "a kernel of this program cannot be loaded onto " + info_.name + ": " +
+                            why + "; compile it for this device (CMAKE_CUDA_ARCHITECTURES)"};
+    }
+    if (Status done = driver_.call(driver_.cuFuncLoad(function), "load a kernel"); !done) {
+      return done.error();
+    }
+    return function;
+  }
+
+  Result<CUfunction> function_of(const KernelImage& kernel, const LaunchShape& shape) const {
+    const std::string name = "kernel '" + std::string(kernel.name) + "': ";
+    if (kernel.device == nullptr || kernel.device->platform != info_.platform) {
+      return Error{EINVAL, name + "it has no code for this device; compile it with nvcc"};
+    }
+    if (shape.groups == 0 || shape.groups > (1u << 31) - 1) {
+      return Error{EINVAL, name + "a launch has 1 to 2,147,483,647 work-groups, not " +
+                               std::to_string(shape.groups)};
+    }
+    if (shape.group_items == 0 || shape.group_items > info_.group_items_max) {
+      return Error{EINVAL, name + "a work-group has 1 to " + std::to_string(info_.group_items_max) +
+                               " work-items, not " + std::to_string(shape.group_items)};
+    }
+    return load(*kernel.device);
+  }
+
+  Status run(const KernelImage& kernel, const LaunchShape& shape, CUfunction function) {
+    const Result<std::uint32_t> ranges = memory_->prepare_launch(stream_);
+    if (!ranges) return ranges.error();
+    device::platform::LaunchContext context;
+    context.area = memory_->area();
+    context.sites = memory_->sites();
+    context.ranges = memory_->ranges();
+    context.range_count = ranges.value();
+    context.cancel = memory_->cancel_word();
+    context.launch = next_launch();
+    // Read by cuLaunchKernel at once, never written.
+    void* parameters[] = {&context, const_cast<void*>(kernel.closure)};
+    Status done =
+        driver_.call(driver_.cuLaunchKernel(function, shape.groups, 1, 1, shape.group_items, 1, 1,
+                                            0, stream_, parameters, nullptr),
+                     "launch");
+    if (!done) return done;
+    if (done = memory_->read_locks(stream_); !done) return done;
+    return memory_->finish(stream_);
+  }
+
+  // What work-items left behind: see sweep.hpp. Lock words are the device's, so on a copy of them.
+  Status put_in_order(LaunchReport& report) {
+    const protocol::AreaView& mirror = memory_->mirror();
+    const auto any = [](const std::uint64_t* words, std::uint32_t count) {
+      return std::any_of(words, words + count, [](std::uint64_t word) { return word != 0; });
+    };
+    const bool left = any(mirror.locks, mirror.wave_count);
+    if (!left && !any(mirror.lent, mirror.arena_blocks)) return {};
+    report.unredeemed_tickets = sweep(mirror);
+    if (Status done = memory_->write_locks(stream_); !done) return done;
+    return memory_->finish(stream_);
+  }
+
+  const Driver& driver_;
+  const CUdevice device_;
+  const pid_t pid_;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+  std::unique_ptr<Memory> memory_;
+  DeviceInfo info_;
+  std::mutex launching_;
+  std::atomic<int> stop_{0};  // 0, or why work-items are to leave: a positive errno.
+  std::atomic<std::uint32_t> wakes_{0};
+  std::function<void()> on_abandon_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> create(const DeviceConfig& config) {
+  if (Status fits = check(config); !fits) return fits.error();
+  const Result<const Driver*> loaded = Driver::load();
+  if (!loaded) return loaded.error();
+  const Driver& driver = *loaded.value();
+  int count = 0;
+  driver.cuDeviceGetCount(&count);
+  if (count == 0) {
+    return Error{ENODEV,
+                 "no CUDA device can be used: the driver shows none; see nvidia-smi and "
+                 "CUDA_VISIBLE_DEVICES, or set backend = \"cpu\""};
+  }
+  CUdevice device = 0;
+  if (Status found = driver.call(driver.cuDeviceGet(&device, 0), "find a device"); !found) {
+    return found.error();
+  }
+  auto backend = std::make_unique<CudaBackend>(driver, device);
+  if (Status built = backend->build(config); !built) return built.error();
+  return std::unique_ptr<Backend>(std::move(backend));
+}
+
+}  // namespace k2k::backend::cuda

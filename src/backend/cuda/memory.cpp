@@ -1,0 +1,291 @@
+#include "backend/cuda/memory.hpp"
+
+#include <sched.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "base/units.hpp"
+
+namespace k2k::backend::cuda {
+
+namespace {
+
+constexpr std::size_t line_bytes = 128;  // Of a GPU's caches.
+constexpr Nanoseconds query_nap = std::chrono::microseconds(20);
+
+constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Hands out parts of a range one after the other; with no range it only counts.
+class Carver {
+ public:
+  explicit Carver(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
+  template <class T>
+  T* take(std::size_t count) {
+    used_ = round_up(used_, line_bytes);
+    const std::uintptr_t part = base_ + used_;
+    used_ += count * sizeof(T);
+    return reinterpret_cast<T*>(part);
+  }
+  [[nodiscard]] std::size_t used() const { return round_up(used_, line_bytes); }
+
+ private:
+  std::uintptr_t base_;
+  std::size_t used_ = 0;
+};
+
+using device::platform::KernelSite;
+using device::platform::SharedRange;
+
+}  // namespace
+
+// Words of different writers never share a cache line.
+Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follows_pages) {
+  follows_pages_ = follows_pages;
+  const std::uint32_t ring_entries = std::bit_ceil(config.ring_entries);
+  const auto carve_pinned = [&](void* base) {
+    Carver carver(base);
+    area_.slots = carver.take<protocol::Slot>(std::size_t{waves} * area_.wave_lanes);
+    area_.arena =
+        carver.take<std::byte>(std::size_t{config.arena_blocks} * protocol::arena_block_bytes);
+    area_.closed = carver.take<std::uint32_t>(1);
+    cancel_ = carver.take<std::uint32_t>(1);
+    for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
+      area_.rings[ring].entries = carver.take<protocol::DoorbellEntry>(ring_entries);
+      area_.rings[ring].consumed = carver.take<std::uint64_t>(1);
+    }
+    mirror_.locks = carver.take<std::uint64_t>(waves);
+    mirror_.lent = carver.take<std::uint64_t>(config.arena_blocks);
+    staged_ranges_ = carver.take<SharedRange>(shared_ranges_max);
+    return carver.used();
+  };
+  const auto carve_device = [&](void* base) {
+    Carver carver(base);
+    area_.locks = carver.take<std::uint64_t>(waves);
+    area_.lent = carver.take<std::uint64_t>(config.arena_blocks);
+    for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
+      area_.rings[ring].tail = carver.take<std::uint64_t>(1);
+      area_.rings[ring].consumed_seen = carver.take<std::uint64_t>(1);
+    }
+    sites_ = carver.take<KernelSite>(device::platform::kernel_sites);
+    ranges_ = carver.take<SharedRange>(shared_ranges_max);
+    return carver.used();
+  };
+  area_.wave_count = waves;
+  area_.wave_lanes = 32;
+  area_.ring_count = config.rings;
+  area_.arena_blocks = config.arena_blocks;
+  for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
+    area_.rings[ring].entry_count = ring_entries;
+  }
+  pinned_bytes_ = carve_pinned(nullptr);
+  device_bytes_ = carve_device(nullptr);
+
+  Status done =
+      driver_.call(driver_.cuStreamCreate(&copies_, CU_STREAM_NON_BLOCKING), "create a stream");
+  if (!done) return done;
+  void* pinned = nullptr;
+  // Not write-combined: the host reads it all the time.
+  done = driver_.call(driver_.cuMemHostAlloc(&pinned, pinned_bytes_,
+                                             CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+                      "pin " + std::to_string(pinned_bytes_) + " bytes for the syscall area");
+  if (!done) return done;
+  pinned_ = static_cast<std::byte*>(pinned);
+  std::memset(pinned_, 0, pinned_bytes_);
+  done = driver_.call(driver_.cuMemAlloc(&device_, device_bytes_), "allocate device memory");
+  if (!done) return done;
+  done = driver_.call(driver_.cuMemsetD8Async(device_, 0, device_bytes_, copies_), "zero memory");
+  if (!done) return done;
+  if (done = finish(copies_); !done) return done;
+
+  carve_pinned(pinned_);
+  carve_device(reinterpret_cast<void*>(device_));
+  std::uint64_t* const mirrored_locks = mirror_.locks;
+  std::uint64_t* const mirrored_lent = mirror_.lent;
+  mirror_ = area_;
+  mirror_.locks = mirrored_locks;
+  mirror_.lent = mirrored_lent;
+  enter(shared_, pinned_, pinned_bytes_);
+  enter(hidden_, reinterpret_cast<void*>(device_), device_bytes_);
+  return {};
+}
+
+Memory::~Memory() {
+  if (device_ != 0) driver_.cuMemFree(device_);
+  if (pinned_ != nullptr) driver_.cuMemFreeHost(pinned_);
+  if (copies_ != nullptr) driver_.cuStreamDestroy(copies_);
+}
+
+Result<std::uint32_t> Memory::prepare_launch(CUstream stream) {
+  std::uint32_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Range& range : shared_) {
+      const std::uintptr_t end = range.end.load(std::memory_order_acquire);
+      if (end == 0) continue;
+      staged_ranges_[count].begin = range.begin.load(std::memory_order_relaxed);
+      staged_ranges_[count++].end = end;
+    }
+  }
+  Status done = driver_.call(
+      driver_.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(sites_), 0,
+                              sizeof(KernelSite) * device::platform::kernel_sites, stream),
+      "zero the kernel sites");
+  if (!done) return done.error();
+  done = driver_.call(driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(ranges_),
+                                            reinterpret_cast<CUdeviceptr>(staged_ranges_),
+                                            sizeof(SharedRange) * count, stream),
+                      "copy to the device");
+  if (!done) return done.error();
+  return count;
+}
+
+namespace {
+Status copy_words(const Driver& driver, CUstream stream, std::uint64_t* to,
+                  const std::uint64_t* from, std::size_t count) {
+  return driver.call(
+      driver.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from),
+                           count * sizeof(std::uint64_t), stream),
+      "copy lock words");
+}
+}  // namespace
+
+Status Memory::read_locks(CUstream stream) {
+  Status done = copy_words(driver_, stream, mirror_.locks, area_.locks, area_.wave_count);
+  if (!done) return done;
+  return copy_words(driver_, stream, mirror_.lent, area_.lent, area_.arena_blocks);
+}
+
+Status Memory::write_locks(CUstream stream) {
+  Status done = copy_words(driver_, stream, area_.locks, mirror_.locks, area_.wave_count);
+  if (!done) return done;
+  return copy_words(driver_, stream, area_.lent, mirror_.lent, area_.arena_blocks);
+}
+
+Result<void*> Memory::allocate(std::size_t bytes) {
+  const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
+  CUdeviceptr address = 0;
+  Status done = driver_.call(driver_.cuMemAlloc(&address, rounded),
+                             "allocate " + std::to_string(bytes) + " bytes of device memory");
+  if (!done) return done.error();
+  done = driver_.call(driver_.cuMemsetD8Async(address, 0, rounded, copies_), "zero memory");
+  if (done.ok()) done = finish(copies_);
+  auto* const pointer = reinterpret_cast<void*>(address);
+  const std::lock_guard lock(mutex_);
+  if (done.ok() && !enter(hidden_, pointer, rounded)) {
+    done = Error{ENOMEM, "a device holds at most " + std::to_string(device_ranges_max - 1) +
+                             " allocations; free some, or allocate larger ones"};
+  }
+  if (done.ok()) return pointer;
+  driver_.cuMemFree(address);
+  return done.error();
+}
+
+void Memory::free(void* address) {
+  if (address == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    K2K_EXPECT(take_out(hidden_, address));
+  }
+  driver_.cuMemFree(reinterpret_cast<CUdeviceptr>(address));
+}
+
+Result<void*> Memory::allocate_shared(std::size_t bytes) {
+  const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
+  void* address = nullptr;
+  const Status done =
+      driver_.call(driver_.cuMemHostAlloc(&address, rounded,
+                                          CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+                   "pin " + std::to_string(bytes) + " bytes of host memory");
+  if (!done) return done.error();
+  std::memset(address, 0, rounded);
+  const std::lock_guard lock(mutex_);
+  if (enter(shared_, address, rounded)) return address;
+  driver_.cuMemFreeHost(address);
+  return Error{ENOMEM, "host and device share at most " + std::to_string(shared_ranges_max - 1) +
+                           " allocations; free some, or allocate larger ones"};
+}
+
+void Memory::free_shared(void* address) {
+  if (address == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    K2K_EXPECT(take_out(shared_, address));
+  }
+  driver_.cuMemFreeHost(address);
+}
+
+Status Memory::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return {};
+  Status done =
+      driver_.call(driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(to),
+                                         reinterpret_cast<CUdeviceptr>(from), bytes, copies_),
+                   "copy " + std::to_string(bytes) + " bytes");
+  return done.ok() ? finish(copies_) : done;
+}
+
+Status Memory::finish(CUstream stream) {
+  constexpr int looks_before_nap = 200;
+  CUresult result = driver_.cuStreamQuery(stream);
+  for (int look = 0; result == CUDA_ERROR_NOT_READY; ++look) {
+    if (look < looks_before_nap) {
+      sched_yield();
+    } else {
+      const timespec nap{0, query_nap.count()};
+      nanosleep(&nap, nullptr);
+    }
+    result = driver_.cuStreamQuery(stream);
+  }
+  return driver_.call(result, "finish its work");
+}
+
+template <std::size_t count>
+bool Memory::enter(std::array<Range, count>& ranges, const void* address, std::size_t bytes) {
+  for (Range& range : ranges) {
+    if (range.end.load(std::memory_order_relaxed) != 0) continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    range.begin.store(begin, std::memory_order_relaxed);
+    range.end.store(begin + bytes, std::memory_order_release);  // Pairs with host_may_access().
+    return true;
+  }
+  return false;
+}
+
+template <std::size_t count>
+bool Memory::take_out(std::array<Range, count>& ranges, const void* address) {
+  for (Range& range : ranges) {
+    if (range.end.load(std::memory_order_relaxed) == 0) continue;
+    if (range.begin.load(std::memory_order_relaxed) != reinterpret_cast<std::uintptr_t>(address)) {
+      continue;
+    }
+    range.end.store(0, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+bool Memory::host_may_access(const void* address, std::size_t bytes) const {
+  const auto first = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t last = first + (bytes == 0 ? 0 : bytes - 1);
+  if (last < first) return false;
+  for (const Range& range : shared_) {
+    const std::uintptr_t end = range.end.load(std::memory_order_acquire);
+    if (end == 0 || first >= end || first < range.begin.load(std::memory_order_relaxed)) continue;
+    return last < end;
+  }
+  if (!follows_pages_) return false;
+  // Anything of this process may be meant, but for device memory.
+  for (const Range& range : hidden_) {
+    const std::uintptr_t end = range.end.load(std::memory_order_acquire);
+    const std::uintptr_t begin = range.begin.load(std::memory_order_relaxed);
+    if (end != 0 && first < end && last >= begin) return false;
+  }
+  return true;
+}
+
+}  // namespace k2k::backend::cuda

@@ -1,0 +1,101 @@
+#pragma once
+// What the CUDA backend keeps where.
+//
+//   pinned, mapped   slots, rings, arena, `closed`, `cancel`; copies of lock and loan words for the
+//                    sweep                                            host and device, same address
+//   device           lock and loan words, ring tails and consumed_seen, kernel sites, ranges
+//   allocations      allocate(): device; allocate_shared(): pinned and mapped
+//
+// All of the area is taken when the device is built. Host-visible ranges are known by their bounds,
+// so that "may the host?" needs no driver call.
+//
+// Threading: host_may_access() from anywhere, at any time; the rest from any thread but a service
+// thread, with the context current.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "backend/cuda/driver.hpp"
+#include "backend/device_config.hpp"
+#include "base/result.hpp"
+#include "device/platform/item.hpp"
+#include "device/platform/shared_range.hpp"
+#include "protocol/area.hpp"
+
+namespace k2k::backend::cuda {
+
+// The area, and one a call of allocate_shared().
+inline constexpr std::uint32_t shared_ranges_max = 64;
+inline constexpr std::uint32_t device_ranges_max = 1024;
+
+class Memory {
+ public:
+  explicit Memory(const Driver& driver) : driver_(driver) {}
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  // Takes the area. `follows_pages`: the device reaches all memory of the process.
+  // Errors: ENOMEM, EIO.
+  Status build(const DeviceConfig& config, std::uint32_t waves, bool follows_pages);
+
+  // The device's own: the server touches its host-visible parts alone.
+  [[nodiscard]] const protocol::AreaView& area() const { return area_; }
+  // The same with lock and loan words as read_locks() brought them.
+  [[nodiscard]] const protocol::AreaView& mirror() const { return mirror_; }
+  [[nodiscard]] std::size_t area_bytes() const { return pinned_bytes_; }
+  [[nodiscard]] std::uint32_t* cancel_word() const { return cancel_; }
+  [[nodiscard]] device::platform::KernelSite* sites() const { return sites_; }
+  [[nodiscard]] device::platform::SharedRange* ranges() const { return ranges_; }
+  [[nodiscard]] CUstream copies() const { return copies_; }
+
+  // In the order of the stream: sites to zero, ranges to the device. Gives the number of ranges.
+  Result<std::uint32_t> prepare_launch(CUstream stream);
+  // In the order of the stream: lock and loan words into the mirror, and back.
+  Status read_locks(CUstream stream);
+  Status write_locks(CUstream stream);
+
+  Result<void*> allocate(std::size_t bytes);
+  void free(void* address);
+  Result<void*> allocate_shared(std::size_t bytes);
+  void free_shared(void* address);
+  Status copy(void* to, const void* from, std::size_t bytes);
+  // Until all of the stream is done, asking the driver, which keeps it going. EIO if it failed.
+  Status finish(CUstream stream);
+
+  [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;
+
+ private:
+  struct Range {
+    std::atomic<std::uintptr_t> begin{0};
+    std::atomic<std::uintptr_t> end{0};
+  };
+  // False if all are taken.
+  template <std::size_t count>
+  static bool enter(std::array<Range, count>& ranges, const void* address, std::size_t bytes);
+  template <std::size_t count>
+  static bool take_out(std::array<Range, count>& ranges, const void* address);
+
+  const Driver& driver_;
+  bool follows_pages_ = false;
+  CUstream copies_ = nullptr;
+  std::byte* pinned_ = nullptr;
+  std::size_t pinned_bytes_ = 0;
+  CUdeviceptr device_ = 0;
+  std::size_t device_bytes_ = 0;
+  protocol::AreaView area_;
+  protocol::AreaView mirror_;
+  std::uint32_t* cancel_ = nullptr;
+  device::platform::KernelSite* sites_ = nullptr;
+  device::platform::SharedRange* ranges_ = nullptr;
+  device::platform::SharedRange* staged_ranges_ = nullptr;  // Pinned.
+  std::mutex mutex_;                                        // Writers of the two below.
+  std::array<Range, shared_ranges_max> shared_;
+  std::array<Range, device_ranges_max> hidden_;
+};
+
+}  // namespace k2k::backend::cuda
