@@ -11,6 +11,10 @@ constexpr unsigned child_limit_s = 60;
 
 std::vector<Setup> setups() {
   std::vector<Setup> all;
+#if defined(K2K_CONFORMANCE_GPU)
+  all.push_back({K2K_CONFORMANCE_GPU, backend::Schedule::round_robin, 1});
+  return all;
+#endif
   for (const std::string& backend : {std::string("cpu")}) {
     all.push_back({backend, backend::Schedule::round_robin, 1});
     all.push_back({backend, backend::Schedule::round_robin, 1, 1});
@@ -23,6 +27,7 @@ std::vector<Setup> setups() {
 }
 
 std::string name_of(const testing::TestParamInfo<Setup>& info) {
+  if (info.param.backend != "cpu") return info.param.backend;  // It has its own schedule.
   const std::string device =
       info.param.backend + (info.param.compute_units == 1 ? "_one_unit" : "");
   switch (info.param.schedule) {
