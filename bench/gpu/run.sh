@@ -1,0 +1,114 @@
+#!/bin/sh
+# Everything that wants a GPU, in one call of under 8 minutes: `./dev check --only cuda` packs the
+# programs into build/gpu, this runs them where there is an NVIDIA GPU.
+#
+#   bench/gpu/run.sh        results below $OUT, or bench/results/gpu/ if OUT is not set
+#   BUILD=dir               where bin/ and lib/ are, if not in build/gpu
+#
+# Needs glibc 2.34 and the driver (580 or later); no compiler, no network, no Python. Each step has a
+# time limit of its own and is killed at it. summary.txt says what came of each.
+# Exit: 0 all steps passed, 1 one failed or ran out of time, 77 no GPU can be used here.
+set -u
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+build=${BUILD:-$root/build/gpu}
+out=${OUT:-$root/bench/results/gpu}
+limit_all_s=470
+begin=$(date +%s)
+failed=0
+
+if [ ! -x "$build/bin/conformance_gpu_test" ]; then
+  echo "run.sh: $build/bin holds no programs; build them with: ./dev check --only cuda" >&2
+  exit 1
+fi
+mkdir -p "$out" || exit 1
+: >"$out/summary.txt"
+LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export LD_LIBRARY_PATH
+# Nothing of the user's settings takes part; kernels are loaded at once, not when first used.
+export K2K_CONFIG=/dev/null CUDA_MODULE_LOADING=EAGER
+
+say() {
+  echo "$*" | tee -a "$out/summary.txt"
+}
+
+# step NAME SECONDS FILE COMMAND...: standard output into FILE, the rest into FILE.log.
+step() {
+  name=$1 limit=$2 file=$3
+  shift 3
+  left=$((limit_all_s - ($(date +%s) - begin)))
+  if [ "$left" -lt 5 ]; then
+    say "NOT RUN $name: the time is up"
+    failed=1
+    return 1
+  fi
+  [ "$limit" -lt "$left" ] || limit=$left
+  start=$(date +%s)
+  timeout -k 5 "$limit" "$@" >"$out/$file" 2>"$out/$file.log" </dev/null
+  code=$?
+  spent=$(($(date +%s) - start))
+  case $code in
+    0) say "passed  $name (${spent} s)" ;;
+    77) say "SKIPPED $name: $(tail -n 1 "$out/$file.log")" ;;
+    124 | 137) say "TIMEOUT $name after ${limit} s" ;;
+    *) say "FAILED  $name: exit $code, see $file and $file.log" ;;
+  esac
+  [ "$code" -eq 0 ] || [ "$code" -eq 77 ] || failed=1
+  return "$code"
+}
+
+say "K2K on a GPU, $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+if command -v nvidia-smi >/dev/null 2>&1; then
+  step "nvidia-smi" 20 nvidia-smi.txt nvidia-smi -q
+fi
+# The first step that needs the device decides whether there is one.
+step "capabilities" 60 capabilities.jsonl "$build/bin/device_bench_cuda" capabilities
+if [ $? -eq 77 ]; then
+  echo "run.sh: no GPU that K2K can use; nothing was measured" >&2
+  exit 77
+fi
+step "k2k info" 30 info.json env K2K_BACKEND=cuda "$build/bin/k2k" info --json
+step "k2k doctor" 60 doctor.txt env K2K_BACKEND=cuda "$build/bin/k2k" doctor
+step "conformance" 120 conformance.txt "$build/bin/conformance_gpu_test" --gtest_color=no
+for example in 01_read_a_file 02_groups_and_order 03_not_waiting 04_udp_echo; do
+  step "example $example" 20 "example_$example.txt" "$build/bin/${example}_cuda"
+done
+step "round trip" 60 roundtrip.jsonl "$build/bin/device_bench_cuda" roundtrip
+step "throughput" 90 throughput.jsonl "$build/bin/device_bench_cuda" throughput
+step "idle" 60 idle.jsonl "$build/bin/device_bench_cuda" idle
+
+# A grep whose names must be GNU grep's.
+tree=/usr/include
+words="$root/apps/grep/demo_words.txt"
+if [ ! -d "$tree" ] || [ "$(find "$tree" -type f 2>/dev/null | head -n 100 | wc -l)" -lt 100 ]; then
+  tree=/usr/share
+fi
+for how in work-item work-group; do
+  step "k2k grep by $how" 60 "grep_$how.txt" env K2K_BACKEND=cuda \
+    "$build/bin/k2k" grep -F -l -f "$words" --granularity "$how" --json "$tree"
+done
+step "GNU grep" 30 grep_gnu.txt env LC_ALL=C grep -r -F -l -f "$words" "$tree"
+for how in work-item work-group; do
+  sort "$out/grep_$how.txt" >"$out/grep_$how.sorted"
+  sort "$out/grep_gnu.txt" >"$out/grep_gnu.sorted"
+  if cmp -s "$out/grep_$how.sorted" "$out/grep_gnu.sorted" && [ -s "$out/grep_gnu.sorted" ]; then
+    say "passed  the names of k2k grep by $how are GNU grep's"
+  else
+    say "FAILED  the names of k2k grep by $how differ from GNU grep's, or there are none"
+    failed=1
+  fi
+done
+
+# Slow, so last, and of the suite only what moves data.
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |
+  head -n 1)
+if [ -n "$sanitizer" ]; then
+  step "compute-sanitizer memcheck" 100 sanitizer.txt "$sanitizer" --tool memcheck \
+    --error-exitcode 9 "$build/bin/conformance_gpu_test" --gtest_color=no \
+    --gtest_filter='*relaxed*:*ticket*:*detached*:*stack*:*in_place*:*wave*'
+else
+  say "SKIPPED compute-sanitizer: it is not installed"
+fi
+
+say "$(($(date +%s) - begin)) s"
+exit "$failed"
