@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devtool import generate, testing
+from devtool.cuda_check import check_cuda
 from devtool.console import Refused, Status, duration, say
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
+from devtool.hip_check import check_hip
 from devtool.install_check import check_install
 from devtool.process import Command, cores, run
 from devtool.tidy import tidy
@@ -148,6 +150,16 @@ def doxygen() -> Outcome:
     return _passes(["doxygen", "docs/Doxyfile"], "doxygen")
 
 
+def cuda() -> Outcome:
+    problems, note = check_cuda()
+    return Outcome(problems, note)
+
+
+def hip() -> Outcome:
+    problems, note = check_hip()
+    return Outcome(problems, note)
+
+
 def tests(preset: str) -> Callable[[], Outcome]:
     def step() -> Outcome:
         tally = testing.run_tests(preset)
@@ -191,4 +203,7 @@ STEPS = (
         tests("asan-ubsan"),
     ),
     Step("tsan", "build and tests with ThreadSanitizer", tests("tsan")),
+    # By name: the first time 600 MB are downloaded.
+    Step("cuda", "build for CUDA, no system-scope RMW, registers, NVRTC (only by name)", cuda, False),
+    Step("hip", "kernels compile for gfx90a: compiled, never run (only by name)", hip, False),
 )

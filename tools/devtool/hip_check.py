@@ -1,0 +1,48 @@
+"""./dev check --only hip: the same kernels compile for an AMD GPU. Compiled, never run.
+
+Only the device's half: there is no HIP backend yet that would launch them.
+"""
+
+from devtool.console import Status
+from devtool.environment import BUILD_PACKAGES, Package, need_packages
+from devtool.process import run
+from devtool.tree import BUILD, ROOT, files, shown
+
+PACKAGES = (
+    Package("hipcc", "hipcc"),
+    Package("libamdhip64-dev"),
+    Package("rocm-device-libs"),
+)
+ARCHITECTURE = "gfx90a"
+WORK = BUILD / "hip"
+KERNELS = ("apps/grep/kernel.cpp", "tests/conformance/portable_test.cpp")
+
+
+def check_hip() -> tuple[list[str], str]:
+    """Returns the problems found and a note for the table of steps."""
+    need_packages((*BUILD_PACKAGES, *PACKAGES))
+    WORK.mkdir(parents=True, exist_ok=True)
+    sources = [ROOT / path for path in KERNELS]
+    sources += list(files(".cpp", under="examples"))
+    problems = []
+    kernels = 0
+    with Status(f"hipcc {ARCHITECTURE}") as status:
+        for source in sources:
+            status.update(source.name)
+            assembly = WORK / f"{source.stem}.s"
+            done = run(
+                [
+                    *("hipcc", "-x", "hip", f"--offload-arch={ARCHITECTURE}"),
+                    *("--cuda-device-only", "-S", "-std=c++20", "-O2", "-Wall", "-Wextra"),
+                    *(f"-I{ROOT}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}"),
+                    *(source, "-o", assembly),
+                ]
+            )
+            if done.returncode != 0:
+                problems.append(f"{shown(source)} does not compile for HIP:\n{done.stdout}")
+                continue
+            found = assembly.read_text().count(".amdhsa_kernel ")
+            if found == 0:
+                problems.append(f"{shown(source)}: hipcc made no kernel of it")
+            kernels += found
+    return problems, f"{kernels} kernels for {ARCHITECTURE}; compiled, never run"
