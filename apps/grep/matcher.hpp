@@ -119,7 +119,7 @@ K2K_HD inline bool sift(const Sieve& sieve, const unsigned char* word_bytes, con
 
 // True if an occurrence has its sample in [first, last). The parts of a text together find what the
 // whole would: true for one of them if and only if a word is in the text.
-K2K_HD inline bool contains_word(const Words& words, const Part& part) {
+K2K_SHARED_CODE K2K_HD inline bool contains_word(const Words& words, const Part& part) {
   if (words.every_line && part.size != 0) return true;
   if (words.sieve.gram_bytes == 4 && sift<4>(words.sieve, words.bytes, part)) return true;
   switch (words.short_sieve.gram_bytes) {

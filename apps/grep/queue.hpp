@@ -101,8 +101,8 @@ K2K_DEVICE inline void finish_task(const Job& job) {
 
 // Waits for a task. `index` is set for an argument, `path` and `bytes` for the others.
 template <class Wait>
-K2K_DEVICE inline TaskKind next_task(const Job& job, Wait wait, char* path, std::size_t& bytes,
-                                     std::uint32_t& index) {
+K2K_SHARED_CODE K2K_DEVICE inline TaskKind next_task(const Job& job, Wait wait, char* path,
+                                                     std::size_t& bytes, std::uint32_t& index) {
   Queue& queue = *job.queue;
   TaskKind kind = TaskKind::none;
   bool napping = false;

@@ -16,7 +16,7 @@ namespace k2k::grep {
 inline constexpr std::size_t part_bytes_min = 1024;
 
 template <class How>
-K2K_DEVICE void Worker<How>::search_together(Meeting& meeting, TaskKind kind) {
+K2K_SHARED_CODE K2K_DEVICE void Worker<How>::search_together(Meeting& meeting, TaskKind kind) {
   const bool first = k2k::item_rank() == 0;
   const int fd = k2k::open(k2k::work_group, How::wait, desk_.path, open_flags).fd();
   if (fd < 0) {

@@ -14,7 +14,7 @@ namespace k2k::grep {
 
 // The directory at the current path and, as far as nobody else takes it, what is below.
 template <class How>
-K2K_DEVICE void Worker<How>::walk(int top_flags) {
+K2K_SHARED_CODE K2K_DEVICE void Worker<How>::walk(int top_flags) {
   std::size_t depth = 0;
   std::int64_t resume_at = 0;
   while (true) {

@@ -48,7 +48,7 @@ class Worker {
   }
 
   // Does the task that was taken, alone.
-  K2K_DEVICE void work() {
+  K2K_SHARED_CODE K2K_DEVICE void work() {
     if (kind_ == TaskKind::argument) {
       search_argument(job_.arguments[argument_]);
     } else if (kind_ == TaskKind::directory) {
@@ -104,7 +104,7 @@ class Worker {
   // --- Output: one write(2) a line.
 
   // The errno, or 0 when all of it is written.
-  K2K_DEVICE int write_all(int fd, const char* text, std::size_t bytes) {
+  K2K_SHARED_CODE K2K_DEVICE int write_all(int fd, const char* text, std::size_t bytes) {
     while (bytes != 0) {
       const Reply reply = k2k::write(k2k::work_item, How::wait, fd, text, bytes);
       if (reply.error() == abi::eagain) {
@@ -119,7 +119,7 @@ class Worker {
     return 0;
   }
 
-  K2K_DEVICE void write_name(const char* name, std::size_t bytes) {
+  K2K_SHARED_CODE K2K_DEVICE void write_name(const char* name, std::size_t bytes) {
     count(desk_.counters->matches);
     if (job_.quiet) {
       protocol::device_store(&job_.queue->stop, std::uint32_t{1});
@@ -145,7 +145,7 @@ class Worker {
   }
 
   // "k2k grep: NAME: TEXT" on standard error.
-  K2K_DEVICE void report(const char* name, int error) {
+  K2K_SHARED_CODE K2K_DEVICE void report(const char* name, int error) {
     count(desk_.counters->errors);
     if (job_.no_messages) return;
     std::size_t end = 0;
@@ -164,7 +164,7 @@ class Worker {
   // --- Opening.
 
   // openat(2); a full descriptor table is waited for, because other workers close theirs.
-  K2K_DEVICE Reply open_at(int directory, const char* path, int flags) {
+  K2K_SHARED_CODE K2K_DEVICE Reply open_at(int directory, const char* path, int flags) {
     for (int attempt = 0;; ++attempt) {
       const Reply reply = directory == abi::at_fdcwd
                               ? k2k::open(k2k::work_item, How::wait, path, flags)
@@ -175,7 +175,7 @@ class Worker {
     }
   }
   // Opens the current path, however long: piece by piece beyond PATH_MAX.
-  K2K_DEVICE Reply open_path(int flags) {
+  K2K_SHARED_CODE K2K_DEVICE Reply open_path(int flags) {
     if (path_bytes_ < abi::path_max) return open_at(abi::at_fdcwd, desk_.path, flags);
     int directory = abi::at_fdcwd;
     char* piece = desk_.path;
@@ -205,7 +205,7 @@ class Worker {
   // --- Files.
 
   // The file at the current path, found in a directory.
-  K2K_DEVICE void search_file(TaskKind kind) {
+  K2K_SHARED_CODE K2K_DEVICE void search_file(TaskKind kind) {
     const Reply reply = open_path(open_flags);
     if (!reply.ok()) {
       // Became a symbolic link since the directory was read: not followed, as all the others.
@@ -217,7 +217,8 @@ class Worker {
   }
 
   // Reads to the end or the first word. `whole_reads`: a short one is the end. `seeks`: by pread.
-  K2K_DEVICE bool search_open(int fd, bool whole_reads, bool seeks, const char* name) {
+  K2K_SHARED_CODE K2K_DEVICE bool search_open(int fd, bool whole_reads, bool seeks,
+                                              const char* name) {
     std::size_t kept = 0;
     std::int64_t offset = 0;
     count(desk_.counters->files);
@@ -251,7 +252,7 @@ class Worker {
   }
 
   // A PATH of the command line: links are followed, and whatever it is it is read.
-  K2K_DEVICE void search_argument(const char* text) {
+  K2K_SHARED_CODE K2K_DEVICE void search_argument(const char* text) {
     if (text[0] == '-' && text[1] == '\0') {
       constexpr char name[] = "(standard input)";
       if (search_open(0, false, false, name)) write_name(name, sizeof(name) - 1);

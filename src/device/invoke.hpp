@@ -42,7 +42,7 @@ inline constexpr platform::Wait wait_of =
 
 // One work-item makes the call: its answer, its ticket, or for a detached call 0 once published.
 template <std::uint16_t number, class Scope, class Chosen>
-K2K_DEVICE inline auto perform(std::uint16_t call_number, Words arguments)
+K2K_SHARED_CODE K2K_DEVICE inline auto perform(std::uint16_t call_number, Words arguments)
     -> std::conditional_t<Chosen::outcome == Outcome::async, Ticket<number>, Reply> {
   constexpr bool raw = number == Ticket<number>::raw_number;
   constexpr bool detached = Chosen::outcome == Outcome::detached;

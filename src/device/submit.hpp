@@ -42,8 +42,8 @@ K2K_DEVICE inline bool any_ready(const protocol::AreaView& area, std::uint32_t w
 
 // Waits for a place in the ring, not for the host's answer. A lost ring is found by the rescan; so
 // is what waits here for long, and then nobody needs to ring any more.
-K2K_DEVICE inline void ring_doorbell(const protocol::AreaView& area, std::uint32_t wave,
-                                     std::uint64_t lanes) {
+K2K_SHARED_CODE K2K_DEVICE inline void ring_doorbell(const protocol::AreaView& area,
+                                                     std::uint32_t wave, std::uint64_t lanes) {
   const protocol::DoorbellRing& ring = area.ring_of(wave);
   std::uint64_t ticket = protocol::take_ticket(ring);
   while (!protocol::may_ring(ring, ticket)) {
@@ -59,8 +59,8 @@ K2K_DEVICE inline void ring_doorbell(const protocol::AreaView& area, std::uint32
 inline constexpr int row_tries_max = 64;
 
 // One row for all `lanes` at once, or wave_count if none was open.
-K2K_DEVICE inline std::uint32_t claim_row(const protocol::AreaView& area, std::uint32_t home,
-                                          std::uint64_t lanes) {
+K2K_SHARED_CODE K2K_DEVICE inline std::uint32_t claim_row(const protocol::AreaView& area,
+                                                          std::uint32_t home, std::uint64_t lanes) {
   for (int attempt = 0; attempt < row_tries_max; ++attempt) {
     for (std::uint32_t row = 0; row < area.wave_count && row < protocol::claim_rows_max; ++row) {
       const std::uint32_t wave = (home + row) % area.wave_count;
@@ -72,9 +72,10 @@ K2K_DEVICE inline std::uint32_t claim_row(const protocol::AreaView& area, std::u
 }
 
 // Fills a claimed slot and hands it to the host.
-K2K_DEVICE inline Handle publish(const protocol::AreaView& area, protocol::Place place,
-                                 protocol::Attributes attributes, std::uint16_t number,
-                                 const Words& arguments) {
+K2K_SHARED_CODE K2K_DEVICE inline Handle publish(const protocol::AreaView& area,
+                                                 protocol::Place place,
+                                                 protocol::Attributes attributes,
+                                                 std::uint16_t number, const Words& arguments) {
   protocol::Slot& slot = area.slot(place.wave, place.lane);
   const Handle handle{place, slot.generation, true};
   for (int index = 0; index < protocol::argument_count; ++index) {
@@ -104,7 +105,7 @@ K2K_DEVICE constexpr protocol::Attributes attributes_of() {
 
 // Claims, publishes and rings. With wave_wide, every live lane of the wave is here.
 template <class Scope, class Chosen>
-K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
+K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
   const platform::Item& me = platform::current();
   const protocol::AreaView& area = *me.area;
   constexpr protocol::Attributes attributes = attributes_of<Scope, Chosen>();
@@ -131,8 +132,8 @@ K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
 }
 
 // Waits for the host, takes the answer and gives the slot back.
-K2K_DEVICE inline Reply finish(const protocol::AreaView& area, const Handle& handle,
-                               platform::Wait how) {
+K2K_SHARED_CODE K2K_DEVICE inline Reply finish(const protocol::AreaView& area, const Handle& handle,
+                                               platform::Wait how) {
   if (!handle.live) return shut_down();
   protocol::Slot& slot = area.slot(handle.place.wave, handle.place.lane);
   platform::wait(slot, how);

@@ -98,8 +98,9 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Parameter& parameter,
 //   -ECANCELED     the runtime shut down while all blocks were taken
 //   -EAGAIN        all blocks are taken, and `waits` is false
 template <std::uint16_t number>
-K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView& area, Words& arguments,
-                                       bool detached, Transfer& transfer, bool waits = true) {
+K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView& area,
+                                                       Words& arguments, bool detached,
+                                                       Transfer& transfer, bool waits = true) {
   constexpr calls::Row row = calls::rows[calls::find(number)];
   constexpr int count = calls::parameter_count(row);
   transfer.original = arguments;
@@ -166,8 +167,8 @@ K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView& area, Words& ar
 
 // Copies back what the call wrote and gives the block up. `value` is the call's answer.
 template <std::uint16_t number>
-K2K_DEVICE inline void move_out(const protocol::AreaView& area, const Transfer& transfer,
-                                std::int64_t value) {
+K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
+                                                const Transfer& transfer, std::int64_t value) {
   if (transfer.block == no_block) return;
   constexpr calls::Row row = calls::rows[calls::find(number)];
   constexpr int count = calls::parameter_count(row);

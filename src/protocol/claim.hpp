@@ -26,7 +26,8 @@ K2K_HD inline void unlock(const AreaView& area, std::uint32_t wave, std::uint64_
 }
 
 // Locks all of `lanes` of the row and moves their slots to populating, or nothing.
-K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t wave, std::uint64_t lanes) {
+K2K_SHARED_CODE K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t wave,
+                                             std::uint64_t lanes) {
   std::uint64_t seen = device_load(&area.locks[wave]);
   do {
     if ((seen & lanes) != 0) return false;
@@ -56,7 +57,7 @@ inline constexpr std::uint32_t claim_rows_max = 64;
 
 // Claims one slot: home first, then its row, then the rows after it. On failure `home.wave` has
 // moved on, so that repeated attempts visit the whole area.
-K2K_HD inline bool try_claim_one(const AreaView& area, Place& home) {
+K2K_SHARED_CODE K2K_HD inline bool try_claim_one(const AreaView& area, Place& home) {
   if (try_claim(area, home.wave, std::uint64_t{1} << home.lane)) return true;
   const std::uint64_t row_mask =
       area.wave_lanes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << area.wave_lanes) - 1;
