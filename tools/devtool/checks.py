@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devtool import generate, testing
-from devtool.cuda_check import check_cuda
 from devtool.console import Refused, Status, duration, say
+from devtool.cuda_check import check_cuda
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
 from devtool.hip_check import check_hip
 from devtool.install_check import check_install
@@ -204,6 +204,6 @@ STEPS = (
     ),
     Step("tsan", "build and tests with ThreadSanitizer", tests("tsan")),
     # By name: the first time 600 MB are downloaded.
-    Step("cuda", "build for CUDA, no system-scope RMW, registers, NVRTC (only by name)", cuda, False),
-    Step("hip", "kernels compile for gfx90a: compiled, never run (only by name)", hip, False),
+    Step("cuda", "build for CUDA, no system-scope RMW, registers, NVRTC (by name)", cuda, False),
+    Step("hip", "kernels compile for gfx90a: compiled, never run (by name)", hip, False),
 )

@@ -1,8 +1,8 @@
 """./dev check --only cuda: what the CUDA build can be held to without a device.
 
 1. Backend and all programs with kernels build: command line, examples, conformance, benchmark.
-2. No kernel holds a read-modify-write at system scope: on host memory it would not be atomic towards
-   the CPU (founding decision 1). Looked for in the machine code and in the PTX.
+2. No kernel holds a read-modify-write at system scope: on host memory it would not be atomic
+   towards the CPU (founding decision 1). Looked for in the machine code and in the PTX.
 3. Registers, stack and spills of every kernel, as a table in build/cuda/kernels.txt.
 4. NVRTC compiles the device header, as C++17, within its budget.
 5. What a machine with a GPU needs is packed into build/gpu (bench/gpu/run.sh runs it).
@@ -35,6 +35,8 @@ GLIBC_MAX = (2, 34)
 # "ATOM.E.CAS.64.STRONG.SYS", "RED.E.ADD.STRONG.SYS" in machine code, "atom.acq_rel.sys.add" in PTX.
 SYSTEM_RMW = re.compile(r"\b(?:ATOM[GS]?|RED[GS]?)\.\S*\bSYS\b|\b(?:atom|red)\.\S*\bsys\b\S*")
 KERNEL_LINE = re.compile(r"^\s*(?:Function : |\.(?:visible |weak )?\.?entry )(\S+?)[(\s]*$")
+# The compiler's own: a machine's are preferred, ours may need a newer glibc.
+COMPILER_LIBRARIES = ("libstdc++.", "libgcc_s.")
 # Libraries that every machine with glibc has; the others travel along.
 SYSTEM_LIBRARIES = ("libc.", "libm.", "libdl.", "librt.", "libpthread.", "ld-linux", "linux-vdso")
 
@@ -212,16 +214,17 @@ def pack() -> list[str]:
     """Copies programs and the libraries they need into build/gpu, stripped."""
     shutil.rmtree(PACKED, ignore_errors=True)
     (PACKED / "bin").mkdir(parents=True)
-    (PACKED / "lib").mkdir()
+    (PACKED / "lib/fallback").mkdir(parents=True)
     problems = []
     for binary in binaries_with_kernels():
         target = PACKED / "bin" / binary.name
         capture(["strip", "-o", target, binary])
         for library in libraries_of(binary):
-            place = PACKED / "lib" / library.name
+            ours = library.name.startswith(COMPILER_LIBRARIES)
+            place = PACKED / ("lib/fallback" if ours else "lib") / library.name
             if not place.exists():
                 capture(["strip", "-o", place, library.resolve()])
-    for path in [*sorted((PACKED / "bin").iterdir()), *sorted((PACKED / "lib").iterdir())]:
+    for path in [*sorted((PACKED / "bin").iterdir()), *sorted((PACKED / "lib").glob("*.so*"))]:
         newest = newest_glibc(capture(["objdump", "-T", path]))
         if newest > GLIBC_MAX:
             wanted = ".".join(map(str, GLIBC_MAX))
