@@ -35,7 +35,7 @@ int main() {
     // Fire and forget. The buffer is ours again at once.
     char line[] = "first\n";
     k2k::pwrite(k2k::work_item, k2k::detached, fd, line, 6, 28);
-    memcpy(line, "later\n", 6);
+    for (int place = 0; place < 6; ++place) line[place] = "later\n"[place];
     k2k::pwrite(k2k::work_item, k2k::detached, fd, line, 6, 34);
     k2k::write(k2k::work_item, k2k::detached, -1, line, 6);  // A mistake.
   });

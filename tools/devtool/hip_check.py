@@ -34,6 +34,7 @@ def check_hip() -> tuple[list[str], str]:
                 [
                     *("hipcc", "-x", "hip", f"--offload-arch={ARCHITECTURE}"),
                     *("--cuda-device-only", "-S", "-std=c++20", "-O2", "-Wall", "-Wextra"),
+                    "-Qunused-arguments",  # hipcc adds what only linking uses.
                     *(f"-I{ROOT}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}"),
                     *(source, "-o", assembly),
                 ]
