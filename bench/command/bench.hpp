@@ -14,11 +14,16 @@
 
 namespace k2k::bench {
 
+// How much to measure. `brief` shows in a second or two that a benchmark works and what its result
+// looks like; its figures are not worth recording.
+enum class Effort : std::uint8_t { full, brief };
+
 struct Benchmark {
   const char* name;
   const char* question;
   const char* must_reach;
-  Result<nlohmann::ordered_json> (*run)(const RuntimeConfig& config);
+  Result<nlohmann::ordered_json> (*run)(const RuntimeConfig& config, Effort effort);
+  bool has_brief = false;  // Does it heed `effort`?
 };
 
 // Never empty.
@@ -29,6 +34,11 @@ Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> throughput(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> idle(const RuntimeConfig& config);
+// Experiments of the thesis, sections 3.6 to 3.8.
+Result<nlohmann::ordered_json> granularity(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> ordering(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> waiting(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& config, Effort effort);
 
 // Samples of one quantity, in any unit.
 class Samples {
@@ -40,6 +50,10 @@ class Samples {
   // Expects at least one sample and 0 <= quantile <= 1.
   [[nodiscard]] double quantile(double quantile) const;
   [[nodiscard]] double median() const { return quantile(0.5); }
+  [[nodiscard]] double mean() const;
+  // Standard deviation of a sample; 0 of a single one.
+  [[nodiscard]] double deviation() const;
+  [[nodiscard]] std::size_t size() const { return values_.size(); }
 
  private:
   std::vector<double> values_;

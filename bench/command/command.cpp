@@ -5,23 +5,45 @@
 #include <fmt/format.h>
 
 #include "bench/command/bench.hpp"
+#include "bench/command/figure.hpp"
 
 namespace k2k::bench {
+
+namespace {
+
+// For those that have one size.
+template <auto run>
+Result<nlohmann::ordered_json> always_full(const RuntimeConfig& config, Effort) {
+  return run(config);
+}
+
+}  // namespace
 
 const std::vector<Benchmark>& benchmarks() {
   static const std::vector<Benchmark> all = {
       {"roundtrip", "What does one call cost a work-item beyond the cache-line floor?",
-       "p50 <= 2 x floor with 64 waves; <= 1.3 x that with 8,448 and 16,384", round_trip},
+       "p50 <= 2 x floor with 64 waves; <= 1.3 x that with 8,448 and 16,384",
+       always_full<round_trip>},
       {"headofline", "Does a call that sleeps 1 ms hold up the others?",
-       "p50 loaded <= 3 x unloaded", head_of_line},
+       "p50 loaded <= 3 x unloaded", always_full<head_of_line>},
       {"pread", "How much of a core's cached pread() throughput reaches device code?",
-       "device >= 0.85 x direct", cached_pread},
+       "device >= 0.85 x direct", always_full<cached_pread>},
       {"throughput", "How many calls a second go through protocol and executor?",
-       "single >= 3 M/s, whole waves >= 60 M/s", throughput},
+       "single >= 3 M/s, whole waves >= 60 M/s", always_full<throughput>},
       {"idle", "What does a server cost that waits, and how fast is it back?",
        "polling p50 <= 80 us at <= 0.05 of a core; quiet <= 0.005 and <= 1,500 us; futex <= 2 x "
        "bare",
-       idle},
+       always_full<idle>},
+      {"granularity", "Who should read a file: work-items, work-groups or the kernel? (figure 3.7)",
+       "thesis: work-items worst, work-groups best, larger ones better", granularity, true},
+      {"ordering", "What do blocking calls and strong order cost? (figure 3.8)",
+       "thesis: non-blocking saves 30 % where little is computed, nothing beyond 16 permutations",
+       ordering, true},
+      {"waiting", "What do work-items that poll take from the CPU? (figure 3.9)",
+       "thesis: CPU accesses fall as more lines are polled; halted work-items take nothing",
+       waiting, true},
+      {"coalescing", "When does it pay to serve up to eight calls at a time? (figure 3.10)",
+       "thesis: 10 to 15 % where little is read, nothing where much is", coalescing, true},
   };
   return all;
 }
@@ -32,15 +54,25 @@ namespace k2k::cli {
 
 namespace {
 
-int run_one(const bench::Benchmark& benchmark, const Context& context) {
+std::string text_of(const std::string& key, const nlohmann::ordered_json& value) {
+  if (bench::is_figure(value)) return fmt::format("{}: {}", key, bench::figure_text(value));
+  if (bench::is_table(value)) return fmt::format("{}:\n{}", key, bench::table_text(value));
+  return fmt::format("  {:<18} {}\n", key, value.dump());
+}
+
+int run_one(const bench::Benchmark& benchmark, bench::Effort effort, const Context& context) {
+  if (effort == bench::Effort::brief && !benchmark.has_brief) {
+    return complain(fmt::format("bench {}: has no --brief; leave it out", benchmark.name),
+                    exit_usage);
+  }
   auto loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
-  auto result = benchmark.run(loaded.value().config);
+  auto result = benchmark.run(loaded.value().config, effort);
   if (!result) return complain(fmt::format("bench {}: {}", benchmark.name, result.error().message));
   if (context.json) return print(result.value().dump() + "\n");
   std::string text = fmt::format("{}\n", benchmark.question);
   for (const auto& [key, value] : result.value().items()) {
-    text += fmt::format("  {:<18} {}\n", key, value.dump());
+    text += text_of(key, value);
   }
   text += fmt::format("  {:<18} {}\n", "must reach", benchmark.must_reach);
   return print(text);
@@ -83,10 +115,14 @@ Command bench_command() {
                 "NAME", *chosen, fmt::format("Which: {}; none lists them", fmt::join(names, ", ")));
             context.words[name] = names;
             name->check(CLI::IsMember(names));
-            return [&context, chosen] {
+            auto brief = std::make_shared<bool>(false);
+            app.add_flag("--brief", *brief,
+                         "A second or two: whether it works, not figures to compare");
+            return [&context, chosen, brief] {
               if (chosen->empty()) return list(context);
+              const auto effort = *brief ? bench::Effort::brief : bench::Effort::full;
               for (const bench::Benchmark& benchmark : bench::benchmarks()) {
-                if (*chosen == benchmark.name) return run_one(benchmark, context);
+                if (*chosen == benchmark.name) return run_one(benchmark, effort, context);
               }
               return exit_usage;
             };

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cmath>
+#include <numeric>
 #include <system_error>
 #include <thread>
 
@@ -48,6 +49,19 @@ double Samples::quantile(double quantile) const {
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank),
                    sorted.end());
   return sorted[rank];
+}
+
+double Samples::mean() const {
+  K2K_EXPECT(!values_.empty());
+  return std::accumulate(values_.begin(), values_.end(), 0.0) / static_cast<double>(values_.size());
+}
+
+double Samples::deviation() const {
+  if (values_.size() < 2) return 0;
+  const double middle = mean();
+  double squares = 0;
+  for (const double value : values_) squares += (value - middle) * (value - middle);
+  return std::sqrt(squares / static_cast<double>(values_.size() - 1));
 }
 
 Result<std::vector<double>> cache_line_round_trips(int count) {

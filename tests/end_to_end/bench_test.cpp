@@ -1,0 +1,119 @@
+// Goal: k2k bench NAME --brief runs to its end, and what it prints has the shape that people and
+// tools/devtool/figures.py read. What the figures are is not asked: this machine is busy.
+// Method: runs the binary that K2K_CLI names.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+using nlohmann::json;
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+};
+
+class Bench : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const cli = std::getenv("K2K_CLI");
+    if (cli == nullptr || access(cli, X_OK) != 0) GTEST_SKIP() << "K2K_CLI names no program";
+    cli_ = cli;
+  }
+
+  // Standard error goes where ours goes, unless it is redirected.
+  Outcome bench(const std::string& arguments) {
+    const std::string command = "timeout 120 '" + cli_ + "' bench " + arguments;
+    std::FILE* const pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) return {};
+    Outcome outcome;
+    std::array<char, 4096> piece{};
+    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
+      outcome.out.append(piece.data(), count);
+    }
+    const int status = ::pclose(pipe);
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return outcome;
+  }
+
+  json brief(const std::string& name) {
+    const Outcome outcome = bench(name + " --brief --json");
+    EXPECT_EQ(outcome.status, 0) << outcome.out;
+    const json result = json::parse(outcome.out, nullptr, false);
+    EXPECT_TRUE(result.is_object()) << outcome.out;
+    return result;
+  }
+
+  // Each series has a positive median, and a mean and a deviation, for each place.
+  static void expect_figure(const json& figure, const std::vector<std::string>& series) {
+    ASSERT_TRUE(figure.is_object());
+    EXPECT_GE(figure["runs"].get<int>(), 1);
+    EXPECT_FALSE(figure["y"]["unit"].get<std::string>().empty());
+    const std::size_t places = figure["x"]["values"].size();
+    EXPECT_GE(places, 1u);
+    EXPECT_EQ(figure["series"].size(), series.size());
+    for (const std::string& name : series) {
+      ASSERT_TRUE(figure["series"].contains(name)) << name;
+      for (const char* key : {"median", "mean", "sd"}) {
+        EXPECT_EQ(figure["series"][name][key].size(), places) << name << ' ' << key;
+      }
+      for (const json& value : figure["series"][name]["median"]) EXPECT_GT(value.get<double>(), 0);
+    }
+  }
+
+  std::string cli_;
+};
+
+TEST_F(Bench, granularity_has_both_halves_of_the_figure) {
+  const json result = brief("granularity");
+  expect_figure(result["left"], {"work-item", "work-group 64", "kernel"});
+  expect_figure(result["right"], {"work-group 64", "work-group 128", "work-group 256",
+                                  "work-group 512", "work-group 1024"});
+  expect_figure(result["one_top_half"],
+                {"work-item", "work-group 64", "kernel", "work-group 1024"});
+}
+
+TEST_F(Bench, ordering_has_four_manners) {
+  expect_figure(brief("ordering")["figure"],
+                {"strong-block", "strong-non-block", "weak-block", "weak-non-block"});
+}
+
+TEST_F(Bench, waiting_compares_polling_with_halting) {
+  const json result = brief("waiting");
+  expect_figure(result["cpu_access"], {"none", "polling", "halting"});
+  expect_figure(result["neighbour"], {"polling", "halting"});
+}
+
+TEST_F(Bench, coalescing_makes_bundles_only_where_it_is_asked_to) {
+  const json result = brief("coalescing");
+  expect_figure(result["figure"],
+                {"woken, one", "woken, up to 8", "polled, one", "polled, up to 8"});
+  const json& bundles = result["requests_a_bundle"];
+  EXPECT_LT(bundles["woken, one"].get<double>(), 1.1);
+  EXPECT_GT(bundles["woken, up to 8"].get<double>(), 1.5);
+  EXPECT_LE(bundles["woken, up to 8"].get<double>(), 8.1);
+}
+
+TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
+  const Outcome outcome = bench("ordering --brief");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find("permutations before a write, times"), std::string::npos);
+  EXPECT_NE(outcome.out.find("weak-non-block"), std::string::npos);
+  EXPECT_EQ(outcome.out.find('{'), outcome.out.find("{\"strong-non-block\""));
+}
+
+TEST_F(Bench, refuses_brief_where_there_is_only_one_size) {
+  const Outcome outcome = bench("pread --brief 2>&1");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "k2k: bench pread: has no --brief; leave it out\n");
+}
+
+}  // namespace
