@@ -39,6 +39,7 @@ Result<nlohmann::ordered_json> granularity(const RuntimeConfig& config, Effort e
 Result<nlohmann::ordered_json> ordering(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> waiting(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig& config, Effort effort);
 
 // Samples of one quantity, in any unit.
 class Samples {

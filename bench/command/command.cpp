@@ -44,6 +44,9 @@ const std::vector<Benchmark>& benchmarks() {
        waiting, true},
       {"coalescing", "When does it pay to serve up to eight calls at a time? (figure 3.10)",
        "thesis: 10 to 15 % where little is read, nothing where much is", coalescing, true},
+      {"grep", "How fast is a grep that is a kernel, beside its peers? (figure 3.13 a)",
+       "the same names; thesis: 2.0 to 2.3 x OpenMP, by work-items that halt 3 to 4 % more",
+       grep_peers, true},
   };
   return all;
 }

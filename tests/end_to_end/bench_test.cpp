@@ -102,6 +102,20 @@ TEST_F(Bench, coalescing_makes_bundles_only_where_it_is_asked_to) {
   EXPECT_LE(bundles["woken, up to 8"].get<double>(), 8.1);
 }
 
+TEST_F(Bench, grep_agrees_with_its_peers) {
+  const json result = brief("grep");
+  EXPECT_GT(result["matches"].get<int>(), 0);
+  EXPECT_TRUE(result["names_identical"].get<bool>());
+  const json& programs = result["programs"];
+  ASSERT_GE(programs.size(), 4u);
+  EXPECT_EQ(programs[0]["program"], "GNU grep");
+  EXPECT_EQ(programs.back()["program"], "work-item halting");
+  for (const json& program : programs) {
+    EXPECT_GT(program["warm_ms"].get<double>(), 0) << program;
+    EXPECT_GT(program["cold_ms"].get<double>(), 0) << program;
+  }
+}
+
 TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
   const Outcome outcome = bench("ordering --brief");
   EXPECT_EQ(outcome.status, 0);
