@@ -40,6 +40,7 @@ Result<nlohmann::ordered_json> ordering(const RuntimeConfig& config, Effort effo
 Result<nlohmann::ordered_json> waiting(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);
 
 // Samples of one quantity, in any unit.
 class Samples {

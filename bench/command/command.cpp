@@ -47,6 +47,8 @@ const std::vector<Benchmark>& benchmarks() {
       {"grep", "How fast is a grep that is a kernel, beside its peers? (figure 3.13 a)",
        "the same names; thesis: 2.0 to 2.3 x OpenMP, by work-items that halt 3 to 4 % more",
        grep_peers, true},
+      {"atomics", "What do the operations cost that slots are made of? (table 3.4)",
+       "thesis: compare-swap 1.35 us, swap 0.78, atomic load 0.36, load 0.24", atomics, true},
   };
   return all;
 }

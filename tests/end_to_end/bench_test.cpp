@@ -116,6 +116,18 @@ TEST_F(Bench, grep_agrees_with_its_peers) {
   }
 }
 
+TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {
+  const json operations = brief("atomics")["operations"];
+  ASSERT_EQ(operations.size(), 6u);
+  for (const json& row : operations) {
+    const bool host_visible = row["memory"] == "host-visible";
+    for (const char* key : {"compare_swap_ns", "swap_ns", "add_ns"}) {
+      EXPECT_EQ(row[key].is_null(), host_visible) << row;
+    }
+    EXPECT_GT(row["atomic_load_ns"].get<double>(), 0) << row;
+  }
+}
+
 TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
   const Outcome outcome = bench("ordering --brief");
   EXPECT_EQ(outcome.status, 0);
