@@ -1,6 +1,7 @@
 """Runs the benchmarks and keeps the numbers as JSON lines: commit, machine, command, result."""
 
 import datetime
+import functools
 import json
 import os
 import platform
@@ -52,6 +53,7 @@ def bench(names: list[str], record: bool) -> None:
         raise Refused(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2)
     folder = RESULTS if record else build.folder(PRESET) / "bench-results"
     folder.mkdir(parents=True, exist_ok=True)
+    _commit()
     for name in names or own:
         lines = list(_run_small(small[name]) if name in small else _run_system(name))
         with (folder / f"{name}.jsonl").open("a") as results:
@@ -97,6 +99,7 @@ def _about(command: str) -> dict[str, object]:
     }
 
 
+@functools.cache  # Asked before anything is recorded: results make the tree dirty.
 def _commit() -> str:
     done = run(["git", "describe", "--always", "--dirty", "--abbrev=12"])
     return done.stdout.strip() if done.returncode == 0 else "unknown"
