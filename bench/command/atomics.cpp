@@ -10,10 +10,11 @@
 //                  over a bus it would not be atomic (docs/decisions/0001)
 //   local          words of a work-group: every operation
 //
-// Loads depend on each other: the word holds its own address. Contended: another compute unit makes
-// the same operation on it, and for host-visible memory a thread of the host stores to it.
-// Only device code and protocol/words.hpp, so that a GPU's backend runs the same.
-// Budget: none. Thesis (AMD FX-9800P, its integrated GPU): compare-swap 1.352 us, swap 0.782,
+// Each load needs the one before: the word holds its own address. Stores, and what a device of one
+// unit does without a locked instruction, may overlap, as they may in a slot's life. Contended:
+// another compute unit makes the same operation on it, and for host-visible memory a thread of the
+// host stores to it. Only device code and protocol/words.hpp, so that a GPU's backend runs the
+// same. Budget: none. Thesis (AMD FX-9800P, its integrated GPU): compare-swap 1.352 us, swap 0.782,
 // atomic load 0.360, load 0.243: a GPU's caches are far away, a CPU's are not.
 
 #include <atomic>

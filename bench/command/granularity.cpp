@@ -171,6 +171,10 @@ Result<nlohmann::ordered_json> granularity(const RuntimeConfig& base, Effort eff
   Figure half_right = figure_of(right);
   Figure one_top_half = figure_of(alone);
   const auto add = [&](Runtime& runtime, const std::vector<std::size_t>& shown, Figure& figure) {
+    // Stacks that were not used for a second went back to the system: have them again first.
+    auto warm_up =
+        measure(runtime, manners[0], {file->descriptor(), buffer.data(), sizes[0], nullptr});
+    if (!warm_up) return Status(warm_up.error());
     for (std::size_t place = 0; place < sizes.size(); ++place) {
       for (std::size_t series = 0; series < shown.size(); ++series) {
         auto took = measure(runtime, manners[shown[series]],
