@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import venv
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,24 +77,38 @@ def need_packages(packages: tuple[Package, ...]) -> None:
 
 def need_python_tools() -> Path:
     """Makes .venv as requirements-dev.txt says, if it is not so yet. Returns its bin folder."""
-    requirements = ROOT / "requirements-dev.txt"
+    return _need_requirements("requirements-dev.txt", "requirements.sha256", _make_venv)
+
+
+def need_plot_tools() -> Path:
+    """The same, and what draws plots: too heavy for those who only build and test."""
+    need_python_tools()
+    return _need_requirements("requirements-plot.txt", "requirements-plot.sha256", lambda: None)
+
+
+def _need_requirements(name: str, stamp_name: str, prepare: Callable[[], None]) -> Path:
+    requirements = ROOT / name
     wanted = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
-    stamp = VENV / "requirements.sha256"
+    stamp = VENV / stamp_name
     if stamp.exists() and stamp.read_text() == wanted:
         return VENV / "bin"
     if importlib.util.find_spec("ensurepip") is None:
         need_packages((Package("python3-venv"),))
-    with Status("Python tools into .venv"):
-        venv.create(VENV, clear=True, with_pip=True)
+    with Status(f"Python tools of {name} into .venv"):
+        prepare()
         done = run([VENV / "bin/python", "-m", "pip", "install", "-q", "-r", requirements])
         if done.returncode != 0:
             raise Refused(
-                f"pip could not install requirements-dev.txt:\n{done.stdout.strip()}\n"
+                f"pip could not install {name}:\n{done.stdout.strip()}\n"
                 "Check the network (or PIP_INDEX_URL, PIP_FIND_LINKS) and run the command again.",
                 EXIT_MISSING,
             )
     stamp.write_text(wanted)
     return VENV / "bin"
+
+
+def _make_venv() -> None:
+    venv.create(VENV, clear=True, with_pip=True)
 
 
 def _missing(packages: tuple[Package, ...]) -> list[str]:

@@ -1,10 +1,11 @@
-"""Files of the tree that a program of the tree prints. They are committed, so that reading and
-compiling K2K needs no generator; `./dev format` renews them and `./dev check` compares."""
+"""Files of the tree that are printed from others. They are committed, so that reading and compiling
+K2K needs no generator; `./dev format` renews them and `./dev check` compares."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from devtool import build
+from devtool import build, report
 from devtool.console import Refused
 from devtool.process import capture
 from devtool.tree import ROOT
@@ -15,21 +16,20 @@ PRESET = "release"
 @dataclass(frozen=True)
 class Generated:
     file: Path
-    target: str  # The program whose output the file is.
-
-
-GENERATED = (Generated(Path("src/device/wrappers.hpp"), "k2k_generate_wrappers"),)
+    text: Callable[[], str]  # What it should say.
 
 
 def outdated() -> list[Generated]:
-    return [one for one in GENERATED if _current(one) != _wanted(one)]
+    return [one for one in GENERATED if _current(one) != one.text()]
 
 
 def renew() -> list[Path]:
     """Writes the files whose generator says something else now. Returns them."""
     changed = outdated()
     for one in changed:
-        (ROOT / one.file).write_text(_wanted(one))
+        path = ROOT / one.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(one.text())
     return [one.file for one in changed]
 
 
@@ -38,9 +38,16 @@ def _current(one: Generated) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def _wanted(one: Generated) -> str:
-    build.build(PRESET, [one.target])
-    programs = [path for path in build.folder(PRESET).rglob(one.target) if path.is_file()]
+def _printed_by(target: str) -> str:
+    """What a program of the tree prints."""
+    build.build(PRESET, [target])
+    programs = [path for path in build.folder(PRESET).rglob(target) if path.is_file()]
     if len(programs) != 1:
-        raise Refused(f"expected one program {one.target} in build/{PRESET}, found {len(programs)}")
+        raise Refused(f"expected one program {target} in build/{PRESET}, found {len(programs)}")
     return capture([programs[0]])
+
+
+GENERATED = (
+    Generated(Path("src/device/wrappers.hpp"), lambda: _printed_by("k2k_generate_wrappers")),
+    Generated(report.PAGE.relative_to(ROOT), report.page),
+)

@@ -7,11 +7,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from devtool import build, testing
+from devtool import build, report, testing
 from devtool.bench import bench
 from devtool.checks import CLANG_FORMAT, STEPS, check
 from devtool.console import Refused, say
-from devtool.environment import FORMAT_PACKAGES, exec_in_venv, need_packages, need_python_tools
+from devtool.environment import (
+    FORMAT_PACKAGES,
+    exec_in_venv,
+    need_packages,
+    need_plot_tools,
+    need_python_tools,
+)
 from devtool.generate import renew
 from devtool.process import capture
 from devtool.tree import CPP_SUFFIXES, ROOT, files, shown
@@ -93,6 +99,8 @@ def _parser() -> argparse.ArgumentParser:
         "--record", action="store_true", help="into bench/results/, to be committed"
     )
 
+    add("plot", "draw the newest results of bench/results into docs/results", _plot)
+
     builds = add("build", "build a preset", _build)
     _add_preset(builds)
     builds.add_argument("targets", nargs="*", metavar="TARGET", help="what; everything if left out")
@@ -141,6 +149,13 @@ def _check(chosen: argparse.Namespace) -> int:
 def _bench(chosen: argparse.Namespace) -> int:
     bench(chosen.names, chosen.record)
     return 0
+
+
+def _plot(_: argparse.Namespace) -> int:
+    python = need_plot_tools() / "python"
+    sys.stdout.flush()
+    command = [*map(str, (python, "-B", ROOT / "tools/draw.py", report.RESULTS, report.FOLDER))]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def _build(chosen: argparse.Namespace) -> int:

@@ -1,0 +1,101 @@
+"""What `k2k bench` measured for figures and tables of the thesis, as typed data and as text.
+
+bench/command/figure.hpp says what a figure is in JSON. A record is one line of bench/results.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from devtool.console import Refused
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    name: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.unit}"
+
+
+@dataclass(frozen=True)
+class Series:
+    """One manner of doing it; a value for each place of the x axis."""
+
+    median: list[float]
+    mean: list[float]
+    sd: list[float]
+
+
+@dataclass(frozen=True)
+class Figure:
+    x: Axis
+    y: Axis
+    places: list[float]
+    runs: int
+    series: dict[str, Series]
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Expects what Figure::json() makes. Errors: ValueError, naming what is wrong."""
+        try:
+            figure = cls(
+                x=Axis(value["x"]["name"], value["x"]["unit"]),
+                y=Axis(value["y"]["name"], value["y"]["unit"]),
+                places=[float(place) for place in value["x"]["values"]],
+                runs=int(value["runs"]),
+                series={name: _series(one) for name, one in value["series"].items()},
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no figure of k2k bench: {error!r}") from error
+        for name, one in figure.series.items():
+            for values in (one.median, one.mean, one.sd):
+                if len(values) != len(figure.places):
+                    raise ValueError(
+                        f"series {name} has {len(values)} values for {len(figure.places)} places"
+                    )
+        return figure
+
+    def ratio(self, series: str, base: str, place: int) -> float:
+        """How many times the median of `base` that of `series` is, at a place."""
+        return self.series[series].median[place] / self.series[base].median[place]
+
+    def markdown(self) -> str:
+        """Medians, with the standard deviation of the runs behind them."""
+        rows = [[str(self.x), *self.series]]
+        for index, place in enumerate(self.places):
+            cells = [f"{s.median[index]:g} ± {s.sd[index]:.2g}" for s in self.series.values()]
+            rows.append([f"{place:,.0f}", *cells])
+        return markdown_table(rows)
+
+
+def _series(value: Any) -> Series:
+    return Series(*([float(v) for v in value[key]] for key in ("median", "mean", "sd")))
+
+
+def markdown_table(rows: list[list[str]]) -> str:
+    """The first row is the heading; the first column is text, the others are numbers."""
+    rule = ["---", *("---:" for _ in rows[0][1:])]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], rule, *rows[1:]])
+
+
+def newest(path: Path) -> Record | None:
+    """The last record of a file of JSON lines, or None. Errors: Refused, naming the line."""
+    if not path.exists():
+        return None
+    record: Record | None = None
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            parsed = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise Refused(f"{path.name}:{number} is no JSON: {error}") from error
+        if not isinstance(parsed, dict):
+            raise Refused(f"{path.name}:{number} is no object")
+        record = parsed
+    return record

@@ -1,0 +1,75 @@
+"""Records become figures, tables and a page, or a message that names what is wrong with them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devtool.console import Refused
+from devtool.figures import Figure, markdown_table, newest
+
+FIGURE: dict[str, Any] = {
+    "x": {"name": "file size", "unit": "MiB", "values": [4, 16]},
+    "y": {"name": "read time", "unit": "ms"},
+    "runs": 3,
+    "series": {
+        "kernel": {"median": [2, 8], "mean": [2.5, 8], "sd": [0.5, 0]},
+        "work-item": {"median": [4, 4], "mean": [4, 4], "sd": [0, 0.25]},
+    },
+}
+
+
+def test_a_figure_is_read_as_it_was_written() -> None:
+    figure = Figure.of(FIGURE)
+    assert str(figure.x) == "file size, MiB"
+    assert figure.places == [4.0, 16.0]
+    assert figure.runs == 3
+    assert figure.series["kernel"].sd == [0.5, 0.0]
+
+
+def test_a_ratio_is_that_of_medians() -> None:
+    assert Figure.of(FIGURE).ratio("work-item", "kernel", 0) == 2
+    assert Figure.of(FIGURE).ratio("work-item", "kernel", 1) == 0.5
+
+
+def test_a_figure_as_markdown_has_a_line_a_place() -> None:
+    assert Figure.of(FIGURE).markdown().splitlines() == [
+        "| file size, MiB | kernel | work-item |",
+        "| --- | ---: | ---: |",
+        "| 4 | 2 ± 0.5 | 4 ± 0 |",
+        "| 16 | 8 ± 0 | 4 ± 0.25 |",
+    ]
+
+
+@pytest.mark.parametrize("broken", [None, 7, {}, {**FIGURE, "series": {"a": {"median": [1, 2]}}}])
+def test_what_is_no_figure_is_refused(broken: Any) -> None:
+    with pytest.raises(ValueError, match="no figure of k2k bench"):
+        Figure.of(broken)
+
+
+def test_a_series_must_have_a_value_for_each_place() -> None:
+    short = {"median": [1], "mean": [1, 2], "sd": [0, 0]}
+    with pytest.raises(ValueError, match="series kernel has 1 values for 2 places"):
+        Figure.of({**FIGURE, "series": {"kernel": short}})
+
+
+def test_a_markdown_table_aligns_numbers_to_the_right() -> None:
+    assert markdown_table([["", "a"], ["x", "1"]]) == "|  | a |\n| --- | ---: |\n| x | 1 |"
+
+
+def test_the_newest_record_is_the_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "idle.jsonl"
+    assert newest(path) is None
+    path.write_text('{"commit": "a"}\n{"commit": "b"}\n\n')
+    assert newest(path) == {"commit": "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{}\n{oops\n", "idle.jsonl:2 is no JSON"), ("[1]\n", "idle.jsonl:1 is no object")],
+)
+def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "idle.jsonl"
+    path.write_text(text)
+    with pytest.raises(Refused, match=message):
+        newest(path)
