@@ -87,5 +87,6 @@ def _canvas(title: str) -> tuple[Any, Any]:
 
 
 def _save(canvas: Any, path: Path) -> None:
-    canvas.savefig(path, format="svg", facecolor="white", metadata={"Date": None})
+    nothing_else = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    canvas.savefig(path, format="svg", facecolor="white", metadata=nothing_else)
     pyplot.close(canvas)
