@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "base/bits.hpp"
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
@@ -83,7 +84,7 @@ class PlainClient {
 
  private:
   protocol::Slot& slot_of(std::uint32_t wave, std::uint64_t left) const {
-    return area_.slot(wave, protocol::first_lane(left));
+    return area_.slot(wave, lowest_bit(left));
   }
 
   const protocol::AreaView& area_;

@@ -8,14 +8,10 @@
 
 #include <cstdint>
 
+#include "base/bits.hpp"
 #include "protocol/area.hpp"
 
 namespace k2k::protocol {
-
-// Of a mask that is not empty.
-K2K_HD constexpr std::uint32_t first_lane(std::uint64_t lanes) {
-  return static_cast<std::uint32_t>(__builtin_ctzll(lanes));
-}
 
 // Clears `lanes` in the row's lock word. The caller holds them.
 K2K_HD inline void unlock(const AreaView& area, std::uint32_t wave, std::uint64_t lanes) {
@@ -35,12 +31,12 @@ K2K_SHARED_CODE K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t
     seen = device_load(&area.locks[wave]);
   } while (true);
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
-    if (observe(area.slot(wave, first_lane(left))).state == SlotState::free) continue;
+    if (observe(area.slot(wave, lowest_bit(left))).state == SlotState::free) continue;
     unlock(area, wave, lanes);  // The host has not retired a detached call yet.
     return false;
   }
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
-    Slot& slot = area.slot(wave, first_lane(left));
+    Slot& slot = area.slot(wave, lowest_bit(left));
     store_release(&slot.generation, slot.generation + 1);  // Read by loan_ended().
     move<SlotState::free, SlotState::populating, Side::device>(slot);
   }

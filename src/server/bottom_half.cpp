@@ -4,9 +4,9 @@
 #include <cstring>
 #include <thread>
 
+#include "base/bits.hpp"
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
-#include "protocol/claim.hpp"
 
 namespace k2k::server {
 
@@ -46,7 +46,7 @@ class SlotsAhead {
   // One more, if there is one.
   void step() {
     if (lanes_ == 0) return;
-    prefetch_to_write(row_ + protocol::first_lane(lanes_));
+    prefetch_to_write(row_ + lowest_bit(lanes_));
     lanes_ &= lanes_ - 1;
     if (lanes_ != 0) return;
     ++next_;
@@ -80,7 +80,7 @@ inline bool BottomHalf::process_row(const protocol::Doorbell& doorbell, const Pr
   Bookkeeper books(stats, moment);
   protocol::Slot* const row_slots = &area_->slot(doorbell.wave, 0);
   for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
-    const auto lane = protocol::first_lane(lanes);
+    const auto lane = lowest_bit(lanes);
     protocol::Slot& slot = row_slots[lane];
     ahead.step();
     const protocol::Control control = observe(slot);  // Pairs with publish() on the device.

@@ -4,9 +4,9 @@
 #include <bit>
 #include <utility>
 
+#include "base/bits.hpp"
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
-#include "protocol/claim.hpp"
 
 namespace k2k::server {
 
@@ -79,7 +79,7 @@ void TopHalf::prefetch_slots() const {
     protocol::Doorbell doorbell;
     for (std::uint32_t ahead = 0; ahead < prefetch_max && ring->peek(ahead, doorbell); ++ahead) {
       if (doorbell.wave >= area_->wave_count) continue;
-      const auto lane = protocol::first_lane(doorbell.lanes);
+      const auto lane = lowest_bit(doorbell.lanes);
       prefetch_to_write(&area_->slot(doorbell.wave, lane));
     }
   }

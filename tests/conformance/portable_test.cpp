@@ -565,7 +565,11 @@ struct StuckKernel {
   }
 };
 TEST_P(Portable, a_cancelled_launch_ends_and_the_next_one_runs) {
-  Runtime runtime = start_portable();
+  // A call that waits keeps its block of the arena: one for each work-item.
+  Runtime runtime = start([](RuntimeConfig& config) {
+    config.device.strict = true;
+    config.device.arena_blocks = 64;
+  });
   const Pair started;
   const Pair never;
   std::thread host([&] {
