@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <memory>
 #include <system_error>
 #include <thread>
 
@@ -141,12 +142,14 @@ struct Case {
 
 template <Operation operation, bool system_scope>
 Result<double> measure(Runtime& runtime, const Case& each, std::uint32_t count) {
-  Result<void*> device_memory = runtime.allocate(sizeof(Place));
+  std::size_t room = 2 * sizeof(Place);  // Device memory is aligned to 64 bytes.
+  Result<void*> device_memory = runtime.allocate(room);
   if (!device_memory) return device_memory.error();
+  void* aligned = device_memory.value();
+  K2K_EXPECT(std::align(alignof(Place), sizeof(Place), aligned, room) != nullptr);
   Place host_place{};
-  Place* const place = each.memory == Memory::host_visible
-                           ? &host_place
-                           : static_cast<Place*>(device_memory.value());
+  Place* const place =
+      each.memory == Memory::host_visible ? &host_place : static_cast<Place*>(aligned);
   Meeting shared_meeting;
   Meeting* const meeting = &shared_meeting;
   const bool local = each.memory == Memory::local;
