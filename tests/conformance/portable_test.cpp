@@ -51,8 +51,13 @@ K2K_DEVICE bool same(const char* left, const char* right, std::size_t bytes) {
 class Portable : public DeviceUnderTest {
  protected:
   // The small device, with nothing that only the cpu backend can do. Strict: as a GPU is.
-  Runtime start_portable() {
-    return start([](RuntimeConfig& config) { config.device.strict = true; });
+  // A call that waits, and a ticket that is out, keep their block of the arena: where work-items
+  // hold one while they wait for another, there are as many as are held at the same time.
+  Runtime start_portable(std::uint32_t blocks = 8) {
+    return start([blocks](RuntimeConfig& config) {
+      config.device.strict = true;
+      config.device.arena_blocks = blocks;
+    });
   }
 };
 K2K_EVERY_DEVICE(Portable);
@@ -365,7 +370,7 @@ struct UnredeemedKernel {
   K2K_DEVICE void operator()() const { static_cast<void>(k2k::getpid(k2k::work_item, k2k::async)); }
 };
 TEST_P(Portable, a_ticket_gives_the_answer_and_the_data_once) {
-  Runtime runtime = start_portable();
+  Runtime runtime = start_portable(256);  // 128 work-items, two tickets each.
   const TemporaryFile file("0123456789");
   const Shared<int> right(runtime, 128);
   for (int launches = 0; launches < 6; ++launches) {
@@ -565,11 +570,7 @@ struct StuckKernel {
   }
 };
 TEST_P(Portable, a_cancelled_launch_ends_and_the_next_one_runs) {
-  // A call that waits keeps its block of the arena: one for each work-item.
-  Runtime runtime = start([](RuntimeConfig& config) {
-    config.device.strict = true;
-    config.device.arena_blocks = 64;
-  });
+  Runtime runtime = start_portable(64);
   const Pair started;
   const Pair never;
   std::thread host([&] {
