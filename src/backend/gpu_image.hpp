@@ -1,6 +1,6 @@
 #pragma once
-// How a vendor's compiler makes a KernelImage: the kernel is an instance of the launch helper, and
-// the vendor's run-time library, linked into the same program, knows where its device code is.
+// How a vendor's compiler makes a KernelImage: the kernel is an instance of the launching kernel,
+// and the vendor's run-time library, linked into the same program, knows where its device code is.
 //
 // Included by kernel_image.hpp alone, for nvcc and hipcc; other compilers see an empty file.
 

@@ -2,15 +2,13 @@
 // lie, and how a launch ends.
 //
 // The kernels here are compiled for every backend (by nvcc into conformance_gpu_test), so they are
-// written as a GPU needs them: closures by value, results in shared memory, no host function. Names
-// of kernels end in Kernel. The rest of the suite uses host memory by reference: cpu backend alone.
-
-#include <sys/stat.h>
+// written as a GPU needs them (portable_kernels.hpp). The rest of the suite uses host memory by
+// reference: cpu backend alone.
 
 #include <algorithm>
-#include <cstring>
 
 #include "tests/conformance/device_under_test.hpp"
+#include "tests/conformance/portable_kernels.hpp"
 
 namespace k2k::conformance {
 namespace {
@@ -41,13 +39,6 @@ class Shared {
   Value* values_ = nullptr;
 };
 
-K2K_DEVICE bool same(const char* left, const char* right, std::size_t bytes) {
-  for (std::size_t place = 0; place < bytes; ++place) {
-    if (left[place] != right[place]) return false;
-  }
-  return true;
-}
-
 class Portable : public DeviceUnderTest {
  protected:
   // The small device, with nothing that only the cpu backend can do. Strict: as a GPU is.
@@ -62,17 +53,8 @@ class Portable : public DeviceUnderTest {
 };
 K2K_EVERY_DEVICE(Portable);
 
-constexpr std::uint32_t items = 48;  // One wave and a half.
-
 // --- Who calls.
 
-struct OwnAnswerKernel {
-  long* answers;
-  K2K_DEVICE void operator()() const {
-    const long pid = k2k::getpid(k2k::work_item);
-    answers[k2k::global_rank()] = k2k::lseek(k2k::work_item, -1, 0, 0) + 1000 * pid;
-  }
-};
 TEST_P(Portable, every_work_item_gets_its_own_answer) {
   Runtime runtime = start_portable();
   const std::uint32_t groups = scaled(16, 4);
@@ -81,13 +63,6 @@ TEST_P(Portable, every_work_item_gets_its_own_answer) {
   EXPECT_TRUE(answers.all(-EBADF + 1000l * ::getpid()));
 }
 
-struct GroupCallKernel {
-  int fd;
-  long* answers;
-  K2K_DEVICE void operator()() const {
-    answers[k2k::global_rank()] = k2k::write(k2k::work_group, fd, "abc", 3);
-  }
-};
 TEST_P(Portable, a_work_group_calls_once_and_all_get_the_answer) {
   Runtime runtime = start_portable();
   const Pair pipe;
@@ -100,15 +75,6 @@ TEST_P(Portable, a_work_group_calls_once_and_all_get_the_answer) {
   EXPECT_EQ(::read(pipe.in(), &more, 1), -1) << "called more than once a group";
 }
 
-struct StrongWriteKernel {
-  int fd;
-  K2K_DEVICE void operator()() const {
-    K2K_LOCAL(char[items], text);
-    text[k2k::item_rank()] = static_cast<char>('a' + k2k::group_rank());
-    k2k::pwrite(k2k::work_group, fd, text, items, k2k::group_rank() * items);
-    text[k2k::item_rank()] = '!';  // The call is over: nobody reads it any more.
-  }
-};
 TEST_P(Portable, a_strong_write_carries_what_every_lane_wrote_before) {
   Runtime runtime = start_portable();
   const TemporaryFile file;
@@ -119,15 +85,6 @@ TEST_P(Portable, a_strong_write_carries_what_every_lane_wrote_before) {
   }
 }
 
-struct RelaxedWriteKernel {
-  int fd;
-  long* answers;
-  K2K_DEVICE void operator()() const {
-    K2K_LOCAL(char[items], text);
-    text[k2k::item_rank()] = static_cast<char>('0' + k2k::item_rank() % 10);
-    answers[k2k::item_rank()] = k2k::pwrite(k2k::work_group, k2k::relaxed, fd, text, items, 0);
-  }
-};
 TEST_P(Portable, a_relaxed_write_lets_the_others_go_on_with_einprogress) {
   Runtime runtime = start_portable();
   const TemporaryFile file;
@@ -139,19 +96,6 @@ TEST_P(Portable, a_relaxed_write_lets_the_others_go_on_with_einprogress) {
   EXPECT_EQ(file.content().substr(40), "01234567");
 }
 
-struct RelaxedReadKernel {
-  int fd;
-  int* right;
-  K2K_DEVICE void operator()() const {
-    K2K_LOCAL(char[items], text);
-    const std::uint32_t me = k2k::item_rank();
-    const long first = k2k::pread(k2k::work_group, k2k::relaxed, fd, text, items, 0);
-    const char mine = text[(me + 7) % items];
-    k2k::barrier();  // The buffer is used again: relaxed order does not wait for its readers.
-    const long second = k2k::pread(k2k::work_group, k2k::relaxed, fd, text, 5, items);
-    right[k2k::global_rank()] = first == items && mine == 'r' && second == 5 && text[4] == 's';
-  }
-};
 TEST_P(Portable, a_relaxed_read_shows_its_data_and_its_answer_to_every_lane) {
   Runtime runtime = start_portable();
   const TemporaryFile file(std::string(items, 'r') + std::string(items, 's'));
@@ -160,25 +104,6 @@ TEST_P(Portable, a_relaxed_read_shows_its_data_and_its_answer_to_every_lane) {
   EXPECT_TRUE(right.all(1));
 }
 
-struct MixedCallsKernel {
-  int fd;
-  int* wrong;
-  K2K_DEVICE void operator()() const {
-    char text[32];
-    K2K_LOCAL(char[32], shared);
-    int mine = 0;
-    for (long count = 1; count < 12; ++count) {
-      const auto size = static_cast<std::size_t>(count);
-      mine += k2k::pread(k2k::work_group, k2k::relaxed, fd, shared, size, 0) != count;
-      mine += k2k::pread(k2k::work_group, fd, shared, size + 1, 0) != count + 1;
-      mine += k2k::pread(k2k::work_item, fd, text, size + 2, 0) != count + 2;
-      mine += k2k::lseek(k2k::work_group, k2k::relaxed, -1, 0, 0) != -EBADF;
-      const long written = k2k::fsync(k2k::work_group, k2k::relaxed, -1);
-      mine += written != (k2k::item_rank() == 0 ? -EBADF : -EINPROGRESS);
-    }
-    wrong[k2k::global_rank()] = mine;
-  }
-};
 TEST_P(Portable, answers_of_calls_in_a_row_never_mix) {
   Runtime runtime = start_portable();
   const TemporaryFile file(std::string(100, 'x'));
@@ -187,19 +112,6 @@ TEST_P(Portable, answers_of_calls_in_a_row_never_mix) {
   EXPECT_TRUE(wrong.all(0));
 }
 
-struct LocalMemoryKernel {
-  int* wrong;
-  K2K_DEVICE void operator()() const {
-    K2K_LOCAL(std::uint32_t[64], counts);
-    int mine = 0;
-    for (std::uint32_t place = 0; place < 64; ++place) mine += counts[place] != 0;
-    k2k::barrier();
-    counts[k2k::item_rank()] = 4711;  // What a later group must not see.
-    k2k::barrier();
-    mine += counts[(k2k::item_rank() + 1) % k2k::group_size()] != 4711;
-    wrong[k2k::global_rank()] = mine;
-  }
-};
 TEST_P(Portable, local_memory_is_zeroed_for_each_group) {
   Runtime runtime = start_portable();
   const std::uint32_t groups = scaled(2000, 20);  // Many times what fits on the device.
@@ -210,21 +122,6 @@ TEST_P(Portable, local_memory_is_zeroed_for_each_group) {
   }
 }
 
-struct WaveKernel {
-  int* right;
-  K2K_DEVICE void operator()() const {
-    const std::uint32_t lane = k2k::lane();
-    const std::uint64_t odd = k2k::ballot(lane % 2 == 1);
-    const std::uint64_t live = k2k::ballot(true);
-    const std::uint64_t big = (std::uint64_t{lane} << 40) + lane;
-    const std::uint64_t got = k2k::shuffle(big, 3);
-    const bool good = (odd & ~(live & 0xaaaaaaaaaaaaaaaau)) == 0 &&
-                      odd == (live & 0xaaaaaaaaaaaaaaaau) && (live >> lane & 1) != 0 &&
-                      got == (std::uint64_t{3} << 40) + 3 &&
-                      k2k::shuffle(big, k2k::wave_lanes()) == 0;
-    right[k2k::global_rank()] = good ? 1 : 0;
-  }
-};
 TEST_P(Portable, lanes_of_a_wave_vote_and_exchange_values) {
   Runtime runtime = start_portable();
   const Shared<int> right(runtime, 3 * items);
@@ -234,18 +131,6 @@ TEST_P(Portable, lanes_of_a_wave_vote_and_exchange_values) {
 
 // --- Kernel scope.
 
-struct LastGroupKernel {
-  int fd;
-  char* text;
-  std::size_t bytes;
-  long* answers;
-  K2K_DEVICE void operator()() const {
-    if (k2k::item_rank() == 5) {
-      text[k2k::group_rank()] = static_cast<char>('A' + k2k::group_rank() % 26);
-    }
-    answers[k2k::global_rank()] = k2k::pwrite(k2k::kernel(3), k2k::relaxed, fd, text, bytes, 0);
-  }
-};
 TEST_P(Portable, the_last_group_writes_for_the_whole_kernel) {
   Runtime runtime = start_portable();
   const TemporaryFile file;
@@ -258,17 +143,6 @@ TEST_P(Portable, the_last_group_writes_for_the_whole_kernel) {
   EXPECT_EQ(file.content(), std::string(text.get(), groups));
 }
 
-struct FirstGroupKernel {
-  int fd;
-  char* text;
-  std::size_t bytes;
-  int* right;
-  K2K_DEVICE void operator()() const {
-    const long answer = k2k::read(k2k::kernel(0), k2k::relaxed, fd, text, bytes);
-    right[k2k::global_rank()] =
-        answer == static_cast<long>(bytes) && same(text, "for everybody", 13) ? 1 : 0;
-  }
-};
 TEST_P(Portable, the_first_group_reads_for_the_whole_kernel) {
   Runtime runtime = start_portable();
   const Pair pipe;
@@ -280,18 +154,6 @@ TEST_P(Portable, the_first_group_reads_for_the_whole_kernel) {
   EXPECT_TRUE(right.all(1)) << "a pipe can be read once only";
 }
 
-struct SiteKernel {
-  long* answers;
-  K2K_DEVICE void operator()() const {
-    const long first = k2k::fsync(k2k::kernel(1), k2k::relaxed, -1);
-    const long second = k2k::fsync(k2k::kernel(1), k2k::relaxed, -1);
-    const long beyond = k2k::fsync(k2k::kernel(64), k2k::relaxed, -1);
-    if (k2k::item_rank() != 0) return;
-    answers[0] = first;
-    answers[1] = second;
-    answers[2] = beyond;
-  }
-};
 TEST_P(Portable, a_site_serves_one_call_and_answers_ealready_to_the_next) {
   Runtime runtime = start_portable();
   const Shared<long> answers(runtime, 3);
@@ -305,17 +167,6 @@ TEST_P(Portable, a_site_serves_one_call_and_answers_ealready_to_the_next) {
 
 // --- A wave together, and halted.
 
-struct WaveWideKernel {
-  int fd;
-  int* right;
-  K2K_DEVICE void operator()() const {
-    char letter = 0;
-    const bool mistaken = k2k::item_rank() % 4 == 1;
-    const long answer =
-        k2k::pread(k2k::work_item, k2k::wave_wide, mistaken ? -1 : fd, &letter, 1, 0);
-    right[k2k::global_rank()] = mistaken ? answer == -EBADF : answer == 1 && letter == 'w';
-  }
-};
 TEST_P(Portable, a_wave_calls_together_and_each_lane_gets_its_own_answer) {
   Runtime runtime = start_portable();
   const TemporaryFile file("w");
@@ -326,17 +177,6 @@ TEST_P(Portable, a_wave_calls_together_and_each_lane_gets_its_own_answer) {
   EXPECT_GE(runtime.stats().requests, 512u);
 }
 
-struct HaltingKernel {
-  int fd;
-  long pid;
-  int* right;
-  K2K_DEVICE void operator()() const {
-    char letter = 0;
-    const long got = k2k::read(k2k::work_item, k2k::halting, fd, &letter, 1);
-    const long answer = k2k::getpid(k2k::work_group, k2k::halting);
-    right[k2k::global_rank()] = got == 1 && letter == 'h' && answer == pid;
-  }
-};
 TEST_P(Portable, halted_callers_go_on) {
   Runtime runtime = start_portable();
   const std::uint32_t count = scaled(512, 128);
@@ -352,46 +192,19 @@ TEST_P(Portable, halted_callers_go_on) {
 
 // --- Outcomes.
 
-struct TicketKernel {
-  int fd;
-  int* right;
-  K2K_DEVICE void operator()() const {
-    char first[4] = {};
-    char second[4] = {};
-    auto one = k2k::pread(k2k::work_item, k2k::async, fd, first, 4, 0);
-    auto two = k2k::pread(k2k::work_item, k2k::async, fd, second, 4, 4);
-    while (!two.ready()) k2k::yield();
-    bool good = two.redeem() == 4 && same(second, "4567", 4);
-    good = one.redeem() == 4 && same(first, "0123", 4) && good;
-    right[k2k::global_rank()] = good && two.redeem() == -EINVAL;
-  }
-};
-struct UnredeemedKernel {
-  K2K_DEVICE void operator()() const { static_cast<void>(k2k::getpid(k2k::work_item, k2k::async)); }
-};
 TEST_P(Portable, a_ticket_gives_the_answer_and_the_data_once) {
   Runtime runtime = start_portable(256);  // 128 work-items, two tickets each.
   const TemporaryFile file("0123456789");
-  const Shared<int> right(runtime, 128);
+  const Shared<int> right(runtime, 4);
   for (int launches = 0; launches < 6; ++launches) {
     EXPECT_EQ(launch(runtime, 2, 32, UnredeemedKernel{}).unredeemed_tickets, 64u);
   }
-  const LaunchReport report = launch(runtime, 4, 32, TicketKernel{file.fd, right.get()});
+  // Two tickets hold two of the 8 arena blocks: items that hold one must not wait for the other.
+  const LaunchReport report = launch(runtime, 1, 4, TicketKernel{file.fd, right.get()});
   EXPECT_TRUE(right.all(1));
   EXPECT_EQ(report.unredeemed_tickets, 0u);
 }
 
-struct DetachedKernel {
-  int fd;
-  K2K_DEVICE void operator()() const {
-    char text[8];
-    for (char& letter : text) letter = static_cast<char>('a' + k2k::item_rank() % 26);
-    k2k::pwrite(k2k::work_item, k2k::detached, fd, text, sizeof(text),
-                static_cast<std::int64_t>(k2k::global_rank() * sizeof(text)));
-    for (char& letter : text) letter = '!';  // Ours again, at once.
-    k2k::write(k2k::work_item, k2k::detached, -1, text, 1);
-  }
-};
 TEST_P(Portable, a_detached_write_keeps_its_bytes_and_its_errors_are_told_by_drain) {
   Runtime runtime = start_portable();
   const TemporaryFile file;
@@ -411,21 +224,6 @@ TEST_P(Portable, a_detached_write_keeps_its_bytes_and_its_errors_are_told_by_dra
 
 // --- Where data lies.
 
-struct StackKernel {
-  int* right;
-  K2K_DEVICE void operator()() const {
-    const char path[] = "/proc/self/comm";
-    struct stat status;
-    char text[8] = {};
-    const int fd = k2k::open(k2k::work_item, path, O_RDONLY | O_CLOEXEC).fd();
-    bool good = fd >= 0 && k2k::fstat(k2k::work_item, fd, &status) == 0;
-    good = good && (status.st_mode & S_IFMT) == S_IFREG;
-    good = k2k::read(k2k::work_item, fd, text, 4) == 4 && text[4] == 0 && good;
-    good = k2k::close(k2k::work_item, fd) == 0 && good;
-    good = k2k::open(k2k::work_item, "/nowhere/at/all", 0) == -ENOENT && good;
-    right[k2k::global_rank()] = good;
-  }
-};
 TEST_P(Portable, paths_and_structures_on_the_stack_travel) {
   Runtime runtime = start_portable();
   const Shared<int> right(runtime, 64);
@@ -433,36 +231,6 @@ TEST_P(Portable, paths_and_structures_on_the_stack_travel) {
   EXPECT_TRUE(right.all(1));
 }
 
-struct PiecesKernel {
-  int source;
-  int target;
-  char* memory;
-  std::int64_t bytes;
-  long* answers;
-  K2K_DEVICE void operator()() const {
-    std::int64_t done = 0;
-    long first = 0;
-    while (done < bytes) {
-      const long count = k2k::pread(k2k::work_group, source, memory + done,
-                                    static_cast<std::size_t>(bytes - done), done);
-      if (count <= 0) break;
-      if (done == 0) first = count;
-      done += count;
-    }
-    const std::int64_t got = done;
-    done = 0;
-    while (done < bytes) {
-      const long count = k2k::pwrite(k2k::work_group, target, memory + done,
-                                     static_cast<std::size_t>(bytes - done), done);
-      if (count <= 0) break;
-      done += count;
-    }
-    if (k2k::item_rank() != 0) return;
-    answers[0] = first;
-    answers[1] = got;
-    answers[2] = done;
-  }
-};
 TEST_P(Portable, device_memory_is_read_and_written_in_pieces_of_a_block) {
   Runtime runtime = start_portable();
   std::string content(20'000, '\0');
@@ -485,13 +253,6 @@ TEST_P(Portable, device_memory_is_read_and_written_in_pieces_of_a_block) {
   runtime.free(memory);
 }
 
-struct InPlaceKernel {
-  int fd;
-  char* memory;
-  std::size_t bytes;
-  long* answer;
-  K2K_DEVICE void operator()() const { *answer = k2k::pread(k2k::work_item, fd, memory, bytes, 0); }
-};
 TEST_P(Portable, shared_memory_is_read_into_in_place) {
   Runtime runtime = start_portable();
   const std::string content(100'000, 'p');  // More than a block: it was not copied.
@@ -503,19 +264,6 @@ TEST_P(Portable, shared_memory_is_read_into_in_place) {
   EXPECT_EQ(std::string(memory.get(), content.size()), content);
 }
 
-struct RefusedKernel {
-  int fd;
-  char* device;
-  long* answers;
-  K2K_DEVICE void operator()() const {
-    char stack[16] = {};
-    constexpr long pread_number = 17;
-    answers[0] = k2k::syscall(k2k::work_item, k2k::strong, pread_number, fd, device, 1, 0);
-    answers[1] = k2k::pread(k2k::work_item, fd, stack, 1, 0);
-    answers[2] = k2k::syscall(k2k::work_item, k2k::strong, 5000, 1, 2, 3);
-    answers[3] = k2k::syscall(k2k::work_item, k2k::strong, 231, 3);  // exit_group
-  }
-};
 TEST_P(Portable, a_mistake_is_answered_in_its_own_slot) {
   Runtime runtime = start_portable();
   const TemporaryFile file("x");
@@ -529,22 +277,6 @@ TEST_P(Portable, a_mistake_is_answered_in_its_own_slot) {
   runtime.free(device);
 }
 
-// An address that the device cannot follow is not handed out.
-struct MapKernel {
-  long* answers;
-  K2K_DEVICE void operator()() const {
-    constexpr int read_write = 3;
-    constexpr int private_anonymous = 0x22;
-    const Reply mapped =
-        k2k::mmap(k2k::work_item, nullptr, 8192, read_write, private_anonymous, -1, 0);
-    answers[0] = mapped.error();
-    if (!mapped.ok()) return;
-    auto* const bytes = static_cast<volatile char*>(mapped.address());
-    bytes[8191] = 'm';
-    answers[1] = bytes[8191];
-    answers[2] = k2k::munmap(k2k::work_item, mapped.address(), 8192);
-  }
-};
 TEST_P(Portable, memory_is_mapped_where_the_device_reaches_it_and_refused_elsewhere) {
   Runtime runtime = start_portable();
   const Shared<long> answers(runtime, 3);
@@ -560,15 +292,6 @@ TEST_P(Portable, memory_is_mapped_where_the_device_reaches_it_and_refused_elsewh
 
 // --- Ends.
 
-struct StuckKernel {
-  int started;
-  int never;
-  K2K_DEVICE void operator()() const {
-    char letter = 's';
-    k2k::write(k2k::work_item, started, &letter, 1);
-    k2k::read(k2k::work_item, never, &letter, 1);
-  }
-};
 TEST_P(Portable, a_cancelled_launch_ends_and_the_next_one_runs) {
   Runtime runtime = start_portable(64);
   const Pair started;

@@ -15,7 +15,7 @@ PACKAGES = (
 )
 ARCHITECTURE = "gfx90a"
 WORK = BUILD / "hip"
-KERNELS = ("apps/grep/kernel.cpp", "tests/conformance/portable_test.cpp")
+KERNELS = ("apps/grep/kernel.cpp", "tests/conformance/gpu/hip_kernels.cpp")
 
 
 def check_hip() -> tuple[list[str], str]:

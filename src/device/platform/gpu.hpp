@@ -2,7 +2,7 @@
 // What device code asks of a GPU: the names of cpu.hpp over the intrinsics in `vendor`. Included by
 // cuda.hpp and hip.hpp alone; other compilers see an empty file.
 //
-//   run_kernel(context, body)   the launch helper: every kernel of K2K is one instance of it
+//   run_kernel(context, body)   the launching kernel: every kernel of K2K is one instance of it
 //     begin_group()             item 0 puts the context where all of the group find it
 //     body()
 //
@@ -160,7 +160,7 @@ K2K_DEVICE inline Type* claim_local(LocalCell<Type>& cell) {
   return reinterpret_cast<Type*>(cell.memory);
 }
 
-// --- The launch helper.
+// --- The launching kernel.
 
 template <class Kernel>
 __global__ void K2K_LAUNCH_BOUNDS(group_items_limit)
