@@ -77,38 +77,51 @@ def need_packages(packages: tuple[Package, ...]) -> None:
 
 def need_python_tools() -> Path:
     """Makes .venv as requirements-dev.txt says, if it is not so yet. Returns its bin folder."""
-    return _need_requirements("requirements-dev.txt", "requirements.sha256", _make_venv)
+    need_requirements("requirements-dev.txt", VENV, begin=lambda: make_venv(VENV))
+    return VENV / "bin"
 
 
 def need_plot_tools() -> Path:
     """The same, and what draws plots: too heavy for those who only build and test."""
-    need_python_tools()
-    return _need_requirements("requirements-plot.txt", "requirements-plot.sha256", lambda: None)
+    bin_folder = need_python_tools()
+    need_requirements("requirements-plot.txt", VENV, stamp="requirements-plot.sha256")
+    return bin_folder
 
 
-def _need_requirements(name: str, stamp_name: str, prepare: Callable[[], None]) -> Path:
+def make_venv(folder: Path) -> None:
+    venv.create(folder, clear=True, with_pip=True)
+
+
+def need_requirements(
+    name: str,
+    folder: Path,
+    stamp: str = "requirements.sha256",
+    title: str = "Python tools of {name} into {folder}",
+    begin: Callable[[], None] = lambda: None,
+    end: Callable[[], None] = lambda: None,
+) -> None:
+    """Installs what the file `name` lists into a virtual environment, if it is not there yet.
+
+    `begin` comes before, `end` after, both only if something is installed.
+    """
     requirements = ROOT / name
     wanted = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
-    stamp = VENV / stamp_name
-    if stamp.exists() and stamp.read_text() == wanted:
-        return VENV / "bin"
+    stamp_file = folder / stamp
+    if stamp_file.exists() and stamp_file.read_text() == wanted:
+        return
     if importlib.util.find_spec("ensurepip") is None:
         need_packages((Package("python3-venv"),))
-    with Status(f"Python tools of {name} into .venv"):
-        prepare()
-        done = run([VENV / "bin/python", "-m", "pip", "install", "-q", "-r", requirements])
+    with Status(title.format(name=name, folder=folder.name)):
+        begin()
+        done = run([folder / "bin/python", "-m", "pip", "install", "-q", "-r", requirements])
         if done.returncode != 0:
             raise Refused(
                 f"pip could not install {name}:\n{done.stdout.strip()}\n"
                 "Check the network (or PIP_INDEX_URL, PIP_FIND_LINKS) and run the command again.",
                 EXIT_MISSING,
             )
-    stamp.write_text(wanted)
-    return VENV / "bin"
-
-
-def _make_venv() -> None:
-    venv.create(VENV, clear=True, with_pip=True)
+        end()
+    stamp_file.write_text(wanted)
 
 
 def _missing(packages: tuple[Package, ...]) -> list[str]:
