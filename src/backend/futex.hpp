@@ -1,5 +1,5 @@
 #pragma once
-// Sleeping and waking by address: the one system call behind every wait of the cpu backend.
+// Sleeping and waking by address: the one system call behind every wait of a backend.
 //
 // Why not a condition variable: resume(), cancel() and interrupt() are called from signal handlers
 // and from fibres, where a lock may not be taken.
@@ -19,7 +19,7 @@
 
 #include "base/units.hpp"
 
-namespace k2k::backend::cpu {
+namespace k2k::backend {
 
 inline void futex_call(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
                        const timespec* timeout) noexcept {
@@ -45,4 +45,4 @@ inline void futex_wake_all(std::atomic<std::uint32_t>& word) noexcept {
   futex_call(word, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-}  // namespace k2k::backend::cpu
+}  // namespace k2k::backend

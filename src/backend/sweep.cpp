@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "base/bits.hpp"
 #include "base/units.hpp"
 #include "calls/rows.hpp"
 #include "protocol/claim.hpp"
@@ -57,7 +58,7 @@ std::uint32_t sweep(const AreaView& area) {
     const std::uint64_t locked = protocol::device_load(&area.locks[wave]);
     if (locked == 0) continue;
     for (std::uint64_t left = locked; left != 0; left &= left - 1) {
-      const auto lane = static_cast<std::uint32_t>(__builtin_ctzll(left));
+      const std::uint32_t lane = lowest_bit(left);
       unredeemed += settle(area, area.slot(wave, lane)) ? 1 : 0;
     }
     protocol::unlock(area, wave, locked);

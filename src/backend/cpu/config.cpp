@@ -6,40 +6,25 @@
 #include <cerrno>
 #include <string>
 
+#include "backend/carver.hpp"
 #include "backend/cpu/pages.hpp"
-#include "protocol/area.hpp"
+#include "backend/limits.hpp"
 
 namespace k2k::backend::cpu {
 
 namespace {
 
-struct Limit {
-  const char* key;
-  std::uint32_t DeviceConfig::* value;
-  std::uint32_t lowest;
-  std::uint32_t highest;
-};
-
-constexpr Limit limits[] = {
+constexpr ConfigLimit unit_limits[] = {
     {"device.compute_units", &DeviceConfig::compute_units, 1, 256},
     {"device.resident_waves", &DeviceConfig::resident_waves, 1, 16384},
     {"device.resident_groups", &DeviceConfig::resident_groups, 1, 4096},
     {"device.local_bytes", &DeviceConfig::local_bytes, 0, 16u << 20},
     {"device.spin_us", &DeviceConfig::spin_us, 0, 1'000'000},
-    {"device.rings", &DeviceConfig::rings, 1, protocol::ring_count_max},
-    {"device.ring_entries", &DeviceConfig::ring_entries, 2, 1u << 20},
-    {"device.arena_blocks", &DeviceConfig::arena_blocks, 1, 65536},
 };
 constexpr std::uint32_t stack_bytes_min = 16u << 10;
 constexpr std::uint32_t stack_bytes_max = 64u << 20;
 // A claim names its row in 20 bits (protocol/claim.hpp).
 constexpr std::uint64_t waves_max = std::uint64_t{1} << 20;
-
-Error out_of_range(const char* key, std::uint64_t value, std::uint64_t lowest,
-                   std::uint64_t highest) {
-  return Error{EINVAL, std::string(key) + " is " + std::to_string(value) + "; it must be " +
-                           std::to_string(lowest) + " to " + std::to_string(highest)};
-}
 
 }  // namespace
 
@@ -49,12 +34,8 @@ Result<DeviceConfig> complete(const DeviceConfig& config) {
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     full.compute_units = static_cast<std::uint32_t>(std::clamp(online - 1, 1l, 256l));
   }
-  for (const Limit& limit : limits) {
-    const std::uint32_t value = full.*limit.value;
-    if (value < limit.lowest || value > limit.highest) {
-      return out_of_range(limit.key, value, limit.lowest, limit.highest);
-    }
-  }
+  if (Status fits = check_limits(unit_limits, full); !fits) return fits.error();
+  if (Status fits = check_limits(area_limits, full); !fits) return fits.error();
   if (full.wave_lanes != 32 && full.wave_lanes != 64) {
     return Error{EINVAL, "device.wave_lanes is " + std::to_string(full.wave_lanes) +
                              "; it must be 32 or 64"};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/cpu/cpu.hpp"
+#include "base/bits.hpp"
 #include "device/platform/cpu.hpp"
 #include "protocol/claim.hpp"
 
@@ -147,8 +148,7 @@ class Host {
     using protocol::Side;
     using protocol::SlotState;
     for (std::uint64_t left = doorbell.lanes; left != 0; left &= left - 1) {
-      protocol::Slot& slot =
-          area.slot(doorbell.wave, static_cast<std::uint32_t>(__builtin_ctzll(left)));
+      protocol::Slot& slot = area.slot(doorbell.wave, lowest_bit(left));
       const protocol::Control control = observe(slot);
       protocol::move<SlotState::ready, SlotState::processing, Side::host>(slot, control.number);
       slot.arguments[0] += 1;

@@ -6,34 +6,17 @@
 #include <cstring>
 #include <string>
 
+#include "backend/carver.hpp"
+
 namespace k2k::backend::cpu {
 
 namespace {
 
 constexpr std::size_t line_bytes = 64;
 
-// Hands out parts of a range one after the other; with no range it only counts.
-class Carver {
- public:
-  explicit Carver(std::byte* base) : base_(base) {}
-  template <class T>
-  T* take(std::size_t count) {
-    used_ = round_up(used_, line_bytes);
-    std::byte* const part = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += count * sizeof(T);
-    return reinterpret_cast<T*>(part);
-  }
-  [[nodiscard]] std::size_t used() const { return used_; }
-
- private:
-  std::byte* base_;
-  std::size_t used_ = 0;
-};
-
-// Words of different writers never share a cache line.
 std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uint32_t waves,
                   std::byte* base) {
-  Carver carver(base);
+  Carver<line_bytes> carver(base);
   area.wave_count = waves;
   area.wave_lanes = config.wave_lanes;
   area.slots = carver.take<protocol::Slot>(std::size_t{waves} * config.wave_lanes);
@@ -53,7 +36,7 @@ std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uin
   }
   area.locks = carver.take<std::uint64_t>(waves);
   area.lent = carver.take<std::uint64_t>(config.arena_blocks);
-  return round_up(carver.used(), line_bytes);
+  return carver.used();
 }
 
 std::size_t area_bytes_of(const DeviceConfig& config, std::uint32_t waves) {

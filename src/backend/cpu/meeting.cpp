@@ -10,6 +10,7 @@
 
 #include "backend/cpu/running.hpp"
 #include "backend/cpu/unit.hpp"
+#include "base/bits.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -71,7 +72,7 @@ std::uint64_t Unit::meet(WorkItem& me, Meeting kind) {
 // Answers are given now: the first lane to go on may already bring its value for the next meeting.
 void Unit::close_meeting(Wave& wave) {
   for (std::uint64_t left = wave.arrived; left != 0; left &= left - 1) {
-    const auto lane = static_cast<std::uint32_t>(__builtin_ctzll(left));
+    const std::uint32_t lane = lowest_bit(left);
     WorkItem& item = wave.first[lane];
     if (wave.meeting == Meeting::ballot) {
       item.answer = wave.predicates;

@@ -11,13 +11,11 @@
 #include <cstddef>
 #include <utility>
 
+#include "backend/carver.hpp"
+
 namespace k2k::backend::cpu {
 
 inline constexpr std::size_t page_bytes = 4096;
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 class Pages {
  public:

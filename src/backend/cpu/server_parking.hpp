@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "backend/backend.hpp"
-#include "backend/cpu/futex.hpp"
+#include "backend/futex.hpp"
 #include "base/units.hpp"
 #include "protocol/area.hpp"
 

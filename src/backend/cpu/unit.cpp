@@ -10,8 +10,8 @@
 #include <exception>
 #include <new>
 
-#include "backend/cpu/futex.hpp"
 #include "backend/cpu/running.hpp"
+#include "backend/futex.hpp"
 
 namespace k2k::backend::cpu {
 

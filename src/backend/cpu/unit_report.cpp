@@ -9,8 +9,8 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "backend/cpu/futex.hpp"
 #include "backend/cpu/unit.hpp"
+#include "backend/futex.hpp"
 #include "calls/rows.hpp"
 
 namespace k2k::backend::cpu {

@@ -18,10 +18,11 @@
 
 #include <algorithm>
 
-#include "backend/cpu/futex.hpp"
 #include "backend/cpu/running.hpp"
 #include "backend/cpu/unit.hpp"
+#include "backend/futex.hpp"
 #include "base/asymmetric_barrier.hpp"
+#include "base/bits.hpp"
 #include "base/clock.hpp"
 #include "base/contract.hpp"
 
@@ -169,7 +170,7 @@ bool Unit::look_at_resumed(bool all) {
     if (resumed != 0) resumed = resume_bits_[word].exchange(0, std::memory_order_acquire);
     if (all) resumed = ~std::uint64_t{0};
     for (; resumed != 0; resumed &= resumed - 1) {
-      const std::uint32_t row = word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(resumed));
+      const std::uint32_t row = word * 64 + lowest_bit(resumed);
       if (row < rows) look_at_halted(halted_[row], all);
     }
   }

@@ -20,10 +20,11 @@
 #include <random>
 #include <string>
 
-#include "backend/cpu/futex.hpp"
 #include "backend/cuda/cuda.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/memory.hpp"
+#include "backend/futex.hpp"
+#include "backend/limits.hpp"
 #include "backend/sweep.hpp"
 #include "base/clock.hpp"
 #include "device/platform/launch_context.hpp"
@@ -36,26 +37,6 @@ constexpr int capability_min = 70;               // Independent lanes and nanosl
 constexpr std::uint32_t group_items_max = 1024;  // gpu.hpp: group_items_limit.
 // A server that nobody can wake is not meant to sleep here (Notify::polling); if it does, briefly.
 constexpr Nanoseconds doorbell_wait_max = std::chrono::milliseconds(1);
-
-struct Limit {
-  const char* key;
-  std::uint32_t value, lowest, highest;
-};
-
-Status check(const DeviceConfig& config) {
-  const Limit limits[] = {
-      {"device.rings", config.rings, 1, protocol::ring_count_max},
-      {"device.ring_entries", config.ring_entries, 2, 1u << 20},
-      {"device.arena_blocks", config.arena_blocks, 1, 65536},
-  };
-  for (const Limit& limit : limits) {
-    if (limit.value >= limit.lowest && limit.value <= limit.highest) continue;
-    return Error{EINVAL, std::string(limit.key) + " is " + std::to_string(limit.value) +
-                             "; it must be " + std::to_string(limit.lowest) + " to " +
-                             std::to_string(limit.highest)};
-  }
-  return {};
-}
 
 // See LaunchContext::launch. Begins anywhere, because other processes use the device, too.
 std::uint32_t next_launch() {
@@ -173,11 +154,11 @@ class CudaBackend final : public Backend {
 
   void wait_doorbell(const std::uint64_t*, Nanoseconds longest) override {
     const std::uint32_t seen = wakes_.load(std::memory_order_seq_cst);
-    cpu::futex_wait(wakes_, seen, std::min(longest, doorbell_wait_max));
+    futex_wait(wakes_, seen, std::min(longest, doorbell_wait_max));
   }
   void wake_server() noexcept override {
     wakes_.fetch_add(1, std::memory_order_seq_cst);
-    cpu::futex_wake_all(wakes_);
+    futex_wake_all(wakes_);
   }
   // Waves look at their slots themselves.
   void resume(const std::uint32_t*, std::size_t) noexcept override {}
@@ -345,7 +326,7 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> create(const DeviceConfig& config) {
-  if (Status fits = check(config); !fits) return fits.error();
+  if (Status fits = check_limits(area_limits, config); !fits) return fits.error();
   const Result<const Driver*> loaded = Driver::load();
   if (!loaded) return loaded.error();
   const Driver& driver = *loaded.value();

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <string>
 
+#include "backend/carver.hpp"
 #include "base/units.hpp"
 
 namespace k2k::backend::cuda {
@@ -17,39 +18,16 @@ namespace {
 constexpr std::size_t line_bytes = 128;  // Of a GPU's caches.
 constexpr Nanoseconds query_nap = std::chrono::microseconds(20);
 
-constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
-// Hands out parts of a range one after the other; with no range it only counts.
-class Carver {
- public:
-  explicit Carver(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
-  template <class T>
-  T* take(std::size_t count) {
-    used_ = round_up(used_, line_bytes);
-    const std::uintptr_t part = base_ + used_;
-    used_ += count * sizeof(T);
-    return reinterpret_cast<T*>(part);
-  }
-  [[nodiscard]] std::size_t used() const { return round_up(used_, line_bytes); }
-
- private:
-  std::uintptr_t base_;
-  std::size_t used_ = 0;
-};
-
 using device::platform::KernelSite;
 using device::platform::SharedRange;
 
 }  // namespace
 
-// Words of different writers never share a cache line.
 Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follows_pages) {
   follows_pages_ = follows_pages;
   const std::uint32_t ring_entries = std::bit_ceil(config.ring_entries);
   const auto carve_pinned = [&](void* base) {
-    Carver carver(base);
+    Carver<line_bytes> carver(base);
     area_.slots = carver.take<protocol::Slot>(std::size_t{waves} * area_.wave_lanes);
     area_.arena =
         carver.take<std::byte>(std::size_t{config.arena_blocks} * protocol::arena_block_bytes);
@@ -65,7 +43,7 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
     return carver.used();
   };
   const auto carve_device = [&](void* base) {
-    Carver carver(base);
+    Carver<line_bytes> carver(base);
     area_.locks = carver.take<std::uint64_t>(waves);
     area_.lent = carver.take<std::uint64_t>(config.arena_blocks);
     for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
