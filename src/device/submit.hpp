@@ -71,18 +71,19 @@ K2K_SHARED_CODE K2K_DEVICE inline std::uint32_t claim_row(const protocol::AreaVi
   return area.wave_count;
 }
 
-// Fills a claimed slot and hands it to the host.
+// Fills a claimed slot and hands it to the host. `stamp`: when the call was made.
 K2K_SHARED_CODE K2K_DEVICE inline Handle publish(const protocol::AreaView& area,
                                                  protocol::Place place,
                                                  protocol::Attributes attributes,
-                                                 std::uint16_t number, const Words& arguments) {
+                                                 std::uint16_t number, const Words& arguments,
+                                                 std::uint32_t stamp) {
   protocol::Slot& slot = area.slot(place.wave, place.lane);
   const Handle handle{place, slot.generation, true};
   for (int index = 0; index < protocol::argument_count; ++index) {
     slot.arguments[index] = arguments.word[index];
   }
   protocol::store_hint(&slot.attributes, pack(attributes));  // TopHalf::any_urgent() peeks.
-  slot.stamp = platform::stamp();
+  slot.stamp = stamp;
   protocol::fence_system();  // What others of the group wrote before their barrier travels too.
   // Pairs with the bottom half's observe().
   protocol::move<protocol::SlotState::populating, protocol::SlotState::ready,
@@ -103,6 +104,77 @@ K2K_DEVICE constexpr protocol::Attributes attributes_of() {
   return {Scope::scope, flags, 0, 0};
 }
 
+#if !defined(K2K_LANES_IN_STEP)
+
+// tests/simulation says true for some, to try what only GPUs do.
+template <class Chosen>
+inline constexpr bool in_step = false;
+
+// What a lane brings to a wave-wide call, and the handle it takes away.
+struct Offer {
+  std::uint16_t number;
+  const Words& arguments;
+  Handle handle;
+};
+
+// One lane publishes for all and rings once. On the cpu backend a lane that meets another costs a
+// fibre switch, so they meet once: to ask and, if the call blocks, to wait for the answers.
+template <class Scope, class Chosen>
+K2K_SHARED_CODE K2K_DEVICE inline const protocol::Slot* publish_all(const platform::Item& me,
+                                                                    const std::uint64_t* offers,
+                                                                    std::uint64_t lanes) {
+  const protocol::AreaView& area = *me.area;
+  const std::uint32_t row = claim_row(area, me.wave, lanes);
+  if (row == area.wave_count) return nullptr;
+  const std::uint32_t stamp = platform::stamp();
+  for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+    const std::uint32_t lane = lowest_bit(left);
+    Offer& offer = *reinterpret_cast<Offer*>(offers[lane]);
+    offer.handle = publish(area, {row, lane}, attributes_of<Scope, Chosen>(), offer.number,
+                           offer.arguments, stamp);
+  }
+  ring_doorbell(area, row, lanes);
+  return &area.slot(row, 0);
+}
+
+template <class Scope, class Chosen>
+K2K_DEVICE inline Handle submit_gathered(std::uint16_t number, const Words& arguments) {
+  constexpr bool polls =
+      Chosen::outcome == Outcome::blocking && Chosen::waiting == Waiting::polling;
+  Offer offer{number, arguments, {}};
+  platform::gather(&offer, &publish_all<Scope, Chosen>, polls);
+  return offer.handle;
+}
+
+#endif
+
+// Each lane publishes its own slot: where lanes run in step, to meet costs nothing.
+template <class Scope, class Chosen>
+K2K_DEVICE inline Handle submit_in_step(const platform::Item& me, std::uint16_t number,
+                                        const Words& arguments) {
+  const protocol::AreaView& area = *me.area;
+  const std::uint64_t lanes = platform::ballot(true);
+  const std::uint32_t leader = lowest_bit(lanes);
+  std::uint32_t row = me.lane == leader ? claim_row(area, me.wave, lanes) : 0;
+  row = static_cast<std::uint32_t>(platform::shuffle(row, leader));
+  if (row == area.wave_count) return {};
+  const Handle handle = publish(area, {row, me.lane}, attributes_of<Scope, Chosen>(), number,
+                                arguments, platform::stamp());
+  platform::ballot(true);  // All are published before the one doorbell.
+  if (me.lane == leader) ring_doorbell(area, row, lanes);
+  return handle;
+}
+
+// Every live lane of the wave is here. The handle is not live if no row was open for all of them.
+template <class Scope, class Chosen>
+K2K_DEVICE inline Handle submit_wave(const platform::Item& me, std::uint16_t number,
+                                     const Words& arguments) {
+#if !defined(K2K_LANES_IN_STEP)
+  if constexpr (!in_step<Chosen>) return submit_gathered<Scope, Chosen>(number, arguments);
+#endif
+  return submit_in_step<Scope, Chosen>(me, number, arguments);
+}
+
 // Claims, publishes and rings. With wave_wide, every live lane of the wave is here.
 template <class Scope, class Chosen>
 K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
@@ -110,23 +182,15 @@ K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Word
   const protocol::AreaView& area = *me.area;
   constexpr protocol::Attributes attributes = attributes_of<Scope, Chosen>();
   if constexpr (Chosen::wave_wide) {
-    const std::uint64_t lanes = platform::ballot(true);
-    const std::uint32_t leader = lowest_bit(lanes);
-    std::uint32_t row = me.lane == leader ? claim_row(area, me.wave, lanes) : 0;
-    row = static_cast<std::uint32_t>(platform::shuffle(row, leader));
-    if (row != area.wave_count) {
-      const Handle handle = publish(area, {row, me.lane}, attributes, number, arguments);
-      platform::ballot(true);  // All are published before the one doorbell.
-      if (me.lane == leader) ring_doorbell(area, row, lanes);
-      return handle;
-    }
+    const Handle handle = submit_wave<Scope, Chosen>(me, number, arguments);
+    if (handle.live) return handle;
   }
   protocol::Place place{me.wave, me.lane};
   while (!protocol::try_claim_one(area, place)) {
     if (closed(area)) return {};
     platform::yield();
   }
-  const Handle handle = publish(area, place, attributes, number, arguments);
+  const Handle handle = publish(area, place, attributes, number, arguments, platform::stamp());
   ring_doorbell(area, place.wave, std::uint64_t{1} << place.lane);
   return handle;
 }

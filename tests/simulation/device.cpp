@@ -17,6 +17,7 @@ namespace {
 using device::platform::Item;
 
 constexpr std::uint32_t waves_max = 4;
+constexpr std::uint32_t nobody = Agents::agents_max;
 constexpr std::uint16_t any_number = device::Ticket<0xfffe>::raw_number;
 
 constexpr std::uint16_t unknown_number = 500;
@@ -24,6 +25,7 @@ constexpr std::uint16_t unknown_number = 500;
 struct WaveMeeting {
   std::uint32_t members = 0;  // Lanes that have not ended.
   std::uint32_t arrived = 0;
+  std::uint32_t leader = nobody;  // Works for all meanwhile.
   std::uint32_t rounds = 0;
   std::uint64_t votes = 0;
   std::uint64_t result = 0;
@@ -43,6 +45,7 @@ std::uint32_t self() { return all.agents.running()->index; }
 
 void end_item() {
   WaveMeeting& meeting = meetings[wave_index[self()]];
+  if (meeting.leader == self()) meeting.leader = nobody;
   --meeting.members;
   --all.live_items;
 }
@@ -55,6 +58,12 @@ void end_if_cancelled() {
   all.agents.leave();
 }
 
+void know_together() {
+  if (all.scenario.bug == Bug::no_barrier_before_doorbell) return;
+  capture_plain_stores();
+  all.bus.meet(protocol::Side::device, all.wave_of[self()]);
+}
+
 void arrive(std::uint64_t value, bool vote) {
   end_if_cancelled();
   const std::uint32_t lane = items[self()].lane;
@@ -65,10 +74,7 @@ void arrive(std::uint64_t value, bool vote) {
   ++meeting.arrived;
   while (meeting.rounds == round) {
     if (meeting.arrived == meeting.members) {
-      if (all.scenario.bug != Bug::no_barrier_before_doorbell) {
-        capture_plain_stores();
-        all.bus.meet(protocol::Side::device, all.wave_of[self()]);
-      }
+      know_together();
       meeting.result = meeting.votes;
       meeting.shown = meeting.values;
       meeting.arrived = 0;
@@ -78,6 +84,29 @@ void arrive(std::uint64_t value, bool vote) {
     }
     all.agents.sleep(&meeting.rounds, round, &meeting.members, meeting.members);
     end_if_cancelled();
+  }
+}
+
+void gather(std::uint64_t brought, device::platform::Lead lead) {
+  end_if_cancelled();
+  const Item& me = items[self()];
+  WaveMeeting& meeting = meetings[wave_index[self()]];
+  const std::uint32_t round = meeting.rounds;
+  meeting.values[me.lane] = brought;
+  ++meeting.arrived;
+  while (meeting.rounds == round) {
+    if (meeting.arrived == meeting.members && meeting.leader == nobody) {
+      know_together();
+      meeting.leader = self();
+      lead(me, meeting.values.data(), (std::uint64_t{1} << me.wave_lanes) - 1);
+      meeting.leader = nobody;
+      know_together();
+      meeting.arrived = 0;
+      ++meeting.rounds;
+      return;
+    }
+    all.agents.sleep(&meeting.rounds, round, &meeting.members, meeting.members);
+    if (meeting.leader == nobody) end_if_cancelled();  // It writes where we lie.
   }
 }
 
@@ -211,10 +240,22 @@ void call_one(bool last) {
   }
 }
 
+using Gathered = std::remove_const_t<decltype(wave_wide)>;
+struct InStep : Gathered {};
+
+}  // namespace
+}  // namespace k2k::simulation
+
+template <>
+inline constexpr bool k2k::device::in_step<k2k::simulation::InStep> = true;
+
+namespace k2k::simulation {
+namespace {
+
 void call_wave_wide() {
   const std::uint16_t number = draw_number();
   const std::uint32_t id = issue(number, 0);
-  settle(id, call<std::remove_const_t<decltype(wave_wide)>>(id, number));
+  settle(id, all.scenario.in_step ? call<InStep>(id, number) : call<Gathered>(id, number));
 }
 
 void work_item() {
@@ -312,6 +353,10 @@ std::uint64_t ballot(bool predicate) noexcept {
 std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) noexcept {
   simulation::arrive(value, false);
   return simulation::meetings[simulation::wave_index[simulation::self()]].shown[lane];
+}
+
+void gather(void* brought, Lead lead, bool) noexcept {
+  simulation::gather(reinterpret_cast<std::uint64_t>(brought), lead);
 }
 
 void yield() noexcept {

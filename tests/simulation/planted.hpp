@@ -45,7 +45,7 @@ inline device::Handle publish(Bug bug, const protocol::AreaView& area, protocol:
   using protocol::Side;
   using protocol::SlotState;
   if (bug != Bug::ready_before_arguments) {
-    return device::publish(area, place, attributes, number, arguments);
+    return device::publish(area, place, attributes, number, arguments, device::platform::stamp());
   }
   protocol::Slot& slot = area.slot(place.wave, place.lane);
   const device::Handle handle{place, slot.generation, true};

@@ -49,6 +49,7 @@ Scenario draw(std::uint64_t seed) {
   }
   if (scenario.disturbance == Disturbance::stop) scenario.death = one_of(0, 2, 6);
   scenario.disturbance_step = random.below(one_of(40, 200, 800));
+  scenario.in_step = random.one_in(2);
   return scenario;
 }
 
@@ -63,12 +64,14 @@ std::string text_of(const Scenario& scenario) {
       "{}",
       scenario.rows, scenario.lanes, scenario.waves, scenario.rings, scenario.ring_entries,
       scenario.blocks, scenario.launches, scenario.calls_max,
-      scenario.wave_wide ? ", one wave-wide" : "", scenario.strays ? ", strays" : "",
-      scenario.threads, scenario.top_halves, scenario.split ? ", split" : "", scenario.window,
-      scenario.stall_max, scenario.death, scenario.rescan ? "" : ", no rescan", scenario.switch_in,
-      scenario.deliver_in, scenario.slow_agent, scenario.faults.lose_doorbell,
-      scenario.faults.hold_doorbell, disturbances[static_cast<std::size_t>(scenario.disturbance)],
-      scenario.disturbance_step);
+      !scenario.wave_wide ? ""
+      : scenario.in_step  ? ", one wave-wide in step"
+                          : ", one wave-wide by its leader",
+      scenario.strays ? ", strays" : "", scenario.threads, scenario.top_halves,
+      scenario.split ? ", split" : "", scenario.window, scenario.stall_max, scenario.death,
+      scenario.rescan ? "" : ", no rescan", scenario.switch_in, scenario.deliver_in,
+      scenario.slow_agent, scenario.faults.lose_doorbell, scenario.faults.hold_doorbell,
+      disturbances[static_cast<std::size_t>(scenario.disturbance)], scenario.disturbance_step);
 }
 
 }  // namespace k2k::simulation

@@ -161,6 +161,7 @@ constexpr Planted planted[] = {
      [](Scenario& scenario) {
        plainly(scenario);
        scenario.wave_wide = true;
+       scenario.in_step = true;
      }},
 };
 

@@ -46,12 +46,12 @@ struct WorkItem {
   Fibre* fibre = nullptr;                // From its first turn to its last.
   const protocol::Slot* slot = nullptr;  // Waited for while polling or halted.
   WorkItem* next = nullptr;              // In a list of halted work-items.
-  std::uint64_t answer = 0;              // Of the last ballot or shuffle.
+  std::uint64_t answer = 0;              // Of the last meeting of its wave.
   ItemState state = ItemState::ready;
 };
 
-// What the lanes of a wave bring to a meeting: the two kinds cannot be mixed in one.
-enum class Meeting : std::uint8_t { none, ballot, shuffle };
+// What the lanes of a wave meet for: the kinds cannot be mixed in one meeting.
+enum class Meeting : std::uint8_t { none, ballot, shuffle, gather };
 
 // One resident wave; its index in the unit is its row in the syscall area.
 struct Wave {

@@ -50,6 +50,11 @@ std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) noexcept {
   return me.unit->hook_shuffle(me, value, lane);
 }
 
+void gather(void* brought, Lead lead, bool polls) noexcept {
+  cpu::WorkItem& me = here("gather");
+  me.unit->hook_gather(me, brought, lead, polls);
+}
+
 void yield() noexcept {
   cpu::WorkItem& me = here("yield");
   me.unit->hook_yield(me);

@@ -1,4 +1,4 @@
-// Where work-items of one group or one wave meet: barrier, ballot, shuffle.
+// Where work-items of one group or one wave meet: barrier, ballot, shuffle, gather.
 //
 // Members of a group live on one unit, so a meeting is a count: who comes last opens it and goes
 // on, the others become ready. Only live members count; one that ends is counted out, so a
@@ -13,6 +13,12 @@
 #include "base/bits.hpp"
 
 namespace k2k::backend::cpu {
+
+namespace {
+// WorkItem::answer at a gathering.
+constexpr std::uint64_t follows = 0;
+constexpr std::uint64_t leads = 1;
+}  // namespace
 
 void Unit::hook_barrier(WorkItem& me) noexcept {
   Group& group = *me.group;
@@ -48,14 +54,55 @@ std::uint64_t Unit::hook_shuffle(WorkItem& me, std::uint64_t value, std::uint32_
   return meet(me, Meeting::shuffle);
 }
 
-std::uint64_t Unit::meet(WorkItem& me, Meeting kind) {
+// One lane leads: it works for all, on what each brought. Nobody can end meanwhile, so it may
+// yield.
+void Unit::hook_gather(WorkItem& me, void* brought, device::platform::Lead lead,
+                       bool polls) noexcept {
   Wave& wave = *me.wave;
+  join(wave, Meeting::gather);
+  wave.values[me.visible.lane] = reinterpret_cast<std::uint64_t>(brought);
+  EdgeToken& edge = wave.edges[wave.meetings & 1];
+  release_edge(edge);
+  wave.arrived |= std::uint64_t{1} << me.visible.lane;
+  me.answer = wave.arrived == wave.live && !stopped() ? leads : follows;
+  if (me.answer == follows) {
+    me.state = ItemState::at_ballot;
+    to_scheduler(me);
+  }
+  acquire_edge(edge);
+  if (me.answer == follows) return;
+  const protocol::Slot* const row = lead(me.visible, wave.values, wave.arrived);
+  release_edge(edge);
+  dismiss(wave, me, polls ? row : nullptr);
+}
+
+// The others go on, or first wait for the answers to what the leader published for them.
+void Unit::dismiss(Wave& wave, const WorkItem& leader, const protocol::Slot* row) {
+  for (std::uint64_t left = wave.arrived; left != 0; left &= left - 1) {
+    const std::uint32_t lane = lowest_bit(left);
+    WorkItem& item = wave.first[lane];
+    if (&item == &leader) continue;
+    if (row == nullptr) {
+      make_ready(item);
+    } else {
+      poll(item, row[lane]);
+    }
+  }
+  end_meeting(wave);
+}
+
+void Unit::join(Wave& wave, Meeting kind) {
   if (wave.meeting == Meeting::none) wave.meeting = kind;
   if (wave.meeting != kind) {
     device::platform::trap(
-        "lanes of one wave meet at ballot() and at shuffle(); every live lane "
-        "of a wave must make the same call");
+        "lanes of one wave meet at different calls (ballot(), shuffle() or a wave-wide system "
+        "call); every live lane of a wave must make the same call");
   }
+}
+
+std::uint64_t Unit::meet(WorkItem& me, Meeting kind) {
+  Wave& wave = *me.wave;
+  join(wave, kind);
   EdgeToken& edge = wave.edges[wave.meetings & 1];
   release_edge(edge);
   wave.arrived |= std::uint64_t{1} << me.visible.lane;
@@ -71,6 +118,11 @@ std::uint64_t Unit::meet(WorkItem& me, Meeting kind) {
 
 // Answers are given now: the first lane to go on may already bring its value for the next meeting.
 void Unit::close_meeting(Wave& wave) {
+  if (wave.meeting == Meeting::gather) {  // The one it waited for has ended: another leads.
+    WorkItem& leader = wave.first[lowest_bit(wave.arrived)];
+    leader.answer = leads;
+    return make_ready(leader);
+  }
   for (std::uint64_t left = wave.arrived; left != 0; left &= left - 1) {
     const std::uint32_t lane = lowest_bit(left);
     WorkItem& item = wave.first[lane];
@@ -83,6 +135,10 @@ void Unit::close_meeting(Wave& wave) {
     }
     if (item.state == ItemState::at_ballot) make_ready(item);
   }
+  end_meeting(wave);
+}
+
+void Unit::end_meeting(Wave& wave) {
   wave.arrived = wave.predicates = 0;
   wave.meeting = Meeting::none;
   ++wave.meetings;

@@ -154,6 +154,100 @@ TEST(LocalMemory, BeyondTheLimitIsRefusedWithBothNumbers) {
   EXPECT_TRUE(run(*device, 4, 4, [] { platform::local_memory(&tag, 1024, 8); }).ok());
 }
 
+// The leader of a gathering doubles what each brought, and lets others run meanwhile.
+const protocol::Slot* double_all(const platform::Item& me, const std::uint64_t* brought,
+                                 std::uint64_t lanes) {
+  if ((lanes >> me.lane & 1) == 0) return nullptr;
+  platform::yield();
+  for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+    *reinterpret_cast<std::uint32_t*>(brought[lowest_bit(left)]) *= 2;
+  }
+  platform::yield();
+  return nullptr;
+}
+
+TEST_P(EverySchedule, OneLaneWorksForAllThatGathered) {
+  const auto device = EverySchedule::device();
+  std::atomic<int> wrong{0};
+  const auto report = run(*device, 2, 48, [&] {
+    const std::uint32_t rank = platform::current().rank;
+    for (std::uint32_t round = 0; round < 10; ++round) {
+      std::uint32_t mine = rank + round;
+      platform::gather(&mine, &double_all, false);
+      if (mine != 2 * (rank + round)) ++wrong;
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(EverySchedule, AnotherLaneLeadsOnceTheLastToComeHasEnded) {
+  const auto device = EverySchedule::device();
+  std::atomic<int> wrong{0};
+  const auto report = run(*device, 1, 32, [&] {
+    const std::uint32_t lane = platform::current().lane;
+    for (std::uint32_t round = 0; round < 32; ++round) {
+      if (round == lane) {  // Ends while the others gather, or before.
+        for (std::uint32_t turn = 0; turn < lane % 3; ++turn) platform::yield();
+        return;
+      }
+      std::uint32_t mine = lane;
+      platform::gather(&mine, &double_all, false);
+      if (mine != 2 * lane) ++wrong;
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+}
+
+struct Question {
+  std::uint64_t argument;
+  protocol::Place place;
+};
+
+const protocol::Slot* ask_for_all(const platform::Item& me, const std::uint64_t* brought,
+                                  std::uint64_t lanes) {
+  const protocol::AreaView& area = *me.area;
+  while (!protocol::try_claim(area, me.wave, lanes)) platform::yield();
+  for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+    const std::uint32_t lane = lowest_bit(left);
+    auto& question = *reinterpret_cast<Question*>(brought[lane]);
+    question.place = {me.wave, lane};
+    protocol::Slot& slot = area.slot(me.wave, lane);
+    slot.arguments[0] = question.argument;
+    slot.attributes = pack(protocol::Attributes{});
+    protocol::move<protocol::SlotState::populating, protocol::SlotState::ready,
+                   protocol::Side::device>(slot, 0);
+  }
+  const protocol::DoorbellRing& ring = area.ring_of(me.wave);
+  const std::uint64_t ticket = protocol::take_ticket(ring);
+  while (!protocol::may_ring(ring, ticket)) platform::yield();
+  protocol::ring(ring, ticket, me.wave, lanes);
+  platform::interrupt();
+  return &area.slot(me.wave, 0);
+}
+
+TEST_P(EverySchedule, LanesThatGatheredToAskComeBackWithTheirAnswers) {
+  const auto device = EverySchedule::device();
+  const Host host(*device, {.batch = 1, .delay = std::chrono::microseconds(50)});
+  std::atomic<int> early{0};
+  std::atomic<int> wrong{0};
+  const auto report = run(*device, 2, 40, [&] {
+    const platform::Item& me = platform::current();
+    for (std::uint64_t round = 0; round < 5; ++round) {
+      Question question{me.rank * 100 + round, {}};
+      platform::gather(&question, &ask_for_all, true);
+      // The leader goes on as soon as all is asked.
+      const protocol::Slot& slot = me.area->slot(question.place.wave, question.place.lane);
+      if (observe(slot).state != protocol::SlotState::finished) ++early;
+      if (redeem(question.place) != me.rank * 100 + round + 1) ++wrong;
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(early, 2 * 2 * 5);  // One lane of each of two waves a group.
+}
+
 TEST(Meetings, UnequalCallsOfOneWaveEndTheProcess) {
   EXPECT_DEATH(
       {
@@ -166,7 +260,7 @@ TEST(Meetings, UnequalCallsOfOneWaveEndTheProcess) {
           }
         });
       },
-      "lanes of one wave meet at ballot\\(\\) and at shuffle\\(\\)");
+      "lanes of one wave meet at different calls");
 }
 
 TEST(Identity, WavesOfResidentGroupsAreUniqueAndDense) {

@@ -76,6 +76,7 @@ class Unit {
   void hook_barrier(WorkItem& me) noexcept;
   std::uint64_t hook_ballot(WorkItem& me, bool predicate) noexcept;
   std::uint64_t hook_shuffle(WorkItem& me, std::uint64_t value, std::uint32_t lane) noexcept;
+  void hook_gather(WorkItem& me, void* brought, device::platform::Lead lead, bool polls) noexcept;
   void hook_yield(WorkItem& me) noexcept;
   void hook_wait(WorkItem& me, const protocol::Slot& slot, bool halting) noexcept;
   void* hook_local(WorkItem& me, const void* tag, std::size_t bytes,
@@ -113,18 +114,22 @@ class Unit {
 
   // Meetings (meeting.cpp).
   void open_barrier(Group& group);
+  static void join(Wave& wave, Meeting kind);
   std::uint64_t meet(WorkItem& me, Meeting kind);
   void close_meeting(Wave& wave);
+  void dismiss(Wave& wave, const WorkItem& leader, const protocol::Slot* row);
+  static void end_meeting(Wave& wave);
   void leave_meetings(const WorkItem& item);
 
   // Waiting for slots (waiting.cpp).
+  void poll(WorkItem& item, const protocol::Slot& slot);
   bool wait_in_place(const protocol::Slot& slot);
   enum class Look : bool { as_it_pays, at_all };
   bool look(Look how = Look::as_it_pays);
   bool look_at_pollers(Look how, bool all);
   bool look_at_resumed(bool all);
   void look_at_halted(WorkItem*& list, bool all);
-  bool halt(WorkItem& me);
+  bool halt(WorkItem& me, const protocol::Slot& slot);
   void watch(const protocol::Slot& slot);
   void unwatch(const protocol::Slot& slot);
   [[nodiscard]] std::uint32_t row_of(const protocol::Slot& slot) const;

@@ -72,15 +72,19 @@ void Unit::hook_wait(WorkItem& me, const protocol::Slot& slot, bool halting_wait
     if (finished(slot) || closed()) return;
     if (!halting_wait && wait_in_place(slot)) return;
   }
-  me.slot = &slot;
-  watch(slot);
   if (!halting_wait) {
-    me.state = ItemState::polling;
-    pollers_.push(me);
-  } else if (!halt(me)) {
+    poll(me, slot);
+  } else if (!halt(me, slot)) {
     return;
   }
   to_scheduler(me);
+}
+
+void Unit::poll(WorkItem& item, const protocol::Slot& slot) {
+  item.slot = &slot;
+  watch(slot);
+  item.state = ItemState::polling;
+  pollers_.push(item);
 }
 
 // Nothing else to do: look at the one slot without leaving the fibre. False if it took too long
@@ -101,8 +105,10 @@ bool Unit::wait_in_place(const protocol::Slot& slot) {
 }
 
 // False if the slot finished meanwhile and nobody would tell.
-bool Unit::halt(WorkItem& me) {
-  const std::uint32_t row = row_of(*me.slot);
+bool Unit::halt(WorkItem& me, const protocol::Slot& slot) {
+  me.slot = &slot;
+  watch(slot);
+  const std::uint32_t row = row_of(slot);
   // The bit stays until the launch ends: one barrier a launch, not one a halt.
   if (!halting_seen_ || !is_mine(row)) {
     halting_seen_ = true;
@@ -114,10 +120,10 @@ bool Unit::halt(WorkItem& me) {
   list = &me;
   ++halted_count_;
   me.state = ItemState::halted;
-  if (!finished(*me.slot) || stopped()) return true;
+  if (!finished(slot) || stopped()) return true;
   list = me.next;
   --halted_count_;
-  unwatch(*me.slot);
+  unwatch(slot);
   me.state = ItemState::running;
   return false;
 }

@@ -24,6 +24,17 @@ K2K_API std::uint64_t ballot(bool predicate) noexcept;
 // Every live lane of the wave arrives; returns `value` of `lane` (0 from a lane that is no member).
 K2K_API std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) noexcept;
 
+// Works for all lanes of a wave that gathered, on the lane `me`: lane i of `lanes` brought
+// brought[i], an address. Returns the row in which it published a request for every one of them,
+// slot i for lane i, or nullptr.
+using Lead = const protocol::Slot* (*)(const Item& me, const std::uint64_t* brought,
+                                       std::uint64_t lanes);
+
+// Every live lane of the wave arrives; one of them runs `lead` for all. With `polls` the others
+// return once their slot of the row is finished or the area is closed, as from wait(): to wait
+// they need not run in between.
+K2K_API void gather(void* brought, Lead lead, bool polls) noexcept;
+
 // Lets others run. For loops that wait for another work-item or for the ring.
 K2K_API void yield() noexcept;
 

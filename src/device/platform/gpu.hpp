@@ -19,6 +19,8 @@
 #include "device/platform/launch_context.hpp"
 #include "protocol/area.hpp"
 
+#define K2K_LANES_IN_STEP 1  // Lanes of a wave that meet lose no time.
+
 namespace k2k::device::platform {
 
 inline constexpr std::uint32_t group_items_limit = 1024;
