@@ -19,31 +19,18 @@ bool rung(const protocol::AreaView& area, const std::uint64_t* positions) {
 
 void ServerParking::wait(const protocol::AreaView& area, const std::uint64_t* positions,
                          Nanoseconds longest) {
-  const std::uint32_t generation = generation_.load(std::memory_order_seq_cst);
+  const std::uint32_t seen = word_.look();
   parked_.store(1, std::memory_order_seq_cst);  // Pairs with interrupt().
   if (area.device_scope == protocol::DeviceScope::one_thread) heavy_barrier();
-  if (wake_kept_.exchange(0, std::memory_order_seq_cst) != 0) return;
+  if (word_.take_kept()) return;
   if (rung(area, positions)) return;
-  futex_wait(generation_, generation, longest);
-  wake_kept_.store(0, std::memory_order_relaxed);
+  word_.sleep(seen, longest);
 }
 
 LaunchWait ServerParking::wait_launch(const protocol::AreaView& area,
                                       const std::uint64_t* positions, Nanoseconds longest) {
-  const auto runs = [this] { return launch_runs_.load(std::memory_order_seq_cst) != 0; };
-  const std::uint32_t generation = generation_.load(std::memory_order_seq_cst);
-  await_launch_.fetch_add(1, std::memory_order_seq_cst);  // Pairs with launch_begins().
-  LaunchWait seen = LaunchWait::in_progress;
-  if (!runs()) {
-    // What the last launch rang is seen by who sees its end.
-    if (!rung(area, positions) && wake_kept_.exchange(0, std::memory_order_seq_cst) == 0) {
-      futex_wait(generation_, generation, longest);
-      wake_kept_.store(0, std::memory_order_relaxed);
-    }
-    seen = runs() ? LaunchWait::began : LaunchWait::none;
-  }
-  await_launch_.fetch_sub(1, std::memory_order_relaxed);
-  return seen;
+  // What the last launch rang is seen by who sees its end.
+  return gate_.wait([&] { return rung(area, positions); }, longest);
 }
 
 }  // namespace k2k::backend::cpu

@@ -2,10 +2,10 @@
 // Where server threads sleep until a doorbell rings, without a ring ever being lost.
 //
 //   server                                  device
-//   generation ─▶ g                          tail += 1           (seq_cst)
+//   look ─▶ seen                             tail += 1           (seq_cst)
 //   parked = 1            (seq_cst)          parked?             (seq_cst)
-//   any tail moved? then return              then parked = 0, generation += 1, futex wake
-//   futex wait while generation == g
+//   any tail moved? then return              then parked = 0, notify
+//   sleep while the word is `seen`           (wake_word.hpp)
 //
 // Of "tail += 1, look at parked" and "parked = 1, look at tail" at least one sees the other. Where
 // the device is one thread, its `tail += 1` is a plain store and the server passes a heavy barrier
@@ -18,7 +18,8 @@
 #include <cstdint>
 
 #include "backend/backend.hpp"
-#include "backend/futex.hpp"
+#include "backend/launch_gate.hpp"
+#include "backend/wake_word.hpp"
 #include "base/units.hpp"
 #include "protocol/area.hpp"
 
@@ -30,39 +31,25 @@ class ServerParking {
   // has passed, or for no reason. A wake() that met nobody ends the next wait.
   void wait(const protocol::AreaView& area, const std::uint64_t* positions, Nanoseconds longest);
 
-  // Returns when a launch is in progress, when a ring's tail is not at `positions`, after wake(),
-  // when `longest` has passed, or for no reason.
+  // As LaunchGate::wait().
   LaunchWait wait_launch(const protocol::AreaView& area, const std::uint64_t* positions,
                          Nanoseconds longest);
-  void launch_begins() noexcept {
-    launch_runs_.store(1, std::memory_order_seq_cst);
-    if (await_launch_.load(std::memory_order_seq_cst) != 0) notify();  // Pairs with wait_launch().
-  }
-  void launch_ended() noexcept { launch_runs_.store(0, std::memory_order_seq_cst); }
+  void launch_begins() noexcept { gate_.open(); }
+  void launch_ended() noexcept { gate_.close(); }
 
   void interrupt() noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst) == 0) return;  // Pairs with wait().
     if (parked_.exchange(0, std::memory_order_seq_cst) == 0) return;
-    notify();
+    word_.notify();
   }
 
-  void wake() noexcept {
-    wake_kept_.store(1, std::memory_order_seq_cst);
-    notify();
-  }
+  void wake() noexcept { word_.wake(); }
 
  private:
-  void notify() noexcept {
-    generation_.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake_all(generation_);
-  }
-
   alignas(64) std::atomic<std::uint32_t> parked_{0};
-  alignas(64) std::atomic<std::uint32_t> generation_{0};
-  std::atomic<std::uint32_t> wake_kept_{0};
-  std::atomic<std::uint32_t> launch_runs_{0};
-  std::atomic<std::uint32_t> await_launch_{0};  // Threads in wait_launch().
+  alignas(64) WakeWord word_;
+  LaunchGate gate_{word_};
 };
 
 }  // namespace k2k::backend::cpu

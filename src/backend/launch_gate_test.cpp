@@ -1,0 +1,158 @@
+// Goal: who waits while nothing runs sleeps, and no launch, doorbell or wake is slept through.
+// Method: the device is a flag; a wait that is missed would last for `ever`.
+
+#include "backend/launch_gate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace k2k::backend {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Nanoseconds ever = 60s;
+constexpr auto not_long = 20s;
+
+#if defined(K2K_TSAN)
+constexpr int rounds = 2'000;
+#else
+constexpr int rounds = 20'000;
+#endif
+
+constexpr auto silent = [] { return false; };
+
+class LaunchGateTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::chrono::nanoseconds passed() const {
+    return std::chrono::steady_clock::now() - begin_;
+  }
+
+  WakeWord word;
+  LaunchGate gate{word};
+
+ private:
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+TEST_F(LaunchGateTest, sleeps_as_long_as_it_may_while_nothing_runs) {
+  EXPECT_EQ(gate.wait(silent, 30ms), LaunchWait::none);
+  EXPECT_GE(passed(), 25ms);
+}
+
+TEST_F(LaunchGateTest, does_not_wait_while_a_kernel_runs) {
+  gate.open();
+  bool asked = false;
+  const auto rung = [&asked] { return asked = true; };
+  EXPECT_EQ(gate.wait(rung, ever), LaunchWait::in_progress);
+  EXPECT_FALSE(asked) << "the rings are the poller's while a kernel runs";
+  gate.close();
+  EXPECT_EQ(gate.wait(silent, 1ms), LaunchWait::none);
+  EXPECT_LT(passed(), not_long);
+}
+
+TEST_F(LaunchGateTest, does_not_sleep_over_a_doorbell_that_the_last_launch_left) {
+  EXPECT_EQ(gate.wait([] { return true; }, ever), LaunchWait::none);
+  EXPECT_LT(passed(), not_long);
+}
+
+TEST_F(LaunchGateTest, keeps_a_wake_that_met_nobody_for_one_wait) {
+  word.wake();
+  EXPECT_EQ(gate.wait(silent, ever), LaunchWait::none);
+  EXPECT_LT(passed(), not_long);
+  const auto before = passed();
+  EXPECT_EQ(gate.wait(silent, 30ms), LaunchWait::none);
+  EXPECT_GE(passed() - before, 25ms);
+}
+
+TEST_F(LaunchGateTest, is_ended_by_a_wake) {
+  std::atomic<bool> ended{false};
+  std::thread waker([&] {
+    // Again and again: the waiter may not have come yet, and a wake ends one wait.
+    while (!ended) {
+      word.wake();
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  EXPECT_EQ(gate.wait(silent, ever), LaunchWait::none);
+  ended = true;
+  waker.join();
+  EXPECT_LT(passed(), not_long);
+}
+
+TEST_F(LaunchGateTest, lets_all_through_that_wait_when_a_launch_begins) {
+  std::atomic<int> began{0};
+  std::vector<std::thread> servers;
+  for (int server = 0; server < 3; ++server) {
+    servers.emplace_back([&] {
+      LaunchWait launch = LaunchWait::none;
+      while (launch == LaunchWait::none) launch = gate.wait(silent, ever);
+      began += launch == LaunchWait::began;
+    });
+  }
+  std::this_thread::sleep_for(20ms);
+  gate.open();
+  for (std::thread& server : servers) server.join();
+  gate.close();
+  EXPECT_LT(passed(), not_long);
+  EXPECT_GE(began, 1);  // All, unless the machine let one come late.
+}
+
+// The race of the head's drawing: a launch that begins while a server goes to sleep. The kernel
+// ends only when a server has come by, so one that slept through it stops the test.
+TEST_F(LaunchGateTest, never_sleeps_through_a_launch) {
+  std::atomic<std::uint32_t> launched{0};
+  std::atomic<std::uint32_t> served{0};
+  std::atomic<bool> over{false};
+  const auto serve = [&] {
+    while (!over) {
+      const std::uint32_t kernel = launched.load();
+      if (kernel != served.load()) {
+        served = kernel;
+        continue;
+      }
+      if (gate.wait(silent, ever) == LaunchWait::in_progress) std::this_thread::yield();
+    }
+  };
+  std::thread one(serve);
+  std::thread other(serve);
+  for (std::uint32_t kernel = 1; kernel <= rounds && passed() < ever; ++kernel) {
+    gate.open();
+    launched = kernel;
+    while (served.load() != kernel && passed() < ever) std::this_thread::yield();
+    gate.close();
+  }
+  EXPECT_EQ(launched, static_cast<std::uint32_t>(rounds));
+  over = true;
+  gate.open();  // Whoever sleeps leaves.
+  one.join();
+  other.join();
+  EXPECT_LT(passed(), ever);
+}
+
+// What the last launch did before its end is seen by who finds the gate closed: a plain word
+// carries it, so that ThreadSanitizer sees the order or misses it.
+TEST_F(LaunchGateTest, shows_what_the_last_launch_left) {
+  std::uint64_t ring = 0;
+  std::uint64_t seen = 0;
+  gate.open();
+  std::thread server([&] {
+    const auto rung = [&] {
+      seen = ring;
+      return true;
+    };
+    while (gate.wait(rung, ever) == LaunchWait::in_progress) std::this_thread::yield();
+  });
+  ring = 7;
+  gate.close();
+  server.join();
+  EXPECT_EQ(seen, 7u);
+}
+
+}  // namespace
+}  // namespace k2k::backend

@@ -1,0 +1,52 @@
+#pragma once
+// A word that server threads sleep on, and a wake that is not lost when nobody sleeps.
+//
+//   waiter                             waker
+//   look() ─▶ seen                      change what is waited for
+//   is there what I wait for? leave     notify(): the word changes, sleepers wake
+//   sleep(seen)
+//
+// Whoever changes something after look() ends the sleep, because the word is no longer `seen`.
+//
+// Threading: everything from anywhere; notify() and wake() are async-signal-safe.
+
+#include <atomic>
+#include <cstdint>
+
+#include "backend/futex.hpp"
+#include "base/units.hpp"
+
+namespace k2k::backend {
+
+class WakeWord {
+ public:
+  [[nodiscard]] std::uint32_t look() const noexcept {
+    return generation_.load(std::memory_order_seq_cst);
+  }
+  // Takes a wake() that met nobody: then do not sleep.
+  [[nodiscard]] bool take_kept() noexcept {
+    return wake_kept_.exchange(0, std::memory_order_seq_cst) != 0;
+  }
+  // Until the word is not `seen`, `longest` has passed, or for no reason.
+  void sleep(std::uint32_t seen, Nanoseconds longest) noexcept {
+    futex_wait(generation_, seen, longest);
+    wake_kept_.store(0, std::memory_order_relaxed);
+  }
+
+  // Wakes those who sleep.
+  void notify() noexcept {
+    generation_.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake_all(generation_);
+  }
+  // The same, and is kept for the next who would sleep.
+  void wake() noexcept {
+    wake_kept_.store(1, std::memory_order_seq_cst);
+    notify();
+  }
+
+ private:
+  std::atomic<std::uint32_t> generation_{0};
+  std::atomic<std::uint32_t> wake_kept_{0};
+};
+
+}  // namespace k2k::backend
