@@ -82,6 +82,12 @@ struct Doorbell {
 
 #if !defined(__CUDACC_RTC__)  // Only for the device: it takes no host function.
 
+// Is there a doorbell at this position, as the host's entries alone show it?
+inline bool is_rung(const DoorbellRing& ring, std::uint64_t position) {
+  const DoorbellEntry& entry = ring.entries[position & (ring.entry_count - 1)];
+  return load_acquire(&entry.head) >> 32 == lap_of(position, ring.entry_count);  // Pairs: ring().
+}
+
 // The host's end of one ring.
 class RingConsumer {
  public:
@@ -121,8 +127,7 @@ class RingConsumer {
   bool skip_hole() {
     for (std::uint32_t ahead = 0; ahead < ring_.entry_count; ++ahead) {
       const std::uint64_t position = position_ + ahead;
-      const DoorbellEntry& entry = ring_.entries[position & (ring_.entry_count - 1)];
-      if (load_acquire(&entry.head) >> 32 != lap_of(position, ring_.entry_count)) continue;
+      if (!is_rung(ring_, position)) continue;
       position_ = position;
       return ahead != 0;
     }

@@ -47,6 +47,20 @@ TEST_F(DoorbellTest, gives_wave_and_lanes_in_order_over_many_laps) {
   }
 }
 
+// For a host that cannot read the tail: the entries alone say whether somebody rang.
+TEST_F(DoorbellTest, shows_by_its_entries_whether_a_position_was_rung) {
+  for (std::uint64_t position = 0; position < 3 * entries; ++position) {
+    EXPECT_FALSE(is_rung(ring, position)) << "what stands there is of the last lap";
+    const std::uint64_t ticket = take_ticket(ring);
+    EXPECT_FALSE(is_rung(ring, position)) << "taken, not rung";
+    protocol::ring(ring, ticket, 1, 1);
+    EXPECT_TRUE(is_rung(ring, position));
+    EXPECT_FALSE(is_rung(ring, position + entries)) << "a lap ahead (pass_lap())";
+    ASSERT_TRUE(consumer.poll(seen));
+    consumer.publish();
+  }
+}
+
 TEST_F(DoorbellTest, keeps_a_wave_and_a_lap_of_all_ones_apart) {
   protocol::ring(ring, take_ticket(ring), 0xffffffffu, ~std::uint64_t{0});
   ASSERT_TRUE(consumer.poll(seen));

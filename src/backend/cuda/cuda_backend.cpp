@@ -2,10 +2,12 @@
 //
 //   create():  driver ─▶ context ─▶ area ─▶ every kernel of the program is loaded
 //   launch():  sites, ranges ─▶ kernel ─▶ lock words to the host ─▶ ask until all is done ─▶ sweep
+//              └──────────────── the launch gate is open: service threads look ────────────────┘
 //
 // No thread of its own: the thread in launch() asks the driver until the kernel ends, which is what
 // keeps the driver going. Nothing is allocated or loaded from create() on but by allocate(), and
-// what service threads call (wait_doorbell, resume, host_may_access) makes no driver call at all.
+// what service threads call (wait_doorbell, wait_launch, resume, host_may_access) makes no driver
+// call at all.
 //
 // A forked child has no context: it gets an error, and its copy of the object can be destroyed.
 
@@ -23,9 +25,10 @@
 #include "backend/cuda/cuda.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/memory.hpp"
-#include "backend/futex.hpp"
+#include "backend/launch_gate.hpp"
 #include "backend/limits.hpp"
 #include "backend/sweep.hpp"
+#include "backend/wake_word.hpp"
 #include "base/clock.hpp"
 #include "device/platform/launch_context.hpp"
 
@@ -116,29 +119,9 @@ class CudaBackend final : public Backend {
     const Result<CUfunction> function = function_of(kernel, shape);
     if (!function) return function.error();
 
-    const Instant begin = now();
-    protocol::store_release(memory_->cancel_word(), 0u);
-    stop_.store(0, std::memory_order_release);
-    Status ran = run(kernel, shape, function.value());
-    LaunchReport report;
-    report.elapsed = now() - begin;
-    if (!ran) {
-      stop_.store(EIO, std::memory_order_release);
-      if (on_abandon_) on_abandon_();
-      return Error{ran.error().code, "kernel '" + std::string(kernel.name) +
-                                         "': " + ran.error().message +
-                                         "; the device's context may be lost: start the process "
-                                         "again, under compute-sanitizer to see why"};
-    }
-    // The word too: cancel() may have come between the two stores above.
-    const bool cancelled = abandoned() || protocol::load_acquire(memory_->cancel_word()) != 0;
-    if (cancelled) stop_.store(ECANCELED, std::memory_order_release);
-    if (cancelled && on_abandon_) on_abandon_();
-    if (Status swept = put_in_order(report); !swept) return swept.error();
-    report.elapsed = now() - begin;
-    if (cancelled) {
-      return Error{ECANCELED, "kernel '" + std::string(kernel.name) + "' was cancelled"};
-    }
+    gate_.open();
+    Result<LaunchReport> report = run_to_its_end(kernel, shape, function.value());
+    gate_.close();
     return report;
   }
 
@@ -153,13 +136,22 @@ class CudaBackend final : public Backend {
   void on_abandon(std::function<void()> listener) override { on_abandon_ = std::move(listener); }
 
   void wait_doorbell(const std::uint64_t*, Nanoseconds longest) override {
-    const std::uint32_t seen = wakes_.load(std::memory_order_seq_cst);
-    futex_wait(wakes_, seen, std::min(longest, doorbell_wait_max));
+    const std::uint32_t seen = wakes_.look();
+    if (!wakes_.take_kept()) wakes_.sleep(seen, std::min(longest, doorbell_wait_max));
   }
-  void wake_server() noexcept override {
-    wakes_.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake_all(wakes_);
+  // By the entries: the rings' tails are in device memory.
+  LaunchWait wait_launch(const std::uint64_t* positions, Nanoseconds longest) override {
+    const auto rung = [this, positions] {
+      const protocol::AreaView& view = area();
+      for (std::uint32_t ring = 0; ring < view.ring_count; ++ring) {
+        if (positions[ring] == any_position) continue;
+        if (protocol::is_rung(view.rings[ring], positions[ring])) return true;
+      }
+      return false;
+    };
+    return gate_.wait(rung, longest);
   }
+  void wake_server() noexcept override { wakes_.wake(); }
   // Waves look at their slots themselves.
   void resume(const std::uint32_t*, std::size_t) noexcept override {}
 
@@ -276,6 +268,34 @@ class CudaBackend final : public Backend {
     return load(*kernel.device);
   }
 
+  Result<LaunchReport> run_to_its_end(const KernelImage& kernel, const LaunchShape& shape,
+                                      CUfunction function) {
+    const Instant begin = now();
+    protocol::store_release(memory_->cancel_word(), 0u);
+    stop_.store(0, std::memory_order_release);
+    Status ran = run(kernel, shape, function);
+    LaunchReport report;
+    report.elapsed = now() - begin;
+    if (!ran) {
+      stop_.store(EIO, std::memory_order_release);
+      if (on_abandon_) on_abandon_();
+      return Error{ran.error().code, "kernel '" + std::string(kernel.name) +
+                                         "': " + ran.error().message +
+                                         "; the device's context may be lost: start the process "
+                                         "again, under compute-sanitizer to see why"};
+    }
+    // The word too: cancel() may have come between the two stores above.
+    const bool cancelled = abandoned() || protocol::load_acquire(memory_->cancel_word()) != 0;
+    if (cancelled) stop_.store(ECANCELED, std::memory_order_release);
+    if (cancelled && on_abandon_) on_abandon_();
+    if (Status swept = put_in_order(report); !swept) return swept.error();
+    report.elapsed = now() - begin;
+    if (cancelled) {
+      return Error{ECANCELED, "kernel '" + std::string(kernel.name) + "' was cancelled"};
+    }
+    return report;
+  }
+
   Status run(const KernelImage& kernel, const LaunchShape& shape, CUfunction function) {
     const Result<std::uint32_t> ranges = memory_->prepare_launch(stream_);
     if (!ranges) return ranges.error();
@@ -319,7 +339,8 @@ class CudaBackend final : public Backend {
   DeviceInfo info_;
   std::mutex launching_;
   std::atomic<int> stop_{0};  // 0, or why work-items are to leave: a positive errno.
-  std::atomic<std::uint32_t> wakes_{0};
+  WakeWord wakes_;
+  LaunchGate gate_{wakes_};
   std::function<void()> on_abandon_;
 };
 
