@@ -16,11 +16,11 @@
 
 namespace k2k::device {
 
-// A published request: which slot, and which of its lives.
+// A claimed slot, then a published request: which slot, and which of its lives.
 struct Handle {
   protocol::Place place;
   std::uint32_t generation = 0;
-  bool live = false;  // False: the runtime was closed before publication.
+  bool live = false;  // False: nothing was claimed.
 };
 
 K2K_DEVICE inline bool closed(const protocol::AreaView& area) {
@@ -72,13 +72,12 @@ K2K_SHARED_CODE K2K_DEVICE inline std::uint32_t claim_row(const protocol::AreaVi
 }
 
 // Fills a claimed slot and hands it to the host. `stamp`: when the call was made.
-K2K_SHARED_CODE K2K_DEVICE inline Handle publish(const protocol::AreaView& area,
-                                                 protocol::Place place,
-                                                 protocol::Attributes attributes,
-                                                 std::uint16_t number, const Words& arguments,
-                                                 std::uint32_t stamp) {
+K2K_SHARED_CODE K2K_DEVICE inline void publish(const protocol::AreaView& area,
+                                               protocol::Place place,
+                                               protocol::Attributes attributes,
+                                               std::uint16_t number, const Words& arguments,
+                                               std::uint32_t stamp) {
   protocol::Slot& slot = area.slot(place.wave, place.lane);
-  const Handle handle{place, slot.generation, true};
   for (int index = 0; index < protocol::argument_count; ++index) {
     slot.arguments[index] = arguments.word[index];
   }
@@ -91,7 +90,6 @@ K2K_SHARED_CODE K2K_DEVICE inline Handle publish(const protocol::AreaView& area,
   if ((attributes.flags & protocol::flag::detached) != 0) {
     protocol::unlock(area, place.wave, std::uint64_t{1} << place.lane);
   }
-  return handle;
 }
 
 template <class Scope, class Chosen>
@@ -130,8 +128,9 @@ K2K_SHARED_CODE K2K_DEVICE inline const protocol::Slot* publish_all(const platfo
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
     const std::uint32_t lane = lowest_bit(left);
     Offer& offer = *reinterpret_cast<Offer*>(offers[lane]);
-    offer.handle = publish(area, {row, lane}, attributes_of<Scope, Chosen>(), offer.number,
-                           offer.arguments, stamp);
+    offer.handle = {{row, lane}, area.slot(row, lane).generation, true};
+    publish(area, offer.handle.place, attributes_of<Scope, Chosen>(), offer.number,
+            offer.arguments, stamp);
   }
   ring_doorbell(area, row, lanes);
   return &area.slot(row, 0);
@@ -158,8 +157,9 @@ K2K_DEVICE inline Handle submit_in_step(const platform::Item& me, std::uint16_t 
   std::uint32_t row = me.lane == leader ? claim_row(area, me.wave, lanes) : 0;
   row = static_cast<std::uint32_t>(platform::shuffle(row, leader));
   if (row == area.wave_count) return {};
-  const Handle handle = publish(area, {row, me.lane}, attributes_of<Scope, Chosen>(), number,
-                                arguments, platform::stamp());
+  const Handle handle{{row, me.lane}, area.slot(row, me.lane).generation, true};
+  publish(area, handle.place, attributes_of<Scope, Chosen>(), number, arguments,
+          platform::stamp());
   platform::ballot(true);  // All are published before the one doorbell.
   if (me.lane == leader) ring_doorbell(area, row, lanes);
   return handle;
@@ -185,13 +185,13 @@ K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Word
     const Handle handle = submit_wave<Scope, Chosen>(me, number, arguments);
     if (handle.live) return handle;
   }
-  protocol::Place place{me.wave, me.lane};
-  while (!protocol::try_claim_one(area, place)) {
+  Handle handle{{me.wave, me.lane}, 0, true};
+  while (!protocol::try_claim_one(area, handle.place, handle.generation)) {
     if (closed(area)) return {};
     platform::yield();
   }
-  const Handle handle = publish(area, place, attributes, number, arguments, platform::stamp());
-  ring_doorbell(area, place.wave, std::uint64_t{1} << place.lane);
+  publish(area, handle.place, attributes, number, arguments, platform::stamp());
+  ring_doorbell(area, handle.place.wave, std::uint64_t{1} << handle.place.lane);
   return handle;
 }
 

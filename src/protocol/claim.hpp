@@ -15,30 +15,48 @@ namespace k2k::protocol {
 
 // Clears `lanes` in the row's lock word. The caller holds them.
 K2K_HD inline void unlock(const AreaView& area, std::uint32_t wave, std::uint64_t lanes) {
+  device_clear(area.device_scope, &area.locks[wave], lanes);
+}
+
+// Locks all of `lanes` of the row, or nothing. Touches device memory alone.
+K2K_HD inline bool try_lock(const AreaView& area, std::uint32_t wave, std::uint64_t lanes) {
+  // One lane may take its bit at once: if it was taken, nothing has changed. So the lanes of a
+  // GPU's wave that call each for itself do not wait for one another.
+  if ((lanes & (lanes - 1)) == 0) {
+    return (device_or(area.device_scope, &area.locks[wave], lanes) & lanes) == 0;
+  }
   std::uint64_t seen = device_load(&area.locks[wave]);
-  while (!device_compare_exchange(area.device_scope, &area.locks[wave], seen, seen & ~lanes)) {
+  while ((seen & lanes) == 0) {
+    if (device_compare_exchange(area.device_scope, &area.locks[wave], seen, seen | lanes)) {
+      return true;
+    }
     seen = device_load(&area.locks[wave]);
   }
+  return false;
+}
+
+// Asked by who locked the slot: not while the host has not retired a detached call.
+K2K_HD inline bool is_open(const Slot& slot) { return observe(slot).state == SlotState::free; }
+
+// Who locked the slot and found it open begins a new life of it, and gets its number.
+K2K_HD inline std::uint32_t take(Slot& slot) {
+  const std::uint32_t generation = slot.generation + 1;
+  store_hint(&slot.generation, generation);  // Released by the move; see loan_ended().
+  move<SlotState::free, SlotState::populating, Side::device>(slot);
+  return generation;
 }
 
 // Locks all of `lanes` of the row and moves their slots to populating, or nothing.
 K2K_SHARED_CODE K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t wave,
                                              std::uint64_t lanes) {
-  std::uint64_t seen = device_load(&area.locks[wave]);
-  do {
-    if ((seen & lanes) != 0) return false;
-    if (device_compare_exchange(area.device_scope, &area.locks[wave], seen, seen | lanes)) break;
-    seen = device_load(&area.locks[wave]);
-  } while (true);
+  if (!try_lock(area, wave, lanes)) return false;
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
-    if (observe(area.slot(wave, lowest_bit(left))).state == SlotState::free) continue;
-    unlock(area, wave, lanes);  // The host has not retired a detached call yet.
+    if (is_open(area.slot(wave, lowest_bit(left)))) continue;
+    unlock(area, wave, lanes);
     return false;
   }
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
-    Slot& slot = area.slot(wave, lowest_bit(left));
-    store_release(&slot.generation, slot.generation + 1);  // Read by loan_ended().
-    move<SlotState::free, SlotState::populating, Side::device>(slot);
+    take(area.slot(wave, lowest_bit(left)));
   }
   return true;
 }
@@ -51,23 +69,43 @@ struct Place {
 // Rows one attempt looks at before the caller lets others run.
 inline constexpr std::uint32_t claim_rows_max = 64;
 
+// Claims the slot there and tells which life of it this is.
+K2K_SHARED_CODE K2K_HD inline bool try_claim_slot(const AreaView& area, Place place,
+                                                  std::uint32_t& generation) {
+  const std::uint64_t lane = std::uint64_t{1} << place.lane;
+  if (!try_lock(area, place.wave, lane)) return false;
+  Slot& slot = area.slot(place.wave, place.lane);
+  if (!is_open(slot)) {
+    unlock(area, place.wave, lane);
+    return false;
+  }
+  generation = take(slot);
+  return true;
+}
+
 // Claims one slot: home first, then its row, then the rows after it. On failure `home.wave` has
 // moved on, so that repeated attempts visit the whole area.
-K2K_SHARED_CODE K2K_HD inline bool try_claim_one(const AreaView& area, Place& home) {
-  if (try_claim(area, home.wave, std::uint64_t{1} << home.lane)) return true;
+K2K_SHARED_CODE K2K_HD inline bool try_claim_one(const AreaView& area, Place& home,
+                                                 std::uint32_t& generation) {
+  if (try_claim_slot(area, home, generation)) return true;
   const std::uint64_t row_mask =
       area.wave_lanes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << area.wave_lanes) - 1;
   for (std::uint32_t row = 0; row < claim_rows_max && row < area.wave_count; ++row) {
     std::uint64_t open = ~device_load(&area.locks[home.wave]) & row_mask;
     for (std::uint32_t lane = 0; open != 0 && lane < area.wave_lanes; ++lane) {
       if ((open >> lane & 1) == 0) continue;
-      if (!try_claim(area, home.wave, std::uint64_t{1} << lane)) continue;
+      if (!try_claim_slot(area, {home.wave, lane}, generation)) continue;
       home.lane = lane;
       return true;
     }
     home.wave = home.wave + 1 == area.wave_count ? 0 : home.wave + 1;
   }
   return false;
+}
+
+K2K_HD inline bool try_claim_one(const AreaView& area, Place& home) {
+  std::uint32_t generation = 0;
+  return try_claim_one(area, home, generation);
 }
 
 // --- Arena blocks. A lent word is 0 = free, 1 = owned by a lane, or names the detached call that
@@ -87,7 +125,8 @@ K2K_HD inline bool loan_ended(const AreaView& area, std::uint64_t lent) {
   const Place place{static_cast<std::uint32_t>(lent >> 8 & 0xffffff),
                     static_cast<std::uint32_t>(lent >> 2 & 0x3f)};
   const Slot& slot = area.slot(place.wave, place.lane);
-  // The slot is looked at first: once retired it stays so until a claim raises the generation.
+  // The slot is looked at first: once retired it stays so until a claim raises the generation, and
+  // who sees a state of the next life sees its generation.
   return observe(slot).state == SlotState::free ||
          load_acquire(&slot.generation) != static_cast<std::uint32_t>(lent >> 32);
 }

@@ -7,7 +7,7 @@
 //     towards the CPU (docs/decisions/0001).
 //     One of them may be looked at by who does not own it, as a hint: store_hint and load_hint.
 //   * device words: lock words and counters in device memory, touched by the device alone with
-//     compare-exchange and add at device scope.
+//     compare-exchange, add, or and clear at device scope.
 //
 // C++17, freestanding; one body for g++/clang (`__atomic`), one for HIP, one for CUDA (inline PTX).
 
@@ -104,6 +104,19 @@ K2K_HD inline std::uint32_t device_add(std::uint32_t* word, std::uint32_t amount
                : "memory");
   return seen;
 }
+// Returns what the word was.
+K2K_HD inline std::uint64_t device_or(std::uint64_t* word, std::uint64_t bits) {
+  std::uint64_t seen;
+  asm volatile("atom.acq_rel.gpu.or.b64 %0, [%1], %2;"
+               : "=l"(seen)
+               : "l"(word), "l"(bits)
+               : "memory");
+  return seen;
+}
+// A release: nothing comes back, so nobody waits for it.
+K2K_HD inline void device_clear(std::uint64_t* word, std::uint64_t bits) {
+  asm volatile("red.release.gpu.and.b64 [%0], %1;" ::"l"(word), "l"(~bits) : "memory");
+}
 K2K_HD inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 #else
@@ -163,6 +176,24 @@ K2K_HD inline Word device_add(Word* word, Word amount) {
   return __atomic_fetch_add(word, amount, __ATOMIC_SEQ_CST);
 #endif
 }
+// Returns what the word was.
+template <class Word>
+K2K_HD inline Word device_or(Word* word, Word bits) {
+#if defined(__HIP_DEVICE_COMPILE__)
+  return __hip_atomic_fetch_or(word, bits, __ATOMIC_ACQ_REL, K2K_AGENT_SCOPE);
+#else
+  return __atomic_fetch_or(word, bits, __ATOMIC_ACQ_REL);
+#endif
+}
+// A release: gives up what the bits stand for.
+template <class Word>
+K2K_HD inline void device_clear(Word* word, Word bits) {
+#if defined(__HIP_DEVICE_COMPILE__)
+  __hip_atomic_fetch_and(word, static_cast<Word>(~bits), __ATOMIC_RELEASE, K2K_AGENT_SCOPE);
+#else
+  __atomic_fetch_and(word, static_cast<Word>(~bits), __ATOMIC_RELEASE);
+#endif
+}
 // Buffers the caller wrote become visible to the host before the next release store. On a CPU the
 // release store alone does that, so nothing is left to do (and TSan does not see bare fences).
 K2K_HD inline void fence_system() {
@@ -207,6 +238,29 @@ K2K_HD inline Word device_add([[maybe_unused]] DeviceScope scope, Word* word, Wo
   }
 #endif
   return device_add(word, amount);
+}
+
+template <class Word>
+K2K_HD inline Word device_or([[maybe_unused]] DeviceScope scope, Word* word, Word bits) {
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
+  if (scope == DeviceScope::one_thread) {
+    const Word before = device_load(word);
+    device_store(word, static_cast<Word>(before | bits));
+    return before;
+  }
+#endif
+  return device_or(word, bits);
+}
+
+template <class Word>
+K2K_HD inline void device_clear([[maybe_unused]] DeviceScope scope, Word* word, Word bits) {
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
+  if (scope == DeviceScope::one_thread) {
+    device_store(word, static_cast<Word>(device_load(word) & ~bits));
+    return;
+  }
+#endif
+  device_clear(word, bits);
 }
 
 }  // namespace k2k::protocol

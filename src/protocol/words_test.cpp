@@ -32,5 +32,13 @@ TEST_P(DeviceWords, are_added_to_and_wrap) {
   EXPECT_EQ(narrow, 4u);
 }
 
+TEST_P(DeviceWords, take_bits_and_tell_what_was_there) {
+  std::uint64_t word = 5;
+  EXPECT_EQ(device_or(GetParam(), &word, std::uint64_t{1} << 63 | 1), 5u);
+  EXPECT_EQ(word, std::uint64_t{1} << 63 | 5);
+  device_clear(GetParam(), &word, std::uint64_t{1} << 63 | 2 | 1);
+  EXPECT_EQ(word, 4u);
+}
+
 }  // namespace
 }  // namespace k2k::protocol

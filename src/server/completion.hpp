@@ -26,7 +26,7 @@ inline void publish_answer(const protocol::AreaView& area, const services::Reque
   protocol::Slot& slot = area.slot(request.wave, request.lane);
   if (request.detached()) {
     if (is_error(value)) detached_errors.add(request.number, static_cast<int>(-value));
-    // Pairs with try_claim's observe(): the next claimer sees our reads of the slot as done.
+    // Pairs with is_open(): the next claimer sees our reads of the slot as done.
     protocol::move<SlotState::processing, SlotState::free, Side::host>(slot);
   } else {
     slot.arguments[0] = static_cast<std::uint64_t>(value);

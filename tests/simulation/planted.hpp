@@ -11,15 +11,13 @@
 
 namespace k2k::simulation::planted {
 
-inline bool claim_blindly(const protocol::AreaView& area, protocol::Place place) {
+inline bool claim_blindly(const protocol::AreaView& area, protocol::Place place,
+                          std::uint32_t& generation) {
   const std::uint64_t lane = std::uint64_t{1} << place.lane;
   const std::uint64_t seen = protocol::device_load(&area.locks[place.wave]);
   if ((seen & lane) != 0) return false;
   if (!protocol::device_compare_exchange(&area.locks[place.wave], seen, seen | lane)) return false;
-  protocol::Slot& slot = area.slot(place.wave, place.lane);
-  protocol::store_release(&slot.generation, slot.generation + 1);
-  protocol::move<protocol::SlotState::free, protocol::SlotState::populating,
-                 protocol::Side::device>(slot);
+  generation = protocol::take(area.slot(place.wave, place.lane));
   return true;
 }
 
@@ -39,16 +37,16 @@ inline void ring(Bug bug, const protocol::AreaView& area, std::uint32_t wave, st
   entry.lanes = lanes;
 }
 
-inline device::Handle publish(Bug bug, const protocol::AreaView& area, protocol::Place place,
-                              protocol::Attributes attributes, std::uint16_t number,
-                              const device::Words& arguments) {
+inline void publish(Bug bug, const protocol::AreaView& area, protocol::Place place,
+                    protocol::Attributes attributes, std::uint16_t number,
+                    const device::Words& arguments) {
   using protocol::Side;
   using protocol::SlotState;
   if (bug != Bug::ready_before_arguments) {
-    return device::publish(area, place, attributes, number, arguments, device::platform::stamp());
+    device::publish(area, place, attributes, number, arguments, device::platform::stamp());
+    return;
   }
   protocol::Slot& slot = area.slot(place.wave, place.lane);
-  const device::Handle handle{place, slot.generation, true};
   slot.attributes = pack(attributes);
   protocol::move<SlotState::populating, SlotState::ready, Side::device>(slot, number);
   for (int index = 0; index < protocol::argument_count; ++index) {
@@ -57,7 +55,6 @@ inline device::Handle publish(Bug bug, const protocol::AreaView& area, protocol:
   if ((attributes.flags & protocol::flag::detached) != 0) {
     protocol::unlock(area, place.wave, std::uint64_t{1} << place.lane);
   }
-  return handle;
 }
 
 inline Reply finish(Bug bug, const protocol::AreaView& area, const device::Handle& handle) {
@@ -79,15 +76,17 @@ inline Reply finish(Bug bug, const protocol::AreaView& area, const device::Handl
 inline Reply call(Bug bug, std::uint16_t number, bool detached, const device::Words& arguments) {
   const device::platform::Item& me = device::platform::current();
   const protocol::AreaView& area = *me.area;
-  protocol::Place place{me.wave, me.lane};
-  while (!(bug == Bug::claim_ignores_state ? claim_blindly(area, place)
-                                           : protocol::try_claim_one(area, place))) {
+  device::Handle handle{{me.wave, me.lane}, 0, true};
+  protocol::Place& place = handle.place;
+  while (!(bug == Bug::claim_ignores_state
+               ? claim_blindly(area, place, handle.generation)
+               : protocol::try_claim_one(area, place, handle.generation))) {
     if (device::closed(area)) return device::shut_down();
     device::platform::yield();
   }
   const protocol::Attributes attributes{
       protocol::Scope::work_item, detached ? protocol::flag::detached : std::uint8_t{0}, 0, 0};
-  const device::Handle handle = publish(bug, area, place, attributes, number, arguments);
+  publish(bug, area, place, attributes, number, arguments);
   ring(bug, area, place.wave, std::uint64_t{1} << place.lane);
   return detached ? Reply(0) : finish(bug, area, handle);
 }

@@ -62,6 +62,21 @@ inline Word device_add(Word* word, Word amount) {
   *word = static_cast<Word>(before + amount);
   return before;
 }
+template <class Word>
+inline Word device_or(Word* word, Word bits) {
+  simulation::step();
+  const Word before = *word;
+  *word = before | bits;
+  simulation::device_word_changed(word, before, *word);
+  return before;
+}
+template <class Word>
+inline void device_clear(Word* word, Word bits) {
+  simulation::step();
+  const Word before = *word;
+  *word = before & ~bits;
+  simulation::device_word_changed(word, before, *word);
+}
 inline void fence_system() {}
 
 // The simulated device has many threads: the exchange that is none is the cpu backend's own.
@@ -74,6 +89,14 @@ inline bool device_compare_exchange(DeviceScope, Word* word, Word expected, Word
 template <class Word>
 inline Word device_add(DeviceScope, Word* word, Word amount) {
   return device_add(word, amount);
+}
+template <class Word>
+inline Word device_or(DeviceScope, Word* word, Word bits) {
+  return device_or(word, bits);
+}
+template <class Word>
+inline void device_clear(DeviceScope, Word* word, Word bits) {
+  device_clear(word, bits);
 }
 
 }  // namespace k2k::protocol
