@@ -58,17 +58,54 @@ K2K_SHARED_CODE K2K_DEVICE inline void ring_doorbell(const protocol::AreaView& a
 // Tries of a wave to find one row for all its lanes before each lane claims for itself.
 inline constexpr int row_tries_max = 64;
 
-// One row for all `lanes` at once, or wave_count if none was open.
+// Locks `lanes` of one row from home + `tried` on: its number + 1, or 0 once as many were tried as
+// one attempt looks at; the next attempt then begins at home.
+K2K_DEVICE inline std::uint32_t lock_row(const protocol::AreaView& area, std::uint32_t home,
+                                         std::uint64_t lanes, std::uint32_t& tried) {
+  while (tried < area.wave_count && tried < protocol::claim_rows_max) {
+    const std::uint32_t wave = (home + tried++) % area.wave_count;
+    if (protocol::try_lock(area, wave, lanes)) return wave + 1;
+  }
+  tried = 0;
+  return 0;
+}
+
+// One row for all `lanes` at once; every lane of them is here. The leader takes the locks, in
+// device memory; then each lane looks after its own slot, so that what crosses the bus crosses it
+// for all lanes in the time of one. Not live if no row was open.
+K2K_DEVICE inline Handle claim_side_by_side(const protocol::AreaView& area, std::uint32_t home,
+                                            std::uint32_t lane, std::uint64_t lanes) {
+  const std::uint32_t leader = lowest_bit(lanes);
+  std::uint32_t tried = 0;
+  for (int attempt = 0; attempt < row_tries_max;) {
+    const std::uint32_t mine = lane == leader ? lock_row(area, home, lanes, tried) : 0;
+    const auto found = static_cast<std::uint32_t>(platform::shuffle(mine, leader));
+    if (found == 0) {  // Or the leader has left: the launch is cancelled.
+      ++attempt;
+      platform::yield();
+      continue;
+    }
+    const protocol::Place place{found - 1, lane};
+    protocol::Slot& slot = area.slot(place.wave, place.lane);
+    if (platform::ballot(protocol::is_open(slot)) == lanes) {
+      return {place, protocol::take(slot), true};
+    }
+    if (lane == leader) protocol::unlock(area, place.wave, lanes);
+  }
+  return {};
+}
+
+// One row for all `lanes`: its number + 1, or 0 if none was open.
 K2K_SHARED_CODE K2K_DEVICE inline std::uint32_t claim_row(const protocol::AreaView& area,
                                                           std::uint32_t home, std::uint64_t lanes) {
   for (int attempt = 0; attempt < row_tries_max; ++attempt) {
     for (std::uint32_t row = 0; row < area.wave_count && row < protocol::claim_rows_max; ++row) {
       const std::uint32_t wave = (home + row) % area.wave_count;
-      if (protocol::try_claim(area, wave, lanes)) return wave;
+      if (protocol::try_claim(area, wave, lanes)) return wave + 1;
     }
     platform::yield();
   }
-  return area.wave_count;
+  return 0;
 }
 
 // Fills a claimed slot and hands it to the host. `stamp`: when the call was made.
@@ -102,11 +139,7 @@ K2K_DEVICE constexpr protocol::Attributes attributes_of() {
   return {Scope::scope, flags, 0, 0};
 }
 
-#if !defined(K2K_LANES_IN_STEP)
-
-// tests/simulation says true for some, to try what only GPUs do.
-template <class Chosen>
-inline constexpr bool in_step = false;
+#if defined(K2K_PLATFORM_GATHERS)
 
 // What a lane brings to a wave-wide call, and the handle it takes away.
 struct Offer {
@@ -122,15 +155,16 @@ K2K_SHARED_CODE K2K_DEVICE inline const protocol::Slot* publish_all(const platfo
                                                                     const std::uint64_t* offers,
                                                                     std::uint64_t lanes) {
   const protocol::AreaView& area = *me.area;
-  const std::uint32_t row = claim_row(area, me.wave, lanes);
-  if (row == area.wave_count) return nullptr;
+  const std::uint32_t found = claim_row(area, me.wave, lanes);
+  if (found == 0) return nullptr;
+  const std::uint32_t row = found - 1;
   const std::uint32_t stamp = platform::stamp();
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
     const std::uint32_t lane = lowest_bit(left);
     Offer& offer = *reinterpret_cast<Offer*>(offers[lane]);
     offer.handle = {{row, lane}, area.slot(row, lane).generation, true};
-    publish(area, offer.handle.place, attributes_of<Scope, Chosen>(), offer.number,
-            offer.arguments, stamp);
+    publish(area, offer.handle.place, attributes_of<Scope, Chosen>(), offer.number, offer.arguments,
+            stamp);
   }
   ring_doorbell(area, row, lanes);
   return &area.slot(row, 0);
@@ -147,42 +181,38 @@ K2K_DEVICE inline Handle submit_gathered(std::uint16_t number, const Words& argu
 
 #endif
 
-// Each lane publishes its own slot: where lanes run in step, to meet costs nothing.
+// Each lane claims and publishes its own slot: where slots are far and to meet costs nothing.
 template <class Scope, class Chosen>
-K2K_DEVICE inline Handle submit_in_step(const platform::Item& me, std::uint16_t number,
-                                        const Words& arguments) {
+K2K_DEVICE inline Handle submit_side_by_side(const platform::Item& me, std::uint16_t number,
+                                             const Words& arguments) {
   const protocol::AreaView& area = *me.area;
   const std::uint64_t lanes = platform::ballot(true);
-  const std::uint32_t leader = lowest_bit(lanes);
-  std::uint32_t row = me.lane == leader ? claim_row(area, me.wave, lanes) : 0;
-  row = static_cast<std::uint32_t>(platform::shuffle(row, leader));
-  if (row == area.wave_count) return {};
-  const Handle handle{{row, me.lane}, area.slot(row, me.lane).generation, true};
-  publish(area, handle.place, attributes_of<Scope, Chosen>(), number, arguments,
-          platform::stamp());
+  const Handle handle = claim_side_by_side(area, me.wave, me.lane, lanes);
+  if (!handle.live) return handle;
+  publish(area, handle.place, attributes_of<Scope, Chosen>(), number, arguments, platform::stamp());
   platform::ballot(true);  // All are published before the one doorbell.
-  if (me.lane == leader) ring_doorbell(area, row, lanes);
+  if (me.lane == lowest_bit(lanes)) ring_doorbell(area, handle.place.wave, lanes);
   return handle;
 }
 
 // Every live lane of the wave is here. The handle is not live if no row was open for all of them.
-template <class Scope, class Chosen>
+template <class Scope, class Chosen, bool side_by_side>
 K2K_DEVICE inline Handle submit_wave(const platform::Item& me, std::uint16_t number,
                                      const Words& arguments) {
-#if !defined(K2K_LANES_IN_STEP)
-  if constexpr (!in_step<Chosen>) return submit_gathered<Scope, Chosen>(number, arguments);
+#if defined(K2K_PLATFORM_GATHERS)
+  if constexpr (!side_by_side) return submit_gathered<Scope, Chosen>(number, arguments);
 #endif
-  return submit_in_step<Scope, Chosen>(me, number, arguments);
+  return submit_side_by_side<Scope, Chosen>(me, number, arguments);
 }
 
 // Claims, publishes and rings. With wave_wide, every live lane of the wave is here.
-template <class Scope, class Chosen>
+template <class Scope, class Chosen, bool side_by_side = platform::claims_side_by_side>
 K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
   const platform::Item& me = platform::current();
   const protocol::AreaView& area = *me.area;
   constexpr protocol::Attributes attributes = attributes_of<Scope, Chosen>();
   if constexpr (Chosen::wave_wide) {
-    const Handle handle = submit_wave<Scope, Chosen>(me, number, arguments);
+    const Handle handle = submit_wave<Scope, Chosen, side_by_side>(me, number, arguments);
     if (handle.live) return handle;
   }
   Handle handle{{me.wave, me.lane}, 0, true};

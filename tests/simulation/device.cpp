@@ -240,22 +240,16 @@ void call_one(bool last) {
   }
 }
 
-using Gathered = std::remove_const_t<decltype(wave_wide)>;
-struct InStep : Gathered {};
-
-}  // namespace
-}  // namespace k2k::simulation
-
-template <>
-inline constexpr bool k2k::device::in_step<k2k::simulation::InStep> = true;
-
-namespace k2k::simulation {
-namespace {
-
 void call_wave_wide() {
   const std::uint16_t number = draw_number();
   const std::uint32_t id = issue(number, 0);
-  settle(id, all.scenario.in_step ? call<InStep>(id, number) : call<Gathered>(id, number));
+  using Chosen = std::remove_const_t<decltype(wave_wide)>;
+  // As a GPU does it, and as the cpu backend does.
+  const device::Handle handle =
+      all.scenario.side_by_side
+          ? device::submit<WorkItem, Chosen, true>(number, Requests::words_of(id))
+          : device::submit<WorkItem, Chosen, false>(number, Requests::words_of(id));
+  settle(id, device::finish(all.device_area, handle, device::platform::Wait::polling));
 }
 
 void work_item() {

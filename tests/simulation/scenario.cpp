@@ -25,6 +25,7 @@ Scenario draw(std::uint64_t seed) {
   scenario.launches = one_of(1, 1, 1, 2);
   scenario.calls_max = one_of(1, 2, 3);
   scenario.wave_wide = random.one_in(3);
+  scenario.side_by_side = random.one_in(2);
 
   scenario.top_halves = scenario.rings == 2 ? one_of(1, 2) : 1;
   // Besides the top halves, one watches and one may be kept by a call.
@@ -49,7 +50,6 @@ Scenario draw(std::uint64_t seed) {
   }
   if (scenario.disturbance == Disturbance::stop) scenario.death = one_of(0, 2, 6);
   scenario.disturbance_step = random.below(one_of(40, 200, 800));
-  scenario.in_step = random.one_in(2);
   return scenario;
 }
 
@@ -64,9 +64,9 @@ std::string text_of(const Scenario& scenario) {
       "{}",
       scenario.rows, scenario.lanes, scenario.waves, scenario.rings, scenario.ring_entries,
       scenario.blocks, scenario.launches, scenario.calls_max,
-      !scenario.wave_wide ? ""
-      : scenario.in_step  ? ", one wave-wide in step"
-                          : ", one wave-wide by its leader",
+      !scenario.wave_wide     ? ""
+      : scenario.side_by_side ? ", one wave-wide, side by side"
+                              : ", one wave-wide",
       scenario.strays ? ", strays" : "", scenario.threads, scenario.top_halves,
       scenario.split ? ", split" : "", scenario.window, scenario.stall_max, scenario.death,
       scenario.rescan ? "" : ", no rescan", scenario.switch_in, scenario.deliver_in,

@@ -41,7 +41,7 @@ struct Scenario {
   std::uint32_t launches = 1;
   std::uint32_t calls_max = 2;  // A work-item and launch.
   bool wave_wide = false;       // One call of each wave is made by all its lanes together.
-  bool in_step = false;         // Each of them publishes for itself, as on a GPU.
+  bool side_by_side = false;    // In it each lane claims its own slot, as on a GPU.
   bool strays = false;          // Doorbells ring for nothing: repeated, stale, scribbled.
 
   // The server.

@@ -161,7 +161,7 @@ constexpr Planted planted[] = {
      [](Scenario& scenario) {
        plainly(scenario);
        scenario.wave_wide = true;
-       scenario.in_step = true;
+       scenario.side_by_side = true;
      }},
 };
 

@@ -11,7 +11,13 @@
 #include "base/api.hpp"
 #include "device/platform/item.hpp"
 
+#define K2K_PLATFORM_GATHERS 1  // There is gather().
+
 namespace k2k::device::platform {
+
+// Lanes are fibres: a ballot switches through all of them, and slots are in the same memory. So
+// lanes gather, and one of them submits for its wave (device/submit.hpp).
+inline constexpr bool claims_side_by_side = false;
 
 K2K_API const Item& current() noexcept;
 

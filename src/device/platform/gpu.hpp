@@ -19,8 +19,6 @@
 #include "device/platform/launch_context.hpp"
 #include "protocol/area.hpp"
 
-#define K2K_LANES_IN_STEP 1  // Lanes of a wave that meet lose no time.
-
 namespace k2k::device::platform {
 
 inline constexpr std::uint32_t group_items_limit = 1024;
@@ -34,6 +32,10 @@ inline constexpr std::uint32_t poll_ns_max = 1024;
 inline constexpr std::uint32_t halt_ns_min = 1024;
 inline constexpr std::uint32_t halt_ns_max = 32768;
 inline constexpr std::uint32_t yield_ns = 256;
+
+// Slots are across the bus, and a ballot is an instruction: each lane of a wave that calls together
+// looks after its own slot (device/submit.hpp).
+inline constexpr bool claims_side_by_side = true;
 
 // What a group keeps in its local memory.
 struct GroupState {
