@@ -68,6 +68,9 @@ std::uint32_t sweep(const AreaView& area) {
     if (protocol::device_load(&area.lent[block]) != protocol::block_owned) continue;
     protocol::give_block(area, block, protocol::block_free);
   }
+  for (std::uint32_t word = 0; word < protocol::ticket_words; ++word) {
+    protocol::device_store(&area.tickets[word], std::uint64_t{0});
+  }
   return unredeemed;
 }
 

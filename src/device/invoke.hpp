@@ -66,7 +66,12 @@ K2K_SHARED_CODE K2K_DEVICE inline auto perform(std::uint16_t call_number, Words 
       }
     }
     if constexpr (Chosen::outcome == Outcome::async) {
-      return Answer(handle, transfer, wait_of<Chosen>);
+      if (refusal == 0 && protocol::admit_ticket(area, transfer.block != no_block)) {
+        return Answer(handle, transfer, wait_of<Chosen>);
+      }
+      const Reply reply = finish(area, handle, wait_of<Chosen>);
+      move_out<number>(area, transfer, reply.value());
+      return Answer::answered(refusal == 0 ? reply : Reply(refusal));
     } else if constexpr (detached) {
       if (transfer.block != no_block) {
         protocol::give_block(area, transfer.block,
@@ -82,7 +87,10 @@ K2K_SHARED_CODE K2K_DEVICE inline auto perform(std::uint16_t call_number, Words 
   } else {
     const Handle handle = submit<Scope, Chosen>(call_number, arguments);
     if constexpr (Chosen::outcome == Outcome::async) {
-      return Answer(handle, transfer, wait_of<Chosen>);
+      if (protocol::admit_ticket(area, false)) {
+        return Answer(handle, transfer, wait_of<Chosen>);
+      }
+      return Answer::answered(finish(area, handle, wait_of<Chosen>));
     } else if constexpr (detached) {
       return handle.live ? Reply(0) : shut_down();
     } else {

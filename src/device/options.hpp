@@ -4,6 +4,8 @@
 //   scope    work_item | work_group | kernel(site)
 //   order    strong (default) | relaxed          thesis, section 3.5.1
 //   outcome  blocking (default) | async | detached
+//            async: tickets keep at most half of the device's slots; beyond, the call is over
+//            before its ticket is there
 //   wait     polling (default) | halting         thesis, section 3.5.3
 //   role     as the call's row says, or as_consumer | as_producer
 //   urgent   do not hold this one back for coalescing

@@ -251,6 +251,15 @@ class Ticket {
   K2K_DEVICE explicit Ticket(Reply refused) : refused_(refused) {}
   K2K_DEVICE Ticket(const Handle& handle, const Transfer& transfer, platform::Wait how)
       : handle_(handle), transfer_(transfer), how_(how), issued_(true) {}
+  // The call is over already: enough tickets are out (protocol::admit_ticket()).
+  K2K_DEVICE static Ticket answered(const Reply& reply) {
+    Ticket ticket(reply);
+    ticket.answered_ = true;
+    return ticket;
+  }
+
+  // Does it keep a slot until it is redeemed? False if the answer came with the ticket.
+  [[nodiscard]] K2K_DEVICE bool held() const { return issued_ && handle_.live; }
 
   // True once redeem() would not wait.
   [[nodiscard]] K2K_DEVICE bool ready() const {
@@ -261,15 +270,20 @@ class Ticket {
                protocol::SlotState::finished;
   }
 
-  // Waits for the answer. -EINVAL the second time.
+  // Waits for the answer. -EINVAL the second time, also on a copy of a ticket that was held().
   K2K_DEVICE Reply redeem() {
-    if (!issued_) return refused_;
+    if (!issued_) {
+      const Reply reply = refused_;
+      if (answered_) refused_ = Reply(-error::invalid);
+      return reply;
+    }
     const protocol::AreaView& area = *platform::current().area;
     issued_ = false;
     refused_ = Reply(-error::invalid);
     if (handle_.live && redeemed_elsewhere(area)) return refused_;
     const Reply reply = finish(area, handle_, how_);
     if constexpr (number != raw_number) move_out<number>(area, transfer_, reply.value());
+    if (handle_.live) protocol::return_ticket(area, transfer_.block != no_block);
     return reply;
   }
 
@@ -289,7 +303,8 @@ class Ticket {
   Transfer transfer_;
   platform::Wait how_ = platform::Wait::polling;
   bool issued_ = false;
-  Reply refused_ = Reply::pending();
+  bool answered_ = false;
+  Reply refused_ = Reply::pending();  // Or the answer.
 };
 
 }  // namespace k2k::device

@@ -6,6 +6,7 @@
 //   arena   blocks for what the host cannot read where it lies       host-visible
 //   locks   a bit a slot, row w in one word                          device memory
 //   lent    a word a block: who owns it                              device memory
+//   tickets how many slots and how many blocks tickets hold          device memory
 //
 // A backend places the memory; the view is what a kernel and the server are handed.
 
@@ -21,6 +22,8 @@ inline constexpr std::uint32_t wave_lanes_max = 64;
 inline constexpr std::uint32_t ring_count_max = 8;
 // A block carries one path (4,096 bytes), or a clamped buffer beside a socket address.
 inline constexpr std::uint32_t arena_block_bytes = 8192;
+// AreaView::tickets: slots held, blocks held.
+inline constexpr std::uint32_t ticket_words = 2;
 
 struct AreaView {
   Slot* slots = nullptr;
@@ -35,6 +38,7 @@ struct AreaView {
   std::byte* arena = nullptr;
   std::uint64_t* lent = nullptr;
   std::uint32_t arena_blocks = 0;
+  std::uint64_t* tickets = nullptr;
 
   std::uint32_t* closed = nullptr;  // Host-visible; 1 = nobody serves any more.
 

@@ -34,6 +34,7 @@ class PlainArea {
     view_.arena = arena_.data();
     view_.lent = lent_.data();
     view_.arena_blocks = shape.blocks;
+    view_.tickets = tickets_;
     view_.closed = &closed_;
     for (std::uint32_t ring = 0; ring < shape.rings; ++ring) {
       entries_.push_back(std::make_unique<DoorbellEntry[]>(shape.ring_entries));
@@ -72,6 +73,7 @@ class PlainArea {
   std::vector<std::uint64_t> locks_;
   std::vector<std::byte> arena_;
   std::vector<std::uint64_t> lent_;
+  std::uint64_t tickets_[ticket_words] = {};
   std::vector<std::unique_ptr<DoorbellEntry[]>> entries_;
   std::vector<std::unique_ptr<std::uint64_t[]>> words_;
   std::uint32_t closed_ = 0;

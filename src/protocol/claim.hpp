@@ -147,4 +147,31 @@ K2K_HD inline void give_block(const AreaView& area, std::uint32_t block, std::ui
   device_store(&area.lent[block], to);
 }
 
+// --- Tickets. Who holds one may make other calls before giving it back, so tickets take at most
+// half of the slots and half of the blocks: the rest goes round among calls that wait for the host
+// alone, and so comes back.
+
+// Counts a ticket, on a slot and perhaps a block. False: there are enough.
+K2K_HD inline bool admit_ticket(const AreaView& area, bool with_block) {
+  constexpr std::uint64_t one = 1;
+  constexpr auto minus_one = static_cast<std::uint64_t>(-1);
+  const std::uint64_t slots = static_cast<std::uint64_t>(area.wave_count) * area.wave_lanes;
+  if (device_add(area.device_scope, &area.tickets[0], one) >= slots / 2) {
+    device_add(area.device_scope, &area.tickets[0], minus_one);
+    return false;
+  }
+  if (with_block && device_add(area.device_scope, &area.tickets[1], one) >= area.arena_blocks / 2) {
+    device_add(area.device_scope, &area.tickets[1], minus_one);
+    device_add(area.device_scope, &area.tickets[0], minus_one);
+    return false;
+  }
+  return true;
+}
+
+K2K_HD inline void return_ticket(const AreaView& area, bool with_block) {
+  constexpr auto minus_one = static_cast<std::uint64_t>(-1);
+  device_add(area.device_scope, &area.tickets[0], minus_one);
+  if (with_block) device_add(area.device_scope, &area.tickets[1], minus_one);
+}
+
 }  // namespace k2k::protocol

@@ -187,6 +187,32 @@ TEST(ArenaBlock, names_its_borrower_without_loss) {
   EXPECT_NE(lent_to({0, 0}, 0), block_owned);
 }
 
+TEST(Tickets, take_half_of_the_slots) {
+  const PlainArea area({.waves = 2, .lanes = 32, .blocks = 4});
+  for (int ticket = 0; ticket < 32; ++ticket) EXPECT_TRUE(admit_ticket(area.view(), false));
+  EXPECT_FALSE(admit_ticket(area.view(), false));
+  EXPECT_FALSE(admit_ticket(area.view(), false));  // A refusal leaves no trace.
+  return_ticket(area.view(), false);
+  EXPECT_TRUE(admit_ticket(area.view(), false));
+  EXPECT_FALSE(admit_ticket(area.view(), true));
+}
+
+TEST(Tickets, take_half_of_the_blocks) {
+  const PlainArea area({.waves = 2, .lanes = 32, .blocks = 5});
+  EXPECT_TRUE(admit_ticket(area.view(), true));
+  EXPECT_TRUE(admit_ticket(area.view(), true));
+  EXPECT_FALSE(admit_ticket(area.view(), true));
+  for (int ticket = 2; ticket < 32; ++ticket) EXPECT_TRUE(admit_ticket(area.view(), false));
+  return_ticket(area.view(), true);
+  EXPECT_TRUE(admit_ticket(area.view(), true));
+}
+
+TEST(Tickets, need_more_than_one_block_to_keep_one) {
+  const PlainArea area({.waves = 2, .lanes = 32, .blocks = 1});
+  EXPECT_FALSE(admit_ticket(area.view(), true));
+  EXPECT_TRUE(admit_ticket(area.view(), false));
+}
+
 TEST(ArenaBlockRace, has_one_owner_at_a_time) {
   const PlainArea area({.blocks = 2});
   std::atomic<int> owners[2] = {};

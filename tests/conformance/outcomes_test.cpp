@@ -87,6 +87,54 @@ TEST_P(Outcomes, tickets_nobody_redeemed_are_counted_and_their_slots_come_back) 
   EXPECT_EQ(report.unredeemed_tickets, 0u);
 }
 
+// Each work-item keeps tickets while it makes other calls, and there are more work-items than
+// slots, more buffers than blocks.
+class TicketsOfAll : public Outcomes {
+ protected:
+  void keep_room(Runtime runtime, std::uint32_t groups) {
+    const TemporaryFile file("0123456789");
+    const TemporaryFile copy;
+    std::atomic<std::uint32_t> right{0};
+    const LaunchReport report = launch(runtime, groups, 32, [&] {
+      char first[4] = {};
+      char second[4] = {};
+      char third[4] = {};
+      auto one = k2k::pread(k2k::work_item, k2k::async, file.fd, first, 4, 0);
+      auto two = k2k::pread(k2k::work_item, k2k::async, file.fd, second, 4, 4);
+      const long now = k2k::pread(k2k::work_item, file.fd, third, 2, 8);
+      const long sent = k2k::pwrite(k2k::work_item, k2k::detached, copy.fd, third, 2, 0);
+      const bool answers = two.redeem() == 4 && one.redeem() == 4 && now == 2 && sent == 0;
+      right += answers && std::memcmp(first, "0123", 4) == 0 &&
+               std::memcmp(second, "4567", 4) == 0 && std::memcmp(third, "89", 2) == 0;
+      if (one.redeem() != -EINVAL || two.redeem() != -EINVAL) right = 1u << 31;
+    });
+    EXPECT_EQ(right.load(), groups * 32);
+    EXPECT_EQ(report.unredeemed_tickets, 0u);
+    EXPECT_TRUE(runtime.drain().value().empty());
+    EXPECT_EQ(copy.content(), "89");
+  }
+};
+K2K_EVERY_DEVICE(TicketsOfAll);
+
+TEST_P(TicketsOfAll, leave_slots_for_other_calls) { keep_room(start(), race_checked ? 8 : 32); }
+
+TEST_P(TicketsOfAll, leave_blocks_for_other_calls) {
+  keep_room(start([](RuntimeConfig& config) { config.device.strict = true; }),
+            race_checked ? 8 : 32);
+}
+
+TEST_P(TicketsOfAll, leave_slots_to_waves_that_call_together) {
+  Runtime runtime = start();
+  std::atomic<std::uint32_t> right{0};
+  launch(runtime, 16, 32, [&] {
+    auto one = k2k::getpid(k2k::work_item, k2k::async | k2k::wave_wide);
+    auto two = k2k::getpid(k2k::work_item, k2k::async);
+    const long third = k2k::getpid(k2k::work_item, k2k::wave_wide);
+    right += one.redeem() == third && two.redeem() == third;
+  });
+  EXPECT_EQ(right.load(), 512u);
+}
+
 TEST_P(Outcomes, lanes_that_did_not_call_hold_an_empty_ticket) {
   Runtime runtime = start();
   std::atomic<int> callers{0};

@@ -189,8 +189,7 @@ void call_async(bool redeem) {
   const std::uint32_t id = issue(number, protocol::flag::async);
   auto ticket = call<std::remove_const_t<decltype(async)>>(id, number);
   for (std::uint32_t wait = all.random.below(4); wait != 0; --wait) device::platform::yield();
-  // Tickets that are left must not take all slots.
-  if (!redeem && all.unredeemed + 1 < all.scenario.rows * all.scenario.lanes) {
+  if (!redeem && ticket.held()) {
     all.requests.abandon(id);
     outstanding[self()] = 0;
     ++all.unredeemed;
@@ -198,7 +197,7 @@ void call_async(bool redeem) {
   }
   auto copy = ticket;
   settle(id, ticket.redeem());
-  if (all.random.one_in(4)) {
+  if (copy.held() && all.random.one_in(4)) {
     promise(copy.redeem().value() == -error::invalid || permitted_cut(),
             "a copy of a redeemed ticket was redeemed");
   }

@@ -185,6 +185,7 @@ void World::begin(const Scenario& what) {
     }
     area.lent = device.lent;
     area.arena_blocks = what.blocks;
+    area.tickets = device.tickets;
     area.closed = reinterpret_cast<std::uint32_t*>(&image.closed);
     return area;
   };

@@ -26,6 +26,7 @@ struct DeviceWords {
   std::uint64_t tail[rings_max];
   std::uint64_t consumed_seen[rings_max];
   std::uint64_t lent[blocks_max];
+  std::uint64_t tickets[protocol::ticket_words];
 };
 
 struct World {

@@ -36,6 +36,7 @@ std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uin
   }
   area.locks = carver.take<std::uint64_t>(waves);
   area.lent = carver.take<std::uint64_t>(config.arena_blocks);
+  area.tickets = carver.take<std::uint64_t>(protocol::ticket_words);
   return carver.used();
 }
 

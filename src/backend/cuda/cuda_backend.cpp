@@ -324,7 +324,7 @@ class CudaBackend final : public Backend {
       return std::any_of(words, words + count, [](std::uint64_t word) { return word != 0; });
     };
     const bool left = any(mirror.locks, mirror.wave_count);
-    if (!left && !any(mirror.lent, mirror.arena_blocks)) return {};
+    if (!left && !any(mirror.lent, mirror.arena_blocks + protocol::ticket_words)) return {};
     report.unredeemed_tickets = sweep(mirror);
     if (Status done = memory_->write_locks(stream_); !done) return done;
     return memory_->finish(stream_);

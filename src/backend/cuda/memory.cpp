@@ -38,14 +38,16 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
       area_.rings[ring].consumed = carver.take<std::uint64_t>(1);
     }
     mirror_.locks = carver.take<std::uint64_t>(waves);
-    mirror_.lent = carver.take<std::uint64_t>(config.arena_blocks);
+    mirror_.lent = carver.take<std::uint64_t>(config.arena_blocks + protocol::ticket_words);
+    mirror_.tickets = mirror_.lent + config.arena_blocks;
     staged_ranges_ = carver.take<SharedRange>(shared_ranges_max);
     return carver.used();
   };
   const auto carve_device = [&](void* base) {
     Carver<line_bytes> carver(base);
     area_.locks = carver.take<std::uint64_t>(waves);
-    area_.lent = carver.take<std::uint64_t>(config.arena_blocks);
+    area_.lent = carver.take<std::uint64_t>(config.arena_blocks + protocol::ticket_words);
+    area_.tickets = area_.lent + config.arena_blocks;  // Copied with them.
     for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
       area_.rings[ring].tail = carver.take<std::uint64_t>(1);
       area_.rings[ring].consumed_seen = carver.take<std::uint64_t>(1);
@@ -85,9 +87,11 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
   carve_device(reinterpret_cast<void*>(device_));
   std::uint64_t* const mirrored_locks = mirror_.locks;
   std::uint64_t* const mirrored_lent = mirror_.lent;
+  std::uint64_t* const mirrored_tickets = mirror_.tickets;
   mirror_ = area_;
   mirror_.locks = mirrored_locks;
   mirror_.lent = mirrored_lent;
+  mirror_.tickets = mirrored_tickets;
   enter(shared_, pinned_, pinned_bytes_);
   enter(hidden_, reinterpret_cast<void*>(device_), device_bytes_);
   return {};
@@ -136,13 +140,15 @@ Status copy_words(const Driver& driver, CUstream stream, std::uint64_t* to,
 Status Memory::read_locks(CUstream stream) {
   Status done = copy_words(driver_, stream, mirror_.locks, area_.locks, area_.wave_count);
   if (!done) return done;
-  return copy_words(driver_, stream, mirror_.lent, area_.lent, area_.arena_blocks);
+  return copy_words(driver_, stream, mirror_.lent, area_.lent,
+                    area_.arena_blocks + protocol::ticket_words);
 }
 
 Status Memory::write_locks(CUstream stream) {
   Status done = copy_words(driver_, stream, area_.locks, mirror_.locks, area_.wave_count);
   if (!done) return done;
-  return copy_words(driver_, stream, area_.lent, mirror_.lent, area_.arena_blocks);
+  return copy_words(driver_, stream, area_.lent, mirror_.lent,
+                    area_.arena_blocks + protocol::ticket_words);
 }
 
 Result<void*> Memory::allocate(std::size_t bytes) {
