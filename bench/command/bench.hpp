@@ -24,6 +24,7 @@ struct Benchmark {
   const char* must_reach;
   Result<nlohmann::ordered_json> (*run)(const RuntimeConfig& config, Effort effort);
   bool has_brief = false;  // Does it heed `effort`?
+  bool long_run = false;   // Takes minutes: only run by name.
 };
 
 // Never empty.
@@ -41,6 +42,7 @@ Result<nlohmann::ordered_json> waiting(const RuntimeConfig& config, Effort effor
 Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> soak(const RuntimeConfig& config, Effort effort);
 
 // Samples of one quantity, in any unit.
 class Samples {

@@ -49,6 +49,8 @@ const std::vector<Benchmark>& benchmarks() {
        grep_peers, true},
       {"atomics", "What do the operations cost that slots are made of? (table 3.4)",
        "thesis: compare-swap 1.35 us, swap 0.78, atomic load 0.36, load 0.24", atomics, true},
+      {"soak", "Does anything leak in 10^9 no-ops and 10^7 calls of every kind? (minutes)",
+       "nothing wrong, nothing left behind, resident memory as before", soak, true, true},
   };
   return all;
 }
@@ -86,8 +88,12 @@ int run_one(const bench::Benchmark& benchmark, bench::Effort effort, const Conte
 int list(const Context& context) {
   if (context.json) {
     nlohmann::ordered_json names = nlohmann::ordered_json::array();
-    for (const bench::Benchmark& benchmark : bench::benchmarks()) names.push_back(benchmark.name);
-    return print(nlohmann::ordered_json{{"benchmarks", names}}.dump() + "\n");
+    nlohmann::ordered_json long_runs = nlohmann::ordered_json::array();
+    for (const bench::Benchmark& benchmark : bench::benchmarks()) {
+      (benchmark.long_run ? long_runs : names).push_back(benchmark.name);
+    }
+    return print(nlohmann::ordered_json{{"benchmarks", names}, {"long_runs", long_runs}}.dump() +
+                 "\n");
   }
   std::string text;
   for (const bench::Benchmark& benchmark : bench::benchmarks()) {
@@ -103,7 +109,8 @@ Command bench_command() {
   return {.name = "bench",
           .summary = "Measure this machine and compare with what it permits",
           .description =
-              "Runs one whole-system benchmark in under 50 seconds. What it is compared with (a "
+              "Runs one whole-system benchmark in under 50 seconds (a soak: minutes). What it is "
+              "compared with (a "
               "cache-line round trip, a plain system call) is measured in the same run, so the "
               "ratio holds on a noisy machine. The last line of --json is one object.",
           .examples = {{"k2k bench", "What there is, and what each must reach."},

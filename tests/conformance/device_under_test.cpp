@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <cstdlib>
+
 namespace k2k::conformance {
 
 namespace {
@@ -22,6 +24,13 @@ std::vector<Setup> setups() {
     all.push_back({backend, backend::Schedule::random, 2});
     all.push_back({backend, backend::Schedule::random, 20260});
     all.push_back({backend, backend::Schedule::adversarial, 1});
+    // A long run tries more: K2K_CONFORMANCE_SEEDS=100.
+    const char* const seeds = std::getenv("K2K_CONFORMANCE_SEEDS");
+    const std::uint64_t last = seeds == nullptr ? 0 : std::strtoull(seeds, nullptr, 10);
+    for (std::uint64_t seed = 1; seed <= last; ++seed) {
+      if (seed > 2) all.push_back({backend, backend::Schedule::random, seed});
+      all.push_back({backend, backend::Schedule::random, seed, 1});
+    }
   }
   return all;
 }

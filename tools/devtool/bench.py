@@ -19,6 +19,9 @@ PRESET = "release"
 RESULTS = ROOT / "bench/results"
 # Benchmarks of others, run only if named: what builds the program that measures them.
 PEERS = {"llvm_rpc": peers.llvm_rpc}
+# The conformance suite under this many seeds of the random schedule; run only if named.
+SEEDS = "conformance_seeds"
+SEED_COUNT = 100
 # Numbers that describe the run rather than the result.
 OMITTED = {
     "family_index",
@@ -36,10 +39,10 @@ def programs() -> dict[str, Path]:
     return {path.name: path for path in sorted(found) if path.is_file()}
 
 
-def system_benchmarks() -> list[str]:
-    """The names of `k2k bench`. Expects it to be built."""
+def system_benchmarks(kind: str = "benchmarks") -> list[str]:
+    """The names of `k2k bench`; "long_runs" are those that take minutes. Expects it to be built."""
     listed = json.loads(capture([build.folder(PRESET) / "cli/k2k", "bench", "--json"]))
-    return [str(name) for name in listed["benchmarks"]]
+    return [str(name) for name in listed[kind]]
 
 
 def bench(names: list[str], record: bool) -> None:
@@ -47,7 +50,7 @@ def bench(names: list[str], record: bool) -> None:
     build.build(PRESET)
     small = programs()
     own = [*small, *system_benchmarks()]
-    known = [*own, *PEERS]
+    known = [*own, *system_benchmarks("long_runs"), SEEDS, *PEERS]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise Refused(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2)
@@ -55,10 +58,40 @@ def bench(names: list[str], record: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _commit()
     for name in names or own:
-        lines = list(_run_small(small[name]) if name in small else _run_system(name))
+        lines = list(_lines_of(name, small))
         with (folder / f"{name}.jsonl").open("a") as results:
             results.writelines(json.dumps(line) + "\n" for line in lines)
         say(f"{len(lines)} results added to {shown(folder / f'{name}.jsonl')}")
+
+
+def _lines_of(name: str, small: dict[str, Path]) -> Iterator[dict[str, object]]:
+    if name in small:
+        return _run_small(small[name])
+    return _run_seeds() if name == SEEDS else _run_system(name)
+
+
+def _run_seeds() -> Iterator[dict[str, object]]:
+    """The random schedules of the conformance suite, and the adversarial one: one line."""
+    program = build.folder(PRESET) / "tests/conformance/conformance_test"
+    title = f"conformance_test, {SEED_COUNT} seeds"
+    say(f"--- {title}: minutes")
+    with tempfile.NamedTemporaryFile(suffix=".json") as output:
+        options = ["--gtest_brief=1", "--gtest_filter=*_random_*:*_adversarial*"]
+        done = subprocess.run(
+            [program, *options, f"--gtest_output=json:{output.name}"],
+            cwd=ROOT,
+            env=os.environ | {"K2K_CONFORMANCE_SEEDS": str(SEED_COUNT)},
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        text = Path(output.name).read_text()
+    if not text:
+        raise Refused(f"{title} ended with {done.returncode} before its report")
+    report = json.loads(text)
+    counts = {key: report[key] for key in ("tests", "failures", "errors", "disabled")}
+    line = {"seeds": SEED_COUNT, **counts, "seconds": float(report["time"].rstrip("s"))}
+    say(json.dumps(line))
+    yield _about(title) | line
 
 
 def _run_small(program: Path) -> Iterator[dict[str, object]]:
