@@ -1,0 +1,135 @@
+#pragma once
+// Threads that serve a backlog under a governor, each the way the server does: ask, serve within
+// the grant, settle. Every service is recorded, so that a test can look at any window.
+//
+// Threading: simulated on one thread; the same seed gives the same run.
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "governor/governor.hpp"
+#include "governor/lease.hpp"
+
+namespace k2k::governor {
+
+struct Service {
+  Instant begin;
+  Instant end;
+  Tenant tenant;
+};
+
+// What each simulated thread does; `tenant_of` thread i is i % tenants.
+struct Backlog {
+  std::uint32_t threads = 1;
+  std::uint32_t tenants = 1;
+  Nanoseconds service_min{1'000};
+  Nanoseconds service_max{50'000};
+  Nanoseconds timer_slack{5'000};  // A timer is late by up to this.
+  // Has the tenant requests now? Empty = always.
+  std::function<bool(Instant, Tenant)> has_requests = {};
+  std::function<bool(Instant)> contended = {};
+  // After each step; for invariants.
+  std::function<void(Instant)> check = {};
+};
+
+struct Served {
+  std::vector<Service> services;
+  Nanoseconds longest_wait{};  // From a denial to the tenant's next service, asked when told to.
+
+  // CPU time of services within the window; `tenant` < 0 = of all.
+  [[nodiscard]] Nanoseconds within(Instant from, Instant to, int tenant = -1) const {
+    Nanoseconds sum{};
+    for (const Service& one : services) {
+      if (tenant >= 0 && one.tenant != static_cast<Tenant>(tenant)) continue;
+      const Nanoseconds part = std::min(one.end, to) - std::max(one.begin, from);
+      sum += std::max(part, Nanoseconds::zero());
+    }
+    return sum;
+  }
+};
+
+class BacklogRunner {
+ public:
+  BacklogRunner(Governor& governor, const Backlog& backlog, std::uint64_t seed)
+      : governor_(governor),
+        backlog_(backlog),
+        random_(seed),
+        threads_(backlog.threads),
+        denied_(backlog.tenants) {}
+
+  Served run(Nanoseconds duration) {
+    const Instant end = Instant() + duration;
+    while (true) {
+      const auto next = std::min_element(
+          threads_.begin(), threads_.end(),
+          [](const Thread& left, const Thread& right) { return left.at < right.at; });
+      if (next->at >= end) return result_;
+      step(*next, static_cast<Tenant>(next - threads_.begin()) % backlog_.tenants);
+      if (backlog_.check) backlog_.check(next->at);
+    }
+  }
+
+ private:
+  struct Thread {
+    Instant at{};  // Its next step.
+    Lease lease;
+    Nanoseconds service{};  // Done at the next step.
+  };
+  struct Denied {
+    bool waits = false;
+    Instant since{};
+  };
+
+  void step(Thread& thread, Tenant tenant) {
+    const Instant now = thread.at;
+    if (thread.service > Nanoseconds::zero()) thread.lease.spend(thread.service, 1);
+    thread.service = {};
+    const bool requests = !backlog_.has_requests || backlog_.has_requests(now, tenant);
+    const bool contended = !backlog_.contended || backlog_.contended(now);
+    if (requests && thread.lease.allows()) return serve(thread, tenant);
+    if (!thread.lease.empty()) {
+      const Nanoseconds reserved = thread.lease.reserved();
+      governor_.settle(now, reserved, thread.lease.close(tenant, contended));
+    }
+    if (!requests) {
+      denied_[tenant].waits = false;
+      thread.at = now + std::chrono::microseconds(50);
+      return;
+    }
+    const Decision decision = governor_.decide(now, {.tenant = tenant, .contended = contended});
+    if (decision.verdict == Verdict::serve) {
+      thread.lease.open(decision);
+      return serve(thread, tenant);
+    }
+    if (!denied_[tenant].waits) denied_[tenant] = {true, now};
+    thread.at = decision.until + Nanoseconds(below(backlog_.timer_slack.count() + 1));
+    if (thread.at <= now) thread.at = now + Nanoseconds(1);
+  }
+
+  void serve(Thread& thread, Tenant tenant) {
+    if (denied_[tenant].waits) {
+      result_.longest_wait = std::max(result_.longest_wait, thread.at - denied_[tenant].since);
+      denied_[tenant].waits = false;
+    }
+    const Nanoseconds spread = backlog_.service_max - backlog_.service_min;
+    thread.service = backlog_.service_min + Nanoseconds(below(spread.count() + 1));
+    result_.services.push_back({thread.at, thread.at + thread.service, tenant});
+    thread.at += thread.service;
+  }
+
+  std::int64_t below(std::int64_t bound) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(bound));
+  }
+
+  Governor& governor_;
+  const Backlog backlog_;
+  std::mt19937_64 random_;
+  std::vector<Thread> threads_;
+  std::vector<Denied> denied_;
+  Served result_;
+};
+
+}  // namespace k2k::governor

@@ -1,0 +1,85 @@
+#pragma once
+// The budget and its parts: one token bucket a tenant, which may be in debt.
+//
+// A token is a nanosecond of CPU time. Together the buckets gain `rate` tokens a nanosecond (a rate
+// of 1 is one core): each tenant its guarantee, and a part of the rest by its weight. What a full
+// bucket would gain, those that are not full share by weight: so borrowing takes only what idle
+// tenants leave, and nothing has to be given back. The sum of all levels never gains more than
+// `rate`, and no level exceeds its burst, hence in any time T
+//
+//   tokens taken  <=  rate x T + sum of bursts + what is taken beyond zero.
+//
+// What is reserved for later counts as if it still lay in the bucket, or it could be saved twice.
+//
+// Cost: O(tenants) a refill; with one tenant that is one multiplication.
+//
+// Threading: the caller serialises.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "governor/governor.hpp"
+
+namespace k2k::governor {
+
+class Buckets {
+ public:
+  struct Account {
+    double weight = 1;
+    double guarantee = 0;  // Tokens a nanosecond.
+    double burst = 0;      // Tokens; > 0.
+  };
+
+  // Each bucket begins with `level` tokens, at most its burst.
+  Buckets(double rate, const std::vector<Account>& accounts, double level, Instant now);
+
+  // A moment before the last one changes nothing.
+  void refill(Instant now);
+  // As of the last refill.
+  [[nodiscard]] double level(Tenant tenant) const { return accounts_[tenant].level; }
+  // Taken for later; as long as it is not settled, the bucket holds so much less.
+  void reserve(Tenant tenant, double tokens) {
+    State& account = accounts_[tenant];
+    account.level -= tokens;
+    account.reserved += tokens;
+  }
+  // Takes `spent` and gives `reserved` back. Expects a refill at the moment of it: else time in
+  // which the bucket was full would pay for what came after.
+  void settle(Tenant tenant, double reserved, double spent) {
+    State& account = accounts_[tenant];
+    account.reserved -= reserved;
+    account.level = std::min(account.level + reserved - spent, limit(account));
+  }
+  // Tokens a nanosecond that flow to the tenant now: its part, and what full buckets leave it.
+  [[nodiscard]] double flow(Tenant tenant) const;
+  // Without what full buckets leave it.
+  [[nodiscard]] double part(Tenant tenant) const { return accounts_[tenant].rate; }
+  [[nodiscard]] double burst(Tenant tenant) const { return accounts_[tenant].burst; }
+  [[nodiscard]] double burst_total() const;
+
+  // Both expect a refill at the moment of change. What is above a new burst is lost.
+  void set_burst(Tenant tenant, double burst);
+  // Guarantees beyond `rate` are scaled down to it.
+  void change(double rate, const std::vector<double>& guarantees);
+
+ private:
+  struct State {
+    double level;
+    double reserved;
+    double rate;  // The tenant's part.
+    double weight;
+    double burst;
+  };
+  [[nodiscard]] static double limit(const State& account) {
+    return account.burst - account.reserved;
+  }
+  [[nodiscard]] static bool full(const State& account) { return account.level >= limit(account); }
+  // Gives the tokens to those that are not full.
+  void share_out(double tokens);
+
+  std::vector<State> accounts_;
+  Instant last_;
+};
+
+}  // namespace k2k::governor

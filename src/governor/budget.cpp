@@ -1,0 +1,221 @@
+#include "governor/budget.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/contract.hpp"
+
+namespace k2k::governor {
+
+namespace {
+
+// How fast the learnt cost of a request follows the measured one, and how many mean deviations
+// above it are reserved: Jacobson's estimator (SIGCOMM'88, appendix A).
+constexpr double mean_gain = 1.0 / 8;
+constexpr double spread_gain = 1.0 / 4;
+constexpr double spreads_reserved = 4;
+
+constexpr Nanoseconds slice_min{1'000};
+constexpr Nanoseconds wait_min{1'000};
+constexpr Nanoseconds review_period = std::chrono::milliseconds(10);
+// Where parts follow measured costs, no timer is for a part of long ago.
+constexpr Nanoseconds reviewed_wait_max = 2 * review_period;
+// Guarantees may exceed the cap by rounding.
+constexpr double tolerance = 1e-9;
+
+double rate_of(const GovernorConfig& config) { return config.cap * config.cores; }
+
+// The burst is split as the rate is, but a tenant alone must be able to save for a batch.
+std::vector<Buckets::Account> accounts_of(const GovernorConfig& config) {
+  double weights = 0;
+  for (const TenantConfig& tenant : config.tenants) weights += tenant.weight;
+  const auto burst = static_cast<double>(burst_of(config).count());
+  const double least = 2 * static_cast<double>(config.quantum.count());
+  std::vector<Buckets::Account> accounts;
+  for (const TenantConfig& tenant : config.tenants) {
+    accounts.push_back({tenant.weight, tenant.guarantee * config.cores,
+                        std::max(least, burst * tenant.weight / weights)});
+  }
+  return accounts;
+}
+
+Nanoseconds rounded_up(double nanoseconds) {
+  return Nanoseconds(static_cast<std::int64_t>(std::ceil(nanoseconds)));
+}
+
+}  // namespace
+
+Budget::Budget(const GovernorConfig& config, Instant now)
+    : config_(config),
+      buckets_(rate_of(config), accounts_of(config), static_cast<double>(config.quantum.count()),
+               now),
+      states_(config.tenants.size()),
+      guarantees_(config.tenants.size()),
+      review_due_(now + review_period) {
+  for (const TenantConfig& tenant : config.tenants) reviews_ |= tenant.rate_min > 0;
+  if (reviews_) share();
+  slice_ = std::max(config.quantum / threads_wanted(), slice_min);
+}
+
+Decision Budget::decide(Instant now, const Ask& ask) {
+  K2K_EXPECT(ask.tenant < states_.size());
+  State& state = states_[ask.tenant];
+  if (state.waits && now < state.until) {
+    return {.verdict = Verdict::rest, .mask = true, .until = state.until};
+  }
+  buckets_.refill(now);
+  const double level = buckets_.level(ask.tenant);
+  const double need = needed(ask);
+  if (level > need) {
+    const auto slice = static_cast<double>(slice_.count());
+    return serve(ask.tenant, std::max(need, std::min(level, slice)), need);
+  }
+  if (state.waits && now - state.denied_since >= config_.delay_max) {
+    ++forced_;
+    return serve(ask.tenant, 0, need);
+  }
+  return wait(now, ask.tenant, static_cast<double>(config_.quantum.count()) + need - level);
+}
+
+Decision Budget::serve(Tenant tenant, double tokens, double need) {
+  states_[tenant].waits = false;
+  const Nanoseconds grant(static_cast<std::int64_t>(tokens));
+  buckets_.reserve(tenant, static_cast<double>(grant.count()));
+  return {.verdict = Verdict::serve,
+          .mask = true,
+          .more = buckets_.level(tenant) > 0,
+          .grant = grant,
+          .predicted = std::max(rounded_up(need), Nanoseconds(1)),
+          .reserved = grant};
+}
+
+Decision Budget::wait(Instant now, Tenant tenant, double missing) {
+  State& state = states_[tenant];
+  if (!state.waits) state.denied_since = now;
+  state.waits = true;
+  const double paid_in =
+      std::min(missing / buckets_.flow(tenant), static_cast<double>(config_.delay_max.count()));
+  const Nanoseconds longest = reviews_ ? std::min(wait_max_, reviewed_wait_max) : wait_max_;
+  const Nanoseconds pause = std::min(std::max(rounded_up(paid_in), wait_min), longest);
+  state.until = std::min(now + pause, state.denied_since + config_.delay_max);
+  throttled_ += state.until - now;
+  ++waits_;
+  return {.verdict = Verdict::wait, .mask = true, .until = state.until};
+}
+
+void Budget::settle(Instant now, Nanoseconds reserved, const Spent& spent) {
+  learn(spent);
+  credit(now, spent.tenant, reserved, spent.cpu);
+}
+
+void Budget::learn(const Spent& spent) {
+  if (spent.requests == 0) return;
+  State& state = states_[spent.tenant];
+  const double cost = static_cast<double>(spent.cpu.count()) / spent.requests;
+  if (state.cost_mean <= 0) state.cost_mean = cost;
+  const double error = cost - state.cost_mean;
+  state.cost_mean += mean_gain * error;
+  state.cost_spread += spread_gain * (std::abs(error) - state.cost_spread);
+}
+
+void Budget::credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanoseconds spent) {
+  K2K_EXPECT(tenant < states_.size());
+  buckets_.refill(now);
+  buckets_.settle(tenant, static_cast<double>(reserved.count()),
+                  static_cast<double>(spent.count()));
+  if (reviews_ && now >= review_due_) review(now);
+}
+
+double Budget::needed(const Ask& ask) const {
+  if (!config_.hard) return 0;
+  const Nanoseconds expected =
+      ask.predicted > Nanoseconds::zero() ? ask.predicted : predicted(ask.tenant);
+  // What no bucket ever holds cannot be reserved.
+  return static_cast<double>(std::min(expected, config_.quantum).count());
+}
+
+Nanoseconds Budget::predicted(Tenant tenant) const {
+  const State& state = states_[tenant];
+  return rounded_up(state.cost_mean + spreads_reserved * state.cost_spread);
+}
+
+bool Budget::deep_in_debt(Instant now, Tenant tenant) {
+  return level(now, tenant) < -buckets_.burst(tenant);
+}
+
+double Budget::level(Instant now, Tenant tenant) {
+  buckets_.refill(now);
+  return buckets_.level(tenant);
+}
+
+Status Budget::set_cap(Instant now, double cap) {
+  GovernorConfig wanted = config_;
+  wanted.cap = cap;
+  wanted.cap_min = std::min(wanted.cap_min, cap);
+  if (Status status = validate(wanted); !status) return status;
+  apply_cap(now, cap);
+  return {};
+}
+
+void Budget::apply_cap(Instant now, double cap) {
+  buckets_.refill(now);
+  config_.cap = cap;
+  slice_ = std::max(config_.quantum / threads_wanted(), slice_min);
+  const std::vector<Buckets::Account> accounts = accounts_of(config_);
+  for (Tenant tenant = 0; tenant < states_.size(); ++tenant) {
+    buckets_.set_burst(tenant, accounts[tenant].burst);
+  }
+  share();
+  // Timers were for the old rate.
+  for (State& state : states_) state.until = std::min(state.until, now);
+}
+
+double Budget::guarantee(Tenant tenant, Nanoseconds unknown_cost) const {
+  const TenantConfig& config = config_.tenants[tenant];
+  const double learnt = states_[tenant].cost_mean;
+  const double cost = learnt > 0 ? learnt : static_cast<double>(unknown_cost.count());
+  return std::max(config.guarantee * config_.cores, config.rate_min * cost * 1e-9);
+}
+
+void Budget::share() {
+  for (Tenant tenant = 0; tenant < states_.size(); ++tenant) {
+    guarantees_[tenant] = guarantee(tenant, config_.service_max);
+  }
+  buckets_.change(rate_of(config_), guarantees_);
+}
+
+void Budget::review(Instant now) {
+  review_due_ = now + review_period;
+  buckets_.refill(now);
+  share();
+}
+
+std::string Budget::explain(Tenant tenant, double needed, double granted) const {
+  std::string rate;
+  if (config_.tenants[tenant].rate_min > 0) {
+    rate = fmt::format(" ({:.6g} requests a second at {:.4g} us each)",
+                       config_.tenants[tenant].rate_min, states_[tenant].cost_mean / 1e3);
+  }
+  return fmt::format(
+      "governor: tenant {} is guaranteed {:.3g} % of all cores' CPU time{}, but the cap of {:.3g} "
+      "% "
+      "leaves it {:.3g} %; raise the cap to keep the guarantee, or lower the guarantee",
+      tenant, needed * 100, rate, config_.cap * 100, granted * 100);
+}
+
+Report Budget::report(Instant now) {
+  review(now);
+  Report report{.cap = config_.cap, .throttled = throttled_, .waits = waits_, .forced = forced_};
+  for (Tenant tenant = 0; tenant < states_.size(); ++tenant) {
+    // What is not known yet is no conflict yet.
+    const double needed = guarantee(tenant, {}) / config_.cores;
+    const double granted = buckets_.part(tenant) / config_.cores;
+    if (needed <= granted * (1 + tolerance)) continue;
+    report.conflicts.push_back({tenant, needed, granted, explain(tenant, needed, granted)});
+  }
+  return report;
+}
+
+}  // namespace k2k::governor

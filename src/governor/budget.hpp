@@ -1,0 +1,93 @@
+#pragma once
+// The policy `budget`: a token bucket of CPU time, with debt.
+//
+//   level >  need   serve, up to a slice; the slice is taken at once, settle() corrects by what was
+//                   measured, and may leave a debt
+//   level <= need   mask the source, one timer for (q + need - level) / flow, then drain by polling
+//
+// need is 0, or in hard mode the predicted cost of a request: then only mispredictions make debt.
+// With rate r = cap x cores, bursts B, k threads and a longest service Smax, in any time T
+//
+//   CPU time spent  <=  r T + B + k Smax          (docs/design/governor.md proves it)
+//
+// unless the longest delay forces a request through, which Report::forced counts.
+//
+// A slice is q / k: all threads may take part in a batch, and none serves on by what others saved.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "governor/buckets.hpp"
+#include "governor/config.hpp"
+
+namespace k2k::governor {
+
+class Budget : public Governor {
+ public:
+  // Expects a valid configuration.
+  Budget(const GovernorConfig& config, Instant now);
+
+  Decision decide(Instant now, const Ask& ask) override;
+  void settle(Instant now, Nanoseconds reserved, const Spent& spent) override;
+  [[nodiscard]] std::uint32_t threads_wanted() const override { return useful_threads(config_); }
+  [[nodiscard]] Report report(Instant now) override;
+
+  Status set_cap(Instant now, double cap) override;
+
+  [[nodiscard]] double cap() const { return config_.cap; }
+  [[nodiscard]] double burst_total() const { return buckets_.burst_total(); }
+  // Tokens in nanoseconds of CPU time; below 0 = debt.
+  [[nodiscard]] double level(Instant now, Tenant tenant);
+  // What hard mode reserves for a request of which nothing else is known.
+  [[nodiscard]] Nanoseconds predicted(Tenant tenant) const;
+
+ protected:
+  // A thread in debt asks again after this, though it may be in debt still.
+  void ask_again_within(Nanoseconds time) { wait_max_ = time; }
+  // Without a look at guarantees: those above it become conflicts of the report. Expects a cap that
+  // is permitted.
+  void apply_cap(Instant now, double cap);
+  // The tenant was served without a look at its budget.
+  void served(Tenant tenant) { states_[tenant].waits = false; }
+  // By more than a burst.
+  [[nodiscard]] bool deep_in_debt(Instant now, Tenant tenant);
+  [[nodiscard]] const GovernorConfig& config() const { return config_; }
+  // Cost of requests, apart from whether it is charged.
+  void learn(const Spent& spent);
+  void credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanoseconds spent);
+
+ private:
+  struct State {
+    bool waits = false;      // Requests are there, and are not served.
+    Instant denied_since{};  // While it waits.
+    Instant until{};         // While it waits: the timer.
+    double cost_mean = 0;    // Of a request, in nanoseconds; 0 = not yet known.
+    double cost_spread = 0;  // Mean deviation.
+  };
+
+  // Takes `tokens`; `need` as of needed().
+  Decision serve(Tenant tenant, double tokens, double need);
+  Decision wait(Instant now, Tenant tenant, double missing);
+  [[nodiscard]] double needed(const Ask& ask) const;
+  // What the tenant's guarantees take, in cores, if a request of unknown cost takes that long.
+  [[nodiscard]] double guarantee(Tenant tenant, Nanoseconds unknown_cost) const;
+  // Guarantees in requests a second follow the measured cost.
+  void review(Instant now);
+  void share();
+  [[nodiscard]] std::string explain(Tenant tenant, double needed, double granted) const;
+
+  GovernorConfig config_;
+  Nanoseconds slice_{};
+  Nanoseconds wait_max_ = no_limit;
+  Buckets buckets_;
+  std::vector<State> states_;
+  std::vector<double> guarantees_;  // In cores; kept so that a review allocates nothing.
+  bool reviews_ = false;
+  Instant review_due_;
+  Nanoseconds throttled_{};
+  std::uint64_t waits_ = 0;
+  std::uint64_t forced_ = 0;
+};
+
+}  // namespace k2k::governor

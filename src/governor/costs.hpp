@@ -1,0 +1,19 @@
+#pragma once
+// What serving a request costs the host beside the service itself: the indirect costs of HISS
+// (IISWC'18, section IV) as one figure each, to be calibrated on the machine or set by a study.
+//
+// A governor that charges service time alone lets the true share drift above the cap.
+
+#include "base/units.hpp"
+
+namespace k2k::governor {
+
+// CPU time of one event.
+struct Costs {
+  Nanoseconds interrupt{1'000};  // A doorbell that interrupts: entry, top half, exit.
+  Nanoseconds wake{2'000};       // Waking a service thread, until it runs.
+  Nanoseconds sleep{2'500};      // A timed sleep: switch out, timer interrupt, switch in.
+  Nanoseconds tick{1'000};       // One round of a periodic accounting thread.
+};
+
+}  // namespace k2k::governor
