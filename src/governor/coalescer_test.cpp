@@ -1,0 +1,136 @@
+// Goal: from samples alone the coalescer finds a setting within 5 % of the best fixed one, for
+// loads of different shapes, and keeps the delay below its bound. Method: a model of what a setting
+// costs; the coalescer never sees the model.
+
+#include "governor/coalescer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace k2k::governor {
+namespace {
+
+using std::chrono::microseconds;
+
+struct Shape {
+  const char* name;
+  double per_us;       // Requests a microsecond while they come.
+  double at_once;      // They come in groups of this size.
+  double outstanding;  // At most so many wait.
+  double service_us;
+};
+
+constexpr Shape shapes[] = {
+    {"steady and fast", 0.25, 1, 64, 4}, {"rare", 0.004, 1, 64, 4},
+    {"bursts", 0.02, 16, 64, 4},         {"few outstanding", 0.5, 1, 4, 4},
+    {"long services", 0.02, 1, 64, 200},
+};
+constexpr double wake_us = 3;  // Interrupt and wake-up.
+
+// A bundle ends with the window, at the maximum, or when no more can come.
+double bundle(const Shape& shape, CoalesceSetting setting) {
+  const double come = shape.at_once + shape.per_us * setting.window_us;
+  return std::clamp(std::min<double>(come, shape.outstanding), 1.0,
+                    std::max(1.0, 1.0 * setting.max));
+}
+
+double cost_us(const Shape& shape, CoalesceSetting setting) {
+  const double size = bundle(shape, setting);
+  const double timer = setting.window_us > 0 ? 0.5 : 0;
+  return shape.service_us + (wake_us + timer) / size + 0.002 * size;  // Large bundles miss caches.
+}
+
+double delay_us(const Shape& shape, CoalesceSetting setting) {
+  const double fill =
+      (std::min<double>(setting.max, shape.outstanding) - shape.at_once) / shape.per_us;
+  return std::clamp<double>(fill, 0, setting.window_us) + wake_us;
+}
+
+double best_us(const Shape& shape, double delay_max_us) {
+  double best = 1e18;
+  for (const CoalesceSetting& setting : Coalescer::ladder) {
+    if (setting.window_us > delay_max_us || delay_us(shape, setting) > delay_max_us) continue;
+    best = std::min(best, cost_us(shape, setting));
+  }
+  return best;
+}
+
+// Mean cost and largest delay after it settled.
+struct Settled {
+  double cost_us = 0;
+  double late = 0;  // Part of the samples that were delayed beyond the bound.
+};
+
+Settled settle(Coalescer& coalescer, const Shape& shape, double noise, double delay_max_us,
+               std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> error(1, noise > 0 ? noise : 1e-12);
+  Settled settled;
+  constexpr int samples = 1000;
+  for (int sample = -50; sample < samples; ++sample) {
+    const CoalesceSetting setting = coalescer.setting();
+    const double cost = cost_us(shape, setting);
+    const double delay = delay_us(shape, setting);
+    if (sample >= 0) {
+      settled.cost_us += cost / samples;
+      settled.late += delay > delay_max_us ? 1.0 / samples : 0;
+    }
+    coalescer.sample({.cpu = Nanoseconds(static_cast<std::int64_t>(1e6 * cost * error(random))),
+                      .requests = 1000,
+                      .delay = Nanoseconds(static_cast<std::int64_t>(1e3 * delay))});
+  }
+  return settled;
+}
+
+TEST(Coalescer, comes_within_five_percent_of_the_best_fixed_setting) {
+  for (const Shape& shape : shapes) {
+    for (const double noise : {0.0, 0.003, 0.01}) {
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Coalescer coalescer(microseconds(1000));
+        const Settled settled = settle(coalescer, shape, noise, 1000, seed);
+        EXPECT_LE(settled.cost_us, 1.05 * best_us(shape, 1000))
+            << shape.name << ", noise " << noise << ", seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(Coalescer, keeps_the_delay_below_its_bound) {
+  for (const Shape& shape : shapes) {
+    for (const int bound : {10, 50, 150}) {
+      Coalescer coalescer{microseconds(bound)};
+      const Settled settled = settle(coalescer, shape, 0.003, bound, 1);
+      EXPECT_LE(settled.late, 0.03) << shape.name << ", bound " << bound;
+      EXPECT_LE(settled.cost_us, 1.05 * best_us(shape, bound)) << shape.name << ", bound " << bound;
+    }
+  }
+}
+
+TEST(Coalescer, with_no_delay_allowed_never_holds_a_doorbell) {
+  Coalescer coalescer{Nanoseconds(0)};
+  for (int sample = 0; sample < 200; ++sample) {
+    EXPECT_EQ(
+        coalescer.sample({.cpu = microseconds(100), .requests = 100, .delay = microseconds(3)})
+            .window_us,
+        0u);
+  }
+}
+
+TEST(Coalescer, follows_a_load_that_changes) {
+  Coalescer coalescer(microseconds(1000));
+  settle(coalescer, shapes[4], 0.003, 1000, 1);
+  const Settled settled = settle(coalescer, shapes[0], 0.003, 1000, 2);
+  EXPECT_LE(settled.cost_us, 1.05 * best_us(shapes[0], 1000));
+}
+
+TEST(Coalescer, passes_over_samples_that_say_nothing) {
+  Coalescer coalescer(microseconds(1000));
+  for (int sample = 0; sample < 10; ++sample) coalescer.sample({.requests = 3});
+  EXPECT_EQ(coalescer.setting().window_us, 0u);
+  EXPECT_FALSE(coalescer.parked());
+}
+
+}  // namespace
+}  // namespace k2k::governor
