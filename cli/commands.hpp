@@ -1,5 +1,5 @@
 #pragma once
-// The sub-commands of k2k itself. Those of apps/grep and bench/command exist only where their
+// The sub-commands of k2k itself. Those of apps/grep, bench/command and labs exist only where their
 // folder does (cli/CMakeLists.txt).
 
 #include "cli/command.hpp"
@@ -16,5 +16,6 @@ Command help_command();
 
 Command grep_command();   // K2K_HAS_GREP
 Command bench_command();  // K2K_HAS_BENCH
+Command lab_command();    // K2K_HAS_LAB
 
 }  // namespace k2k::cli

@@ -13,6 +13,9 @@ int main(int argc, char** argv) {
 #ifdef K2K_HAS_BENCH
       bench_command(),
 #endif
+#ifdef K2K_HAS_LAB
+      lab_command(),
+#endif
       calls_command(), config_command(), man_command(), completion_command(), help_command(),
   };
   return run(argc, argv, commands);

@@ -1,0 +1,30 @@
+// `k2k lab NAME`: the laboratories, a table of contents. Each line is one folder of labs/.
+
+#include "cli/command.hpp"
+
+#include "labs/interference/governor/lab.hpp"
+
+namespace k2k::cli {
+
+Command lab_command() {
+  return {.name = "lab",
+          .summary = "Run an experiment of the papers",
+          .description =
+              "Laboratories answer a question of the papers with a table. 'governor': which share "
+              "of the host's CPU time do the requests of an accelerator take under a cap, and how "
+              "much of it is service? 'cap' and 'share' are fractions of the CPU time of all "
+              "cores; 'of ideal' is throughput x mean service time / (cap x cores).",
+          .examples = {{"k2k lab governor --simulate", "The study's load under 1, 5 and 25 %."},
+                       {"k2k lab governor --simulate --all --json", "Every load, for machines."},
+                       {"k2k lab governor --simulate --cores 2 --cap 3% --service fixed:20",
+                        "A load of one's own: one row a policy."}},
+          .has_json = true,
+          .add = [](CLI::App& app, Context& context) -> Run {
+            app.require_subcommand(1);
+            CLI::App* const governor = app.add_subcommand(
+                "governor", "What a cap on the CPU time of accelerators' requests does");
+            return labs::governor::add_lab(*governor, context);
+          }};
+}
+
+}  // namespace k2k::cli

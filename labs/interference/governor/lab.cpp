@@ -1,0 +1,226 @@
+#include "labs/interference/governor/lab.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+#include "cli/text_table.hpp"
+#include "labs/interference/governor/study.hpp"
+
+namespace k2k::labs::governor {
+
+namespace {
+
+namespace policy = k2k::governor;
+
+using nlohmann::ordered_json;
+
+constexpr double offered_min = 1;
+constexpr double offered_max = 1e8;
+constexpr std::uint32_t outstanding_max = 1u << 20;
+constexpr std::uint32_t cores_max = 1024;
+
+// As given; empty = not given.
+struct Options {
+  bool simulate = false;
+  bool all = false;
+  std::string cores;
+  std::string cap;
+  std::string service;
+  std::string outstanding;
+  std::string offered;
+  std::vector<std::string> policies;
+  std::uint64_t seed = 1;
+
+  [[nodiscard]] bool custom() const {
+    return !(cores + cap + service + outstanding + offered).empty();
+  }
+};
+
+template <class Number>
+bool read(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+Status read_count(const char* name, const std::string& text, std::uint32_t most,
+                  std::uint32_t& count) {
+  if (text.empty()) return {};
+  if (read(text, count) && count >= 1 && count <= most) return {};
+  return Error{EINVAL, fmt::format("{} is '{}'; permitted are 1 to {}", name, text, most)};
+}
+
+// "0.05" or "5%".
+Result<double> read_cap(const std::string& text) {
+  const bool percent = text.ends_with('%');
+  double value = 0;
+  const bool number =
+      read(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), value);
+  if (percent) value /= 100;
+  if (number && value >= 0.0001 && value <= 1) return value;
+  return Error{EINVAL, fmt::format("--cap is '{}'; permitted is a fraction of the CPU time of all "
+                                   "cores, 0.0001 to 1, or 0.01% to 100%; --policy none has no cap",
+                                   text)};
+}
+
+Result<double> read_offered(const std::string& text) {
+  double value = 0;
+  if (text == "inf") return unbounded;
+  if (read(text, value) && value >= offered_min && value <= offered_max) return value;
+  return Error{EINVAL,
+               fmt::format("--offered is '{}'; permitted are {:g} to {:g} requests a second, "
+                           "or inf",
+                           text, offered_min, offered_max)};
+}
+
+Result<Load> custom_load(const Options& options) {
+  Load load{.name = "custom"};
+  if (Status status = read_count("--cores", options.cores, cores_max, load.cores); !status) {
+    return status.error();
+  }
+  if (Status status =
+          read_count("--outstanding", options.outstanding, outstanding_max, load.outstanding);
+      !status) {
+    return status.error();
+  }
+  if (!options.service.empty()) {
+    const Result<ServiceTime> service = ServiceTime::parse(options.service);
+    if (!service) return service.error();
+    load.service = service.value();
+  }
+  if (!options.offered.empty()) {
+    const Result<double> offered = read_offered(options.offered);
+    if (!offered) return offered.error();
+    load.offered = offered.value();
+  }
+  return load;
+}
+
+Result<std::vector<Case>> cases_of(const Options& options) {
+  std::vector<policy::Policy> policies;
+  for (const std::string& name : options.policies) {
+    const Result<policy::Policy> one = policy::policy_named(name);
+    if (!one) return one.error();
+    policies.push_back(one.value());
+  }
+  if (!options.custom()) return study(options.all, policies);
+  if (options.all) {
+    return Error{EINVAL, "--all runs the loads of the study; leave it out to give one of your own"};
+  }
+  const Result<Load> load = custom_load(options);
+  if (!load) return load.error();
+  const Result<double> cap = read_cap(options.cap.empty() ? "0.05" : options.cap);
+  if (!cap) return cap.error();
+  return custom(load.value(), cap.value(), policies);
+}
+
+// One line on a terminal, rewritten.
+class Progress {
+ public:
+  explicit Progress(std::size_t total) : total_(total), shown_(isatty(STDERR_FILENO) == 1) {}
+  ~Progress() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void next(const Case& one) {
+    if (!shown_) return;
+    fmt::print(stderr, "\r\x1b[K[{}/{}] {}, {} {:g} %", ++done_, total_, one.load.name,
+               policy::name_of(one.policy), one.cap * 100);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::size_t total_;
+  std::size_t done_ = 0;
+  bool shown_;
+};
+
+Result<std::vector<ordered_json>> run_all(const std::vector<Case>& cases, std::uint64_t seed) {
+  Progress progress(cases.size());
+  std::vector<ordered_json> rows;
+  for (const Case& one : cases) {
+    progress.next(one);
+    Result<ordered_json> row = run(one, seed);
+    if (!row) return row.error();
+    rows.push_back(std::move(row.value()));
+  }
+  return rows;
+}
+
+std::string percent(const ordered_json& value) {
+  return fmt::format("{:.2f} %", value.get<double>() * 100);
+}
+
+std::string whole(const ordered_json& value) { return fmt::format("{:.0f}", value.get<double>()); }
+
+std::string table(const std::vector<ordered_json>& rows, bool color) {
+  std::vector<std::vector<std::string>> lines = {{"load", "policy", "cap", "share", "worst 100 ms",
+                                                  "requests/s", "per CPU-s", "of ideal",
+                                                  "displaced", "wakes/s"}};
+  for (const ordered_json& row : rows) {
+    lines.push_back({row["load"], row["policy"],
+                     row["policy"] == "none" ? "-" : percent(row["cap"]), percent(row["share"]),
+                     percent(row["worst_100ms"]), whole(row["throughput"]), whole(row["per_cpu_s"]),
+                     percent(row["of_ideal"]), percent(row["displaced"]), whole(row["wakes"])});
+  }
+  return cli::text_table(lines, color);
+}
+
+int run_lab(const cli::Context& context, const Options& options) {
+  if (!options.simulate) {
+    return cli::complain(
+        "lab governor: real threads cannot be governed yet; 'k2k lab governor --simulate' runs the "
+        "same policies in simulated time",
+        cli::exit_usage);
+  }
+  const Result<std::vector<Case>> cases = cases_of(options);
+  if (!cases) {
+    return cli::complain(fmt::format("lab governor: {}", cases.error().message), cli::exit_usage);
+  }
+  const Result<std::vector<ordered_json>> rows = run_all(cases.value(), options.seed);
+  if (!rows) {
+    return cli::complain(fmt::format("lab governor: {}", rows.error().message), cli::exit_usage);
+  }
+  if (context.json) return cli::print(ordered_json{{"rows", rows.value()}}.dump() + "\n");
+  return cli::print(table(rows.value(), context.color));
+}
+
+}  // namespace
+
+cli::Run add_lab(CLI::App& app, cli::Context& context) {
+  auto options = std::make_shared<Options>();
+  app.add_flag("--simulate", options->simulate,
+               "Simulated time: the policies' own code, no threads");
+  app.add_flag(
+      "--all", options->all,
+      "More loads: one core, burst after silence, log-normal, UVM-sized, paper-calibrated, "
+      "cores that are not always busy");
+  app.add_option("--cores", options->cores, "A load of one's own: cores of the machine (4)");
+  app.add_option(
+      "--cap", options->cap,
+      "Fraction of all cores' CPU time, or such as 5% (0.05); for auto the loss allowed");
+  app.add_option(
+      "--service", options->service,
+      "Service time in us: uniform:LO:HI, lognormal:MEAN:SIGMA or fixed:X (uniform:2:50)");
+  app.add_option("--outstanding", options->outstanding,
+                 "The accelerator stalls with so many requests unanswered (64)");
+  CLI::Option* const offered =
+      app.add_option("--offered", options->offered, "New requests a second, or inf (inf)");
+  CLI::Option* const which =
+      app.add_option("--policy", options->policies, "Only these, such as backoff,budget");
+  which->expected(1)->delimiter(',')->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--seed", options->seed, "The same number gives the same result (1)");
+  context.words[offered] = {"inf"};
+  for (const policy::Policy one : policy::all_policies) {
+    context.words[which].emplace_back(policy::name_of(one));
+  }
+  return [&context, options] { return run_lab(context, *options); };
+}
+
+}  // namespace k2k::labs::governor

@@ -1,0 +1,118 @@
+// Goal: k2k lab governor prints the rows that scripts and CI read, and refuses what it cannot do.
+// Method: runs the binary that K2K_CLI names.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+using nlohmann::json;
+
+struct Outcome {
+  int status = -1;
+  std::string out;  // Standard output and error.
+};
+
+class Lab : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const cli = std::getenv("K2K_CLI");
+    if (cli == nullptr || access(cli, X_OK) != 0) GTEST_SKIP() << "K2K_CLI names no program";
+    cli_ = cli;
+  }
+
+  Outcome governor(const std::string& arguments) {
+    const std::string command = "timeout 120 '" + cli_ + "' lab governor " + arguments + " 2>&1";
+    std::FILE* const pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) return {};
+    Outcome outcome;
+    std::array<char, 4096> piece{};
+    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
+      outcome.out.append(piece.data(), count);
+    }
+    const int status = ::pclose(pipe);
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return outcome;
+  }
+
+  json rows(const std::string& arguments) {
+    const Outcome outcome = governor("--simulate --json " + arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.out;
+    const json result = json::parse(outcome.out, nullptr, false);
+    EXPECT_TRUE(result.is_object()) << outcome.out;
+    return result.value("rows", json::array());
+  }
+
+  void expect_refused(const std::string& arguments, const std::string& message) {
+    const Outcome outcome = governor(arguments);
+    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    EXPECT_EQ(outcome.out, "k2k: lab governor: " + message + "\n");
+  }
+
+  std::string cli_;
+};
+
+TEST_F(Lab, the_simulated_table_has_the_budget_at_its_caps) {
+  int budgets = 0;
+  for (const json& row : rows("")) {
+    for (const char* key : {"cap", "share", "worst_100ms", "throughput", "per_cpu_s", "of_ideal"}) {
+      EXPECT_TRUE(row[key].is_number()) << key;
+    }
+    EXPECT_EQ(row["load"], "study");
+    if (row["policy"] != "budget") continue;
+    ++budgets;
+    const double cap = row["cap"];
+    EXPECT_NEAR(row["share"].get<double>(), cap, 0.01 * cap) << row;
+    EXPECT_GE(row["of_ideal"].get<double>(), 0.97) << row;
+  }
+  EXPECT_EQ(budgets, 3);
+}
+
+TEST_F(Lab, a_load_of_ones_own_gives_a_row_a_policy) {
+  const json all = rows("--cores 2 --cap 3% --service fixed:20 --outstanding 8 --offered 5000");
+  ASSERT_EQ(all.size(), 5u);
+  const json one = rows("--cap 0.03 --policy budget --seed 3");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0]["policy"], "budget");
+  EXPECT_EQ(one[0]["cap"], 0.03);
+  EXPECT_EQ(one, rows("--cap 3% --policy budget --seed 3"));
+  EXPECT_EQ(rows("--cap 0.03 --policy none,backoff").size(), 2u);
+}
+
+TEST_F(Lab, people_get_a_table) {
+  const Outcome outcome = governor("--simulate --cap 5% --policy budget");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find("worst 100 ms"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("5.00 %"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
+  expect_refused("",
+                 "real threads cannot be governed yet; 'k2k lab governor --simulate' runs the same "
+                 "policies in simulated time");
+  expect_refused("--simulate --cap 120%",
+                 "--cap is '120%'; permitted is a fraction of the CPU time of all cores, 0.0001 to "
+                 "1, or 0.01% to 100%; --policy none has no cap");
+  expect_refused("--simulate --cores 0", "--cores is '0'; permitted are 1 to 1024");
+  expect_refused("--simulate --outstanding many",
+                 "--outstanding is 'many'; permitted are 1 to 1048576");
+  expect_refused("--simulate --offered -3",
+                 "--offered is '-3'; permitted are 1 to 1e+08 requests a second, or inf");
+  expect_refused("--simulate --policy magic",
+                 "governor.policy 'magic' does not exist; there are none, backoff, budget, "
+                 "displaced, auto");
+  expect_refused("--simulate --all --cap 5%",
+                 "--all runs the loads of the study; leave it out to give one of your own");
+  expect_refused("--simulate --service uniform:9",
+                 "service time 'uniform:9': uniform takes 2 numbers, not 1; give uniform:LO:HI, "
+                 "lognormal:MEAN:SIGMA or fixed:X in microseconds, such as uniform:2:50");
+}
+
+}  // namespace
