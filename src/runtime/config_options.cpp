@@ -182,6 +182,12 @@ const ConfigOption options[] = {
     server<&ServerConfig::policy>("server.policy", choice, 0, 0, "any|known_only", "",
                                   "Calls that kernels may make: all harmless ones, or those that "
                                   "k2k calls lists."),
+    server<&ServerConfig::cap_permille>(
+        "server.cap_permille", number, 0, 1000, "", "thousandths",
+        "Share of the CPU time of all online cores that serving may take; 0 = no cap."),
+    server<&ServerConfig::governor>("server.governor", choice, 0, 0, "none|backoff|budget", "",
+                                    "How the cap is kept: by the published back-off, or by a "
+                                    "budget of CPU time."),
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record what happens to each request."),
 

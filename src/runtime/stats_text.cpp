@@ -59,6 +59,11 @@ std::string to_table(const server::Stats& stats) {
       stats.requests, stats.in_flight, stats.refused, stats.doorbells, stats.bundles,
       requests_a_bundle(stats), stats.rescued, stats.threads, stats.hand_offs, stats.takeovers,
       stats.parks);
+  if (stats.governor.cap > 0) {
+    text += fmt::format("cap {:.1f} %, throttled {:.3f} s in {} waits, {} served in debt\n",
+                        100 * stats.governor.cap, stats.governor.throttled_seconds,
+                        stats.governor.waits, stats.governor.forced);
+  }
   for (const server::DetachedError& error : stats.detached_errors) {
     text += fmt::format("detached {} failed {} times with errno {}\n", error.name, error.count,
                         error.error);
@@ -103,6 +108,11 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
           {"ledger_seconds", ledger_seconds(stats)},
           {"observer_seconds", stats.thread_seconds},
           {"ledger_disagreement_percent", ledger_disagreement_percent(stats)},
+          {"governor",
+           {{"cap", stats.governor.cap},
+            {"throttled_seconds", stats.governor.throttled_seconds},
+            {"waits", stats.governor.waits},
+            {"forced", stats.governor.forced}}},
           {"detached_errors", detached}};
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "governor/config.hpp"
+
 namespace k2k::server {
 
 enum class Steering : std::uint8_t {
@@ -45,6 +47,11 @@ struct ServerConfig {
   std::uint32_t takeover_us = 250;    // A top half held by one call this long is taken over. >= 50.
   std::uint32_t shutdown_ms = 1'000;  // Grace for calls in flight when the runtime ends.
   CallPolicy policy = CallPolicy::any;
+  // Share of the CPU time of all online cores that service threads may take; 0 = no cap; 1 to 1000.
+  std::uint32_t cap_permille = 0;
+  // How the cap is kept: backoff or budget (governor/config.hpp). The others need sensors that the
+  // server does not have yet; none is for a cap of 0.
+  governor::Policy governor = governor::Policy::budget;
   bool trace = false;  // Record events (telemetry/event_ring.hpp).
 };
 

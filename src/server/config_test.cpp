@@ -37,7 +37,8 @@ TEST(ServerConfig, keeps_every_number_within_its_range) {
         Case{"sleep_us", &ServerConfig::sleep_us, 50, 1'000'000},
         Case{"rescan_us", &ServerConfig::rescan_us, 100, 1'000'000},
         Case{"takeover_us", &ServerConfig::takeover_us, 50, 1'000'000},
-        Case{"shutdown_ms", &ServerConfig::shutdown_ms, 0, 600'000}}) {
+        Case{"shutdown_ms", &ServerConfig::shutdown_ms, 0, 600'000},
+        Case{"cap_permille", &ServerConfig::cap_permille, 0, 1000}}) {
     SCOPED_TRACE(limit.key);
     ServerConfig config;
     config.*limit.field = limit.low;
@@ -68,6 +69,20 @@ TEST(ServerConfig, gives_every_top_half_a_ring_and_somebody_beside_them_a_thread
   EXPECT_EQ(refusal_of(config, 2), "server.threads_max is 3; 2 top halves need at least 4");
   config.threads_max = 4;
   EXPECT_EQ(refusal_of(config, 2), "");
+}
+
+TEST(ServerConfig, keeps_a_cap_by_what_it_has_sensors_for) {
+  ServerConfig config;
+  config.governor = governor::Policy::automatic;
+  EXPECT_EQ(refusal_of(config), "") << "without a cap nobody is asked";
+  config.cap_permille = 50;
+  EXPECT_EQ(refusal_of(config),
+            "server.governor is auto; a cap (server.cap_permille 50) is kept by budget or backoff; "
+            "0 = no cap");
+  for (const auto policy : {governor::Policy::budget, governor::Policy::backoff}) {
+    config.governor = policy;
+    EXPECT_EQ(refusal_of(config), "");
+  }
 }
 
 TEST(ServerConfig, steers_only_to_cores_this_process_may_use) {

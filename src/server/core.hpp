@@ -15,6 +15,7 @@
 
 #include "server/bottom_half.hpp"
 #include "server/descriptor_waits.hpp"
+#include "server/gate.hpp"
 #include "server/role.hpp"
 #include "server/server.hpp"
 #include "server/top_half.hpp"
@@ -44,6 +45,7 @@ struct ServiceThread {
   std::thread thread;
   telemetry::Mark call;  // Is it in a call, holding a role?
   ThreadStats stats;
+  Gate::Account account;
   std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
   std::vector<Pending> batch;           // Split mode; scratch of the thread.
   std::int32_t core = -1;               // Where it is pinned; -1 = anywhere. The thread's own.
@@ -126,6 +128,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   protocol::AreaView area_;
   DetachedErrors detached_errors_;
   BottomHalf bottom_half_;
+  Gate gate_;
   std::vector<protocol::RingConsumer> consumers_;
   std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
 

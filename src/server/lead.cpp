@@ -40,6 +40,10 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
   PollLadder ladder(config, mark);
   int polls = 0;
   while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
+    if (gate_.pass(self.account, 0)) {
+      mark = cycles();
+      continue;  // Much may have changed meanwhile.
+    }
     role.bundle.clear();
     if (!role.top_half.collect(role.bundle, self.stats)) {
       if (++polls < polls_per_clock) continue;
@@ -50,10 +54,14 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
         const std::uint64_t idle = ladder.idle(moment);
         if (role.top_half.rescan(role.bundle, self.stats, idle) == 0) continue;
       } else {
-        const PollLadder::Step step = ladder.next(moment);
+        // Under a cap CPU time is too dear to spin.
+        const PollLadder::Step step =
+            gate_.governed() ? PollLadder::Step::sleep : ladder.next(moment);
         if (step == PollLadder::Step::sleep) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
+          gate_.leave(self.account);
           const bool launched = rest(self, role, config.notify, ladder.sleep_us(moment));
+          gate_.woken(self.account);
           mark = cycles();
           if (launched) ladder.restart(mark);
         } else if (step == PollLadder::Step::offer || backend_->waits_for_this_core()) {
@@ -102,7 +110,10 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
   role.calls_begun.fetch_add(1);  // Sequentially consistent: see watch().
   wake_watcher();
   std::uint64_t mark = cycles();
+  std::uint32_t served = 0;
   while (role.batch_next < role.batch.size()) {
+    if (gate_.pass(self.account, served)) mark = cycles();
+    served = 1;
     // Copied out: once the role is taken over, the batch is the taker's.
     Pending pending = role.batch[role.batch_next++];
     const std::size_t left = role.batch.size() - role.batch_next;

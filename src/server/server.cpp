@@ -41,6 +41,7 @@ Status Server::Core::start() {
                                     "ulimit -n",
                                     std::strerror(errno))};
   }
+  if (Status status = gate_.configure(config_); !status) return status;
   register_asymmetric_barrier();  // For RoleWord.
   assign_roles();
   resume_roles();
@@ -122,7 +123,8 @@ void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
 
 // One at a time: while one of them holds this thread, the watcher finds the others in the queue.
 void Server::Core::run_attempts(ServiceThread& self) {
-  while (true) {
+  for (std::uint32_t served = 0;; served = 1) {
+    gate_.pass(self.account, served);
     Pending pending;
     {
       const std::lock_guard lock(mutex_);
@@ -164,6 +166,7 @@ void Server::Core::assign_roles() {
 
 void Server::Core::pause_roles() {
   roles_wanted_.store(0);
+  gate_.suspend();
   std::unique_lock lock(mutex_);
   vacant_roles_.clear();
   // What is left of split bundles, too: a monolithic bottom half relies on being alone.
@@ -175,6 +178,7 @@ void Server::Core::pause_roles() {
 }
 
 void Server::Core::resume_roles() {
+  gate_.resume();
   const std::lock_guard lock(mutex_);
   roles_wanted_.store(config_.top_halves);
   for (std::uint32_t index = 0; index < config_.top_halves; ++index) {
@@ -186,6 +190,7 @@ void Server::Core::resume_roles() {
 Status Server::Core::reconfigure(const ServerConfig& config) {
   if (Status status = validate(config, area_.ring_count); !status) return status;
   const std::lock_guard control(control_);
+  if (Status status = gate_.configure(config); !status) return status;
   pause_roles();
   {
     const std::lock_guard lock(mutex_);
@@ -234,6 +239,7 @@ void Server::Core::stop() {
   using namespace std::chrono_literals;
   const std::lock_guard control(control_);
   const auto grace = std::chrono::milliseconds(config_.shutdown_ms);
+  gate_.suspend();  // What was accepted is not given up for a cap.
   wait_answered(grace);
   roles_wanted_.store(0);
   {

@@ -77,6 +77,7 @@ Stats Server::Core::stats() const {
   }
   std::sort(stats.calls.begin(), stats.calls.end(),
             [](const CallStats& a, const CallStats& b) { return a.count > b.count; });
+  stats.governor = gate_.stats();
   stats.detached_errors = detached_errors_.list();
   return stats;
 }

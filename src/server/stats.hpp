@@ -30,6 +30,14 @@ struct DetachedError {
   std::uint64_t count = 0;
 };
 
+// What the cap did; all zero without one.
+struct GovernorStats {
+  double cap = 0;                // In force; fraction of the CPU time of all cores.
+  double throttled_seconds = 0;  // Time ordered to be waited.
+  std::uint64_t waits = 0;       // Timers armed.
+  std::uint64_t forced = 0;      // Requests served in debt, because none may wait for ever.
+};
+
 struct Stats {
   std::vector<CallStats> calls;  // Those made at least once, most frequent first.
   std::uint64_t requests = 0;
@@ -43,7 +51,8 @@ struct Stats {
   std::uint64_t in_flight = 0;  // Accepted and not yet answered.
   std::uint32_t threads = 0;
   std::array<double, telemetry::stage_count> stage_seconds{};  // The ledger's view.
-  double thread_seconds = 0;                   // The observer's: CPU clocks of all service threads.
+  double thread_seconds = 0;  // The observer's: CPU clocks of all service threads.
+  GovernorStats governor;
   std::vector<DetachedError> detached_errors;  // Since the last drain().
 };
 

@@ -58,6 +58,7 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
     round.answered.clear();
     const Nanoseconds moment = thread_time();
     charge_service(self, moment - mark);
+    gate_.leave(self.account);
     mark = moment;
   }
 }

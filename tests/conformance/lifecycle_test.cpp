@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/clock.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance {
@@ -102,6 +103,48 @@ TEST_P(Lifecycle, a_server_that_must_poll_sleeps_while_no_kernel_runs) {
   }
 }
 
+// Backpressure: the device stalls with its slots full, and everything is answered in the end.
+TEST_P(Lifecycle, a_cap_delays_requests_and_loses_none) {
+  Runtime runtime = start([](RuntimeConfig& config) { config.server.cap_permille = 100; });
+  const TemporaryFile file("0123456789");
+  std::atomic<std::uint64_t> right{0};
+  const double before = runtime.stats().thread_seconds;
+  const Instant begin = now();
+  launch(runtime, 8, 32, [&] {
+    for (std::uint32_t call = 0; call < scaled(4, 1); ++call) {
+      char letter = 0;
+      right += k2k::pread(k2k::work_item, file.fd, &letter, 1, 7) == 1 && letter == '7';
+      right += k2k::nop(k2k::work_item, k2k::wave_wide) == 0;
+      right += k2k::pwrite(k2k::work_item, k2k::detached, file.fd, "7", 1, 7) == 0;
+    }
+  });
+  EXPECT_TRUE(runtime.drain().value().empty());
+  EXPECT_EQ(right.load(), 256u * 3 * scaled(4, 1));
+  const server::Stats stats = runtime.stats();
+  EXPECT_EQ(stats.in_flight, 0u);
+  EXPECT_DOUBLE_EQ(stats.governor.cap, 0.1);
+  const double elapsed = std::chrono::duration<double>(now() - begin).count();
+  const double share =
+      (stats.thread_seconds - before) / elapsed / std::thread::hardware_concurrency();
+  // The burst of the first moment weighs more, the sooner it is over.
+  EXPECT_LT(share, 0.1 * 1.3 + 0.005 / elapsed);
+}
+
+TEST_P(Lifecycle, a_cap_gives_way_to_the_end) {
+  const TemporaryFile file;
+  {
+    Runtime runtime = start([](RuntimeConfig& config) {
+      config.server.cap_permille = 1;
+      config.server.shutdown_ms = 20'000;
+    });
+    launch(runtime, 4, 32, [&] {
+      k2k::pwrite(k2k::work_item, k2k::detached, file.fd, "x", 1,
+                  static_cast<std::int64_t>(global_rank()));
+    });
+  }
+  EXPECT_EQ(file.content(), std::string(128, 'x'));
+}
+
 TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
   Runtime runtime = start([](RuntimeConfig& config) { config.device.rings = 2; });
   const TemporaryFile file("0123456789");
@@ -138,6 +181,10 @@ TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
       config.bottom_half = (combination & 4) != 0 ? server::BottomHalfMode::split
                                                   : server::BottomHalfMode::monolithic;
       config.top_halves = (combination & 8) != 0 ? 2 : 1;
+      constexpr std::uint32_t caps[] = {0, 500, 250, 100};
+      config.cap_permille = caps[(combination + round) % 4];
+      config.governor = (combination & 2) != 0 && round % 2 == 1 ? governor::Policy::backoff
+                                                                 : governor::Policy::budget;
       const std::uint64_t before = made.load();
       const Status status = runtime.reconfigure(config);
       ASSERT_TRUE(status.ok()) << status.error().message;
