@@ -9,6 +9,7 @@
 // Threading: every member may be called from any thread; launch() blocks its caller and launches
 // from several threads run one after the other.
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,7 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "protocol/area.hpp"
+#include "telemetry/fault_times.hpp"
 
 namespace k2k::backend {
 
@@ -132,6 +134,17 @@ class Backend {
   // Slots of these rows were completed: halted lanes look again, and a sleeping unit wakes.
   // Called after the completing stores; takes care of the ordering towards the sleeper itself.
   virtual void resume(const std::uint32_t* waves, std::size_t count) noexcept = 0;
+
+  // Makes ready for kernels that touch demand-paged regions (demand_pages.hpp). Errors:
+  //   ENOTSUP  the device cannot halt at a fault
+  //   EINVAL   a work-item's stack is too small for one; the message names the least
+  virtual Status prepare_faults() {
+    return Error{ENOTSUP, "the device '" + info().name +
+                              "' cannot halt at a page fault; demand-paged regions need backend = "
+                              "\"cpu\""};
+  }
+  // What faults of work-items took that became requests, since the device was made.
+  [[nodiscard]] virtual telemetry::FaultReport fault_report() const { return {}; }
 
   // May the server touch these bytes for a system call? False for device memory the host cannot
   // reach (on the cpu backend only when strict).

@@ -69,6 +69,12 @@ struct Row {
 
 // K2K's own call: does nothing, answered by the server. For measurements and for tests.
 inline constexpr std::uint16_t nop_number = 0xffff;
+// K2K's own call: brings in the pages of demand-paged regions in [address, address + count), at
+// most fault_bytes_max of them. Answers how many bytes from `address` on are there now, or -EFAULT
+// where there is no region, and so on (backend/demand_pages.hpp). The handler of a fault makes it;
+// called by a kernel, it is a prefetch.
+inline constexpr std::uint16_t fault_in_number = 0xfffd;
+inline constexpr std::size_t fault_bytes_max = std::size_t{256} << 10;
 
 namespace detail {
 K2K_HD constexpr Parameter value(const char* type, const char* name) {
@@ -239,6 +245,14 @@ inline constexpr Row rows[] = {
       detail::path,
       {Kind::out_struct, "void*", "status", 0, 144},
       detail::value("int", "flags")}},
+    {"fault_in",
+     fault_in_number,
+     Family::own,
+     Blocking::rarely,
+     Role::both,
+     {{Kind::address, "void*", "address", 0, 0},
+      detail::count,
+      {Kind::value, "int", "for_writing", 0, 0, "1"}}},
     {"nop", nop_number, Family::own, Blocking::never, Role::both, {}},
 };
 

@@ -143,6 +143,7 @@ TEST(Rows, have_the_numbers_of_linux_on_x86_64) {
       {"getdents64", __NR_getdents64},
       {"openat", __NR_openat},
       {"newfstatat", __NR_newfstatat},
+      {"fault_in", fault_in_number},
       {"nop", nop_number},
   };
   for (const Row& row : rows) {

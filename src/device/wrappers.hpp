@@ -250,6 +250,16 @@ K2K_DEVICE inline auto newfstatat(Scope scope, int directory, const char* path, 
   return device::call<262>(scope, strong, directory, path, status, flags);
 }
 
+// fault_in(k2k): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fault_in(Scope scope, Chosen options, void* address, std::size_t count, int for_writing = 1) {
+  return device::call<65533>(scope, options, address, count, for_writing);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fault_in(Scope scope, void* address, std::size_t count, int for_writing = 1) {
+  return device::call<65533>(scope, strong, address, count, for_writing);
+}
+
 // nop(k2k): consumer and producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto nop(Scope scope, Chosen options) {

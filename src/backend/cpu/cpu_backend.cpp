@@ -2,9 +2,9 @@
 //
 //   launch():  zero the sites ─▶ start units ─▶ wait (watchdog) ─▶ sweep the area ─▶ report
 //
-// Threads: one a unit, "k2k/unit0" and on, made when a launch first needs it, all signals blocked,
-// parked between launches. Launches take turns on a lock. A forked child has none of the threads:
-// it gets an error, and its copy of the object can be destroyed.
+// Threads: one a unit, "k2k/unit0" and on, made when a launch first needs it, all signals but
+// SIGBUS blocked, parked between launches. Launches take turns on a lock. A forked child has none
+// of the threads: it gets an error, and its copy of the object can be destroyed.
 
 #include <pthread.h>
 #include <sched.h>
@@ -23,10 +23,12 @@
 #include "backend/cpu/config.hpp"
 #include "backend/cpu/cpu.hpp"
 #include "backend/cpu/device_memory.hpp"
+#include "backend/cpu/fault_signal.hpp"
 #include "backend/cpu/launch_state.hpp"
 #include "backend/cpu/server_parking.hpp"
 #include "backend/cpu/unit.hpp"
 #include "backend/cpu/watchdog.hpp"
+#include "backend/demand_pages.hpp"
 #include "backend/futex.hpp"
 #include "backend/sweep.hpp"
 #include "base/asymmetric_barrier.hpp"
@@ -147,6 +149,7 @@ class CpuBackend final : public Backend {
     const std::uint32_t units = std::min(config_.compute_units, shape.groups);
     if (const Status started = start_threads(units); !started) return started.error();
 
+    const KernelRuns runs;
     const Instant begin = now();
     begin_launch(kernel, shape, units);
     parking_.launch_begins();
@@ -205,6 +208,29 @@ class CpuBackend final : public Backend {
     }
   }
 
+  Status prepare_faults() override {
+    const std::size_t least = round_up(fault_stack_bytes(), page_bytes);
+    if (config_.stack_bytes < least) {
+      return Error{EINVAL, "device.stack_bytes is " + std::to_string(config_.stack_bytes) +
+                               "; a work-item that touches a demand-paged region needs " +
+                               std::to_string(least) +
+                               " for the signal frame and the request of a fault"};
+    }
+    const std::lock_guard lock(faults_);  // Not launching_: a kernel may be running.
+    if (fault_times_ != nullptr) return {};
+    fault_times_ = std::make_unique<telemetry::FaultTimes[]>(config_.compute_units);
+    plan_.fault_times.store(fault_times_.get(), std::memory_order_release);
+    return {};
+  }
+  [[nodiscard]] telemetry::FaultReport fault_report() const override {
+    telemetry::FaultReport report;
+    const telemetry::FaultTimes* const times = plan_.fault_times.load(std::memory_order_acquire);
+    for (std::uint32_t unit = 0; times != nullptr && unit < config_.compute_units; ++unit) {
+      times[unit].add_to(report);
+    }
+    return report;
+  }
+
   void set_stall_report(StallReport report) { stall_report_ = std::move(report); }
 
  private:
@@ -234,6 +260,7 @@ class CpuBackend final : public Backend {
       sigset_t all;
       sigset_t before;
       sigfillset(&all);
+      sigdelset(&all, SIGBUS);  // A fault cannot wait: blocked, it would end the process unasked.
       pthread_sigmask(SIG_SETMASK, &all, &before);  // The thread inherits: a good guest.
       pthread_t thread{};
       const int failed = pthread_create(&thread, nullptr, &unit_thread, units_[index].get());
@@ -297,10 +324,13 @@ class CpuBackend final : public Backend {
   UnitPlan plan_;
   LaunchState launch_;
   device::platform::KernelSite sites_[device::platform::kernel_sites];
+  std::unique_ptr<telemetry::FaultTimes[]>
+      fault_times_;  // One a unit, once prepare_faults() was called.
   std::vector<std::unique_ptr<Unit>> units_;
   std::vector<Unit*> unit_pointers_;
   std::vector<pthread_t> threads_;  // Of the first units; guarded by launching_.
   std::mutex launching_;
+  std::mutex faults_;
   DeviceInfo info_;
   StallReport stall_report_;
   std::function<void()> on_abandon_;

@@ -295,6 +295,12 @@ void Unit::fail(int code, const char* format, ...) {
   for (std::uint32_t unit = 0; unit < launch_.unit_count; ++unit) launch_.units[unit]->wake();
 }
 
+void Unit::hook_fail(WorkItem& me, int code, const char* what) noexcept {
+  fail(code, "kernel '%s': group %u item %u: %s", launch_.name, me.visible.group, me.visible.rank,
+       what);
+  while (true) hook_yield(me);  // Abandoned at the first.
+}
+
 void Unit::overflowed(const WorkItem& item) {
   std::fprintf(stderr,
                "k2k: kernel '%s': work-item %u of group %u overflowed its stack of %zu KiB; raise "

@@ -29,6 +29,7 @@
 #include "backend/cpu/server_parking.hpp"
 #include "backend/device_config.hpp"
 #include "protocol/area.hpp"
+#include "telemetry/fault_times.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -42,7 +43,8 @@ struct UnitPlan {
   PollerPace poller_pace;
   const protocol::AreaView* area = nullptr;
   ServerParking* parking = nullptr;
-  std::atomic<int> server_cpu{-1};  // Where the server last answered from.
+  std::atomic<int> server_cpu{-1};                           // Where the server last answered from.
+  std::atomic<telemetry::FaultTimes*> fault_times{nullptr};  // One a unit.
 };
 
 class Unit {
@@ -81,6 +83,14 @@ class Unit {
   void hook_wait(WorkItem& me, const protocol::Slot& slot, bool halting) noexcept;
   void* hook_local(WorkItem& me, const void* tag, std::size_t bytes,
                    std::size_t alignment) noexcept;
+  // Ends the launch with `what`, a sentence about this work-item, which does not run on.
+  [[noreturn]] void hook_fail(WorkItem& me, int code, const char* what) noexcept;
+  [[noreturn]] void hook_overflow(const WorkItem& me) noexcept { overflowed(me); }
+  // nullptr while no demand-paged region was made for this device.
+  [[nodiscard]] telemetry::FaultTimes* fault_times() const {
+    telemetry::FaultTimes* const all = plan_.fault_times.load(std::memory_order_acquire);
+    return all == nullptr ? nullptr : all + index_;
+  }
   [[nodiscard]] const UnitPlan& plan() const { return plan_; }
   [[nodiscard]] const DeviceMemory& memory() const { return memory_; }
   [[nodiscard]] const LaunchState& launch() const { return launch_; }

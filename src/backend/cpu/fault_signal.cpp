@@ -1,0 +1,223 @@
+#include "backend/cpu/fault_signal.hpp"
+
+#include <sys/auxv.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "backend/cpu/running.hpp"
+#include "backend/cpu/unit.hpp"
+#include "backend/demand_pages.hpp"
+#include "base/clock.hpp"
+#include "device/submit.hpp"
+
+#if !defined(AT_MINSIGSTKSZ)
+#define AT_MINSIGSTKSZ 51
+#endif
+
+namespace k2k::backend::cpu {
+
+namespace {
+
+// The handler's own frames, a page to read a file into among them, and as much for the kernel.
+constexpr std::size_t handler_stack_bytes = 8 * 1024;
+constexpr std::size_t kernel_stack_bytes = 8 * 1024;
+constexpr std::size_t frame_bytes_max =
+    12 * 1024;  // Where the kernel does not say: AVX-512 and AMX.
+
+struct sigaction previous{};
+
+using FaultOptions = decltype(k2k::halting);
+
+// The work-item whose stack this is, or nullptr: `running` is set while its unit schedules, too.
+WorkItem* on_fibre(const std::byte* frame) {
+  WorkItem* const me = running;
+  if (me == nullptr || me->fibre == nullptr) return nullptr;
+  const std::byte* const stack = me->fibre->stack;
+  const std::size_t bytes = me->unit->plan().stack_bytes + page_bytes;
+  // Below its stack, too: the overflow is told from there.
+  return frame >= stack - page_bytes && frame < stack + bytes ? me : nullptr;
+}
+
+bool is_write([[maybe_unused]] const ucontext_t& context) {
+#if defined(__x86_64__)
+  constexpr greg_t write_bit = 2;  // Of the page-fault error code.
+  return (context.uc_mcontext.gregs[REG_ERR] & write_bit) != 0;
+#else
+  return true;
+#endif
+}
+
+const char* reason_of(int error) {
+  switch (error) {
+    case ESTALE:
+      return "the region was destroyed";
+    case ENXIO:
+      return "the file ends before this page";
+    case ENOMEM:
+      return "no memory for the page; raise the memory limit of the control group";
+    case EIO:
+      return "the file cannot be read (EIO); see the kernel's log about its device";
+    case ECANCELED:
+      return "the runtime ended before the fault was served";
+    default:
+      return strerrordesc_np(error);
+  }
+}
+
+void describe(char* text, std::size_t bytes, std::uintptr_t address, const FoundRegion& region,
+              int error) {
+  const char* const reason = reason_of(error);
+  std::snprintf(text, bytes, "fault at %#lx in demand region '%s' [%#lx, %#lx): %s",
+                static_cast<unsigned long>(address), region.name,
+                static_cast<unsigned long>(region.begin), static_cast<unsigned long>(region.end),
+                reason == nullptr ? "unknown error" : reason);
+}
+
+// --- As a request.
+
+struct Moments {
+  std::uint64_t entered = 0;
+  std::uint64_t published = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t answered = 0;
+  std::uint64_t resumed = 0;
+};
+
+void record(telemetry::FaultTimes* times, const Moments& at) {
+  if (times == nullptr) return;
+  // The clocks of two cores may disagree a little.
+  const auto gap = [](std::uint64_t from, std::uint64_t to) { return to > from ? to - from : 0; };
+  using telemetry::FaultPart;
+  times->record(FaultPart::initialisation, gap(at.entered, at.published));
+  times->record(FaultPart::scheduling, gap(at.published, at.accepted));
+  times->record(FaultPart::processing, gap(at.accepted, at.answered));
+  times->record(FaultPart::completion, gap(at.answered, at.resumed));
+  times->record(FaultPart::total, gap(at.entered, at.resumed));
+}
+
+// 0 or a positive errno.
+int ask_for_page(WorkItem& me, std::uintptr_t address, PageAccess access, std::uint64_t entered) {
+  const protocol::AreaView& area = *me.visible.area;
+  device::Words words{};
+  words.word[0] = address;
+  words.word[1] = 1;
+  words.word[2] = access == PageAccess::write ? 1 : 0;
+  const device::Handle handle =
+      device::submit<k2k::WorkItem, FaultOptions>(calls::fault_in_number, words);
+  if (!handle.live) return ECANCELED;
+  const std::uint64_t rung = cycles();
+  const protocol::Slot& slot = area.slot(handle.place.wave, handle.place.lane);
+  Moments at;
+  at.entered = entered;
+  at.published = rung - cycles_since(slot.stamp, rung);
+  device::platform::wait(slot, device::platform::Wait::halted);
+  // Written by server/faults.cpp; read before finish() gives the slot away.
+  if (observe(slot).state == protocol::SlotState::finished) {
+    at.accepted = slot.arguments[1];
+    at.answered = slot.arguments[2];
+  }
+  const Reply reply = device::finish(area, handle, device::platform::Wait::halted);
+  if (!reply.ok()) return reply.error();
+  at.resumed = cycles();
+  if (at.answered != 0) record(me.unit->fault_times(), at);
+  return 0;
+}
+
+// --- Right here.
+
+int resolve_here(std::uintptr_t address, PageAccess access) {
+  alignas(demand_page_bytes) std::array<std::byte, demand_page_bytes> staging;
+  const Populated done = populate(address, 1, access, Reading::blocking, staging);
+  if (done.error == 0) count_in_place(address);
+  return done.error;
+}
+
+// --- What is not ours.
+
+void chain(int signal, siginfo_t* info, void* context) {
+  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
+    previous.sa_sigaction(signal, info, context);
+    return;
+  }
+  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(signal);
+    return;
+  }
+  const bool sent = info->si_code <= 0;  // By kill(2) and its like.
+  if (sent && previous.sa_handler == SIG_IGN) return;
+  // As the kernel would: an ignored fault ends the process, too. The access is retried and meets
+  // the default; what was sent is sent again.
+  struct sigaction fallback{};
+  fallback.sa_handler = SIG_DFL;
+  sigaction(SIGBUS, &fallback, nullptr);
+  if (sent) raise(signal);
+}
+
+__attribute__((noinline)) void handle(int signal, siginfo_t* info, void* context) {
+  const std::uint64_t entered = cycles();
+#if defined(K2K_TSAN)
+  // Its interceptor blocks all signals around a handler; the next fibre could not fault.
+  pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(context)->uc_sigmask, nullptr);
+#endif
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  FoundRegion region;
+  if (info->si_code == BUS_ADRERR) region = find_region(address);
+  if (!region.found) return chain(signal, info, context);
+  const PageAccess access =
+      is_write(*static_cast<ucontext_t*>(context)) ? PageAccess::write : PageAccess::read;
+  const auto* const frame = static_cast<const std::byte*>(__builtin_frame_address(0));
+  WorkItem* const me = on_fibre(frame);
+  if (me != nullptr && frame < me->fibre->stack + handler_stack_bytes) {
+    me->unit->hook_overflow(*me);
+  }
+  int error = ESTALE;
+  if (region.live && me != nullptr && region.handling == FaultHandling::request) {
+    error = ask_for_page(*me, address, access, entered);
+  } else if (region.live) {
+    error = resolve_here(address, access);
+  }
+  if (error != 0) {
+    char text[256];
+    describe(text, sizeof(text), address, region, error);
+    if (me != nullptr) me->unit->hook_fail(*me, error, text);
+    std::fprintf(stderr, "k2k: %s\n", text);
+    return chain(signal, info, context);
+  }
+}
+
+// The thread's errno is that of all its fibres: ThreadSanitizer would call it a race.
+__attribute__((no_sanitize("thread"))) void on_fault(int signal, siginfo_t* info, void* context) {
+  const int errno_before = errno;
+  handle(signal, info, context);
+  errno = errno_before;
+}
+
+}  // namespace
+
+void install_fault_handler() {
+  struct sigaction ours{};
+  ours.sa_sigaction = &on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGBUS, &ours, &previous);
+}
+
+void remove_fault_handler() {
+  struct sigaction current{};
+  if (sigaction(SIGBUS, nullptr, &current) != 0 || current.sa_sigaction != &on_fault) return;
+  sigaction(SIGBUS, &previous, nullptr);
+}
+
+std::size_t fault_stack_bytes() {
+  const std::size_t frame = getauxval(AT_MINSIGSTKSZ);
+  return (frame == 0 ? frame_bytes_max : frame) + handler_stack_bytes + kernel_stack_bytes;
+}
+
+}  // namespace k2k::backend::cpu

@@ -1,0 +1,395 @@
+#include "backend/demand_pages.hpp"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "backend/cpu/fault_signal.hpp"
+#include "backend/page_filling.hpp"
+#include "base/units.hpp"
+
+namespace k2k::backend {
+
+namespace {
+
+constexpr std::size_t name_bytes = sizeof(FoundRegion::name);
+constexpr auto unpin_look_again_after = std::chrono::microseconds(20);
+// Pages one mincore(2) asks for.
+constexpr std::size_t residency_pages = 256;
+
+enum class PlaceState : std::uint32_t { free, live, retired };
+
+// Plain members are written while the place is free and read while it is pinned.
+struct Place {
+  std::atomic<PlaceState> state{PlaceState::free};
+  std::atomic<std::uint32_t> pins{0};     // Threads that look at it.
+  std::atomic<std::uint32_t> fillers{0};  // Of them, those that bring pages in.
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<std::uintptr_t> end{0};
+  std::atomic<std::uint64_t> pages{0};
+  std::atomic<std::uint64_t> in_place{0};
+  int faults = -1;  // The userfaultfd.
+  PageSource source = PageSource::zero;
+  FaultHandling handling = FaultHandling::request;
+  const std::byte* copy_from = nullptr;
+  int file = -1;
+  std::int64_t offset = 0;
+  char name[name_bytes] = {};
+
+  [[nodiscard]] bool holds(std::uintptr_t address) const {
+    return begin.load(std::memory_order_acquire) <= address &&
+           address < end.load(std::memory_order_acquire);
+  }
+};
+
+// Constant-initialised: the signal handler may ask before anything else ran.
+constinit Place places[regions_max];
+constinit std::atomic<std::uint32_t> places_used{0};  // Places ever used.
+constinit std::atomic<std::uint32_t> regions{0};      // Not free.
+constinit std::atomic<std::uint32_t> kernel_runs{0};
+
+std::mutex& table() {
+  static std::mutex mutex;  // Guards creation, retirement, and what becomes free.
+  return mutex;
+}
+
+// Keeps a place as it is: free -> live and retired -> free wait for it.
+class Pin {
+ public:
+  explicit Pin(std::uintptr_t address) noexcept {
+    const std::uint32_t used = places_used.load(std::memory_order_acquire);
+    for (std::uint32_t index = 0; index < used; ++index) {
+      Place& place = places[index];
+      if (!place.holds(address)) continue;
+      place.pins.fetch_add(1, std::memory_order_seq_cst);  // Pairs with await_unpinned().
+      if (place.state.load(std::memory_order_seq_cst) != PlaceState::free && place.holds(address)) {
+        place_ = &place;
+        return;
+      }
+      place.pins.fetch_sub(1, std::memory_order_release);
+    }
+  }
+  ~Pin() {
+    if (place_ != nullptr) place_->pins.fetch_sub(1, std::memory_order_release);
+  }
+  Pin(const Pin&) = delete;
+  Pin& operator=(const Pin&) = delete;
+
+  explicit operator bool() const { return place_ != nullptr; }
+  Place* operator->() const { return place_; }
+  const Place& operator*() const { return *place_; }
+  [[nodiscard]] bool live() const {
+    return place_ != nullptr && place_->state.load(std::memory_order_acquire) == PlaceState::live;
+  }
+
+ private:
+  Place* place_ = nullptr;
+};
+
+void await_unpinned(const Place& place) {
+  while (place.pins.load(std::memory_order_seq_cst) != 0) {
+    std::this_thread::sleep_for(unpin_look_again_after);
+  }
+}
+
+// --- Pages.
+
+// One staging buffer's worth.
+Populated place_from_file(const Place& place, std::uintptr_t to, std::size_t bytes, Reading reading,
+                          std::span<std::byte> staging) {
+  const std::span<std::byte> part = staging.first(std::min(bytes, staging.size()));
+  const std::uintptr_t into = to - place.begin.load(std::memory_order_relaxed);
+  const Populated got =
+      read_pages(place.file, place.offset + static_cast<std::int64_t>(into), part, reading);
+  Populated placed = place_pages(place.faults, to, part.data(), got.bytes);
+  if (placed.error == 0) placed.error = got.error;
+  return placed;
+}
+
+// What is copied may have to be fetched from a disk, or held up by whoever serves its own faults.
+Populated place_copy(const Place& place, std::uintptr_t to, std::size_t bytes, Reading reading) {
+  const std::byte* const from =
+      place.copy_from + (to - place.begin.load(std::memory_order_relaxed));
+  if (reading == Reading::blocking) return place_pages(place.faults, to, from, bytes);
+  const std::size_t there = resident_bytes(from, bytes);
+  Populated placed;
+  if (there != 0) placed = place_pages(place.faults, to, from, there);
+  if (placed.error == 0 && there != bytes) placed.error = EAGAIN;
+  return placed;
+}
+
+Populated populate_part(std::uintptr_t begin, std::size_t bytes, PageAccess access, Reading reading,
+                        std::span<std::byte> staging) {
+  const Pin pin(begin);
+  if (!pin) return {0, EFAULT, 0};
+  if (!pin.live()) return {0, ESTALE, 0};
+  // This may last: no retirement waits for it. What it places too late is unmapped with the rest.
+  pin->fillers.fetch_add(1, std::memory_order_seq_cst);
+  const std::size_t part =
+      std::min<std::size_t>(bytes, pin->end.load(std::memory_order_relaxed) - begin);
+  Populated done;
+  switch (pin->source) {
+    case PageSource::zero:
+      done = place_zeros(pin->faults, begin, part, access);
+      break;
+    case PageSource::copy:
+      done = place_copy(*pin, begin, part, reading);
+      break;
+    case PageSource::file:
+      done = place_from_file(*pin, begin, part, reading, staging);
+      break;
+  }
+  pin->fillers.fetch_sub(1, std::memory_order_seq_cst);
+  if (!pin.live()) return {0, ESTALE, 0};
+  pin->pages.fetch_add(done.placed_bytes / demand_page_bytes, std::memory_order_relaxed);
+  return done;
+}
+
+// --- Regions.
+
+Error refused_userfaultfd(int code) {
+  if (code == ENOSYS) {
+    return {ENOSYS,
+            "this kernel has no userfaultfd, on which demand-paged regions stand; they "
+            "need a kernel with CONFIG_USERFAULTFD"};
+  }
+  return {code,
+          std::string("userfaultfd is refused (") + std::strerror(code) +
+              "), on which demand-paged regions stand; set vm.unprivileged_userfaultfd = 1 with "
+              "sysctl, or allow the system call in the container's seccomp profile"};
+}
+
+Result<int> open_userfaultfd() {
+  // Faults of the kernel are answered with EFAULT in SIGBUS mode anyway, so that the right to
+  // handle them, which the setting guards, is not needed from Linux 5.11 on.
+  long opened = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+  if (opened < 0 && errno == EINVAL) opened = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+  if (opened < 0) return refused_userfaultfd(errno);
+  const int faults = static_cast<int>(opened);
+  uffdio_api api{};
+  api.api = UFFD_API;
+  api.features = UFFD_FEATURE_SIGBUS;
+  if (::ioctl(faults, UFFDIO_API, &api) != 0) {
+    const int code = errno;
+    ::close(faults);
+    return Error{code, std::string("userfaultfd gives no SIGBUS mode (") + std::strerror(code) +
+                           "); demand-paged regions need Linux 4.14"};
+  }
+  return faults;
+}
+
+Status check(const RegionPlan& plan) {
+  const std::string what = "demand region '" + plan.name + "': ";
+  if (plan.bytes == 0 || plan.bytes % demand_page_bytes != 0) {
+    return Error{EINVAL, what + std::to_string(plan.bytes) +
+                             " bytes; a region has whole pages of " +
+                             std::to_string(demand_page_bytes) + " bytes, at least one"};
+  }
+  if (plan.source == PageSource::copy && plan.copy_from == nullptr) {
+    return Error{EINVAL, what + "no memory to copy from (a null pointer)"};
+  }
+  if (plan.source == PageSource::file && plan.offset < 0) {
+    return Error{EINVAL, what + "the offset in the file is " + std::to_string(plan.offset) +
+                             "; it must be at least 0"};
+  }
+  return {};
+}
+
+// Unmaps what no kernel can hold any more. Expects table() held.
+void free_retired() {
+  if (kernel_runs.load(std::memory_order_seq_cst) != 0) return;
+  for (std::uint32_t index = 0; index < places_used.load(std::memory_order_relaxed); ++index) {
+    Place& place = places[index];
+    if (place.state.load(std::memory_order_relaxed) != PlaceState::retired) continue;
+    if (place.fillers.load(std::memory_order_seq_cst) != 0) continue;
+    place.state.store(PlaceState::free, std::memory_order_seq_cst);
+    await_unpinned(place);
+    const std::uintptr_t begin = place.begin.load(std::memory_order_relaxed);
+    const std::uintptr_t end = place.end.load(std::memory_order_relaxed);
+    place.begin.store(0, std::memory_order_relaxed);
+    place.end.store(0, std::memory_order_relaxed);
+    ::munmap(reinterpret_cast<void*>(begin), end - begin);
+    ::close(place.faults);
+    if (place.file >= 0) ::close(place.file);
+    place.faults = place.file = -1;
+    if (regions.fetch_sub(1, std::memory_order_seq_cst) == 1) cpu::remove_fault_handler();
+  }
+}
+
+}  // namespace
+
+Result<RegionHandle> create_region(const RegionPlan& plan) {
+  if (Status fits = check(plan); !fits) return fits.error();
+  const std::string what = "demand region '" + plan.name + "': ";
+  const std::lock_guard lock(table());
+  free_retired();
+  Place* const end = places + regions_max;
+  Place* const place = std::find_if(places, end, [](const Place& candidate) {
+    return candidate.state.load(std::memory_order_relaxed) == PlaceState::free;
+  });
+  if (place == end) {
+    return Error{ENOSPC, what + "there are " + std::to_string(regions_max) +
+                             " regions already, as many as a process may have; destroy some (what "
+                             "was destroyed while a kernel runs counts until it ends)"};
+  }
+  const Result<int> faults = open_userfaultfd();
+  if (!faults) return Error{faults.error().code, what + faults.error().message};
+  int file = -1;
+  if (plan.source == PageSource::file) {
+    file = ::fcntl(plan.descriptor, F_DUPFD_CLOEXEC, 0);
+    if (file < 0) {
+      const int code = errno;
+      ::close(faults.value());
+      return Error{code, what + "descriptor " + std::to_string(plan.descriptor) +
+                             " cannot be used: " + std::strerror(code)};
+    }
+  }
+  void* const data = ::mmap(nullptr, plan.bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  uffdio_register wish{};
+  wish.range = {reinterpret_cast<std::uint64_t>(data), plan.bytes};
+  wish.mode = UFFDIO_REGISTER_MODE_MISSING;
+  if (data == MAP_FAILED || ::ioctl(faults.value(), UFFDIO_REGISTER, &wish) != 0) {
+    const int code = errno;
+    if (data != MAP_FAILED) ::munmap(data, plan.bytes);
+    ::close(faults.value());
+    if (file >= 0) ::close(file);
+    return Error{code, what + "no address space for " + std::to_string(plan.bytes) +
+                           " bytes: " + std::strerror(code) + "; ask for less (see ulimit -v)"};
+  }
+  // A child has neither the server nor the registration: pages would silently be zero there.
+  ::madvise(data, plan.bytes, MADV_DONTFORK);
+
+  place->faults = faults.value();
+  place->source = plan.source;
+  place->handling = plan.handling;
+  place->copy_from = plan.copy_from;
+  place->file = file;
+  place->offset = plan.offset;
+  std::memset(place->name, 0, name_bytes);
+  plan.name.copy(place->name, name_bytes - 1);
+  place->pages.store(0, std::memory_order_relaxed);
+  place->in_place.store(0, std::memory_order_relaxed);
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  place->begin.store(begin, std::memory_order_relaxed);
+  place->end.store(begin + plan.bytes, std::memory_order_relaxed);
+  // Pairs with Pin: who sees the state sees the rest.
+  place->state.store(PlaceState::live, std::memory_order_seq_cst);
+  const auto index = static_cast<std::uint32_t>(place - places);
+  if (index >= places_used.load(std::memory_order_relaxed)) {
+    places_used.store(index + 1, std::memory_order_release);
+  }
+  if (regions.fetch_add(1, std::memory_order_seq_cst) == 0) cpu::install_fault_handler();
+  return RegionHandle{index, static_cast<std::byte*>(data)};
+}
+
+void retire_region(const RegionHandle& region) {
+  const std::lock_guard lock(table());
+  Place& place = places[region.place];
+  K2K_EXPECT(place.state.load(std::memory_order_relaxed) == PlaceState::live);
+  const std::uintptr_t begin = place.begin.load(std::memory_order_relaxed);
+  place.state.store(PlaceState::retired, std::memory_order_seq_cst);  // Pairs with Pin::live().
+  // For those that only look: a place with a filler is freed later.
+  while (place.pins.load(std::memory_order_seq_cst) >
+         place.fillers.load(std::memory_order_seq_cst)) {
+    std::this_thread::sleep_for(unpin_look_again_after);
+  }
+  ::madvise(reinterpret_cast<void*>(begin), place.end.load(std::memory_order_relaxed) - begin,
+            MADV_DONTNEED);
+  free_retired();
+}
+
+RegionCounters region_counters(const RegionHandle& region) {
+  const Place& place = places[region.place];
+  return {place.pages.load(std::memory_order_relaxed),
+          place.in_place.load(std::memory_order_relaxed)};
+}
+
+FoundRegion find_region(std::uintptr_t address) noexcept {
+  FoundRegion found;
+  const Pin pin(address);
+  if (!pin) return found;
+  found.found = true;
+  found.live = pin.live();
+  found.handling = pin->handling;
+  found.begin = pin->begin.load(std::memory_order_relaxed);
+  found.end = pin->end.load(std::memory_order_relaxed);
+  std::memcpy(found.name, pin->name, name_bytes);
+  return found;
+}
+
+bool any_region() noexcept { return regions.load(std::memory_order_relaxed) != 0; }
+
+void count_in_place(std::uintptr_t address) noexcept {
+  if (const Pin pin(address); pin) pin->in_place.fetch_add(1, std::memory_order_relaxed);
+}
+
+Populated populate(std::uintptr_t begin, std::size_t bytes, PageAccess access, Reading reading,
+                   std::span<std::byte> staging) noexcept {
+  const std::uintptr_t first = begin / demand_page_bytes * demand_page_bytes;
+  const std::size_t wanted =
+      (begin + bytes - first + demand_page_bytes - 1) / demand_page_bytes * demand_page_bytes;
+  Populated done;
+  while (done.bytes < wanted) {
+    const Populated part =
+        populate_part(first + done.bytes, wanted - done.bytes, access, reading, staging);
+    done.bytes += part.bytes;
+    done.placed_bytes += part.placed_bytes;
+    done.error = part.error;
+    if (part.error != 0) break;
+  }
+  return done;
+}
+
+int populate_missing(std::uintptr_t begin, std::size_t bytes, PageAccess access,
+                     Reading reading) noexcept {
+  alignas(demand_page_bytes) std::byte staging[4 * demand_page_bytes];
+  const std::uintptr_t end = begin + bytes < begin ? UINTPTR_MAX : begin + bytes;
+  for (std::uint32_t index = 0; index < places_used.load(std::memory_order_acquire); ++index) {
+    const std::uintptr_t region_begin = places[index].begin.load(std::memory_order_acquire);
+    const std::uintptr_t region_end = places[index].end.load(std::memory_order_acquire);
+    std::uintptr_t page = std::max(begin, region_begin) / demand_page_bytes * demand_page_bytes;
+    const std::uintptr_t last = std::min(end, region_end);
+    while (page < last) {
+      unsigned char resident[residency_pages];
+      const std::size_t count =
+          std::min(residency_pages, (last - page - 1) / demand_page_bytes + 1);
+      if (::mincore(reinterpret_cast<void*>(page), count * demand_page_bytes, resident) != 0) {
+        std::memset(resident, 0, sizeof(resident));  // populate() says what is wrong.
+      }
+      for (std::size_t from = 0; from < count;) {
+        std::size_t to = from;
+        while (to < count && (resident[to] & 1) == (resident[from] & 1)) ++to;
+        if ((resident[from] & 1) == 0) {
+          const Populated done =
+              populate(page + from * demand_page_bytes, (to - from) * demand_page_bytes, access,
+                       reading, staging);
+          if (done.error != 0) return done.error;
+        }
+        from = to;
+      }
+      page += count * demand_page_bytes;
+    }
+  }
+  return 0;
+}
+
+KernelRuns::KernelRuns() noexcept { kernel_runs.fetch_add(1, std::memory_order_seq_cst); }
+
+KernelRuns::~KernelRuns() {
+  if (kernel_runs.fetch_sub(1, std::memory_order_seq_cst) != 1 || !any_region()) return;
+  const std::lock_guard lock(table());
+  free_retired();
+}
+
+}  // namespace k2k::backend

@@ -1,0 +1,127 @@
+#pragma once
+// Memory whose pages appear when they are touched: the regions of this process, and how a page of
+// one comes to be (HISS, section II-C; thesis, section 4.5).
+//
+//   create ──▶ live ──────── retire ──────▶ retired ───── no kernel runs ─────▶ free
+//              a touch of a missing page     a touch is an error that names     unmapped
+//              is a fault; populate()        the region; populate() answers
+//              resolves it                   ESTALE
+//
+// A range is registered with userfaultfd(2) in SIGBUS mode: who touches a missing page gets the
+// signal (cpu/fault_signal.hpp), and the kernel never touches one: a system call on it is answered
+// EFAULT. A retired range stays mapped, and empty, while a kernel may still hold its address.
+//
+// A table of regions_max places, read without a lock: a reader pins the place, then checks it. The
+// signal handler is installed with the first region and removed with the last.
+//
+// Threading: everything from anywhere. find_region() and populate() are async-signal-safe.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace k2k::backend {
+
+inline constexpr std::uint32_t regions_max = 64;
+inline constexpr std::size_t demand_page_bytes = 4096;
+
+enum class PageSource : std::uint8_t { zero, copy, file };
+enum class PageAccess : std::uint8_t { read, write };
+
+// Who resolves the fault of a work-item.
+enum class FaultHandling : std::uint8_t {
+  request,   // The server, by a request; the work-item halts, its unit goes on.
+  in_place,  // The unit itself, at once: no hand-over, but its other work-items wait.
+};
+
+struct RegionPlan {
+  std::string name;       // In messages; cut after 31 bytes.
+  std::size_t bytes = 0;  // A multiple of demand_page_bytes, not 0.
+  PageSource source = PageSource::zero;
+  const std::byte* copy_from = nullptr;  // `bytes` long; outlives the region.
+  int descriptor = -1;                   // Duplicated; pages are private copies of the file's.
+  std::int64_t offset = 0;               // In the file, at least 0.
+  FaultHandling handling = FaultHandling::request;
+};
+
+struct RegionCounters {
+  std::uint64_t pages = 0;     // Brought in, by whomever.
+  std::uint64_t in_place = 0;  // Faults that the thread which made them resolved itself.
+};
+
+// A region of the table; hand it back with retire_region().
+struct RegionHandle {
+  std::uint32_t place = 0;
+  std::byte* data = nullptr;
+};
+
+// Errors:
+//   EINVAL  no bytes or no whole pages, no source, a negative offset
+//   EBADF   the descriptor
+//   ENOMEM  no address space
+//   ENOSPC  regions_max regions exist
+//   EPERM, ENOSYS  userfaultfd is not to be had; the message names the setting
+Result<RegionHandle> create_region(const RegionPlan& plan);
+
+// Its pages are given back at once, its addresses when no kernel runs. A fault that is being
+// resolved is answered ESTALE. Waits for nobody.
+void retire_region(const RegionHandle& region);
+
+[[nodiscard]] RegionCounters region_counters(const RegionHandle& region);
+
+// What the handler of a fault must know of an address.
+struct FoundRegion {
+  bool found = false;
+  bool live = false;
+  FaultHandling handling = FaultHandling::request;
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  char name[32] = {};
+};
+[[nodiscard]] FoundRegion find_region(std::uintptr_t address) noexcept;
+
+// A thread resolved its own fault there.
+void count_in_place(std::uintptr_t address) noexcept;
+
+// Is there any region? One load: the price of this module where nobody uses it.
+[[nodiscard]] bool any_region() noexcept;
+
+enum class Reading : std::uint8_t {
+  cached_only,  // Only what is in memory: of a file in the page cache.
+  blocking,     // May wait for a disk.
+};
+
+struct Populated {
+  std::size_t bytes = 0;         // There now, from `begin` on; whole pages.
+  int error = 0;                 // Why not all of them: a positive errno, or 0.
+  std::size_t placed_bytes = 0;  // Of them, those that were not there before.
+};
+
+// Brings in the pages of [begin, begin + bytes), which may cross from one region into the next.
+// Pages that are there stay as they are. `staging` is scratch of at least a page; more makes files
+// faster. Errors:
+//   EFAULT  no region there         ESTALE  the region was retired
+//   EAGAIN  cached_only, and what the page is made from is not in memory
+//   ENXIO   the file ends before the page
+//   ENOMEM  no page to be had; others are those of pread(2)
+Populated populate(std::uintptr_t begin, std::size_t bytes, PageAccess access, Reading reading,
+                   std::span<std::byte> staging) noexcept;
+
+// As populate(), of those parts of a range that lie in a region and are missing; the rest of the
+// range is none of its business. 0 or a positive errno.
+int populate_missing(std::uintptr_t begin, std::size_t bytes, PageAccess access,
+                     Reading reading) noexcept;
+
+// Around a launch: retired ranges are kept while one lasts.
+class KernelRuns {
+ public:
+  KernelRuns() noexcept;
+  ~KernelRuns();
+  KernelRuns(const KernelRuns&) = delete;
+  KernelRuns& operator=(const KernelRuns&) = delete;
+};
+
+}  // namespace k2k::backend

@@ -1,0 +1,117 @@
+#include "backend/page_filling.hpp"
+
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace k2k::backend {
+
+namespace {
+
+constexpr std::size_t zeros_bytes = std::size_t{64} << 10;
+// mmap_changing of the kernel: another thread of the process changes its address space.
+constexpr int busy_tries_max = 1000;
+// Pages one mincore(2) asks for.
+constexpr std::size_t residency_pages = 256;
+
+alignas(demand_page_bytes) std::byte zeros[zeros_bytes];  // Never written.
+
+}  // namespace
+
+Populated place_pages(int faults, std::uintptr_t to, const std::byte* source, std::size_t bytes) {
+  Populated done;
+  for (int tries = 0; done.bytes < bytes;) {
+    std::int64_t placed = 0;
+    if (source != nullptr) {
+      uffdio_copy copy{};
+      copy.dst = to + done.bytes;
+      copy.src = reinterpret_cast<std::uint64_t>(source + done.bytes);
+      copy.len = bytes - done.bytes;
+      copy.mode = UFFDIO_COPY_MODE_DONTWAKE;  // Nobody sleeps in SIGBUS mode.
+      ::ioctl(faults, UFFDIO_COPY, &copy);
+      placed = copy.copy;
+    } else {
+      uffdio_zeropage zero{};
+      zero.range = {to + done.bytes, bytes - done.bytes};
+      zero.mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE;
+      ::ioctl(faults, UFFDIO_ZEROPAGE, &zero);
+      placed = zero.zeropage;
+    }
+    const int error = errno;
+    if (placed > 0) {
+      done.bytes += static_cast<std::size_t>(placed);
+      done.placed_bytes += static_cast<std::size_t>(placed);
+      tries = 0;
+    } else if (error == EEXIST) {
+      done.bytes += demand_page_bytes;  // Somebody was faster: success.
+    } else if (error != EAGAIN || ++tries == busy_tries_max) {
+      done.error = error;
+      return done;
+    }
+  }
+  return done;
+}
+
+Populated place_zeros(int faults, std::uintptr_t to, std::size_t bytes, PageAccess access) {
+  // The shared zero page would fault once more at the first write.
+  if (access == PageAccess::read) return place_pages(faults, to, nullptr, bytes);
+  Populated done;
+  while (done.bytes < bytes) {
+    const std::size_t part = std::min(bytes - done.bytes, zeros_bytes);
+    const Populated placed = place_pages(faults, to + done.bytes, zeros, part);
+    done.bytes += placed.bytes;
+    done.placed_bytes += placed.placed_bytes;
+    done.error = placed.error;
+    if (placed.error != 0) break;
+  }
+  return done;
+}
+
+// How many of `bytes` from `from` on are in memory, up to the first page that is not.
+std::size_t resident_bytes(const std::byte* from, std::size_t bytes) {
+  const std::uintptr_t first =
+      reinterpret_cast<std::uintptr_t>(from) / demand_page_bytes * demand_page_bytes;
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(from) - first;
+  unsigned char resident[residency_pages];
+  for (std::size_t done = 0; done < before + bytes;) {
+    const std::size_t part = std::min(before + bytes - done, residency_pages * demand_page_bytes);
+    if (::mincore(reinterpret_cast<void*>(first + done), part, resident) != 0) return bytes;
+    const std::size_t count = (part + demand_page_bytes - 1) / demand_page_bytes;
+    for (std::size_t page = 0; page < count; ++page, done += demand_page_bytes) {
+      if ((resident[page] & 1) != 0) continue;
+      // Whole pages of the region.
+      return done <= before ? 0 : (done - before) / demand_page_bytes * demand_page_bytes;
+    }
+  }
+  return bytes;
+}
+
+// What a file gives for whole pages: bytes, rounded up to a page with zeros at the file's end.
+Populated read_pages(int file, std::int64_t offset, std::span<std::byte> to, Reading reading) {
+  const int flags = reading == Reading::cached_only ? RWF_NOWAIT : 0;
+  std::size_t done = 0;
+  int error = 0;
+  while (done < to.size()) {
+    iovec part{to.data() + done, to.size() - done};
+    const ssize_t count =
+        ::preadv2(file, &part, 1, offset + static_cast<std::int64_t>(done), flags);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) error = errno == EOPNOTSUPP ? EAGAIN : errno;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  const std::size_t whole = done / demand_page_bytes * demand_page_bytes;
+  if (error != 0 || done == to.size()) return {whole, error, 0};
+  // The end of the file.
+  const std::size_t rounded =
+      (done + demand_page_bytes - 1) / demand_page_bytes * demand_page_bytes;
+  std::memset(to.data() + done, 0, rounded - done);
+  return {rounded, rounded == to.size() ? 0 : ENXIO, 0};
+}
+
+}  // namespace k2k::backend
