@@ -72,7 +72,21 @@ constexpr bool is_pointer(calls::Kind kind) {
          kind != calls::Kind::descriptor && kind != calls::Kind::address;
 }
 
-// Bytes the host would touch behind a parameter; 0 for none. Never follows a pointer.
+// Bit i: parameter i points to something.
+constexpr std::array<std::uint8_t, calls::row_count> pointers_of_row = [] {
+  std::array<std::uint8_t, calls::row_count> masks{};
+  for (std::size_t row = 0; row < masks.size(); ++row) {
+    for (unsigned index = 0; index < calls::parameters_max; ++index) {
+      if (is_pointer(calls::rows[row].parameters[index].kind)) {
+        masks[row] = static_cast<std::uint8_t>(masks[row] | 1u << index);
+      }
+    }
+  }
+  return masks;
+}();
+
+}  // namespace
+
 std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request) {
   switch (parameter.kind) {
     case calls::Kind::path:
@@ -91,21 +105,6 @@ std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request
       return 0;
   }
 }
-
-// Bit i: parameter i points to something.
-constexpr std::array<std::uint8_t, calls::row_count> pointers_of_row = [] {
-  std::array<std::uint8_t, calls::row_count> masks{};
-  for (std::size_t row = 0; row < masks.size(); ++row) {
-    for (unsigned index = 0; index < calls::parameters_max; ++index) {
-      if (is_pointer(calls::rows[row].parameters[index].kind)) {
-        masks[row] = static_cast<std::uint8_t>(masks[row] | 1u << index);
-      }
-    }
-  }
-  return masks;
-}();
-
-}  // namespace
 
 const char* refusal_of(std::uint16_t number) {
   for (const Refusal& refusal : refusals) {

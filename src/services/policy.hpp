@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "backend/backend.hpp"
+#include "calls/rows.hpp"
 #include "services/request.hpp"
 
 namespace k2k::services {
@@ -22,6 +23,10 @@ std::int64_t admit(const Request& request, Openness openness, const backend::Bac
 
 // Why `number` is always refused; nullptr if it is not.
 const char* refusal_of(std::uint16_t number);
+
+// Bytes the host would touch behind a parameter; 0 for none. Never follows a pointer: of a string
+// or of what only the call knows it says 1.
+std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request);
 
 // First number that is certainly no Linux system call.
 inline constexpr std::uint16_t call_number_end = 1024;

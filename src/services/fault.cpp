@@ -1,0 +1,102 @@
+#include "services/fault.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "calls/rows.hpp"
+#include "services/policy.hpp"
+
+namespace k2k::services {
+
+namespace {
+
+constexpr std::size_t page = backend::demand_page_bytes;
+constexpr std::size_t staging_bytes = 16 * page;
+// A path may be this long; its end is not known before it is there.
+constexpr std::uint64_t path_bytes_max = 4096;
+
+struct Range {
+  std::uintptr_t begin = 0;  // Whole pages.
+  std::uintptr_t end = 0;
+};
+
+Range range_of(const Request& request) {
+  const std::uint64_t count = std::min<std::uint64_t>(request.arguments[1], calls::fault_bytes_max);
+  const std::uintptr_t begin = request.arguments[0] / page * page;
+  const std::uintptr_t last = request.arguments[0] + (count == 0 ? 0 : count - 1);
+  // Beyond the last address there is no region: an error, not a range that wraps.
+  return {begin,
+          last < begin || last > UINTPTR_MAX - page ? begin + page : (last / page + 1) * page};
+}
+
+// What the kernel will do with the memory behind a parameter.
+backend::PageAccess access_of(calls::Kind kind) {
+  const bool reads = kind == calls::Kind::path || kind == calls::Kind::in_bytes ||
+                     kind == calls::Kind::in_struct || kind == calls::Kind::in_sized;
+  return reads ? backend::PageAccess::read : backend::PageAccess::write;
+}
+
+bool for_writing(const Request& request) { return request.arguments[2] != 0; }
+
+Answer answer_of(const Request& request, std::uintptr_t there, int error) {
+  const std::uint64_t count = std::min<std::uint64_t>(request.arguments[1], calls::fault_bytes_max);
+  if (count == 0) return {0, false, {}};
+  if (there > request.arguments[0]) {
+    return {static_cast<std::int64_t>(std::min(count, there - request.arguments[0])), false, {}};
+  }
+  if (error == EAGAIN) return {0, true, {}};
+  return {-std::int64_t{error}, false, {}};
+}
+
+}  // namespace
+
+bool is_fault(const Request& request) { return request.number == calls::fault_in_number; }
+
+std::size_t resolve(std::span<Fault> faults, backend::Reading reading) {
+  alignas(page) std::array<std::byte, staging_bytes> staging;
+  std::sort(faults.begin(), faults.end(), [](const Fault& left, const Fault& right) {
+    return left.request.arguments[0] < right.request.arguments[0];
+  });
+  std::size_t ranges = 0;
+  for (std::size_t first = 0; first < faults.size();) {
+    Range range = range_of(faults[first].request);
+    auto access = backend::PageAccess::read;
+    if (for_writing(faults[first].request)) access = backend::PageAccess::write;
+    std::size_t last = first + 1;
+    for (; last < faults.size(); ++last) {
+      const Range next = range_of(faults[last].request);
+      if (next.begin > range.end) break;
+      range.end = std::max(range.end, next.end);
+      if (for_writing(faults[last].request)) access = backend::PageAccess::write;
+    }
+    ++ranges;
+    const backend::Populated done =
+        backend::populate(range.begin, range.end - range.begin, access, reading, staging);
+    const std::uintptr_t there = range.begin + done.bytes;
+    // Those up to the page that failed are settled; the others are a range of their own.
+    for (; first < last; ++first) {
+      if (done.error != 0 && range_of(faults[first].request).begin > there) break;
+      faults[first].answer = answer_of(faults[first].request, there, done.error);
+    }
+  }
+  return ranges;
+}
+
+std::int64_t bring_in_arguments(const Request& request, backend::Reading reading) {
+  if (request.row < 0 || !backend::any_region()) return 0;
+  const calls::Row& row = calls::rows[request.row];
+  for (std::size_t index = 0; index < calls::parameters_max; ++index) {
+    const calls::Parameter& parameter = row.parameters[index];
+    const std::uint64_t address = request.arguments[index];
+    std::uint64_t bytes = reach_of(parameter, request);
+    if (parameter.kind == calls::Kind::path) bytes = path_bytes_max;
+    if (address == 0 || bytes == 0) continue;
+    const int error = backend::populate_missing(address, bytes, access_of(parameter.kind), reading);
+    if (error == EAGAIN) return -EAGAIN;
+    if (error != 0) return -EFAULT;
+  }
+  return 0;
+}
+
+}  // namespace k2k::services

@@ -1,0 +1,38 @@
+#pragma once
+// Page faults as requests: many at a time, neighbours by one system call; and what a service does
+// before it hands memory of a region to the kernel, which cannot fault it in.
+//
+// Threading: reentrant.
+
+#include <cstdint>
+#include <span>
+
+#include "backend/demand_pages.hpp"
+#include "services/request.hpp"
+#include "services/services.hpp"
+
+namespace k2k::services {
+
+[[nodiscard]] bool is_fault(const Request& request);
+
+// One request among those that are resolved together.
+struct Fault {
+  Request request;
+  Answer answer;  // would_wait: a file's page is not in the cache.
+};
+
+// How many requests one call takes; more are served by more calls.
+inline constexpr std::size_t faults_max = 64;
+
+// Resolves them all: sorted by address, requests whose pages touch or overlap are one range; a
+// range is brought in by one system call, where a file is read by as many as staging needs. An
+// error answers the requests it concerns and no other. Gives the number of ranges. Reorders
+// `faults`.
+std::size_t resolve(std::span<Fault> faults, backend::Reading reading);
+
+// Before a system call: brings in the pages of regions that the request's pointers name. 0, or the
+// negative errno to answer with: -EFAULT where a page cannot be had, -EAGAIN where only a thread
+// that may be kept can read it. Calls without a row are not looked at.
+std::int64_t bring_in_arguments(const Request& request, backend::Reading reading);
+
+}  // namespace k2k::services
