@@ -25,10 +25,12 @@ constexpr std::array<std::int16_t, table_size> row_table = [] {
   return table;
 }();
 constexpr auto nop_row = static_cast<std::int16_t>(calls::find(calls::nop_number));
+constexpr auto fault_in_row = static_cast<std::int16_t>(calls::find(calls::fault_in_number));
 
 std::int16_t row_of(std::uint16_t number) {
   if (number < table_size) return row_table[number];
-  return number == calls::nop_number ? nop_row : std::int16_t{-1};
+  if (number == calls::nop_number) return nop_row;
+  return number == calls::fault_in_number ? fault_in_row : std::int16_t{-1};
 }
 
 }  // namespace

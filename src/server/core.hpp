@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "server/role.hpp"
 #include "server/server.hpp"
 #include "server/top_half.hpp"
+#include "services/fault.hpp"
 
 namespace k2k::server {
 
@@ -48,6 +50,7 @@ struct ServiceThread {
   Gate::Account account;
   std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
   std::vector<Pending> batch;           // Split mode; scratch of the thread.
+  std::vector<services::Fault> faults;  // Scratch of the thread.
   std::int32_t core = -1;               // Where it is pinned; -1 = anywhere. The thread's own.
   bool ended = false;                   // Under Core::mutex_.
   std::int64_t cpu_ns = 0;              // Under Core::mutex_; its CPU time once it ended.
@@ -105,6 +108,22 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void watch_descriptors(ServiceThread& self);
   void wake_descriptor_watch();
 
+  // --- faults.cpp: page faults of device code.
+  struct FaultMoments {
+    std::uint64_t begun = 0;  // cycles(), when a service thread began with it.
+    std::uint64_t done = 0;   // When the page was there.
+  };
+  // Moves the faults of `batch` to self.faults. False if there is none.
+  static bool take_faults(ServiceThread& self, std::vector<Pending>& batch);
+  // Serves self.faults. `role` is nullptr where none is held. False: it was taken over meanwhile.
+  bool serve_faults(ServiceThread& self, Role* role);
+  void answer_faults(ServiceThread& self, std::span<const services::Fault> faults,
+                     const FaultMoments& moments);
+  void answer_faults_late(ServiceThread& self, std::span<const services::Fault> faults,
+                          const FaultMoments& moments);
+  void set_aside_faults(std::span<const services::Fault> faults);  // Those that would wait.
+  void read_faults(ServiceThread& self);
+
   // --- server.cpp: the rest.
   void run_bundle(ServiceThread& self, const Bundle& bundle);
   void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
@@ -149,10 +168,14 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::deque<Bundle> bundles_;
   std::deque<Pending> attempts_;  // Split mode: accepted, not tried yet. Never held by one thread.
   std::deque<Pending> calls_;     // For a thread that may be kept.
-  std::vector<Pending> new_waits_;    // For the thread that watches descriptors.
-  bool descriptors_watched_ = false;  // That thread was started.
-  std::uint32_t processing_ = 0;      // Threads that are accepting a split bundle.
-  std::uint32_t idle_ = 0;            // Threads in next_work().
+  std::vector<Pending> new_waits_;              // For the thread that watches descriptors.
+  bool descriptors_watched_ = false;            // That thread was started.
+  std::deque<services::Fault> waiting_faults_;  // For the threads that read files for faults.
+  std::condition_variable faults_there_;
+  std::uint32_t fault_threads_ = 0;
+  std::uint32_t fault_threads_idle_ = 0;
+  std::uint32_t processing_ = 0;  // Threads that are accepting a split bundle.
+  std::uint32_t idle_ = 0;        // Threads in next_work().
   std::uint32_t held_roles_ = 0;
   bool watched_ = false;  // One of the idle threads is the watcher.
   int alert_ticks_ = 0;   // The watcher's ticks since a take-over, counted down.

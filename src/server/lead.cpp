@@ -102,6 +102,7 @@ bool Server::Core::serve(ServiceThread& self, Role& role) {
     backend_->resume(self.answered.data(), self.answered.size());
     self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
   }
+  if (take_faults(self, role.batch) && !serve_faults(self, &role)) return false;
   return run_batch(self, role) && settle_waiting(self, role);
 }
 

@@ -110,11 +110,13 @@ void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
   bottom_half_.process(bundle, {openness, trace, true}, self.batch, self.answered, self.stats);
   if (!self.answered.empty()) backend_->resume(self.answered.data(), self.answered.size());
   self.stats.ledger.charge(telemetry::Stage::bottom_half, cycles() - mark);
+  const bool faults = take_faults(self, self.batch);
   {
     const std::lock_guard lock(mutex_);
     --processing_;
     attempts_.insert(attempts_.end(), self.batch.begin(), self.batch.end());
   }
+  if (faults) serve_faults(self, nullptr);
   if (self.batch.empty()) return;
   attempts_begun_.fetch_add(1);  // Sequentially consistent: see watch().
   wake_watcher();
@@ -247,6 +249,7 @@ void Server::Core::stop() {
     stopping_ = true;
     vacant_roles_.clear();
     work_there_.notify_all();
+    faults_there_.notify_all();
   }
   backend_->on_abandon({});
   const std::uint64_t one = 1;

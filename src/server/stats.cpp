@@ -61,6 +61,7 @@ Stats Server::Core::stats() const {
     stats.hand_offs += counted.hand_offs.value();
     stats.takeovers += counted.takeovers.value();
     stats.parks += counted.parks.value();
+    stats.fault_ranges += counted.fault_ranges.value();
     for (int stage = 0; stage < telemetry::stage_count; ++stage) {
       stats.stage_seconds[static_cast<std::size_t>(stage)] +=
           static_cast<double>(counted.ledger.spent(static_cast<telemetry::Stage>(stage))) *
@@ -78,6 +79,7 @@ Stats Server::Core::stats() const {
   std::sort(stats.calls.begin(), stats.calls.end(),
             [](const CallStats& a, const CallStats& b) { return a.count > b.count; });
   stats.governor = gate_.stats();
+  stats.faults = backend_->fault_report();
   stats.detached_errors = detached_errors_.list();
   return stats;
 }

@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "telemetry/event_ring.hpp"
+#include "telemetry/fault_times.hpp"
 #include "telemetry/histogram.hpp"
 #include "telemetry/ledger.hpp"
 
@@ -53,6 +54,8 @@ struct Stats {
   std::array<double, telemetry::stage_count> stage_seconds{};  // The ledger's view.
   double thread_seconds = 0;  // The observer's: CPU clocks of all service threads.
   GovernorStats governor;
+  telemetry::FaultReport faults;               // Page faults of kernels.
+  std::uint64_t fault_ranges = 0;              // What they were resolved as: neighbours are one.
   std::vector<DetachedError> detached_errors;  // Since the last drain().
 };
 

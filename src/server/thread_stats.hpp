@@ -36,6 +36,7 @@ struct ThreadStats {
   telemetry::Counter hand_offs;
   telemetry::Counter takeovers;
   telemetry::Counter parks;
+  telemetry::Counter fault_ranges;
   telemetry::EventRing events;
 };
 
