@@ -124,6 +124,12 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void set_aside_faults(std::span<const services::Fault> faults);  // Those that would wait.
   void read_faults(ServiceThread& self);
 
+  // --- guard.cpp: when the pool is used up.
+  void call_guard();  // Expects mutex_ held.
+  void guard(ServiceThread& self);
+  void lead_as_guard(ServiceThread& self, Role& role);
+  bool relieves_guard(const ServiceThread& self, Role& role);  // Expects mutex_ held.
+
   // --- server.cpp: the rest.
   void run_bundle(ServiceThread& self, const Bundle& bundle);
   void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
@@ -174,6 +180,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::condition_variable faults_there_;
   std::uint32_t fault_threads_ = 0;
   std::uint32_t fault_threads_idle_ = 0;
+  std::condition_variable guard_wanted_;
+  bool guard_started_ = false;
   std::uint32_t processing_ = 0;  // Threads that are accepting a split bundle.
   std::uint32_t idle_ = 0;        // Threads in next_work().
   std::uint32_t held_roles_ = 0;

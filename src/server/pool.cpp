@@ -106,6 +106,7 @@ Server::Core::Work Server::Core::next_work(ServiceThread& self) {
   if (idle_ == 0 && workers_ < config_.threads_max && work.task != Task::end) {
     static_cast<void>(add_worker());  // Without another one, calls queue; nothing is lost.
   }
+  if (idle_ == 0 && work.task != Task::end) call_guard();
   return work;
 }
 

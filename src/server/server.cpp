@@ -250,6 +250,7 @@ void Server::Core::stop() {
     vacant_roles_.clear();
     work_there_.notify_all();
     faults_there_.notify_all();
+    guard_wanted_.notify_all();
   }
   backend_->on_abandon({});
   const std::uint64_t one = 1;
