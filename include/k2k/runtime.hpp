@@ -1,4 +1,5 @@
 #pragma once
 // The door for host programs: start a runtime, launch kernels, read its counters. C++20.
 
+#include "runtime/demand_region.hpp"
 #include "runtime/runtime.hpp"

@@ -112,6 +112,11 @@ Status Runtime::copy(void* to, const void* from, std::size_t bytes) {
   return state_->backend->copy(to, from, bytes);
 }
 
+Status Runtime::prepare_faults() {
+  if (state_->forked()) return forked_error();
+  return state_->backend->prepare_faults();
+}
+
 const DeviceInfo& Runtime::device() const { return state_->backend->info(); }
 const protocol::AreaView& Runtime::area() const { return state_->backend->area(); }
 server::Stats Runtime::stats() const {

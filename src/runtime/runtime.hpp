@@ -75,6 +75,9 @@ class K2K_API Runtime {
   // Between any two kinds of memory. Errors: EIO.
   Status copy(void* to, const void* from, std::size_t bytes);
 
+  // By DemandRegion, before the first. Errors: those of backend::Backend::prepare_faults; EPERM.
+  Status prepare_faults();
+
   [[nodiscard]] const DeviceInfo& device() const;
   [[nodiscard]] const protocol::AreaView& area() const;
   [[nodiscard]] server::Stats stats() const;

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/clock.hpp"
+
 namespace k2k {
 
 namespace {
@@ -43,6 +45,38 @@ std::string time_text(const server::Stats& stats) {
   return text;
 }
 
+double mean_us(const telemetry::FaultReport& faults, std::size_t part) {
+  return static_cast<double>(faults.sum_cycles[part]) / static_cast<double>(faults.count()) *
+         nanoseconds_per_cycle() / 1000;
+}
+
+double quantile_us(const telemetry::FaultReport& faults, std::size_t part, double quantile) {
+  return faults.cycles[part].quantile(quantile) * nanoseconds_per_cycle() / 1000;
+}
+
+std::string faults_text(const server::Stats& stats) {
+  if (stats.faults.count() == 0) return "";
+  std::string text =
+      fmt::format("{:<18}{:>12}{:>12}{:>12}\n", "page fault", "mean us", "p50 us", "p99 us");
+  for (std::size_t part = 0; part < telemetry::fault_parts; ++part) {
+    text += fmt::format("  {:<16}{:>12.2f}{:>12.2f}{:>12.2f}\n", telemetry::fault_part_names[part],
+                        mean_us(stats.faults, part), quantile_us(stats.faults, part, 0.5),
+                        quantile_us(stats.faults, part, 0.99));
+  }
+  return text + fmt::format("faults {}, resolved as {} ranges\n", stats.faults.count(),
+                            stats.fault_ranges);
+}
+
+nlohmann::ordered_json faults_json(const server::Stats& stats) {
+  nlohmann::ordered_json faults = {{"count", stats.faults.count()}, {"ranges", stats.fault_ranges}};
+  for (std::size_t part = 0; part < telemetry::fault_parts && stats.faults.count() != 0; ++part) {
+    faults[telemetry::fault_part_names[part]] = {{"mean_us", mean_us(stats.faults, part)},
+                                                 {"p50_us", quantile_us(stats.faults, part, 0.5)},
+                                                 {"p99_us", quantile_us(stats.faults, part, 0.99)}};
+  }
+  return faults;
+}
+
 }  // namespace
 
 double ledger_disagreement_percent(const server::Stats& stats) {
@@ -68,7 +102,7 @@ std::string to_table(const server::Stats& stats) {
     text += fmt::format("detached {} failed {} times with errno {}\n", error.name, error.count,
                         error.error);
   }
-  return text + time_text(stats);
+  return text + faults_text(stats) + time_text(stats);
 }
 
 nlohmann::ordered_json to_json(const server::Stats& stats) {
@@ -113,6 +147,7 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
             {"throttled_seconds", stats.governor.throttled_seconds},
             {"waits", stats.governor.waits},
             {"forced", stats.governor.forced}}},
+          {"faults", faults_json(stats)},
           {"detached_errors", detached}};
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace k2k {
@@ -34,6 +35,24 @@ TEST(StatsText, says_the_same_as_json) {
   EXPECT_EQ(json["requests_per_bundle"], 3.0);
   EXPECT_EQ(json["stage_seconds"]["top_half"], 0.1);
   EXPECT_NEAR(json["ledger_disagreement_percent"].get<double>(), -20, 1e-9);
+}
+
+TEST(StatsText, tells_the_parts_of_page_faults_where_there_were_any) {
+  EXPECT_EQ(to_table(sample()).find("page fault"), std::string::npos);
+  EXPECT_EQ(to_json(sample())["faults"]["count"], 0);
+  server::Stats stats = sample();
+  const auto times = std::make_unique<telemetry::FaultTimes>();
+  times->record(telemetry::FaultPart::scheduling, 1000);
+  times->record(telemetry::FaultPart::total, 3000);
+  times->add_to(stats.faults);
+  stats.fault_ranges = 1;
+  const std::string text = to_table(stats);
+  EXPECT_NE(text.find("  scheduling"), std::string::npos) << text;
+  EXPECT_NE(text.find("faults 1, resolved as 1 ranges"), std::string::npos) << text;
+  const nlohmann::ordered_json json = to_json(stats);
+  EXPECT_EQ(json["faults"]["ranges"], 1);
+  EXPECT_NEAR(json["faults"]["total"]["mean_us"].get<double>(),
+              3 * json["faults"]["scheduling"]["mean_us"].get<double>(), 1e-9);
 }
 
 TEST(StatsText, of_a_server_that_did_nothing_divides_by_nothing) {

@@ -1,0 +1,87 @@
+#include "runtime/demand_region.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace k2k {
+
+DemandRegion::DemandRegion(const backend::RegionHandle& handle, std::size_t bytes)
+    : handle_(handle), bytes_(bytes), creator_(::getpid()) {}
+
+DemandRegion::DemandRegion(DemandRegion&& other) noexcept
+    : handle_(std::exchange(other.handle_, {})),
+      bytes_(std::exchange(other.bytes_, 0)),
+      creator_(other.creator_) {}
+
+DemandRegion& DemandRegion::operator=(DemandRegion&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(creator_, other.creator_);
+  return *this;
+}
+
+DemandRegion::~DemandRegion() {
+  // A forked child has neither the addresses nor the registration.
+  if (handle_.data != nullptr && creator_ == ::getpid()) backend::retire_region(handle_);
+}
+
+Result<DemandRegion> DemandRegion::create(Runtime& runtime, const backend::RegionPlan& plan) {
+  if (Status ready = runtime.prepare_faults(); !ready) return ready.error();
+  const Result<backend::RegionHandle> handle = backend::create_region(plan);
+  if (!handle) return handle.error();
+  return DemandRegion(handle.value(), plan.bytes);
+}
+
+Result<DemandRegion> DemandRegion::zero(Runtime& runtime, std::size_t bytes,
+                                        const DemandRegionOptions& options) {
+  backend::RegionPlan plan;
+  plan.name = options.name;
+  plan.handling = options.handling;
+  plan.bytes = bytes;
+  return create(runtime, plan);
+}
+
+Result<DemandRegion> DemandRegion::copy_of(Runtime& runtime, const void* from, std::size_t bytes,
+                                           const DemandRegionOptions& options) {
+  backend::RegionPlan plan;
+  plan.name = options.name;
+  plan.handling = options.handling;
+  plan.bytes = bytes;
+  plan.source = backend::PageSource::copy;
+  plan.copy_from = static_cast<const std::byte*>(from);
+  return create(runtime, plan);
+}
+
+Result<DemandRegion> DemandRegion::file(Runtime& runtime, int descriptor, std::int64_t offset,
+                                        std::size_t bytes, const DemandRegionOptions& options) {
+  backend::RegionPlan plan;
+  plan.name = options.name;
+  plan.handling = options.handling;
+  plan.bytes = bytes;
+  plan.source = backend::PageSource::file;
+  plan.descriptor = descriptor;
+  plan.offset = offset;
+  return create(runtime, plan);
+}
+
+Status DemandRegion::populate(std::size_t offset, std::size_t bytes) {
+  if (offset > bytes_ || bytes > bytes_ - offset) {
+    return Error{EINVAL, fmt::format("bytes {} to {} are not inside a demand region of {} bytes",
+                                     offset, offset + bytes, bytes_)};
+  }
+  const int error =
+      backend::populate_missing(reinterpret_cast<std::uintptr_t>(handle_.data) + offset, bytes,
+                                backend::PageAccess::write, backend::Reading::blocking);
+  if (error == 0) return {};
+  return Error{error, fmt::format("a page of the demand region in bytes {} to {} cannot be brought "
+                                  "in: {}",
+                                  offset, offset + bytes, std::strerror(error))};
+}
+
+backend::RegionCounters DemandRegion::counters() const { return backend::region_counters(handle_); }
+
+}  // namespace k2k

@@ -1,0 +1,90 @@
+#pragma once
+// Memory of a program whose pages come when kernels touch them (thesis, section 4.5.2: on-demand
+// faults instead of memory pinned in advance).
+//
+//   auto region = k2k::DemandRegion::file(runtime, fd, 0, bytes);
+//   auto* data = region->as<const Record>();
+//   runtime->launch(shape, [=] { use(data[k2k::global_rank()]); });   // Touched pages are read.
+//
+// A work-item that touches a missing page halts, and its unit runs others; the miss is a request to
+// the runtime's server like any other, in its statistics as `fault_in`. Ordinary threads may touch
+// the memory, too: their faults are resolved where they stand. System calls with a row, made by
+// kernels, may name it; those of the program itself answer EFAULT for pages that are missing:
+// populate() them first. Do not hold a lock of the program across a touch that may fault: another
+// work-item of the same thread may want it.
+//
+// Threading: members may be called from any thread. Kernels of every runtime in the process may use
+// the memory. Destroying a region while a kernel uses it is safe: what it brings is an error of
+// that launch.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "backend/demand_pages.hpp"
+#include "base/api.hpp"
+#include "base/result.hpp"
+#include "runtime/runtime.hpp"
+
+namespace k2k {
+
+using backend::FaultHandling;
+
+struct DemandRegionOptions {
+  std::string name = "region";  // In messages; cut after 31 bytes.
+  // `in_place` is the thesis' recommendation, section 4.5.1: no request, no hand-over; the unit's
+  // other work-items wait meanwhile, and the server's accounts do not see it.
+  FaultHandling handling = FaultHandling::request;
+};
+
+class K2K_API DemandRegion {
+ public:
+  // `bytes` is a multiple of 4,096. The first region of a process installs a handler for SIGBUS;
+  // the last one takes it away. Errors of all three:
+  //   EINVAL   no bytes or no whole pages; no source; a negative offset; device.stack_bytes too
+  //            small for a fault (the message names the least)
+  //   ENOTSUP  the runtime's device cannot halt at a fault
+  //   EPERM, ENOSYS  userfaultfd(2) is not to be had; the message names the setting
+  //   ENOMEM   no address space      ENOSPC  64 regions exist      EBADF  the descriptor
+  static Result<DemandRegion> zero(Runtime& runtime, std::size_t bytes,
+                                   const DemandRegionOptions& options = {});
+  // A private copy of the `bytes` at `from`, which must outlive the region. What it holds when a
+  // page is touched first is what the page holds.
+  static Result<DemandRegion> copy_of(Runtime& runtime, const void* from, std::size_t bytes,
+                                      const DemandRegionOptions& options = {});
+  // A private copy of the file from `offset` on. Zeros fill the page in which the file ends; a
+  // touch of a page behind it ends the launch. `descriptor` is duplicated.
+  static Result<DemandRegion> file(Runtime& runtime, int descriptor, std::int64_t offset,
+                                   std::size_t bytes, const DemandRegionOptions& options = {});
+
+  // Gives the pages back. Faults that wait end their launch with ESTALE, which names the region; so
+  // do later touches of the launch in progress. Never waits for a file.
+  ~DemandRegion();
+  DemandRegion(DemandRegion&& other) noexcept;
+  DemandRegion& operator=(DemandRegion&& other) noexcept;
+
+  [[nodiscard]] std::byte* data() const { return handle_.data; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return reinterpret_cast<T*>(handle_.data);
+  }
+
+  // Brings in the missing pages of [offset, offset + bytes), for a system call of the program
+  // itself. May wait for a disk. Errors: EINVAL (not inside), ENXIO (the file ends before), ENOMEM,
+  // those of pread(2).
+  Status populate(std::size_t offset, std::size_t bytes);
+
+  // Since it was made.
+  [[nodiscard]] backend::RegionCounters counters() const;
+
+ private:
+  DemandRegion(const backend::RegionHandle& handle, std::size_t bytes);
+  static Result<DemandRegion> create(Runtime& runtime, const backend::RegionPlan& plan);
+
+  backend::RegionHandle handle_;
+  std::size_t bytes_ = 0;
+  int creator_ = 0;  // Process.
+};
+
+}  // namespace k2k
