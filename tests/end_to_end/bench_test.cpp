@@ -131,6 +131,19 @@ TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {
   }
 }
 
+TEST_F(Bench, faults_compares_handlers_and_splits_the_latency) {
+  const json result = brief("faults");
+  const std::vector<std::string> manners = {"zeros", "copy", "in place", "reader thread", "native"};
+  for (const char* figure : {"latency_p50", "latency_p99", "throughput"}) {
+    expect_figure(result[figure], manners);
+  }
+  for (const char* figure : {"split_zeros", "split_copy"}) {
+    expect_figure(result[figure],
+                  {"initialisation", "scheduling", "processing", "completion", "signal"});
+  }
+  EXPECT_GT(result["request_to_native"].get<double>(), 0);
+}
+
 TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
   const Outcome outcome = bench("ordering --brief");
   EXPECT_EQ(outcome.status, 0);
