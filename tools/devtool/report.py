@@ -27,7 +27,7 @@ HEAD = """\
 
 # The thesis' experiments on the cpu backend
 
-What `k2k bench` measured of the figures of *Integrating Accelerators*, chapter 3. `./dev bench --record NAME` measures again,
+What `k2k bench` measured of the figures of *Integrating Accelerators*, chapters 3 and 4. `./dev bench --record NAME` measures again,
 `./dev format` renews this page, `./dev plot` draws the plots. Cells are medians ± the standard deviation of the runs; plots show
 means. The cpu backend runs device and host on the same cores: a "GPU" that waits costs the host a core, and a "bus" is a cache.
 """
@@ -299,6 +299,34 @@ def _atomics(record: Record) -> str:
     )
 
 
+def _faults(record: Record) -> str:
+    latency, throughput = Figure.of(record["latency_p50"]), Figure.of(record["throughput"])
+    split = Figure.of(record["split_zeros"])
+    last = len(latency.places) - 1
+
+    def median(figure: Figure, series: str, place: int) -> float:
+        return figure.series[series].median[place]
+
+    def share(part: str, place: int) -> str:
+        return _percent(
+            median(split, part, place) / sum(median(split, each, place) for each in split.series)
+        )
+
+    largest = max(split.series, key=lambda part: median(split, part, last))
+    return (
+        f"a request takes {median(latency, 'zeros', 0):g} µs alone and {median(latency, 'zeros', last):g} with "
+        f"{latency.places[last]:g} outstanding, {median(throughput, 'zeros', last):g} faults/ms: the thesis' shape. The kernel's "
+        f"own fault takes {median(latency, 'native', 0):g} µs (thesis: 1.7). The reason is another one: scheduling is "
+        f"{share('scheduling', 0)} of a lone fault and {share('scheduling', last)} of {latency.places[last]:g}, because the server "
+        f"polls while kernels run; the largest part of many is {largest} ({share(largest, last)}), the wait of a page that "
+        "is there for the one thread of the unit. A synchronous handler, the thesis' advice, takes "
+        f"{median(latency, 'in place', 0):g} µs where the unit resolves the fault itself, and {median(latency, 'reader thread', 0):g} µs "
+        f"where a thread reads it from userfaultfd. At {latency.places[last]:g} requests reach "
+        f"{_times(throughput.ratio('zeros', 'in place', last))} the throughput of the first and "
+        f"{_times(throughput.ratio('zeros', 'reader thread', last))} that of the second."
+    )
+
+
 def _operation_row(row: Record) -> str:
     units = "" if row["memory"] == "host-visible" else f", {row['units']} unit"
     units += "s" if units and row["units"] > 1 else ""
@@ -365,6 +393,18 @@ EXPERIMENTS = (
             },
             {"warm_ms": "warm page cache", "cold_ms": "cold page cache"},
             "time, ms",
+        ),
+    ),
+    Experiment(
+        "faults",
+        "Page faults: figure 4.6",
+        "latency grows from 5 to 140 µs with the number of concurrent faults, throughput stays at 260 faults/ms beyond "
+        "32; scheduling is most of it, so faults should be handled synchronously. On the CPU a fault takes 1.7 µs.",
+        _faults,
+        (
+            Drawn("latency_p50", "Figure 4.6: latency of a page fault", log_y=True),
+            Drawn("throughput", "Figure 4.6: throughput of page faults"),
+            Drawn("split_zeros", "Figure 4.6: where the latency goes"),
         ),
     ),
     Experiment(
