@@ -35,9 +35,12 @@ bool Server::Core::serve_faults(ServiceThread& self, Role* role) {
     wake_watcher();
   }
   bool kept = role != nullptr;
+  std::uint32_t served = 0;
   for (std::size_t next = 0; next < self.faults.size(); next += services::faults_max) {
     const std::size_t count = std::min(services::faults_max, self.faults.size() - next);
     const std::span<services::Fault> part(self.faults.data() + next, count);
+    gate_.pass(self.account, served);
+    served = static_cast<std::uint32_t>(count);
     const std::uint64_t begin = cycles();
     // Memory that is copied may lie on a disk, too: then the role is taken over, as in a call.
     if (kept) self.call.begin();
@@ -130,6 +133,7 @@ void Server::Core::read_faults(ServiceThread& self) {
       waiting_faults_.erase(waiting_faults_.begin(), end);
     }
     if (self.faults.empty() && stopping) return;
+    gate_.pass(self.account, 0);
     const Nanoseconds before = thread_time();
     const std::uint64_t begin = cycles();
     if (stopping || backend_->abandoned()) {
@@ -143,6 +147,7 @@ void Server::Core::read_faults(ServiceThread& self) {
     }
     charge_service(self, thread_time() - before);
     answer_faults_late(self, self.faults, {begin, cycles()});
+    gate_.leave(self.account);
   }
 }
 

@@ -42,6 +42,7 @@ void Server::Core::guard(ServiceThread& self) {
     if (vacant) pick(self, work);
     lock.unlock();
     lead_as_guard(self, *work.role);
+    gate_.leave(self.account);
     lock.lock();
   }
 }
@@ -70,6 +71,7 @@ void Server::Core::lead_as_guard(ServiceThread& self, Role& role) {
       role.waiting.clear();
       if (relieves_guard(self, role)) return;
     }
+    gate_.pass(self.account, 0);
     role.bundle.clear();
     if (!role.top_half.collect(role.bundle, self.stats)) {
       if (cycles() < role.top_half.rescan_due() || bundles_wait() ||
