@@ -1,0 +1,61 @@
+#pragma once
+// CPU time of the service threads of this process, seen from outside: the kernel's own account
+// (schedstat) of every thread that is named as one, so that no component grades itself.
+//
+// A reading is a sum that only grows. A thread that began since the last look counts whole, one
+// that ended keeps what it had when it was last seen. The kernel books a thread that runs at the
+// next timer tick or switch, so a reading may be late by a tick a core.
+//
+// Threading: an observer is confined to one thread.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/units.hpp"
+
+namespace k2k::labs::governor {
+
+// The first field of /proc/self/task/TID/schedstat: time on a CPU. Empty: no such line.
+std::optional<Nanoseconds> cpu_time_of(std::string_view schedstat);
+// By the line in /proc/self/task/TID/comm: "k2k/serve0", "k2k/wait".
+bool is_service_thread(std::string_view comm);
+
+// The sum over threads that come and go.
+class ThreadSum {
+ public:
+  // Every thread that is there now, by its number, with its CPU time so far.
+  void look(std::map<int, Nanoseconds> threads);
+  [[nodiscard]] Nanoseconds total() const { return total_; }
+
+ private:
+  std::map<int, Nanoseconds> last_;
+  Nanoseconds total_{0};
+};
+
+struct Reading {
+  Instant when;
+  Nanoseconds cpu;  // Since the observer began, and what threads had then.
+};
+
+class Observer {
+ public:
+  // Errors: those of reading /proc, the path named.
+  Result<Reading> read();
+
+ private:
+  ThreadSum sum_;
+};
+
+// CPU time between the first reading and the last, as a fraction of the CPU time of `cores`. 0 for
+// less than two readings.
+double share_of(const std::vector<Reading>& readings, std::uint32_t cores);
+// The largest such share in any window of this length, with CPU time on straight lines between the
+// readings; that of all readings where they span no window.
+double worst_share_of(const std::vector<Reading>& readings, Nanoseconds window,
+                      std::uint32_t cores);
+
+}  // namespace k2k::labs::governor
