@@ -46,10 +46,6 @@ Load busy_load(double busy) {
   return {.name = fmt::format("cores {:.0f} % busy", busy * 100), .busy = busy};
 }
 
-bool wanted(const std::vector<Policy>& policies, Policy one) {
-  return policies.empty() || std::find(policies.begin(), policies.end(), one) != policies.end();
-}
-
 void add(std::vector<Case>& cases, const Load& load, const std::vector<Policy>& sensible,
          const std::vector<Policy>& policies) {
   for (const Policy one : sensible) {
@@ -70,13 +66,17 @@ double seconds_of(const Case& one) {
   return std::clamp(cpu / rate, least, seconds_max);
 }
 
+}  // namespace
+
+bool wanted(const std::vector<Policy>& policies, Policy one) {
+  return policies.empty() || std::find(policies.begin(), policies.end(), one) != policies.end();
+}
+
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double scale = std::pow(10, 5 - std::ceil(std::log10(std::abs(value))));
   return std::round(value * scale) / scale;
 }
-
-}  // namespace
 
 std::vector<Case> study(bool all, const std::vector<Policy>& policies) {
   std::vector<Case> cases;

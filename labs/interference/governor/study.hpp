@@ -33,6 +33,11 @@ std::vector<Case> custom(const Load& load, double cap,
 // Errors: those of governor::create(), for a load or cap that the policy does not permit.
 Result<nlohmann::ordered_json> run(const Case& one, std::uint64_t seed);
 
+// Is this policy among those asked for? All are where none is named.
+bool wanted(const std::vector<k2k::governor::Policy>& policies, k2k::governor::Policy one);
+// To five digits, for people and diffs; 0 for what is no number.
+double rounded(double value);
+
 // How the governor of a case is configured.
 k2k::governor::GovernorConfig configuration(const Case& one);
 

@@ -1,0 +1,205 @@
+#include "labs/interference/governor/real.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "labs/interference/governor/observer.hpp"
+#include "labs/interference/governor/study.hpp"
+#include "telemetry/ledger.hpp"
+
+namespace k2k::labs::governor {
+
+namespace {
+
+namespace policy = k2k::governor;
+
+using namespace std::chrono_literals;
+using nlohmann::ordered_json;
+using policy::Policy;
+
+constexpr double usual_caps[] = {0.01, 0.05, 0.25};
+constexpr Nanoseconds warm_up = 500ms;
+constexpr Nanoseconds reading_period = 20ms;
+constexpr Nanoseconds worst_window = 100ms;
+
+constexpr double seconds_of_all = 55;
+constexpr double seconds_around = 1.5;  // Calibration, and what is outstanding at the end of each.
+constexpr double seconds_of_a_row = 8;  // At most.
+constexpr double seconds_least = 1;
+
+// What was seen from outside, and what the server says of the same time.
+struct Seen {
+  std::vector<Reading> readings;
+  Nanoseconds elapsed{};  // Between the server's two accounts.
+  server::Stats before;
+  server::Stats after;
+};
+
+double seconds_of(Nanoseconds time) { return static_cast<double>(time.count()) / 1e9; }
+
+double ledger_seconds(const server::Stats& stats) {
+  return std::accumulate(stats.stage_seconds.begin(), stats.stage_seconds.end(), 0.0);
+}
+
+double service_seconds(const server::Stats& stats) {
+  return stats.stage_seconds[static_cast<std::size_t>(telemetry::Stage::service)];
+}
+
+double completed(const Seen& seen) {
+  return static_cast<double>(seen.after.requests - seen.after.in_flight) -
+         static_cast<double>(seen.before.requests - seen.before.in_flight);
+}
+
+Result<std::vector<Reading>> watch(const RunningLoad& load, Observer& observer,
+                                   Nanoseconds length) {
+  std::vector<Reading> readings;
+  const Instant begin = now();
+  for (Instant next = begin; !load.ended(); next += reading_period) {
+    std::this_thread::sleep_until(std::min(next, begin + length));
+    const Result<Reading> reading = observer.read();
+    if (!reading) return reading.error();
+    readings.push_back(reading.value());
+    if (next >= begin + length) break;
+  }
+  return readings;
+}
+
+Result<Seen> watch_both(const Runtime& runtime, const RunningLoad& load, Nanoseconds length) {
+  Observer observer;
+  const auto unseen = watch(load, observer, warm_up);
+  if (!unseen) return unseen.error();
+  Seen seen;
+  seen.before = runtime.stats();
+  const Instant begin = now();
+  auto readings = watch(load, observer, length - warm_up);
+  if (!readings) return readings.error();
+  seen.readings = std::move(readings.value());
+  seen.after = runtime.stats();
+  seen.elapsed = now() - begin;
+  return seen;
+}
+
+// The ledger's cycles go on while a thread is preempted, so its part is taken of the CPU time that
+// was seen from outside.
+double mean_service_us(const Seen& seen, double cpu_seconds) {
+  const double part = (service_seconds(seen.after) - service_seconds(seen.before)) /
+                      (ledger_seconds(seen.after) - ledger_seconds(seen.before));
+  return part * cpu_seconds * 1e6 / completed(seen);
+}
+
+RuntimeConfig configuration(const RuntimeConfig& base, const RealCase& one) {
+  RuntimeConfig config = base;
+  config.backend = "cpu";
+  config.device.compute_units = 1;
+  config.device.strict = false;  // Reads are larger than a block of the arena.
+  config.server.cap_permille = static_cast<std::uint32_t>(std::lround(one.cap * 1000));
+  if (one.policy != Policy::none) config.server.governor = one.policy;
+  return config;
+}
+
+Error no_policy(Policy one) {
+  return {EINVAL, fmt::format("--policy {} needs --simulate; real threads run under none, budget "
+                              "and backoff",
+                              policy::name_of(one))};
+}
+
+Status check_cap(double cap) {
+  const double permille = cap * 1000;
+  if (permille >= 0.999 && std::abs(permille - std::round(permille)) < 1e-6) return {};
+  return Error{EINVAL, fmt::format("--cap is {:g} %; without --simulate it is in steps of 0.1 %",
+                                   cap * 100)};
+}
+
+}  // namespace
+
+Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
+                                         const std::vector<double>& caps) {
+  const std::vector<Policy> possible = {Policy::none, Policy::budget, Policy::backoff};
+  for (const Policy one : policies) {
+    if (std::find(possible.begin(), possible.end(), one) == possible.end()) return no_policy(one);
+  }
+  for (const double cap : caps) {
+    if (Status status = check_cap(cap); !status) return status.error();
+  }
+  std::vector<RealCase> cases;
+  for (const Policy one : possible) {
+    if (!wanted(policies, one)) continue;
+    if (one == Policy::none) {
+      cases.push_back({one, 0});
+    } else if (caps.empty()) {
+      for (const double cap : usual_caps) cases.push_back({one, cap});
+    } else {
+      for (const double cap : caps) cases.push_back({one, cap});
+    }
+  }
+  return cases;
+}
+
+double real_seconds(std::size_t rows, bool reference) {
+  const double there = seconds_of_all - seconds_around - (reference ? reference_seconds : 0);
+  return std::clamp(there / static_cast<double>(rows), seconds_least, seconds_of_a_row);
+}
+
+RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, CachedReads reads)
+    : base_(base),
+      seed_(seed),
+      reads_(std::move(reads)),
+      cores_(static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))) {}
+
+Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed) {
+  Result<CachedReads> reads = CachedReads::create();
+  if (!reads) return reads.error();
+  return RealLab(base, seed, std::move(reads.value()));
+}
+
+Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
+  Result<Runtime> runtime = Runtime::create(configuration(base_, one));
+  if (!runtime) return runtime.error();
+  RunningLoad load;
+  if (Status status = load.start(runtime.value(), reads_, seed_); !status) return status.error();
+  const auto length = Nanoseconds(std::llround(seconds * 1e9));
+  const Result<Seen> watched = watch_both(runtime.value(), load, length);
+  if (Status status = load.stop(); !status) return status.error();
+  if (!watched) return watched.error();
+
+  const Seen& seen = watched.value();
+  const double share = share_of(seen.readings, cores_);
+  const double elapsed = seconds_of(seen.elapsed);
+  const double cpu_seconds = share * cores_ * elapsed;
+  const double throughput = completed(seen) / elapsed;
+  if (cpu_seconds <= 0 || throughput <= 0) {
+    return Error{ENODATA, fmt::format("nothing was seen in {:.1f} s: {:.0f} requests, {:.3f} s of "
+                                      "CPU time in /proc/self/task/*/schedstat; try more --seconds",
+                                      elapsed, completed(seen), cpu_seconds)};
+  }
+  const bool capped = one.policy != Policy::none;
+  const double service_us = mean_service_us(seen, cpu_seconds);
+  if (!capped) service_us_ = service_us;
+  K2K_EXPECT(service_us_ > 0);
+  const double ledger = ledger_seconds(seen.after) - ledger_seconds(seen.before);
+  const double waits = static_cast<double>(seen.after.governor.waits - seen.before.governor.waits);
+  ordered_json row = {{"policy", policy::name_of(one.policy)},
+                      {"load", "real: cached reads"},
+                      {"cap", capped ? one.cap : 1},
+                      {"share", rounded(share)},
+                      {"worst_100ms", rounded(worst_share_of(seen.readings, worst_window, cores_))},
+                      {"throughput", rounded(throughput)},
+                      {"per_cpu_s", rounded(completed(seen) / cpu_seconds)},
+                      {"of_ideal", nullptr},
+                      {"service_us", rounded(service_us)},
+                      {"ledger_share", rounded(ledger / (elapsed * cores_))},
+                      {"waits", rounded(waits / elapsed)},
+                      {"forced", seen.after.governor.forced - seen.before.governor.forced}};
+  if (capped) row["of_ideal"] = rounded(throughput * service_us_ * 1e-6 / (one.cap * cores_));
+  return row;
+}
+
+}  // namespace k2k::labs::governor

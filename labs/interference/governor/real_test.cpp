@@ -1,0 +1,57 @@
+// Goal: which rows real threads get, and how long each takes.
+
+#include "labs/interference/governor/real.hpp"
+
+#include <gtest/gtest.h>
+
+namespace k2k::labs::governor {
+namespace {
+
+using k2k::governor::Policy;
+
+std::vector<std::pair<Policy, double>> listed(const std::vector<Policy>& policies,
+                                              const std::vector<double>& caps) {
+  std::vector<std::pair<Policy, double>> list;
+  const auto cases = real_cases(policies, caps);
+  EXPECT_TRUE(cases.ok()) << cases.error().message;
+  for (const RealCase& one : cases.value()) list.emplace_back(one.policy, one.cap);
+  return list;
+}
+
+TEST(RealCases, begin_with_none_and_have_both_policies_under_each_cap) {
+  using List = std::vector<std::pair<Policy, double>>;
+  EXPECT_EQ(listed({}, {}), (List{{Policy::none, 0},
+                                  {Policy::budget, 0.01},
+                                  {Policy::budget, 0.05},
+                                  {Policy::budget, 0.25},
+                                  {Policy::backoff, 0.01},
+                                  {Policy::backoff, 0.05},
+                                  {Policy::backoff, 0.25}}));
+  EXPECT_EQ(listed({Policy::backoff}, {0.1}), (List{{Policy::backoff, 0.1}}));
+  EXPECT_EQ(listed({Policy::budget, Policy::none}, {1}),
+            (List{{Policy::none, 0}, {Policy::budget, 1}}));
+}
+
+TEST(RealCases, are_refused_where_a_server_cannot_have_them) {
+  EXPECT_EQ(real_cases({Policy::displaced}, {}).error().message,
+            "--policy displaced needs --simulate; real threads run under none, budget and backoff");
+  for (const double cap : {0.0005, 0.0125, 0.00101}) {
+    EXPECT_FALSE(real_cases({}, {cap}).ok()) << cap;
+  }
+  EXPECT_EQ(real_cases({}, {0.0125}).error().message,
+            "--cap is 1.25 %; without --simulate it is in steps of 0.1 %");
+  for (int permille = 1; permille <= 1000; ++permille) {
+    EXPECT_TRUE(real_cases({}, {permille / 1000.0}).ok()) << permille;
+  }
+}
+
+TEST(RealCases, take_55_s_together_and_8_s_each) {
+  EXPECT_EQ(real_seconds(1, true), 8);
+  EXPECT_EQ(real_seconds(6, false), 8);
+  EXPECT_LE(real_seconds(7, false) * 7, 53.5);
+  EXPECT_GT(real_seconds(7, false), 7.5);
+  EXPECT_LE(real_seconds(7, true) * 7 + reference_seconds, 53.5);
+}
+
+}  // namespace
+}  // namespace k2k::labs::governor
