@@ -42,12 +42,15 @@ class Lab : public testing::Test {
     return outcome;
   }
 
-  json rows(const std::string& arguments) {
-    const Outcome outcome = governor("--simulate --json " + arguments);
+  json result(const std::string& arguments) {
+    const Outcome outcome = governor("--json " + arguments);
     EXPECT_EQ(outcome.status, 0) << outcome.out;
-    const json result = json::parse(outcome.out, nullptr, false);
-    EXPECT_TRUE(result.is_object()) << outcome.out;
-    return result.value("rows", json::array());
+    json object = json::parse(outcome.out, nullptr, false);
+    EXPECT_TRUE(object.is_object()) << outcome.out;
+    return object.is_object() ? object : json::object();
+  }
+  json rows(const std::string& arguments) {
+    return result("--simulate " + arguments).value("rows", json::array());
   }
 
   void expect_refused(const std::string& arguments, const std::string& message) {
@@ -93,10 +96,57 @@ TEST_F(Lab, people_get_a_table) {
   EXPECT_NE(outcome.out.find("5.00 %"), std::string::npos) << outcome.out;
 }
 
+void expect_real_row(const json& row, const char* policy, double cap) {
+  EXPECT_EQ(row["policy"], policy);
+  EXPECT_EQ(row["load"], "real: cached reads");
+  EXPECT_EQ(row["cap"], cap);
+  for (const char* key : {"share", "worst_100ms", "ledger_share"}) {
+    EXPECT_GT(row.value(key, -1.0), 0) << key << " of " << row;
+    EXPECT_LE(row.value(key, 9.0), 1.1) << key << " of " << row;
+  }
+  EXPECT_GE(row.value("worst_100ms", 0.0), 0.95 * row.value("share", 1.0)) << row;
+  EXPECT_GT(row.value("throughput", 0.0), 0) << row;
+  EXPECT_GT(row.value("per_cpu_s", 0.0), 0) << row;
+  EXPECT_GT(row.value("service_us", 0.0), 0.1) << row;
+  EXPECT_GE(row.value("waits", -1.0), 0) << row;
+  EXPECT_GE(row.value("forced", -1), 0) << row;
+}
+
+TEST_F(Lab, real_threads_give_the_same_keys_seen_from_outside) {
+  const json both = result("--seconds 1 --policy none,budget --cap 25%");
+  ASSERT_EQ(both["rows"].size(), 2u) << both;
+  expect_real_row(both["rows"][0], "none", 1);
+  EXPECT_TRUE(both["rows"][0]["of_ideal"].is_null());
+  expect_real_row(both["rows"][1], "budget", 0.25);
+  EXPECT_GT(both["rows"][1]["of_ideal"].get<double>(), 0) << both;
+  EXPECT_GE(both["cores"], 1);
+  EXPECT_GT(both["service_us"].get<double>(), 0.1) << both;
+  EXPECT_EQ(both["seconds"], 1);
+}
+
+TEST_F(Lab, real_threads_are_compared_with_no_cap_even_if_that_is_not_asked_for) {
+  const Outcome outcome = governor("--seconds 1 --policy backoff --cap 25%");
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_NE(outcome.out.find("server's view"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nbackoff"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("\nnone"), std::string::npos) << outcome.out;
+}
+
 TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
-  expect_refused("",
-                 "real threads cannot be governed yet; 'k2k lab governor --simulate' runs the same "
-                 "policies in simulated time");
+  const std::string simulated =
+      " goes only with --simulate; the load of real threads is fixed, on the cores that there are";
+  expect_refused("--cores 2", "--cores" + simulated);
+  expect_refused("--service fixed:3", "--service" + simulated);
+  expect_refused("--outstanding 8", "--outstanding" + simulated);
+  expect_refused("--offered inf", "--offered" + simulated);
+  expect_refused("--all", "--all" + simulated);
+  expect_refused("--policy displaced",
+                 "--policy displaced needs --simulate; real threads run under none, budget and "
+                 "backoff");
+  expect_refused("--cap 0.05%", "--cap is 0.05 %; without --simulate it is in steps of 0.1 %");
+  expect_refused("--seconds 61", "--seconds is '61'; permitted are 1 to 60");
+  expect_refused("--simulate --seconds 3",
+                 "--seconds is for real threads; leave it or --simulate out");
   expect_refused("--simulate --cap 120%",
                  "--cap is '120%'; permitted is a fraction of the CPU time of all cores, 0.0001 to "
                  "1, or 0.01% to 100%; --policy none has no cap");

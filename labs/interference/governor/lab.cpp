@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "cli/text_table.hpp"
+#include "labs/interference/governor/real.hpp"
 #include "labs/interference/governor/study.hpp"
 
 namespace k2k::labs::governor {
@@ -23,6 +24,7 @@ constexpr double offered_min = 1;
 constexpr double offered_max = 1e8;
 constexpr std::uint32_t outstanding_max = 1u << 20;
 constexpr std::uint32_t cores_max = 1024;
+constexpr std::uint32_t seconds_max = 60;
 
 // As given; empty = not given.
 struct Options {
@@ -33,6 +35,7 @@ struct Options {
   std::string service;
   std::string outstanding;
   std::string offered;
+  std::string seconds;
   std::vector<std::string> policies;
   std::uint64_t seed = 1;
 
@@ -100,13 +103,23 @@ Result<Load> custom_load(const Options& options) {
   return load;
 }
 
-Result<std::vector<Case>> cases_of(const Options& options) {
+Result<std::vector<policy::Policy>> policies_of(const Options& options) {
   std::vector<policy::Policy> policies;
   for (const std::string& name : options.policies) {
     const Result<policy::Policy> one = policy::policy_named(name);
     if (!one) return one.error();
     policies.push_back(one.value());
   }
+  return policies;
+}
+
+Result<std::vector<Case>> cases_of(const Options& options) {
+  if (!options.seconds.empty()) {
+    return Error{EINVAL, "--seconds is for real threads; leave it or --simulate out"};
+  }
+  const Result<std::vector<policy::Policy>> named = policies_of(options);
+  if (!named) return named.error();
+  const std::vector<policy::Policy>& policies = named.value();
   if (!options.custom()) return study(options.all, policies);
   if (options.all) {
     return Error{EINVAL, "--all runs the loads of the study; leave it out to give one of your own"};
@@ -116,6 +129,54 @@ Result<std::vector<Case>> cases_of(const Options& options) {
   const Result<double> cap = read_cap(options.cap.empty() ? "0.05" : options.cap);
   if (!cap) return cap.error();
   return custom(load.value(), cap.value(), policies);
+}
+
+// The cases of real threads, and how long each takes.
+struct RealRun {
+  std::vector<RealCase> cases;
+  double seconds = 0;
+
+  // `none` has to run in any case: its mean service time is that of of_ideal.
+  [[nodiscard]] bool reference() const {
+    return cases.empty() || cases.front().policy != policy::Policy::none;
+  }
+};
+
+Status refuse_simulated_options(const Options& options) {
+  const std::pair<const char*, bool> given[] = {{"--all", options.all},
+                                                {"--cores", !options.cores.empty()},
+                                                {"--service", !options.service.empty()},
+                                                {"--outstanding", !options.outstanding.empty()},
+                                                {"--offered", !options.offered.empty()}};
+  for (const auto& [name, there] : given) {
+    if (!there) continue;
+    return Error{EINVAL, fmt::format("{} goes only with --simulate; the load of real threads is "
+                                     "fixed, on the cores that there are",
+                                     name)};
+  }
+  return {};
+}
+
+Result<RealRun> real_run_of(const Options& options) {
+  if (Status status = refuse_simulated_options(options); !status) return status.error();
+  const Result<std::vector<policy::Policy>> policies = policies_of(options);
+  if (!policies) return policies.error();
+  std::vector<double> caps;
+  if (!options.cap.empty()) {
+    const Result<double> cap = read_cap(options.cap);
+    if (!cap) return cap.error();
+    caps.push_back(cap.value());
+  }
+  Result<std::vector<RealCase>> cases = real_cases(policies.value(), caps);
+  if (!cases) return cases.error();
+  RealRun run{.cases = std::move(cases.value())};
+  run.seconds = real_seconds(run.cases.size(), run.reference());
+  std::uint32_t seconds = 0;
+  if (Status status = read_count("--seconds", options.seconds, seconds_max, seconds); !status) {
+    return status.error();
+  }
+  if (seconds != 0) run.seconds = seconds;
+  return run;
 }
 
 // One line on a terminal, rewritten.
@@ -128,10 +189,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void next(const Case& one) {
+  void next(const std::string& what) {
     if (!shown_) return;
-    fmt::print(stderr, "\r\x1b[K[{}/{}] {}, {} {:g} %", ++done_, total_, one.load.name,
-               policy::name_of(one.policy), one.cap * 100);
+    fmt::print(stderr, "\r\x1b[K[{}/{}] {}", ++done_, total_, what);
     std::fflush(stderr);
   }
 
@@ -145,7 +205,8 @@ Result<std::vector<ordered_json>> run_all(const std::vector<Case>& cases, std::u
   Progress progress(cases.size());
   std::vector<ordered_json> rows;
   for (const Case& one : cases) {
-    progress.next(one);
+    progress.next(
+        fmt::format("{}, {} {:g} %", one.load.name, policy::name_of(one.policy), one.cap * 100));
     Result<ordered_json> row = run(one, seed);
     if (!row) return row.error();
     rows.push_back(std::move(row.value()));
@@ -153,7 +214,28 @@ Result<std::vector<ordered_json>> run_all(const std::vector<Case>& cases, std::u
   return rows;
 }
 
+Result<std::vector<ordered_json>> run_all(const RealRun& run, RealLab& lab) {
+  const bool reference = run.reference();
+  Progress progress(run.cases.size() + (reference ? 1 : 0));
+  if (reference) {
+    progress.next(fmt::format("no cap, for comparison, {:g} s", reference_seconds));
+    const Result<ordered_json> unseen = lab.row({policy::Policy::none, 0}, reference_seconds);
+    if (!unseen) return unseen.error();
+  }
+  std::vector<ordered_json> rows;
+  for (const RealCase& one : run.cases) {
+    progress.next(one.cap == 0 ? fmt::format("no cap, {:.1f} s", run.seconds)
+                               : fmt::format("{} {:g} %, {:.1f} s", policy::name_of(one.policy),
+                                             one.cap * 100, run.seconds));
+    Result<ordered_json> row = lab.row(one, run.seconds);
+    if (!row) return row.error();
+    rows.push_back(std::move(row.value()));
+  }
+  return rows;
+}
+
 std::string percent(const ordered_json& value) {
+  if (value.is_null()) return "-";
   return fmt::format("{:.2f} %", value.get<double>() * 100);
 }
 
@@ -172,13 +254,47 @@ std::string table(const std::vector<ordered_json>& rows, bool color) {
   return cli::text_table(lines, color);
 }
 
-int run_lab(const cli::Context& context, const Options& options) {
-  if (!options.simulate) {
-    return cli::complain(
-        "lab governor: real threads cannot be governed yet; 'k2k lab governor --simulate' runs the "
-        "same policies in simulated time",
-        cli::exit_usage);
+std::string real_table(const std::vector<ordered_json>& rows, const RealLab& lab, bool color) {
+  std::vector<std::vector<std::string>> lines = {{"policy", "cap", "share", "server's view",
+                                                  "worst 100 ms", "requests/s", "per CPU-s",
+                                                  "of ideal", "waits/s", "forced"}};
+  for (const ordered_json& row : rows) {
+    lines.push_back({row["policy"], row["policy"] == "none" ? "-" : percent(row["cap"]),
+                     percent(row["share"]), percent(row["ledger_share"]),
+                     percent(row["worst_100ms"]), whole(row["throughput"]), whole(row["per_cpu_s"]),
+                     percent(row["of_ideal"]), whole(row["waits"]), whole(row["forced"])});
   }
+  return cli::text_table(lines, color) +
+         fmt::format(
+             "Real threads, cached reads of {:.1f} us, {} cores; share as schedstat sees "
+             "it.\n",
+             lab.service_us(), lab.cores());
+}
+
+int run_real(const cli::Context& context, const Options& options) {
+  const auto complain = [](const Error& error, int status) {
+    return cli::complain(fmt::format("lab governor: {}", error.message), status);
+  };
+  const Result<RealRun> run = real_run_of(options);
+  if (!run) return complain(run.error(), cli::exit_usage);
+  const auto loaded = context.load();
+  if (!loaded) return cli::complain_config(loaded.error());
+  Result<RealLab> lab = RealLab::create(loaded.value().config, options.seed);
+  if (!lab) return complain(lab.error(), cli::exit_failure);
+  const Result<std::vector<ordered_json>> rows = run_all(run.value(), lab.value());
+  if (!rows) {
+    return complain(rows.error(),
+                    rows.error().code == EINVAL ? cli::exit_usage : cli::exit_failure);
+  }
+  if (!context.json) return cli::print(real_table(rows.value(), lab.value(), context.color));
+  const ordered_json result = {{"rows", rows.value()},
+                               {"cores", lab->cores()},
+                               {"service_us", rounded(lab->service_us())},
+                               {"seconds", rounded(run.value().seconds)}};
+  return cli::print(result.dump() + "\n");
+}
+
+int run_simulated(const cli::Context& context, const Options& options) {
   const Result<std::vector<Case>> cases = cases_of(options);
   if (!cases) {
     return cli::complain(fmt::format("lab governor: {}", cases.error().message), cli::exit_usage);
@@ -197,6 +313,8 @@ cli::Run add_lab(CLI::App& app, cli::Context& context) {
   auto options = std::make_shared<Options>();
   app.add_flag("--simulate", options->simulate,
                "Simulated time: the policies' own code, no threads");
+  app.add_option("--seconds", options->seconds,
+                 "Real threads: time of a row, 1 to 60 (8, or less so that all take 55)");
   app.add_flag(
       "--all", options->all,
       "More loads: one core, burst after silence, log-normal, UVM-sized, paper-calibrated, "
@@ -220,7 +338,9 @@ cli::Run add_lab(CLI::App& app, cli::Context& context) {
   for (const policy::Policy one : policy::all_policies) {
     context.words[which].emplace_back(policy::name_of(one));
   }
-  return [&context, options] { return run_lab(context, *options); };
+  return [&context, options] {
+    return options->simulate ? run_simulated(context, *options) : run_real(context, *options);
+  };
 }
 
 }  // namespace k2k::labs::governor

@@ -7,7 +7,7 @@
 
 namespace k2k::labs::governor {
 
-// Puts the options on `app`; the Run simulates and prints.
+// Puts the options on `app`; the Run measures or simulates, and prints.
 cli::Run add_lab(CLI::App& app, cli::Context& context);
 
 }  // namespace k2k::labs::governor
