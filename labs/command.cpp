@@ -15,7 +15,7 @@ Command lab_command() {
           "of the host's CPU time do the requests of an accelerator take under a cap, and how "
           "much of it is service? 'cap' and 'share' are fractions of the CPU time of all "
           "cores; 'of ideal' is throughput x mean service time / (cap x cores). It runs on real "
-          "threads, under as many reads of a cached file as the server takes, and looks at "
+          "threads, under as many reads of random bytes as the server takes, and looks at "
           "them from outside (schedstat); with --simulate in simulated time.",
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
                    {"k2k lab governor --policy budget --cap 3% --seconds 5",

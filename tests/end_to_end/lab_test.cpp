@@ -98,7 +98,7 @@ TEST_F(Lab, people_get_a_table) {
 
 void expect_real_row(const json& row, const char* policy, double cap) {
   EXPECT_EQ(row["policy"], policy);
-  EXPECT_EQ(row["load"], "real: cached reads");
+  EXPECT_EQ(row["load"], "real: random bytes");
   EXPECT_EQ(row["cap"], cap);
   for (const char* key : {"share", "worst_100ms", "ledger_share"}) {
     EXPECT_GT(row.value(key, -1.0), 0) << key << " of " << row;

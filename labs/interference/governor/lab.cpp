@@ -266,7 +266,7 @@ std::string real_table(const std::vector<ordered_json>& rows, const RealLab& lab
   }
   return cli::text_table(lines, color) +
          fmt::format(
-             "Real threads, cached reads of {:.1f} us, {} cores; share as schedstat sees "
+             "Real threads, reads of random bytes of {:.1f} us, {} cores; share as schedstat sees "
              "it.\n",
              lab.service_us(), lab.cores());
 }

@@ -70,7 +70,11 @@ std::optional<Nanoseconds> cpu_time_of(std::string_view schedstat) {
 }
 
 bool is_service_thread(std::string_view comm) {
-  return comm.starts_with("k2k/serve") || comm == "k2k/wait" || comm == "k2k/wait\n";
+  if (comm.ends_with('\n')) comm.remove_suffix(1);
+  for (const char* const name : {"k2k/wait", "k2k/fault", "k2k/guard"}) {
+    if (comm == name) return true;
+  }
+  return comm.starts_with("k2k/serve");
 }
 
 void ThreadSum::look(std::map<int, Nanoseconds> threads) {

@@ -21,7 +21,7 @@ namespace k2k::labs::governor {
 
 // The first field of /proc/self/task/TID/schedstat: time on a CPU. Empty: no such line.
 std::optional<Nanoseconds> cpu_time_of(std::string_view schedstat);
-// By the line in /proc/self/task/TID/comm: "k2k/serve0", "k2k/wait".
+// By the line in /proc/self/task/TID/comm: "k2k/serve0", "k2k/wait", "k2k/fault", "k2k/guard".
 bool is_service_thread(std::string_view comm);
 
 // The sum over threads that come and go.

@@ -40,6 +40,8 @@ TEST(Observer, knows_service_threads_by_their_names) {
   EXPECT_TRUE(is_service_thread("k2k/serve0\n"));
   EXPECT_TRUE(is_service_thread("k2k/serve255"));
   EXPECT_TRUE(is_service_thread("k2k/wait\n"));
+  EXPECT_TRUE(is_service_thread("k2k/fault"));
+  EXPECT_TRUE(is_service_thread("k2k/guard\n"));
   EXPECT_FALSE(is_service_thread("k2k/waiter\n"));
   EXPECT_FALSE(is_service_thread("k2k/unit0\n"));
   EXPECT_FALSE(is_service_thread("k2k\n"));

@@ -148,14 +148,14 @@ double real_seconds(std::size_t rows, bool reference) {
   return std::clamp(there / static_cast<double>(rows), seconds_least, seconds_of_a_row);
 }
 
-RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, CachedReads reads)
+RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, RandomReads reads)
     : base_(base),
       seed_(seed),
       reads_(std::move(reads)),
       cores_(static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))) {}
 
 Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed) {
-  Result<CachedReads> reads = CachedReads::create();
+  Result<RandomReads> reads = RandomReads::create();
   if (!reads) return reads.error();
   return RealLab(base, seed, std::move(reads.value()));
 }
@@ -187,7 +187,7 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
   const double ledger = ledger_seconds(seen.after) - ledger_seconds(seen.before);
   const double waits = static_cast<double>(seen.after.governor.waits - seen.before.governor.waits);
   ordered_json row = {{"policy", policy::name_of(one.policy)},
-                      {"load", "real: cached reads"},
+                      {"load", "real: random bytes"},
                       {"cap", capped ? one.cap : 1},
                       {"share", rounded(share)},
                       {"worst_100ms", rounded(worst_share_of(seen.readings, worst_window, cores_))},

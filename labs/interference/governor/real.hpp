@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 #include "governor/config.hpp"
-#include "labs/interference/governor/cached_reads.hpp"
+#include "labs/interference/governor/random_reads.hpp"
 #include "runtime/runtime.hpp"
 
 namespace k2k::labs::governor {
@@ -36,7 +36,7 @@ inline constexpr double reference_seconds = 2;
 
 class RealLab {
  public:
-  // Errors: those of CachedReads::create().
+  // Errors: those of RandomReads::create().
   static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed);
 
   // Runs for so long, the first half second unseen. The first case must be `none`: its mean service
@@ -52,11 +52,11 @@ class RealLab {
   [[nodiscard]] double service_us() const { return service_us_; }
 
  private:
-  RealLab(const RuntimeConfig& base, std::uint64_t seed, CachedReads reads);
+  RealLab(const RuntimeConfig& base, std::uint64_t seed, RandomReads reads);
 
   RuntimeConfig base_;
   std::uint64_t seed_;
-  CachedReads reads_;
+  RandomReads reads_;
   std::uint32_t cores_;
   double service_us_ = 0;
 };

@@ -1,7 +1,7 @@
 // Goal: reads are as long as the calibration says, run until they are stopped, and end with an
 // error that says why where they cannot.
 
-#include "labs/interference/governor/cached_reads.hpp"
+#include "labs/interference/governor/random_reads.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(CachedReads, take_as_long_as_was_asked_for) {
+TEST(RandomReads, take_as_long_as_was_asked_for) {
   const std::vector<ReadCost> costs = {{64, 1}, {1024, 3}, {4096, 3}, {8192, 11}};
   EXPECT_EQ(size_taking(0.5, costs), 64u);
   EXPECT_EQ(size_taking(1, costs), 64u);
@@ -23,8 +23,8 @@ TEST(CachedReads, take_as_long_as_was_asked_for) {
   EXPECT_EQ(size_taking(50, {{64, 1}}), 64u);
 }
 
-TEST(CachedReads, run_until_they_are_stopped) {
-  auto reads = CachedReads::create();
+TEST(RandomReads, run_until_they_are_stopped) {
+  auto reads = RandomReads::create();
   ASSERT_TRUE(reads.ok()) << reads.error().message;
   RuntimeConfig config;
   config.device.compute_units = 1;
@@ -44,8 +44,8 @@ TEST(CachedReads, run_until_they_are_stopped) {
   EXPECT_EQ(runtime->stats().in_flight, 0u);
 }
 
-TEST(CachedReads, say_so_if_the_launch_cannot_begin) {
-  auto reads = CachedReads::create();
+TEST(RandomReads, say_so_if_the_launch_cannot_begin) {
+  auto reads = RandomReads::create();
   ASSERT_TRUE(reads.ok()) << reads.error().message;
   RuntimeConfig config;
   config.device.compute_units = 1;

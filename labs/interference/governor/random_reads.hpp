@@ -1,14 +1,13 @@
 #pragma once
-// The real load: work-items that read a cached file without pause, each one call at a time, so that
+// The real load: work-items that read /dev/urandom without pause, each one call at a time, so that
 // 64 requests are outstanding whatever the server does. How much is read is drawn uniformly between
-// sizes that take 2 and 45 us of CPU time here, measured with direct calls first.
+// sizes that take 2 and 45 us of CPU time here, measured with direct calls first. Random bytes are
+// computed, not fetched: such a call takes as long under a cap, with caches gone cold, as without.
 //
 // Threading: Reading work-items run on a thread of this file; a load is used by one thread.
 
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,36 +27,31 @@ struct ReadCost {
 // size for a time beyond theirs. Expects at least one cost.
 std::uint64_t size_taking(double time_us, const std::vector<ReadCost>& costs);
 
-// The file, the buffers and the sizes.
-class CachedReads {
+// The device, the buffers and the sizes.
+class RandomReads {
  public:
-  // Errors: of making a temporary file, ENOMEM.
-  static Result<CachedReads> create();
-  ~CachedReads();
-  CachedReads(CachedReads&& other) noexcept
+  // Errors: of opening /dev/urandom.
+  static Result<RandomReads> create();
+  ~RandomReads();
+  RandomReads(RandomReads&& other) noexcept
       : file_(std::exchange(other.file_, -1)),
         buffers_(std::move(other.buffers_)),
         low_bytes_(other.low_bytes_),
         high_bytes_(other.high_bytes_) {}
-  CachedReads& operator=(CachedReads&&) = delete;
+  RandomReads& operator=(RandomReads&&) = delete;
 
   // Runs work-items until *stop, then lets each finish its call.
   // Errors: those of Runtime::launch(); EIO for a read that came back short.
   Status run(Runtime& runtime, std::uint64_t seed, const std::atomic<bool>& stop);
 
  private:
-  struct Freed {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-
-  explicit CachedReads(int file) : file_(file) {}
-  Status fill();
+  explicit RandomReads(int file) : file_(file) {}
   Status calibrate();
   // One read into every buffer: the mean CPU time of a call.
   Result<double> time_us(std::uint64_t bytes);
 
   int file_;
-  std::unique_ptr<char, Freed> buffers_;
+  std::vector<char> buffers_;
   std::uint64_t low_bytes_ = 0;
   std::uint64_t high_bytes_ = 0;
 };
@@ -66,7 +60,7 @@ class CachedReads {
 class RunningLoad {
  public:
   // Both outlive this. Errors: EAGAIN, no thread.
-  Status start(Runtime& runtime, CachedReads& reads, std::uint64_t seed);
+  Status start(Runtime& runtime, RandomReads& reads, std::uint64_t seed);
   RunningLoad() = default;
   ~RunningLoad();
   RunningLoad(const RunningLoad&) = delete;
@@ -75,7 +69,7 @@ class RunningLoad {
   // It ended by itself: something is wrong, and stop() says what.
   [[nodiscard]] bool ended() const { return ended_.load(std::memory_order_acquire); }
   // Ends it and waits; calls that a cap holds up for longer than a second are given up.
-  // Errors: those of CachedReads::run().
+  // Errors: those of RandomReads::run().
   Status stop();
 
  private:
