@@ -19,6 +19,11 @@ PRESET = "release"
 RESULTS = ROOT / "bench/results"
 # Benchmarks of others, run only if named: what builds the program that measures them.
 PEERS = {"llvm_rpc": peers.llvm_rpc}
+# Laboratories, run only if named: the words behind k2k.
+LABS = {
+    "governor": ["lab", "governor"],
+    "governor_simulated": ["lab", "governor", "--simulate", "--all"],
+}
 # The conformance suite under this many seeds of the random schedule; run only if named.
 SEEDS = "conformance_seeds"
 SEED_COUNT = 100
@@ -50,7 +55,7 @@ def bench(names: list[str], record: bool) -> None:
     build.build(PRESET)
     small = programs()
     own = [*small, *system_benchmarks()]
-    known = [*own, *system_benchmarks("long_runs"), SEEDS, *PEERS]
+    known = [*own, *system_benchmarks("long_runs"), SEEDS, *LABS, *PEERS]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise Refused(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2)
@@ -112,8 +117,9 @@ def _run_system(name: str) -> Iterator[dict[str, object]]:
     if name in PEERS:
         command, title = [str(PEERS[name]())], f"bench/peers/{name}"
     else:
-        command = [str(build.folder(PRESET) / "cli/k2k"), "bench", name, "--json"]
-        title = f"k2k bench {name} --json"
+        words = [*LABS.get(name, ["bench", name]), "--json"]
+        command = [str(build.folder(PRESET) / "cli/k2k"), *words]
+        title = " ".join(["k2k", *words])
     say(f"--- {title}")
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
