@@ -18,7 +18,7 @@
 #include <fstream>
 
 #include "base/clock.hpp"
-#include "bench/command/bench.hpp"
+#include "bench/command/figure.hpp"
 #include "device/k2k.hpp"
 #include "protocol/claim.hpp"
 
@@ -39,37 +39,27 @@ constexpr std::uint64_t no_ops_of_a_launch = 20'000'000;
 constexpr std::uint32_t rounds_of_a_launch = 25;
 constexpr std::size_t record_bytes = 64;
 
-// A file of one record a work-item; record i is filled with letter(i).
-class Records {
- public:
-  Records() {
-    std::string path = (std::filesystem::temp_directory_path() / "k2k-soak-XXXXXX").string();
-    descriptor_ = ::mkostemp(path.data(), O_CLOEXEC);
-    if (descriptor_ < 0) return;
-    ::unlink(path.c_str());
-    for (std::uint32_t item = 0; item < mixed_shape.groups * mixed_shape.group_items; ++item) {
-      const std::string record(record_bytes, letter(item));
-      if (::pwrite(descriptor_, record.data(), record_bytes, offset(item)) < 0) return;
-    }
-    good_ = true;
-  }
-  ~Records() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Records(const Records&) = delete;
-  Records& operator=(const Records&) = delete;
+// Record i of a file is filled with letter_of(i).
+K2K_HD constexpr char letter_of(std::uint32_t item) { return static_cast<char>('a' + item % 26); }
+K2K_HD constexpr std::int64_t offset_of(std::uint32_t item) {
+  return static_cast<std::int64_t>(item) * static_cast<std::int64_t>(record_bytes);
+}
 
-  [[nodiscard]] bool good() const { return good_; }
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-  static char letter(std::uint32_t item) { return static_cast<char>('a' + item % 26); }
-  static std::int64_t offset(std::uint32_t item) {
-    return static_cast<std::int64_t>(item) * static_cast<std::int64_t>(record_bytes);
+// One record a work-item. Errors: those of MemoryFile::create() and pwrite(2).
+Result<MemoryFile> file_of_records() {
+  constexpr std::uint32_t records = mixed_shape.groups * mixed_shape.group_items;
+  auto file = MemoryFile::create(records * record_bytes);
+  if (!file) return file;
+  for (std::uint32_t item = 0; item < records; ++item) {
+    const std::string record(record_bytes, letter_of(item));
+    const ssize_t count =
+        ::pwrite(file->descriptor(), record.data(), record_bytes, offset_of(item));
+    if (count == static_cast<ssize_t>(record_bytes)) continue;
+    const int error = count < 0 ? errno : EIO;
+    return Error{error, std::string("cannot write to memory: ") + strerror(error)};
   }
-
- private:
-  int descriptor_ = -1;
-  bool good_ = false;
-};
+  return file;
+}
 
 std::uint64_t resident_kib() {
   std::ifstream status("/proc/self/status");
@@ -116,7 +106,7 @@ nlohmann::ordered_json left_behind(const Runtime& runtime) {
 
 K2K_DEVICE bool is_record(const char* bytes, std::uint32_t item) {
   for (std::size_t index = 0; index < record_bytes; ++index) {
-    if (bytes[index] != Records::letter(item)) return false;
+    if (bytes[index] != letter_of(item)) return false;
   }
   return true;
 }
@@ -124,7 +114,7 @@ K2K_DEVICE bool is_record(const char* bytes, std::uint32_t item) {
 // A call of every kind; how many of the answers were wrong.
 K2K_DEVICE std::uint32_t call_all_kinds(int records, int copies, char* shared) {
   const auto item = static_cast<std::uint32_t>(global_rank());
-  const std::int64_t offset = Records::offset(item);
+  const std::int64_t offset = offset_of(item);
   constexpr auto whole = static_cast<long>(record_bytes);
   char bytes[record_bytes] = {};
   char later[record_bytes] = {};
@@ -151,7 +141,7 @@ K2K_DEVICE std::uint32_t call_all_kinds(int records, int copies, char* shared) {
     check(k2k::close(work_item, static_cast<int>(opened)) == 0);
   }
   const std::uint32_t first = item - item_rank();  // One call a group, every item sees its data.
-  check(k2k::pread(work_group, records, shared, record_bytes, Records::offset(first)) == whole);
+  check(k2k::pread(work_group, records, shared, record_bytes, offset_of(first)) == whole);
   check(is_record(shared, first));
   return wrong;
 }
@@ -171,7 +161,7 @@ Result<std::uint64_t> no_ops(Runtime& runtime) {
   return wrong;
 }
 
-Result<std::uint64_t> mixed(Runtime& runtime, const Records& records, const Records& copies) {
+Result<std::uint64_t> mixed(Runtime& runtime, const MemoryFile& records, const MemoryFile& copies) {
   std::uint64_t wrong = 0;
   std::uint64_t* const counter = &wrong;
   const int from = records.descriptor();
@@ -219,12 +209,12 @@ Result<nlohmann::ordered_json> repeat(Runtime& runtime, const char* name, std::u
 
 Result<nlohmann::ordered_json> soak(const RuntimeConfig& base, Effort effort) {
   const Size size = effort == Effort::brief ? brief_size : full_size;
-  const Records records;
-  const Records copies;
-  if (!records.good() || !copies.good()) {
-    return Error{errno, std::string("no temporary file: ") + strerror(errno) +
-                            "; set TMPDIR to a folder with room"};
-  }
+  const auto made = file_of_records();
+  if (!made) return made.error();
+  const auto also_made = file_of_records();
+  if (!also_made) return also_made.error();
+  const MemoryFile& records = made.value();
+  const MemoryFile& copies = also_made.value();
   RuntimeConfig config = base;
   config.device.compute_units = 1;
   config.device.wave_lanes = 32;
