@@ -2,49 +2,28 @@
 // tools/devtool/figures.py read. What the figures are is not asked: this machine is busy.
 // Method: runs the binary that K2K_CLI names.
 
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
+
+#include "tests/end_to_end/program.hpp"
 
 namespace {
 
+using k2k::end_to_end::Outcome;
+using k2k::end_to_end::Program;
 using nlohmann::json;
 
-struct Outcome {
-  int status = -1;
-  std::string out;
-};
-
-class Bench : public testing::Test {
+class Bench : public Program {
  protected:
   void SetUp() override {
 #if defined(K2K_TSAN)
     GTEST_SKIP() << "thousands of work-items: ThreadSanitizer has room for 500 (cpu-backend.md)";
 #endif
-    const char* const cli = std::getenv("K2K_CLI");
-    if (cli == nullptr || access(cli, X_OK) != 0) GTEST_SKIP() << "K2K_CLI names no program";
-    cli_ = cli;
+    Program::SetUp();
   }
 
-  // Standard error goes where ours goes, unless it is redirected.
-  Outcome bench(const std::string& arguments) {
-    const std::string command = "timeout 120 '" + cli_ + "' bench " + arguments;
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
-    if (pipe == nullptr) return {};
-    Outcome outcome;
-    std::array<char, 4096> piece{};
-    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
-      outcome.out.append(piece.data(), count);
-    }
-    const int status = ::pclose(pipe);
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return outcome;
+  [[nodiscard]] Outcome bench(const std::string& arguments) const {
+    return run("bench " + arguments);
   }
 
   json brief(const std::string& name) {
@@ -71,8 +50,6 @@ class Bench : public testing::Test {
       for (const json& value : figure["series"][name]["median"]) EXPECT_GT(value.get<double>(), 0);
     }
   }
-
-  std::string cli_;
 };
 
 TEST_F(Bench, granularity_has_both_halves_of_the_figure) {

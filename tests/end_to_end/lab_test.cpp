@@ -1,45 +1,21 @@
 // Goal: k2k lab governor prints the rows that scripts and CI read, and refuses what it cannot do.
 // Method: runs the binary that K2K_CLI names.
 
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/end_to_end/program.hpp"
 
 namespace {
 
+using k2k::end_to_end::Outcome;
+using k2k::end_to_end::Program;
 using nlohmann::json;
 
-struct Outcome {
-  int status = -1;
-  std::string out;  // Standard output and error.
-};
-
-class Lab : public testing::Test {
+class Lab : public Program {
  protected:
-  void SetUp() override {
-    const char* const cli = std::getenv("K2K_CLI");
-    if (cli == nullptr || access(cli, X_OK) != 0) GTEST_SKIP() << "K2K_CLI names no program";
-    cli_ = cli;
-  }
-
-  Outcome governor(const std::string& arguments) {
-    const std::string command = "timeout 120 '" + cli_ + "' lab governor " + arguments + " 2>&1";
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
-    if (pipe == nullptr) return {};
-    Outcome outcome;
-    std::array<char, 4096> piece{};
-    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
-      outcome.out.append(piece.data(), count);
-    }
-    const int status = ::pclose(pipe);
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return outcome;
+  // With standard error.
+  [[nodiscard]] Outcome governor(const std::string& arguments) const {
+    return run("lab governor " + arguments + " 2>&1");
   }
 
   json result(const std::string& arguments) {
@@ -58,8 +34,6 @@ class Lab : public testing::Test {
     EXPECT_EQ(outcome.status, 2) << outcome.out;
     EXPECT_EQ(outcome.out, "k2k: lab governor: " + message + "\n");
   }
-
-  std::string cli_;
 };
 
 TEST_F(Lab, the_simulated_table_has_the_budget_at_its_caps) {
