@@ -47,7 +47,7 @@ constexpr std::uint32_t items_max = 64;
 struct Measured {
   std::vector<double> latencies_us;
   double elapsed_s = 0;
-  std::array<double, telemetry::fault_parts> parts_us{};  // Means.
+  std::array<double, telemetry::request_parts> parts_us{};  // Means.
   double pages_a_range = 0;
 };
 
@@ -73,19 +73,19 @@ Result<Measured> touch_by_kernel(Runtime& runtime, std::byte* memory, std::size_
   measured.latencies_us.resize(pages);
   const Touch touch{memory, measured.latencies_us.data(), pages, nanoseconds_per_cycle() / 1'000};
   const server::Stats stats = runtime.stats();
-  const telemetry::FaultReport& before = stats.faults;
+  const telemetry::RequestReport& before = stats.faults;
   const auto report = runtime.launch(
       {.groups = 1, .group_items = items}, [=] { touch(k2k::item_rank(), k2k::group_size()); },
       "bench faults");
   if (!report) return report.error();
   measured.elapsed_s = static_cast<double>(report.value().elapsed.count()) / 1e9;
   const server::Stats then = runtime.stats();
-  const telemetry::FaultReport& after = then.faults;
+  const telemetry::RequestReport& after = then.faults;
   const std::uint64_t ranges = then.fault_ranges - stats.fault_ranges;
   if (ranges != 0)
     measured.pages_a_range = static_cast<double>(pages) / static_cast<double>(ranges);
   const auto count = static_cast<double>(after.count() - before.count());
-  for (std::size_t part = 0; count > 0 && part < telemetry::fault_parts; ++part) {
+  for (std::size_t part = 0; count > 0 && part < telemetry::request_parts; ++part) {
     measured.parts_us[part] =
         static_cast<double>(after.sum_cycles[part] - before.sum_cycles[part]) / count *
         nanoseconds_per_cycle() / 1'000;
@@ -219,7 +219,7 @@ const std::vector<std::string> part_names = {"initialisation", "scheduling", "pr
 void add_split(Figure& split, std::size_t place, const Measured& measured) {
   Samples all;
   all.add(measured.latencies_us);
-  const std::size_t total = telemetry::fault_parts - 1;
+  const std::size_t total = telemetry::request_parts - 1;
   for (std::size_t part = 0; part < total; ++part) {
     split.at(part, place).add(measured.parts_us[part]);
   }

@@ -23,13 +23,14 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "protocol/area.hpp"
-#include "telemetry/fault_times.hpp"
+#include "telemetry/request_times.hpp"
 
 namespace k2k::backend {
 
 struct LaunchShape {
   std::uint32_t groups = 1;       // Work-groups; at least 1.
   std::uint32_t group_items = 1;  // Work-items a group; 1 to DeviceInfo::group_items_max.
+  std::uint16_t tenant = 0;       // Who pays for its calls; below protocol::tenants_max.
 };
 
 // A fact about a device that people ask for, as text: {"unified addressing", "yes"}.
@@ -144,7 +145,10 @@ class Backend {
                               "\"cpu\""};
   }
   // What faults of work-items took that became requests, since the device was made.
-  [[nodiscard]] virtual telemetry::FaultReport fault_report() const { return {}; }
+  [[nodiscard]] virtual telemetry::RequestReport fault_report() const { return {}; }
+  // Likewise of the calls that a work-item waited for, what the device knows: initialisation,
+  // completion and total. Empty where the clocks of host and device cannot be compared.
+  [[nodiscard]] virtual telemetry::RequestReport call_report() const { return {}; }
 
   // May the server touch these bytes for a system call? False for device memory the host cannot
   // reach (on the cpu backend only when strict).

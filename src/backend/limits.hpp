@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "backend/device_config.hpp"
 #include "base/result.hpp"
@@ -27,6 +28,9 @@ inline constexpr ConfigLimit area_limits[] = {
 // EINVAL, with the value and what is permitted.
 Error out_of_range(const char* key, std::uint64_t value, std::uint64_t lowest,
                    std::uint64_t highest);
+
+// The tenant of a launch. Errors: EINVAL.
+Status check_tenant(const std::string& kernel, std::uint32_t tenant);
 
 // The first value that is out of range, if any. Errors: EINVAL.
 Status check_limits(std::span<const ConfigLimit> limits, const DeviceConfig& config);

@@ -37,17 +37,23 @@ inline std::uint32_t stamp_at(std::uint64_t moment) {
   const auto stamp = static_cast<std::uint32_t>(moment >> 4);
   return stamp == 0 ? 1 : stamp;
 }
-// Cycles from a stamp to a later moment less than one wrap away; 0 if the clocks of two cores
+// Cycles from one stamp to a later one less than one wrap away; 0 if the clocks of two cores
 // disagree by more than that.
-inline std::uint64_t cycles_since(std::uint32_t stamp, std::uint64_t moment) {
-  const std::uint32_t gap = stamp_at(moment) - stamp;
+inline std::uint64_t cycles_between(std::uint32_t earlier, std::uint32_t later) {
+  const std::uint32_t gap = later - earlier;
   return gap > 0x80000000u ? 0 : std::uint64_t{gap} << 4;
+}
+inline std::uint64_t cycles_since(std::uint32_t stamp, std::uint64_t moment) {
+  return cycles_between(stamp, stamp_at(moment));
 }
 
 // Nanoseconds one cycle lasts; calibrated once, on first use, in about 2 ms. 1.0 where cycles()
 // already counts nanoseconds.
 double nanoseconds_per_cycle();
 
+inline std::uint64_t cycles_in(Nanoseconds time) {
+  return static_cast<std::uint64_t>(static_cast<double>(time.count()) / nanoseconds_per_cycle());
+}
 inline std::uint64_t cycles_of(std::uint32_t microseconds) {
   return static_cast<std::uint64_t>(microseconds * 1000.0 / nanoseconds_per_cycle());
 }

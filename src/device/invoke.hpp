@@ -75,10 +75,10 @@ K2K_SHARED_CODE K2K_DEVICE inline auto perform(std::uint16_t call_number, Words 
     } else if constexpr (detached) {
       if (transfer.block != no_block) {
         protocol::give_block(area, transfer.block,
-                             handle.live ? protocol::lent_to(handle.place, handle.generation)
-                                         : protocol::block_free);
+                             handle.live() ? protocol::lent_to(handle.place, handle.generation)
+                                           : protocol::block_free);
       }
-      return handle.live ? Reply(refusal) : shut_down();
+      return handle.live() ? Reply(refusal) : shut_down();
     } else {
       const Reply reply = finish(area, handle, wait_of<Chosen>);
       move_out<number>(area, transfer, reply.value());
@@ -92,7 +92,7 @@ K2K_SHARED_CODE K2K_DEVICE inline auto perform(std::uint16_t call_number, Words 
       }
       return Answer::answered(finish(area, handle, wait_of<Chosen>));
     } else if constexpr (detached) {
-      return handle.live ? Reply(0) : shut_down();
+      return handle.live() ? Reply(0) : shut_down();
     } else {
       return finish(area, handle, wait_of<Chosen>);
     }

@@ -17,11 +17,24 @@
 namespace k2k::device {
 
 // A claimed slot, then a published request: which slot, and which of its lives.
+// Four words, so that it travels in registers.
 struct Handle {
+  // Values of `begun` that are no stamp: nothing was claimed; the times of the call are not taken.
+  static constexpr std::uint32_t nothing = 0;
+  static constexpr std::uint32_t untimed = 1;
+
   protocol::Place place;
   std::uint32_t generation = 0;
-  bool live = false;  // False: nothing was claimed.
+  std::uint32_t begun = nothing;  // Stamp of the call's beginning.
+
+  [[nodiscard]] K2K_DEVICE bool live() const { return begun != nothing; }
 };
+
+// When a call begins; where the clocks of host and device cannot be compared, nobody asks.
+K2K_DEVICE inline std::uint32_t begin_call() {
+  const std::uint32_t stamp = platform::stamp();
+  return stamp == 0 ? Handle::untimed : stamp;
+}
 
 K2K_DEVICE inline bool closed(const protocol::AreaView& area) {
   return protocol::load_acquire(area.closed) != 0;  // Pairs with the server's close().
@@ -88,7 +101,7 @@ K2K_DEVICE inline Handle claim_side_by_side(const protocol::AreaView& area, std:
     const protocol::Place place{found - 1, lane};
     protocol::Slot& slot = area.slot(place.wave, place.lane);
     if (platform::ballot(protocol::is_open(slot)) == lanes) {
-      return {place, protocol::take(slot), true};
+      return {place, protocol::take(slot), Handle::untimed};
     }
     if (lane == leader) protocol::unlock(area, place.wave, lanes);
   }
@@ -130,18 +143,19 @@ K2K_SHARED_CODE K2K_DEVICE inline void publish(const protocol::AreaView& area,
 }
 
 template <class Scope, class Chosen>
-K2K_DEVICE constexpr protocol::Attributes attributes_of() {
+K2K_DEVICE inline protocol::Attributes attributes_of(const platform::Item& me) {
   std::uint8_t flags = 0;
   if constexpr (Chosen::outcome == Outcome::async) flags |= protocol::flag::async;
   if constexpr (Chosen::outcome == Outcome::detached) flags |= protocol::flag::detached;
   if constexpr (Chosen::urgent) flags |= protocol::flag::urgent;
   if constexpr (Chosen::waiting == Waiting::halting) flags |= protocol::flag::halted;
-  return {Scope::scope, flags, 0, 0};
+  return {Scope::scope, flags, 0, me.tenant};
 }
 
 #if defined(K2K_PLATFORM_GATHERS)
 
-// What a lane brings to a wave-wide call, and the handle it takes away.
+// What a lane brings to a wave-wide call, and the handle it takes away. The times of such a call
+// are taken once, by the lane that publishes.
 struct Offer {
   std::uint16_t number;
   const Words& arguments;
@@ -155,6 +169,7 @@ K2K_SHARED_CODE K2K_DEVICE inline const protocol::Slot* publish_all(const platfo
                                                                     const std::uint64_t* offers,
                                                                     std::uint64_t lanes) {
   const protocol::AreaView& area = *me.area;
+  const std::uint32_t begun = begin_call();
   const std::uint32_t found = claim_row(area, me.wave, lanes);
   if (found == 0) return nullptr;
   const std::uint32_t row = found - 1;
@@ -162,10 +177,11 @@ K2K_SHARED_CODE K2K_DEVICE inline const protocol::Slot* publish_all(const platfo
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
     const std::uint32_t lane = lowest_bit(left);
     Offer& offer = *reinterpret_cast<Offer*>(offers[lane]);
-    offer.handle = {{row, lane}, area.slot(row, lane).generation, true};
-    publish(area, offer.handle.place, attributes_of<Scope, Chosen>(), offer.number, offer.arguments,
-            stamp);
+    offer.handle = {{row, lane}, area.slot(row, lane).generation, Handle::untimed};
+    publish(area, offer.handle.place, attributes_of<Scope, Chosen>(me), offer.number,
+            offer.arguments, stamp);
   }
+  reinterpret_cast<Offer*>(offers[me.lane])->handle.begun = begun;
   ring_doorbell(area, row, lanes);
   return &area.slot(row, 0);
 }
@@ -188,8 +204,9 @@ K2K_DEVICE inline Handle submit_side_by_side(const platform::Item& me, std::uint
   const protocol::AreaView& area = *me.area;
   const std::uint64_t lanes = platform::ballot(true);
   const Handle handle = claim_side_by_side(area, me.wave, me.lane, lanes);
-  if (!handle.live) return handle;
-  publish(area, handle.place, attributes_of<Scope, Chosen>(), number, arguments, platform::stamp());
+  if (!handle.live()) return handle;
+  publish(area, handle.place, attributes_of<Scope, Chosen>(me), number, arguments,
+          platform::stamp());
   platform::ballot(true);  // All are published before the one doorbell.
   if (me.lane == lowest_bit(lanes)) ring_doorbell(area, handle.place.wave, lanes);
   return handle;
@@ -210,12 +227,13 @@ template <class Scope, class Chosen, bool side_by_side = platform::claims_side_b
 K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
   const platform::Item& me = platform::current();
   const protocol::AreaView& area = *me.area;
-  constexpr protocol::Attributes attributes = attributes_of<Scope, Chosen>();
+  const std::uint32_t begun = begin_call();
+  const protocol::Attributes attributes = attributes_of<Scope, Chosen>(me);
   if constexpr (Chosen::wave_wide) {
     const Handle handle = submit_wave<Scope, Chosen, side_by_side>(me, number, arguments);
-    if (handle.live) return handle;
+    if (handle.live()) return handle;
   }
-  Handle handle{{me.wave, me.lane}, 0, true};
+  Handle handle{{me.wave, me.lane}, 0, begun};
   while (!protocol::try_claim_one(area, handle.place, handle.generation)) {
     if (closed(area)) return {};
     platform::yield();
@@ -228,13 +246,17 @@ K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Word
 // Waits for the host, takes the answer and gives the slot back.
 K2K_SHARED_CODE K2K_DEVICE inline Reply finish(const protocol::AreaView& area, const Handle& handle,
                                                platform::Wait how) {
-  if (!handle.live) return shut_down();
+  if (!handle.live()) return shut_down();
   protocol::Slot& slot = area.slot(handle.place.wave, handle.place.lane);
   platform::wait(slot, how);
   const protocol::Control control = observe(slot);  // Pairs with the server's complete().
   // Closed with the request unanswered: the slot stays the host's.
   if (control.state != protocol::SlotState::finished) return shut_down();
-  const Reply reply(static_cast<std::int64_t>(slot.arguments[0]), control.error);
+  const Reply reply(static_cast<std::int64_t>(slot.arguments[protocol::answer_word::value]),
+                    control.error);
+  if (handle.begun > Handle::untimed) {
+    platform::note_times(handle.begun, slot.stamp, slot.arguments[protocol::answer_word::done]);
+  }
   protocol::move<protocol::SlotState::finished, protocol::SlotState::free, protocol::Side::device>(
       slot);
   protocol::unlock(area, handle.place.wave, std::uint64_t{1} << handle.place.lane);
@@ -259,11 +281,11 @@ class Ticket {
   }
 
   // Does it keep a slot until it is redeemed? False if the answer came with the ticket.
-  [[nodiscard]] K2K_DEVICE bool held() const { return issued_ && handle_.live; }
+  [[nodiscard]] K2K_DEVICE bool held() const { return issued_ && handle_.live(); }
 
   // True once redeem() would not wait.
   [[nodiscard]] K2K_DEVICE bool ready() const {
-    if (!issued_ || !handle_.live) return true;
+    if (!issued_ || !handle_.live()) return true;
     const protocol::AreaView& area = *platform::current().area;
     return redeemed_elsewhere(area) ||
            observe(area.slot(handle_.place.wave, handle_.place.lane)).state ==
@@ -280,10 +302,10 @@ class Ticket {
     const protocol::AreaView& area = *platform::current().area;
     issued_ = false;
     refused_ = Reply(-error::invalid);
-    if (handle_.live && redeemed_elsewhere(area)) return refused_;
+    if (handle_.live() && redeemed_elsewhere(area)) return refused_;
     const Reply reply = finish(area, handle_, how_);
     if constexpr (number != raw_number) move_out<number>(area, transfer_, reply.value());
-    if (handle_.live) protocol::return_ticket(area, transfer_.block != no_block);
+    if (handle_.live()) protocol::return_ticket(area, transfer_.block != no_block);
     return reply;
   }
 

@@ -5,7 +5,7 @@
 //         4  attributes  scope:2 | flags:6 | deadline class:8 | tenant:16
 //         8  generation  counts the claims of this slot; a ticket names slot and generation
 //        12  stamp       low half of the device's clock at submission; 0 = not taken
-//        16  arguments   six words; the first carries the result back
+//        16  arguments   six words; an answer lies in the first three (namespace answer_word)
 //
 // Laid out once for everything the five systems need, so that none adds a word. State, error and
 // call number share the word that is stored with release, so one store publishes all three.
@@ -35,8 +35,11 @@ struct Attributes {
   Scope scope = Scope::work_item;
   std::uint8_t flags = 0;           // Bits of namespace flag.
   std::uint8_t deadline_class = 0;  // 0 = none; larger classes are defined by the server.
-  std::uint16_t tenant = 0;         // Index into the server's tenant table.
+  std::uint16_t tenant = 0;         // On whose behalf; below tenants_max.
 };
+
+// Tenants that are told apart: 0, which is everybody who says nothing, to this less 1.
+inline constexpr std::uint32_t tenants_max = 64;
 
 struct Control {
   SlotState state = SlotState::free;
@@ -45,6 +48,13 @@ struct Control {
 };
 
 inline constexpr int argument_count = 6;
+
+// Which argument words an answer takes.
+namespace answer_word {
+inline constexpr int value = 0;
+inline constexpr int begun = 1;  // The host's cycles(), when a thread began with the request ...
+inline constexpr int done = 2;   // ... and when the call had returned.
+}  // namespace answer_word
 
 struct alignas(64) Slot {
   std::uint32_t control;

@@ -21,12 +21,17 @@ double requests_a_bundle(const server::Stats& stats) {
              : static_cast<double>(stats.requests) / static_cast<double>(stats.bundles);
 }
 
+// Doorbells that needed no wake-up.
+std::uint64_t interrupts_saved(const server::Stats& stats) {
+  return stats.doorbells > stats.wakes ? stats.doorbells - stats.wakes : 0;
+}
+
 std::string calls_text(const server::Stats& stats) {
-  std::string text = fmt::format("{:<18}{:>12}{:>10}{:>12}{:>12}\n", "call", "count", "errors",
-                                 "p50 us", "p99 us");
+  std::string text = fmt::format("{:<18}{:>12}{:>10}{:>12}{:>12}{:>12}\n", "call", "count",
+                                 "errors", "p50 us", "p99 us", "CPU s");
   for (const server::CallStats& call : stats.calls) {
-    text += fmt::format("{:<18}{:>12}{:>10}{:>12.2f}{:>12.2f}\n", call.name, call.count,
-                        call.errors, call.p50_us, call.p99_us);
+    text += fmt::format("{:<18}{:>12}{:>10}{:>12.2f}{:>12.2f}{:>12.6f}\n", call.name, call.count,
+                        call.errors, call.p50_us, call.p99_us, call.cpu_seconds);
   }
   return text;
 }
@@ -42,39 +47,101 @@ std::string time_text(const server::Stats& stats) {
   text += fmt::format("  {:<16}{:>12.6f} s\n", "our ledger", ledger);
   text += fmt::format("  {:<16}{:>12.6f} s  ledger {:+.1f} %\n", "observer", stats.thread_seconds,
                       ledger_disagreement_percent(stats));
+  text += fmt::format("  {:<16}{:>12.6f} s  beside these: {} wake-ups\n", "interrupts",
+                      stats.interrupt_seconds, stats.wakes);
   return text;
 }
 
-double mean_us(const telemetry::FaultReport& faults, std::size_t part) {
-  return static_cast<double>(faults.sum_cycles[part]) / static_cast<double>(faults.count()) *
-         nanoseconds_per_cycle() / 1000;
+// Who asked and where it was served; a line each where there is more than one.
+std::string whose_text(const server::Stats& stats) {
+  std::string text;
+  const bool told_apart =
+      stats.tenants.size() > 1 || (stats.tenants.size() == 1 && stats.tenants.front().tenant != 0);
+  for (const server::TenantStats& tenant : stats.tenants) {
+    if (!told_apart) break;
+    text += fmt::format("  tenant {:<9}{:>12.6f} s  {} requests\n", tenant.tenant,
+                        tenant.cpu_seconds, tenant.requests);
+  }
+  text += fmt::format("  {:<16}{:>12.6f} s\n", "nobody asked", stats.idle_seconds);
+  for (const server::CoreStats& core : stats.cores) {
+    text += fmt::format("  core {:<11}{:>12.6f} s\n", core.core, core.cpu_seconds);
+  }
+  return text;
 }
 
-double quantile_us(const telemetry::FaultReport& faults, std::size_t part, double quantile) {
-  return faults.cycles[part].quantile(quantile) * nanoseconds_per_cycle() / 1000;
+struct PartTimes {
+  std::uint64_t count = 0;
+  double mean_us = 0;
+  double p50_us = 0;
+  double p99_us = 0;
+};
+
+PartTimes times_of(const telemetry::RequestReport& report, std::size_t part) {
+  const double us = nanoseconds_per_cycle() / 1000;
+  const telemetry::HistogramSnapshot& cycles = report.cycles[part];
+  if (cycles.count() == 0) return {};
+  return {cycles.count(),
+          static_cast<double>(report.sum_cycles[part]) / static_cast<double>(cycles.count()) * us,
+          cycles.quantile(0.5) * us, cycles.quantile(0.99) * us};
+}
+
+std::string parts_text(const char* what, const telemetry::RequestReport& report) {
+  std::string text = fmt::format("{:<18}{:>12}{:>12}{:>12}\n", what, "mean us", "p50 us", "p99 us");
+  bool any = false;
+  for (std::size_t part = 0; part < telemetry::request_parts; ++part) {
+    const PartTimes times = times_of(report, part);
+    if (times.count == 0) continue;
+    any = true;
+    text +=
+        fmt::format("  {:<16}{:>12.2f}{:>12.2f}{:>12.2f}\n", telemetry::request_part_names[part],
+                    times.mean_us, times.p50_us, times.p99_us);
+  }
+  return any ? text : "";
+}
+
+nlohmann::ordered_json parts_json(const telemetry::RequestReport& report) {
+  nlohmann::ordered_json parts = nlohmann::ordered_json::object();
+  for (std::size_t part = 0; part < telemetry::request_parts; ++part) {
+    const PartTimes times = times_of(report, part);
+    if (times.count == 0) continue;
+    parts[telemetry::request_part_names[part]] = {{"count", times.count},
+                                                  {"mean_us", times.mean_us},
+                                                  {"p50_us", times.p50_us},
+                                                  {"p99_us", times.p99_us}};
+  }
+  return parts;
 }
 
 std::string faults_text(const server::Stats& stats) {
   if (stats.faults.count() == 0) return "";
-  std::string text =
-      fmt::format("{:<18}{:>12}{:>12}{:>12}\n", "page fault", "mean us", "p50 us", "p99 us");
-  for (std::size_t part = 0; part < telemetry::fault_parts; ++part) {
-    text += fmt::format("  {:<16}{:>12.2f}{:>12.2f}{:>12.2f}\n", telemetry::fault_part_names[part],
-                        mean_us(stats.faults, part), quantile_us(stats.faults, part, 0.5),
-                        quantile_us(stats.faults, part, 0.99));
-  }
-  return text + fmt::format("faults {}, resolved as {} ranges\n", stats.faults.count(),
-                            stats.fault_ranges);
+  return parts_text("page fault", stats.faults) + fmt::format("faults {}, resolved as {} ranges\n",
+                                                              stats.faults.count(),
+                                                              stats.fault_ranges);
 }
 
 nlohmann::ordered_json faults_json(const server::Stats& stats) {
-  nlohmann::ordered_json faults = {{"count", stats.faults.count()}, {"ranges", stats.fault_ranges}};
-  for (std::size_t part = 0; part < telemetry::fault_parts && stats.faults.count() != 0; ++part) {
-    faults[telemetry::fault_part_names[part]] = {{"mean_us", mean_us(stats.faults, part)},
-                                                 {"p50_us", quantile_us(stats.faults, part, 0.5)},
-                                                 {"p99_us", quantile_us(stats.faults, part, 0.99)}};
-  }
+  nlohmann::ordered_json faults = parts_json(stats.faults);
+  faults["count"] = stats.faults.count();
+  faults["ranges"] = stats.fault_ranges;
   return faults;
+}
+
+nlohmann::ordered_json tenants_json(const server::Stats& stats) {
+  nlohmann::ordered_json tenants = nlohmann::ordered_json::array();
+  for (const server::TenantStats& tenant : stats.tenants) {
+    tenants.push_back({{"tenant", tenant.tenant},
+                       {"requests", tenant.requests},
+                       {"cpu_seconds", tenant.cpu_seconds}});
+  }
+  return tenants;
+}
+
+nlohmann::ordered_json cores_json(const server::Stats& stats) {
+  nlohmann::ordered_json cores = nlohmann::ordered_json::array();
+  for (const server::CoreStats& core : stats.cores) {
+    cores.push_back({{"core", core.core}, {"cpu_seconds", core.cpu_seconds}});
+  }
+  return cores;
 }
 
 }  // namespace
@@ -89,10 +156,10 @@ std::string to_table(const server::Stats& stats) {
   text += fmt::format(
       "requests {}, in flight {}, refused {}\n"
       "doorbells {}, bundles {} ({:.2f} requests each), rescued {}\n"
-      "threads {}, hand-offs {}, take-overs {}, parks {}\n",
+      "threads {}, hand-offs {}, take-overs {}, parks {}, wake-ups {}\n",
       stats.requests, stats.in_flight, stats.refused, stats.doorbells, stats.bundles,
       requests_a_bundle(stats), stats.rescued, stats.threads, stats.hand_offs, stats.takeovers,
-      stats.parks);
+      stats.parks, stats.wakes);
   if (stats.governor.cap > 0) {
     text += fmt::format("cap {:.1f} %, throttled {:.3f} s in {} waits, {} served in debt\n",
                         100 * stats.governor.cap, stats.governor.throttled_seconds,
@@ -102,7 +169,8 @@ std::string to_table(const server::Stats& stats) {
     text += fmt::format("detached {} failed {} times with errno {}\n", error.name, error.count,
                         error.error);
   }
-  return text + faults_text(stats) + time_text(stats);
+  return text + parts_text("request", stats.times) + faults_text(stats) + time_text(stats) +
+         whose_text(stats);
 }
 
 nlohmann::ordered_json to_json(const server::Stats& stats) {
@@ -114,7 +182,8 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
                      {"count", call.count},
                      {"errors", call.errors},
                      {"p50_us", call.p50_us},
-                     {"p99_us", call.p99_us}});
+                     {"p99_us", call.p99_us},
+                     {"cpu_seconds", call.cpu_seconds}});
   }
   ordered_json stages = ordered_json::object();
   for (std::size_t stage = 0; stage < stats.stage_seconds.size(); ++stage) {
@@ -138,9 +207,16 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
           {"hand_offs", stats.hand_offs},
           {"takeovers", stats.takeovers},
           {"parks", stats.parks},
+          {"wakes", stats.wakes},
+          {"interrupts_saved", interrupts_saved(stats)},
+          {"tenants", tenants_json(stats)},
+          {"cores", cores_json(stats)},
+          {"times", parts_json(stats.times)},
           {"stage_seconds", stages},
           {"ledger_seconds", ledger_seconds(stats)},
+          {"idle_seconds", stats.idle_seconds},
           {"observer_seconds", stats.thread_seconds},
+          {"interrupt_seconds", stats.interrupt_seconds},
           {"ledger_disagreement_percent", ledger_disagreement_percent(stats)},
           {"governor",
            {{"cap", stats.governor.cap},

@@ -10,12 +10,17 @@ namespace {
 
 server::Stats sample() {
   server::Stats stats;
-  stats.calls.push_back({"pread", 17, 90, 2, {}, 1.5, 9.25});
+  stats.calls.push_back({"pread", 17, 90, 2, {}, 1.5, 9.25, 0.75});
   stats.requests = 90;
   stats.bundles = 30;
   stats.doorbells = 45;
   stats.rescued = 1;
-  stats.stage_seconds = {0.5, 0.1, 0.1, 0.2, 0.1};
+  stats.stage_seconds = {0.5, 0.1, 0.1, 0.2, 0.05, 0.05};
+  stats.wakes = 5;
+  stats.interrupt_seconds = 0.000'025;
+  stats.tenants = {{0, 60, 0.5}, {7, 30, 0.25}};
+  stats.cores = {{1, 1.0}};
+  stats.idle_seconds = 0.25;
   stats.thread_seconds = 1.25;
   stats.detached_errors.push_back({"write", 32, 3});
   return stats;
@@ -27,6 +32,34 @@ TEST(StatsText, tells_calls_coalescing_and_the_observer) {
   EXPECT_NE(text.find("bundles 30 (3.00 requests each), rescued 1"), std::string::npos) << text;
   EXPECT_NE(text.find("detached write failed 3 times with errno 32"), std::string::npos);
   EXPECT_NE(text.find("1.250000 s  ledger -20.0 %"), std::string::npos) << text;
+}
+
+TEST(StatsText, tells_whose_time_it_was_and_where) {
+  const std::string text = to_table(sample());
+  EXPECT_NE(text.find("tenant 7            0.250000 s  30 requests"), std::string::npos) << text;
+  EXPECT_NE(text.find("core 1              1.000000 s"), std::string::npos) << text;
+  EXPECT_NE(text.find("beside these: 5 wake-ups"), std::string::npos) << text;
+  const nlohmann::ordered_json json = to_json(sample());
+  EXPECT_EQ(json["tenants"][1]["cpu_seconds"], 0.25);
+  EXPECT_EQ(json["cores"][0]["core"], 1);
+  EXPECT_EQ(json["calls"][0]["cpu_seconds"], 0.75);
+  EXPECT_EQ(json["interrupts_saved"], 40);
+}
+
+TEST(StatsText, names_no_tenant_where_nobody_said_who_asks) {
+  server::Stats stats = sample();
+  stats.tenants = {{0, 90, 0.75}};
+  EXPECT_EQ(to_table(stats).find("tenant"), std::string::npos);
+}
+
+TEST(StatsText, tells_the_parts_of_requests_that_are_known) {
+  server::Stats stats = sample();
+  const auto times = std::make_unique<telemetry::RequestTimes>();
+  times->record(telemetry::RequestPart::processing, 1000, 3);
+  times->add_to(stats.times);
+  EXPECT_EQ(to_json(stats)["times"]["processing"]["count"], 3);
+  EXPECT_FALSE(to_json(stats)["times"].contains("completion"));
+  EXPECT_NE(to_table(stats).find("  processing"), std::string::npos);
 }
 
 TEST(StatsText, says_the_same_as_json) {
@@ -41,9 +74,9 @@ TEST(StatsText, tells_the_parts_of_page_faults_where_there_were_any) {
   EXPECT_EQ(to_table(sample()).find("page fault"), std::string::npos);
   EXPECT_EQ(to_json(sample())["faults"]["count"], 0);
   server::Stats stats = sample();
-  const auto times = std::make_unique<telemetry::FaultTimes>();
-  times->record(telemetry::FaultPart::scheduling, 1000);
-  times->record(telemetry::FaultPart::total, 3000);
+  const auto times = std::make_unique<telemetry::RequestTimes>();
+  times->record(telemetry::RequestPart::scheduling, 1000);
+  times->record(telemetry::RequestPart::total, 3000);
   times->add_to(stats.faults);
   stats.fault_ranges = 1;
   const std::string text = to_table(stats);

@@ -74,12 +74,15 @@ class SlotsAhead {
   std::uint64_t lanes_ = 0;
 };
 
-inline bool BottomHalf::process_row(const protocol::Doorbell& doorbell, const Processing& how,
-                                    std::uint64_t moment, SlotsAhead& ahead, Pending& here,
-                                    std::vector<Pending>& batch, ThreadStats& stats) const {
+inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
+                                             const Processing& how, std::uint64_t moment,
+                                             SlotsAhead& ahead, Pending& here,
+                                             std::vector<Pending>& batch,
+                                             ThreadStats& stats) const {
   std::uint64_t accepted = 0;
-  bool answered = false;
-  Bookkeeper books(stats, moment);
+  std::uint64_t answered = 0;
+  const Moments moments{moment, moment};  // What is answered here takes less than the clock sees.
+  Bookkeeper books(stats, moments);
   protocol::Slot* const row_slots = &area_->slot(doorbell.wave, 0);
   for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
     const auto lane = lowest_bit(lanes);
@@ -114,19 +117,23 @@ inline bool BottomHalf::process_row(const protocol::Doorbell& doorbell, const Pr
     } else {
       value = services::execute_without_waiting(request, pending.progress).value;
     }
-    publish_answer(*area_, request, value, protocol::TransportError::none, *detached_errors_);
+    publish_answer(*area_, request, value, protocol::TransportError::none, moments,
+                   *detached_errors_);
     books.add(request, value);
     if (!never_blocks) batch.pop_back();
-    answered = true;
+    ++answered;
   }
   stats.accepted.add(accepted);
   return answered;
 }
 
-void BottomHalf::process(const Bundle& bundle, const Processing& how, std::vector<Pending>& batch,
-                         std::vector<std::uint32_t>& answered, ThreadStats& stats) const {
+std::uint64_t BottomHalf::process(const Bundle& bundle, const Processing& how,
+                                  std::vector<Pending>& batch, std::vector<std::uint32_t>& answered,
+                                  ThreadStats& stats) const {
   SlotsAhead ahead(*area_, bundle, row_lanes_);
   const std::uint64_t moment = cycles();
+  const std::uint64_t accepted_before = stats.accepted.value();
+  std::uint64_t answered_here = 0;
   Pending here;
   stats.booking.begin();
   for (const protocol::Doorbell& doorbell : bundle) {
@@ -134,11 +141,20 @@ void BottomHalf::process(const Bundle& bundle, const Processing& how, std::vecto
     while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs with the clear.
       std::this_thread::yield();
     }
-    const bool answered_here = process_row(doorbell, how, moment, ahead, here, batch, stats);
+    const std::uint64_t row = process_row(doorbell, how, moment, ahead, here, batch, stats);
     if (how.shared) busy.clear(std::memory_order_release);
-    if (answered_here) answered.push_back(doorbell.wave);
+    if (row != 0) answered.push_back(doorbell.wave);
+    answered_here += row;
   }
   stats.booking.end();
+  const std::uint64_t end = cycles();
+  const std::uint64_t accepted = stats.accepted.value() - accepted_before;
+  if (answered_here != 0) {
+    stats.times.record(telemetry::RequestPart::processing, (end - moment) / accepted,
+                       answered_here);
+  }
+  charge_shares(stats, telemetry::Stage::bottom_half, end - moment, accepted);
+  return end;
 }
 
 }  // namespace k2k::server

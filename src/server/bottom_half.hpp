@@ -24,6 +24,7 @@ struct Pending {
   services::Request request;
   services::Progress progress;
   services::Readiness readiness;  // What it waits for, once it was tried.
+  std::uint64_t begun = 0;        // cycles() when it was first tried; 0 = not yet.
 };
 
 // How a bundle is processed.
@@ -49,14 +50,15 @@ class BottomHalf {
   // Moves every ready slot the bundle names to processing. What never blocks, and what is refused,
   // is answered here, its rows appended to `answered`; the rest is appended to `batch`.
   // A named slot that is not ready (a duplicate, a stale or a scribbled doorbell) is passed over.
-  void process(const Bundle& bundle, const Processing& how, std::vector<Pending>& batch,
-               std::vector<std::uint32_t>& answered, ThreadStats& stats) const;
+  // Charges what it took. Returns cycles() at its end.
+  std::uint64_t process(const Bundle& bundle, const Processing& how, std::vector<Pending>& batch,
+                        std::vector<std::uint32_t>& answered, ThreadStats& stats) const;
 
  private:
-  // Of one row; true if a request was answered. `here` is scratch.
-  bool process_row(const protocol::Doorbell& doorbell, const Processing& how, std::uint64_t moment,
-                   SlotsAhead& ahead, Pending& here, std::vector<Pending>& batch,
-                   ThreadStats& stats) const;
+  // Of one row; the number of requests that were answered. `here` is scratch.
+  std::uint64_t process_row(const protocol::Doorbell& doorbell, const Processing& how,
+                            std::uint64_t moment, SlotsAhead& ahead, Pending& here,
+                            std::vector<Pending>& batch, ThreadStats& stats) const;
 
   const protocol::AreaView* area_;
   const backend::Backend* backend_;

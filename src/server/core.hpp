@@ -109,18 +109,16 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void wake_descriptor_watch();
 
   // --- faults.cpp: page faults of device code.
-  struct FaultMoments {
-    std::uint64_t begun = 0;  // cycles(), when a service thread began with it.
-    std::uint64_t done = 0;   // When the page was there.
-  };
   // Moves the faults of `batch` to self.faults. False if there is none.
   static bool take_faults(ServiceThread& self, std::vector<Pending>& batch);
   // Serves self.faults. `role` is nullptr where none is held. False: it was taken over meanwhile.
   bool serve_faults(ServiceThread& self, Role* role);
+  static void charge_faults(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
+                            std::span<const services::Fault> faults);
   void answer_faults(ServiceThread& self, std::span<const services::Fault> faults,
-                     const FaultMoments& moments);
+                     const Moments& moments);
   void answer_faults_late(ServiceThread& self, std::span<const services::Fault> faults,
-                          const FaultMoments& moments);
+                          const Moments& moments);
   void set_aside_faults(std::span<const services::Fault> faults);  // Those that would wait.
   void read_faults(ServiceThread& self);
 
@@ -134,11 +132,15 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void run_bundle(ServiceThread& self, const Bundle& bundle);
   void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
   void run_call(ServiceThread& self, Pending call);
-  static void charge_service(ServiceThread& self, Nanoseconds spent);  // CPU time.
+  // The books of CPU time (telemetry/ledger.hpp).
+  static void charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
+                     const services::Request& request);
+  static void settle(ServiceThread& self, std::uint64_t moment);
   void answer(ServiceThread& self, const services::Request& request, std::int64_t value,
-              std::uint64_t moment);
+              const Moments& moments);
   // As answer(), for a thread that may have been left behind meanwhile: then nothing happens.
-  void answer_late(ServiceThread& self, const services::Request& request, std::int64_t value);
+  void answer_late(ServiceThread& self, const services::Request& request, std::int64_t value,
+                   const Moments& moments);
   void assign_roles();  // Expects no role held.
   [[nodiscard]] bool anything_unanswered() const;
   bool wait_answered(Nanoseconds longest);

@@ -29,6 +29,12 @@ bool Server::Core::take_faults(ServiceThread& self, std::vector<Pending>& batch)
   return !self.faults.empty();
 }
 
+void Server::Core::charge_faults(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
+                                 std::span<const services::Fault> faults) {
+  const std::uint64_t each = faults.empty() ? 0 : cycles / faults.size();
+  for (const services::Fault& fault : faults) charge(self, stage, each, fault.request);
+}
+
 bool Server::Core::serve_faults(ServiceThread& self, Role* role) {
   if (role != nullptr) {
     role->calls_begun.fetch_add(1);  // Sequentially consistent: see watch().
@@ -50,7 +56,7 @@ bool Server::Core::serve_faults(ServiceThread& self, Role* role) {
       kept = role->word.still_held_by(self.index);
     }
     const std::uint64_t end = cycles();
-    self.stats.ledger.charge(telemetry::Stage::service, end - begin);
+    charge_faults(self, telemetry::Stage::service, end - begin, part);
     if (kept) {
       answer_faults(self, part, {begin, end});
     } else {
@@ -62,37 +68,34 @@ bool Server::Core::serve_faults(ServiceThread& self, Role* role) {
 }
 
 void Server::Core::answer_faults(ServiceThread& self, std::span<const services::Fault> faults,
-                                 const FaultMoments& moments) {
-  const std::uint64_t begin = cycles();
+                                 const Moments& moments) {
   self.answered.clear();
   self.stats.booking.begin();
+  std::uint64_t answers = 0;
   {
-    Bookkeeper books(self.stats, begin);
+    Bookkeeper books(self.stats, moments);
     for (const services::Fault& fault : faults) {
       const services::Request& request = fault.request;
       if (fault.answer.would_wait) continue;
-      if (!request.detached()) {
-        // For the handler that made the request: cpu/fault_signal.cpp.
-        protocol::Slot& slot = area_.slot(request.wave, request.lane);
-        slot.arguments[1] = moments.begun;
-        slot.arguments[2] = moments.done;
-      }
       const auto error = fault.answer.value == -ECANCELED ? protocol::TransportError::shutdown
                                                           : protocol::TransportError::none;
-      publish_answer(area_, request, fault.answer.value, error, detached_errors_);
+      publish_answer(area_, request, fault.answer.value, error, moments, detached_errors_);
       books.add(request, fault.answer.value);
+      ++answers;
       if (self.answered.empty() || self.answered.back() != request.wave) {
         self.answered.push_back(request.wave);
       }
     }
   }
   self.stats.booking.end();
+  self.stats.times.record(telemetry::RequestPart::processing, moments.done - moments.begun,
+                          answers);
   backend_->resume(self.answered.data(), self.answered.size());
-  self.stats.ledger.charge(telemetry::Stage::completion, cycles() - begin);
+  charge_shares(self.stats, telemetry::Stage::completion, cycles() - moments.done, answers);
 }
 
 void Server::Core::answer_faults_late(ServiceThread& self, std::span<const services::Fault> faults,
-                                      const FaultMoments& moments) {
+                                      const Moments& moments) {
   const std::lock_guard lock(answering_);
   if (!abandoned_) answer_faults(self, faults, moments);
 }
@@ -145,9 +148,10 @@ void Server::Core::read_faults(ServiceThread& self) {
         if (fault.answer.would_wait) fault.answer = {-EAGAIN, false, {}};
       }
     }
-    charge_service(self, thread_time() - before);
+    charge_faults(self, telemetry::Stage::service, cycles_in(thread_time() - before), self.faults);
     answer_faults_late(self, self.faults, {begin, cycles()});
     gate_.leave(self.account);
+    settle(self, cycles());
   }
 }
 

@@ -1,10 +1,9 @@
 #include "server/gate.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "server/cores.hpp"
 
 namespace k2k::server {
 
@@ -18,10 +17,6 @@ constexpr Nanoseconds window = std::chrono::milliseconds(100);
 constexpr Nanoseconds quantum_min{250'000};
 constexpr Nanoseconds quantum_max{1'400'000};
 
-std::uint32_t online_cores() {
-  return static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-}
-
 governor::GovernorConfig governor_of(const ServerConfig& config) {
   governor::GovernorConfig made;
   made.policy = config.governor;
@@ -32,10 +27,6 @@ governor::GovernorConfig governor_of(const ServerConfig& config) {
   const auto quantum = static_cast<std::int64_t>(of_window * static_cast<double>(window.count()));
   made.quantum = std::clamp(Nanoseconds(quantum), quantum_min, quantum_max);
   return made;
-}
-
-std::uint64_t cycles_in(Nanoseconds time) {
-  return static_cast<std::uint64_t>(static_cast<double>(time.count()) / nanoseconds_per_cycle());
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ void Server::Core::guard(ServiceThread& self) {
     lock.unlock();
     lead_as_guard(self, *work.role);
     gate_.leave(self.account);
+    settle(self, cycles());
     lock.lock();
   }
 }
@@ -84,11 +85,10 @@ void Server::Core::lead_as_guard(ServiceThread& self, Role& role) {
     role.batch.clear();
     role.batch_next = 0;
     self.answered.clear();
-    const std::uint64_t begin = cycles();
     bottom_half_.process(role.bundle, {role.openness, role.trace, true}, role.batch, self.answered,
                          self.stats);
     if (!self.answered.empty()) backend_->resume(self.answered.data(), self.answered.size());
-    self.stats.ledger.charge(telemetry::Stage::bottom_half, cycles() - begin);
+    settle(self, cycles());
     if (take_faults(self, role.batch) && !serve_faults(self, &role)) return;
   }
 }

@@ -42,6 +42,7 @@ Status Server::Core::add_thread(ThreadMain main, const std::string& name) {
       pthread_setname_np(pthread_self(), name.c_str());
       prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
       (*core.*main)(self);
+      settle(self, cycles());
       const std::lock_guard lock(core->mutex_);
       self.cpu_ns = thread_time().count();
       self.ended = true;
@@ -85,6 +86,7 @@ void Server::Core::work(ServiceThread& self) {
         return;
     }
     gate_.leave(self.account);
+    settle(self, cycles());
     const std::lock_guard lock(mutex_);
     ++idle_;
   }
@@ -153,6 +155,7 @@ void Server::Core::watch(ServiceThread& self, Work& work, std::unique_lock<std::
   std::uint32_t stretch = 1;
   while (!pick(self, work)) {
     gate_.leave(self.account);
+    settle(self, cycles());
     const bool governed = gate_.governed();
     if (quiet_ticks < (governed ? watch_ticks_idle_max_governed : watch_ticks_idle_max)) {
       const Nanoseconds tick = std::chrono::microseconds(config_.takeover_us) * stretch;

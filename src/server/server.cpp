@@ -57,41 +57,53 @@ Status Server::Core::start() {
 // --- Answers.
 
 void Server::Core::answer(ServiceThread& self, const services::Request& request, std::int64_t value,
-                          std::uint64_t moment) {
+                          const Moments& moments) {
   self.stats.booking.begin();
-  complete(area_, request, value, protocol::TransportError::none, moment, self.stats,
+  complete(area_, request, value, protocol::TransportError::none, moments, self.stats,
            detached_errors_);
   self.stats.booking.end();
+  self.stats.shares.clear();  // Charged by the caller, who knows how long it took.
   backend_->resume(&request.wave, 1);
 }
 
 void Server::Core::answer_late(ServiceThread& self, const services::Request& request,
-                               std::int64_t value) {
+                               std::int64_t value, const Moments& moments) {
   const std::lock_guard lock(answering_);
   if (abandoned_) return;
   // Only an interrupted wait gives ECANCELED: its runtime is ending.
   const auto error =
       value == -ECANCELED ? protocol::TransportError::shutdown : protocol::TransportError::none;
   self.stats.booking.begin();
-  complete(area_, request, value, error, cycles(), self.stats, detached_errors_);
+  complete(area_, request, value, error, moments, self.stats, detached_errors_);
   self.stats.booking.end();
+  self.stats.shares.clear();
   backend_->resume(&request.wave, 1);
 }
 
-void Server::Core::charge_service(ServiceThread& self, Nanoseconds spent) {
-  const double cycles_spent = static_cast<double>(spent.count()) / nanoseconds_per_cycle();
-  self.stats.ledger.charge(telemetry::Stage::service, static_cast<std::uint64_t>(cycles_spent));
+void Server::Core::charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
+                          const services::Request& request) {
+  self.stats.ledger.charge(stage, cycles, call_place(request.row),
+                           tenant_place(request.attributes));
+}
+
+void Server::Core::settle(ServiceThread& self, std::uint64_t moment) {
+  const int core = sched_getcpu();
+  self.stats.ledger.settle(moment, thread_time(), nanoseconds_per_cycle(),
+                           core < 0 ? 0 : static_cast<std::size_t>(core));
 }
 
 void Server::Core::run_call(ServiceThread& self, Pending call) {
+  if (call.begun == 0) call.begun = cycles();
   const Nanoseconds before = thread_time();
   const std::int64_t value =
       backend_->abandoned() && !call.request.detached()
           ? -ECANCELED
           : services::execute_waiting(call.request, call.progress, {interruption_});
   // Waiting is not service: only CPU time is charged.
-  charge_service(self, thread_time() - before);
-  answer_late(self, call.request, value);
+  charge(self, telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
+  const std::uint64_t done = cycles();
+  answer_late(self, call.request, value, {call.begun, done});
+  charge(self, telemetry::Stage::completion, cycles() - done, call.request);
 }
 
 void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
@@ -106,10 +118,12 @@ void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
     trace = config_.trace;
     ++processing_;
   }
-  const std::uint64_t mark = cycles();
-  bottom_half_.process(bundle, {openness, trace, true}, self.batch, self.answered, self.stats);
-  if (!self.answered.empty()) backend_->resume(self.answered.data(), self.answered.size());
-  self.stats.ledger.charge(telemetry::Stage::bottom_half, cycles() - mark);
+  const std::uint64_t processed =
+      bottom_half_.process(bundle, {openness, trace, true}, self.batch, self.answered, self.stats);
+  if (!self.answered.empty()) {
+    backend_->resume(self.answered.data(), self.answered.size());
+    self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
+  }
   const bool faults = take_faults(self, self.batch);
   {
     const std::lock_guard lock(mutex_);
@@ -134,12 +148,14 @@ void Server::Core::run_attempts(ServiceThread& self) {
       pending = attempts_.front();
       attempts_.pop_front();
     }
-    const std::uint64_t begin = cycles();
+    pending.begun = cycles();
     const services::Answer result =
         services::execute_without_waiting(pending.request, pending.progress);
-    self.stats.ledger.charge(telemetry::Stage::service, cycles() - begin);
+    const std::uint64_t done = cycles();
+    charge(self, telemetry::Stage::service, done - pending.begun, pending.request);
     if (!result.would_wait) {
-      answer_late(self, pending.request, result.value);
+      answer_late(self, pending.request, result.value, {pending.begun, done});
+      charge(self, telemetry::Stage::completion, cycles() - done, pending.request);
       continue;
     }
     pending.readiness = result.readiness;
@@ -311,8 +327,9 @@ void Server::Core::refuse_the_rest() {
       request.lane = static_cast<std::uint8_t>(lane);
       request.number = control.number;
       request.attributes = protocol::unpack_attributes(slot.attributes);
-      complete(area_, request, -ECANCELED, protocol::TransportError::shutdown, cycles(), *unread,
-               detached_errors_);
+      const std::uint64_t moment = cycles();
+      complete(area_, request, -ECANCELED, protocol::TransportError::shutdown, {moment, moment},
+               *unread, detached_errors_);
     }
     backend_->resume(&wave, 1);
   }

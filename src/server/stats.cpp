@@ -6,7 +6,9 @@
 #include <ctime>
 
 #include "base/clock.hpp"
+#include "server/calibration.hpp"
 #include "server/core.hpp"
+#include "server/cores.hpp"
 
 namespace k2k::server {
 
@@ -23,6 +25,7 @@ CallStats merge_call(std::size_t place,
     merged.count += counters.count.value();
     merged.errors += counters.errors.value();
     counters.latency_cycles.add_to(merged.latency_cycles);
+    merged.cpu_seconds += static_cast<double>(thread->stats.ledger.call_ns(place)) / 1e9;
   }
   const double us_per_cycle = nanoseconds_per_cycle() / 1000;
   merged.p50_us = merged.latency_cycles.quantile(0.50) * us_per_cycle;
@@ -39,9 +42,38 @@ std::int64_t cpu_ns(ServiceThread& thread) {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
+using Threads = std::vector<std::unique_ptr<ServiceThread>>;
+
+std::vector<TenantStats> tenants_of(const Threads& threads) {
+  std::vector<TenantStats> tenants;
+  for (std::uint32_t tenant = 0; tenant < protocol::tenants_max; ++tenant) {
+    TenantStats sum{.tenant = tenant};
+    for (const auto& thread : threads) {
+      sum.requests += thread->stats.tenant_requests[tenant].value();
+      sum.cpu_seconds += static_cast<double>(thread->stats.ledger.tenant_ns(tenant)) / 1e9;
+    }
+    if (sum.requests != 0) tenants.push_back(sum);
+  }
+  return tenants;
+}
+
+std::vector<CoreStats> cores_of(const Threads& threads) {
+  std::vector<CoreStats> cores;
+  for (std::size_t core = 0; core < possible_cores(); ++core) {
+    CoreStats sum{.core = static_cast<std::uint32_t>(core)};
+    for (const auto& thread : threads) {
+      sum.cpu_seconds += static_cast<double>(thread->stats.ledger.core_ns(core)) / 1e9;
+    }
+    if (sum.cpu_seconds > 0) cores.push_back(sum);
+  }
+  return cores;
+}
+
 }  // namespace
 
 Stats Server::Core::stats() const {
+  // Before the lock: the first time it measures.
+  const double interrupt_s = std::chrono::duration<double>(calibrated_costs().interrupt).count();
   const std::lock_guard lock(mutex_);
   Stats stats;
   std::uint64_t answered = 0;
@@ -62,11 +94,12 @@ Stats Server::Core::stats() const {
     stats.takeovers += counted.takeovers.value();
     stats.parks += counted.parks.value();
     stats.fault_ranges += counted.fault_ranges.value();
-    for (int stage = 0; stage < telemetry::stage_count; ++stage) {
-      stats.stage_seconds[static_cast<std::size_t>(stage)] +=
-          static_cast<double>(counted.ledger.spent(static_cast<telemetry::Stage>(stage))) *
-          nanoseconds_per_cycle() / 1e9;
+    stats.wakes += counted.wakes.value();
+    for (std::size_t stage = 0; stage < telemetry::stage_count; ++stage) {
+      stats.stage_seconds[stage] += static_cast<double>(counted.ledger.stage_ns(stage)) / 1e9;
     }
+    stats.idle_seconds += static_cast<double>(counted.ledger.idle_ns()) / 1e9;
+    counted.times.add_to(stats.times);
     observed_ns += cpu_ns(*thread);
   }
   stats.in_flight = stats.requests > answered ? stats.requests - answered : 0;
@@ -78,6 +111,10 @@ Stats Server::Core::stats() const {
   }
   std::sort(stats.calls.begin(), stats.calls.end(),
             [](const CallStats& a, const CallStats& b) { return a.count > b.count; });
+  stats.tenants = tenants_of(threads_);
+  stats.cores = cores_of(threads_);
+  stats.interrupt_seconds = static_cast<double>(stats.wakes) * interrupt_s;
+  stats.times.merge(backend_->call_report());
   stats.governor = gate_.stats();
   stats.faults = backend_->fault_report();
   stats.detached_errors = detached_errors_.list();

@@ -8,9 +8,9 @@
 
 #include "base/units.hpp"
 #include "telemetry/event_ring.hpp"
-#include "telemetry/fault_times.hpp"
 #include "telemetry/histogram.hpp"
 #include "telemetry/ledger.hpp"
+#include "telemetry/request_times.hpp"
 
 namespace k2k::server {
 
@@ -23,6 +23,19 @@ struct CallStats {
   telemetry::HistogramSnapshot latency_cycles;
   double p50_us = 0;
   double p99_us = 0;
+  double cpu_seconds = 0;  // Of service threads, with its part of polling, sleeping and waking.
+};
+
+// Who asked: LaunchShape::tenant.
+struct TenantStats {
+  std::uint32_t tenant = 0;
+  std::uint64_t requests = 0;
+  double cpu_seconds = 0;  // As CallStats.
+};
+
+struct CoreStats {
+  std::uint32_t core = 0;
+  double cpu_seconds = 0;
 };
 
 struct DetachedError {
@@ -49,12 +62,18 @@ struct Stats {
   std::uint64_t hand_offs = 0;  // Polling handed to another thread before a wait.
   std::uint64_t takeovers = 0;  // Polling taken from a thread whose call took long.
   std::uint64_t parks = 0;      // Times a poller went to sleep.
+  std::uint64_t wakes = 0;      // Times a doorbell woke it: interrupts. doorbells - wakes = saved.
   std::uint64_t in_flight = 0;  // Accepted and not yet answered.
   std::uint32_t threads = 0;
   std::array<double, telemetry::stage_count> stage_seconds{};  // The ledger's view.
-  double thread_seconds = 0;  // The observer's: CPU clocks of all service threads.
+  std::vector<TenantStats> tenants;                            // Those that asked, by number.
+  std::vector<CoreStats> cores;  // Those on which service threads ran, by number.
+  double idle_seconds = 0;       // Of the ledger's: while nobody asked. The rest is some tenant's.
+  double thread_seconds = 0;     // The observer's: CPU clocks of all service threads.
+  double interrupt_seconds = 0;  // Beside both: CPU time of whoever woke them, at measured cost.
+  telemetry::RequestReport times;  // All that were answered, page faults included.
   GovernorStats governor;
-  telemetry::FaultReport faults;               // Page faults of kernels.
+  telemetry::RequestReport faults;             // Page faults of kernels.
   std::uint64_t fault_ranges = 0;              // What they were resolved as: neighbours are one.
   std::vector<DetachedError> detached_errors;  // Since the last drain().
 };

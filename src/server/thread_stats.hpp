@@ -3,18 +3,30 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "calls/rows.hpp"
+#include "protocol/slot.hpp"
+#include "server/cores.hpp"
 #include "telemetry/counter.hpp"
 #include "telemetry/event_ring.hpp"
 #include "telemetry/histogram.hpp"
 #include "telemetry/ledger.hpp"
 #include "telemetry/mark.hpp"
+#include "telemetry/request_times.hpp"
 
 namespace k2k::server {
 
 // Calls without a row share the last place.
 inline constexpr std::size_t call_places = calls::row_count + 1;
+
+constexpr std::size_t call_place(std::int16_t row) {
+  return row < 0 ? call_places - 1 : static_cast<std::size_t>(row);
+}
+// A slot is untrusted: who names no tenant is everybody.
+constexpr std::size_t tenant_place(const protocol::Attributes& attributes) {
+  return attributes.tenant < protocol::tenants_max ? attributes.tenant : 0;
+}
 
 struct CallCounters {
   telemetry::Counter count;
@@ -26,7 +38,9 @@ struct ThreadStats {
   // Inside while an answer may be out whose books are not made: the device does not wait for them.
   telemetry::Mark booking;
   std::array<CallCounters, call_places> calls;
-  telemetry::StageLedger ledger;
+  std::array<telemetry::Counter, protocol::tenants_max> tenant_requests;
+  telemetry::CpuLedger ledger{call_places, protocol::tenants_max, possible_cores()};
+  telemetry::RequestTimes times;  // Scheduling and processing: the device knows the rest.
   telemetry::Counter doorbells;
   telemetry::Counter bundles;
   telemetry::Counter accepted;
@@ -36,8 +50,18 @@ struct ThreadStats {
   telemetry::Counter hand_offs;
   telemetry::Counter takeovers;
   telemetry::Counter parks;
+  telemetry::Counter wakes;  // Sleeps that a doorbell ended.
   telemetry::Counter fault_ranges;
   telemetry::EventRing events;
+
+  // Requests of one call and tenant that were answered together; scratch of the thread, for
+  // Bookkeeper and who knows afterwards how long they took.
+  struct Share {
+    std::size_t call = 0;
+    std::size_t tenant = 0;
+    std::uint64_t requests = 0;
+  };
+  std::vector<Share> shares;
 };
 
 }  // namespace k2k::server

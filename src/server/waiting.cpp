@@ -52,13 +52,20 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
       waits.end(DescriptorWaits::Whose::not_detached, round.answered);
     }
     if (round.answered.empty() && !stopping) waits.wait(waits_changed_, round);
-    for (const DescriptorWaits::Answered& done : round.answered) {
-      answer_late(self, done.call.request, done.value);
+    const std::uint64_t done = cycles();
+    for (const DescriptorWaits::Answered& answered : round.answered) {
+      answer_late(self, answered.call.request, answered.value, {answered.call.begun, done});
+    }
+    // All that this thread does is in the service of those that it answered.
+    const Nanoseconds moment = thread_time();
+    const std::uint64_t spent = cycles_in(moment - mark);
+    if (round.answered.empty()) self.stats.ledger.charge(telemetry::Stage::polling, spent);
+    for (const DescriptorWaits::Answered& answered : round.answered) {
+      charge(self, telemetry::Stage::service, spent / round.answered.size(), answered.call.request);
     }
     round.answered.clear();
-    const Nanoseconds moment = thread_time();
-    charge_service(self, moment - mark);
     gate_.leave(self.account);
+    settle(self, cycles());
     mark = moment;
   }
 }

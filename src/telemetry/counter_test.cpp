@@ -4,8 +4,6 @@
 
 #include <thread>
 
-#include "telemetry/ledger.hpp"
-
 namespace k2k::telemetry {
 namespace {
 
@@ -24,19 +22,6 @@ TEST(Counter, adds_up_and_can_be_read_meanwhile) {
   owner.join();
   EXPECT_TRUE(grows);
   EXPECT_EQ(counter.value(), 200'000u);
-}
-
-TEST(StageLedger, keeps_the_stages_apart) {
-  StageLedger ledger;
-  for (int stage = 0; stage < stage_count; ++stage) {
-    EXPECT_EQ(ledger.spent(static_cast<Stage>(stage)), 0u);
-    ledger.charge(static_cast<Stage>(stage), 10u + static_cast<std::uint64_t>(stage));
-    ledger.charge(static_cast<Stage>(stage), 1);
-  }
-  for (int stage = 0; stage < stage_count; ++stage) {
-    EXPECT_EQ(ledger.spent(static_cast<Stage>(stage)), 11u + static_cast<std::uint64_t>(stage));
-  }
-  EXPECT_EQ(static_cast<int>(Stage::completion), stage_count - 1);
 }
 
 }  // namespace

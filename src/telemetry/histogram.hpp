@@ -65,7 +65,9 @@ class HistogramSnapshot {
 
 class Histogram {
  public:
-  void record(std::uint64_t value) { counts_[bucket_of(value)].add(); }
+  void record(std::uint64_t value, std::uint64_t times = 1) {
+    counts_[bucket_of(value)].add(times);
+  }
   void add_to(HistogramSnapshot& snapshot) const {
     for (std::uint32_t bucket = 0; bucket < histogram_buckets; ++bucket) {
       const std::uint64_t count = counts_[bucket].value();

@@ -1,14 +1,28 @@
 #pragma once
-// Where a service thread's CPU time went, in cycles, stage by stage.
+// Where a service thread's CPU time went: by stage, by call, by tenant, by core.
 //
-// The stages are those of a request's life (docs/design/server.md). An outside observer (the
-// threads' CPU clocks) stands beside it in every report: no component grades itself.
+//   charge()   a stage took so many cycles, perhaps for requests of one call and tenant
+//   settle()   what the thread's CPU clock says it used since the last time becomes the truth
 //
-// Threading: charge() by the owning thread only; value reads from anywhere.
+// Cycles are cheap and see everything; a CPU clock costs 0.2 us and knows when the thread did not
+// run. So stages charge cycles, and a thread settles about each millisecond and before it sleeps.
+// Cycles in which another thread had the core are taken off all stages alike; CPU time that no
+// stage asked for is what going to sleep, waking and looking after the others cost: `upkeep`. All
+// of a period's CPU time goes to the calls and tenants that were served in it, in proportion to
+// what they were charged, or to nobody (idle), and to the core on which the period ended.
+//
+// The sums of stages, of calls and idle, of tenants and idle, and of cores are the same number, and
+// it is the CPU clock's. An outside observer stands beside it in every report: no component grades
+// itself.
+//
+// Threading: charge(), due() and settle() by the owning thread only; reads from anywhere.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "base/units.hpp"
 #include "telemetry/counter.hpp"
 
 namespace k2k::telemetry {
@@ -16,25 +30,107 @@ namespace k2k::telemetry {
 enum class Stage : std::uint8_t {
   polling,      // Looking for doorbells and finding none; rescans.
   top_half,     // Acknowledging and coalescing.
-  bottom_half,  // Reading slots, validating, classifying.
+  bottom_half,  // Reading slots, validating, classifying; calls that are answered on the spot.
   service,      // The system call itself.
   completion,   // Publishing results and waking.
+  upkeep,       // Going to sleep, waking, watching the others, the governor.
 };
-inline constexpr int stage_count = 5;
-inline constexpr const char* stage_names[stage_count] = {"polling", "top half", "bottom half",
-                                                         "service", "completion"};
+inline constexpr std::size_t stage_count = 6;
+inline constexpr const char* stage_names[stage_count] = {"polling", "top half",   "bottom half",
+                                                         "service", "completion", "upkeep"};
 
-class StageLedger {
+class CpuLedger {
  public:
+  CpuLedger(std::size_t calls, std::size_t tenants, std::size_t cores)
+      : calls_(calls), tenants_(tenants), cores_(cores) {}
+
   void charge(Stage stage, std::uint64_t cycles) {
-    spent_[static_cast<std::size_t>(stage)].add(cycles);
+    open_stages_[static_cast<std::size_t>(stage)] += cycles;
   }
-  [[nodiscard]] std::uint64_t spent(Stage stage) const {
-    return spent_[static_cast<std::size_t>(stage)].value();
+  // For requests of one call and one tenant. Expects both below what the constructor was told.
+  void charge(Stage stage, std::uint64_t cycles, std::size_t call, std::size_t tenant) {
+    charge(stage, cycles);
+    calls_[call].open += cycles;
+    tenants_[tenant].open += cycles;
+    open_attributed_ += cycles;
   }
+  // Already in its stage: whose it was.
+  void attribute(std::uint64_t cycles, std::size_t call, std::size_t tenant) {
+    calls_[call].open += cycles;
+    tenants_[tenant].open += cycles;
+    open_attributed_ += cycles;
+  }
+
+  // Has this much time passed since the last settlement? `moment` and `period` are cycles().
+  [[nodiscard]] bool due(std::uint64_t moment, std::uint64_t period) const {
+    return moment - settled_at_ >= period;
+  }
+  // `clock` is the thread's CPU clock, `core` the CPU it runs on.
+  void settle(std::uint64_t moment, Nanoseconds clock, double ns_per_cycle, std::size_t core) {
+    settled_at_ = moment;
+    const double used = static_cast<double>((clock - settled_clock_).count());
+    settled_clock_ = clock;
+    if (used <= 0) return;
+    settle_stages(used, ns_per_cycle);
+    if (open_attributed_ == 0) {
+      idle_ns_.add(static_cast<std::uint64_t>(used));
+    } else {
+      const double ns_a_cycle = used / static_cast<double>(open_attributed_);
+      for (Account& account : calls_) account.settle(ns_a_cycle);
+      for (Account& account : tenants_) account.settle(ns_a_cycle);
+      open_attributed_ = 0;
+    }
+    cores_[core < cores_.size() ? core : cores_.size() - 1].add(static_cast<std::uint64_t>(used));
+  }
+
+  // Nanoseconds of CPU time, as of the last settlement.
+  [[nodiscard]] std::uint64_t stage_ns(std::size_t stage) const { return stages_[stage].value(); }
+  [[nodiscard]] std::uint64_t call_ns(std::size_t call) const { return calls_[call].ns.value(); }
+  [[nodiscard]] std::uint64_t tenant_ns(std::size_t tenant) const {
+    return tenants_[tenant].ns.value();
+  }
+  [[nodiscard]] std::uint64_t core_ns(std::size_t core) const { return cores_[core].value(); }
+  [[nodiscard]] std::uint64_t idle_ns() const { return idle_ns_.value(); }
+  [[nodiscard]] std::size_t core_count() const { return cores_.size(); }
 
  private:
-  std::array<Counter, stage_count> spent_{};
+  struct Account {
+    Counter ns;
+    std::uint64_t open = 0;  // Cycles since the last settlement.
+
+    void settle(double ns_a_cycle) {
+      if (open == 0) return;
+      ns.add(static_cast<std::uint64_t>(static_cast<double>(open) * ns_a_cycle));
+      open = 0;
+    }
+  };
+
+  void settle_stages(double used, double ns_per_cycle) {
+    std::uint64_t charged = 0;
+    for (const std::uint64_t cycles : open_stages_) charged += cycles;
+    const double charged_ns = static_cast<double>(charged) * ns_per_cycle;
+    const double part = charged_ns > used ? used / charged_ns : 1;
+    double left = used;
+    for (std::size_t stage = 0; stage < stage_count; ++stage) {
+      const double ns = static_cast<double>(open_stages_[stage]) * ns_per_cycle * part;
+      open_stages_[stage] = 0;
+      stages_[stage].add(static_cast<std::uint64_t>(ns));
+      left -= ns;
+    }
+    constexpr auto upkeep = static_cast<std::size_t>(Stage::upkeep);
+    if (left > 0) stages_[upkeep].add(static_cast<std::uint64_t>(left));
+  }
+
+  std::array<std::uint64_t, stage_count> open_stages_{};
+  std::uint64_t open_attributed_ = 0;
+  std::uint64_t settled_at_ = 0;
+  Nanoseconds settled_clock_{};
+
+  std::array<Counter, stage_count> stages_{};
+  std::vector<Account> calls_;
+  std::vector<Account> tenants_;
+  std::vector<Counter> cores_;
+  Counter idle_ns_;
 };
 
 }  // namespace k2k::telemetry

@@ -177,11 +177,11 @@ void call_with_lent_block() {
   const std::uint32_t id = issue(number, protocol::flag::detached);
   const device::Handle handle = device::submit<WorkItem, std::remove_const_t<decltype(detached)>>(
       number, Requests::words_of(id));
-  borrowers[block] = handle.live ? id : 0;
+  borrowers[block] = handle.live() ? id : 0;
   protocol::give_block(
       area, block,
-      handle.live ? protocol::lent_to(handle.place, handle.generation) : protocol::block_free);
-  settle_detached(id, handle.live ? Reply(0) : device::shut_down());
+      handle.live() ? protocol::lent_to(handle.place, handle.generation) : protocol::block_free);
+  settle_detached(id, handle.live() ? Reply(0) : device::shut_down());
 }
 
 void call_async(bool redeem) {
@@ -386,6 +386,7 @@ void interrupt() noexcept {}
 void* local_memory(const void*, std::size_t, std::size_t) noexcept { return nullptr; }
 bool host_visible(const void*, std::size_t) noexcept { return true; }
 std::uint32_t stamp() noexcept { return 1; }
+void note_times(std::uint32_t, std::uint32_t, std::uint64_t) noexcept {}
 void trap(const char* message) noexcept {
   simulation::violated(message);
   std::abort();

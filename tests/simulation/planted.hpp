@@ -76,7 +76,7 @@ inline Reply finish(Bug bug, const protocol::AreaView& area, const device::Handl
 inline Reply call(Bug bug, std::uint16_t number, bool detached, const device::Words& arguments) {
   const device::platform::Item& me = device::platform::current();
   const protocol::AreaView& area = *me.area;
-  device::Handle handle{{me.wave, me.lane}, 0, true};
+  device::Handle handle{{me.wave, me.lane}, 0, device::Handle::untimed};
   protocol::Place& place = handle.place;
   while (!(bug == Bug::claim_ignores_state
                ? claim_blindly(area, place, handle.generation)

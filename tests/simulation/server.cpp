@@ -104,7 +104,9 @@ void answer(const services::Request& request, std::int64_t value, protocol::Tran
                    protocol::Side::host>(slot, request.number, error);
     slot.arguments[0] = static_cast<std::uint64_t>(value);
   } else {
-    complete(all.host_area, request, value, error, cycles(), *stats, host->detached_errors);
+    const std::uint64_t moment = cycles();
+    complete(all.host_area, request, value, error, {moment, moment}, *stats, host->detached_errors);
+    stats->shares.clear();
   }
   resume(request.wave);
 }
@@ -317,8 +319,9 @@ void refuse_the_rest() {
       request.lane = static_cast<std::uint8_t>(lane);
       request.number = control.number;
       request.attributes = protocol::unpack_attributes(slot.attributes);
-      complete(all.host_area, request, -ECANCELED, protocol::TransportError::shutdown, cycles(),
-               *stats, host->detached_errors);
+      complete(all.host_area, request, -ECANCELED, protocol::TransportError::shutdown, {}, *stats,
+               host->detached_errors);
+      stats->shares.clear();
     }
     resume(row);
   }

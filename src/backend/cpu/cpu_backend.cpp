@@ -30,6 +30,7 @@
 #include "backend/cpu/watchdog.hpp"
 #include "backend/demand_pages.hpp"
 #include "backend/futex.hpp"
+#include "backend/limits.hpp"
 #include "backend/sweep.hpp"
 #include "base/asymmetric_barrier.hpp"
 #include "base/clock.hpp"
@@ -218,16 +219,22 @@ class CpuBackend final : public Backend {
     }
     const std::lock_guard lock(faults_);  // Not launching_: a kernel may be running.
     if (fault_times_ != nullptr) return {};
-    fault_times_ = std::make_unique<telemetry::FaultTimes[]>(config_.compute_units);
+    fault_times_ = std::make_unique<telemetry::RequestTimes[]>(config_.compute_units);
     plan_.fault_times.store(fault_times_.get(), std::memory_order_release);
     return {};
   }
-  [[nodiscard]] telemetry::FaultReport fault_report() const override {
-    telemetry::FaultReport report;
-    const telemetry::FaultTimes* const times = plan_.fault_times.load(std::memory_order_acquire);
+  [[nodiscard]] telemetry::RequestReport fault_report() const override {
+    telemetry::RequestReport report;
+    const telemetry::RequestTimes* const times = plan_.fault_times.load(std::memory_order_acquire);
     for (std::uint32_t unit = 0; times != nullptr && unit < config_.compute_units; ++unit) {
       times[unit].add_to(report);
     }
+    return report;
+  }
+
+  [[nodiscard]] telemetry::RequestReport call_report() const override {
+    telemetry::RequestReport report;
+    for (const Unit* const unit : unit_pointers_) unit->call_times().add_to(report);
     return report;
   }
 
@@ -251,7 +258,7 @@ class CpuBackend final : public Backend {
       return Error{EINVAL, name + "a work-group has 1 to " + std::to_string(info_.group_items_max) +
                                " work-items, not " + std::to_string(shape.group_items)};
     }
-    return {};
+    return check_tenant(name, shape.tenant);
   }
 
   Status start_threads(std::uint32_t count) {
@@ -282,6 +289,7 @@ class CpuBackend final : public Backend {
     launch_.name = kernel.name;
     launch_.groups = shape.groups;
     launch_.group_items = shape.group_items;
+    launch_.tenant = shape.tenant;
     launch_.units_used = units;
     launch_.sites = sites_;
     launch_.next_group.store(0, std::memory_order_relaxed);
@@ -324,7 +332,7 @@ class CpuBackend final : public Backend {
   UnitPlan plan_;
   LaunchState launch_;
   device::platform::KernelSite sites_[device::platform::kernel_sites];
-  std::unique_ptr<telemetry::FaultTimes[]>
+  std::unique_ptr<telemetry::RequestTimes[]>
       fault_times_;  // One a unit, once prepare_faults() was called.
   std::vector<std::unique_ptr<Unit>> units_;
   std::vector<Unit*> unit_pointers_;

@@ -90,16 +90,16 @@ struct Moments {
   std::uint64_t resumed = 0;
 };
 
-void record(telemetry::FaultTimes* times, const Moments& at) {
+void record(telemetry::RequestTimes* times, const Moments& at) {
   if (times == nullptr) return;
   // The clocks of two cores may disagree a little.
   const auto gap = [](std::uint64_t from, std::uint64_t to) { return to > from ? to - from : 0; };
-  using telemetry::FaultPart;
-  times->record(FaultPart::initialisation, gap(at.entered, at.published));
-  times->record(FaultPart::scheduling, gap(at.published, at.accepted));
-  times->record(FaultPart::processing, gap(at.accepted, at.answered));
-  times->record(FaultPart::completion, gap(at.answered, at.resumed));
-  times->record(FaultPart::total, gap(at.entered, at.resumed));
+  using telemetry::RequestPart;
+  times->record(RequestPart::initialisation, gap(at.entered, at.published));
+  times->record(RequestPart::scheduling, gap(at.published, at.accepted));
+  times->record(RequestPart::processing, gap(at.accepted, at.answered));
+  times->record(RequestPart::completion, gap(at.answered, at.resumed));
+  times->record(RequestPart::total, gap(at.entered, at.resumed));
 }
 
 // 0 or a positive errno.
@@ -111,17 +111,17 @@ int ask_for_page(WorkItem& me, std::uintptr_t address, PageAccess access, std::u
   words.word[2] = access == PageAccess::write ? 1 : 0;
   const device::Handle handle =
       device::submit<k2k::WorkItem, FaultOptions>(calls::fault_in_number, words);
-  if (!handle.live) return ECANCELED;
+  if (!handle.live()) return ECANCELED;
   const std::uint64_t rung = cycles();
   const protocol::Slot& slot = area.slot(handle.place.wave, handle.place.lane);
   Moments at;
   at.entered = entered;
   at.published = rung - cycles_since(slot.stamp, rung);
   device::platform::wait(slot, device::platform::Wait::halted);
-  // Written by server/faults.cpp; read before finish() gives the slot away.
+  // Read before finish() gives the slot away.
   if (observe(slot).state == protocol::SlotState::finished) {
-    at.accepted = slot.arguments[1];
-    at.answered = slot.arguments[2];
+    at.accepted = slot.arguments[protocol::answer_word::begun];
+    at.answered = slot.arguments[protocol::answer_word::done];
   }
   const Reply reply = device::finish(area, handle, device::platform::Wait::halted);
   if (!reply.ok()) return reply.error();

@@ -25,6 +25,7 @@ struct LaunchState {
   const char* name = "";
   std::uint32_t groups = 0;
   std::uint32_t group_items = 0;
+  std::uint16_t tenant = 0;
   std::uint32_t units_used = 0;
   device::platform::KernelSite* sites = nullptr;
 

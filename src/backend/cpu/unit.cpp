@@ -247,6 +247,7 @@ void Unit::fill_group(Group& group, std::uint32_t id) {
     visible.lane = lane;
     visible.wave_lanes = lanes;
     visible.wave_members = wave.live;
+    visible.tenant = launch_.tenant;
     visible.area = plan_.area;
     visible.sites = launch_.sites;
     visible.scratch = reinterpret_cast<std::int64_t*>(group.local);

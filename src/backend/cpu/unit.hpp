@@ -29,7 +29,7 @@
 #include "backend/cpu/server_parking.hpp"
 #include "backend/device_config.hpp"
 #include "protocol/area.hpp"
-#include "telemetry/fault_times.hpp"
+#include "telemetry/request_times.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -43,8 +43,8 @@ struct UnitPlan {
   PollerPace poller_pace;
   const protocol::AreaView* area = nullptr;
   ServerParking* parking = nullptr;
-  std::atomic<int> server_cpu{-1};                           // Where the server last answered from.
-  std::atomic<telemetry::FaultTimes*> fault_times{nullptr};  // One a unit.
+  std::atomic<int> server_cpu{-1};  // Where the server last answered from.
+  std::atomic<telemetry::RequestTimes*> fault_times{nullptr};  // One a unit.
 };
 
 class Unit {
@@ -87,10 +87,13 @@ class Unit {
   [[noreturn]] void hook_fail(WorkItem& me, int code, const char* what) noexcept;
   [[noreturn]] void hook_overflow(const WorkItem& me) noexcept { overflowed(me); }
   // nullptr while no demand-paged region was made for this device.
-  [[nodiscard]] telemetry::FaultTimes* fault_times() const {
-    telemetry::FaultTimes* const all = plan_.fault_times.load(std::memory_order_acquire);
+  [[nodiscard]] telemetry::RequestTimes* fault_times() const {
+    telemetry::RequestTimes* const all = plan_.fault_times.load(std::memory_order_acquire);
     return all == nullptr ? nullptr : all + index_;
   }
+  // Of the calls of this unit's work-items.
+  [[nodiscard]] telemetry::RequestTimes& call_times() { return call_times_; }
+  [[nodiscard]] const telemetry::RequestTimes& call_times() const { return call_times_; }
   [[nodiscard]] const UnitPlan& plan() const { return plan_; }
   [[nodiscard]] const DeviceMemory& memory() const { return memory_; }
   [[nodiscard]] const LaunchState& launch() const { return launch_; }
@@ -193,6 +196,7 @@ class Unit {
   ExceptionState* thread_exceptions_ = nullptr;
   std::atomic<int> cpu_{-1};    // Written here, read by the server.
   std::uint64_t switches_ = 0;  // Written here, read by the watchdog and the report.
+  telemetry::RequestTimes call_times_;
 
   // Written by others. `attention` bit 0: sleeps; bit 1: has halted work-items; above: work-items
   // of other units that halted on a row of this one. The futex of the sleeping unit.

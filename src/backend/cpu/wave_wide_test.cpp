@@ -109,7 +109,7 @@ TYPED_TEST(WaveWide, leaves_a_row_alone_of_which_the_host_has_a_slot) {
   });
   ASSERT_TRUE(report.ok()) << report.error().message;
   for (std::uint32_t lane = 0; lane < handles.size(); ++lane) {
-    EXPECT_TRUE(handles[lane].live);
+    EXPECT_TRUE(handles[lane].live());
     EXPECT_EQ(handles[lane].place.wave, 1u);
     EXPECT_EQ(handles[lane].place.lane, lane);
     EXPECT_EQ(handles[lane].generation, 1u);

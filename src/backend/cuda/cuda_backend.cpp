@@ -265,6 +265,7 @@ class CudaBackend final : public Backend {
       return Error{EINVAL, name + "a work-group has 1 to " + std::to_string(info_.group_items_max) +
                                " work-items, not " + std::to_string(shape.group_items)};
     }
+    if (const Status status = check_tenant(name, shape.tenant); !status) return status.error();
     return load(*kernel.device);
   }
 
@@ -304,6 +305,7 @@ class CudaBackend final : public Backend {
     context.sites = memory_->sites();
     context.ranges = memory_->ranges();
     context.range_count = ranges.value();
+    context.tenant = shape.tenant;
     context.cancel = memory_->cancel_word();
     context.launch = next_launch();
     // Read by cuLaunchKernel at once, never written.

@@ -62,6 +62,10 @@ K2K_API bool host_visible(const void* address, std::size_t bytes) noexcept;
 // Low half of the clock that `stamp` carries; never 0. See base/clock.hpp, cycles().
 K2K_API std::uint32_t stamp() noexcept;
 
+// Books the times of a call that was answered: stamps of its beginning and of its publication, and
+// the host's cycles() when it was done.
+K2K_API void note_times(std::uint32_t begun, std::uint32_t published, std::uint64_t done) noexcept;
+
 // A broken promise of device code: ends the process with the text and the work-item's name.
 [[noreturn]] K2K_API void trap(const char* message) noexcept;
 

@@ -69,6 +69,7 @@ K2K_DEVICE inline Item current() {
   me.wave_members = lanes_left >= 64 || lanes_left >= vendor::wave_lanes
                         ? ~std::uint64_t{0} >> (64 - vendor::wave_lanes)
                         : (std::uint64_t{1} << lanes_left) - 1;
+  me.tenant = state.context.tenant;
   me.area = &state.context.area;
   me.sites = state.context.sites;
   me.scratch = state.scratch;
@@ -134,6 +135,7 @@ K2K_DEVICE inline bool host_visible(const void* address, std::size_t bytes) {
 
 // Not taken: the clocks of host and device cannot be compared.
 K2K_DEVICE inline std::uint32_t stamp() { return 0; }
+K2K_DEVICE inline void note_times(std::uint32_t, std::uint32_t, std::uint64_t) {}
 
 [[noreturn]] K2K_DEVICE inline void trap(const char*) { vendor::trap(); }
 

@@ -15,6 +15,7 @@ struct LaunchContext {
   const SharedRange* ranges = nullptr;    // Device memory.
   const std::uint32_t* cancel = nullptr;  // Host-visible; 1 = work-items are to leave.
   std::uint32_t range_count = 0;
+  std::uint16_t tenant = 0;
   // 31 bits, another number for each launch of any runtime: tells what an earlier one left in local
   // memory from what this one put there.
   std::uint32_t launch = 0;

@@ -1,0 +1,26 @@
+// The times of a call that was answered, booked by the unit that made it.
+//
+// Beside hooks.cpp, because this is instrumented for ThreadSanitizer: others read what it counts.
+//
+// Threading: on a unit's thread.
+
+#include "backend/cpu/running.hpp"
+#include "backend/cpu/unit.hpp"
+#include "base/clock.hpp"
+#include "base/contract.hpp"
+#include "device/platform/cpu.hpp"
+
+namespace k2k::device::platform {
+
+void note_times(std::uint32_t begun, std::uint32_t published, std::uint64_t done) noexcept {
+  using telemetry::RequestPart;
+  K2K_EXPECT(backend::cpu::running != nullptr);
+  telemetry::RequestTimes& times = backend::cpu::running->unit->call_times();
+  const std::uint64_t moment = cycles();
+  times.record(RequestPart::initialisation, cycles_between(begun, published));
+  // The clocks of two cores may disagree a little.
+  times.record(RequestPart::completion, moment > done ? moment - done : 0);
+  times.record(RequestPart::total, cycles_since(begun, moment));
+}
+
+}  // namespace k2k::device::platform

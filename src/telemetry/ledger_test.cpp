@@ -1,0 +1,120 @@
+// Goal: whatever stages charge, the books sum up to the CPU clock, and each period's time goes to
+// those who asked in it.
+
+#include "telemetry/ledger.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace k2k::telemetry {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double ns_per_cycle = 0.5;
+constexpr std::size_t calls = 3;
+constexpr std::size_t tenants = 2;
+constexpr std::size_t cores = 2;
+
+class Ledger : public testing::Test {
+ protected:
+  CpuLedger ledger{calls, tenants, cores};
+
+  std::uint64_t of(Stage stage) const { return ledger.stage_ns(static_cast<std::size_t>(stage)); }
+  std::uint64_t stages() const {
+    std::uint64_t sum = 0;
+    for (std::size_t stage = 0; stage < stage_count; ++stage) sum += ledger.stage_ns(stage);
+    return sum;
+  }
+  std::uint64_t all_calls() const {
+    return ledger.call_ns(0) + ledger.call_ns(1) + ledger.call_ns(2) + ledger.idle_ns();
+  }
+};
+
+TEST_F(Ledger, knows_nothing_before_it_is_settled) {
+  ledger.charge(Stage::service, 1000, 1, 0);
+  EXPECT_EQ(stages(), 0u);
+  EXPECT_EQ(ledger.call_ns(1), 0u);
+}
+
+TEST_F(Ledger, takes_what_no_stage_asked_for_as_upkeep) {
+  ledger.charge(Stage::service, 1000, 1, 1);
+  ledger.settle(0, 800ns, ns_per_cycle, 0);
+  EXPECT_EQ(of(Stage::service), 500u);
+  EXPECT_EQ(of(Stage::upkeep), 300u);
+  EXPECT_EQ(ledger.call_ns(1), 800u);
+  EXPECT_EQ(ledger.tenant_ns(1), 800u);
+  EXPECT_EQ(ledger.tenant_ns(0), 0u);
+}
+
+TEST_F(Ledger, takes_the_time_that_others_had_the_core_off_all_stages) {
+  ledger.charge(Stage::service, 3000, 0, 0);  // 1,500 ns, of which the thread ran 400.
+  ledger.charge(Stage::polling, 1000);
+  ledger.settle(0, 400ns, ns_per_cycle, 0);
+  EXPECT_EQ(of(Stage::service), 300u);
+  EXPECT_EQ(of(Stage::polling), 100u);
+  EXPECT_EQ(of(Stage::upkeep), 0u);
+}
+
+TEST_F(Ledger, shares_a_period_among_those_who_asked_in_it) {
+  ledger.charge(Stage::service, 300, 0, 0);
+  ledger.charge(Stage::completion, 100, 2, 1);
+  ledger.charge(Stage::polling, 9'000);
+  ledger.settle(0, 8'000ns, ns_per_cycle, 1);
+  EXPECT_EQ(ledger.call_ns(0), 6'000u);
+  EXPECT_EQ(ledger.call_ns(2), 2'000u);
+  EXPECT_EQ(ledger.tenant_ns(0), 6'000u);
+  EXPECT_EQ(ledger.tenant_ns(1), 2'000u);
+  EXPECT_EQ(ledger.core_ns(1), 8'000u);
+  EXPECT_EQ(ledger.idle_ns(), 0u);
+}
+
+TEST_F(Ledger, books_a_period_in_which_nobody_asked_as_idle) {
+  ledger.charge(Stage::polling, 100);
+  ledger.settle(0, 70ns, ns_per_cycle, 0);
+  EXPECT_EQ(ledger.idle_ns(), 70u);
+  EXPECT_EQ(of(Stage::polling), 50u);
+}
+
+TEST_F(Ledger, begins_each_period_afresh) {
+  ledger.charge(Stage::service, 1000, 0, 0);
+  ledger.settle(0, 500ns, ns_per_cycle, 0);
+  ledger.charge(Stage::service, 1000, 1, 1);
+  ledger.settle(0, 1'000ns, ns_per_cycle, 1);
+  EXPECT_EQ(ledger.call_ns(0), 500u);
+  EXPECT_EQ(ledger.call_ns(1), 500u);
+  EXPECT_EQ(ledger.core_ns(0), 500u);
+  EXPECT_EQ(ledger.core_ns(1), 500u);
+}
+
+TEST_F(Ledger, keeps_its_sums_equal_to_the_clock) {
+  // Periods of every kind: idle, preempted, with upkeep; no clock that stands still loses a charge.
+  std::uint64_t clock = 0;
+  for (std::uint64_t period = 1; period < 500; ++period) {
+    if (period % 3 != 0) ledger.charge(Stage::service, 37 * period, period % calls, period % 2);
+    ledger.charge(Stage::polling, 11 * period % 301);
+    clock += 13 * period % 1009;
+    ledger.settle(period, Nanoseconds(static_cast<std::int64_t>(clock)), ns_per_cycle, period % 2);
+  }
+  const double all = static_cast<double>(clock);
+  EXPECT_NEAR(static_cast<double>(stages()), all, 500 * stage_count);  // A nanosecond a rounding.
+  EXPECT_NEAR(static_cast<double>(all_calls()), all, 500 * calls);
+  EXPECT_NEAR(static_cast<double>(ledger.tenant_ns(0) + ledger.tenant_ns(1) + ledger.idle_ns()),
+              all, 500 * tenants);
+  EXPECT_EQ(ledger.core_ns(0) + ledger.core_ns(1), clock);
+}
+
+TEST_F(Ledger, books_a_core_beyond_those_it_knows_with_the_last) {
+  ledger.settle(0, 10ns, ns_per_cycle, 17);
+  EXPECT_EQ(ledger.core_ns(1), 10u);
+}
+
+TEST_F(Ledger, is_due_after_its_period) {
+  ledger.settle(1'000, 10ns, ns_per_cycle, 0);
+  EXPECT_FALSE(ledger.due(1'499, 500));
+  EXPECT_TRUE(ledger.due(1'500, 500));
+}
+
+}  // namespace
+}  // namespace k2k::telemetry

@@ -1,0 +1,65 @@
+#pragma once
+// Where the time of a request goes, from the device's first step to its next (thesis, figure 4.6).
+// A page fault is one, a system call another.
+//
+//   call or touch ──▶ published ──▶ a thread begins with it ──▶ done ──▶ work-item runs
+//             initialisation  scheduling            processing    completion
+//
+// The signal of a page fault, and the return from it, is before the first clock and behind the
+// last.
+//
+// Threading: RequestTimes is written by one thread and read by any.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "telemetry/counter.hpp"
+#include "telemetry/histogram.hpp"
+
+namespace k2k::telemetry {
+
+enum class RequestPart : std::uint8_t {
+  initialisation,  // The call was made, or the handler entered → request published.
+  scheduling,      // → a service thread begins with it.
+  processing,      // → the call has returned, or the page is there.
+  completion,      // → the work-item runs again.
+  total,
+};
+inline constexpr std::size_t request_parts = 5;
+inline constexpr const char* request_part_names[request_parts] = {
+    "initialisation", "scheduling", "processing", "completion", "total"};
+
+struct RequestReport {
+  std::array<HistogramSnapshot, request_parts> cycles;
+  std::array<std::uint64_t, request_parts> sum_cycles{};
+
+  [[nodiscard]] std::uint64_t count() const { return cycles.back().count(); }
+  void merge(const RequestReport& other) {
+    for (std::size_t part = 0; part < request_parts; ++part) {
+      cycles[part].merge(other.cycles[part]);
+      sum_cycles[part] += other.sum_cycles[part];
+    }
+  }
+};
+
+class RequestTimes {
+ public:
+  void record(RequestPart part, std::uint64_t cycles, std::uint64_t requests = 1) {
+    const auto index = static_cast<std::size_t>(part);
+    cycles_[index].record(cycles, requests);
+    sum_cycles_[index].add(cycles * requests);
+  }
+  void add_to(RequestReport& report) const {
+    for (std::size_t part = 0; part < request_parts; ++part) {
+      cycles_[part].add_to(report.cycles[part]);
+      report.sum_cycles[part] += sum_cycles_[part].value();
+    }
+  }
+
+ private:
+  std::array<Histogram, request_parts> cycles_;
+  std::array<Counter, request_parts> sum_cycles_;
+};
+
+}  // namespace k2k::telemetry
