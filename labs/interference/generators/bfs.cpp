@@ -1,0 +1,87 @@
+// BFS of HISS, section III (SHOC; Danalis et al., GPGPU'10): level by level, all work-items over
+// all vertices. Its faults cluster at the beginning (HISS, section IV-A).
+
+#include <queue>
+
+#include "labs/interference/generators/generator.hpp"
+#include "labs/interference/generators/graph.hpp"
+#include "labs/interference/generators/graph_kernels.hpp"
+#include "labs/interference/generators/input.hpp"
+
+namespace k2k::labs::generators {
+
+namespace {
+
+class Bfs : public Workload {
+ public:
+  Bfs(std::uint32_t source, Input<std::uint32_t> offsets, Input<std::uint32_t> targets,
+      DemandRegion depths)
+      : source_(source),
+        offsets_(std::move(offsets)),
+        targets_(std::move(targets)),
+        depths_(std::move(depths)) {}
+
+  Status run(Runtime& runtime) override {
+    auto* const depths = depths_.as<std::uint32_t>();
+    depths[source_] = 1;
+    std::uint32_t reached = 1;
+    for (std::uint32_t depth = 1; reached != 0; ++depth) {
+      reached = 0;
+      const BfsKernel kernel{graph(), depths, depth, &reached};
+      const auto report = runtime.launch(shape_on(runtime), kernel, "bfs");
+      if (!report) return report.error();
+    }
+    return {};
+  }
+
+  std::vector<double> answers() override {
+    const auto* const depths = depths_.as<const std::uint32_t>();
+    return {depths, depths + vertices()};
+  }
+
+  // With a queue.
+  std::vector<double> reference() override {
+    std::vector<double> depths(vertices(), 0);
+    std::queue<std::uint32_t> queue({source_});
+    depths[source_] = 1;
+    for (; !queue.empty(); queue.pop()) {
+      const std::uint32_t vertex = queue.front();
+      for (std::uint32_t edge = offsets_[vertex]; edge < offsets_[vertex + 1]; ++edge) {
+        const std::uint32_t other = targets_[edge];
+        if (depths[other] != 0) continue;
+        depths[other] = depths[vertex] + 1;
+        queue.push(other);
+      }
+    }
+    return depths;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t vertices() const {
+    return static_cast<std::uint32_t>(offsets_.size() - 1);
+  }
+  [[nodiscard]] DeviceGraph graph() const { return {offsets_.data(), targets_.data(), vertices()}; }
+
+  std::uint32_t source_;
+  Input<std::uint32_t> offsets_;
+  Input<std::uint32_t> targets_;
+  DemandRegion depths_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Workload>> make_bfs(Runtime& runtime, const Settings& settings) {
+  Graph graph = kronecker(settings.by_scale<std::uint32_t>(11, 15, 18),
+                          settings.by_scale<std::uint32_t>(8, 16, 16), settings.seed);
+  const std::uint32_t source = graph.busiest();
+  auto depths = zeros<std::uint32_t>(runtime, graph.vertices(), "bfs depths");
+  if (!depths) return depths.error();
+  auto offsets = Input<std::uint32_t>::create(runtime, std::move(graph.offsets), "bfs offsets");
+  if (!offsets) return offsets.error();
+  auto targets = Input<std::uint32_t>::create(runtime, std::move(graph.targets), "bfs targets");
+  if (!targets) return targets.error();
+  return Result<std::unique_ptr<Workload>>(std::make_unique<Bfs>(
+      source, std::move(offsets.value()), std::move(targets.value()), std::move(depths.value())));
+}
+
+}  // namespace k2k::labs::generators

@@ -1,0 +1,127 @@
+// The file system from the device (HISS, table I; thesis, section 3.8): files are made, written and
+// read back by kernels, and read once more by the host.
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "labs/interference/generators/counter_random.hpp"
+#include "labs/interference/generators/files_kernel.hpp"
+#include "labs/interference/generators/generator.hpp"
+#include "labs/interference/generators/input.hpp"
+
+namespace k2k::labs::generators {
+
+namespace {
+
+// A folder of its own, removed with what is in it.
+class Folder {
+ public:
+  static Result<Folder> create() {
+    const char* const wish = std::getenv("TMPDIR");
+    const std::string parent = wish != nullptr ? wish : "/tmp";
+    std::string path = parent + "/k2k-generators-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+      return Error{errno, fmt::format("cannot make a folder in '{}' ({}); set TMPDIR to a folder "
+                                      "that may be written to",
+                                      parent, strerror(errno))};
+    }
+    return Folder(std::move(path));
+  }
+  ~Folder() {
+    std::error_code ignored;  // Nothing can be done about it here.
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(Folder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  Folder& operator=(Folder&&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  explicit Folder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+class Files : public Workload {
+ public:
+  Files(Folder folder, std::vector<FilePath> paths, Input<FileRecord> records)
+      : folder_(std::move(folder)),
+        paths_(std::move(paths)),
+        records_(std::move(records)),
+        sums_(records_.size(), 0) {}
+
+  Status run(Runtime& runtime) override {
+    const FilesKernel kernel{paths_.data(), records_.data(), sums_.data(),
+                             static_cast<std::uint32_t>(paths_.size())};
+    const auto report = runtime.launch(shape_on(runtime), kernel, "files");
+    return report ? Status{} : report.error();
+  }
+
+  // What the kernel read back, and what the host finds in the files.
+  std::vector<double> answers() override {
+    std::vector<double> all(sums_.begin(), sums_.end());
+    for (const FilePath& path : paths_) {
+      std::ifstream file(path.text, std::ios::binary);
+      for (std::uint32_t record = 0; record < file_records; ++record) {
+        FileRecord copy{};
+        file.read(reinterpret_cast<char*>(&copy), sizeof(copy));
+        all.push_back(file ? static_cast<double>(sum_of(copy)) : -1);
+      }
+    }
+    return all;
+  }
+  std::vector<double> reference() override {
+    std::vector<double> sums;
+    for (std::size_t record = 0; record < records_.size(); ++record) {
+      sums.push_back(static_cast<double>(sum_of(records_[record])));
+    }
+    std::vector<double> twice = sums;
+    twice.insert(twice.end(), sums.begin(), sums.end());
+    return twice;
+  }
+
+ private:
+  Folder folder_;
+  std::vector<FilePath> paths_;
+  Input<FileRecord> records_;
+  std::vector<std::int64_t> sums_;
+};
+
+Result<std::vector<FilePath>> paths_in(const Folder& folder, std::uint32_t count) {
+  std::vector<FilePath> paths(count);
+  for (std::uint32_t file = 0; file < count; ++file) {
+    const std::string path = fmt::format("{}/{}", folder.path(), file);
+    if (path.size() >= path_bytes) {
+      return Error{ENAMETOOLONG, fmt::format("the path '{}' has {} bytes; permitted are {}; set "
+                                             "TMPDIR to a shorter one",
+                                             path, path.size(), path_bytes - 1)};
+    }
+    std::strncpy(paths[file].text, path.c_str(), path_bytes - 1);
+  }
+  return paths;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Workload>> make_files(Runtime& runtime, const Settings& settings) {
+  const auto files = settings.by_scale<std::uint32_t>(6, 200, 2'000);
+  auto folder = Folder::create();
+  if (!folder) return folder.error();
+  auto paths = paths_in(folder.value(), files);
+  if (!paths) return paths.error();
+  std::vector<FileRecord> records(std::size_t{files} * file_records);
+  std::uint64_t next = 0;
+  for (FileRecord& record : records) {
+    for (std::uint64_t& word : record.words) word = draw(settings.seed, next++) >> 32;
+  }
+  auto input = Input<FileRecord>::create(runtime, std::move(records), "file records");
+  if (!input) return input.error();
+  return Result<std::unique_ptr<Workload>>(std::make_unique<Files>(
+      std::move(folder.value()), std::move(paths.value()), std::move(input.value())));
+}
+
+}  // namespace k2k::labs::generators

@@ -1,0 +1,97 @@
+#pragma once
+// Device code of the two graph searches: one step each, launched again by the host until nothing is
+// left to do, because work-groups of one launch cannot wait for each other. C++17, any device.
+//
+// Vertices hold 1 + their depth or distance, and 0 while nobody has reached them: what a
+// demand-allocated page holds at first.
+
+#include <cstdint>
+
+#include "device/k2k.hpp"
+
+namespace k2k::labs::generators {
+
+struct DeviceGraph {
+  const std::uint32_t* offsets;
+  const std::uint32_t* targets;
+  std::uint32_t vertices;
+};
+
+// Every vertex of this depth gives its neighbours the next one.
+struct BfsKernel {
+  DeviceGraph graph;
+  std::uint32_t* depths;
+  std::uint32_t depth;     // 1 + that of the level.
+  std::uint32_t* reached;  // How many were new.
+
+  K2K_DEVICE void operator()() const {
+    for (std::uint64_t vertex = k2k::global_rank(); vertex < graph.vertices;
+         vertex += k2k::global_size()) {
+      if (protocol::device_load(depths + vertex) == depth) expand(vertex);
+    }
+  }
+
+ private:
+  K2K_DEVICE void expand(std::uint64_t vertex) const {
+    std::uint32_t added = 0;
+    const std::uint32_t end = graph.offsets[vertex + 1];
+    for (std::uint32_t edge = graph.offsets[vertex]; edge < end; ++edge) {
+      std::uint32_t* const other = depths + graph.targets[edge];
+      if (protocol::device_load(other) != 0) continue;
+      if (protocol::device_compare_exchange(other, std::uint32_t{0}, depth + 1)) ++added;
+    }
+    if (added != 0) protocol::device_add(reached, added);
+  }
+};
+
+// A list of vertices whose distance has fallen, and how long it is.
+struct Worklist {
+  std::uint32_t* vertices;
+  std::uint32_t* count;
+};
+
+// Every vertex of one list offers its neighbours the way through it; who profits is on the next
+// list, once.
+struct SsspKernel {
+  DeviceGraph graph;
+  const std::uint32_t* weights;  // Of the edges, as the targets.
+  std::uint32_t* distances;
+  std::uint32_t* listed;  // The last round for which a vertex was put on a list.
+  const std::uint32_t* now;
+  std::uint32_t now_count;
+  Worklist next;
+  std::uint32_t round;  // Of the next list; at least 1.
+
+  K2K_DEVICE void operator()() const {
+    for (std::uint64_t place = k2k::global_rank(); place < now_count; place += k2k::global_size()) {
+      relax_around(now[place]);
+    }
+  }
+
+ private:
+  K2K_DEVICE void relax_around(std::uint32_t vertex) const {
+    const std::uint32_t distance = protocol::device_load(distances + vertex);
+    const std::uint32_t end = graph.offsets[vertex + 1];
+    for (std::uint32_t edge = graph.offsets[vertex]; edge < end; ++edge) {
+      const std::uint32_t other = graph.targets[edge];
+      if (lower(distances + other, distance + weights[edge])) put(other);
+    }
+  }
+  K2K_DEVICE static bool lower(std::uint32_t* distance, std::uint32_t offer) {
+    std::uint32_t seen = protocol::device_load(distance);
+    while (seen == 0 || offer < seen) {
+      if (protocol::device_compare_exchange(distance, seen, offer)) return true;
+      seen = protocol::device_load(distance);
+    }
+    return false;
+  }
+  // Whoever reads the list does so in the next launch, and with it every distance of this one.
+  K2K_DEVICE void put(std::uint32_t vertex) const {
+    const std::uint32_t before = protocol::device_load(listed + vertex);
+    if (before == round) return;
+    if (!protocol::device_compare_exchange(listed + vertex, before, round)) return;
+    next.vertices[protocol::device_add(next.count, std::uint32_t{1})] = vertex;
+  }
+};
+
+}  // namespace k2k::labs::generators

@@ -1,0 +1,72 @@
+// Memory allocation from the device (HISS, table I): a heap of a work-group that stands on mmap and
+// munmap, called by the group.
+
+#include "labs/interference/generators/generator.hpp"
+#include "labs/interference/generators/heap_kernel.hpp"
+#include "labs/interference/generators/input.hpp"
+
+namespace k2k::labs::generators {
+
+namespace {
+
+constexpr std::uint32_t words_max = 256;  // Of a block: 2 KiB.
+
+class Heap : public Workload {
+ public:
+  Heap(const LaunchShape& shape, std::uint32_t rounds, Input<std::uint32_t> words)
+      : shape_(shape),
+        rounds_(rounds),
+        words_(std::move(words)),
+        sums_(words_.size()),
+        left_(shape.groups, ~std::uint64_t{0}) {}
+
+  Status run(Runtime& runtime) override {
+    const HeapKernel kernel{words_.data(), sums_.data(), rounds_, left_.data()};
+    const auto report = runtime.launch(shape_, kernel, "heap");
+    return report ? Status{} : report.error();
+  }
+
+  // What every block held at its end, and that each chunk was given back.
+  std::vector<double> answers() override {
+    std::vector<double> all(sums_.begin(), sums_.end());
+    for (const std::uint64_t left : left_) all.push_back(static_cast<double>(left));
+    return all;
+  }
+  std::vector<double> reference() override {
+    std::vector<double> all;
+    for (std::size_t block = 0; block < words_.size(); ++block) {
+      std::uint64_t sum = 0;
+      for (std::uint32_t word = 0; word < words_[block]; ++word) {
+        sum += heap_word(block, word) ^ word;
+      }
+      all.push_back(static_cast<double>(sum));
+    }
+    all.resize(all.size() + left_.size(), 0);
+    return all;
+  }
+
+ private:
+  LaunchShape shape_;
+  std::uint32_t rounds_;
+  Input<std::uint32_t> words_;
+  std::vector<std::uint64_t> sums_;
+  std::vector<std::uint64_t> left_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Workload>> make_heap(Runtime& runtime, const Settings& settings) {
+  const LaunchShape shape = shape_on(runtime);
+  const auto rounds = settings.by_scale<std::uint32_t>(24, 1'024, 8'192);
+  std::vector<std::uint32_t> words(std::size_t{shape.groups} * shape.group_items * rounds);
+  for (std::size_t block = 0; block < words.size(); ++block) {
+    const std::uint64_t chance = draw(settings.seed, block);
+    words[block] = chance % 8 == 0 ? 0 : 1 + below(words_max, chance);
+  }
+  auto input = Input<std::uint32_t>::create(runtime, std::move(words), "heap sizes");
+  if (!input) return input.error();
+  return Result<std::unique_ptr<Workload>>(
+      std::make_unique<Heap>(shape, rounds, std::move(input.value())));
+}
+
+}  // namespace k2k::labs::generators

@@ -1,0 +1,63 @@
+#pragma once
+// What a workload reads and writes, allocated on demand: values that the host keeps and a region
+// whose pages are copies of them, made when device code touches them first, as the inputs of HISS
+// are (section III).
+//
+// Threading: confined to one thread; kernels read and write through data().
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "runtime/demand_region.hpp"
+#include "runtime/runtime.hpp"
+
+namespace k2k::labs::generators {
+
+inline constexpr std::size_t page_bytes = 4096;
+
+template <class T>
+constexpr std::size_t whole_pages(std::size_t count) {
+  const std::size_t bytes = count * sizeof(T);
+  return (bytes == 0 ? 1 : (bytes + page_bytes - 1) / page_bytes) * page_bytes;
+}
+
+template <class T>
+class Input {
+ public:
+  // Errors: those of DemandRegion::copy_of().
+  static Result<Input> create(Runtime& runtime, std::vector<T> values, const std::string& name) {
+    const std::size_t count = values.size();
+    const std::size_t bytes = whole_pages<T>(count);
+    values.resize((bytes + sizeof(T) - 1) / sizeof(T));
+    Result<DemandRegion> region =
+        DemandRegion::copy_of(runtime, values.data(), bytes, {.name = name});
+    if (!region) return region.error();
+    return Input(std::move(values), count, std::move(region.value()));
+  }
+
+  // For kernels.
+  [[nodiscard]] const T* data() const { return region_.as<const T>(); }
+  // For the reference: never faults.
+  [[nodiscard]] const T& operator[](std::size_t place) const { return values_[place]; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::size_t pages() const { return region_.bytes() / page_bytes; }
+
+ private:
+  Input(std::vector<T> values, std::size_t count, DemandRegion region)
+      : values_(std::move(values)), count_(count), region_(std::move(region)) {}
+
+  std::vector<T> values_;  // Outlives the region: its pages are made from here.
+  std::size_t count_;
+  DemandRegion region_;
+};
+
+// Zeros that kernels write to. Errors: those of DemandRegion::zero().
+template <class T>
+Result<DemandRegion> zeros(Runtime& runtime, std::size_t count, const std::string& name) {
+  return DemandRegion::zero(runtime, whole_pages<T>(count), {.name = name});
+}
+
+}  // namespace k2k::labs::generators

@@ -1,0 +1,100 @@
+#include "labs/interference/generators/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "labs/interference/governor/study.hpp"
+
+namespace k2k::labs::generators {
+
+namespace {
+
+using governor::rounded;
+using nlohmann::ordered_json;
+
+std::uint64_t faults_of(const server::Stats& stats) {
+  for (const server::CallStats& call : stats.calls) {
+    if (call.name == "fault_in") return call.count;
+  }
+  return 0;
+}
+
+bool same(double answer, double wanted, double tolerance) {
+  return answer == wanted || std::abs(answer - wanted) <= tolerance * std::abs(wanted);
+}
+
+}  // namespace
+
+Comparison compare(const std::vector<double>& answers, const std::vector<double>& reference,
+                   double tolerance) {
+  Comparison result;
+  result.compared = std::max(answers.size(), reference.size());
+  const std::size_t both = std::min(answers.size(), reference.size());
+  result.wrong = result.compared - both;
+  for (std::size_t place = 0; place < both; ++place) {
+    if (same(answers[place], reference[place], tolerance)) continue;
+    ++result.wrong;
+    if (!result.first.empty()) continue;
+    result.first = fmt::format("answer {} is {}, the reference has {}", place, answers[place],
+                               reference[place]);
+  }
+  if (result.wrong != 0 && result.first.empty()) {
+    result.first =
+        fmt::format("there are {} answers, the reference has {}", answers.size(), reference.size());
+  }
+  return result;
+}
+
+Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
+                    const Settings& settings) {
+  Result<Runtime> runtime = Runtime::create(config);
+  if (!runtime) return runtime.error();
+  Result<std::unique_ptr<Workload>> made = generator.make(runtime.value(), settings);
+  if (!made) return made.error();
+  Workload& workload = *made.value();
+
+  Row row;
+  row.generator = &generator;
+  const server::Stats before = runtime->stats();
+  const Instant begin = now();
+  if (Status status = workload.run(runtime.value()); !status) return status.error();
+  row.elapsed_s = static_cast<double>((now() - begin).count()) / 1e9;
+  const server::Stats after = runtime->stats();
+  row.faults = faults_of(after) - faults_of(before);
+  row.calls = after.requests - before.requests - row.faults;
+  row.service_cpu_s = after.thread_seconds - before.thread_seconds;
+
+  row.note = workload.skipped();
+  row.skipped = !row.note.empty();
+  if (row.skipped) return row;
+  row.note = workload.note();
+  row.answers = compare(workload.answers(), workload.reference(), workload.tolerance());
+  return row;
+}
+
+ordered_json json_of(const Row& row) {
+  const auto requests = static_cast<double>(row.requests());
+  ordered_json object = {{"generator", row.generator->name},
+                         {"requests", row.generator->row},
+                         {"faults", row.faults},
+                         {"calls", row.calls},
+                         {"elapsed_s", rounded(row.elapsed_s)},
+                         {"requests_per_s", rounded(requests / row.elapsed_s)},
+                         {"service_cpu_s", rounded(row.service_cpu_s)},
+                         {"service_us_per_request", nullptr},
+                         {"compared", row.answers.compared},
+                         {"wrong", row.answers.wrong},
+                         {"agrees", nullptr},
+                         {"note", row.note}};
+  if (row.requests() != 0) {
+    object["service_us_per_request"] = rounded(row.service_cpu_s * 1e6 / requests);
+  }
+  if (!row.skipped) object["agrees"] = row.agrees();
+  return object;
+}
+
+}  // namespace k2k::labs::generators

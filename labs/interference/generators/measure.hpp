@@ -1,0 +1,48 @@
+#pragma once
+// One row of the table: a runtime of its own for a generator, what its run cost, and whether its
+// answers are right.
+//
+// Threading: the caller's thread; a runtime has threads of its own.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "labs/interference/generators/generator.hpp"
+
+namespace k2k::labs::generators {
+
+struct Comparison {
+  std::uint64_t compared = 0;
+  std::uint64_t wrong = 0;  // Missing and surplus answers among them.
+  std::string first;        // The first that is wrong, for people.
+};
+// Each answer with the reference at its place; `tolerance` is relative, 0 = equal.
+Comparison compare(const std::vector<double>& answers, const std::vector<double>& reference,
+                   double tolerance);
+
+struct Row {
+  const Generator* generator = nullptr;
+  std::uint64_t faults = 0;
+  std::uint64_t calls = 0;  // Every other request.
+  double elapsed_s = 0;
+  double service_cpu_s = 0;  // Of all service threads: their CPU clocks.
+  Comparison answers;
+  bool skipped = false;
+  std::string note;  // Why skipped, or what a reader must know.
+
+  [[nodiscard]] std::uint64_t requests() const { return faults + calls; }
+  [[nodiscard]] bool agrees() const { return !skipped && answers.wrong == 0; }
+};
+
+// Errors: those of Runtime::create(), of the generator and its run.
+Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
+                    const Settings& settings);
+
+// generator, requests (the row of table I), faults, calls, elapsed_s, requests_per_s,
+// service_cpu_s, service_us_per_request (null without requests), compared, wrong, agrees (null if
+// skipped), note.
+nlohmann::ordered_json json_of(const Row& row);
+
+}  // namespace k2k::labs::generators
