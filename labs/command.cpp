@@ -2,6 +2,7 @@
 
 #include "cli/command.hpp"
 
+#include "labs/interference/generators/lab.hpp"
 #include "labs/interference/governor/lab.hpp"
 
 namespace k2k::cli {
@@ -16,20 +17,30 @@ Command lab_command() {
           "much of it is service? 'cap' and 'share' are fractions of the CPU time of all "
           "cores; 'of ideal' is throughput x mean service time / (cap x cores). It runs on real "
           "threads, under as many reads of random bytes as the server takes, and looks at "
-          "them from outside (schedstat); with --simulate in simulated time.",
+          "them from outside (schedstat); with --simulate in simulated time. 'generators': what "
+          "do the requests of the papers' workloads cost, by kind? Each is device code that "
+          "makes requests (page faults, allocation, migration, signals, files) and whose "
+          "answers are compared with those of the CPU; wrong ones make it exit with 1.",
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
                    {"k2k lab governor --policy budget --cap 3% --seconds 5",
                     "One row of 5 s, and 2 s without a cap to compare with."},
                    {"k2k lab governor --simulate", "The study's load under 1, 5 and 25 %."},
                    {"k2k lab governor --simulate --all --json", "Every load, for machines."},
                    {"k2k lab governor --simulate --cores 2 --cap 3% --service fixed:20",
-                    "A load of one's own: one row a policy."}},
+                    "A load of one's own: one row a policy."},
+                   {"k2k lab generators", "Every source of requests, and its cost."},
+                   {"k2k lab generators ubench --per call --rate 5000",
+                    "System calls at a steady rate."}},
       .has_json = true,
       .add = [](CLI::App& app, Context& context) -> Run {
         app.require_subcommand(1);
         CLI::App* const governor = app.add_subcommand(
             "governor", "What a cap on the CPU time of accelerators' requests does");
-        return labs::governor::add_lab(*governor, context);
+        CLI::App* const generators = app.add_subcommand(
+            "generators", "The papers' sources of requests, each checked against the CPU");
+        const Run run_governor = labs::governor::add_lab(*governor, context);
+        const Run run_generators = labs::generators::add_lab(*generators, context);
+        return [=] { return governor->parsed() ? run_governor() : run_generators(); };
       }};
 }
 
