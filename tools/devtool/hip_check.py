@@ -15,7 +15,11 @@ PACKAGES = (
 )
 ARCHITECTURE = "gfx90a"
 WORK = BUILD / "hip"
-KERNELS = ("apps/grep/kernel.cpp", "tests/conformance/gpu/hip_kernels.cpp")
+KERNELS = (
+    "apps/grep/kernel.cpp",
+    "tests/conformance/gpu/hip_kernels.cpp",
+    "tests/conformance/gpu/hip_generators.cpp",
+)
 
 
 def check_hip() -> tuple[list[str], str]:
