@@ -4,6 +4,7 @@
 
 #include "labs/interference/generators/lab.hpp"
 #include "labs/interference/governor/lab.hpp"
+#include "labs/interference/orthogonal/lab.hpp"
 
 namespace k2k::cli {
 
@@ -20,7 +21,9 @@ Command lab_command() {
           "them from outside (schedstat); with --simulate in simulated time. 'generators': what "
           "do the requests of the papers' workloads cost, by kind? Each is device code that "
           "makes requests (page faults, allocation, migration, signals, files) and whose "
-          "answers are compared with those of the CPU; wrong ones make it exit with 1.",
+          "answers are compared with those of the CPU; wrong ones make it exit with 1. "
+          "'orthogonal': does a cap hold whatever the steering, the coalescing and the bottom "
+          "half are, and which of the eight combinations serves most under it?",
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
                    {"k2k lab governor --policy budget --cap 3% --seconds 5",
                     "One row of 5 s, and 2 s without a cap to compare with."},
@@ -30,7 +33,8 @@ Command lab_command() {
                     "A load of one's own: one row a policy."},
                    {"k2k lab generators", "Every source of requests, and its cost."},
                    {"k2k lab generators ubench --per call --rate 5000",
-                    "System calls at a steady rate."}},
+                    "System calls at a steady rate."},
+                   {"k2k lab orthogonal", "Eight combinations under three caps, in 60 s."}},
       .has_json = true,
       .add = [](CLI::App& app, Context& context) -> Run {
         app.require_subcommand(1);
@@ -38,9 +42,15 @@ Command lab_command() {
             "governor", "What a cap on the CPU time of accelerators' requests does");
         CLI::App* const generators = app.add_subcommand(
             "generators", "The papers' sources of requests, each checked against the CPU");
+        CLI::App* const orthogonal = app.add_subcommand(
+            "orthogonal", "A cap under each combination of the three mitigations");
         const Run run_governor = labs::governor::add_lab(*governor, context);
         const Run run_generators = labs::generators::add_lab(*generators, context);
-        return [=] { return governor->parsed() ? run_governor() : run_generators(); };
+        const Run run_orthogonal = labs::orthogonal::add_lab(*orthogonal, context);
+        return [=] {
+          if (governor->parsed()) return run_governor();
+          return generators->parsed() ? run_generators() : run_orthogonal();
+        };
       }};
 }
 

@@ -1,0 +1,106 @@
+#include "labs/interference/orthogonal/lab.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <memory>
+
+#include "cli/text_table.hpp"
+#include "labs/interference/orthogonal/orthogonal.hpp"
+
+namespace k2k::labs::orthogonal {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double seconds_min = 0.2;
+constexpr double seconds_max = 60;
+constexpr double seconds_usual = 2;
+
+// As given; empty = not given.
+struct Options {
+  std::string seconds;
+  std::string cap;
+};
+
+Result<double> read_seconds(const std::string& text) {
+  if (text.empty()) return seconds_usual;
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool number = error == std::errc() && stop == end;
+  if (number && value >= seconds_min && value <= seconds_max) return value;
+  return Error{EINVAL, fmt::format("--seconds is '{}'; permitted are {:g} to {:g}", text,
+                                   seconds_min, seconds_max)};
+}
+
+// "0.05" or "5%", as thousandths.
+Result<std::vector<Case>> cases_under(const std::string& text) {
+  if (text.empty()) return all_cases();
+  const bool percent = text.ends_with('%');
+  double value = 0;
+  const char* const end = text.data() + text.size() - (percent ? 1 : 0);
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const double permille = percent ? value * 10 : value * 1000;
+  const double whole = std::round(permille);
+  const bool number = error == std::errc() && stop == end;
+  if (number && whole >= 1 && whole <= 1000 && std::abs(permille - whole) < 1e-6) {
+    return all_cases({static_cast<std::uint32_t>(whole)});
+  }
+  return Error{EINVAL, fmt::format("--cap is '{}'; permitted is a fraction of the CPU time of all "
+                                   "cores, 0.001 to 1 in steps of 0.001, or 0.1% to 100%",
+                                   text)};
+}
+
+std::string table(const std::vector<ordered_json>& rows, bool color) {
+  std::vector<std::vector<std::string>> lines = {{"steering", "coalescing", "bottom half", "cap",
+                                                  "share", "requests/s", "per CPU-s", "delay p50",
+                                                  "delay p99"}};
+  const auto number = [](const ordered_json& value) { return value.get<double>(); };
+  for (const ordered_json& row : rows) {
+    lines.push_back({row["steering"], row["coalescing"], row["bottom_half"],
+                     fmt::format("{:g} %", number(row["cap"]) * 100),
+                     fmt::format("{:.2f} %", number(row["share"]) * 100),
+                     fmt::format("{:.0f}", number(row["throughput"])),
+                     fmt::format("{:.0f}", number(row["per_cpu_s"])),
+                     fmt::format("{:.0f} us", number(row["delay_p50_us"])),
+                     fmt::format("{:.0f} us", number(row["delay_p99_us"]))});
+  }
+  return cli::text_table(lines, color);
+}
+
+int run(const cli::Context& context, const Options& options) {
+  const auto complain = [](const Error& error) {
+    return cli::complain(fmt::format("lab orthogonal: {}", error.message),
+                         error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
+  };
+  const Result<double> seconds = read_seconds(options.seconds);
+  if (!seconds) return complain(seconds.error());
+  const Result<std::vector<Case>> cases = cases_under(options.cap);
+  if (!cases) return complain(cases.error());
+  const auto loaded = context.load();
+  if (!loaded) return cli::complain_config(loaded.error());
+  std::vector<ordered_json> rows;
+  for (const Case& one : cases.value()) {
+    Result<ordered_json> row = measure(loaded.value().config, one, seconds.value());
+    if (!row) return complain(row.error());
+    rows.push_back(std::move(row.value()));
+  }
+  if (!context.json) return cli::print(table(rows, context.color));
+  return cli::print(ordered_json{{"rows", rows}, {"seconds", seconds.value()}}.dump() + "\n");
+}
+
+}  // namespace
+
+cli::Run add_lab(CLI::App& app, cli::Context& context) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--seconds", options->seconds, "Time of each row, 0.2 to 60 (2)");
+  app.add_option("--cap", options->cap,
+                 "Only this one: a fraction of all cores' CPU time, or such as 5% (1, 5 and 25 %)");
+  return [&context, options] { return run(context, *options); };
+}
+
+}  // namespace k2k::labs::orthogonal

@@ -1,0 +1,13 @@
+#pragma once
+// `k2k lab orthogonal`: a cap under each combination of the mitigations.
+//
+// Threading: the main thread.
+
+#include "cli/command.hpp"
+
+namespace k2k::labs::orthogonal {
+
+// Adds the options and returns what to run.
+cli::Run add_lab(CLI::App& app, cli::Context& context);
+
+}  // namespace k2k::labs::orthogonal

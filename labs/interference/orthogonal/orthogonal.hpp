@@ -1,0 +1,37 @@
+#pragma once
+// Are a cap and the three mitigations independent? HISS, section VI, calls the governor orthogonal
+// to steering, coalescing and the monolithic bottom half, and does not measure it. Here each of the
+// eight combinations serves ubench under each cap.
+//
+// Threading: the caller's thread watches; each row has a runtime and a thread for its launches.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "runtime/runtime.hpp"
+
+namespace k2k::labs::orthogonal {
+
+struct Case {
+  server::Steering steering = server::Steering::spread;
+  bool coalescing = false;
+  server::BottomHalfMode bottom_half = server::BottomHalfMode::monolithic;
+  std::uint32_t cap_permille = 0;
+};
+
+// Eight combinations under each of these; by default 1, 5 and 25 %.
+std::vector<Case> all_cases(const std::vector<std::uint32_t>& caps_permille = {10, 50, 250});
+
+// What the row's server is told: one core (the first that the process may use) where it is
+// steered, a window of 13 us where it coalesces, the budget for the cap.
+RuntimeConfig configuration_of(const RuntimeConfig& base, const Case& one);
+
+// A row: steering, coalescing, bottom_half, cap, share (of all cores' CPU time, seen from outside),
+// throughput (requests a second), per_cpu_s (requests a CPU-second), delay_p50_us and delay_p99_us
+// (from the doorbell to the answer; the begin of the row is among them).
+// Errors: those of Runtime::create(), of the stream and the observer; ENODATA, nothing was seen.
+Result<nlohmann::ordered_json> measure(const RuntimeConfig& base, const Case& one, double seconds);
+
+}  // namespace k2k::labs::orthogonal

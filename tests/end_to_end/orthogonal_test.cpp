@@ -1,0 +1,50 @@
+// Goal: k2k lab orthogonal prints a row a combination, and refuses what it cannot do.
+// Method: runs the binary that K2K_CLI names.
+
+#include <set>
+#include <string>
+
+#include "tests/end_to_end/program.hpp"
+
+namespace {
+
+using k2k::end_to_end::Outcome;
+using k2k::end_to_end::Program;
+using nlohmann::json;
+
+class OrthogonalLab : public Program {};
+
+TEST_F(OrthogonalLab, prints_each_combination_under_a_cap) {
+  const Outcome outcome = run("lab orthogonal --seconds 0.2 --cap 25% --json 2>&1");
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  const json object = json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(object.is_object()) << outcome.out;
+  EXPECT_EQ(object["seconds"], 0.2);
+  std::set<std::string> all;
+  for (const json& row : object["rows"]) {
+    all.insert(row["steering"].dump() + row["coalescing"].dump() + row["bottom_half"].dump());
+    EXPECT_EQ(row["cap"], 0.25);
+    for (const char* key : {"share", "throughput", "per_cpu_s", "delay_p50_us", "delay_p99_us"}) {
+      EXPECT_GT(row.value(key, -1.0), 0) << key << " of " << row;
+    }
+  }
+  EXPECT_EQ(all.size(), 8u) << outcome.out;
+}
+
+TEST_F(OrthogonalLab, refuses_caps_and_times_that_do_not_do) {
+  for (const std::string cap : {"0", "0.05%", "101%", "0.0015", "much"}) {
+    const Outcome outcome = run("lab orthogonal --cap " + cap + " 2>&1");
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.out, "k2k: lab orthogonal: --cap is '" + cap +
+                               "'; permitted is a fraction of the CPU time of all cores, 0.001 to "
+                               "1 in steps of 0.001, or 0.1% to 100%\n");
+  }
+  for (const std::string seconds : {"0.1", "61", "long", "nan"}) {
+    const Outcome outcome = run("lab orthogonal --seconds " + seconds + " 2>&1");
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.out,
+              "k2k: lab orthogonal: --seconds is '" + seconds + "'; permitted are 0.2 to 60\n");
+  }
+}
+
+}  // namespace
