@@ -147,8 +147,9 @@ const ConfigOption options[] = {
                                       "Threads that take doorbells; at most device.rings."),
     server<&ServerConfig::steering>("server.steering", choice, 0, 0, "spread|steered", "",
                                     "Where top halves run: anywhere, or on server.cores."),
-    server<&ServerConfig::cores>("server.cores", cores, 0, core_max, "", "",
-                                 "CPUs of steered top halves: top half i runs on the i-th."),
+    server<&ServerConfig::cores>(
+        "server.cores", cores, 0, core_max, "", "",
+        "CPUs of steered top halves, shared out among them: one, or a set."),
     server<&ServerConfig::coalesce_window_us>("server.coalesce_window_us", number, 0, 10'000, "",
                                               "microseconds",
                                               "Wait this long for more requests before serving a "
@@ -156,6 +157,13 @@ const ConfigOption options[] = {
     server<&ServerConfig::coalesce_max>("server.coalesce_max", number, 1, 4096, "",
                                         "requests a bundle",
                                         "A bundle of this size is served without more waiting."),
+    server<&ServerConfig::coalescing>("server.coalescing", choice, 0, 0, "fixed|adaptive", "",
+                                      "Window and size of bundles: as said, or as makes requests "
+                                      "cheapest."),
+    server<&ServerConfig::coalesce_delay_us>("server.coalesce_delay_us", number, 10, 10'000, "",
+                                             "microseconds",
+                                             "Adaptive coalescing: requests wait at most this long "
+                                             "for their service, on the average."),
     server<&ServerConfig::bottom_half>("server.bottom_half", choice, 0, 0, "monolithic|split", "",
                                        "Serve behind the top half on its thread, or on another."),
     server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",

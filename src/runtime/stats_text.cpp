@@ -203,6 +203,7 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
           {"bundles", stats.bundles},
           {"requests_per_bundle", requests_a_bundle(stats)},
           {"rescued", stats.rescued},
+          {"coalescing_changes", stats.coalescing_changes},
           {"threads", stats.threads},
           {"hand_offs", stats.hand_offs},
           {"takeovers", stats.takeovers},

@@ -43,6 +43,7 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
   const Range ranges[] = {
       {"coalesce_window_us", config.coalesce_window_us, 0, 10'000},
       {"coalesce_max", config.coalesce_max, 1, 4096},
+      {"coalesce_delay_us", config.coalesce_delay_us, 10, 10'000},
       {"threads_max", config.threads_max, 3, 256},
       {"spin_us", config.spin_us, 0, 1'000'000},
       {"yield_us", config.yield_us, 0, 1'000'000},

@@ -9,8 +9,15 @@
 namespace k2k::server {
 
 enum class Steering : std::uint8_t {
-  spread,   // The operating system places top halves.
-  steered,  // Top half i runs on cores[i % cores.size()].
+  spread,  // The operating system places top halves.
+  // On `cores`: shared out among the top halves, each on the set that it got; where there are more
+  // top halves than cores, top half i on cores[i % cores.size()].
+  steered,
+};
+
+enum class Coalescing : std::uint8_t {
+  fixed,     // As coalesce_window_us and coalesce_max say.
+  adaptive,  // A ladder of settings is climbed while requests get cheaper (governor/coalescer.hpp).
 };
 
 enum class BottomHalfMode : std::uint8_t {
@@ -36,6 +43,9 @@ struct ServerConfig {
   std::vector<std::uint32_t> cores;      // For Steering::steered; online CPUs.
   std::uint32_t coalesce_window_us = 0;  // 0 = off; at most 10,000.
   std::uint32_t coalesce_max = 64;       // Requests a bundle; 1 to 4096.
+  Coalescing coalescing = Coalescing::fixed;
+  // Adaptive: requests wait for their service at most this long on the average; 10 to 10,000.
+  std::uint32_t coalesce_delay_us = 200;
   BottomHalfMode bottom_half = BottomHalfMode::monolithic;
   // Service threads, started as needed; 3 to 256. One more waits for descriptors.
   std::uint32_t threads_max = 16;

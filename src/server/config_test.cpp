@@ -31,6 +31,7 @@ TEST(ServerConfig, keeps_every_number_within_its_range) {
   for (const Case& limit :
        {Case{"coalesce_window_us", &ServerConfig::coalesce_window_us, 0, 10'000},
         Case{"coalesce_max", &ServerConfig::coalesce_max, 1, 4096},
+        Case{"coalesce_delay_us", &ServerConfig::coalesce_delay_us, 10, 10'000},
         Case{"threads_max", &ServerConfig::threads_max, 3, 256},
         Case{"spin_us", &ServerConfig::spin_us, 0, 1'000'000},
         Case{"yield_us", &ServerConfig::yield_us, 0, 1'000'000},

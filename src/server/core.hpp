@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/adaptive.hpp"
 #include "server/bottom_half.hpp"
 #include "server/descriptor_waits.hpp"
 #include "server/gate.hpp"
@@ -31,6 +32,7 @@ struct Role {
   const std::uint32_t index;
   RoleWord word;
   TopHalf top_half;
+  Adaptive adaptive;
   Bundle bundle;
   std::vector<Pending> batch;  // Accepted, in order; [batch_next, end) is still to be executed.
   std::size_t batch_next = 0;
@@ -51,9 +53,10 @@ struct ServiceThread {
   std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
   std::vector<Pending> batch;           // Split mode; scratch of the thread.
   std::vector<services::Fault> faults;  // Scratch of the thread.
-  std::int32_t core = -1;               // Where it is pinned; -1 = anywhere. The thread's own.
-  bool ended = false;                   // Under Core::mutex_.
-  std::int64_t cpu_ns = 0;              // Under Core::mutex_; its CPU time once it ended.
+  cpu_set_t cores{};                    // Where it may run, once it was placed. The thread's own.
+  bool placed = false;
+  bool ended = false;       // Under Core::mutex_.
+  std::int64_t cpu_ns = 0;  // Under Core::mutex_; its CPU time once it ended.
 };
 
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
@@ -136,6 +139,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   static void charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
                      const services::Request& request);
   static void settle(ServiceThread& self, std::uint64_t moment);
+  static void settle(ServiceThread& self, Role& role, std::uint64_t moment);  // Its holder.
   void answer(ServiceThread& self, const services::Request& request, std::int64_t value,
               const Moments& moments);
   // As answer(), for a thread that may have been left behind meanwhile: then nothing happens.

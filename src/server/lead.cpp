@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/clock.hpp"
@@ -46,6 +47,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
   const std::uint64_t settle_period_asleep = cycles_of(settle_asleep_us);
   int polls = 0;
   bool slept = false;
+  role.adaptive.begin(self.stats, mark);
   while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
     if (gate_.pass(self.account, 0)) {
       mark = cycles();
@@ -60,7 +62,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
       if (self.stats.ledger.due(moment, settle_period)) {
         self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
         mark = moment;
-        settle(self, moment);
+        settle(self, role, moment);
       }
       if (moment >= role.top_half.rescan_due() && !bundles_wait()) {
         const std::uint64_t idle = ladder.idle(moment);
@@ -71,7 +73,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
             gate_.governed() ? PollLadder::Step::sleep : ladder.next(moment);
         if (step == PollLadder::Step::sleep) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
-          if (self.stats.ledger.due(moment, settle_period_asleep)) settle(self, moment);
+          if (self.stats.ledger.due(moment, settle_period_asleep)) settle(self, role, moment);
           gate_.leave(self.account);
           const bool launched = rest(self, role, config.notify, ladder.sleep_us(moment));
           gate_.woken(self.account);
@@ -89,7 +91,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
     self.stats.ledger.charge(telemetry::Stage::polling, found - mark);
     if (slept) self.stats.wakes.add();
     slept = false;
-    if (self.stats.ledger.due(found, settle_period)) settle(self, found);
+    if (self.stats.ledger.due(found, settle_period)) settle(self, role, found);
     if (config.bottom_half == BottomHalfMode::split) {
       const std::lock_guard lock(mutex_);
       bundles_.push_back(role.bundle);
@@ -164,7 +166,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     answer(self, pending.request, result.value, {pending.begun, executed});
     mark = cycles();
     charge(self, telemetry::Stage::completion, mark - executed, pending.request);
-    if (self.stats.ledger.due(mark, settle_period)) settle(self, mark);
+    if (self.stats.ledger.due(mark, settle_period)) settle(self, role, mark);
   }
   return true;
 }
@@ -223,22 +225,27 @@ bool Server::Core::rest(ServiceThread& self, const Role& role, Notify notify,
   return launch == backend::LaunchWait::began;
 }
 
+// Top half i of n gets every n-th of the cores, from the i-th on; with more halves than cores, one.
 void Server::Core::place(ServiceThread& self, const Role& role) {
-  std::int32_t core = -1;
+  cpu_set_t cores = home_cores_;
   {
     const std::lock_guard lock(mutex_);
     if (config_.steering == Steering::steered && !config_.cores.empty()) {
-      core = static_cast<std::int32_t>(config_.cores[role.index % config_.cores.size()]);
+      CPU_ZERO(&cores);
+      const std::size_t count = config_.cores.size();
+      const std::size_t step = std::min<std::size_t>(config_.top_halves, count);
+      for (std::size_t at = role.index % step; at < count; at += step) {
+        CPU_SET(config_.cores[at], &cores);
+      }
+    } else if (!self.placed) {
+      return;
     }
   }
-  if (core == self.core) return;
-  cpu_set_t cores = home_cores_;
-  if (core >= 0) {
-    CPU_ZERO(&cores);
-    CPU_SET(static_cast<std::size_t>(core), &cores);
-  }
+  if (self.placed && CPU_EQUAL(&cores, &self.cores) != 0) return;
   // A core that went offline meanwhile: the thread stays where it is, and keeps serving.
-  if (pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores) == 0) self.core = core;
+  if (pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores) != 0) return;
+  self.cores = cores;
+  self.placed = true;
 }
 
 }  // namespace k2k::server

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/clock.hpp"
+#include "server/calibration.hpp"
 #include "server/core.hpp"
 
 namespace k2k::server {
@@ -90,6 +91,13 @@ void Server::Core::settle(ServiceThread& self, std::uint64_t moment) {
   const int core = sched_getcpu();
   self.stats.ledger.settle(moment, thread_time(), nanoseconds_per_cycle(),
                            core < 0 ? 0 : static_cast<std::size_t>(core));
+}
+
+void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment) {
+  settle(self, moment);
+  if (!role.adaptive.on() || !role.adaptive.look(self.stats, moment)) return;
+  const governor::CoalesceSetting setting = role.adaptive.setting();
+  role.top_half.hold(setting.window_us, setting.max);
 }
 
 void Server::Core::run_call(ServiceThread& self, Pending call) {
@@ -176,6 +184,14 @@ void Server::Core::assign_roles() {
     }
     role.top_half.assign(std::move(rings), index, wanted);
     role.top_half.configure(config_);
+    // The costs are measured where they are needed. A sleep saves what is beyond its own cost.
+    const bool adaptive = role.adaptive.configure(config_);
+    if (adaptive || config_.coalesce_window_us != 0) {
+      role.top_half.sleep_beyond(2 * cycles_in(calibrated_costs().sleep));
+    }
+    if (adaptive) {
+      role.top_half.hold(role.adaptive.setting().window_us, role.adaptive.setting().max);
+    }
     role.openness = config_.policy == CallPolicy::any ? services::Openness::any
                                                       : services::Openness::known_only;
     role.trace = config_.trace;

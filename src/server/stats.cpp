@@ -111,6 +111,7 @@ Stats Server::Core::stats() const {
   }
   std::sort(stats.calls.begin(), stats.calls.end(),
             [](const CallStats& a, const CallStats& b) { return a.count > b.count; });
+  for (const auto& role : roles_) stats.coalescing_changes += role->adaptive.changes();
   stats.tenants = tenants_of(threads_);
   stats.cores = cores_of(threads_);
   stats.interrupt_seconds = static_cast<double>(stats.wakes) * interrupt_s;

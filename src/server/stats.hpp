@@ -65,6 +65,7 @@ struct Stats {
   std::uint64_t wakes = 0;      // Times a doorbell woke it: interrupts. doorbells - wakes = saved.
   std::uint64_t in_flight = 0;  // Accepted and not yet answered.
   std::uint32_t threads = 0;
+  std::uint64_t coalescing_changes = 0;  // Times that adaptive coalescing chose another setting.
   std::array<double, telemetry::stage_count> stage_seconds{};  // The ledger's view.
   std::vector<TenantStats> tenants;                            // Those that asked, by number.
   std::vector<CoreStats> cores;  // Those on which service threads ran, by number.

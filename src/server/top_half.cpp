@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/bits.hpp"
@@ -27,10 +29,22 @@ void TopHalf::assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t f
 }
 
 void TopHalf::configure(const ServerConfig& config) {
-  window_cycles_ = cycles_of(config.coalesce_window_us);
+  hold(config.coalesce_window_us, config.coalesce_max);
   rescan_cycles_ = cycles_of(config.rescan_us);
-  coalesce_max_ = config.coalesce_max;
   rescan_due_ = cycles() + rescan_cycles_;
+}
+
+void TopHalf::hold(std::uint32_t window_us, std::uint32_t requests_max) {
+  window_cycles_ = cycles_of(window_us);
+  coalesce_max_ = requests_max;
+}
+
+// A sleep that costs more CPU time than it saves is no rest.
+void TopHalf::wait_for_more(std::uint64_t end) const {
+  const std::uint64_t moment = cycles();
+  if (moment >= end || end - moment < nap_cycles_) return;
+  const std::chrono::microseconds left((end - moment) / std::max<std::uint64_t>(1, cycles_of(1)));
+  std::this_thread::sleep_for(std::min<Nanoseconds>(left, urgent_look));
 }
 
 bool TopHalf::collect(Bundle& bundle, ThreadStats& stats) {
@@ -39,6 +53,7 @@ bool TopHalf::collect(Bundle& bundle, ThreadStats& stats) {
   if (window_cycles_ != 0) {
     const std::uint64_t end = cycles() + window_cycles_;
     while (requests < coalesce_max_ && !any_urgent(bundle) && cycles() < end) {
+      wait_for_more(end);
       requests += drain(bundle, coalesce_max_ - requests, stats);
     }
   }

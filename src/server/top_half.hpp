@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/units.hpp"
 #include "protocol/area.hpp"
 #include "server/config.hpp"
 #include "server/thread_stats.hpp"
@@ -23,6 +24,11 @@ class TopHalf {
   // This half serves ring `first`, `first + step`, ... and the rows that ring there.
   void assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first, std::uint32_t step);
   void configure(const ServerConfig& config);
+  // From now on doorbells are held so long, and at most so many requests.
+  void hold(std::uint32_t window_us, std::uint32_t requests_max);
+  // What is left of a window is slept, where it is longer than this: then an urgent request waits
+  // for up to urgent_look. At first it is spun.
+  void sleep_beyond(std::uint64_t cycles) { nap_cycles_ = cycles; }
 
   // Appends what is there to `bundle`; with a window, waits for more. False if nothing was there.
   bool collect(Bundle& bundle, ThreadStats& stats);
@@ -45,6 +51,7 @@ class TopHalf {
 
   static constexpr std::uint32_t slice_slots = 1024;
   static constexpr std::uint64_t rescan_stretch = 16;
+  static constexpr Nanoseconds urgent_look = std::chrono::microseconds(100);
   // As many lines as a core can wait for at a time, about.
   static constexpr std::uint32_t prefetch_max = 16;
 
@@ -59,6 +66,7 @@ class TopHalf {
     std::uint32_t times = 0;                     // Such rescans since it came there.
   };
 
+  void wait_for_more(std::uint64_t end) const;
   std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
   [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
 
@@ -69,6 +77,7 @@ class TopHalf {
   std::uint32_t first_ring_ = 0;
   std::uint32_t next_row_ = 0;
   std::uint64_t window_cycles_ = 0;
+  std::uint64_t nap_cycles_ = ~std::uint64_t{0};
   std::uint64_t rescan_cycles_ = 0;
   std::uint64_t rescan_due_ = 0;
   std::uint32_t coalesce_max_ = 64;

@@ -50,6 +50,9 @@ class RequestTimes {
     cycles_[index].record(cycles, requests);
     sum_cycles_[index].add(cycles * requests);
   }
+  [[nodiscard]] std::uint64_t sum(RequestPart part) const {
+    return sum_cycles_[static_cast<std::size_t>(part)].value();
+  }
   void add_to(RequestReport& report) const {
     for (std::size_t part = 0; part < request_parts; ++part) {
       cycles_[part].add_to(report.cycles[part]);

@@ -178,6 +178,8 @@ TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
           (combination & 1) != 0 ? server::Steering::steered : server::Steering::spread;
       config.cores = {some_core()};
       config.coalesce_window_us = (combination & 2) != 0 ? 20 : 0;
+      config.coalescing = (combination & 2) != 0 && round % 3 == 1 ? server::Coalescing::adaptive
+                                                                   : server::Coalescing::fixed;
       config.bottom_half = (combination & 4) != 0 ? server::BottomHalfMode::split
                                                   : server::BottomHalfMode::monolithic;
       config.top_halves = (combination & 8) != 0 ? 2 : 1;
