@@ -3,3 +3,4 @@
 
 #include "runtime/demand_region.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/trace.hpp"

@@ -51,6 +51,7 @@ struct DeviceInfo {
   bool halts = false;               // Does a halted wave give up its processor?
   bool hides_memory = true;         // May host_may_access() say no?
   bool interrupts = true;           // Can wait_doorbell() be ended by a doorbell?
+  bool runs_kernels = true;         // If not, launch() takes something else (trace/trace.hpp).
   // Can the device reach what a host's mmap(2) gives? If not, mmap from a kernel answers ENOTSUP.
   bool reaches_host_pages = true;
   std::vector<Capability> capabilities;
@@ -127,6 +128,11 @@ class Backend {
   }
   // Ends a wait_doorbell() or wait_launch(). Async-signal-safe.
   virtual void wake_server() noexcept = 0;
+
+  // A server that looks for doorbells and finds none calls this now and then: a device without a
+  // thread of its own moves on here, in wait_doorbell() and in resume(). True if it may have rung.
+  // Cheap.
+  virtual bool advance() noexcept { return false; }
 
   // Does a part of the device run on the CPU that the caller is on? A server that finds nothing
   // gives it away at once. Cheap.

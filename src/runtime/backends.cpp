@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "backend/cpu/cpu.hpp"
+#include "backend/trace/trace.hpp"
 #if defined(K2K_HAS_CUDA)
 #include "backend/cuda/cuda.hpp"
 #endif
@@ -21,6 +22,7 @@ struct Entry {
 
 constexpr Entry entries[] = {
     {"cpu", backend::cpu::create},
+    {"trace", backend::trace::create},
 #if defined(K2K_HAS_CUDA)
     {"cuda", backend::cuda::create},
 #endif

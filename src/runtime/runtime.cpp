@@ -75,7 +75,14 @@ Result<LaunchReport> Runtime::launch_image(const LaunchShape& shape,
                              protocol::version, protocol::layout_hash)};
   }
   if (state_->forked()) return forked_error();
-  const std::string& platform = state_->backend->info().platform;
+  const DeviceInfo& device = state_->backend->info();
+  const std::string& platform = device.platform;
+  if (image.platform != platform && !device.runs_kernels) {
+    return Error{ENOEXEC,
+                 fmt::format("kernel '{}' was compiled for {}, this runtime's device, the {}, runs "
+                             "no kernels; set backend = \"{}\"",
+                             image.name, image.platform, device.name, image.platform)};
+  }
   if (image.platform != platform) {
     return Error{ENOEXEC,
                  fmt::format("kernel '{}' was compiled for {}, this runtime's device runs kernels "

@@ -58,6 +58,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
       if (++polls < polls_per_clock) continue;
       polls = 0;
       relax();
+      if (backend_->advance()) continue;
       const std::uint64_t moment = cycles();
       if (self.stats.ledger.due(moment, settle_period)) {
         self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);

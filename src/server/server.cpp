@@ -24,6 +24,7 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config)
   for (std::uint32_t ring = 0; ring < area_.ring_count; ++ring) {
     consumers_.emplace_back(area_.rings[ring]);
     roles_.push_back(std::make_unique<Role>(area_, ring));
+    roles_.back()->top_half.attend(backend);
   }
   CPU_ZERO(&home_cores_);
   sched_getaffinity(0, sizeof(home_cores_), &home_cores_);

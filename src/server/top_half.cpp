@@ -54,6 +54,7 @@ bool TopHalf::collect(Bundle& bundle, ThreadStats& stats) {
     const std::uint64_t end = cycles() + window_cycles_;
     while (requests < coalesce_max_ && !any_urgent(bundle) && cycles() < end) {
       wait_for_more(end);
+      if (device_ != nullptr) device_->advance();
       requests += drain(bundle, coalesce_max_ - requests, stats);
     }
   }

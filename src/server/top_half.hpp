@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "base/units.hpp"
 #include "protocol/area.hpp"
 #include "server/config.hpp"
@@ -20,6 +21,9 @@ using Bundle = std::vector<protocol::Doorbell>;
 class TopHalf {
  public:
   explicit TopHalf(const protocol::AreaView& area) : area_(&area) {}
+
+  // While a window is open, this device may move on (Backend::advance). It outlives this.
+  void attend(backend::Backend& device) { device_ = &device; }
 
   // This half serves ring `first`, `first + step`, ... and the rows that ring there.
   void assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first, std::uint32_t step);
@@ -71,6 +75,7 @@ class TopHalf {
   [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
 
   const protocol::AreaView* area_;
+  backend::Backend* device_ = nullptr;
   std::vector<protocol::RingConsumer*> rings_;
   std::vector<Rescued> rescued_;  // For each ring.
   std::uint32_t ring_step_ = 1;

@@ -1,0 +1,66 @@
+#include "backend/trace/cost.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/contract.hpp"
+
+namespace k2k::backend::trace {
+
+namespace {
+
+constexpr int rounds = 3;
+constexpr int reads_a_round = 64;
+
+// The mean CPU time of a call.
+Result<double> time_us(int file, std::span<std::byte> buffer) {
+  const Nanoseconds before = thread_time();
+  for (int read = 0; read < reads_a_round; ++read) {
+    const ssize_t count = ::pread(file, buffer.data(), buffer.size(), 0);
+    if (count == static_cast<ssize_t>(buffer.size())) continue;
+    return Error{EIO, std::string("cannot read /dev/urandom: ") +
+                          (count < 0 ? std::strerror(errno) : "it gave less than was asked for")};
+  }
+  return static_cast<double>((thread_time() - before).count()) / 1e3 / reads_a_round;
+}
+
+}  // namespace
+
+std::uint64_t size_taking(double time_us, std::span<const ReadCost> costs) {
+  K2K_EXPECT(!costs.empty());
+  if (time_us <= costs.front().time_us) return costs.front().bytes;
+  for (std::size_t index = 1; index < costs.size(); ++index) {
+    const ReadCost& low = costs[index - 1];
+    const ReadCost& high = costs[index];
+    if (high.time_us < time_us) continue;
+    const double part = (time_us - low.time_us) / (high.time_us - low.time_us);
+    return low.bytes +
+           static_cast<std::uint64_t>(part * static_cast<double>(high.bytes - low.bytes));
+  }
+  return costs.back().bytes;
+}
+
+Result<std::vector<ReadCost>> measure_reads(int file, std::span<std::byte> buffer,
+                                            double longest_us) {
+  std::vector<ReadCost> costs;
+  for (std::uint64_t bytes = read_bytes_min; bytes <= buffer.size(); bytes *= 2) {
+    double least_us = 1e9;  // Whatever disturbs makes it longer.
+    for (int round = 0; round < rounds; ++round) {
+      const Result<double> time = time_us(file, buffer.first(bytes));
+      if (!time) return time.error();
+      least_us = std::min(least_us, time.value());
+    }
+    // Longer reads take longer: where they do not, it is noise.
+    if (!costs.empty()) least_us = std::max(least_us, costs.back().time_us);
+    costs.push_back({bytes, least_us});
+    if (least_us > longest_us) break;
+  }
+  return costs;
+}
+
+}  // namespace k2k::backend::trace

@@ -1,0 +1,102 @@
+#include "backend/trace/requests.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <string>
+
+#include "calls/rows.hpp"
+
+namespace k2k::backend::trace {
+
+namespace {
+
+// As calls/rows.hpp numbers them.
+constexpr std::uint16_t mmap_number = 9;
+constexpr std::uint16_t pread_number = 17;
+constexpr std::uint16_t pwrite_number = 18;
+constexpr std::uint16_t nanosleep_number = 35;
+constexpr std::uint16_t getpid_number = 39;
+constexpr std::uint16_t clock_gettime_number = 228;
+
+// As the memory was mapped at first, so that what faults bring stays one mapping with the rest.
+constexpr int page_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+constexpr double cost_us_max = 60;  // Sizes are measured so far at least.
+
+Status open_into(int& file, const char* path, int flags) {
+  file = ::open(path, flags | O_CLOEXEC);
+  if (file >= 0) return {};
+  return Error{errno, std::string("a trace needs ") + path + ": " + std::strerror(errno)};
+}
+
+std::uint64_t word(int descriptor) { return static_cast<std::uint64_t>(descriptor); }
+std::uint64_t word(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+
+}  // namespace
+
+Status Requests::prepare(const Source& source, std::uint32_t items) {
+  memory_ = cpu::Pages(std::size_t{items} * item_bytes);
+  if (memory_.empty()) {
+    return Error{ENOMEM, "no address space for " + std::to_string(items) + " work-items of " +
+                             std::to_string(item_bytes / 1024) +
+                             " KiB; lower the outstanding requests (see ulimit -v)"};
+  }
+  process_ = ::getpid();
+  Status done;
+  if (done && source.asks(Ask::pread)) done = open_into(zeros_, "/dev/zero", O_RDONLY);
+  if (done && source.asks(Ask::pwrite)) done = open_into(sink_, "/dev/null", O_WRONLY);
+  if (done && source.asks(Ask::cost)) done = open_into(random_, "/dev/urandom", O_RDONLY);
+  if (!done || !source.asks(Ask::cost)) return done;
+  Result<std::vector<ReadCost>> costs =
+      measure_reads(random_, {memory_.data(), item_bytes}, cost_us_max);
+  if (!costs) return costs.error();
+  costs_ = std::move(costs).value();
+  return {};
+}
+
+Requests::~Requests() {
+  for (const int file : {zeros_, sink_, random_}) {
+    if (file >= 0) ::close(file);
+  }
+}
+
+Request Requests::make(const Event& event, std::uint32_t item) const {
+  std::byte* const memory = memory_of(item);
+  const auto bytes = static_cast<std::int64_t>(event.amount);
+  switch (event.ask) {
+    case Ask::nop:
+      return {calls::nop_number, {}, 0};
+    case Ask::getpid:
+      return {getpid_number, {}, process_};
+    case Ask::clock_gettime:
+      return {clock_gettime_number, {{CLOCK_MONOTONIC, word(memory)}}, 0};
+    case Ask::nanosleep: {
+      constexpr std::uint64_t second = 1'000'000'000;
+      new (memory) timespec{static_cast<time_t>(event.amount / second),
+                            static_cast<long>(event.amount % second)};
+      return {nanosleep_number, {{word(memory)}}, 0};
+    }
+    case Ask::pread:
+      return {pread_number, {{word(zeros_), word(memory), event.amount}}, bytes};
+    case Ask::pwrite:
+      return {pwrite_number, {{word(sink_), word(memory), event.amount}}, bytes};
+    case Ask::fault:
+      return {mmap_number,
+              {{word(memory), event.amount, PROT_READ | PROT_WRITE,
+                word(page_flags | MAP_FIXED | MAP_POPULATE), ~std::uint64_t{0}}},
+              static_cast<std::int64_t>(word(memory))};
+    case Ask::cost: {
+      const std::uint64_t size = size_taking(static_cast<double>(event.amount) / 1e3, costs_);
+      return {pread_number, {{word(random_), word(memory), size}}, static_cast<std::int64_t>(size)};
+    }
+  }
+  return {};
+}
+
+}  // namespace k2k::backend::trace

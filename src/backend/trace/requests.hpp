@@ -1,0 +1,52 @@
+#pragma once
+// What an event is as a system call: number, arguments, and the answer that is right.
+//
+// Each work-item has memory of its own for its calls, so that no two requests share any.
+//
+// Threading: make() by whoever holds the accelerator's lock; the memory belongs to the work-item's
+// request while that is with the host.
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/cpu/pages.hpp"
+#include "backend/trace/cost.hpp"
+#include "backend/trace/event.hpp"
+#include "base/result.hpp"
+#include "device/transfer.hpp"
+
+namespace k2k::backend::trace {
+
+struct Request {
+  std::uint16_t number = 0;
+  device::Words arguments;
+  std::int64_t right = 0;  // Anything else is an error.
+};
+
+class Requests {
+ public:
+  // Opens what the source's calls need and measures the cost of random bytes.
+  // Errors: those of open(2), the path named; EIO; ENOMEM.
+  Status prepare(const Source& source, std::uint32_t items);
+  Requests() = default;
+  ~Requests();
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+
+  // Expects an event of the source, and an item below `items` whose memory is its own.
+  [[nodiscard]] Request make(const Event& event, std::uint32_t item) const;
+
+ private:
+  [[nodiscard]] std::byte* memory_of(std::uint32_t item) const {
+    return memory_.data() + std::size_t{item} * item_bytes;
+  }
+
+  cpu::Pages memory_;
+  int zeros_ = -1;
+  int sink_ = -1;
+  int random_ = -1;
+  std::int64_t process_ = 0;
+  std::vector<ReadCost> costs_;
+};
+
+}  // namespace k2k::backend::trace

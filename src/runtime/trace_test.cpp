@@ -1,0 +1,308 @@
+// Goal: a replay on a real server: nothing is lost, nothing is answered twice, the device stalls
+// instead; it ends when it is cancelled and when its runtime ends; errors say what to do.
+
+#include "runtime/trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "backend/trace/format.hpp"
+#include "runtime/backends.hpp"
+#include "server/server.hpp"
+
+namespace k2k {
+namespace {
+
+using namespace std::chrono_literals;
+
+#if defined(K2K_TSAN)
+constexpr int lines_usual = 600;
+#else
+constexpr int lines_usual = 3'000;
+#endif
+
+std::string trace_of(const std::string& lines) {
+  return std::string(backend::trace::first_line) + "\n" + lines;
+}
+std::string repeated(const std::string& line, int times) {
+  std::string lines;
+  for (int time = 0; time < times; ++time) lines += line + "\n";
+  return trace_of(lines);
+}
+Trace parsed(const std::string& text) {
+  auto trace = Trace::parse(text, "test");
+  EXPECT_TRUE(trace.ok()) << trace.error().message;
+  return std::move(trace).value();
+}
+
+Runtime started(const RuntimeConfig& base = {}) {
+  RuntimeConfig config = base;
+  config.backend = "trace";
+  auto runtime = Runtime::create(config);
+  EXPECT_TRUE(runtime.ok()) << runtime.error().message;
+  return std::move(runtime).value();
+}
+
+void expect_all_answered(const Result<TraceReport>& report, const Runtime& runtime,
+                         std::uint64_t requests) {
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  const TraceReport& replay = report.value();
+  EXPECT_EQ(replay.requests, requests);
+  EXPECT_EQ(replay.answered, requests);
+  EXPECT_EQ(replay.refused, 0u);
+  EXPECT_EQ(replay.errors, 0u) << replay.first_error;
+  EXPECT_EQ(replay.delays.count(), requests);
+  // The server's own account: none accepted twice, none that the device does not know of.
+  const server::Stats stats = runtime.stats();
+  EXPECT_EQ(stats.requests, requests);
+  EXPECT_EQ(stats.in_flight, 0u);
+}
+
+TEST(TraceReplay, asks_real_calls_of_every_kind_and_gets_right_answers) {
+  Runtime runtime = started();
+  std::string lines;
+  for (int round = 0; round < 20; ++round) {
+    lines +=
+        "+1 nop\n+1 getpid\n+1 pread 4096\n+1 pread 0\n+1 pwrite 100000\n+1 fault 10000\n+1 cost "
+        "5\n+1 clock_gettime\n+1 nanosleep 20\n+3 fault 131072\n";
+  }
+  auto report = parsed(trace_of(lines)).replay(runtime, {.outstanding = 16});
+  expect_all_answered(report, runtime, 200);
+  EXPECT_GT(report->device.count(), 0);
+  EXPECT_GT(report->delay_us(0.5), 0);
+}
+
+TEST(TraceReplay, is_the_same_under_every_way_to_serve) {
+  const Trace trace = parsed(repeated("+2 pread 100", lines_usual));
+  for (const std::uint32_t top_halves : {1u, 4u}) {
+    for (const auto bottom : {server::BottomHalfMode::monolithic, server::BottomHalfMode::split}) {
+      for (const std::uint32_t window : {0u, 20u}) {
+        for (const auto notify : {server::Notify::interrupt, server::Notify::polling}) {
+          RuntimeConfig config;
+          config.device.rings = 4;
+          config.device.resident_waves = 8;  // Work-items share rows.
+          config.server.top_halves = top_halves;
+          config.server.bottom_half = bottom;
+          config.server.coalesce_window_us = window;
+          config.server.notify = notify;
+          Runtime runtime = started(config);
+          expect_all_answered(trace.replay(runtime, {.outstanding = 48}), runtime, lines_usual);
+        }
+      }
+    }
+  }
+}
+
+TEST(TraceReplay, goes_on_while_the_way_to_serve_changes) {
+  RuntimeConfig config;
+  config.device.rings = 2;
+  Runtime runtime = started(config);
+  const Trace trace = parsed(repeated("+5 getpid", 50 * lines_usual));
+  std::atomic<bool> over{false};
+  std::thread changes([&] {
+    for (std::uint32_t round = 0; !over; ++round) {
+      server::ServerConfig next = runtime.server_config();
+      next.top_halves = 1 + round % 2;
+      next.bottom_half =
+          round % 4 < 2 ? server::BottomHalfMode::monolithic : server::BottomHalfMode::split;
+      next.cap_permille = round % 3 == 0 ? 500 : 0;
+      EXPECT_TRUE(runtime.reconfigure(next).ok());
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  auto report = trace.replay(runtime, {.outstanding = 32});
+  over = true;
+  changes.join();
+  expect_all_answered(report, runtime, 50 * lines_usual);
+}
+
+TEST(TraceReplay, may_be_repeated_on_one_runtime) {
+  Runtime runtime = started();
+  const Trace trace = parsed(repeated("+0 nop", 100));
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    auto report = trace.replay(runtime, {.outstanding = static_cast<std::uint32_t>(round)});
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(report->answered, 100u);
+    EXPECT_EQ(runtime.stats().requests, 100 * round);
+  }
+}
+
+// Idle between requests: the server sleeps, and the timer wakes it for each.
+TEST(TraceReplay, wakes_a_server_that_sleeps) {
+  for (const auto notify : {server::Notify::interrupt, server::Notify::polling}) {
+    RuntimeConfig config;
+    config.server.notify = notify;
+    config.server.sleep_us = 1'000'000;
+    Runtime runtime = started(config);
+    std::string lines;
+    for (int line = 1; line <= 20; ++line) lines += std::to_string(line * 3'000) + " getpid\n";
+    auto report = parsed(trace_of(lines)).replay(runtime);
+    expect_all_answered(report, runtime, 20);
+    EXPECT_GE(report->elapsed, 57ms);
+    EXPECT_LT(report->delay_us(0.5), 500'000) << "by its timer, not when the server looks anyway";
+    EXPECT_GE(runtime.stats().parks, 1u);
+    EXPECT_EQ(report->stalled.count(), 0);
+  }
+}
+
+// Backpressure (HISS, section VI): more arrives than a cap lets through, and the device stalls.
+TEST(TraceReplay, stalls_under_a_cap_and_loses_nothing) {
+  RuntimeConfig config;
+  config.server.cap_permille = 100;
+  Runtime runtime = started(config);
+  std::string lines;
+  for (int line = 0; line < 3'000; ++line) lines += std::to_string(line * 5) + " cost 40\n";
+  auto report = parsed(trace_of(lines)).replay(runtime, {.outstanding = 8});
+  expect_all_answered(report, runtime, 3'000);
+  EXPECT_GT(report->stalled, report->elapsed / 4);
+  EXPECT_LE(report->stalled, report->elapsed);
+  EXPECT_GT(report->delay_us(1), report->delay_us(0)) << "late ones waited for all before them";
+}
+
+TEST(TraceReplay, of_a_load_without_end_ends_when_its_time_is_over) {
+  Runtime runtime = started();
+  for (const char* name : {"uniform", "lognormal", "poisson:5000"}) {
+    auto trace = Trace::named(name, 3);
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    EXPECT_TRUE(trace->endless());
+    auto report = trace->replay(runtime, {.outstanding = 32, .longest = 100ms});
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_GT(report->requests, 50u) << name;
+    EXPECT_EQ(report->answered, report->requests) << name;
+    EXPECT_EQ(report->errors, 0u) << report->first_error;
+  }
+  EXPECT_EQ(runtime.stats().in_flight, 0u);
+}
+
+// A replay in a thread, to be ended by the test.
+class EndedReplay : public testing::Test {
+ protected:
+  void run(Runtime& runtime, const Trace& trace) {
+    thread = std::thread([&] {
+      const auto result = trace.replay(runtime, {.outstanding = 16, .longest = 1h}, &report);
+      if (!result) error = result.error();
+    });
+  }
+  ~EndedReplay() override {
+    if (thread.joinable()) thread.join();
+  }
+  static void await_requests(const Runtime& runtime, std::uint64_t requests) {
+    for (int wait = 0; wait < 20'000 && runtime.stats().requests < requests; ++wait) {
+      std::this_thread::sleep_for(1ms);
+    }
+    ASSERT_GE(runtime.stats().requests, requests);
+  }
+
+  TraceReport report;
+  Error error;
+  std::thread thread;
+};
+
+TEST_F(EndedReplay, by_cancel_waits_for_its_answers) {
+  Runtime runtime = started();
+  auto trace = Trace::named("uniform");
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t before = runtime.stats().requests;
+    run(runtime, trace.value());
+    await_requests(runtime, before + 200);
+    runtime.cancel();
+    thread.join();
+    EXPECT_EQ(error.code, ECANCELED);
+    EXPECT_EQ(error.message, "trace 'uniform': it was cancelled");
+    EXPECT_EQ(report.answered, report.requests);
+    EXPECT_EQ(report.errors, 0u) << report.first_error;
+    EXPECT_EQ(runtime.stats().in_flight, 0u);
+  }
+}
+
+// Nobody answers any more: what was with the host is counted, and nobody waits for ever. Below the
+// facade, because the device has to outlive its launch.
+TEST(TraceReplay, counts_what_a_server_that_ends_refuses) {
+  for (const char* line : {"+1 nanosleep 20000", "+1 nop"}) {
+    auto device = runtime::create_backend("trace", {});
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    server::ServerConfig config;
+    config.shutdown_ms = 5;
+    auto server = server::Server::start(*device.value(), config);
+    ASSERT_TRUE(server.ok()) << server.error().message;
+
+    const std::vector<backend::trace::Event> events =
+        backend::trace::parse_trace(repeated(line, 1'000'000)).value();
+    backend::trace::ListedEvents source(events);
+    TraceReport report;
+    backend::trace::Replay replay;
+    replay.source = &source;
+    replay.outstanding = 8;
+    replay.report = &report;
+    Error error;
+    std::thread launch([&] {
+      const auto launched = device.value()->launch(backend::trace::image_of(replay, "endless"), {});
+      if (!launched) error = launched.error();
+    });
+    while (server.value()->stats().requests < 8) std::this_thread::sleep_for(1ms);
+    server.value().reset();
+    launch.join();
+    EXPECT_EQ(error.code, ESHUTDOWN) << error.message;
+    EXPECT_EQ(error.message, "trace 'endless': the server ended before the trace did; " +
+                                 std::to_string(report.refused) + " requests were refused");
+    EXPECT_EQ(report.answered + report.refused, report.requests);
+    EXPECT_LE(report.refused, 8u);
+    EXPECT_TRUE(device.value()->abandoned());
+  }
+}
+
+TEST(TraceErrors, say_what_to_do) {
+  Runtime runtime = started();
+  const auto message = [](const auto& result) {
+    EXPECT_FALSE(result.ok());
+    return result.ok() ? "" : result.error().message;
+  };
+  const Trace nop = parsed(repeated("0 nop", 1));
+  EXPECT_EQ(message(nop.replay(runtime, {.outstanding = 0})),
+            "trace 'test': it may have 1 to 2048 requests outstanding, not 0; raise "
+            "device.resident_waves for more");
+  EXPECT_EQ(message(nop.replay(runtime, {.outstanding = 2'049})),
+            "trace 'test': it may have 1 to 2048 requests outstanding, not 2049; raise "
+            "device.resident_waves for more");
+  const std::string no_end = "trace 'uniform': it has no end of its own; say how long to replay it";
+  EXPECT_EQ(message(Trace::named("uniform")->replay(runtime)), no_end);
+  EXPECT_EQ(message(Trace::named("uniform")->replay(runtime, {.longest = -1ns})), no_end);
+  EXPECT_EQ(message(Trace::parse("what?", "file")).substr(0, 15), "file: line 1: '");
+  EXPECT_EQ(message(Trace::load("/nowhere/at/all")),
+            "cannot read /nowhere/at/all: No such file or directory");
+  EXPECT_EQ(message(Trace::load("/")), "cannot read /: Is a directory");
+  EXPECT_FALSE(Trace::named("abacus").ok());
+
+  auto other = Runtime::create({});
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(message(nop.replay(other.value())),
+            "trace 'test': this runtime's device is '" + other->device().name +
+                "', which replays no traces; set backend = \"trace\"");
+  const auto kernel = runtime.launch({1, 1}, [] {}, "grep");
+  EXPECT_EQ(message(kernel),
+            "kernel 'grep' was compiled for cpu, this runtime's device, the trace-driven "
+            "accelerator, runs no kernels; set backend = \"cpu\"");
+  EXPECT_EQ(kernel.error().code, ENOEXEC);
+  EXPECT_EQ(runtime.stats().requests, 0u);
+}
+
+TEST(TraceFiles, are_replayed_as_they_stand) {
+  const std::string path = testing::TempDir() + "k2k_trace_test";
+  std::ofstream(path) << trace_of("0 nop\n5 getpid\n");
+  auto trace = Trace::load(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_EQ(trace->events(), 2u);
+  EXPECT_FALSE(trace->endless());
+  Runtime runtime = started();
+  expect_all_answered(trace->replay(runtime), runtime, 2);
+}
+
+}  // namespace
+}  // namespace k2k
