@@ -1,12 +1,52 @@
 // `k2k lab NAME`: the laboratories, a table of contents. Each line is one folder of labs/.
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "cli/command.hpp"
 
 #include "labs/interference/generators/lab.hpp"
 #include "labs/interference/governor/lab.hpp"
 #include "labs/interference/orthogonal/lab.hpp"
+#include "labs/interference/trace/lab.hpp"
 
 namespace k2k::cli {
+
+namespace {
+
+struct Lab {
+  const char* name;
+  const char* summary;
+  Run (*add)(CLI::App& app, Context& context);
+};
+constexpr Lab labs[] = {
+    {"governor", "What a cap on the CPU time of accelerators' requests does",
+     k2k::labs::governor::add_lab},
+    {"generators", "The papers' sources of requests, each checked against the CPU",
+     k2k::labs::generators::add_lab},
+    {"orthogonal", "A cap under each combination of the three mitigations",
+     k2k::labs::orthogonal::add_lab},
+    {"trace", "Replays what an accelerator asks of the host, without one",
+     k2k::labs::trace::add_lab},
+};
+
+Run add_labs(CLI::App& app, Context& context) {
+  app.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, Run>> added;
+  for (const Lab& lab : labs) {
+    CLI::App* const one = app.add_subcommand(lab.name, lab.summary);
+    added.emplace_back(one, lab.add(*one, context));
+  }
+  return [added] {
+    // One is required.
+    return std::find_if(added.begin(), added.end(), [](const auto& one) {
+             return one.first->parsed();
+           })->second();
+  };
+}
+
+}  // namespace
 
 Command lab_command() {
   return {
@@ -23,7 +63,9 @@ Command lab_command() {
           "makes requests (page faults, allocation, migration, signals, files) and whose "
           "answers are compared with those of the CPU; wrong ones make it exit with 1. "
           "'orthogonal': does a cap hold whatever the steering, the coalescing and the bottom "
-          "half are, and which of the eight combinations serves most under it?",
+          "half are, and which of the eight combinations serves most under it? 'trace': what does "
+          "the host do with requests that come as a file or a load says, from an accelerator "
+          "that takes no core?",
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
                    {"k2k lab governor --policy budget --cap 3% --seconds 5",
                     "One row of 5 s, and 2 s without a cap to compare with."},
@@ -34,24 +76,12 @@ Command lab_command() {
                    {"k2k lab generators", "Every source of requests, and its cost."},
                    {"k2k lab generators ubench --per call --rate 5000",
                     "System calls at a steady rate."},
-                   {"k2k lab orthogonal", "Eight combinations under three caps, in 60 s."}},
+                   {"k2k lab orthogonal", "Eight combinations under three caps, in 60 s."},
+                   {"k2k lab trace uniform --cap 5%", "The study's load, replayed under a cap."},
+                   {"k2k lab trace requests.trace --outstanding 16 --json",
+                    "A file, to its end, for machines."}},
       .has_json = true,
-      .add = [](CLI::App& app, Context& context) -> Run {
-        app.require_subcommand(1);
-        CLI::App* const governor = app.add_subcommand(
-            "governor", "What a cap on the CPU time of accelerators' requests does");
-        CLI::App* const generators = app.add_subcommand(
-            "generators", "The papers' sources of requests, each checked against the CPU");
-        CLI::App* const orthogonal = app.add_subcommand(
-            "orthogonal", "A cap under each combination of the three mitigations");
-        const Run run_governor = labs::governor::add_lab(*governor, context);
-        const Run run_generators = labs::generators::add_lab(*generators, context);
-        const Run run_orthogonal = labs::orthogonal::add_lab(*orthogonal, context);
-        return [=] {
-          if (governor->parsed()) return run_governor();
-          return generators->parsed() ? run_generators() : run_orthogonal();
-        };
-      }};
+      .add = add_labs};
 }
 
 }  // namespace k2k::cli

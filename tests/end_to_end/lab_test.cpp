@@ -1,6 +1,8 @@
-// Goal: k2k lab governor prints the rows that scripts and CI read, and refuses what it cannot do.
-// Method: runs the binary that K2K_CLI names.
+// Goal: k2k lab governor and k2k lab trace print the rows that scripts and CI read, and refuses
+// what it cannot do. Method: runs the binary that K2K_CLI names.
 
+#include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "tests/end_to_end/program.hpp"
@@ -117,7 +119,7 @@ TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
   expect_refused("--policy displaced",
                  "--policy displaced needs --simulate; real threads run under none, budget and "
                  "backoff");
-  expect_refused("--cap 0.05%", "--cap is 0.05 %; without --simulate it is in steps of 0.1 %");
+  expect_refused("--cap 0.05%", "--cap is 0.05 %; on real threads it is in steps of 0.1 %");
   expect_refused("--seconds 61", "--seconds is '61'; permitted are 1 to 60");
   expect_refused("--simulate --seconds 3",
                  "--seconds is for real threads; leave it or --simulate out");
@@ -137,6 +139,83 @@ TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
   expect_refused("--simulate --service uniform:9",
                  "service time 'uniform:9': uniform takes 2 numbers, not 1; give uniform:LO:HI, "
                  "lognormal:MEAN:SIGMA or fixed:X in microseconds, such as uniform:2:50");
+}
+
+class TraceLab : public Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    path_ = testing::TempDir() + "k2k_trace_lab_" + std::to_string(::getpid());
+  }
+  void TearDown() override {
+    std::remove(path_.c_str());
+    Program::TearDown();
+  }
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  [[nodiscard]] Outcome trace(const std::string& arguments) const {
+    return run("lab trace " + arguments + " 2>&1");
+  }
+  void expect_refused(const std::string& arguments, const std::string& message) {
+    const Outcome outcome = trace(arguments);
+    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    EXPECT_EQ(outcome.out, "k2k: lab trace: " + message + "\n");
+  }
+
+  std::string path_;
+};
+
+TEST_F(TraceLab, replays_a_file_to_its_end) {
+  std::string text = "# k2k trace 1\n";
+  for (int line = 0; line < 1'000; ++line) text += "+1 pread 100\n+2 nop\n";
+  write(text);
+  const Outcome outcome = trace(path_ + " --outstanding 8 --json --cap 50%");
+  ASSERT_EQ(outcome.status, 0) << outcome.out;
+  const json row = json::parse(outcome.out, nullptr, false)["rows"][0];
+  EXPECT_EQ(row["trace"], path_);
+  EXPECT_EQ(row["requests"], 2'000);
+  EXPECT_EQ(row["errors"], 0);
+  EXPECT_EQ(row["cap"], 0.5);
+  for (const char* key : {"throughput", "delay_p50_us", "share", "device_share", "device_ns"}) {
+    EXPECT_GT(row.value(key, 0.0), 0) << key << " of " << row;
+  }
+  EXPECT_GE(row.value("delay_p99_us", 0.0), row.value("delay_p50_us", 1.0));
+  EXPECT_LE(row.value("stalled", 9.0), 1);
+  EXPECT_LE(row.value("device_share", 9.0), 1);
+}
+
+TEST_F(TraceLab, people_get_a_table_of_a_load) {
+  const Outcome outcome = trace("uniform --seconds 0.2 --seed 3");
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_NE(outcome.out.find("device a request"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nuniform: "), std::string::npos) << outcome.out;
+}
+
+TEST_F(TraceLab, wrong_answers_end_it_with_an_error) {
+  write("# k2k trace 1\n0 nop\n0 clock_gettime\n");
+  const Outcome outcome = trace(path_ + " --server-policy known_only");
+  EXPECT_EQ(outcome.status, 1) << outcome.out;
+  EXPECT_NE(outcome.out.find("k2k: lab trace: 1 of 2 answers were wrong; the first: clock_gettime "
+                             "answered -38\n"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(TraceLab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
+  write("# k2k trace 1\n0 nop\nsoon nop\n");
+  expect_refused(path_, path_ +
+                            ": line 3: 'soon' is no time; a line begins with microseconds, 0 "
+                            "to 3600000000 since the begin, or such as +2.5 since the answer "
+                            "before");
+  expect_refused(
+      "nowhere.trace",
+      "there is no file 'nowhere.trace', and there is no load 'nowhere.trace'; loads are "
+      "uniform, burst, lognormal, poisson:RATE (requests a second, 1 to 10000000)");
+  expect_refused("uniform --outstanding 0", "--outstanding is '0'; permitted are 1 to 1048576");
+  expect_refused("uniform --outstanding 5000",
+                 "trace 'uniform': it may have 1 to 2048 requests outstanding, not 5000; raise "
+                 "device.resident_waves for more");
+  expect_refused("uniform --seconds 0", "--seconds is '0'; permitted are 0.1 to 600");
+  expect_refused("uniform --cap 0.05%", "--cap is 0.05 %; on real threads it is in steps of 0.1 %");
 }
 
 }  // namespace

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 
 #include "cli/text_table.hpp"
 #include "labs/interference/governor/real.hpp"
 #include "labs/interference/governor/study.hpp"
+#include "labs/interference/options.hpp"
 
 namespace k2k::labs::governor {
 
@@ -44,36 +44,10 @@ struct Options {
   }
 };
 
-template <class Number>
-bool read(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-Status read_count(const char* name, const std::string& text, std::uint32_t most,
-                  std::uint32_t& count) {
-  if (text.empty()) return {};
-  if (read(text, count) && count >= 1 && count <= most) return {};
-  return Error{EINVAL, fmt::format("{} is '{}'; permitted are 1 to {}", name, text, most)};
-}
-
-// "0.05" or "5%".
-Result<double> read_cap(const std::string& text) {
-  const bool percent = text.ends_with('%');
-  double value = 0;
-  const bool number =
-      read(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), value);
-  if (percent) value /= 100;
-  if (number && value >= 0.0001 && value <= 1) return value;
-  return Error{EINVAL, fmt::format("--cap is '{}'; permitted is a fraction of the CPU time of all "
-                                   "cores, 0.0001 to 1, or 0.01% to 100%; --policy none has no cap",
-                                   text)};
-}
-
 Result<double> read_offered(const std::string& text) {
   double value = 0;
   if (text == "inf") return unbounded;
-  if (read(text, value) && value >= offered_min && value <= offered_max) return value;
+  if (read_number(text, value) && value >= offered_min && value <= offered_max) return value;
   return Error{EINVAL,
                fmt::format("--offered is '{}'; permitted are {:g} to {:g} requests a second, "
                            "or inf",

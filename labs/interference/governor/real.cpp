@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/governor/study.hpp"
+#include "labs/interference/options.hpp"
 #include "telemetry/ledger.hpp"
 
 namespace k2k::labs::governor {
@@ -111,13 +112,6 @@ Error no_policy(Policy one) {
                               policy::name_of(one))};
 }
 
-Status check_cap(double cap) {
-  const double permille = cap * 1000;
-  if (permille >= 0.999 && std::abs(permille - std::round(permille)) < 1e-6) return {};
-  return Error{EINVAL, fmt::format("--cap is {:g} %; without --simulate it is in steps of 0.1 %",
-                                   cap * 100)};
-}
-
 }  // namespace
 
 Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
@@ -127,7 +121,7 @@ Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
     if (std::find(possible.begin(), possible.end(), one) == possible.end()) return no_policy(one);
   }
   for (const double cap : caps) {
-    if (Status status = check_cap(cap); !status) return status.error();
+    if (Status status = check_real_cap(cap); !status) return status.error();
   }
   std::vector<RealCase> cases;
   for (const Policy one : possible) {

@@ -39,7 +39,7 @@ TEST(RealCases, are_refused_where_a_server_cannot_have_them) {
     EXPECT_FALSE(real_cases({}, {cap}).ok()) << cap;
   }
   EXPECT_EQ(real_cases({}, {0.0125}).error().message,
-            "--cap is 1.25 %; without --simulate it is in steps of 0.1 %");
+            "--cap is 1.25 %; on real threads it is in steps of 0.1 %");
   for (int permille = 1; permille <= 1000; ++permille) {
     EXPECT_TRUE(real_cases({}, {permille / 1000.0}).ok()) << permille;
   }

@@ -1,0 +1,13 @@
+#pragma once
+// `k2k lab trace`: its options, and what it prints.
+//
+// Threading: the main thread.
+
+#include "cli/command.hpp"
+
+namespace k2k::labs::trace {
+
+// Puts the options on `app`; the Run replays and prints.
+cli::Run add_lab(CLI::App& app, cli::Context& context);
+
+}  // namespace k2k::labs::trace
