@@ -193,9 +193,16 @@ const ConfigOption options[] = {
     server<&ServerConfig::cap_permille>(
         "server.cap_permille", number, 0, 1000, "", "thousandths",
         "Share of the CPU time of all online cores that serving may take; 0 = no cap."),
-    server<&ServerConfig::governor>("server.governor", choice, 0, 0, "none|backoff|budget", "",
-                                    "How the cap is kept: by the published back-off, or by a "
-                                    "budget of CPU time."),
+    server<&ServerConfig::governor>("server.governor", choice, 0, 0,
+                                    "none|backoff|budget|displaced|auto", "",
+                                    "How the cap is kept: not at all, by the published back-off, "
+                                    "by a budget of CPU time, by one for CPU time that somebody "
+                                    "else wanted, or by one that follows from "
+                                    "server.loss_max_permille."),
+    server<&ServerConfig::loss_max_permille>(
+        "server.loss_max_permille", number, 1, 1000, "", "thousandths",
+        "With server.governor = \"auto\": what CPU programs may lose by serving; the cap follows, "
+        "server.cap_permille at most."),
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record what happens to each request."),
 

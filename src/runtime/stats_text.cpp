@@ -144,6 +144,14 @@ nlohmann::ordered_json cores_json(const server::Stats& stats) {
   return cores;
 }
 
+std::string sensors_text(const server::GovernorStats& governor) {
+  return fmt::format(
+      "sensors: {}, {:.3f} s of CPU time; loss {:.1f} %; {:.3f} s that nobody else wanted, "
+      "{} rests without doorbells\n",
+      governor.sensors, governor.sensor_seconds, 100 * governor.loss, governor.free_seconds,
+      governor.masked_rests);
+}
+
 }  // namespace
 
 double ledger_disagreement_percent(const server::Stats& stats) {
@@ -165,6 +173,7 @@ std::string to_table(const server::Stats& stats) {
                         100 * stats.governor.cap, stats.governor.throttled_seconds,
                         stats.governor.waits, stats.governor.forced);
   }
+  if (!stats.governor.sensors.empty()) text += sensors_text(stats.governor);
   for (const server::DetachedError& error : stats.detached_errors) {
     text += fmt::format("detached {} failed {} times with errno {}\n", error.name, error.count,
                         error.error);
@@ -223,7 +232,12 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
            {{"cap", stats.governor.cap},
             {"throttled_seconds", stats.governor.throttled_seconds},
             {"waits", stats.governor.waits},
-            {"forced", stats.governor.forced}}},
+            {"forced", stats.governor.forced},
+            {"sensors", stats.governor.sensors},
+            {"sensor_seconds", stats.governor.sensor_seconds},
+            {"free_seconds", stats.governor.free_seconds},
+            {"masked_rests", stats.governor.masked_rests},
+            {"loss", stats.governor.loss}}},
           {"faults", faults_json(stats)},
           {"detached_errors", detached}};
 }

@@ -88,6 +88,20 @@ TEST(StatsText, tells_the_parts_of_page_faults_where_there_were_any) {
               3 * json["faults"]["scheduling"]["mean_us"].get<double>(), 1e-9);
 }
 
+TEST(StatsText, tells_which_sensors_a_governor_has) {
+  EXPECT_EQ(to_table(sample()).find("sensors"), std::string::npos);
+  server::Stats stats = sample();
+  stats.governor.sensors = "canary, no pressure: why";
+  stats.governor.sensor_seconds = 0.25;
+  stats.governor.loss = 0.049;
+  const std::string text = to_table(stats);
+  EXPECT_NE(text.find("sensors: canary, no pressure: why, 0.250 s of CPU time; loss 4.9 %"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(to_json(stats)["governor"]["sensors"], "canary, no pressure: why");
+  EXPECT_EQ(to_json(stats)["governor"]["sensor_seconds"], 0.25);
+}
+
 TEST(StatsText, of_a_server_that_did_nothing_divides_by_nothing) {
   EXPECT_EQ(ledger_disagreement_percent({}), 0);
   EXPECT_EQ(to_json({})["requests_per_bundle"], 0.0);

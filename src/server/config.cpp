@@ -52,6 +52,7 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
       {"takeover_us", config.takeover_us, 50, 1'000'000},
       {"shutdown_ms", config.shutdown_ms, 0, 600'000},
       {"cap_permille", config.cap_permille, 0, 1000},
+      {"loss_max_permille", config.loss_max_permille, 1, 1000},
   };
   for (const Range& range : ranges) {
     if (Status status = check(range.key, range.value, range.low, range.high); !status)
@@ -67,13 +68,6 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
   if (config.threads_max < config.top_halves + 2) {
     return Error{EINVAL, fmt::format("server.threads_max is {}; {} top halves need at least {}",
                                      config.threads_max, config.top_halves, config.top_halves + 2)};
-  }
-  if (config.cap_permille != 0 && config.governor != governor::Policy::budget &&
-      config.governor != governor::Policy::backoff) {
-    return Error{EINVAL,
-                 fmt::format("server.governor is {}; a cap (server.cap_permille {}) is kept "
-                             "by budget or backoff; 0 = no cap",
-                             governor::name_of(config.governor), config.cap_permille)};
   }
   return check_cores(config);
 }

@@ -59,9 +59,11 @@ struct ServerConfig {
   CallPolicy policy = CallPolicy::any;
   // Share of the CPU time of all online cores that service threads may take; 0 = no cap; 1 to 1000.
   std::uint32_t cap_permille = 0;
-  // How the cap is kept: backoff or budget (governor/config.hpp). The others need sensors that the
-  // server does not have yet; none is for a cap of 0.
+  // How the cap is kept (governor/config.hpp). With none it is not kept.
   governor::Policy governor = governor::Policy::budget;
+  // Of what CPU programs do, they lose at most this by serving: 1 to 1000. The policy `auto`
+  // chooses the cap for it, cap_permille at most.
+  std::uint32_t loss_max_permille = 50;
   bool trace = false;  // Record events (telemetry/event_ring.hpp).
 };
 

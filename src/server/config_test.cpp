@@ -39,7 +39,8 @@ TEST(ServerConfig, keeps_every_number_within_its_range) {
         Case{"rescan_us", &ServerConfig::rescan_us, 100, 1'000'000},
         Case{"takeover_us", &ServerConfig::takeover_us, 50, 1'000'000},
         Case{"shutdown_ms", &ServerConfig::shutdown_ms, 0, 600'000},
-        Case{"cap_permille", &ServerConfig::cap_permille, 0, 1000}}) {
+        Case{"cap_permille", &ServerConfig::cap_permille, 0, 1000},
+        Case{"loss_max_permille", &ServerConfig::loss_max_permille, 1, 1000}}) {
     SCOPED_TRACE(limit.key);
     ServerConfig config;
     config.*limit.field = limit.low;
@@ -72,17 +73,12 @@ TEST(ServerConfig, gives_every_top_half_a_ring_and_somebody_beside_them_a_thread
   EXPECT_EQ(refusal_of(config, 2), "");
 }
 
-TEST(ServerConfig, keeps_a_cap_by_what_it_has_sensors_for) {
+TEST(ServerConfig, keeps_a_cap_by_every_policy) {
   ServerConfig config;
-  config.governor = governor::Policy::automatic;
-  EXPECT_EQ(refusal_of(config), "") << "without a cap nobody is asked";
   config.cap_permille = 50;
-  EXPECT_EQ(refusal_of(config),
-            "server.governor is auto; a cap (server.cap_permille 50) is kept by budget or backoff; "
-            "0 = no cap");
-  for (const auto policy : {governor::Policy::budget, governor::Policy::backoff}) {
+  for (const auto policy : governor::all_policies) {
     config.governor = policy;
-    EXPECT_EQ(refusal_of(config), "");
+    EXPECT_EQ(refusal_of(config), "") << governor::name_of(policy);
   }
 }
 

@@ -11,24 +11,47 @@
 // What is charged is the thread's CPU clock, so that everything counts: service, halves, polling,
 // switches. The interrupt of a timer or doorbell is charged beside it, at its calibrated cost.
 //
-// Threading: all members from anywhere; an Account belongs to one thread.
+// The gate also has the sensors that policies need (sensors.hpp, host/idle_cores.hpp).
+//
+// Threading: configure() and stop_sensors() by one thread at a time, the others from anywhere; an
+// Account belongs to one thread.
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "governor/config.hpp"
+#include "governor/loss_filter.hpp"
+#include "host/idle_cores.hpp"
 #include "server/config.hpp"
+#include "server/grant_log.hpp"
 #include "server/stats.hpp"
 
 namespace k2k::server {
 
+class Sensors;
+
+// What the thread of `auto` saw since the last sample.
+struct SensorReading {
+  double pressure = -1;  // As in governor::HostSample.
+  governor::CanarySight canary;
+  Nanoseconds cpu{};  // Its own.
+};
+
 class Gate {
  public:
+  // Sensors read the files of this folder.
+  explicit Gate(std::string proc = host::proc_folder);
+  ~Gate();
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
   struct Account {
     Nanoseconds charged{};  // The thread's CPU clock up to here.
     Nanoseconds reserved{};
@@ -39,7 +62,8 @@ class Gate {
   };
 
   // Applies cap and policy. A cap that stays keeps what was saved or is owed.
-  // Errors: EINVAL as of governor::validate(); nothing has changed then.
+  // Errors: EINVAL as of governor::validate(), those of host::IdleCores::open() and of
+  // Sensors::start(); nothing has changed then.
   Status configure(const ServerConfig& config);
 
   // Is there a cap? Without one everything here costs this one load.
@@ -52,9 +76,12 @@ class Gate {
   void leave(Account& account) {
     if (governed()) settle(account, {});
   }
+  // As leave(). Then, where the policy wants the source to stay masked so that cores may sleep,
+  // sleeps until that is over; true if it did, and doorbells should be looked at.
+  bool rest_masked(Account& account) { return governed() && rest_governed(account); }
   // As leave(), for a thread that an interrupt has just woken.
   void woken(Account& account) {
-    if (governed()) settle(account, costs_.interrupt);
+    if (governed()) settle(account, costs_.interrupt, 1);
   }
 
   // While suspended every thread passes, so that roles can change hands and nothing accepted is
@@ -64,21 +91,54 @@ class Gate {
 
   [[nodiscard]] GovernorStats stats() const;
 
+  // For the sensors' thread, which these outlive.
+  void sample(const SensorReading& reading);
+  void tick(Nanoseconds cpu);
+  // Time within grants, summed over threads.
+  [[nodiscard]] Nanoseconds granted(Instant from, Instant to) const;
+  // Ends that thread. What has been configured stays.
+  void stop_sensors();
+
  private:
+  struct Settings {
+    governor::Policy policy = governor::Policy::none;  // Also where there is no cap.
+    std::uint32_t cap_permille = 0;
+    std::uint32_t loss_max_permille = 0;  // `auto` only.
+    bool operator==(const Settings&) const = default;
+  };
+  struct Made;  // What a new policy needs.
+
+  static Settings settings_of(const ServerConfig& config);
+  Result<Made> make(const ServerConfig& config);
   bool pass_governed(Account& account, std::uint32_t requests);
+  bool rest_governed(Account& account);
   bool renew(Account& account);
-  void settle(Account& account, Nanoseconds extra);
-  // Expects mutex_ held.
-  void settle_locked(Account& account, Instant moment, Nanoseconds extra);
+  void settle(Account& account, Nanoseconds extra, std::uint32_t wakes = 0);
+  // These expect mutex_ held.
+  void settle_locked(Account& account, Instant moment, bool contended, Nanoseconds extra,
+                     std::uint32_t wakes);
+  bool contended(Instant moment) { return !idle_cores_ || idle_cores_->all_busy(moment); }
+  // Until then, or until all may pass or ask again.
+  void sleep_locked(std::unique_lock<std::mutex>& lock, Instant until);
 
   std::atomic<bool> governed_{false};
   const governor::Costs costs_;
+  const std::string proc_;
+  std::unique_ptr<Sensors> sensors_;  // Of whoever configures.
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
   std::unique_ptr<governor::Governor> governor_;
-  governor::Policy policy_ = governor::Policy::none;
-  std::uint32_t cap_permille_ = 0;
+  Settings settings_;
+  std::optional<host::IdleCores> idle_cores_;  // `displaced` only.
+  GrantLog grants_;
+  governor::LossFilter filter_;
+  GovernorStats counted_;  // What the gate counts itself.
+  Nanoseconds charged_{};  // In all; the sensors' part included.
+  Nanoseconds free_{};     // Not charged, for nobody wanted it.
+  Nanoseconds sensors_cpu_{};
+  Nanoseconds sampled_{};         // charged_ at the last sample,
+  Instant sampled_at_{};          // which was then.
   std::uint64_t generation_ = 0;  // Counts suspensions and changes of the cap.
   std::uint32_t epoch_ = 0;       // Counts governors.
   bool suspended_ = false;

@@ -6,9 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.hpp"
+#include "host/proc_fixture.hpp"
 
 namespace k2k::server {
 namespace {
@@ -162,6 +166,181 @@ TEST(Gate, keeps_to_the_published_rule_if_asked) {
   ASSERT_TRUE(gate.configure(config).ok());
   share_under(gate, 1);
   EXPECT_GT(gate.stats().waits, 0u);
+  EXPECT_GT(gate.stats().sensor_seconds, 0) << "the published thread that looks each tick";
+  ASSERT_TRUE(gate.configure({}).ok());
+  const double ended = gate.stats().sensor_seconds;
+  std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(gate.stats().sensor_seconds, ended);
+}
+
+TEST(Gate, keeps_no_cap_if_asked) {
+  Gate gate;
+  ServerConfig config = capped(1);
+  config.governor = governor::Policy::none;
+  ASSERT_TRUE(gate.configure(config).ok());
+  EXPECT_FALSE(gate.governed());
+  EXPECT_EQ(gate.stats().cap, 0);
+}
+
+class GateWithSensors : public ::testing::Test {
+ protected:
+  static ServerConfig asked_for(governor::Policy policy, std::uint32_t permille) {
+    ServerConfig config = capped(permille);
+    config.governor = policy;
+    return config;
+  }
+  // More threads that run or wait than there can be cores, or only one.
+  void all_busy(bool busy) const {
+    proc_.plant("loadavg", busy ? "0.0 0.0 0.0 99999/99999 1\n" : "0.0 0.0 0.0 1/99999 1\n");
+  }
+  void waited(Nanoseconds total) const {
+    proc_.plant("pressure/cpu",
+                "some avg10=0.00 total=" + std::to_string(total.count() / 1000) + "\n");
+  }
+  // Requests of 50 us, so many. True if one had to wait.
+  static bool serve(Gate& gate, Gate::Account& account, int requests) {
+    bool waited = false;
+    for (int request = 0; request < requests; ++request) {
+      waited |= gate.pass(account, 1);
+      burn(50us);
+    }
+    return waited;
+  }
+
+  const host::PlantedProc proc_;
+  Gate gate_{proc_.path()};
+  Gate::Account account_;
+};
+
+TEST_F(GateWithSensors, charges_nothing_while_a_core_is_idle) {
+  all_busy(false);
+  ASSERT_TRUE(gate_.configure(asked_for(governor::Policy::displaced, 1)).ok());
+  EXPECT_EQ(gate_.stats().sensors, "idle cores");
+  EXPECT_FALSE(serve(gate_, account_, 400));  // Ten times the burst, of a cap of a thousandth.
+  gate_.leave(account_);
+  EXPECT_GE(gate_.stats().free_seconds, 0.019);
+  EXPECT_EQ(gate_.stats().waits, 0u);
+}
+
+TEST_F(GateWithSensors, charges_what_somebody_else_wanted) {
+  all_busy(true);
+  ASSERT_TRUE(gate_.configure(asked_for(governor::Policy::displaced, 100)).ok());
+  EXPECT_TRUE(serve(gate_, account_, 400));
+  gate_.leave(account_);
+  EXPECT_GT(gate_.stats().waits, 0u);
+  EXPECT_EQ(gate_.stats().free_seconds, 0);
+}
+
+TEST_F(GateWithSensors, lets_a_debtor_pass_once_a_core_is_idle) {
+  all_busy(true);
+  ASSERT_TRUE(gate_.configure(asked_for(governor::Policy::displaced, 1)).ok());
+  gate_.pass(account_, 0);
+  burn(300us);  // Beyond the first quantum, within a burst of debt.
+  gate_.leave(account_);
+  all_busy(false);
+  const Instant before = now();
+  serve(gate_, account_, 20);
+  EXPECT_LT(now() - before, 500ms);
+  EXPECT_GT(gate_.stats().free_seconds, 0);
+}
+
+TEST_F(GateWithSensors, keeps_cores_asleep_once_too_many_were_woken) {
+  all_busy(false);
+  ASSERT_TRUE(gate_.configure(asked_for(governor::Policy::displaced, 100)).ok());
+  EXPECT_FALSE(gate_.rest_masked(account_)) << "none has been woken";
+  bool masked = false;
+  for (int wake = 0; wake < 100 && !masked; ++wake) {
+    gate_.woken(account_);
+    masked = gate_.rest_masked(account_);
+  }
+  EXPECT_TRUE(masked);
+  EXPECT_GT(gate_.stats().masked_rests, 0u);
+}
+
+TEST_F(GateWithSensors, wakes_no_sleeper_for_the_budget) {
+  ASSERT_TRUE(gate_.configure(capped(100)).ok());
+  for (int wake = 0; wake < 100; ++wake) gate_.woken(account_);
+  EXPECT_FALSE(gate_.rest_masked(account_)) << "only displaced masks a source that is not in debt";
+}
+
+TEST_F(GateWithSensors, changes_nothing_where_idle_cores_cannot_be_seen) {
+  ASSERT_TRUE(gate_.configure(capped(100)).ok());
+  const Status status = gate_.configure(asked_for(governor::Policy::displaced, 50));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ENOENT);
+  EXPECT_EQ(status.error().message,
+            "server.governor is displaced, which has to see which cores are idle: cannot open " +
+                proc_.path() + "/loadavg: No such file or directory; or choose budget");
+  EXPECT_DOUBLE_EQ(gate_.stats().cap, 0.1);
+}
+
+TEST_F(GateWithSensors, follows_the_loss_that_is_allowed) {
+  waited(0s);
+  proc_.plant("thread-self/schedstat", "0 0 0\n");
+  ServerConfig config = asked_for(governor::Policy::automatic, 500);
+  config.loss_max_permille = 20;
+  ASSERT_TRUE(gate_.configure(config).ok());
+  EXPECT_EQ(gate_.stats().sensors, "canary, pressure");
+  EXPECT_NEAR(gate_.stats().cap, 0.02, 0.0015) << "what service takes is what others lose";
+  // Nobody waits: nobody loses, and what is used up may grow.
+  const Instant patience = now() + 10s;
+  while (gate_.stats().cap < 0.03 && now() < patience) serve(gate_, account_, 1);
+  EXPECT_GE(gate_.stats().cap, 0.03);
+  EXPECT_GT(gate_.stats().sensor_seconds, 0);
+
+  // From now on somebody waits all the time: what is taken is lost.
+  const Instant begin = now();
+  while (gate_.stats().cap > 0.025 && now() < patience + 10s) {
+    waited(now() - begin + 100s);
+    serve(gate_, account_, 1);
+  }
+  EXPECT_LE(gate_.stats().cap, 0.025);
+  EXPECT_GT(gate_.stats().loss, 0.005);
+
+  config.loss_max_permille = 300;
+  ASSERT_TRUE(gate_.configure(config).ok());
+  EXPECT_GT(gate_.stats().cap, 0.2);
+}
+
+TEST_F(GateWithSensors, says_which_sensors_are_missing_and_goes_by_what_is_taken) {
+  ASSERT_TRUE(gate_.configure(asked_for(governor::Policy::automatic, 500)).ok());
+  EXPECT_EQ(gate_.stats().sensors,
+            "no canary: cannot open " + proc_.path() +
+                "/thread-self/schedstat: No such file or directory, no pressure: cannot open " +
+                proc_.path() + "/pressure/cpu: No such file or directory");
+  const Instant patience = now() + 10s;
+  while (gate_.stats().loss < 0.01 && now() < patience) serve(gate_, account_, 1);
+  EXPECT_GE(gate_.stats().loss, 0.01);
+}
+
+TEST_F(GateWithSensors, may_be_reconfigured_while_threads_serve) {
+  all_busy(true);
+  waited(0s);
+  proc_.plant("thread-self/schedstat", "0 0 0\n");
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 2; ++thread) {
+    threads.emplace_back([&] {
+      Gate::Account account;
+      while (!stop) {
+        gate_.pass(account, 1);
+        gate_.rest_masked(account);
+        gate_.woken(account);
+      }
+      gate_.leave(account);
+    });
+  }
+  for (int round = 0; round < 4; ++round) {
+    for (const auto policy : governor::all_policies) {
+      EXPECT_TRUE(gate_.configure(asked_for(policy, 100)).ok());
+      std::this_thread::sleep_for(5ms);
+      EXPECT_TRUE(gate_.configure(asked_for(policy, 200)).ok());
+    }
+  }
+  stop = true;
+  gate_.suspend();
+  gate_.stop_sensors();
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

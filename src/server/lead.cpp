@@ -48,6 +48,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
   int polls = 0;
   bool slept = false;
   role.adaptive.begin(self.stats, mark);
+  bool looks_behind = false;  // A masked rest.
   while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
     if (gate_.pass(self.account, 0)) {
       mark = cycles();
@@ -75,7 +76,15 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
         if (step == PollLadder::Step::sleep) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
           if (self.stats.ledger.due(moment, settle_period_asleep)) settle(self, role, moment);
-          gate_.leave(self.account);
+          // One look behind each masked rest, and then the doorbell.
+          if (looks_behind) {
+            gate_.leave(self.account);
+          } else if (gate_.rest_masked(self.account)) {
+            looks_behind = true;
+            mark = cycles();
+            continue;
+          }
+          looks_behind = false;
           const bool launched = rest(self, role, config.notify, ladder.sleep_us(moment));
           gate_.woken(self.account);
           slept = true;
@@ -89,6 +98,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
     }
     const std::uint64_t found = cycles();
     ladder.found(found);
+    looks_behind = false;
     self.stats.ledger.charge(telemetry::Stage::polling, found - mark);
     if (slept) self.stats.wakes.add();
     slept = false;

@@ -275,6 +275,7 @@ void Server::Core::stop() {
   const std::lock_guard control(control_);
   const auto grace = std::chrono::milliseconds(config_.shutdown_ms);
   gate_.suspend();  // What was accepted is not given up for a cap.
+  gate_.stop_sensors();
   wait_answered(grace);
   roles_wanted_.store(0);
   {

@@ -50,6 +50,14 @@ struct GovernorStats {
   double throttled_seconds = 0;  // Time ordered to be waited.
   std::uint64_t waits = 0;       // Timers armed.
   std::uint64_t forced = 0;      // Requests served in debt, because none may wait for ever.
+  // What the sensors of `displaced` and `auto` are, and what they say.
+  std::string sensors;  // "idle cores"; "canary, pressure", or why one is missing.
+  // CPU time of their thread, or of the ticker of `backoff`; not in Stats::thread_seconds, which is
+  // compared with the ledger of the service threads.
+  double sensor_seconds = 0;
+  double free_seconds = 0;         // `displaced`: CPU time that nobody else wanted; not charged.
+  std::uint64_t masked_rests = 0;  // `displaced`: rests in which no doorbell could wake a core.
+  double loss = 0;                 // `auto`: of CPU programs, at the last sample; a fraction.
 };
 
 struct Stats {

@@ -185,8 +185,10 @@ TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
       config.top_halves = (combination & 8) != 0 ? 2 : 1;
       constexpr std::uint32_t caps[] = {0, 500, 250, 100};
       config.cap_permille = caps[(combination + round) % 4];
-      config.governor = (combination & 2) != 0 && round % 2 == 1 ? governor::Policy::backoff
-                                                                 : governor::Policy::budget;
+      constexpr governor::Policy policies[] = {
+          governor::Policy::budget, governor::Policy::automatic, governor::Policy::backoff};
+      config.governor = policies[(combination / 2 + round) % 3];
+      config.loss_max_permille = 250;
       const std::uint64_t before = made.load();
       const Status status = runtime.reconfigure(config);
       ASSERT_TRUE(status.ok()) << status.error().message;

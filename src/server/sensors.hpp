@@ -1,0 +1,73 @@
+#pragma once
+// The thread that a policy of the governor needs beside the service threads, while it is in force:
+//
+//   auto      k2k/canary   every 20 ms a piece of work of known length (host/canary.hpp), every
+//                          100 ms the pressure (host/cpu_pressure.hpp) and a sample to the gate.
+//                          About a thousandth of a core, which the governor charges
+//   backoff   k2k/ticker   looks every tick, as published. Its CPU time comes on top of the cap:
+//   the
+//                          rule does not see it
+//
+// The others need none: what `displaced` has to know it reads when it decides.
+//
+// A wait of the canary is service's as far as service threads were within grants meanwhile, spread
+// over the cores, as an ordinary program runs on any of them.
+//
+// Threading: whoever configures the gate makes and ends it; the gate's members are called from its
+// thread.
+
+#include <condition_variable>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/result.hpp"
+#include "governor/config.hpp"
+#include "governor/loss_filter.hpp"
+#include "host/canary.hpp"
+#include "host/cpu_pressure.hpp"
+
+namespace k2k::server {
+
+class Gate;
+
+class Sensors {
+ public:
+  // Empty for a policy that needs no thread. `gate` outlives it. `proc` is where files are read.
+  // A sensor that this machine does not have is no error: about() says so.
+  // Errors: EAGAIN, no thread.
+  static Result<std::unique_ptr<Sensors>> start(const governor::GovernorConfig& config, Gate& gate,
+                                                const std::string& proc);
+  ~Sensors();
+  Sensors(const Sensors&) = delete;
+  Sensors& operator=(const Sensors&) = delete;
+
+  // Which sensors there are, and why others are not: "canary, pressure".
+  [[nodiscard]] const std::string& about() const { return about_; }
+
+ private:
+  Sensors(const governor::GovernorConfig& config, Gate& gate, std::string proc)
+      : config_(config), gate_(gate), proc_(std::move(proc)) {}
+  Status begin();
+  void watch();  // auto
+  void tick();   // backoff
+  // What the canary lost to service; zero without one.
+  governor::CanarySight sight(std::optional<host::Canary>& canary) const;
+  // True once it is to end.
+  bool sleep_until(Instant when);
+
+  const governor::GovernorConfig config_;
+  Gate& gate_;
+  const std::string proc_;
+  std::string about_;  // Written before ready_ is.
+  std::promise<void> ready_;
+  std::mutex mutex_;
+  std::condition_variable end_;
+  bool ending_ = false;  // Under mutex_.
+  std::thread thread_;
+};
+
+}  // namespace k2k::server
