@@ -69,6 +69,8 @@ Command lab_command() {
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
                    {"k2k lab governor --policy budget --cap 3% --seconds 5",
                     "One row of 5 s, and 2 s without a cap to compare with."},
+                   {"k2k lab governor --policy auto --cap 5% --busy 100%",
+                    "CPU programs on every core, which may lose 5 %; what they lost."},
                    {"k2k lab governor --simulate", "The study's load under 1, 5 and 25 %."},
                    {"k2k lab governor --simulate --all --json", "Every load, for machines."},
                    {"k2k lab governor --simulate --cores 2 --cap 3% --service fixed:20",

@@ -108,6 +108,23 @@ TEST_F(Lab, real_threads_are_compared_with_no_cap_even_if_that_is_not_asked_for)
   EXPECT_EQ(outcome.out.find("\nnone"), std::string::npos) << outcome.out;
 }
 
+TEST_F(Lab, real_threads_run_under_the_policies_with_sensors_beside_cpu_programs) {
+  const json both = result("--seconds 1 --policy none,displaced,auto --cap 5% --busy 50%");
+  ASSERT_EQ(both["rows"].size(), 3u) << both;
+  expect_real_row(both["rows"][1], "displaced", 0.05);
+  expect_real_row(both["rows"][2], "auto", 0.05);
+  for (const json& row : both["rows"]) {
+    EXPECT_EQ(row["busy"], 0.5);
+    EXPECT_TRUE(row["cpu_loss"].is_number()) << row;
+    EXPECT_LT(row["cpu_loss"].get<double>(), 1) << row;
+    EXPECT_GT(row["device_share"].get<double>(), 0) << row;
+  }
+  EXPECT_EQ(both["rows"][1]["sensors"], "idle cores");
+  EXPECT_TRUE(both["rows"][1]["displaced"].is_number()) << both;
+  EXPECT_TRUE(both["rows"][2]["loss_seen"].is_number()) << both;
+  EXPECT_NE(both["rows"][2]["sensors"].get<std::string>().find("canary"), std::string::npos);
+}
+
 TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
   const std::string simulated =
       " goes only with --simulate; the load of real threads is fixed, on the cores that there are";
@@ -116,9 +133,12 @@ TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
   expect_refused("--outstanding 8", "--outstanding" + simulated);
   expect_refused("--offered inf", "--offered" + simulated);
   expect_refused("--all", "--all" + simulated);
-  expect_refused("--policy displaced",
-                 "--policy displaced needs --simulate; real threads run under none, budget and "
-                 "backoff");
+  expect_refused("--busy 120%",
+                 "--busy is '120%'; permitted is the part of the time in which CPU programs want "
+                 "each core, 0.01 to 1, or 1% to 100%");
+  expect_refused("--simulate --busy none",
+                 "--busy is 'none'; permitted is the part of the time in which CPU programs want "
+                 "each core, 0.01 to 1, or 1% to 100%");
   expect_refused("--cap 0.05%", "--cap is 0.05 %; on real threads it is in steps of 0.1 %");
   expect_refused("--seconds 61", "--seconds is '61'; permitted are 1 to 60");
   expect_refused("--simulate --seconds 3",

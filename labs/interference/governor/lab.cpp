@@ -25,6 +25,7 @@ constexpr double offered_max = 1e8;
 constexpr std::uint32_t outstanding_max = 1u << 20;
 constexpr std::uint32_t cores_max = 1024;
 constexpr std::uint32_t seconds_max = 60;
+constexpr double busy_min = 0.01;
 
 // As given; empty = not given.
 struct Options {
@@ -36,13 +37,28 @@ struct Options {
   std::string outstanding;
   std::string offered;
   std::string seconds;
+  std::string busy;
   std::vector<std::string> policies;
   std::uint64_t seed = 1;
 
   [[nodiscard]] bool custom() const {
-    return !(cores + cap + service + outstanding + offered).empty();
+    return !(cores + cap + service + outstanding + offered + busy).empty();
   }
 };
+
+// "0.75" or "75%"; 0 where nothing was given.
+Result<double> read_busy(const std::string& text) {
+  if (text.empty()) return 0.0;
+  const bool percent = text.ends_with('%');
+  double value = 0;
+  const bool number =
+      read_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), value);
+  if (percent) value /= 100;
+  if (number && value >= busy_min && value <= 1) return value;
+  return Error{EINVAL, fmt::format("--busy is '{}'; permitted is the part of the time in which CPU "
+                                   "programs want each core, 0.01 to 1, or 1% to 100%",
+                                   text)};
+}
 
 Result<double> read_offered(const std::string& text) {
   double value = 0;
@@ -74,6 +90,9 @@ Result<Load> custom_load(const Options& options) {
     if (!offered) return offered.error();
     load.offered = offered.value();
   }
+  const Result<double> busy = read_busy(options.busy);
+  if (!busy) return busy.error();
+  if (busy.value() > 0) load.busy = busy.value();
   return load;
 }
 
@@ -109,6 +128,7 @@ Result<std::vector<Case>> cases_of(const Options& options) {
 struct RealRun {
   std::vector<RealCase> cases;
   double seconds = 0;
+  double busy = 0;
 
   // `none` has to run in any case: its mean service time is that of of_ideal.
   [[nodiscard]] bool reference() const {
@@ -144,7 +164,10 @@ Result<RealRun> real_run_of(const Options& options) {
   Result<std::vector<RealCase>> cases = real_cases(policies.value(), caps);
   if (!cases) return cases.error();
   RealRun run{.cases = std::move(cases.value())};
-  run.seconds = real_seconds(run.cases.size(), run.reference());
+  const Result<double> busy = read_busy(options.busy);
+  if (!busy) return busy.error();
+  run.busy = busy.value();
+  run.seconds = real_seconds(run.cases.size(), run.reference(), run.busy > 0);
   std::uint32_t seconds = 0;
   if (Status status = read_count("--seconds", options.seconds, seconds_max, seconds); !status) {
     return status.error();
@@ -229,14 +252,15 @@ std::string table(const std::vector<ordered_json>& rows, bool color) {
 }
 
 std::string real_table(const std::vector<ordered_json>& rows, const RealLab& lab, bool color) {
-  std::vector<std::vector<std::string>> lines = {{"policy", "cap", "share", "server's view",
-                                                  "worst 100 ms", "requests/s", "per CPU-s",
-                                                  "of ideal", "waits/s", "forced"}};
+  std::vector<std::vector<std::string>> lines = {
+      {"policy", "cap", "share", "server's view", "worst 100 ms", "requests/s", "per CPU-s",
+       "of ideal", "waits/s", "forced", "CPU loss", "device"}};
   for (const ordered_json& row : rows) {
     lines.push_back({row["policy"], row["policy"] == "none" ? "-" : percent(row["cap"]),
                      percent(row["share"]), percent(row["ledger_share"]),
                      percent(row["worst_100ms"]), whole(row["throughput"]), whole(row["per_cpu_s"]),
-                     percent(row["of_ideal"]), whole(row["waits"]), whole(row["forced"])});
+                     percent(row["of_ideal"]), whole(row["waits"]), whole(row["forced"]),
+                     percent(row["cpu_loss"]), percent(row["device_share"])});
   }
   return cli::text_table(lines, color) +
          fmt::format(
@@ -253,7 +277,7 @@ int run_real(const cli::Context& context, const Options& options) {
   if (!run) return complain(run.error(), cli::exit_usage);
   const auto loaded = context.load();
   if (!loaded) return cli::complain_config(loaded.error());
-  Result<RealLab> lab = RealLab::create(loaded.value().config, options.seed);
+  Result<RealLab> lab = RealLab::create(loaded.value().config, options.seed, run.value().busy);
   if (!lab) return complain(lab.error(), cli::exit_failure);
   const Result<std::vector<ordered_json>> rows = run_all(run.value(), lab.value());
   if (!rows) {
@@ -302,6 +326,10 @@ cli::Run add_lab(CLI::App& app, cli::Context& context) {
       "Service time in us: uniform:LO:HI, lognormal:MEAN:SIGMA or fixed:X (uniform:2:50)");
   app.add_option("--outstanding", options->outstanding,
                  "The accelerator stalls with so many requests unanswered (64)");
+  app.add_option(
+      "--busy", options->busy,
+      "CPU programs want each core for this part of the time, such as 0.75 or 75% (none; "
+      "simulated: all of it)");
   CLI::Option* const offered =
       app.add_option("--offered", options->offered, "New requests a second, or inf (inf)");
   CLI::Option* const which =

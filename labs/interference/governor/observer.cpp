@@ -71,11 +71,14 @@ std::optional<Nanoseconds> cpu_time_of(std::string_view schedstat) {
 
 bool is_service_thread(std::string_view comm) {
   if (comm.ends_with('\n')) comm.remove_suffix(1);
-  for (const char* const name : {"k2k/wait", "k2k/fault", "k2k/guard"}) {
+  for (const char* const name :
+       {"k2k/wait", "k2k/fault", "k2k/guard", "k2k/canary", "k2k/ticker"}) {
     if (comm == name) return true;
   }
   return comm.starts_with("k2k/serve");
 }
+
+bool is_device_thread(std::string_view comm) { return comm.starts_with("k2k/unit"); }
 
 void ThreadSum::look(std::map<int, Nanoseconds> threads) {
   for (const auto& [thread, cpu] : threads) {
@@ -96,7 +99,7 @@ Result<Reading> Observer::read() {
     const std::string thread = entry->path().filename();
     const Result<std::string> comm = line_of(thread, "comm");
     if (!comm) return comm.error();
-    if (!is_service_thread(comm.value())) continue;
+    if (!belongs_(comm.value())) continue;
     const Result<std::string> schedstat = line_of(thread, "schedstat");
     if (!schedstat) return schedstat.error();
     const std::optional<Nanoseconds> cpu = cpu_time_of(schedstat.value());

@@ -21,8 +21,11 @@ namespace k2k::labs::governor {
 
 // The first field of /proc/self/task/TID/schedstat: time on a CPU. Empty: no such line.
 std::optional<Nanoseconds> cpu_time_of(std::string_view schedstat);
-// By the line in /proc/self/task/TID/comm: "k2k/serve0", "k2k/wait", "k2k/fault", "k2k/guard".
+// By the line in /proc/self/task/TID/comm: "k2k/serve0", "k2k/wait", "k2k/fault", "k2k/guard", and
+// the governor's "k2k/canary" and "k2k/ticker".
 bool is_service_thread(std::string_view comm);
+// "k2k/unit0": the device, whose CPU time is not the server's.
+bool is_device_thread(std::string_view comm);
 
 // The sum over threads that come and go.
 class ThreadSum {
@@ -43,10 +46,13 @@ struct Reading {
 
 class Observer {
  public:
+  explicit Observer(bool (*belongs)(std::string_view comm) = is_service_thread)
+      : belongs_(belongs) {}
   // Errors: those of reading /proc, the path named.
   Result<Reading> read();
 
  private:
+  bool (*belongs_)(std::string_view comm);
   ThreadSum sum_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "labs/interference/governor/busy.hpp"
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/options.hpp"
@@ -35,6 +36,10 @@ constexpr double seconds_of_all = 55;
 constexpr double seconds_around = 1.5;  // Calibration, and what is outstanding at the end of each.
 constexpr double seconds_of_a_row = 8;  // At most.
 constexpr double seconds_least = 1;
+constexpr double seconds_alone = 1;  // CPU programs, before a row: clocks and caches settle, and
+constexpr int looks_alone = 16;      // so often their progress is looked at.
+constexpr Nanoseconds look_alone = 50ms;
+constexpr std::size_t readings_a_look = 5;  // Beside the load: the 100 ms that a cap is fair over.
 
 // What was seen from outside, and what the server says of the same time.
 struct Seen {
@@ -42,6 +47,8 @@ struct Seen {
   Nanoseconds elapsed{};  // Between the server's two accounts.
   server::Stats before;
   server::Stats after;
+  Nanoseconds device{};  // CPU time of the device's threads.
+  std::vector<Progress> programs;
 };
 
 double seconds_of(Nanoseconds time) { return static_cast<double>(time.count()) / 1e9; }
@@ -59,32 +66,43 @@ double completed(const Seen& seen) {
          static_cast<double>(seen.before.requests - seen.before.in_flight);
 }
 
-Result<std::vector<Reading>> watch(const RunningLoad& load, Observer& observer,
-                                   Nanoseconds length) {
+// Every so many readings `look` is called, too.
+template <class Look>
+Result<std::vector<Reading>> watch(const RunningLoad& load, Observer& observer, Nanoseconds length,
+                                   Look look) {
   std::vector<Reading> readings;
   const Instant begin = now();
   for (Instant next = begin; !load.ended(); next += reading_period) {
     std::this_thread::sleep_until(std::min(next, begin + length));
     const Result<Reading> reading = observer.read();
     if (!reading) return reading.error();
+    if (readings.size() % readings_a_look == 0) look();
     readings.push_back(reading.value());
     if (next >= begin + length) break;
   }
   return readings;
 }
 
-Result<Seen> watch_both(const Runtime& runtime, const RunningLoad& load, Nanoseconds length) {
+Result<Seen> watch_both(const Runtime& runtime, const RunningLoad& load,
+                        const BusyPrograms& programs, Nanoseconds length) {
   Observer observer;
-  const auto unseen = watch(load, observer, warm_up);
+  const auto unseen = watch(load, observer, warm_up, [] {});
   if (!unseen) return unseen.error();
+  Observer device(is_device_thread);
+  const auto device_before = device.read();
+  if (!device_before) return device_before.error();
   Seen seen;
   seen.before = runtime.stats();
   const Instant begin = now();
-  auto readings = watch(load, observer, length - warm_up);
+  auto readings =
+      watch(load, observer, length - warm_up, [&] { seen.programs.push_back(programs.done()); });
   if (!readings) return readings.error();
   seen.readings = std::move(readings.value());
   seen.after = runtime.stats();
   seen.elapsed = now() - begin;
+  const auto device_after = device.read();
+  if (!device_after) return device_after.error();
+  seen.device = device_after.value().cpu - device_before.value().cpu;
   return seen;
 }
 
@@ -101,25 +119,36 @@ RuntimeConfig configuration(const RuntimeConfig& base, const RealCase& one) {
   config.backend = "cpu";
   config.device.compute_units = 1;
   config.device.strict = false;  // Reads are larger than a block of the arena.
-  config.server.cap_permille = static_cast<std::uint32_t>(std::lround(one.cap * 1000));
-  if (one.policy != Policy::none) config.server.governor = one.policy;
+  const auto permille = static_cast<std::uint32_t>(std::lround(one.cap * 1000));
+  config.server.cap_permille = permille;
+  if (one.policy == Policy::none) return config;
+  config.server.governor = one.policy;
+  if (one.policy == Policy::automatic) {
+    config.server.cap_permille = 1000;
+    config.server.loss_max_permille = permille;
+  }
   return config;
 }
 
-Error no_policy(Policy one) {
-  return {EINVAL, fmt::format("--policy {} needs --simulate; real threads run under none, budget "
-                              "and backoff",
-                              policy::name_of(one))};
+// The rate of CPU programs that have the machine to themselves; they go on.
+double rate_alone(const BusyPrograms& programs) {
+  const auto all = Nanoseconds(std::llround(seconds_alone * 1e9));
+  std::this_thread::sleep_for(all - looks_alone * look_alone);
+  std::vector<Progress> looks = {programs.done()};
+  for (int look = 0; look < looks_alone; ++look) {
+    std::this_thread::sleep_for(look_alone);
+    looks.push_back(programs.done());
+  }
+  return median_rate(looks);
 }
 
 }  // namespace
 
 Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
                                          const std::vector<double>& caps) {
-  const std::vector<Policy> possible = {Policy::none, Policy::budget, Policy::backoff};
-  for (const Policy one : policies) {
-    if (std::find(possible.begin(), possible.end(), one) == possible.end()) return no_policy(one);
-  }
+  // Those that are for machines with CPU programs run when asked for.
+  std::vector<Policy> possible = {Policy::none, Policy::budget, Policy::backoff};
+  if (!policies.empty()) possible.insert(possible.end(), {Policy::displaced, Policy::automatic});
   for (const double cap : caps) {
     if (Status status = check_real_cap(cap); !status) return status.error();
   }
@@ -137,30 +166,39 @@ Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
   return cases;
 }
 
-double real_seconds(std::size_t rows, bool reference) {
-  const double there = seconds_of_all - seconds_around - (reference ? reference_seconds : 0);
-  return std::clamp(there / static_cast<double>(rows), seconds_least, seconds_of_a_row);
+double real_seconds(std::size_t rows, bool reference, bool busy) {
+  const double alone = busy ? seconds_alone : 0;
+  const double there =
+      seconds_of_all - seconds_around - (reference ? reference_seconds + alone : 0);
+  return std::clamp(there / static_cast<double>(rows) - alone, seconds_least, seconds_of_a_row);
 }
 
-RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, RandomReads reads)
+RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, RandomReads reads)
     : base_(base),
       seed_(seed),
+      busy_(busy),
       reads_(std::move(reads)),
       cores_(static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))) {}
 
-Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed) {
+Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed, double busy) {
   Result<RandomReads> reads = RandomReads::create();
   if (!reads) return reads.error();
-  return RealLab(base, seed, std::move(reads.value()));
+  return RealLab(base, seed, busy, std::move(reads.value()));
 }
 
 Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
+  BusyPrograms programs;
+  double alone = 0;
+  if (busy_ > 0) {
+    if (Status status = programs.start(cores_, busy_); !status) return status.error();
+    alone = rate_alone(programs);
+  }
   Result<Runtime> runtime = Runtime::create(configuration(base_, one));
   if (!runtime) return runtime.error();
   RunningLoad load;
   if (Status status = load.start(runtime.value(), reads_, seed_); !status) return status.error();
   const auto length = Nanoseconds(std::llround(seconds * 1e9));
-  const Result<Seen> watched = watch_both(runtime.value(), load, length);
+  const Result<Seen> watched = watch_both(runtime.value(), load, programs, length);
   if (Status status = load.stop(); !status) return status.error();
   if (!watched) return watched.error();
 
@@ -191,8 +229,22 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
                       {"service_us", rounded(service_us)},
                       {"ledger_share", rounded(ledger / (elapsed * cores_))},
                       {"waits", rounded(waits / elapsed)},
-                      {"forced", seen.after.governor.forced - seen.before.governor.forced}};
+                      {"forced", seen.after.governor.forced - seen.before.governor.forced},
+                      {"busy", busy_},
+                      {"cpu_loss", nullptr},
+                      {"device_share", rounded(seconds_of(seen.device) / (elapsed * cores_))},
+                      {"displaced", nullptr},
+                      {"loss_seen", nullptr},
+                      {"sensors", seen.after.governor.sensors}};
   if (capped) row["of_ideal"] = rounded(throughput * service_us_ * 1e-6 / (one.cap * cores_));
+  if (alone > 0 && seen.programs.size() >= 2) {
+    row["cpu_loss"] = rounded(loss_of(median_rate(seen.programs), alone));
+  }
+  if (one.policy == Policy::displaced) {
+    const double free = seen.after.governor.free_seconds - seen.before.governor.free_seconds;
+    row["displaced"] = rounded(std::max(0.0, share - free / (elapsed * cores_)));
+  }
+  if (one.policy == Policy::automatic) row["loss_seen"] = rounded(seen.after.governor.loss);
   return row;
 }
 

@@ -16,35 +16,40 @@
 
 namespace k2k::labs::governor {
 
-// `cap` is a fraction of all cores' CPU time, 0 for `none`.
+// `cap` is a fraction of all cores' CPU time, 0 for `none`; for `auto` it is the loss allowed.
 struct RealCase {
   k2k::governor::Policy policy;
   double cap;
 };
 
 // `none`, then budget and backoff under each of 1, 5 and 25 %, or under `caps` where some are
-// given. Only the policies named; empty = all three.
-// Errors: EINVAL, a policy that a server cannot have, or a cap that is no thousandth.
+// given. Only the policies named, `displaced` and `auto` among them; empty = those three.
+// Errors: EINVAL, a cap that is no thousandth.
 Result<std::vector<RealCase>> real_cases(const std::vector<k2k::governor::Policy>& policies,
                                          const std::vector<double>& caps);
 
 // So many rows, and the reference where `none` is not among them, take 55 s with what is around
-// them.
-double real_seconds(std::size_t rows, bool reference);
+// them: that of a busy machine, the second in which CPU programs run alone before each row.
+double real_seconds(std::size_t rows, bool reference, bool busy);
 // The time of a reference that was not asked for.
 inline constexpr double reference_seconds = 2;
 
 class RealLab {
  public:
+  // `busy`: CPU programs want each core for this part of the time (busy.hpp); 0 = there are none.
   // Errors: those of RandomReads::create().
-  static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed);
+  static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed, double busy);
 
   // Runs for so long, the first half second unseen. The first case must be `none`: its mean service
   // time is that of of_ideal. A row: policy, load, cap, share, worst_100ms, throughput, per_cpu_s,
   // of_ideal (null for `none`) as in study.hpp, and service_us (this row's mean service time, which
   // of_ideal does not use), ledger_share (what the server says of itself),
-  // waits (timers a second) and forced (requests served in debt, because none may wait for ever).
-  // Errors: those of Runtime::create(), of the load and the observer.
+  // waits (timers a second), forced (requests served in debt, because none may wait for ever),
+  // busy, cpu_loss (what CPU programs lost against running alone; null without any), device_share
+  // (CPU time of the device's own threads, which CPU programs lose too), displaced (the part of
+  // share that somebody else wanted; `displaced` only, else null), loss_seen (what the sensors of
+  // `auto` took the loss for, else null) and sensors. Errors: those of Runtime::create(), of the
+  // load and the observer.
   Result<nlohmann::ordered_json> row(const RealCase& one, double seconds);
 
   [[nodiscard]] std::uint32_t cores() const { return cores_; }
@@ -52,10 +57,11 @@ class RealLab {
   [[nodiscard]] double service_us() const { return service_us_; }
 
  private:
-  RealLab(const RuntimeConfig& base, std::uint64_t seed, RandomReads reads);
+  RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, RandomReads reads);
 
   RuntimeConfig base_;
   std::uint64_t seed_;
+  double busy_;
   RandomReads reads_;
   std::uint32_t cores_;
   double service_us_ = 0;

@@ -32,9 +32,13 @@ TEST(RealCases, begin_with_none_and_have_both_policies_under_each_cap) {
             (List{{Policy::none, 0}, {Policy::budget, 1}}));
 }
 
-TEST(RealCases, are_refused_where_a_server_cannot_have_them) {
-  EXPECT_EQ(real_cases({Policy::displaced}, {}).error().message,
-            "--policy displaced needs --simulate; real threads run under none, budget and backoff");
+TEST(RealCases, have_the_policies_with_sensors_when_they_are_named) {
+  using List = std::vector<std::pair<Policy, double>>;
+  EXPECT_EQ(listed({Policy::automatic, Policy::displaced, Policy::budget}, {0.05}),
+            (List{{Policy::budget, 0.05}, {Policy::displaced, 0.05}, {Policy::automatic, 0.05}}));
+}
+
+TEST(RealCases, are_refused_with_a_cap_that_a_server_cannot_have) {
   for (const double cap : {0.0005, 0.0125, 0.00101}) {
     EXPECT_FALSE(real_cases({}, {cap}).ok()) << cap;
   }
@@ -46,11 +50,12 @@ TEST(RealCases, are_refused_where_a_server_cannot_have_them) {
 }
 
 TEST(RealCases, take_55_s_together_and_8_s_each) {
-  EXPECT_EQ(real_seconds(1, true), 8);
-  EXPECT_EQ(real_seconds(6, false), 8);
-  EXPECT_LE(real_seconds(7, false) * 7, 53.5);
-  EXPECT_GT(real_seconds(7, false), 7.5);
-  EXPECT_LE(real_seconds(7, true) * 7 + reference_seconds, 53.5);
+  EXPECT_EQ(real_seconds(1, true, false), 8);
+  EXPECT_EQ(real_seconds(6, false, false), 8);
+  EXPECT_LE(real_seconds(7, false, false) * 7, 53.5);
+  EXPECT_GT(real_seconds(7, false, false), 7.5);
+  EXPECT_LE((real_seconds(7, true, true) + 1) * 7 + reference_seconds + 1, 53.5);
+  EXPECT_LE(real_seconds(7, true, false) * 7 + reference_seconds, 53.5);
 }
 
 }  // namespace
