@@ -10,18 +10,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr double unseen = LossFilter::unseen;
+
 TEST(LossFilter, without_a_canary_is_the_smaller_of_pressure_and_share) {
   LossFilter filter;
-  EXPECT_DOUBLE_EQ(filter.update(0.5, 0.05, {}), 0.05);
-  EXPECT_DOUBLE_EQ(filter.update(0.01, 0.05, {}), 0.01);
+  EXPECT_DOUBLE_EQ(filter.update(0.5, 0.05, {}), 0.05 * unseen);
+  EXPECT_DOUBLE_EQ(filter.update(0.01, 0.05, {}), 0.01 * unseen);
   EXPECT_DOUBLE_EQ(filter.update(0, 0.05, {}), 0);
-  EXPECT_DOUBLE_EQ(filter.update(-1, 0.05, {}), 0.05) << "no pressure: what was taken";
+  EXPECT_DOUBLE_EQ(filter.update(-1, 0.05, {}), 0.05 * unseen) << "no pressure: what was taken";
 }
 
 TEST(LossFilter, does_not_believe_a_canary_that_saw_little) {
   LossFilter filter;
   // It lost half of 1 ms, ten times what was to be expected.
-  EXPECT_NEAR(filter.update(0.05, 0.05, {1ms, 500us}), 0.05, 0.003);
+  EXPECT_NEAR(filter.update(0.05, 0.05, {1ms, 500us}), 0.05 * unseen, 0.004);
 }
 
 TEST(LossFilter, follows_what_the_canary_lost) {
@@ -32,7 +34,7 @@ TEST(LossFilter, follows_what_the_canary_lost) {
       const Nanoseconds lost(static_cast<std::int64_t>(7.5e6 * 0.05 * factor));
       loss = filter.update(0.9, 0.05, {7'500us, lost});
     }
-    EXPECT_NEAR(loss, 0.05 * factor, 0.05 * 0.25 * std::max(1.0, factor)) << factor;
+    EXPECT_NEAR(loss / unseen, 0.05 * factor, 0.05 * 0.25 * std::max(1.0, factor)) << factor;
   }
 }
 
@@ -40,11 +42,11 @@ TEST(LossFilter, never_strays_far_from_the_bound) {
   LossFilter filter;
   double loss = 0;
   for (int sample = 0; sample < 1000; ++sample) loss = filter.update(0.1, 0.1, {9ms, 9ms});
-  EXPECT_DOUBLE_EQ(loss, 0.1 * LossFilter::correction_max);
+  EXPECT_DOUBLE_EQ(loss / unseen, 0.1 * LossFilter::correction_max);
   for (int sample = 0; sample < 5000; ++sample) loss = filter.update(0.9, 0.9, {9ms, 0ms});
-  EXPECT_DOUBLE_EQ(loss, 0.9 * LossFilter::correction_min);
+  EXPECT_DOUBLE_EQ(loss / unseen, 0.9 * LossFilter::correction_min);
   for (int sample = 0; sample < 5000; ++sample) loss = filter.update(0.1, 0.1, {});
-  EXPECT_NEAR(loss, 0.1, 1e-6) << "what it saw is forgotten";
+  EXPECT_NEAR(loss / unseen, 0.1, 1e-6) << "what it saw is forgotten";
 }
 
 }  // namespace
