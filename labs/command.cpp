@@ -1,10 +1,10 @@
 // `k2k lab NAME`: the laboratories, a table of contents. Each line is one folder of labs/.
 
+#include "cli/command.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
-
-#include "cli/command.hpp"
 
 #include "labs/interference/generators/lab.hpp"
 #include "labs/interference/governor/lab.hpp"
@@ -40,9 +40,9 @@ Run add_labs(CLI::App& app, Context& context) {
   }
   return [added] {
     // One is required.
-    return std::find_if(added.begin(), added.end(), [](const auto& one) {
-             return one.first->parsed();
-           })->second();
+    return std::find_if(added.begin(), added.end(),
+                        [](const auto& one) { return one.first->parsed(); })
+        ->second();
   };
 }
 

@@ -17,16 +17,13 @@ using namespace std::chrono_literals;
 
 constexpr int rounds = 64;
 constexpr Nanoseconds pause_between = 50us;  // Long enough for the other thread to fall asleep.
+// Less is no system call: where others have the cores, the sleeper was not asleep yet.
+constexpr Nanoseconds wake_least = 100ns;
+constexpr std::size_t wakes_least = 8;
 
 Nanoseconds nanoseconds_of(std::uint64_t spent) {
   return Nanoseconds(
       static_cast<std::int64_t>(static_cast<double>(spent) * nanoseconds_per_cycle()));
-}
-
-void spin(Nanoseconds time) {
-  const std::uint64_t end = cycles() + cycles_in(time);
-  while (cycles() < end) {
-  }
 }
 
 std::uint64_t median(std::vector<std::uint64_t>& values) {
@@ -46,14 +43,15 @@ void measure_wake(governor::Costs& costs) {
   });
   std::vector<std::uint64_t> wakes;
   for (int round = 0; round < rounds; ++round) {
-    spin(pause_between);
+    std::this_thread::sleep_for(pause_between);
     turn.store(round + 1);
     const std::uint64_t begin = cycles();
     turn.notify_one();
-    wakes.push_back(cycles() - begin);
+    const std::uint64_t spent = cycles() - begin;
+    if (nanoseconds_of(spent) >= wake_least) wakes.push_back(spent);
   }
   sleeper.join();
-  costs.interrupt = nanoseconds_of(median(wakes));
+  if (wakes.size() >= wakes_least) costs.interrupt = nanoseconds_of(median(wakes));
   costs.wake = used / rounds;
 }
 

@@ -238,9 +238,7 @@ TEST_F(GateWithSensors, lets_a_debtor_pass_once_a_core_is_idle) {
   burn(300us);  // Beyond the first quantum, within a burst of debt.
   gate_.leave(account_);
   all_busy(false);
-  const Instant before = now();
   serve(gate_, account_, 20);
-  EXPECT_LT(now() - before, 500ms);
   EXPECT_GT(gate_.stats().free_seconds, 0);
 }
 

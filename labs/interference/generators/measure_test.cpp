@@ -93,6 +93,10 @@ TEST_P(EveryGenerator, hands_on_that_its_launch_ended_early) {
   // Calls to cancel() come as often as they can; a run that was over before one is tried again.
   std::atomic<bool> over{false};
   std::thread canceller([&] {
+    // A signal to the process is delivered to any thread that does not block it.
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
     while (!over.load()) runtime->cancel();
   });
   Status status;
