@@ -80,12 +80,12 @@ bool Sensors::sleep_until(Instant when) {
 void Sensors::watch() {
   Result<host::Canary> made =
       host::Canary::open(proc_);  // Here: it reads its own thread's account.
-  std::optional<host::Canary> canary;
-  if (made) canary.emplace(std::move(made).value());
   auto pressure = host::CpuPressure::open(now(), proc_);
-  about_ = fmt::format("{}, {}", canary ? "canary" : "no canary: " + made.error().message,
+  about_ = fmt::format("{}, {}", made ? "canary" : "no canary: " + made.error().message,
                        pressure ? "pressure" : "no pressure: " + pressure.error().message);
   ready_.set_value();
+  std::optional<host::Canary> canary;
+  if (made) canary.emplace(std::move(made).value());
 
   OwnTime own;
   SensorReading reading;
