@@ -1,0 +1,93 @@
+#pragma once
+// Who holds a part of the limit: one file in holders/ for each runtime that serves.
+//
+//   PID.START.RANDOM   owner: the user       locked for writing as long as its runtime lives
+//     Record           what it wishes and uses, written anew at each of its looks
+//
+// Nobody is trusted. Whose a part is, is the file's owner, not what the file says; whether it lives
+// is a lock that only its owner could take and that the kernel takes back when the process dies.
+// What is said is clamped by who reads it (governor/parts.hpp). Links, FIFOs, files that are short,
+// torn or of another version are passed over. Nothing of others is mapped (they could truncate it
+// under us) or waited for. Numbers are bounded, a user's too, so that nobody crowds others out by
+// being many.
+//
+// Threading: a Holding belongs to one thread at a time; list_holders() may be called by any.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/units.hpp"
+#include "host/place.hpp"
+
+namespace k2k::host {
+
+inline constexpr std::size_t holders_max = 4096;
+inline constexpr std::size_t holders_of_user_max = 256;
+inline constexpr std::size_t entries_max = 16'384;  // Of the folder, looked at.
+inline constexpr Nanoseconds period_max = std::chrono::seconds(10);
+
+// Fractions of all cores' CPU time.
+struct Record {
+  std::uint64_t beat = 0;  // Goes up with each writing.
+  Nanoseconds period{};    // The next writing is due after this.
+  double cap = 1;          // It never takes more.
+  double demand = 0;       // What it would take if it had a part as large.
+  double use = 0;          // What it took since the writing before.
+};
+
+struct Holder {
+  uid_t user = 0;
+  // By its own account: for people.
+  pid_t process = 0;
+  std::uint64_t start = 0;  // Of the process, in ticks since boot (proc(5), stat).
+  ino_t file = 0;
+  Record record;  // Period and fractions are within their ranges.
+};
+
+struct Holders {
+  std::vector<Holder> list;
+  bool crowded = false;  // There is more than may be looked at: some are missing.
+};
+
+// Those that live. Unlinks what dead ones left, where the caller may.
+// Errors: those of open_place() and open_holders(); EMFILE and the like.
+Result<Holders> list_holders(const Place& place);
+
+// Parts of the limit, in the order of the list.
+std::vector<double> parts_of(double limit, std::span<const Holder> holders);
+
+// In ticks since boot; 0 if it cannot be told.
+std::uint64_t start_of(pid_t process);
+
+// This runtime's file.
+class Holding {
+ public:
+  // Errors: those of open_place() and open_holders(); EACCES, EROFS, ENOSPC and others of creating
+  // a file, each with the fix.
+  static Result<Holding> create(const Place& place, const Record& record);
+  ~Holding();
+  Holding(Holding&&) noexcept;
+  Holding& operator=(Holding&&) noexcept;
+
+  // Errors: those of writing a file.
+  Status publish(const Record& record);
+  [[nodiscard]] ino_t file() const { return file_; }
+  [[nodiscard]] uid_t user() const { return user_; }
+
+ private:
+  Holding() = default;
+  Descriptor folder_;
+  Descriptor content_;
+  std::string name_;  // "" = nothing to unlink.
+  ino_t file_ = 0;
+  uid_t user_ = 0;
+  pid_t creator_ = 0;  // A child of fork() leaves the parent's file alone.
+};
+
+}  // namespace k2k::host

@@ -1,0 +1,65 @@
+#pragma once
+// Where the machine's limit lies, and whether what lies there may be believed.
+//
+//   /run/k2k/          root's; nobody else may write here
+//     limit            the administrator's word (limit.hpp)
+//     holders/         sticky, writable by all: one file a runtime that serves (holders.hpp)
+//
+// K2K_HOST_DIR names another place, which may belong to the caller: for tests, for containers, or
+// for a budget over one's own runtimes. It is no way around the machine's limit: where that exists
+// the variable is not heeded, nor is it in set-uid programs.
+//
+// Threading: pure functions, except override_path(), which reads the environment.
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+
+#include "base/result.hpp"
+
+namespace k2k::host {
+
+struct Place {
+  std::string path = "/run/k2k";
+  bool callers = false;  // May it belong to the effective user instead of root?
+};
+
+// K2K_HOST_DIR; "" if it is not set or not to be trusted.
+std::string override_path();
+
+// `override_path` unless it is "" or `machine` has a limit.
+Place place_of(const std::string& override_path, const Place& machine = {});
+
+// A file descriptor that is closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] bool open() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+// Opens what stands at `name` in `folder` for reading, unless it is a link or a mount. Never waits:
+// neither for a FIFO nor for somebody's lease. Not open, with errno set, on failure.
+Descriptor open_within(const Descriptor& folder, const char* name, int flags = 0);
+
+// Each error names path, value and fix.
+//   ENOENT  there is none                ENOTDIR  it is no folder, or a link
+//   EPERM   it belongs to somebody else, or others may write in it
+Result<Descriptor> open_place(const Place& place);
+// The folder of the holders: as open_place(), but all may write in it if it is sticky.
+Result<Descriptor> open_holders(const Place& place, const Descriptor& folder);
+
+// Root, or the effective user where the place may be the caller's.
+bool may_own(const Place& place, uid_t owner);
+
+}  // namespace k2k::host

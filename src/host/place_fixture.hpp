@@ -1,0 +1,83 @@
+#pragma once
+// A place of the test's own instead of /run/k2k, and processes that hold parts of its limit.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "host/limit.hpp"
+#include "host/place.hpp"
+
+namespace k2k::host {
+
+class TemporaryPlace {
+ public:
+  TemporaryPlace() {
+    std::string pattern = testing::TempDir() + "k2k_host_XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    ::chmod(folder_.c_str(), 0755);  // Another user is to find what is in it.
+    place_ = {folder_ + "/k2k", true};
+  }
+  ~TemporaryPlace() { std::filesystem::remove_all(folder_); }
+  TemporaryPlace(const TemporaryPlace&) = delete;
+  TemporaryPlace& operator=(const TemporaryPlace&) = delete;
+
+  [[nodiscard]] const Place& place() const { return place_; }
+  [[nodiscard]] const std::string& path() const { return place_.path; }
+  [[nodiscard]] std::string holders() const { return place_.path + "/holders"; }
+  // Beside the place: for what must not be in it.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+  Place place_;
+};
+
+// A forked process. It runs `work`, then waits to be ended; the parent goes on once it has.
+class Process {
+ public:
+  explicit Process(const std::function<bool()>& work) {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    number_ = ::fork();
+    if (number_ == 0) {
+      const char answer = work() ? 'y' : 'n';
+      static_cast<void>(::write(ends[1], &answer, 1));
+      while (true) ::pause();
+    }
+    ::close(ends[1]);
+    char answer = 'n';
+    worked_ = ::read(ends[0], &answer, 1) == 1 && answer == 'y';
+    ::close(ends[0]);
+  }
+  ~Process() { kill(); }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  [[nodiscard]] bool worked() const { return worked_; }
+  [[nodiscard]] pid_t number() const { return number_; }
+  // It has no chance to tidy up.
+  void kill() {
+    if (number_ <= 0) return;
+    ::kill(number_, SIGKILL);
+    ::waitpid(number_, nullptr, 0);
+    number_ = -1;
+  }
+
+ private:
+  pid_t number_ = -1;
+  bool worked_ = false;
+};
+
+// Becomes a user without rights. For forked processes of tests that run as root.
+inline bool become(uid_t user) { return ::setgid(user) == 0 && ::setuid(user) == 0; }
+
+}  // namespace k2k::host
