@@ -128,9 +128,8 @@ Result<Holders> list_holders(const Place& place) {
   }
   Holders holders;
   std::map<uid_t, std::size_t> of_user;
-  std::size_t entries = 0;
   while (const dirent* const entry = ::readdir(listing.get())) {
-    if (++entries > entries_max || holders.list.size() >= holders_max) {
+    if (++holders.entries > entries_max || holders.list.size() >= holders_max) {
       holders.crowded = true;
       break;
     }

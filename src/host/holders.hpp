@@ -52,7 +52,8 @@ struct Holder {
 
 struct Holders {
   std::vector<Holder> list;
-  bool crowded = false;  // There is more than may be looked at: some are missing.
+  std::size_t entries = 0;  // That were looked at, whatever they are.
+  bool crowded = false;     // There is more than may be looked at: some are missing.
 };
 
 // Those that live. Unlinks what dead ones left, where the caller may.

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "host/limit.hpp"
 
 namespace k2k::host {
@@ -14,7 +13,7 @@ namespace {
 constexpr Nanoseconds period_without_limit = std::chrono::seconds(1);
 constexpr Nanoseconds period_min = std::chrono::milliseconds(100);
 constexpr Nanoseconds period_idle = std::chrono::milliseconds(250);
-constexpr int cost_parts = 1000;
+constexpr Nanoseconds period_of_entry = std::chrono::milliseconds(5);
 // A beat that stands still this long, or for as many of its periods, is of a holder that does
 // nothing.
 constexpr Nanoseconds stale_min = std::chrono::seconds(2);
@@ -28,13 +27,11 @@ Share::Share(std::string override_path, std::uint32_t cores)
     : override_path_(std::move(override_path)), cores_(cores) {}
 
 Status Share::look(Instant now, const Own& own) {
-  const Nanoseconds begin = thread_time();
   Status status = look_at(now, own);
-  const Nanoseconds cost = thread_time() - begin;
   Nanoseconds period = period_without_limit;
   if (limit_) {
     const bool idle = record_.demand <= 0;
-    period = std::clamp(cost * cost_parts, idle ? period_idle : period_min, period_max);
+    period = std::clamp(entries_ * period_of_entry, idle ? period_idle : period_min, period_max);
   }
   record_.period = period;  // Told with the next writing.
   due_ = now + period;
@@ -114,6 +111,7 @@ bool Share::is_stale(Instant now, const Holder& holder, std::map<ino_t, Seen>& s
 Result<double> Share::divide(Instant now, const Place& place, double demand_before) {
   const Result<Holders> all = list_holders(place);
   if (!all) return all.error();
+  entries_ = static_cast<std::int64_t>(all.value().entries);
   std::vector<Holder> living;
   std::map<ino_t, Seen> seen;
   bool own_listed = false;

@@ -174,6 +174,11 @@ std::string to_table(const server::Stats& stats) {
                         stats.governor.waits, stats.governor.forced);
   }
   if (!stats.governor.sensors.empty()) text += sensors_text(stats.governor);
+  if (stats.governor.host_limit > 0) {
+    text += fmt::format("host limit {:.4g} %, this runtime's part {:.4g} %, shared by {}\n",
+                        100 * stats.governor.host_limit, 100 * stats.governor.host_part,
+                        stats.governor.host_holders);
+  }
   for (const server::DetachedError& error : stats.detached_errors) {
     text += fmt::format("detached {} failed {} times with errno {}\n", error.name, error.count,
                         error.error);
@@ -237,7 +242,10 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
             {"sensor_seconds", stats.governor.sensor_seconds},
             {"free_seconds", stats.governor.free_seconds},
             {"masked_rests", stats.governor.masked_rests},
-            {"loss", stats.governor.loss}}},
+            {"loss", stats.governor.loss},
+            {"host_limit", stats.governor.host_limit},
+            {"host_part", stats.governor.host_part},
+            {"host_holders", stats.governor.host_holders}}},
           {"faults", faults_json(stats)},
           {"detached_errors", detached}};
 }

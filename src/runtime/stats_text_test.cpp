@@ -102,6 +102,20 @@ TEST(StatsText, tells_which_sensors_a_governor_has) {
   EXPECT_EQ(to_json(stats)["governor"]["sensor_seconds"], 0.25);
 }
 
+TEST(StatsText, tells_the_hosts_limit_where_there_is_one) {
+  EXPECT_EQ(to_table(sample()).find("host limit"), std::string::npos);
+  EXPECT_EQ(to_json(sample())["governor"]["host_limit"], 0.0);
+  server::Stats stats = sample();
+  stats.governor.host_limit = 0.05;
+  stats.governor.host_part = 0.0125;
+  stats.governor.host_holders = 3;
+  EXPECT_NE(to_table(stats).find("host limit 5 %, this runtime's part 1.25 %, shared by 3\n"),
+            std::string::npos)
+      << to_table(stats);
+  EXPECT_EQ(to_json(stats)["governor"]["host_part"], 0.0125);
+  EXPECT_EQ(to_json(stats)["governor"]["host_holders"], 3);
+}
+
 TEST(StatsText, of_a_server_that_did_nothing_divides_by_nothing) {
   EXPECT_EQ(ledger_disagreement_percent({}), 0);
   EXPECT_EQ(to_json({})["requests_per_bundle"], 0.0);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "host/limit.hpp"
 #include "server/cores.hpp"
 #include "server/sensors.hpp"
 
@@ -22,6 +23,9 @@ constexpr Nanoseconds window = std::chrono::milliseconds(100);
 constexpr Nanoseconds quantum_min{250'000};
 constexpr Nanoseconds quantum_max{1'400'000};
 
+// A part of the host's limit changes with each look. Who sleeps is woken only for what is worth it.
+constexpr double rise_worth_a_wake = 1.25;
+
 std::uint32_t usable_cores() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
@@ -36,17 +40,19 @@ Error no_sensor(governor::Policy policy, const Error& why) {
                                 governor::name_of(policy), why.message)};
 }
 
-governor::GovernorConfig governor_of(const ServerConfig& config) {
+// `cap_most` is the cap that there may be without another change of configuration or limit.
+governor::GovernorConfig governor_of(governor::Policy policy, double cap, double cap_most,
+                                     const ServerConfig& config) {
   governor::GovernorConfig made;
-  made.policy = config.governor;
-  made.cap = config.cap_permille / 1000.0;
+  made.policy = policy;
+  made.cap = cap;
   made.cores = online_cores();
   made.threads = config.threads_max;
   made.loss_max = config.loss_max_permille / 1000.0;
   made.cap_min = std::min(made.cap_min, made.cap);
   // `auto` is expected to take about what may be lost.
   const bool automatic = made.policy == governor::Policy::automatic;
-  const double expected = automatic ? std::min(made.cap, made.loss_max) : made.cap;
+  const double expected = automatic ? std::min(cap_most, made.loss_max) : cap_most;
   const double of_window = quantum_of_window * expected * made.cores;
   const auto quantum = static_cast<std::int64_t>(of_window * static_cast<double>(window.count()));
   made.quantum = std::clamp(Nanoseconds(quantum), quantum_min, quantum_max);
@@ -62,50 +68,95 @@ struct Gate::Made {
   std::unique_ptr<Sensors> sensors;
 };
 
-Gate::Gate(std::string proc) : proc_(std::move(proc)) {}
+Gate::Gate(std::string proc)
+    : proc_(std::move(proc)), share_(host::override_path(), online_cores()) {}
 Gate::~Gate() { stop_sensors(); }  // Before what its thread uses.
 
-Gate::Settings Gate::settings_of(const ServerConfig& config) {
-  if (config.cap_permille == 0 || config.governor == governor::Policy::none) return {};
-  const bool automatic = config.governor == governor::Policy::automatic;
-  return {config.governor, config.cap_permille, automatic ? config.loss_max_permille : 0};
+Status Gate::configure(const ServerConfig& config) {
+  const std::lock_guard looking(looking_);
+  ServerConfig before;
+  {
+    const std::lock_guard lock(mutex_);
+    before = std::exchange(wanted_, config);
+  }
+  if (Status status = apply(); !status) {
+    const std::lock_guard lock(mutex_);
+    wanted_ = before;
+    return status;
+  }
+  if (configured_) return {};
+  Status status = look_now();
+  configured_ = status.ok();
+  return status;
 }
 
-Result<Gate::Made> Gate::make(const ServerConfig& config) {
+Gate::Terms Gate::terms() const {
+  Terms terms;
+  if (wanted_.cap_permille != 0 && wanted_.governor != governor::Policy::none) {
+    terms.policy = wanted_.governor;
+    terms.cap = wanted_.cap_permille / 1000.0;
+  }
+  if (host_.limit > 0) {
+    const double part = std::max(host_.part, host::limit_min);
+    terms.cap = terms.cap > 0 ? std::min(terms.cap, part) : part;
+    // A runtime may lower its part, not choose a rule that breaks it.
+    if (terms.policy != governor::Policy::automatic) terms.policy = governor::Policy::budget;
+  }
+  if (terms.policy == governor::Policy::automatic) {
+    terms.loss_max_permille = wanted_.loss_max_permille;
+  }
+  return terms;
+}
+
+Status Gate::apply() {
+  Terms wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    wanted = terms();
+  }
+  if (wanted == terms_) return {};
+  Terms capped = terms_;
+  capped.cap = wanted.cap;
+  return wanted == capped ? adjust_cap(wanted) : replace_governor(wanted);
+}
+
+// What was saved or is owed stays.
+Status Gate::adjust_cap(const Terms& wanted) {
+  const std::lock_guard lock(mutex_);
+  if (Status status = governor_->set_cap(now(), wanted.cap); !status) return status;
+  const bool worth_a_wake =
+      wanted.cap > terms_.cap * rise_worth_a_wake || host_.limit <= 0;
+  terms_ = wanted;
+  if (!worth_a_wake) return {};
+  ++generation_;
+  changed_.notify_all();
+  return {};
+}
+
+Result<Gate::Made> Gate::make(const Terms& wanted) {
   Made made;
-  const governor::GovernorConfig wanted = governor_of(config);
-  auto governor = governor::create(wanted, now());
+  const double own = wanted_.cap_permille != 0 ? wanted_.cap_permille / 1000.0 : 1;
+  const double cap_most = host_.limit > 0 ? std::min(own, host_.limit) : own;
+  const governor::GovernorConfig config =
+      governor_of(wanted.policy, wanted.cap, cap_most, wanted_);
+  auto governor = governor::create(config, now());
   if (!governor) return governor.error();
   made.governor = std::move(governor).value();
   if (wanted.policy == governor::Policy::displaced) {
-    auto idle_cores = host::IdleCores::open(usable_cores(), wanted.cores, proc_);
+    auto idle_cores = host::IdleCores::open(usable_cores(), config.cores, proc_);
     if (!idle_cores) return no_sensor(wanted.policy, idle_cores.error());
     made.idle_cores = std::move(idle_cores).value();
   }
-  auto sensors = Sensors::start(wanted, *this, proc_);
+  auto sensors = Sensors::start(config, *this, proc_);
   if (!sensors) return sensors.error();
   made.sensors = std::move(sensors).value();
   return made;
 }
 
-Status Gate::configure(const ServerConfig& config) {
-  const Settings wanted = settings_of(config);
-  Settings capped = settings_;  // Only this thread writes it.
-  if (wanted == capped) return {};
-  capped.cap_permille = wanted.cap_permille;
-  if (wanted == capped) {  // What was saved or is owed stays.
-    const std::lock_guard lock(mutex_);
-    if (Status status = governor_->set_cap(now(), wanted.cap_permille / 1000.0); !status) {
-      return status;
-    }
-    settings_ = wanted;
-    ++generation_;
-    changed_.notify_all();
-    return {};
-  }
+Status Gate::replace_governor(const Terms& wanted) {
   Made made;
   if (wanted.policy != governor::Policy::none) {
-    auto result = make(config);
+    auto result = make(wanted);
     if (!result) return result.error();
     made = std::move(result).value();
   }
@@ -113,17 +164,50 @@ Status Gate::configure(const ServerConfig& config) {
   const std::lock_guard lock(mutex_);
   governor_ = std::move(made.governor);
   idle_cores_ = std::move(made.idle_cores);
-  settings_ = wanted;
+  terms_ = wanted;
   filter_ = {};
   grants_ = {};
   counted_.sensors = sensors_ ? sensors_->about() : idle_cores_ ? "idle cores" : "";
   sampled_ = charged_;
   sampled_at_ = now();
   ++epoch_;
-  ++generation_;
   governed_.store(governor_ != nullptr, std::memory_order_relaxed);
+  ++generation_;
   changed_.notify_all();
   return {};
+}
+
+void Gate::look_without_cap(Account& account) {
+  account.passes = 0;
+  if (look_is_due()) look();
+}
+
+bool Gate::look_is_due() const { return cycles() >= look_at_.load(std::memory_order_relaxed); }
+
+void Gate::look() {
+  const std::unique_lock looking(looking_, std::try_to_lock);
+  // What is wrong with the host's limit was said at the start, or is by `k2k doctor`.
+  if (looking.owns_lock()) static_cast<void>(look_now());
+}
+
+Status Gate::look_now() {
+  host::Share::Own own;
+  const Instant moment = now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (wanted_.cap_permille != 0) own.cap = wanted_.cap_permille / 1000.0;
+    own.used = charged_;
+    if (governor_ != nullptr) own.waits = governor_->report(moment).waits;
+  }
+  Status status = share_.look(moment, own);
+  look_at_.store(cycles() + cycles_in(share_.due() - moment), std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    host_ = {share_.limit().value_or(0), share_.part(),
+             static_cast<std::uint32_t>(share_.holders()), share_.due()};
+  }
+  if (Status applied = apply(); !applied) return applied;
+  return status;
 }
 
 bool Gate::pass_governed(Account& account, std::uint32_t requests) {
@@ -133,6 +217,7 @@ bool Gate::pass_governed(Account& account, std::uint32_t requests) {
 }
 
 bool Gate::renew(Account& account) {
+  if (look_is_due()) look();
   bool slept = false;
   std::unique_lock lock(mutex_);
   while (governor_ != nullptr) {
@@ -151,7 +236,12 @@ bool Gate::renew(Account& account) {
       break;
     }
     slept = true;
-    sleep_locked(lock, decision.until);
+    // A small part orders long waits, and may have grown meanwhile.
+    sleep_locked(lock, host_.limit > 0 ? std::min(decision.until, host_.look_at) : decision.until);
+    if (host_.limit <= 0 || now() < host_.look_at) continue;
+    lock.unlock();
+    look();
+    lock.lock();
   }
   return slept;
 }
@@ -234,7 +324,10 @@ Nanoseconds Gate::granted(Instant from, Instant to) const {
   return grants_.between(from, to);
 }
 
-void Gate::stop_sensors() { sensors_.reset(); }
+void Gate::stop_sensors() {
+  const std::lock_guard looking(looking_);
+  sensors_.reset();
+}
 
 void Gate::suspend() {
   const std::lock_guard lock(mutex_);
@@ -253,6 +346,9 @@ GovernorStats Gate::stats() const {
   GovernorStats stats = counted_;
   stats.sensor_seconds = std::chrono::duration<double>(sensors_cpu_).count();
   stats.free_seconds = std::chrono::duration<double>(free_).count();
+  stats.host_limit = host_.limit;
+  stats.host_part = host_.part;
+  stats.host_holders = host_.holders;
   if (governor_ == nullptr) return stats;
   const governor::Report report = governor_->report(now());
   stats.cap = report.cap;

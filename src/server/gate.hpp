@@ -11,10 +11,13 @@
 // What is charged is the thread's CPU clock, so that everything counts: service, halves, polling,
 // switches. The interrupt of a timer or doorbell is charged beside it, at its calibrated cost.
 //
-// The gate also has the sensors that policies need (sensors.hpp, host/idle_cores.hpp).
+// The cap is the runtime's own or its part of the machine's limit (host/share.hpp), whichever is
+// less. Whoever passes looks at that now and then: every 100 ms under a limit, else once a second,
+// so that a limit which comes, changes or goes is heeded while requests are served. The gate also
+// has the sensors that policies need (sensors.hpp, host/idle_cores.hpp).
 //
-// Threading: configure() and stop_sensors() by one thread at a time, the others from anywhere; an
-// Account belongs to one thread.
+// Threading: all members from anywhere; an Account belongs to one thread. Lock order: looking_
+// before mutex_.
 
 #include <atomic>
 #include <condition_variable>
@@ -29,6 +32,7 @@
 #include "governor/config.hpp"
 #include "governor/loss_filter.hpp"
 #include "host/idle_cores.hpp"
+#include "host/share.hpp"
 #include "server/config.hpp"
 #include "server/grant_log.hpp"
 #include "server/stats.hpp"
@@ -57,21 +61,24 @@ class Gate {
     Nanoseconds reserved{};
     std::uint64_t until = 0;  // cycles() at which the grant is spent at the latest.
     std::uint32_t requests = 0;
-    std::uint32_t epoch = 0;  // Of the governor that `charged` is for.
-    bool open = false;        // Has it a grant?
+    std::uint32_t epoch = 0;   // Of the governor that `charged` is for.
+    std::uint32_t passes = 0;  // Without a cap, since it was last asked whether a look is due.
+    bool open = false;         // Has it a grant?
   };
 
   // Applies cap and policy. A cap that stays keeps what was saved or is owed.
   // Errors: EINVAL as of governor::validate(), those of host::IdleCores::open() and of
-  // Sensors::start(); nothing has changed then.
+  // Sensors::start(); the first time those of host::Share::look(), too. Nothing has changed then.
   Status configure(const ServerConfig& config);
 
-  // Is there a cap? Without one everything here costs this one load.
+  // Is there a cap? Without one a pass costs this one load and a count.
   [[nodiscard]] bool governed() const { return governed_.load(std::memory_order_relaxed); }
 
   // True if it slept. `requests` were served since the last call.
   bool pass(Account& account, std::uint32_t requests) {
-    return governed() && pass_governed(account, requests);
+    if (governed()) return pass_governed(account, requests);
+    if (++account.passes >= passes_per_clock) look_without_cap(account);
+    return false;
   }
   void leave(Account& account) {
     if (governed()) settle(account, {});
@@ -100,16 +107,25 @@ class Gate {
   void stop_sensors();
 
  private:
-  struct Settings {
+  // As many polls as take some microseconds.
+  static constexpr std::uint32_t passes_per_clock = 256;
+
+  // What the host's limit came to at the last look; 0 = no limit.
+  struct HostLimit {
+    double limit = 0;
+    double part = 0;
+    std::uint32_t holders = 0;
+    Instant look_at{};
+  };
+  // What is to be kept: the runtime's wish under the host's limit.
+  struct Terms {
     governor::Policy policy = governor::Policy::none;  // Also where there is no cap.
-    std::uint32_t cap_permille = 0;
+    double cap = 0;
     std::uint32_t loss_max_permille = 0;  // `auto` only.
-    bool operator==(const Settings&) const = default;
+    bool operator==(const Terms&) const = default;
   };
   struct Made;  // What a new policy needs.
 
-  static Settings settings_of(const ServerConfig& config);
-  Result<Made> make(const ServerConfig& config);
   bool pass_governed(Account& account, std::uint32_t requests);
   bool rest_governed(Account& account);
   bool renew(Account& account);
@@ -120,16 +136,34 @@ class Gate {
   bool contended(Instant moment) { return !idle_cores_ || idle_cores_->all_busy(moment); }
   // Until then, or until all may pass or ask again.
   void sleep_locked(std::unique_lock<std::mutex>& lock, Instant until);
+  [[nodiscard]] Terms terms() const;
+
+  // These expect looking_ held. Errors: as configure().
+  Status apply();
+  Status adjust_cap(const Terms& wanted);
+  Status replace_governor(const Terms& wanted);
+  Result<Made> make(const Terms& wanted);
+  Status look_now();
+
+  void look_without_cap(Account& account);
+  [[nodiscard]] bool look_is_due() const;
+  void look();  // Unless another thread is at it.
 
   std::atomic<bool> governed_{false};
   const governor::Costs costs_;
   const std::string proc_;
-  std::unique_ptr<Sensors> sensors_;  // Of whoever configures.
+  std::atomic<std::uint64_t> look_at_{0};  // cycles() at which the next look is due.
+  std::mutex looking_;                     // Guards what follows; taken before mutex_.
+  host::Share share_;
+  bool configured_ = false;
+  std::unique_ptr<Sensors> sensors_;
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
   std::unique_ptr<governor::Governor> governor_;
-  Settings settings_;
+  Terms terms_;          // In force; written with looking_ held, too.
+  ServerConfig wanted_;  // By the runtime; likewise.
+  HostLimit host_;
   std::optional<host::IdleCores> idle_cores_;  // `displaced` only.
   GrantLog grants_;
   governor::LossFilter filter_;

@@ -58,6 +58,11 @@ struct GovernorStats {
   double free_seconds = 0;         // `displaced`: CPU time that nobody else wanted; not charged.
   std::uint64_t masked_rests = 0;  // `displaced`: rests in which no doorbell could wake a core.
   double loss = 0;                 // `auto`: of CPU programs, at the last sample; a fraction.
+  // The machine's limit (host/share.hpp) and the part of it that this runtime has; all zero where
+  // there is none.
+  double host_limit = 0;
+  double host_part = 0;
+  std::uint32_t host_holders = 0;  // That share it now, this runtime among them.
 };
 
 struct Stats {
