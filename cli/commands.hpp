@@ -8,6 +8,7 @@ namespace k2k::cli {
 
 Command info_command();
 Command doctor_command();
+Command host_command();
 Command calls_command();
 Command config_command();
 Command man_command();

@@ -19,6 +19,9 @@
 #include <cstring>
 #include <fstream>
 
+#include "host/holders.hpp"
+#include "host/limit.hpp"
+
 namespace k2k::cli {
 
 namespace {
@@ -259,6 +262,26 @@ Check landlock() {
   return {"Landlock", Grade::warn, because(errno), why, "boot with lsm=landlock,..."};
 }
 
+Check host_limit() {
+  const std::string why = "the administrator's limit on the CPU time of all runtimes' requests";
+  const host::Place place = host::place_of(host::override_path());
+  const Result<std::optional<double>> limit = host::read_limit(place);
+  if (!limit) {
+    return {"host limit", Grade::fail, limit.error().message, why, "mend what it names"};
+  }
+  if (!limit.value()) return {"host limit", Grade::ok, "none (" + place.path + ")", why, ""};
+  const Result<host::Holders> holders = host::list_holders(place);
+  if (!holders) {
+    return {"host limit", Grade::fail, holders.error().message, why, "mend what it names"};
+  }
+  const std::string found =
+      fmt::format("{:.4g} % of the CPU time of all cores, shared by {} ({})", *limit.value() * 100,
+                  holders.value().list.size(), place.path);
+  if (!holders.value().crowded) return {"host limit", Grade::ok, found, why, ""};
+  return {"host limit", Grade::warn, found + ", and more that are not looked at", why,
+          fmt::format("find who fills {}/holders: ls -l", place.path)};
+}
+
 #if !defined(K2K_HAS_CUDA)
 std::string graphics_nodes() {
   std::string found;
@@ -296,11 +319,11 @@ Check round_trip(const RuntimeConfig& config) {
 }  // namespace
 
 std::vector<Check> examine(const RuntimeConfig& config) {
-  return {kernel_version(),     processors(),          clock_source(),      io_uring(),
-          nowait_reads(),       cachestat(),           membarrier(),        userfaultfd(),
-          open_files(),         locked_memory(),       memory_maps(config), overcommit(config),
-          huge_pages(),         schedule_statistics(), pressure(),          landlock(),
-          graphics_processor(), round_trip(config)};
+  return {kernel_version(), processors(),          clock_source(),      io_uring(),
+          nowait_reads(),   cachestat(),           membarrier(),        userfaultfd(),
+          open_files(),     locked_memory(),       memory_maps(config), overcommit(config),
+          huge_pages(),     schedule_statistics(), pressure(),          landlock(),
+          host_limit(),     graphics_processor(),  round_trip(config)};
 }
 
 }  // namespace k2k::cli

@@ -1,0 +1,164 @@
+// k2k host: the machine's limit on the CPU time of device code's requests, and who shares it.
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/text_table.hpp"
+#include "host/holders.hpp"
+#include "host/limit.hpp"
+
+namespace k2k::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string user_name(uid_t user) {
+  const passwd* const entry = getpwuid(user);
+  return entry == nullptr ? std::to_string(user) : entry->pw_name;
+}
+
+// Of the process that holds the part; "?" where it is not visible from here, or another's.
+std::string command_of(const host::Holder& holder) {
+  const std::string folder = fmt::format("/proc/{}", holder.process);
+  struct stat facts{};
+  if (stat(folder.c_str(), &facts) != 0 || facts.st_uid != holder.user ||
+      host::start_of(holder.process) != holder.start) {
+    return "?";
+  }
+  std::ifstream file(folder + "/comm");
+  std::string name;
+  std::getline(file, name);
+  for (char& letter : name) letter = letter >= ' ' && letter != '\x7f' ? letter : '?';
+  return name.empty() ? "?" : name;
+}
+
+ordered_json describe(const host::Place& place, const std::optional<double>& limit,
+                      const host::Holders& holders) {
+  ordered_json list = ordered_json::array();
+  const std::vector<double> parts = host::parts_of(limit.value_or(0), holders.list);
+  for (std::size_t at = 0; at < holders.list.size(); ++at) {
+    const host::Holder& holder = holders.list[at];
+    list.push_back({{"pid", holder.process},
+                    {"user", user_name(holder.user)},
+                    {"command", command_of(holder)},
+                    {"cap", holder.record.cap},
+                    {"part", parts[at]},
+                    {"use", holder.record.use}});
+  }
+  return {{"directory", place.path},
+          {"limit", limit ? ordered_json(*limit) : ordered_json(nullptr)},
+          {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
+          {"complete", !holders.crowded},
+          {"holders", list}};
+}
+
+std::string percent(const ordered_json& fraction) {
+  return fmt::format("{:.4g} %", fraction.get<double>() * 100);
+}
+
+std::string as_text(const ordered_json& all, bool color) {
+  if (all["limit"].is_null()) {
+    return fmt::format(
+        "no limit on this machine ({}); 'sudo k2k host limit 5' makes it 5 % of the "
+        "CPU time of all {} cores\n",
+        all["directory"].get<std::string>(), all["cores"].dump());
+  }
+  std::string text =
+      fmt::format("limit {} of the CPU time of all {} cores ({})\n", percent(all["limit"]),
+                  all["cores"].dump(), all["directory"].get<std::string>());
+  if (all["holders"].empty()) return text + "nobody holds a part of it\n";
+  std::vector<std::vector<std::string>> rows = {{"pid", "user", "part", "use", "cap", "command"}};
+  for (const ordered_json& holder : all["holders"]) {
+    rows.push_back({holder["pid"].dump(), holder["user"].get<std::string>(),
+                    percent(holder["part"]), percent(holder["use"]),
+                    holder["cap"] == 1.0 ? "-" : percent(holder["cap"]),
+                    holder["command"].get<std::string>()});
+  }
+  text += text_table(rows, color);
+  return all["complete"].get<bool>() ? text : text + "and more than may be looked at\n";
+}
+
+int show(const Context& context) {
+  const host::Place place = host::place_of(host::override_path());
+  const Result<std::optional<double>> limit = host::read_limit(place);
+  if (!limit) return complain(limit.error().message);
+  host::Holders holders;
+  if (limit.value()) {
+    Result<host::Holders> listed = host::list_holders(place);
+    if (!listed) return complain(listed.error().message);
+    holders = std::move(listed).value();
+  }
+  const ordered_json all = describe(place, limit.value(), holders);
+  return print(context.json ? all.dump(2) + "\n" : as_text(all, context.color));
+}
+
+// A fraction. Nothing where it is not a number of percent.
+std::optional<double> fraction_of(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return percent / 100;
+}
+
+int change(const Context& context, const std::string& text) {
+  const host::Place place = host::place_of(host::override_path());
+  const std::optional<double> fraction = fraction_of(text);
+  if (!fraction && text != "off") {
+    return complain(fmt::format("'{}' is no limit; a number of percent of the CPU time of all "
+                                "cores, {:g} to 100, or off",
+                                text, host::limit_min * 100),
+                    exit_usage);
+  }
+  const Status status = fraction ? host::write_limit(place, *fraction) : host::remove_limit(place);
+  if (!status) {
+    return complain(status.error().message,
+                    status.error().code == EINVAL ? exit_usage : exit_failure);
+  }
+  return show(context);
+}
+
+}  // namespace
+
+Command host_command() {
+  return {
+      .name = "host",
+      .summary = "Show or set the machine's limit on requests' CPU time",
+      .description =
+          "Shows which part of the CPU time of all online cores the requests of device code may "
+          "take on this machine, over all runtimes, and who shares it. 'limit' sets it and needs "
+          "root. Runtimes that serve heed a change within about a second; their parts are equal by "
+          "user, then by a user's runtimes, and what one does not use the others have. A "
+          "runtime's own cap (server.cap_permille) only lowers its part. The limit is gone after "
+          "a reboot; docs/design/host-limit.md says how to set it at each boot.",
+      .examples = {{"sudo k2k host limit 5", "All runtimes together take at most 5 %."},
+                   {"k2k host", "The limit, and who holds which part of it."},
+                   {"sudo k2k host limit off", "No limit."},
+                   {"k2k host --json | jq '[.holders[].use] | add'", "What is used of it."}},
+      .has_json = true,
+      .add = [](CLI::App& app, Context& context) -> Run {
+        app.require_subcommand(0, 1);
+        CLI::App* const limits =
+            app.add_subcommand("limit", "Set the limit, in percent of all cores' CPU time");
+        auto text = std::make_shared<std::string>();
+        CLI::Option* const which =
+            limits->add_option("PCT", *text, "0.01 to 100, or off")->required();
+        context.words[which] = {"off"};
+        return [&context, limits, text] {
+          return limits->parsed() ? change(context, *text) : show(context);
+        };
+      },
+  };
+}
+
+}  // namespace k2k::cli
