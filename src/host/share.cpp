@@ -12,7 +12,7 @@ namespace {
 
 constexpr Nanoseconds period_without_limit = std::chrono::seconds(1);
 constexpr Nanoseconds period_min = std::chrono::milliseconds(100);
-constexpr Nanoseconds period_idle = std::chrono::milliseconds(250);
+constexpr Nanoseconds period_idle = std::chrono::seconds(1);
 constexpr Nanoseconds period_of_entry = std::chrono::milliseconds(5);
 // A beat that stands still this long, or for as many of its periods, is of a holder that does
 // nothing.
@@ -30,8 +30,7 @@ Status Share::look(Instant now, const Own& own) {
   Status status = look_at(now, own);
   Nanoseconds period = period_without_limit;
   if (limit_) {
-    const bool idle = record_.demand <= 0;
-    period = std::clamp(entries_ * period_of_entry, idle ? period_idle : period_min, period_max);
+    period = std::clamp(entries_ * period_of_entry, idle() ? period_idle : period_min, period_max);
   }
   record_.period = period;  // Told with the next writing.
   due_ = now + period;
@@ -93,7 +92,7 @@ void Share::let_go() {
 }
 
 double Share::demand(const Own& own, double use) const {
-  if (own.waits != before_.waits) return own.cap;
+  if (own.waits_now || own.waits != before_.waits) return own.cap;
   if (use <= 0) return 0;
   const double half = std::min(record_.demand, part_) / 2;
   const double wanted = std::min(std::max(use * headroom, half), own.cap);

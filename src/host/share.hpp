@@ -11,8 +11,8 @@
 // it, so that the parts in force are together no more than the limit. A holder whose beat stands
 // still (an idle runtime, a stopped process) counts nothing.
 //
-// A look costs about 5 us for each file in the folder, so the next one is due after 5 ms for each:
-// 0.1 % of a core, whoever fills the folder.
+// A look costs some microseconds for each file in the folder, so the next one is due after 5 ms for
+// each, whoever fills the folder; after 100 ms at least, and a second while nothing is wanted.
 //
 // Threading: one caller at a time.
 
@@ -32,6 +32,7 @@ class Share {
     double cap = 1;           // Of its own; 1 = none.
     Nanoseconds used{};       // CPU time of its service threads.
     std::uint64_t waits = 0;  // Times they had to wait for budget.
+    bool waits_now = false;   // Does one of them?
   };
 
   // `override_path` as of place_of(); `cores` share the limit.
@@ -47,6 +48,8 @@ class Share {
   // Fraction of all cores' CPU time; 0 while there is no limit.
   [[nodiscard]] double part() const { return part_; }
   [[nodiscard]] std::size_t holders() const { return holders_; }
+  // It said that it wants nothing: worth another look when it does.
+  [[nodiscard]] bool idle() const { return limit_.has_value() && record_.demand <= 0; }
 
  private:
   struct Seen {

@@ -195,6 +195,24 @@ TEST_F(ShareTest, of_a_user_does_not_depend_on_the_number_of_his_processes) {
   EXPECT_NEAR(one->part(), 0.05, 1e-9);
 }
 
+TEST_F(ShareTest, of_who_still_waits_is_not_given_away) {
+  const auto one = share();
+  const auto other = share();
+  Simulated busy(*one, 1);
+  Instant now(0s);
+  for (int each = 0; each < 5; ++each) {
+    now += tick;
+    busy.look(now);
+    look(*other, now, {.waits = 1, .waits_now = true});  // One long wait, nothing used.
+    EXPECT_FALSE(other->idle());
+  }
+  EXPECT_NEAR(other->part(), 0.05, 1e-9);
+  EXPECT_NEAR(one->part(), 0.05, 1e-9);
+  look(*other, now + tick, {.waits = 1});
+  EXPECT_TRUE(other->idle());
+  EXPECT_EQ(other->due(), now + tick + 1s);
+}
+
 TEST_F(ShareTest, survives_the_loss_of_its_file) {
   const auto one = share();
   look(*one, Instant(0s), {});

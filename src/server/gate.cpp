@@ -197,6 +197,7 @@ Status Gate::look_now() {
     const std::lock_guard lock(mutex_);
     if (wanted_.cap_permille != 0) own.cap = wanted_.cap_permille / 1000.0;
     own.used = charged_;
+    own.waits_now = waiting_ > 0;
     if (governor_ != nullptr) own.waits = governor_->report(moment).waits;
   }
   Status status = share_.look(moment, own);
@@ -204,7 +205,7 @@ Status Gate::look_now() {
   {
     const std::lock_guard lock(mutex_);
     host_ = {share_.limit().value_or(0), share_.part(),
-             static_cast<std::uint32_t>(share_.holders()), share_.due()};
+             static_cast<std::uint32_t>(share_.holders()), share_.due(), share_.idle()};
   }
   if (Status applied = apply(); !applied) return applied;
   return status;
@@ -219,6 +220,7 @@ bool Gate::pass_governed(Account& account, std::uint32_t requests) {
 bool Gate::renew(Account& account) {
   if (look_is_due()) look();
   bool slept = false;
+  bool told = false;
   std::unique_lock lock(mutex_);
   while (governor_ != nullptr) {
     const Instant moment = now();
@@ -236,12 +238,19 @@ bool Gate::renew(Account& account) {
       break;
     }
     slept = true;
-    // A small part orders long waits, and may have grown meanwhile.
-    sleep_locked(lock, host_.limit > 0 ? std::min(decision.until, host_.look_at) : decision.until);
-    if (host_.limit <= 0 || now() < host_.look_at) continue;
-    lock.unlock();
-    look();
-    lock.lock();
+    // A small part orders long waits, and may have grown meanwhile. Who said that he wants nothing
+    // says otherwise first, once.
+    const bool tell = host_.idle && !std::exchange(told, true);
+    Instant until = decision.until;
+    if (host_.limit > 0) until = tell ? moment : std::min(until, host_.look_at);
+    ++waiting_;
+    sleep_locked(lock, until);
+    if (tell || (host_.limit > 0 && now() >= host_.look_at)) {
+      lock.unlock();
+      look();
+      lock.lock();
+    }
+    --waiting_;
   }
   return slept;
 }

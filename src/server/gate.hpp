@@ -116,6 +116,7 @@ class Gate {
     double part = 0;
     std::uint32_t holders = 0;
     Instant look_at{};
+    bool idle = false;  // It was said that nothing is wanted.
   };
   // What is to be kept: the runtime's wish under the host's limit.
   struct Terms {
@@ -173,6 +174,7 @@ class Gate {
   Nanoseconds sensors_cpu_{};
   Nanoseconds sampled_{};         // charged_ at the last sample,
   Instant sampled_at_{};          // which was then.
+  std::uint32_t waiting_ = 0;     // Threads that were told to wait.
   std::uint64_t generation_ = 0;  // Counts suspensions and changes of the cap.
   std::uint32_t epoch_ = 0;       // Counts governors.
   bool suspended_ = false;
