@@ -124,8 +124,7 @@ Status Gate::apply() {
 Status Gate::adjust_cap(const Terms& wanted) {
   const std::lock_guard lock(mutex_);
   if (Status status = governor_->set_cap(now(), wanted.cap); !status) return status;
-  const bool worth_a_wake =
-      wanted.cap > terms_.cap * rise_worth_a_wake || host_.limit <= 0;
+  const bool worth_a_wake = wanted.cap > terms_.cap * rise_worth_a_wake || host_.limit <= 0;
   terms_ = wanted;
   if (!worth_a_wake) return {};
   ++generation_;
@@ -137,8 +136,7 @@ Result<Gate::Made> Gate::make(const Terms& wanted) {
   Made made;
   const double own = wanted_.cap_permille != 0 ? wanted_.cap_permille / 1000.0 : 1;
   const double cap_most = host_.limit > 0 ? std::min(own, host_.limit) : own;
-  const governor::GovernorConfig config =
-      governor_of(wanted.policy, wanted.cap, cap_most, wanted_);
+  const governor::GovernorConfig config = governor_of(wanted.policy, wanted.cap, cap_most, wanted_);
   auto governor = governor::create(config, now());
   if (!governor) return governor.error();
   made.governor = std::move(governor).value();
