@@ -57,10 +57,6 @@ Place place_of(const std::string& override_path, const Place& machine) {
   return {override_path, true};
 }
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
 Descriptor open_within(const Descriptor& folder, const char* name, int flags) {
   const int all = flags | O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
   open_how how{};

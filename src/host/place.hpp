@@ -14,8 +14,8 @@
 #include <sys/types.h>
 
 #include <string>
-#include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
 
 namespace k2k::host {
@@ -31,22 +31,7 @@ std::string override_path();
 // `override_path` unless it is "" or `machine` has a limit.
 Place place_of(const std::string& override_path, const Place& machine = {});
 
-// A file descriptor that is closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  [[nodiscard]] int number() const { return number_; }
-  [[nodiscard]] bool open() const { return number_ >= 0; }
-
- private:
-  int number_;
-};
+using k2k::Descriptor;
 
 // Opens what stands at `name` in `folder` for reading, unless it is a link or a mount. Never waits:
 // neither for a FIFO nor for somebody's lease. Not open, with errno set, on failure.
