@@ -77,7 +77,7 @@ void Buckets::change(double rate, const std::vector<double>& guarantees) {
     weights += accounts_[index].weight;
   }
   const double scale = guaranteed > rate ? rate / guaranteed : 1;
-  const double rest = rate - guaranteed * scale;
+  const double rest = std::max(0.0, rate - guaranteed * scale);  // Rounding must not owe anybody.
   for (std::size_t index = 0; index < accounts_.size(); ++index) {
     State& account = accounts_[index];
     account.rate = guarantees[index] * scale + rest * account.weight / weights;

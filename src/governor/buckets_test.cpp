@@ -63,6 +63,20 @@ TEST(Buckets, guarantees_beyond_the_rate_are_scaled_to_it) {
   EXPECT_DOUBLE_EQ(buckets.part(1), 0.25);
 }
 
+// Scaling rounds: what is left for the others may come out a hair below nothing.
+TEST(Buckets, guarantees_beyond_the_rate_leave_the_others_nothing_and_no_debt) {
+  for (int thousandths = 2; thousandths < 2000; ++thousandths) {
+    const double guarantee = 1 + thousandths / 1000.0;
+    const Buckets buckets(0.02,
+                          {{.weight = 1, .burst = 10},
+                           {.weight = 1, .guarantee = guarantee, .burst = 10},
+                           {.weight = 1, .guarantee = guarantee / 3, .burst = 10}},
+                          0, start);
+    EXPECT_GE(buckets.part(0), 0) << guarantee;
+    EXPECT_NEAR(buckets.part(0), 0, 1e-15) << guarantee;
+  }
+}
+
 TEST(Buckets, together_gain_exactly_the_rate_until_all_are_full) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     std::mt19937_64 random(seed);
