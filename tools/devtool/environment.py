@@ -34,11 +34,13 @@ BUILD_PACKAGES = (
     Package("ninja-build", "ninja"),
     Package("ccache", "ccache"),
     Package("libbenchmark-dev"),
+    Package("libcivetweb-dev"),
     Package("libcli11-dev"),
     Package("libfmt-dev"),
     Package("libgtest-dev"),
     Package("libspdlog-dev"),
     Package("libtomlplusplus-dev"),
+    Package("liburing-dev"),
     Package("nlohmann-json3-dev"),
 )
 FORMAT_PACKAGES = (Package("clang-format-19", "clang-format-19"),)

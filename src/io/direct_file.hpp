@@ -1,0 +1,55 @@
+#pragma once
+// The O_DIRECT twin of an open file: a second descriptor of the same inode that reads past the page
+// cache, and how its transfers must be aligned.
+//
+// The twin is opened through /proc/self/fd, so that a renamed or replaced path does not matter, at
+// a high number (twin_number_min or above, if the limit of descriptors allows), close-on-exec.
+// Closing any descriptor of an inode drops every POSIX lock of the process on it (fcntl(2)): close
+// a twin only when the program has no other descriptor of the inode.
+//
+// Threading: open() from any thread; one owner an object.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "io/raw.hpp"
+
+namespace k2k::io {
+
+inline constexpr int twin_number_min = high_number_min;
+
+// What offsets, lengths and addresses of direct transfers are multiples of, bytes. From statx(2)
+// STATX_DIOALIGN (Linux 6.1); 4096 where the kernel does not tell.
+struct Alignment {
+  std::uint32_t offset = 4096;
+  std::uint32_t memory = 4096;
+};
+
+class DirectFile {
+ public:
+  // read_write: what the descriptor permits, which is writing and perhaps reading. The twin also
+  // has its O_APPEND, O_SYNC, O_DSYNC and O_NOATIME, as they are now.
+  enum class Access : std::uint8_t { read, read_write };
+
+  // EBADF: no such descriptor, or not open for that. EINVAL: no regular file or block device, or
+  // its file system has no direct transfers (tmpfs among them). EACCES: /proc/self/fd/N may not be
+  // opened again (a file given from elsewhere whose mode forbids it). EBUSY: somebody holds a POSIX
+  // lock on the file. EMFILE, ENFILE, ENOENT (no /proc): as open(2).
+  static Result<DirectFile> open(int descriptor, Access access);
+
+  DirectFile(DirectFile&& other) noexcept;
+  DirectFile& operator=(DirectFile&& other) noexcept;
+  ~DirectFile();  // Closes the twin.
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] const Alignment& alignment() const { return alignment_; }
+
+ private:
+  DirectFile(int descriptor, const Alignment& alignment);
+
+  int descriptor_ = -1;
+  Alignment alignment_;
+};
+
+}  // namespace k2k::io

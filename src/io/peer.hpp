@@ -1,0 +1,56 @@
+#pragma once
+// Memory of a PCI device that another device may read and write without the CPU (Linux P2PDMA): as
+// the memory of a transfer on an O_DIRECT descriptor, data then go from device to device.
+//
+//   /sys/bus/pci/devices/BDF/p2pmem/{size,available,published,allocate}   Linux 6.2,
+//   CONFIG_PCI_P2PDMA
+//
+// UNVERIFIED ON HARDWARE: tested on ordinary memory behind a made-up /sys. That a direct transfer
+// succeeds does not prove that it went from device to device.
+//
+// Threading: values and one owner an object.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace k2k::io {
+
+struct PeerDevice {
+  std::string address;          // As in /sys: "0000:03:00.0".
+  std::uint64_t bytes = 0;      // All of its peer memory.
+  std::uint64_t available = 0;  // Of it, not yet allocated; 0 if that cannot be read.
+  bool published = false;       // Offered to every driver, not only to its own.
+};
+
+// Those that have peer memory, by address. Nobody has any where /sys cannot be listed.
+std::vector<PeerDevice> peer_devices(const std::string& sys = "/sys");
+
+class PeerMemory {
+ public:
+  // `bytes` are rounded up to whole pages. EINVAL: no PCI address, no bytes, or mapping refused.
+  // ENOENT: that device has none, or the kernel does not let it be mapped. EACCES: the right to
+  // write `allocate` is missing. ENOMEM: not so much is available.
+  static Result<PeerMemory> allocate(const std::string& address, std::size_t bytes,
+                                     const std::string& sys = "/sys");
+
+  PeerMemory(PeerMemory&& other) noexcept;
+  PeerMemory& operator=(PeerMemory&& other) noexcept;
+  ~PeerMemory();  // Gives it back to the device. No transfer may be under way.
+
+  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit PeerMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
+
+  std::span<std::byte> bytes_;
+};
+
+// Why a direct transfer with peer memory failed with that errno, and what mends it. One line.
+std::string why_peer_refused(int code);
+
+}  // namespace k2k::io

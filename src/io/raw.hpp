@@ -1,0 +1,68 @@
+#pragma once
+// System calls without the C library's functions: those may be a preloaded library's that catches a
+// program's calls, and what io/ does is not the program's. Each returns what the kernel does, a
+// negative errno for a failure.
+//
+// Threading: from anywhere.
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+namespace k2k::io {
+
+template <class... Arguments>
+std::int64_t raw(long number, Arguments... arguments) {
+  const int before = errno;
+  const long value = ::syscall(number, arguments...);
+  const int code = errno;
+  errno = before;
+  return value >= 0 ? value : -static_cast<std::int64_t>(code);
+}
+
+// Which descriptors are K2K's own: the program has not opened them and must not close them, though
+// it close every number that it could have. Kept by moved_high() and raw_close(); numbers from
+// own_numbers_max on are not kept, and are nobody's.
+inline constexpr int own_numbers_max = 65536;
+inline constinit std::atomic<std::uint64_t> own_numbers[own_numbers_max / 64] = {};
+
+inline bool is_own(int descriptor) {
+  if (descriptor < 0 || descriptor >= own_numbers_max) return false;
+  const std::uint64_t word = own_numbers[descriptor / 64].load(std::memory_order_relaxed);
+  return (word >> (descriptor % 64) & 1) != 0;
+}
+
+inline void set_own(int descriptor, bool own) {
+  if (descriptor < 0 || descriptor >= own_numbers_max) return;
+  const std::uint64_t bit = 1ull << (descriptor % 64);
+  std::atomic<std::uint64_t>& word = own_numbers[descriptor / 64];
+  if (own) {
+    word.fetch_or(bit, std::memory_order_relaxed);
+  } else {
+    word.fetch_and(~bit, std::memory_order_relaxed);
+  }
+}
+
+inline void raw_close(int descriptor) {
+  set_own(descriptor, false);  // First: afterwards the number may be somebody else's.
+  static_cast<void>(raw(SYS_close, descriptor));
+}
+
+// Where K2K's descriptors begin: a program's own are then the numbers they would be without it.
+inline constexpr int high_number_min = 1000;
+
+// Moves a descriptor to a high number, close-on-exec; leaves it where it is if the limit of
+// descriptors does not allow that. Returns its number, which is_own().
+inline int moved_high(int descriptor) {
+  const std::int64_t high = raw(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, high_number_min);
+  if (high >= 0) raw_close(descriptor);
+  const int number = high >= 0 ? static_cast<int>(high) : descriptor;
+  set_own(number, true);
+  return number;
+}
+
+}  // namespace k2k::io

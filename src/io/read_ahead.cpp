@@ -1,0 +1,117 @@
+#include "io/read_ahead.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace k2k::io {
+
+namespace {
+
+// get_init_ra_size(). At least `pages`, which is at most `max`.
+std::uint64_t first_size(std::uint64_t pages, std::uint64_t max) {
+  const std::uint64_t rounded = std::bit_ceil(pages);
+  if (rounded <= max / 32) return rounded * 4;
+  if (rounded <= max / 4) return rounded * 2;
+  return max;
+}
+
+// get_next_ra_size().
+std::uint64_t next_size(std::uint64_t size, std::uint64_t max) {
+  if (size < max / 16) return size * 4;
+  if (size <= max / 2) return size * 2;
+  return max;
+}
+
+PageRange in_file(PageRange range, std::uint64_t file_pages) {
+  const std::uint64_t end = std::min(range.end(), file_pages);
+  return {range.first, end - std::min(range.first, end)};
+}
+
+}  // namespace
+
+std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint32_t streams) {
+  return std::max<std::uint64_t>(1, partition_pages / 2 / std::max(1u, streams));
+}
+
+ReadAhead::ReadAhead(std::uint64_t device_pages, std::uint64_t window_pages_max)
+    : device_pages_(device_pages), window_cap_(window_pages_max) {}
+
+void ReadAhead::set_advice(Advice advice) {
+  advice_ = advice;
+  if (advice == Advice::random) streams_ = {};
+}
+
+std::uint64_t ReadAhead::window_max() const {
+  if (advice_ == Advice::random) return 0;
+  const std::uint64_t wanted = advice_ == Advice::sequential ? 2 * device_pages_ : device_pages_;
+  return std::min(wanted, window_cap_);
+}
+
+std::uint64_t ReadAhead::limit() const { return std::min(device_pages_, window_max()); }
+
+std::uint32_t ReadAhead::streams() const {
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(streams_, [](const Stream& each) { return !each.window.empty(); }));
+}
+
+ReadAhead::Stream& ReadAhead::stream_at(std::uint64_t page) {
+  const auto found =
+      std::ranges::find_if(streams_, [&](const Stream& each) { return each.continued_at(page); });
+  if (found != streams_.end()) {
+    std::rotate(streams_.begin(), found, found + 1);
+  } else {
+    std::ranges::rotate(streams_, streams_.end() - 1);
+    streams_.front() = {};
+  }
+  return streams_.front();
+}
+
+ReadAheadAnswer ReadAhead::on_read(std::uint64_t offset, std::uint64_t bytes,
+                                   std::uint64_t file_bytes, bool cached) {
+  bytes = std::min(bytes, file_bytes - std::min(offset, file_bytes));
+  const PageRange request = pages_of(offset, bytes);
+  const std::uint64_t file_pages = pages_of(0, file_bytes).pages;
+  if (request.empty() || limit() == 0) return {};
+  Stream& stream = stream_at(request.first);
+  const bool known = std::exchange(stream.used, true);
+  stream.last_page = (offset + bytes) / page_bytes;
+  if (request.pages > limit()) {
+    stream.window = {};
+    return {};
+  }
+  if (stream.has(request.first)) return {push(stream, request, file_pages), true};
+  stream.window = {};
+  if (!known && request.first != 0) return {};
+  if (cached) return {{}, true};
+  return {open(stream, request, file_pages), true};
+}
+
+PageRange ReadAhead::open(Stream& stream, PageRange request, std::uint64_t file_pages) const {
+  stream.size = first_size(request.pages, window_max());
+  stream.back = request.first;
+  stream.window = in_file({request.first, stream.size}, file_pages);
+  // Behind the request; or, if nothing is, in its middle.
+  const bool longer = stream.size > request.pages;
+  stream.mark = request.first + (longer ? request.pages : stream.size - stream.size / 2);
+  const PageRange opened = stream.window;
+  const PageRange pushed = push(stream, request, file_pages);
+  return {opened.first, opened.pages + pushed.pages};
+}
+
+PageRange ReadAhead::push(Stream& stream, PageRange request, std::uint64_t file_pages) const {
+  PageRange pushed = {stream.window.end(), 0};
+  // Twice at most: the request is no larger than the largest window; if it overruns two, the
+  // windows were small, and one that begins with the request is the better start.
+  for (int round = 0; request.end() > stream.mark && stream.window.end() < file_pages; ++round) {
+    if (round == 2) return open(stream, request, file_pages);
+    stream.size = next_size(stream.size, window_max());
+    stream.back = stream.window.first;
+    stream.window = in_file({stream.window.end(), stream.size}, file_pages);
+    stream.mark = stream.window.first;
+    pushed.pages += stream.window.pages;
+  }
+  return pushed;
+}
+
+}  // namespace k2k::io

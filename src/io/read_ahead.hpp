@@ -1,0 +1,98 @@
+#pragma once
+// Which pages to bring into the page cache before a device asks for them, as the requests for a
+// file tell. The rule alone: it reads nothing and knows no clock.
+//
+//                        mark                the reader enters it: the next window, larger
+//   window    [==========|------------)[==========================)
+//   requests  |===||===||===|                     each begins where one ended, or in the window
+//
+//   request      follows one, or    in the window,    in the window    above     anywhere
+//                the file's start   before the mark   to the mark on   the limit  else
+//   no window    opens one          -                 -                noted     noted
+//   window       -                  nothing           pushes it on     closes it  noted: a stream
+//                                                                                of its own
+//
+// Windows begin and grow as the kernel's do (mm/readahead.c, get_init_ra_size, get_next_ra_size). A
+// request that is larger than the device's own read-ahead goes direct, as in SPIN (USENIX ATC'17,
+// 4.3.2). A file is read by several streams: a work-group reads its part front to back.
+//
+// Threading: one owner an object; one object an open file.
+
+#include <array>
+#include <cstdint>
+
+#include "io/page_range.hpp"
+
+namespace k2k::io {
+
+// What a stream may have in its window so that two of them, the one that is read and the one that
+// comes, fit into its part of the partition. At least a page.
+std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint32_t streams);
+
+struct ReadAheadAnswer {
+  // To be read into the page cache now. May begin in or before the request: those pages are waited
+  // for, the others are not. At most two windows.
+  PageRange prefetch;
+  // What is not cached of the request comes through the page cache, too. If not: whatever is the
+  // fastest way for it.
+  bool sequential = false;
+
+  bool operator==(const ReadAheadAnswer&) const = default;
+};
+
+class ReadAhead {
+ public:
+  // posix_fadvise(2): `sequential` doubles the window, `random` switches read-ahead off.
+  enum class Advice : std::uint8_t { normal, sequential, random };
+  // Of a file; one more replaces the one longest without a request.
+  static constexpr std::uint32_t streams_max = 8;
+
+  // `device_pages`: the device's read_ahead_kb (read_ahead_setting.hpp). Either 0: off.
+  ReadAhead(std::uint64_t device_pages, std::uint64_t window_pages_max);
+
+  void set_advice(Advice advice);
+  // For the windows to come.
+  void set_window_max(std::uint64_t pages) { window_cap_ = pages; }
+
+  // Of each request, as it arrives. `file_bytes` is the file's length: what lies beyond it is not
+  // looked at. `cached`: all of the request is in the page cache, so there is no reason to open a
+  // window.
+  ReadAheadAnswer on_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file_bytes,
+                          bool cached);
+
+  // Those that have a window.
+  [[nodiscard]] std::uint32_t streams() const;
+  // The largest request, pages, that goes through the page cache because it is sequential.
+  [[nodiscard]] std::uint64_t limit() const;
+
+ private:
+  struct Stream {
+    bool used = false;
+    std::uint64_t last_page = 0;  // The page in which the next byte to read lies.
+    std::uint64_t back = 0;       // The first page of the window before.
+    PageRange window;             // Ends with the file at the latest; no pages: none.
+    std::uint64_t mark = 0;       // From window.end() on: none.
+    std::uint64_t size = 0;       // What the window would be in an endless file.
+
+    [[nodiscard]] bool has(std::uint64_t page) const {
+      return !window.empty() && page >= back && page < window.end();
+    }
+    [[nodiscard]] bool continued_at(std::uint64_t page) const {
+      return used && (has(page) || page - last_page <= 1);
+    }
+  };
+
+  [[nodiscard]] std::uint64_t window_max() const;
+  // The stream that a page continues, or a new one in the place of the oldest; first in streams_.
+  Stream& stream_at(std::uint64_t page);
+  [[nodiscard]] PageRange open(Stream& stream, PageRange request, std::uint64_t file_pages) const;
+  // Pushes the window on until the request ends before its mark.
+  [[nodiscard]] PageRange push(Stream& stream, PageRange request, std::uint64_t file_pages) const;
+
+  std::uint64_t device_pages_;
+  std::uint64_t window_cap_;
+  Advice advice_ = Advice::normal;
+  std::array<Stream, streams_max> streams_;  // The one asked for last first.
+};
+
+}  // namespace k2k::io
