@@ -1,0 +1,151 @@
+#include "router/execution.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace k2k::router {
+
+namespace {
+
+constexpr std::size_t completions_at_once = 64;
+
+// Of a direct transfer: what says that no other of this file will do better.
+bool is_refusal(std::int64_t result) {
+  return result == -EREMOTEIO || result == -EINVAL || result == -EOPNOTSUPP;
+}
+
+// Polls what an engine still has under way, whatever ends the scope.
+class Drained {
+ public:
+  explicit Drained(io::Engine& engine) : engine_(engine) {}
+  ~Drained() {
+    std::array<io::Completion, completions_at_once> completions;
+    while (engine_.outstanding() > 0) engine_.poll(completions, completions.size());
+  }
+  Drained(const Drained&) = delete;
+  Drained& operator=(const Drained&) = delete;
+
+ private:
+  io::Engine& engine_;
+};
+
+}  // namespace
+
+bool is_aligned(const Request& request, const io::Alignment& alignment) {
+  if (alignment.offset > page_bytes || alignment.offset % alignment.memory != 0) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(request.memory);
+  return (address - request.offset) % alignment.memory == 0;
+}
+
+ssize_t read_all(const Request& request) {
+  std::size_t done = 0;
+  while (done < request.bytes) {
+    const ssize_t count = ::pread(request.descriptor, request.memory + done,
+                                  std::min(request.bytes - done, io::transfer_bytes_max),
+                                  static_cast<off_t>(request.offset + done));
+    if (count < 0 && done == 0) return -errno;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+Execution::Execution(std::uint32_t pages) {
+  pieces_.reserve(pages + 3);
+  transfers_.reserve(pages / 2 + 2);
+}
+
+void Execution::add(std::uint64_t begin, std::uint64_t end, bool direct) {
+  if (begin >= end) return;
+  Piece* const last = pieces_.empty() ? nullptr : &pieces_.back();
+  if (last != nullptr && last->direct == direct) {
+    last->bytes += end - begin;
+  } else {
+    pieces_.push_back({begin, end - begin, direct, 0});
+  }
+}
+
+void Execution::cut(const Request& request, const Plan& plan, std::uint32_t alignment) {
+  pieces_.clear();
+  const std::uint64_t base = request.first_page() * page_bytes;
+  for_each_segment(plan, [&](Range range, bool from_cache) {
+    const std::uint64_t begin =
+        std::max(base + std::uint64_t{range.first} * page_bytes, request.offset);
+    const std::uint64_t end =
+        std::min(base + std::uint64_t{range.last} * page_bytes, request.end());
+    if (from_cache) return add(begin, end, false);
+    const std::uint64_t body = std::min((begin + alignment - 1) / alignment * alignment, end);
+    const std::uint64_t tail = std::max(end / alignment * alignment, body);
+    add(begin, body, false);
+    add(body, tail, true);
+    add(tail, end, false);
+  });
+}
+
+// The rest of a piece by the page cache.
+void Execution::complete(Piece& piece, const Request& request, Outcome& outcome) {
+  const auto done = static_cast<std::size_t>(std::max<std::int64_t>(piece.result, 0));
+  if (done == piece.bytes) return;
+  const ssize_t count =
+      read_all({request.descriptor, request.memory + (piece.offset + done - request.offset),
+                piece.bytes - done, piece.offset + done});
+  if (count > 0) outcome.bytes_cache += static_cast<std::uint64_t>(count);
+  if (count >= 0) piece.result = static_cast<std::int64_t>(done) + count;
+  if (count < 0 && done == 0) piece.result = count;
+}
+
+Outcome Execution::run(const Request& request, const Plan& plan, const io::DirectFile& direct,
+                       io::Engine& engine) {
+  Outcome outcome;
+  cut(request, plan, direct.alignment().offset);
+  const auto memory_of = [&](const Piece& piece) {
+    return request.memory + (piece.offset - request.offset);
+  };
+  transfers_.clear();
+  for (std::size_t at = 0; at < pieces_.size(); ++at) {
+    const Piece& piece = pieces_[at];
+    if (!piece.direct) continue;
+    transfers_.push_back({direct.descriptor(), piece.offset, memory_of(piece), piece.bytes, at,
+                          io::Direction::read});
+  }
+  const Drained drained(engine);
+  std::span<const io::Transfer> waiting(transfers_);
+  const auto submit = [&] { waiting = waiting.subspan(engine.submit(waiting)); };
+  std::array<io::Completion, completions_at_once> completions;
+  const auto poll = [&](std::size_t least) {
+    const std::size_t count = engine.poll(completions, least);
+    for (std::size_t at = 0; at < count; ++at) {
+      pieces_[completions[at].tag].result = completions[at].result;
+    }
+    if (!waiting.empty()) submit();
+  };
+  submit();
+  for (Piece& piece : pieces_) {
+    if (piece.direct) continue;
+    complete(piece, request, outcome);
+    if (!waiting.empty()) poll(0);
+  }
+  while (engine.outstanding() > 0 || !waiting.empty()) poll(1);
+
+  // In the file's order: nothing behind a short piece is read again, as the kernel would stop
+  // there.
+  std::uint64_t done = 0;
+  for (Piece& piece : pieces_) {
+    if (piece.direct) {
+      outcome.bytes_direct += static_cast<std::uint64_t>(std::max<std::int64_t>(piece.result, 0));
+      outcome.refused += piece.result < 0 ? 1 : 0;
+      outcome.is_no_direct_file |= is_refusal(piece.result);
+      complete(piece, request, outcome);
+    }
+    if (piece.result < 0 && done == 0) outcome.answer = static_cast<ssize_t>(piece.result);
+    if (piece.result > 0) done += static_cast<std::uint64_t>(piece.result);
+    if (piece.result < static_cast<std::int64_t>(piece.bytes)) break;
+  }
+  if (done > 0) outcome.answer = static_cast<ssize_t>(done);
+  return outcome;
+}
+
+}  // namespace k2k::router

@@ -1,0 +1,81 @@
+#pragma once
+// Does what a plan says for one request: direct transfers are submitted first and are in flight
+// while this thread copies the cached pages.
+//
+//   bytes of the request   |head|      body, whole multiples of the alignment       |tail|
+//   plan                   |....cache....|....direct....|..cache..|.....direct......|
+//   pieces                 |   pread     |  engine      |  pread  |  engine   |pread|
+//
+// A direct piece that is refused or comes short is completed by the page cache, which then says
+// what the kernel would have: the end of the file, or the error. The answer counts the bytes up to
+// the first piece that stayed short.
+//
+// Threading: one owner.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "io/direct_file.hpp"
+#include "io/engine.hpp"
+#include "router/plan.hpp"
+
+namespace k2k::router {
+
+struct Request {
+  int descriptor = -1;  // The program's.
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t offset = 0;
+
+  [[nodiscard]] std::uint64_t end() const { return offset + bytes; }
+  [[nodiscard]] std::uint64_t first_page() const { return offset / page_bytes; }
+  [[nodiscard]] std::uint32_t pages() const {
+    return static_cast<std::uint32_t>((end() + page_bytes - 1) / page_bytes - first_page());
+  }
+};
+
+struct Outcome {
+  ssize_t answer = 0;  // Bytes, or a negative errno.
+  std::uint64_t bytes_direct = 0;
+  std::uint64_t bytes_cache = 0;
+  std::uint32_t refused = 0;       // Direct pieces that came by the page cache instead.
+  bool is_no_direct_file = false;  // Refused for what the file is.
+};
+
+// May a transfer that begins at `offset` use `memory`? The rest of a request then may as well.
+bool is_aligned(const Request& request, const io::Alignment& alignment);
+
+class Execution {
+ public:
+  // Memory for requests of up to `pages` pages.
+  explicit Execution(std::uint32_t pages);
+  // Expects an engine with nothing outstanding, is_aligned(), and a plan of the request's pages.
+  // Before it ends, also by cancellation of the thread, nothing is outstanding again.
+  Outcome run(const Request& request, const Plan& plan, const io::DirectFile& direct,
+              io::Engine& engine);
+
+ private:
+  struct Piece {
+    std::uint64_t offset = 0;
+    std::size_t bytes = 0;
+    bool direct = false;
+    std::int64_t result = 0;
+  };
+
+  void cut(const Request& request, const Plan& plan, std::uint32_t alignment);
+  void add(std::uint64_t begin, std::uint64_t end, bool direct);
+  void complete(Piece& piece, const Request& request, Outcome& outcome);
+
+  std::vector<Piece> pieces_;
+  std::vector<io::Transfer> transfers_;
+};
+
+// pread(2) until all is read, the file ends, or it fails. The bytes, or a negative errno if there
+// is none.
+ssize_t read_all(const Request& request);
+
+}  // namespace k2k::router

@@ -1,0 +1,312 @@
+#include "router/file_reader.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "io/engine.hpp"
+#include "router/execution.hpp"
+#include "router/expectation.hpp"
+#include "router/open_files.hpp"
+#include "router/planner.hpp"
+
+namespace k2k::router {
+
+namespace {
+
+// A longer request is served in parts of this.
+constexpr std::uint32_t part_pages = 4096;
+constexpr std::size_t part_bytes = std::size_t{part_pages} * page_bytes;
+// An unasked read was not from memory if it took this long and twice what its copy should.
+constexpr double slow_ns = 20'000;
+constexpr double slow_factor = 2;
+
+// Expects a model that costs_of() takes.
+Planner planner_of(const Model& model) { return Planner::create(model, part_pages + 1).value(); }
+
+// What one request in progress needs.
+struct Channel {
+  std::unique_ptr<io::Engine> engine;
+  Planner planner;
+  Execution execution{part_pages + 1};
+  std::vector<std::uint8_t> residency = std::vector<std::uint8_t>(part_pages + 1);
+};
+
+// Counters that threads add to; the sum is what is asked for.
+struct Counters {
+  using Counter = std::atomic<std::uint64_t>;
+  Counter reads{0}, writes{0}, unasked{0}, asked{0}, mixed{0}, bytes_cache{0}, bytes_direct{0},
+      fall_backs{0}, files_refused{0}, misaligned{0};
+};
+
+void add(Counters::Counter& counter, std::uint64_t count) {
+  counter.fetch_add(count, std::memory_order_relaxed);
+}
+
+// A channel for each request in progress, made when first needed.
+class Channels {
+ public:
+  explicit Channels(const ReaderConfig& config) : config_(config) {}
+
+  // Waits for one; nothing if there is no engine here.
+  std::unique_ptr<Channel> take() {
+    std::unique_lock lock(mutex_);
+    given_back_.wait(lock, [&] { return !free_.empty() || made_ < config_.channels_max; });
+    if (!free_.empty()) {
+      std::unique_ptr<Channel> channel = std::move(free_.back());
+      free_.pop_back();
+      return channel;
+    }
+    ++made_;
+    lock.unlock();
+    Result<std::unique_ptr<io::Engine>> engine = io::make_direct(config_.outstanding);
+    if (engine) {
+      return std::unique_ptr<Channel>(
+          new Channel{.engine = std::move(engine).value(), .planner = planner_of(config_.model)});
+    }
+    lock.lock();
+    --made_;
+    given_back_.notify_one();
+    return nullptr;
+  }
+  void give_back(std::unique_ptr<Channel> channel) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(channel));
+    given_back_.notify_one();
+  }
+  // Those of the parent are left as they are: its kernel side is shared with it.
+  void abandon() {
+    new (&mutex_) std::mutex;
+    new (&given_back_) std::condition_variable;
+    for (std::unique_ptr<Channel>& channel : free_) static_cast<void>(channel.release());
+    free_.clear();
+    made_ = 0;
+  }
+
+ private:
+  const ReaderConfig config_;
+  std::mutex mutex_;
+  std::condition_variable given_back_;
+  std::vector<std::unique_ptr<Channel>> free_;
+  std::uint32_t made_ = 0;
+};
+
+// One of them, for a scope.
+class Taken {
+ public:
+  explicit Taken(Channels& channels) : channels_(channels), channel_(channels.take()) {}
+  ~Taken() {
+    if (channel_) channels_.give_back(std::move(channel_));
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  explicit operator bool() const { return channel_ != nullptr; }
+  Channel* operator->() const { return channel_.get(); }
+
+ private:
+  Channels& channels_;
+  std::unique_ptr<Channel> channel_;
+};
+
+class Reader final : public FileReader {
+ public:
+  explicit Reader(const ReaderConfig& config)
+      : config_(config),
+        ns_per_cycle_(nanoseconds_per_cycle()),
+        ns_per_byte_(1 / config.model.cache_gbs),
+        files_([this](int descriptor) { return model_of(descriptor); }),
+        channels_(config) {}
+
+  ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
+    add(counters_.reads, 1);
+    const Request request{descriptor, static_cast<std::byte*>(memory),
+                          std::min(bytes, io::transfer_bytes_max),
+                          static_cast<std::uint64_t>(offset)};
+    if (bytes < config_.unprobed_bytes || offset < 0 || descriptor < 0) return unasked(request);
+    const bool sequential = expectation_.is_sequential(descriptor, request.offset);
+    expectation_.note_end(descriptor, request.end());
+    if (expectation_.expects_cached(descriptor)) return watched(request);
+    if (sequential && bytes <= config_.read_ahead_bytes) return unasked(request);
+    return asked(request);
+  }
+
+  ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
+                 std::int64_t offset) override {
+    add(counters_.writes, 1);
+    const ssize_t count = ::pwrite(descriptor, memory, bytes, offset);
+    if (count < 0) return -errno;
+    add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
+    return count;
+  }
+
+  int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) override {
+    const int failed = ::posix_fadvise(descriptor, offset, bytes, advice);
+    if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_asked(descriptor, false);
+    return failed;
+  }
+
+  void closing(int descriptor) override { files_.closing(descriptor); }
+  void forget(std::uint64_t device, std::uint64_t inode) override { files_.forget(device, inode); }
+
+  void after_fork_child() override {
+    files_.after_fork_child();
+    channels_.abandon();
+  }
+
+  [[nodiscard]] ReaderStats stats() const override {
+    const auto of = [](const Counters::Counter& counter) {
+      return counter.load(std::memory_order_relaxed);
+    };
+    const Counters& all = counters_;
+    return {of(all.reads),         of(all.writes),      of(all.unasked),      of(all.asked),
+            of(all.mixed),         of(all.bytes_cache), of(all.bytes_direct), of(all.fall_backs),
+            of(all.files_refused), of(all.misaligned)};
+  }
+
+ private:
+  Model model_of(int descriptor) const {
+    const std::optional<Model> known =
+        config_.model_of ? config_.model_of(descriptor) : std::optional<Model>();
+    return known && costs_of(*known) ? *known : config_.model;
+  }
+  // One pread(2), as the program would have made it.
+  ssize_t buffered(const Request& request) {
+    const ssize_t count = ::pread(request.descriptor, request.memory, request.bytes,
+                                  static_cast<off_t>(request.offset));
+    if (count < 0) return -errno;
+    add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
+    return count;
+  }
+  ssize_t unasked(const Request& request) {
+    add(counters_.unasked, 1);
+    return buffered(request);
+  }
+  // The same; its time says whether it came from memory.
+  ssize_t watched(const Request& request) {
+    const std::uint64_t begin = cycles();
+    const ssize_t count = unasked(request);
+    const double ns = static_cast<double>(cycles() - begin) * ns_per_cycle_;
+    const double copy_ns = static_cast<double>(request.bytes) * ns_per_byte_;
+    if (ns > slow_ns && ns > slow_factor * copy_ns) {
+      expectation_.note_slow(request.descriptor);
+    } else {
+      expectation_.note_fast(request.descriptor);
+    }
+    return count;
+  }
+
+  // Up to the file's end, where pread would end too: a direct transfer of the last block would
+  // write behind it into memory that pread leaves alone.
+  static Request within_file(const Request& request) {
+    struct stat facts{};
+    if (::fstat(request.descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) return request;
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    Request within = request;
+    within.bytes = request.offset < size ? std::min(request.bytes, size - request.offset) : 0;
+    return within;
+  }
+
+  ssize_t asked(const Request& whole) {
+    const Request request = within_file(whole);
+    if (request.bytes == 0) return unasked(whole);  // What there is to say of it the kernel says.
+    const std::shared_ptr<OpenFile> file = files_.find(request.descriptor);
+    const io::DirectFile* const direct = file ? file->direct() : nullptr;
+    if (direct == nullptr) return unasked(request);
+    if (!is_aligned(request, direct->alignment())) {
+      add(counters_.misaligned, 1);
+      return unasked(request);
+    }
+    const Taken channel(channels_);
+    if (!channel) return unasked(request);
+    if (!(channel->planner.model() == file->model())) {
+      channel->planner = planner_of(file->model());
+    }
+    add(counters_.asked, 1);
+    std::size_t done = 0;
+    while (done < request.bytes && file->direct() != nullptr) {
+      const Request part{request.descriptor, request.memory + done,
+                         std::min(request.bytes - done, part_bytes), request.offset + done};
+      const ssize_t count = one_part(part, *file, *direct, *channel.operator->());
+      if (count < 0) return done > 0 ? static_cast<ssize_t>(done) : count;
+      done += static_cast<std::size_t>(count);
+      if (static_cast<std::size_t>(count) < part.bytes) return static_cast<ssize_t>(done);
+    }
+    if (done == request.bytes) return static_cast<ssize_t>(done);
+    // Refused in between.
+    const ssize_t count = buffered(
+        {request.descriptor, request.memory + done, request.bytes - done, request.offset + done});
+    if (count < 0 && done == 0) return count;
+    return static_cast<ssize_t>(done) + std::max<ssize_t>(count, 0);
+  }
+
+  ssize_t one_part(const Request& part, OpenFile& file, const io::DirectFile& direct,
+                   Channel& channel) {
+    const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
+    const std::size_t cached =
+        file.probe(part.descriptor, part.first_page(), residency, config_.grain_pages);
+    expectation_.note_asked(part.descriptor, cached == residency.size());
+    if (cached == residency.size()) return buffered(part);
+    const Outcome outcome =
+        channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.engine);
+    add(counters_.mixed, 1);
+    add(counters_.bytes_cache, outcome.bytes_cache);
+    add(counters_.bytes_direct, outcome.bytes_direct);
+    if (outcome.refused > 0) add(counters_.fall_backs, outcome.refused);
+    if (outcome.is_no_direct_file) {
+      file.refuse_direct();
+      add(counters_.files_refused, 1);
+    }
+    return outcome.answer;
+  }
+
+  const ReaderConfig config_;
+  const double ns_per_cycle_;
+  const double ns_per_byte_;
+  Expectation expectation_;
+  OpenFiles files_;
+  Channels channels_;
+  Counters counters_;
+};
+
+struct Range32 {
+  const char* name;
+  std::uint32_t value, least, most;
+};
+
+Status check(const ReaderConfig& config) {
+  const Range32 ranges[] = {
+      {"channels_max", config.channels_max, 1, 256},
+      {"outstanding", config.outstanding, 1, 4096},
+      {"unprobed_bytes", config.unprobed_bytes, 1, 1u << 30},
+      {"read_ahead_bytes", config.read_ahead_bytes, 0, 1u << 30},
+      {"grain_pages", config.grain_pages, 1, part_pages},
+  };
+  for (const Range32& range : ranges) {
+    if (range.value >= range.least && range.value <= range.most) continue;
+    return Error{EINVAL, fmt::format("{} is {}; permitted are {} to {}", range.name, range.value,
+                                     range.least, range.most)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileReader>> FileReader::create(const ReaderConfig& config) {
+  if (Status status = check(config); !status) return status.error();
+  if (const Result<Costs> costs = costs_of(config.model); !costs) return costs.error();
+  return std::unique_ptr<FileReader>(std::make_unique<Reader>(config));
+}
+
+}  // namespace k2k::router

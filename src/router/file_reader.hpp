@@ -1,0 +1,85 @@
+#pragma once
+// pread(2) and pwrite(2) for memory of the device: each request by the fastest mix of page cache
+// and direct transfers, with the answers that the kernel would give.
+//
+//   below unprobed_bytes, or all of the descriptor's last requests cached   pread, unasked
+//   below read_ahead_bytes and going on where the last one ended            pread: the kernel reads
+//   ahead else                                         ask for the residency, plan, run
+//   (execution.hpp)
+//
+// A write is one kernel call, through the page cache: split, it could be seen half done, and
+// ordinary memory is copied faster than a device takes it.
+//
+// Threading: any thread. Requests share channels (engine, planner, scratch), one each for its time.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/result.hpp"
+#include "router/model.hpp"
+
+namespace k2k::router {
+
+struct ReaderConfig {
+  // Of the files' device, where model_of does not know better.
+  Model model{.call_us = 80, .cutoff_bytes = 64 * 1024, .direct_gbs = 2.5, .cache_gbs = 8};
+  // Asked once a file: what is known of the device behind a descriptor. One that costs_of() refuses
+  // counts as unknown.
+  std::function<std::optional<Model>(int descriptor)> model_of{};
+  std::uint32_t channels_max = 16;      // Requests in progress; others wait. 1 to 256.
+  std::uint32_t outstanding = 64;       // Direct transfers of one of them. 1 to 4096.
+  std::uint32_t unprobed_bytes = 4096;  // Requests below are not looked at.
+  std::uint32_t read_ahead_bytes =
+      512 * 1024;                 // What the kernel reads ahead of a sequential reader.
+  std::uint32_t grain_pages = 8;  // Stretches in which residency is asked for. 1 to 4096.
+};
+
+// What became of requests since the reader's begin.
+struct ReaderStats {
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t unasked = 0;      // Too short to ask for its pages, or expected to be cached.
+  std::uint64_t asked = 0;        // Residency was asked for.
+  std::uint64_t mixed = 0;        // Of these: some pages came directly.
+  std::uint64_t bytes_cache = 0;  // By pread or pwrite.
+  std::uint64_t bytes_direct = 0;
+  std::uint64_t fall_backs = 0;  // Direct transfers refused; their bytes came by pread.
+  std::uint64_t files_refused =
+      0;                         // Files that have direct transfers no more after such a refusal.
+  std::uint64_t misaligned = 0;  // Memory that direct transfers cannot take: by pread.
+};
+
+class FileReader {
+ public:
+  // EINVAL: the model's (costs_of()), or a number out of the range above. ENOMEM.
+  static Result<std::unique_ptr<FileReader>> create(const ReaderConfig& config);
+  FileReader() = default;
+  virtual ~FileReader() = default;
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  // The count, or a negative errno. The O_DIRECT twin of a file is opened with the first request
+  // that may pay for it.
+  virtual ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) = 0;
+  virtual ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
+                         std::int64_t offset) = 0;
+  // posix_fadvise(2), heeded as well: 0 or a positive errno.
+  virtual int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) = 0;
+  // The program is about to close this descriptor: the twin of its inode is closed first. That
+  // drops the process's POSIX locks on the file, as the program's own close does, whatever other
+  // descriptors it has; the next request makes a new twin.
+  virtual void closing(int descriptor) = 0;
+  // The same of an inode, by st_dev and st_ino, for who has no descriptor of it left.
+  virtual void forget(std::uint64_t device, std::uint64_t inode) = 0;
+  // First thing in the child of fork(): the parent's engines are not the child's.
+  virtual void after_fork_child() = 0;
+
+  [[nodiscard]] virtual ReaderStats stats() const = 0;
+};
+
+}  // namespace k2k::router

@@ -1,0 +1,384 @@
+// Goal: whatever is cached, and however a request lies in the file, its answer and its bytes are
+// those of pread(2); direct transfers are used where they pay; what the file system refuses is
+// remembered. Method: real files on the file system of the test's folder, compared with what was
+// written.
+
+#include "router/file_reader.hpp"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <cerrno>
+#include <limits>
+#include <thread>
+
+#include "router/file_fixture.hpp"
+#include "router/open_files.hpp"
+
+namespace k2k::router {
+namespace {
+
+constexpr std::size_t page = 4096;
+
+// Of a device that is slow to begin, so that mixes pay: nothing here depends on how fast it is.
+Model model() { return {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5}; }
+
+std::unique_ptr<FileReader> reader(std::uint32_t channels = 4) {
+  auto made = FileReader::create({.model = model(), .channels_max = channels, .grain_pages = 1});
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  return std::move(made).value();
+}
+
+bool has_direct(const DataFile& file) {
+  return io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read).ok();
+}
+
+// The answer is the kernel's and the bytes are the file's; nothing behind them is touched.
+void expect_read(FileReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
+                 std::size_t shift = 0) {
+  const Memory memory = memory_of(bytes + shift + 64);
+  std::byte* const begin = memory.get() + shift;
+  const ssize_t count =
+      reader.pread(file.descriptor(), begin, bytes, static_cast<std::int64_t>(offset));
+  const std::size_t left = offset < file.size() ? file.size() - offset : 0;
+  const std::size_t wanted = std::min(bytes, left);
+  ASSERT_EQ(count, static_cast<ssize_t>(wanted)) << bytes << " at " << offset;
+  ASSERT_TRUE(
+      std::equal(begin, begin + wanted, file.bytes().begin() + static_cast<std::ptrdiff_t>(offset)))
+      << bytes << " at " << offset;
+  for (std::size_t at = wanted; at < bytes + 64; ++at) ASSERT_EQ(begin[at], std::byte{0xee});
+}
+
+TEST(FileReader, reads_what_pread_would_whatever_is_cached) {
+  DataFile file(6'000'123);
+  std::mt19937_64 random(2);
+  const auto read = reader();
+  for (const std::size_t extent : {std::size_t{1}, std::size_t{8}, std::size_t{64}}) {
+    for (int round = 0; round < 6; ++round) {
+      const std::uint64_t share = random() % 5;
+      std::vector<bool> cached(file.size() / page / extent + 2);
+      for (std::size_t at = 0; at < cached.size(); ++at) cached[at] = random() % 4 < share;
+      file.cache([&](std::size_t at) { return cached[at / extent]; });
+      for (int request = 0; request < 6; ++request) {
+        const bool aligned = random() % 2 == 0;
+        std::size_t offset = random() % file.size();
+        if (aligned) offset = offset / page * page;
+        const std::size_t bytes = 1 + random() % (3 << 20);
+        // Memory that lies as the offset does, or not at all so.
+        const std::size_t shift = random() % 4 == 0 ? random() % page : offset % page;
+        expect_read(*read, file, bytes, offset, shift);
+      }
+    }
+  }
+  const ReaderStats stats = read->stats();
+  EXPECT_EQ(stats.reads, 108u);
+  EXPECT_EQ(stats.fall_backs, 0u);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  EXPECT_GT(stats.mixed, 0u);
+  EXPECT_GT(stats.bytes_direct, 0u);
+  EXPECT_GT(stats.bytes_cache, 0u);
+  EXPECT_GT(stats.misaligned, 0u);
+}
+
+TEST(FileReader, ends_where_the_file_does) {
+  DataFile file(3 * 1024 * 1024 + 777);
+  const auto read = reader();
+  for (const bool cached : {false, true}) {
+    file.cache([&](std::size_t) { return cached; });
+    expect_read(*read, file, 1 << 20, file.size() - 5);
+    expect_read(*read, file, 1 << 20, file.size());
+    expect_read(*read, file, 1 << 20, file.size() + 4096);
+    expect_read(*read, file, 8 << 20, 0);
+    expect_read(*read, file, 40 << 20, 4096);
+  }
+}
+
+TEST(FileReader, serves_requests_of_many_parts) {
+  DataFile file(40 << 20);
+  file.cache([](std::size_t at) { return at / 100 % 2 == 0; });
+  const auto read = reader(1);
+  expect_read(*read, file, file.size() - 100, 50, 50);
+  expect_read(*read, file, file.size(), 0);
+}
+
+TEST(FileReader, sees_what_was_just_written_and_not_yet_on_the_disk) {
+  DataFile file(4 << 20);
+  file.evict();
+  const auto read = reader();
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 50; ++round) {
+    const std::size_t at = random() % (file.size() - 5000);
+    for (std::size_t byte = 0; byte < 5000; ++byte) file.bytes()[at + byte] = std::byte(random());
+    ASSERT_EQ(::pwrite(file.descriptor(), &file.bytes()[at], 5000, static_cast<off_t>(at)), 5000);
+    expect_read(*read, file, 1 << 20, at / page * page / 2 / page * page);
+    expect_read(*read, file, 64 << 10, at / page * page);
+  }
+}
+
+TEST(FileReader, reads_holes_as_zeros) {
+  DataFile file(1 << 20);
+  ASSERT_EQ(::ftruncate(file.descriptor(), 0), 0);
+  ASSERT_EQ(::ftruncate(file.descriptor(), 4 << 20), 0);
+  std::byte one{7};
+  ASSERT_EQ(::pwrite(file.descriptor(), &one, 1, 2 << 20), 1);
+  ASSERT_EQ(::fsync(file.descriptor()), 0);
+  file.bytes().assign(4 << 20, std::byte{0});
+  file.bytes()[2 << 20] = one;
+  file.evict();
+  const auto read = reader();
+  expect_read(*read, file, 4 << 20, 0);
+  expect_read(*read, file, 1 << 20, (2 << 20) - 4096);
+}
+
+TEST(FileReader, answers_as_the_kernel_does_where_there_is_nothing_to_read) {
+  const auto read = reader();
+  DataFile file(1 << 20);
+  const Memory memory = memory_of(1 << 20);
+  EXPECT_EQ(read->pread(-1, memory.get(), 1 << 20, 0), -EBADF);
+  EXPECT_EQ(read->pread(4095, memory.get(), 1 << 20, 0), -EBADF);
+  EXPECT_EQ(read->pread(file.descriptor(), memory.get(), 1 << 20, -1), -EINVAL);
+  EXPECT_EQ(read->pread(file.descriptor(), memory.get(), 0, 0), 0);
+  constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(read->pread(file.descriptor(), memory.get(), 1 << 20, last - 100), -EINVAL);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(read->pread(ends[0], memory.get(), 1 << 20, 0), -ESPIPE);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  const int folder = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  EXPECT_EQ(read->pread(folder, memory.get(), 1 << 20, 0), -EISDIR);
+  ::close(folder);
+  const int write_only = ::open(file.path().c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_EQ(read->pread(write_only, memory.get(), 1 << 20, 0), -EBADF);
+  expect_read(*read, file, 1 << 19, 0);
+  // Its inode is known by now, and it still cannot be read by that descriptor.
+  file.evict();
+  EXPECT_EQ(read->pread(write_only, memory.get(), 1 << 20, 0), -EBADF);
+  ::close(write_only);
+  file.evict();
+  auto* const nowhere = reinterpret_cast<std::byte*>(page);
+  EXPECT_EQ(read->pread(file.descriptor(), nowhere, 1 << 20, 0), -EFAULT);
+}
+
+TEST(FileReader, gives_the_bytes_before_memory_that_is_none) {
+  DataFile file(1 << 20);
+  file.evict();
+  const auto read = reader();
+  const long bytes = 64 * static_cast<long>(page);
+  void* const memory = ::mmap(nullptr, static_cast<std::size_t>(2 * bytes), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const begin = static_cast<std::byte*>(memory);
+  ASSERT_EQ(::munmap(begin + bytes, static_cast<std::size_t>(bytes)), 0);
+  const ssize_t count =
+      read->pread(file.descriptor(), begin, static_cast<std::size_t>(2 * bytes), 0);
+  EXPECT_EQ(count, bytes);
+  EXPECT_TRUE(std::equal(begin, begin + bytes, file.bytes().begin()));
+  ::munmap(memory, static_cast<std::size_t>(bytes));
+}
+
+TEST(FileReader, serves_threads_at_once_with_fewer_channels) {
+  DataFile file(16 << 20);
+  const auto read = reader(2);
+  std::atomic<int> left{4};
+  std::thread evicter([&] {
+    while (left.load() > 0) file.evict();
+  });
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 4; ++number) {
+    threads.emplace_back([&, number] {
+      std::mt19937_64 random(static_cast<std::uint64_t>(number));
+      for (int request = 0; request < 30; ++request) {
+        expect_read(*read, file, 1 + random() % (1 << 20), random() % file.size() / page * page);
+      }
+      --left;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  evicter.join();
+}
+
+TEST(FileReader, stops_short_where_a_file_is_cut_meanwhile_and_never_gives_wrong_bytes) {
+  DataFile file(8 << 20);
+  const auto read = reader();
+  std::atomic<bool> over{false};
+  std::thread cutter([&] {
+    std::mt19937_64 random(5);
+    while (!over.load()) {
+      const std::size_t size = random() % file.size();
+      EXPECT_EQ(::ftruncate(file.descriptor(), static_cast<off_t>(size)), 0);
+      // Back to its whole size: what was cut is zeros now.
+      EXPECT_EQ(::ftruncate(file.descriptor(), static_cast<off_t>(file.size())), 0);
+      EXPECT_EQ(::pwrite(file.descriptor(), file.bytes().data() + size, file.size() - size,
+                         static_cast<off_t>(size)),
+                static_cast<ssize_t>(file.size() - size));
+    }
+  });
+  for (int request = 0; request < 60; ++request) {
+    const Memory memory = memory_of(8 << 20);
+    const ssize_t count = read->pread(file.descriptor(), memory.get(), 8 << 20, 0);
+    ASSERT_GE(count, 0);
+    const std::byte* const bytes = file.bytes().data();
+    std::size_t wrong = 0;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(count); ++at) {
+      wrong += memory[at] == bytes[at] || memory[at] == std::byte{0} ? 0 : 1;
+    }
+    ASSERT_EQ(wrong, 0u);
+  }
+  over = true;
+  cutter.join();
+}
+
+TEST(FileReader, goes_on_in_a_forked_child) {
+  DataFile file(4 << 20);
+  const auto read = reader();
+  file.evict();
+  expect_read(*read, file, 1 << 20, 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    read->after_fork_child();
+    file.evict();
+    expect_read(*read, file, 2 << 20, 4096);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  file.evict();
+  expect_read(*read, file, 2 << 20, 8192);
+}
+
+TEST(FileReader, writes_and_hands_advice_on) {
+  DataFile file(1 << 20);
+  const auto read = reader();
+  std::fill_n(file.bytes().begin() + 100, 5000, std::byte{9});
+  EXPECT_EQ(read->pwrite(file.descriptor(), &file.bytes()[100], 5000, 100), 5000);
+  EXPECT_EQ(::fsync(file.descriptor()), 0);
+  EXPECT_EQ(read->advise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED), 0);
+  expect_read(*read, file, 1 << 20, 0);
+  EXPECT_EQ(read->pwrite(-1, file.bytes().data(), 1, 0), -EBADF);
+  EXPECT_EQ(read->advise(-1, 0, 0, POSIX_FADV_NORMAL), EBADF);
+  EXPECT_EQ(read->advise(file.descriptor(), 0, 0, 99), EINVAL);
+}
+
+TEST(FileReader, refuses_a_configuration_that_it_cannot_have) {
+  const auto message = [](const ReaderConfig& config) {
+    return FileReader::create(config).error().message;
+  };
+  EXPECT_EQ(message({.channels_max = 0}), "channels_max is 0; permitted are 1 to 256");
+  EXPECT_EQ(message({.outstanding = 5000}), "outstanding is 5000; permitted are 1 to 4096");
+  EXPECT_EQ(message({.grain_pages = 0}), "grain_pages is 0; permitted are 1 to 4096");
+  EXPECT_NE(message({.model = {.cache_gbs = -1}}), "");
+}
+
+// fcntl(2): "If a process closes any file descriptor referring to a file, then all of the process's
+// locks on that file are released."
+TEST(FileReader, keeps_the_locks_of_the_program_until_it_closes) {
+  DataFile file(4 << 20);
+  file.evict();
+  const auto read = reader();
+  expect_read(*read, file, 1 << 20, 0);  // Its twin is there before the lock.
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  ASSERT_EQ(::fcntl(file.descriptor(), F_SETLK, &lock), 0);
+  const auto locked = [&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      struct flock other{};
+      other.l_type = F_WRLCK;
+      const int own = ::open(file.path().c_str(), O_RDWR | O_CLOEXEC);
+      _exit(::fcntl(own, F_GETLK, &other) == 0 && other.l_type == F_WRLCK ? 1 : 0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status) == 1;
+  };
+  ASSERT_TRUE(locked());
+  for (int request = 0; request < 20; ++request) {
+    file.evict();
+    expect_read(*read, file, 1 << 20, 0);
+  }
+  EXPECT_TRUE(locked());
+  EXPECT_GT(read->stats().bytes_direct + read->stats().bytes_cache, 20u << 20);
+  read->closing(file.descriptor());
+  ASSERT_EQ(::fcntl(file.descriptor(), F_SETLK, &lock), 0);
+  // A new twin could not come without dropping the lock: the file is read by the page cache.
+  const std::uint64_t before = read->stats().bytes_direct;
+  file.evict();
+  expect_read(*read, file, 1 << 20, 0);
+  EXPECT_TRUE(locked());
+  EXPECT_EQ(read->stats().bytes_direct, before);
+  lock.l_type = F_UNLCK;
+  ASSERT_EQ(::fcntl(file.descriptor(), F_SETLK, &lock), 0);
+  file.evict();
+  expect_read(*read, file, 1 << 20, 0);
+  if (has_direct(file)) {
+    EXPECT_GT(read->stats().bytes_direct, before) << "tried again once it is unlocked";
+  }
+}
+
+TEST(FileReader, plans_by_what_is_known_of_each_files_device) {
+  DataFile one(4 << 20);
+  DataFile other(4 << 20);
+  if (!has_direct(one)) GTEST_SKIP() << "no direct transfers in this folder";
+  std::vector<int> asked;
+  ReaderConfig config{.channels_max = 1, .grain_pages = 1};
+  config.model_of = [&](int descriptor) {
+    asked.push_back(descriptor);
+    Model costs = model();
+    // One device that is as fast as the cache, and one that nobody could describe.
+    costs.direct_gbs = descriptor == one.descriptor() ? 50 : -1;
+    return std::optional<Model>(costs);
+  };
+  auto read = FileReader::create(config).value();
+  const auto direct_bytes = [&](DataFile& file) {
+    const std::uint64_t before = read->stats().bytes_direct;
+    file.cache([](std::size_t at) { return at % 64 != 0; });
+    expect_read(*read, file, 4 << 20, 0);
+    return read->stats().bytes_direct - before;
+  };
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t fast = direct_bytes(one);
+    EXPECT_GT(fast, direct_bytes(other)) << "cached pages are taken along";
+  }
+  EXPECT_EQ(asked, (std::vector<int>{one.descriptor(), other.descriptor()}));
+}
+
+TEST(OpenFiles, keep_one_entry_an_inode_and_end_it_with_its_last_descriptor) {
+  OpenFiles files([](int) { return model(); });
+  DataFile one(8192);
+  DataFile other(8192);
+  const int again = ::dup(one.descriptor());
+  const auto entry = files.find(one.descriptor());
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(files.find(again), entry);
+  EXPECT_NE(files.find(other.descriptor()), entry);
+  EXPECT_EQ(files.size(), 2u);
+  EXPECT_EQ(files.sweep(), 0u);
+  one.close();
+  EXPECT_EQ(files.sweep(), 0u) << "a copy of the descriptor is there";
+  ::close(again);
+  EXPECT_EQ(files.sweep(), 1u) << "its twin alone is no user";
+  files.closing(other.descriptor());
+  files.closing(other.descriptor());
+  files.closing(-1);
+  EXPECT_EQ(files.size(), 0u);
+}
+
+TEST(OpenFiles, have_no_entry_for_what_is_no_file_or_cannot_be_read) {
+  OpenFiles files([](int) { return model(); });
+  DataFile file(8192);
+  EXPECT_EQ(files.find(-1), nullptr);
+  const int write_only = ::open(file.path().c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_EQ(files.find(write_only), nullptr);
+  ::close(write_only);
+  const int folder = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  EXPECT_EQ(files.find(folder), nullptr);
+  ::close(folder);
+  EXPECT_EQ(files.size(), 0u);
+}
+
+}  // namespace
+}  // namespace k2k::router

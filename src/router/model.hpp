@@ -1,0 +1,72 @@
+#pragma once
+// What it costs to bring a piece of a file to the device, by either way.
+//
+//   T_direct(s) = C + max(0, s - S) / BW_direct      one transfer from storage to the device (P2P)
+//   T_cache(s)  = s / BW_cache                       pages of the page cache, copied by the CPU
+//
+//   s            bytes of one transfer, a whole number of 4 KiB pages; both times of nothing are 0
+//   C            what any direct transfer takes up to S            call_us        microseconds
+//   S            from here on the device is saturated              cutoff_bytes   bytes
+//   BW_direct    of one saturated device                           direct_gbs     10^9 bytes a
+//   second BW_cache     of the copy from the page cache to the device     cache_gbs      10^9 bytes
+//   a second
+//
+// Source: SPIN (USENIX ATC'17), section 4.3.1, equation 1. It fitted C = 584 us and S = 512 KiB for
+// an Intel P3700, with an error of 1.6 % over whole requests. One Model belongs to one device, file
+// system and I/O engine.
+//
+// Decisions are made in whole ticks, so that equal is equal: the sum of two ways does not depend on
+// the order in which it is made. Times for people are computed from the Model itself.
+//
+// Threading: pure functions.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/result.hpp"
+
+namespace k2k::router {
+
+inline constexpr std::uint32_t page_bytes = 4096;
+inline constexpr std::uint32_t pages_max = 1u << 19;  // 2 GiB: Linux moves no more in one call.
+
+struct Model {
+  double call_us = 584;
+  double cutoff_bytes = 512 * 1024;
+  double direct_gbs = 2.65;
+  double cache_gbs = 10.1;
+
+  bool operator==(const Model&) const = default;
+};
+
+// Microseconds. Expect a model that costs_of() takes.
+double direct_us(const Model& model, std::uint32_t pages);
+double cache_us(const Model& model, std::uint32_t pages);
+
+// Sixteenths of a picosecond. The limits of costs_of() keep every sum of a request's times, sixteen
+// times weighted, below 2^62.
+using Ticks = std::int64_t;
+inline constexpr Ticks ticks_a_us = 16'000'000;
+
+// The model as the schedules use it: T_direct = call + max(0, pages direct_page - cutoff).
+struct Costs {
+  Ticks call = 0;
+  Ticks cutoff = 0;  // S / BW_direct
+  Ticks direct_page = 0;
+  Ticks cache_page = 0;
+
+  [[nodiscard]] Ticks direct(std::uint32_t pages) const {
+    return pages == 0 ? 0 : call + std::max<Ticks>(0, pages * direct_page - cutoff);
+  }
+  [[nodiscard]] Ticks cache(std::uint32_t pages) const { return pages * cache_page; }
+};
+
+// EINVAL: a number outside its limits; the message names it and them.
+Result<Costs> costs_of(const Model& model);
+
+// A cached run with uncached pages on both sides pays only if it is longer than this many pages,
+// whatever surrounds it: read from the cache it saves at most its length's difference and S, and
+// costs another C. At most pages_max, which stands for "never". Why: docs/design/router.md.
+std::uint32_t never_from_cache(const Costs& costs);
+
+}  // namespace k2k::router
