@@ -1,0 +1,45 @@
+#include "control/inherited.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace k2k::control {
+
+namespace {
+
+constexpr std::size_t descriptors_max = 256;
+constexpr int none = -1;
+
+// A place holds a descriptor and one; 0 is free, as static memory begins.
+std::array<std::atomic<int>, descriptors_max> table;
+
+void close_all() {
+  for (std::atomic<int>& place : table) {
+    const int descriptor = place.exchange(0) - 1;
+    if (descriptor != none) ::close(descriptor);
+  }
+}
+
+}  // namespace
+
+void close_in_child(int descriptor) {
+  static std::once_flag once;
+  std::call_once(once, [] { static_cast<void>(pthread_atfork(nullptr, nullptr, close_all)); });
+  for (std::atomic<int>& place : table) {
+    int free = 0;
+    if (place.compare_exchange_strong(free, descriptor + 1)) return;
+  }
+}
+
+void keep_in_child(int descriptor) {
+  for (std::atomic<int>& place : table) {
+    int held = descriptor + 1;
+    if (place.compare_exchange_strong(held, 0)) return;
+  }
+}
+
+}  // namespace k2k::control

@@ -1,0 +1,275 @@
+// Goal: the socket answers whoever may ask, is hurt by nobody who stalls, floods or lies, and
+// leaves nothing behind: at its end, after fork(), after a crash. Method: listeners in a folder of
+// the test's own, asked by the client and by bare sockets.
+
+#include "control/listener.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "control/client.hpp"
+#include "control/folder_fixture.hpp"
+#include "control/socket.hpp"
+
+namespace k2k::control {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ControlListener : public InOwnFolder {
+ protected:
+  static std::unique_ptr<Listener> start(Answer answer = [](std::string_view) {
+    return success_line({{"pid", ::getpid()}});
+  }) {
+    Result<Folder> folder = own_folder();
+    if (!folder) throw std::runtime_error(folder.error().message);
+    Result<std::unique_ptr<Listener>> made =
+        Listener::open(std::move(folder).value(), std::move(answer));
+    if (!made) throw std::runtime_error(made.error().message);
+    if (Status status = made.value()->start(); !status) {
+      throw std::runtime_error(status.error().message);
+    }
+    return std::move(made).value();
+  }
+  // A connection that obeys no protocol.
+  [[nodiscard]] host::Descriptor raw(const std::string& name) const {
+    const std::vector<Folder> folders = folders_of(::geteuid());
+    host::Descriptor socket = connect_to(folders.at(0), name);
+    const timeval longest{10, 0};
+    ::setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof(longest));
+    return socket;
+  }
+  static bool say(const host::Descriptor& socket, std::string_view text) {
+    return ::send(socket.number(), text.data(), text.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  // Up to the newline, or what came before the end.
+  static std::string line(const host::Descriptor& socket) {
+    std::string text;
+    char letter = 0;
+    while (::recv(socket.number(), &letter, 1, 0) == 1 && letter != '\n') text += letter;
+    return text;
+  }
+  static std::string own_name() { return std::to_string(::getpid()); }
+};
+
+TEST(ControlName, is_a_number_or_two) {
+  EXPECT_EQ(text_of({123, 1}), "123");
+  EXPECT_EQ(text_of({123, 2}), "123-2");
+  EXPECT_EQ(parse_name("123")->process, 123);
+  EXPECT_EQ(parse_name("123-45")->number, 45u);
+  for (const char* bad : {"", "0", "-1", "12x", "12-", "12-0", "12-1-1", ".", "1e3", "+5",
+                          "99999999999999999999", " 1"}) {
+    EXPECT_FALSE(parse_name(bad).has_value()) << bad;
+  }
+}
+
+TEST_F(ControlListener, answers_is_listed_and_leaves_nothing_behind) {
+  {
+    const auto first = start();
+    const auto second = start();
+    EXPECT_EQ(first->path(), folder_ + "/" + own_name());
+    EXPECT_EQ(second->path(), folder_ + "/" + own_name() + "-2");
+    EXPECT_EQ(second->number(), 2u);
+    const std::vector<Endpoint> found = endpoints();
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_EQ(found[0].process, ::getpid());
+    EXPECT_EQ(found[0].user, ::geteuid());
+    EXPECT_EQ(found[1].number, 2u);
+    for (const Endpoint& one : found) {
+      const auto reply = ask(one, {});
+      ASSERT_TRUE(reply.ok()) << reply.error().message;
+      EXPECT_EQ(reply.value()["pid"], ::getpid());
+    }
+  }
+  EXPECT_EQ(files(), 0u);
+  EXPECT_TRUE(endpoints().empty());
+}
+
+TEST_F(ControlListener, costs_nothing_while_nobody_asks) {
+  const auto listener = start();
+  ASSERT_TRUE(ask(endpoints().at(0), {}).ok());
+  // The answer is out before its thread is asleep again.
+  double before = -1;
+  for (int wait = 0; wait < 100 && before != listener->cpu_seconds(); ++wait) {
+    before = listener->cpu_seconds();
+    std::this_thread::sleep_for(50ms);
+  }
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(listener->cpu_seconds(), before);
+}
+
+TEST_F(ControlListener, hands_over_lines_whole_and_one_after_the_other) {
+  std::vector<std::string> heard;
+  const auto listener = start([&](std::string_view text) {
+    heard.emplace_back(text);
+    return std::string("{}\n");
+  });
+  const host::Descriptor socket = raw(own_name());
+  ASSERT_TRUE(say(socket, "par"));
+  std::this_thread::sleep_for(20ms);
+  ASSERT_TRUE(say(socket, "ted\n"));
+  EXPECT_EQ(line(socket), "{}");
+  ASSERT_TRUE(say(socket, std::string("nul\0in it\n", 10)));
+  EXPECT_EQ(line(socket), "{}");
+  EXPECT_EQ(heard, (std::vector<std::string>{"parted", std::string("nul\0in it", 9)}));
+}
+
+TEST_F(ControlListener, lines_without_end_are_cut_and_their_writer_is_dropped) {
+  const auto listener =
+      start([](std::string_view text) { return std::to_string(text.size()) + "\n"; });
+  const host::Descriptor socket = raw(own_name());
+  const std::string flood(request_bytes_max + 8192, 'x');
+  static_cast<void>(say(socket, flood));
+  EXPECT_GT(std::stoul(line(socket)), request_bytes_max);
+  EXPECT_EQ(line(socket), "");
+}
+
+TEST_F(ControlListener, who_stalls_holds_up_nobody_and_is_dropped) {
+  const auto listener = start();
+  const host::Descriptor stalls = raw(own_name());
+  ASSERT_TRUE(say(stalls, "{\"version\":"));
+  EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
+  const Instant begun = now();
+  EXPECT_EQ(line(stalls), "");
+  EXPECT_LT(now() - begun, 8s) << "it was dropped, the test's own patience did not end";
+}
+
+// A byte now and then does not keep a line alive.
+TEST_F(ControlListener, who_trickles_is_dropped_as_well) {
+  const auto listener = start();
+  const host::Descriptor trickles = raw(own_name());
+  bool dropped = false;
+  for (int byte = 0; byte < 100 && !dropped; ++byte) {
+    dropped = !say(trickles, "x");
+    std::this_thread::sleep_for(100ms);
+  }
+  EXPECT_TRUE(dropped);
+}
+
+TEST_F(ControlListener, who_does_not_read_holds_up_nobody) {
+  const std::string large = success_line({{"text", std::string(2 << 20, 'x')}});
+  const auto listener = start([&](std::string_view) { return large; });
+  const host::Descriptor deaf = raw(own_name());
+  ASSERT_TRUE(say(deaf, "{}\n"));
+  EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
+}
+
+TEST_F(ControlListener, more_clients_than_it_serves_are_told_so) {
+  const auto listener = start();
+  std::vector<host::Descriptor> many;
+  for (std::size_t count = 0; count <= clients_max; ++count) many.push_back(raw(own_name()));
+  EXPECT_NE(line(many.back()).find("control: 16 clients at once are served; try again"),
+            std::string::npos);
+}
+
+TEST_F(ControlListener, sockets_of_the_dead_are_swept_and_passed_over) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto lost = start();
+    ::_exit(0);  // As a crash: nothing is removed.
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(files(), 1u);
+  EXPECT_TRUE(endpoints().empty());
+  const auto listener = start();
+  EXPECT_EQ(files(), 1u) << "its own alone";
+  EXPECT_EQ(endpoints().size(), 1u);
+}
+
+TEST_F(ControlListener, name_left_by_one_with_our_number_is_taken_over) {
+  {
+    Result<Folder> folder = own_folder();
+    ASSERT_TRUE(folder.ok());
+    const host::Descriptor left = listen_at(folder.value(), own_name());
+    ASSERT_TRUE(left.open());
+  }
+  const auto listener = start();
+  EXPECT_EQ(listener->number(), 1u);
+  EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
+}
+
+TEST_F(ControlListener, what_is_no_socket_stays_and_is_passed_over) {
+  std::ofstream(folder_ + "/" + own_name()) << "a file";
+  std::filesystem::create_symlink("/dev/log", folder_ + "/" + own_name() + "-2");
+  const auto listener = start();
+  EXPECT_EQ(listener->number(), 3u);
+  EXPECT_EQ(endpoints().size(), 1u);
+  EXPECT_EQ(files(), 3u);
+}
+
+// The child has the parent's descriptors, and lets go of them at once.
+TEST_F(ControlListener, child_of_fork_does_not_keep_the_socket_alive) {
+  int to_child[2];
+  int from_child[2];
+  ASSERT_EQ(::pipe(to_child), 0);
+  ASSERT_EQ(::pipe(from_child), 0);
+  auto listener = start();
+  const Endpoint endpoint = endpoints().at(0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    static_cast<void>(listener.release());  // As the façade does.
+    ::close(to_child[1]);
+    static_cast<void>(::write(from_child[1], "x", 1));
+    char end = 0;
+    static_cast<void>(::read(to_child[0], &end, 1));
+    ::_exit(0);
+  }
+  ::close(to_child[0]);
+  char ready = 0;
+  ASSERT_EQ(::read(from_child[0], &ready, 1), 1) << "its fork() has returned";
+  const auto reply = ask(endpoint, {});
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply.value()["pid"], ::getpid()) << "the parent answers";
+  const std::string path = listener->path();
+  std::filesystem::create_hard_link(path, folder_ + "/1-9");  // The socket, under another name.
+  listener.reset();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  const Result<Folder> folder = own_folder();
+  EXPECT_FALSE(connect_to(folder.value(), "1-9").open());
+  EXPECT_EQ(errno, ECONNREFUSED) << "nobody holds it open";
+  ::close(to_child[1]);
+  ::close(from_child[0]);
+  ::close(from_child[1]);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(ControlListener, process_that_is_stopped_is_said_not_to_answer) {
+  int from_child[2];
+  ASSERT_EQ(::pipe(from_child), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto listener = start();
+    static_cast<void>(::write(from_child[1], "x", 1));
+    while (true) ::pause();
+  }
+  char ready = 0;
+  ASSERT_EQ(::read(from_child[0], &ready, 1), 1);
+  ASSERT_EQ(::kill(child, SIGSTOP), 0);
+  const auto found = endpoints();
+  ASSERT_EQ(found.size(), 1u);
+  const auto reply = ask(found[0], {});
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(reply.error().code, ETIMEDOUT);
+  const std::string number = std::to_string(child);
+  EXPECT_EQ(reply.error().message,
+            number + " does not answer within 5 s; is it stopped? kill -CONT " + number);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  const auto gone = ask(found[0], {});
+  ASSERT_FALSE(gone.ok());
+  EXPECT_EQ(gone.error().code, ESRCH);
+  for (const int end : from_child) ::close(end);
+}
+
+}  // namespace
+}  // namespace k2k::control
