@@ -66,6 +66,8 @@ struct Context {
   bool color = false;   // Standard output is a terminal that wants colour (NO_COLOR, TERM).
   // What an option or positional may be, for completion in the shell.
   std::map<const CLI::Option*, std::vector<std::string>> words;
+  // The same where only the moment knows: a command that prints them, a line each.
+  std::map<const CLI::Option*, std::string> word_commands;
 
   // The configuration; also sets the library's log level. Errors: those of load_config().
   [[nodiscard]] Result<LoadedConfig> load() const;
@@ -78,6 +80,10 @@ void keep_standard_descriptors();
 // Prints to standard output. Returns exit_ok, or exit_failure after a message if it cannot be
 // written; a closed pipe ends the process quietly as SIGPIPE would.
 int print(std::string_view text);
+
+// Puts spaces where a terminal might obey: control characters of ASCII, and U+0080 to U+009F as
+// UTF-8 (0xc2 and the number). For what comes from outside.
+void blank_control_characters(std::string& line);
 
 // "k2k: message" on standard error as one line without control characters; returns `status`.
 int complain(const std::string& message, int status = exit_failure);

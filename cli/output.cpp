@@ -17,7 +17,8 @@ namespace {
 
 constexpr int exit_closed_pipe = 128 + SIGPIPE;
 
-// A terminal may obey them: those of ASCII, and U+0080 to U+009F as UTF-8 (0xc2 and the number).
+}  // namespace
+
 void blank_control_characters(std::string& line) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(line[at]); };
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -27,8 +28,6 @@ void blank_control_characters(std::string& line) {
     if (pair) line[++at] = ' ';
   }
 }
-
-}  // namespace
 
 void keep_standard_descriptors() {
   // The wrong way round: read() of standard input and write() of the others fail with EBADF.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "labs/interference/coalescing/lab.hpp"
 #include "labs/interference/generators/lab.hpp"
 #include "labs/interference/governor/lab.hpp"
 #include "labs/interference/orthogonal/lab.hpp"
@@ -27,6 +28,8 @@ constexpr Lab labs[] = {
      k2k::labs::generators::add_lab},
     {"orthogonal", "A cap under each combination of the three mitigations",
      k2k::labs::orthogonal::add_lab},
+    {"coalescing", "Adaptive coalescing against the best fixed setting",
+     k2k::labs::coalescing::add_lab},
     {"trace", "Replays what an accelerator asks of the host, without one",
      k2k::labs::trace::add_lab},
 };
@@ -65,12 +68,16 @@ Command lab_command() {
           "'orthogonal': does a cap hold whatever the steering, the coalescing and the bottom "
           "half are, and which of the eight combinations serves most under it? 'trace': what does "
           "the host do with requests that come as a file or a load says, from an accelerator "
-          "that takes no core?",
+          "that takes no core? 'coalescing': what does a request cost under adaptive coalescing, "
+          "against the best of many fixed settings, with the same bound on the mean delay, over "
+          "five load shapes?",
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
                    {"k2k lab governor --policy budget --cap 3% --seconds 5",
                     "One row of 5 s, and 2 s without a cap to compare with."},
                    {"k2k lab governor --policy auto --cap 5% --busy 100%",
                     "CPU programs on every core, which may lose 5 %; what they lost."},
+                   {"k2k lab governor --load trace",
+                    "The same from a device that takes no core: a trace."},
                    {"k2k lab governor --simulate", "The study's load under 1, 5 and 25 %."},
                    {"k2k lab governor --simulate --all --json", "Every load, for machines."},
                    {"k2k lab governor --simulate --cores 2 --cap 3% --service fixed:20",
@@ -79,6 +86,8 @@ Command lab_command() {
                    {"k2k lab generators ubench --per call --rate 5000",
                     "System calls at a steady rate."},
                    {"k2k lab orthogonal", "Eight combinations under three caps, in 60 s."},
+                   {"k2k lab coalescing --quick", "Five load shapes in less than a minute."},
+                   {"k2k lab coalescing dense --rounds 40", "One, with a narrower interval."},
                    {"k2k lab trace uniform --cap 5%", "The study's load, replayed under a cap."},
                    {"k2k lab trace requests.trace --outstanding 16 --json",
                     "A file, to its end, for machines."}},

@@ -14,8 +14,9 @@
  * kernel's argument, which is handed to the kernel as it is and must outlive the launch.
  *
  * Threading. A k2k_runtime may be used by any number of threads; launches run one after the other.
+ * A k2k_files may be used by any number of threads at once.
  * k2k_options may be used by one thread at a time. Nothing may be called on a handle while or after
- * it is destroyed. After fork() the child's copy of a runtime answers -EPERM.
+ * it is destroyed. After fork() the child's copies of a runtime and of files answer -EPERM.
  *
  * Stability. Functions are only added. Handles are opaque; options are named by text, so that new
  * ones do not change this file.
@@ -34,6 +35,7 @@ extern "C" {
 
 typedef struct k2k_runtime k2k_runtime;
 typedef struct k2k_options k2k_options;
+typedef struct k2k_files k2k_files;
 
 /* A kernel: called once a work-item, on the device. May call the k2k_dev_ functions. */
 typedef void (*k2k_kernel)(void* argument);
@@ -101,6 +103,34 @@ int k2k_free(k2k_runtime* runtime, void* address);
  * else it receives the bytes needed, the NUL byte included. `buffer` may be null if `bytes` is 0.
  *   -ERANGE  `bytes` is too small; the buffer holds "" then (if bytes > 0) */
 int k2k_stats_json(const k2k_runtime* runtime, char* buffer, size_t bytes, size_t* needed);
+
+/* --- files ------------------------------------------------------------------------------------
+ * File data by the fastest mix of page cache and direct transfers. Needs no runtime. */
+
+/* `options` as for k2k_runtime_create(). On an error *files is null.
+ *   -EINVAL  options that do not fit together */
+int k2k_files_create(const k2k_options* options, k2k_files** files);
+
+/* Not while a read is in progress. Accepts null. Closes the twins (k2k_files_closing()). */
+void k2k_files_destroy(k2k_files* files);
+
+/* pread(2): the bytes read, 0 at the end of the file, or a negative errno. Less than `bytes` near
+ * the end, beyond 2,147,479,552 bytes, and where the kernel gives less. A page can come directly
+ * only if `memory` and `offset` leave the same rest when divided by 4096 (512 on many devices).
+ *   -EINTR, -EIO, -ESPIPE, ...  as pread(2)    -EPERM  after fork() */
+int64_t k2k_files_pread(k2k_files* files, int descriptor, void* memory, size_t bytes,
+                        int64_t offset);
+
+/* To be called before the program closes a descriptor that it read from. For direct transfers the
+ * file's inode is opened a second time, close-on-exec: this closes that twin, which would else stay
+ * until some 64 other files were read. As any close(2) it drops the process's POSIX locks on the
+ * file. 0 for any descriptor.
+ *   -EPERM  after fork() */
+int k2k_files_closing(k2k_files* files, int descriptor);
+
+/* What became of the reads, as k2k_stats_json() writes: "reads", "bytes_cache", "bytes_direct",
+ * ...; all 0 where files.router is off.   -ERANGE  as there */
+int k2k_files_stats_json(const k2k_files* files, char* buffer, size_t bytes, size_t* needed);
 
 /* --- device -----------------------------------------------------------------------------------
  * Only from inside a kernel; elsewhere they end the process with a message. They never touch

@@ -227,13 +227,12 @@ template <class Scope, class Chosen, bool side_by_side = platform::claims_side_b
 K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Words& arguments) {
   const platform::Item& me = platform::current();
   const protocol::AreaView& area = *me.area;
-  const std::uint32_t begun = begin_call();
-  const protocol::Attributes attributes = attributes_of<Scope, Chosen>(me);
   if constexpr (Chosen::wave_wide) {
     const Handle handle = submit_wave<Scope, Chosen, side_by_side>(me, number, arguments);
     if (handle.live()) return handle;
   }
-  Handle handle{{me.wave, me.lane}, 0, begun};
+  Handle handle{{me.wave, me.lane}, 0, begin_call()};
+  const protocol::Attributes attributes = attributes_of<Scope, Chosen>(me);
   while (!protocol::try_claim_one(area, handle.place, handle.generation)) {
     if (closed(area)) return {};
     platform::yield();

@@ -23,9 +23,8 @@ class Automatic final : public Budget {
     follow(now);
   }
 
-  Status set_cap(Instant now, double cap) override {
-    GovernorConfig wanted = limits_;
-    wanted.cap = cap;
+  Status set_cap(Instant now, double cap, Guarantees guarantees) override {
+    GovernorConfig wanted = with_cap(limits_, cap, guarantees);
     if (Status status = validate(wanted); !status) return status;
     limits_.cap = cap;
     controller_.set_cap_max(cap);

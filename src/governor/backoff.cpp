@@ -22,7 +22,7 @@ void Backoff::limit() {
   limit_ns_ = std::llround(window * config_.cores * config_.cap);
 }
 
-Status Backoff::set_cap(Instant, double cap) {
+Status Backoff::set_cap(Instant, double cap, Guarantees) {
   GovernorConfig wanted = config_;
   wanted.cap = cap;
   if (Status status = validate(wanted); !status) return status;

@@ -27,7 +27,7 @@ class Backoff final : public Governor {
   [[nodiscard]] bool masks_source() const override { return false; }
   [[nodiscard]] std::uint32_t threads_wanted() const override { return config_.threads; }
   [[nodiscard]] Nanoseconds tick_period() const override { return config_.tick; }
-  Status set_cap(Instant now, double cap) override;
+  Status set_cap(Instant now, double cap, Guarantees guarantees) override;
   [[nodiscard]] Report report(Instant now) override;
 
  private:

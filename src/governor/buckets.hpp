@@ -38,6 +38,7 @@ class Buckets {
   void refill(Instant now);
   // As of the last refill.
   [[nodiscard]] double level(Tenant tenant) const { return accounts_[tenant].level; }
+  [[nodiscard]] double reserved(Tenant tenant) const { return accounts_[tenant].reserved; }
   // Taken for later; as long as it is not settled, the bucket holds so much less.
   void reserve(Tenant tenant, double tokens) {
     State& account = accounts_[tenant];

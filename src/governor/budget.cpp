@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/contract.hpp"
 
@@ -20,7 +21,8 @@ constexpr double spreads_reserved = 4;
 constexpr Nanoseconds slice_min{1'000};
 constexpr Nanoseconds wait_min{1'000};
 constexpr Nanoseconds review_period = std::chrono::milliseconds(10);
-// Where parts follow measured costs, no timer is for a part of long ago.
+// Where parts follow measured costs, or others may have left more meanwhile, no timer is for a part
+// of long ago.
 constexpr Nanoseconds reviewed_wait_max = 2 * review_period;
 // Guarantees may exceed the cap by rounding.
 constexpr double tolerance = 1e-9;
@@ -32,7 +34,7 @@ std::vector<Buckets::Account> accounts_of(const GovernorConfig& config) {
   double weights = 0;
   for (const TenantConfig& tenant : config.tenants) weights += tenant.weight;
   const auto burst = static_cast<double>(burst_of(config).count());
-  const double least = 2 * static_cast<double>(config.quantum.count());
+  const double least = burst_quanta(config) * static_cast<double>(config.quantum.count());
   std::vector<Buckets::Account> accounts;
   for (const TenantConfig& tenant : config.tenants) {
     accounts.push_back({tenant.weight, tenant.guarantee * config.cores,
@@ -62,6 +64,12 @@ Budget::Budget(const GovernorConfig& config, Instant now)
 Decision Budget::decide(Instant now, const Ask& ask) {
   K2K_EXPECT(ask.tenant < states_.size());
   State& state = states_[ask.tenant];
+  if (ask.look) {
+    buckets_.refill(now);
+    if (buckets_.level(ask.tenant) + buckets_.reserved(ask.tenant) > 0) {
+      return {.verdict = Verdict::serve, .mask = true, .grant = slice_};
+    }
+  }
   if (state.waits && now < state.until) {
     return {.verdict = Verdict::rest, .mask = true, .until = state.until};
   }
@@ -76,7 +84,26 @@ Decision Budget::decide(Instant now, const Ask& ask) {
     ++forced_;
     return serve(ask.tenant, 0, need);
   }
-  return wait(now, ask.tenant, static_cast<double>(config_.quantum.count()) + need - level);
+  return wait(now, ask.tenant, missing(level, need));
+}
+
+double Budget::missing(double level, double need) const {
+  return static_cast<double>(config_.quantum.count()) + need - level;
+}
+
+Tenant Budget::readiest(Instant now) {
+  buckets_.refill(now);
+  Tenant fullest = 0;
+  Tenant first = 0;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (Tenant tenant = 0; tenant < states_.size(); ++tenant) {
+    if (buckets_.level(tenant) > buckets_.level(fullest)) fullest = tenant;
+    const double pause = missing(buckets_.level(tenant), 0) / buckets_.flow(tenant);
+    if (pause >= shortest) continue;
+    shortest = pause;
+    first = tenant;
+  }
+  return buckets_.level(fullest) > 0 ? fullest : first;
 }
 
 Decision Budget::serve(Tenant tenant, double tokens, double need) {
@@ -97,11 +124,12 @@ Decision Budget::wait(Instant now, Tenant tenant, double missing) {
   state.waits = true;
   const double paid_in =
       std::min(missing / buckets_.flow(tenant), static_cast<double>(config_.delay_max.count()));
-  const Nanoseconds longest = reviews_ ? std::min(wait_max_, reviewed_wait_max) : wait_max_;
+  const Nanoseconds longest =
+      states_.size() > 1 || reviews_ ? std::min(wait_max_, reviewed_wait_max) : wait_max_;
   const Nanoseconds pause = std::min(std::max(rounded_up(paid_in), wait_min), longest);
   state.until = std::min(now + pause, state.denied_since + config_.delay_max);
-  throttled_ += state.until - now;
-  ++waits_;
+  state.throttled += state.until - now;
+  ++state.timers;
   return {.verdict = Verdict::wait, .mask = true, .until = state.until};
 }
 
@@ -150,9 +178,8 @@ double Budget::level(Instant now, Tenant tenant) {
   return buckets_.level(tenant);
 }
 
-Status Budget::set_cap(Instant now, double cap) {
-  GovernorConfig wanted = config_;
-  wanted.cap = cap;
+Status Budget::set_cap(Instant now, double cap, Guarantees guarantees) {
+  GovernorConfig wanted = with_cap(config_, cap, guarantees);
   wanted.cap_min = std::min(wanted.cap_min, cap);
   if (Status status = validate(wanted); !status) return status;
   apply_cap(now, cap);
@@ -199,16 +226,20 @@ std::string Budget::explain(Tenant tenant, double needed, double granted) const 
                        config_.tenants[tenant].rate_min, states_[tenant].cost_mean / 1e3);
   }
   return fmt::format(
-      "governor: tenant {} is guaranteed {:.3g} % of all cores' CPU time{}, but the cap of {:.3g} "
-      "% "
+      "governor: {} is guaranteed {:.3g} % of all cores' CPU time{}, but the cap of {:.3g} % "
       "leaves it {:.3g} %; raise the cap to keep the guarantee, or lower the guarantee",
-      tenant, needed * 100, rate, config_.cap * 100, granted * 100);
+      name_of(config_, tenant), needed * 100, rate, config_.cap * 100, granted * 100);
 }
 
 Report Budget::report(Instant now) {
   review(now);
-  Report report{.cap = config_.cap, .throttled = throttled_, .waits = waits_, .forced = forced_};
+  Report report{.cap = config_.cap, .forced = forced_};
   for (Tenant tenant = 0; tenant < states_.size(); ++tenant) {
+    const State& state = states_[tenant];
+    report.throttled += state.throttled;
+    report.waits += state.timers;
+    report.tenants.push_back(
+        {buckets_.part(tenant) / config_.cores, state.throttled, state.timers});
     // What is not known yet is no conflict yet.
     const double needed = guarantee(tenant, {}) / config_.cores;
     const double granted = buckets_.part(tenant) / config_.cores;

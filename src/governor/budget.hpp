@@ -32,8 +32,9 @@ class Budget : public Governor {
   void settle(Instant now, Nanoseconds reserved, const Spent& spent) override;
   [[nodiscard]] std::uint32_t threads_wanted() const override { return useful_threads(config_); }
   [[nodiscard]] Report report(Instant now) override;
+  [[nodiscard]] Tenant readiest(Instant now) override;
 
-  Status set_cap(Instant now, double cap) override;
+  Status set_cap(Instant now, double cap, Guarantees guarantees) override;
 
   [[nodiscard]] double cap() const { return config_.cap; }
   [[nodiscard]] double burst_total() const { return buckets_.burst_total(); }
@@ -64,11 +65,15 @@ class Budget : public Governor {
     Instant until{};         // While it waits: the timer.
     double cost_mean = 0;    // Of a request, in nanoseconds; 0 = not yet known.
     double cost_spread = 0;  // Mean deviation.
+    Nanoseconds throttled{};
+    std::uint64_t timers = 0;
   };
 
   // Takes `tokens`; `need` as of needed().
   Decision serve(Tenant tenant, double tokens, double need);
   Decision wait(Instant now, Tenant tenant, double missing);
+  // Of a batch's first quantum, from `level` on.
+  [[nodiscard]] double missing(double level, double need) const;
   [[nodiscard]] double needed(const Ask& ask) const;
   // What the tenant's guarantees take, in cores, if a request of unknown cost takes that long.
   [[nodiscard]] double guarantee(Tenant tenant, Nanoseconds unknown_cost) const;
@@ -85,8 +90,6 @@ class Budget : public Governor {
   std::vector<double> guarantees_;  // In cores; kept so that a review allocates nothing.
   bool reviews_ = false;
   Instant review_due_;
-  Nanoseconds throttled_{};
-  std::uint64_t waits_ = 0;
   std::uint64_t forced_ = 0;
 };
 

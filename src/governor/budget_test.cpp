@@ -252,7 +252,7 @@ TEST(Budget, reports_a_guaranteed_rate_that_the_cap_does_not_allow) {
       "governor: tenant 0 is guaranteed 5 % of all cores' CPU time (10000 requests a second "
       "at 20 us each), but the cap of 1 % leaves it 1 %; raise the cap to keep the guarantee, "
       "or lower the guarantee");
-  ASSERT_TRUE(budget.set_cap(start + milliseconds(1), 0.1).ok());
+  ASSERT_TRUE(budget.set_cap(start + milliseconds(1), 0.1, Guarantees::must_fit).ok());
   EXPECT_TRUE(budget.report(start + milliseconds(2)).conflicts.empty());
 }
 
@@ -260,7 +260,7 @@ TEST(Budget, a_cap_that_is_refused_changes_nothing) {
   GovernorConfig config = four_cores(0.25);
   config.tenants = {{.guarantee = 0.2}};
   Budget budget(config, start);
-  const Status status = budget.set_cap(start, 0.1);
+  const Status status = budget.set_cap(start, 0.1, Guarantees::must_fit);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(
       status.error().message,
@@ -269,12 +269,71 @@ TEST(Budget, a_cap_that_is_refused_changes_nothing) {
   EXPECT_EQ(budget.cap(), 0.25);
 }
 
+TEST(Budget, a_cap_that_somebody_else_sets_outranks_guarantees_and_says_so) {
+  GovernorConfig config = four_cores(0.25);
+  config.tenants = {{.guarantee = 0.2, .name = "the database"}, {}};
+  Budget budget(config, start);
+  ASSERT_TRUE(budget.set_cap(start, 0.1, Guarantees::may_conflict).ok());
+  const Report report = budget.report(start);
+  EXPECT_EQ(report.cap, 0.1);
+  ASSERT_EQ(report.conflicts.size(), 1u);
+  EXPECT_EQ(report.conflicts[0].message,
+            "governor: the database is guaranteed 20 % of all cores' CPU time, but the cap of 10 % "
+            "leaves it 10 %; raise the cap to keep the guarantee, or lower the guarantee");
+  EXPECT_FALSE(budget.set_cap(start, 2, Guarantees::may_conflict).ok()) << "no cap at all";
+}
+
+TEST(Budget, knows_who_may_spend_most_or_will_be_served_first) {
+  GovernorConfig config = four_cores(0.25);
+  config.tenants = {{.weight = 1}, {.weight = 1}, {.weight = 2}};
+  Budget budget(config, start);
+  budget.charge(start, {.tenant = 0, .cpu = microseconds(100)});
+  budget.charge(start, {.tenant = 2, .cpu = microseconds(50)});
+  EXPECT_EQ(budget.readiest(start), 1u);
+  // All in debt: the third pays its own off twice as fast as the others.
+  for (Tenant tenant = 0; tenant < 3; ++tenant) {
+    budget.charge(start, {.tenant = tenant, .cpu = milliseconds(5)});
+  }
+  EXPECT_EQ(budget.readiest(start), 2u);
+}
+
+TEST(Budget, lets_look_who_reserves_nothing_unless_there_is_a_debt) {
+  Budget budget(four_cores(0.01), start);
+  const Decision batch = budget.decide(start, {});
+  ASSERT_EQ(batch.verdict, Verdict::serve);
+  ASSERT_LE(budget.level(start, 0), 0) << "all is reserved";
+  const Decision look = budget.decide(start, {.look = true});
+  EXPECT_EQ(look.verdict, Verdict::serve);
+  EXPECT_EQ(look.reserved, Nanoseconds::zero());
+  EXPECT_GT(look.grant, Nanoseconds::zero());
+  budget.settle(start, look.reserved, {.cpu = microseconds(1)});
+  budget.settle(start, batch.reserved, {.cpu = batch.grant});
+  EXPECT_EQ(budget.decide(start, {.look = true}).verdict, Verdict::wait) << "looks are charged";
+}
+
+TEST(Budget, tells_what_each_tenant_has_and_waited) {
+  GovernorConfig config = four_cores(0.25);
+  config.tenants = {{.weight = 1}, {.weight = 4}};
+  Budget budget(config, start);
+  budget.charge(start, {.tenant = 0, .cpu = milliseconds(5)});
+  const Decision denied = budget.decide(start, {.tenant = 0});
+  const Report report = budget.report(start);
+  ASSERT_EQ(report.tenants.size(), 2u);
+  EXPECT_DOUBLE_EQ(report.tenants[0].part, 0.05);
+  EXPECT_DOUBLE_EQ(report.tenants[1].part, 0.2);
+  EXPECT_EQ(report.tenants[0].waits, 1u);
+  EXPECT_EQ(report.tenants[0].throttled, denied.until - start);
+  EXPECT_EQ(report.tenants[1].waits, 0u);
+  EXPECT_EQ(report.waits, 1u);
+  EXPECT_EQ(report.throttled, report.tenants[0].throttled);
+}
+
 TEST(Budget, a_raised_cap_ends_waits_that_were_for_the_old_one) {
   Budget budget(four_cores(0.01), start);
   budget.charge(start, {.cpu = milliseconds(10)});
   const Decision denied = budget.decide(start, {});
   ASSERT_EQ(denied.verdict, Verdict::wait);
-  ASSERT_TRUE(budget.set_cap(start, 1).ok());
+  ASSERT_TRUE(budget.set_cap(start, 1, Guarantees::must_fit).ok());
   const Decision again = budget.decide(start, {});
   EXPECT_EQ(again.verdict, Verdict::wait);
   EXPECT_EQ(again.until, start + microseconds(2500));

@@ -6,102 +6,207 @@
 namespace k2k::governor {
 
 namespace {
-constexpr double same_within = 0.01;  // Less is noise.
-constexpr double worse_by = 0.25;     // Ends the way up.
-constexpr double changed_by = 0.10;   // net DIM's threshold for a load that is another one.
-constexpr double unknown = 0;
-constexpr std::uint32_t patience_max = 1024;
+
+// A trial is discounted by this with each later one of the same setting: sixteen of them count.
+constexpr double kept = 15.0 / 16;
+constexpr double weight_least = 0.25;  // What is left of them when the load is another one.
+// Another setting is better where its trials say so by more than chance: by this, the more the
+// fewer there were. A longer window has to gain something, a shorter one delays less.
+constexpr double doubt = 0.10;
+constexpr double gain_least = 0.01;
+// The samples before and after a trial differ by more: the load changed, it says nothing.
+constexpr double same_within = 1.5;
+constexpr double trial_most = 4;  // A trial counts as so many times as dear at most.
+// Trials are spaced from few samples to `patience`; those with this excess twice as far, and so on
+// in proportion. So trials of one setting cost at most excess_usual / patience of everything.
+constexpr std::uint32_t patience_first = 4;
+constexpr double excess_usual = 0.05;
+constexpr double patience_max = 2'048;
+// What delayed too long: after so many samples, then after twice as many, so often.
+constexpr std::uint32_t patience_slow = 64;
+constexpr std::uint32_t doublings_max = 2;
+constexpr double delay_kept = 127.0 / 128;  // Of the delays under the best, a sample later.
+// Samples that say what the load costs, if it comes and goes regularly; another one costs more or
+// less by this. What changes by half or twice as much is seen sooner.
+constexpr std::uint32_t loads_max = 128;
+constexpr std::uint32_t loads_part = 32;
+constexpr double changed_by = 0.25;
+constexpr double jumps_by = 2;
+
+double cost_of(const CoalesceSample& sample) {
+  return static_cast<double>(sample.cpu.count()) / static_cast<double>(sample.requests);
+}
+
+void add(CoalesceSample& sum, const CoalesceSample& sample) {
+  sum.cpu += sample.cpu;
+  sum.requests += sample.requests;
+}
+
 }  // namespace
+
+Coalescer::Coalescer(Nanoseconds delay_max) : delay_max_(static_cast<double>(delay_max.count())) {
+  // Requests that come at any time wait for half of a window on the average.
+  while (last_ + 1 < ladder.size() &&
+         std::chrono::microseconds(ladder[last_ + 1].window_us) <= 2 * delay_max) {
+    ++last_;
+  }
+}
 
 CoalesceSetting Coalescer::sample(const CoalesceSample& sample) {
   if (sample.requests < requests_min) return setting();
-  const double cost =
-      static_cast<double>(sample.cpu.count()) / static_cast<double>(sample.requests);
-  if (sample.delay > delay_max_ && step_ > 0) {
-    step_back();
+  ++now_;
+  if (phase_ == Phase::trying) {
+    tried_ = sample;
+    phase_ = Phase::returned;
     return setting();
   }
-  if (phase_ == Phase::parked) {
-    look_again(cost);
-  } else {
-    explore(cost);
-  }
+  if (!keeps_the_bound(sample)) return setting();
+  if (phase_ == Phase::returned) conclude(sample);
+  phase_ = Phase::settled;
+  watch_load(sample);
+  if (promote()) return setting();
+  before_ = sample;
+  begin_trial();
   return setting();
 }
 
-// At once, whatever was going on.
-void Coalescer::step_back() {
-  too_slow_ = step_;
-  if (best_step_ >= step_) {
-    best_step_ = step_ - 1;
-    best_cost_ = unknown;
+// Another setting whose trial is due: the one that waited longest.
+void Coalescer::begin_trial() {
+  const std::size_t end = std::min(last_, too_slow_) + 1;
+  std::size_t next = ladder.size();
+  for (std::size_t step = 0; step < end; ++step) {
+    if (step == best_ || trials_[step].due > now_) continue;
+    if (next == ladder.size() || trials_[step].due < trials_[next].due) next = step;
   }
-  park();
+  if (next == ladder.size()) return;
+  trial_ = next;
+  phase_ = Phase::trying;
 }
 
-void Coalescer::explore(double cost) {
-  if (phase_ == Phase::start) {
-    best_cost_ = cost;
-    return step_up();
+void Coalescer::conclude(const CoalesceSample& after) {
+  Trials& trials = trials_[trial_];
+  if (too_slow()) return refuse(trial_);
+  trials.refusals = 0;
+  if (trial_ == too_slow_) too_slow_ = ladder.size();
+  const double costs[] = {cost_of(before_), cost_of(after)};
+  if (std::max(costs[0], costs[1]) > same_within * std::min(costs[0], costs[1])) {
+    return space(trials);
   }
-  const bool better = cost < best_cost_ * (1 - same_within);
-  const bool same = cost <= best_cost_ * (1 + same_within);
-  if (phase_ == Phase::up) {
-    if (better) {
-      best_cost_ = cost;
-      best_step_ = step_;
-    }
-    // A short window may cost its timer and gain nothing where a long one gains much.
-    if (cost <= best_cost_ * (1 + worse_by) && step_ < ceiling()) return step_up();
-    if (best_step_ > first_step_) return park();
-    step_ = best_step_;
-    return step_down();
-  }
-  // A shorter window at the same cost is better: it delays less.
-  if (!better && !same) return park();
-  best_cost_ = std::min(best_cost_, cost);
-  best_step_ = step_;
-  step_down();
+  CoalesceSample around = before_;
+  add(around, after);
+  const double expected = cost_of(around) * static_cast<double>(tried_.requests);
+  const double cpu = std::min(static_cast<double>(tried_.cpu.count()), trial_most * expected);
+  trials.cpu = kept * trials.cpu + cpu;
+  trials.expected = kept * trials.expected + expected;
+  trials.weight = kept * trials.weight + 1;
+  trials.count = std::min(trials.count + 1, patience);
+  space(trials);
 }
 
-void Coalescer::look_again(double cost) {
-  if (best_cost_ == unknown) best_cost_ = cost;
-  ++parked_for_;
-  const bool changed = std::abs(cost - best_cost_) > changed_by * best_cost_;
-  if (!changed && parked_for_ < patience_) return;
-  if (changed) patience_ = patience_min;
+// When the next one is due.
+void Coalescer::space(Trials& trials) const {
+  const std::uint32_t usual =
+      std::min(patience, patience_first << std::min(trials.count, std::uint32_t{8}));
+  const double dear = 1 + std::max(0.0, trials.excess()) / excess_usual;
+  // Not in step with a load that comes and goes regularly.
+  const std::uint64_t apart = now_ % 7;
+  trials.due = now_ + apart + static_cast<std::uint64_t>(std::min(usual * dear, patience_max));
+}
+
+// By all that its trials said: the bound is on the mean of all requests.
+bool Coalescer::too_slow() {
+  Trials& trials = trials_[trial_];
+  const auto requests = static_cast<double>(tried_.requests);
+  trials.waited = kept * trials.waited + static_cast<double>(tried_.delay.count()) * requests;
+  trials.requests = kept * trials.requests + requests;
+  return trials.waited > delay_max_ * trials.requests;
+}
+
+// It is tried again, and longer windows are not before.
+void Coalescer::refuse(std::size_t step) {
+  too_slow_ = step;
+  Trials& trials = trials_[step];
+  trials.due = now_ + (patience_slow << std::min(trials.refusals, doublings_max));
+  ++trials.refusals;
+}
+
+bool Coalescer::promote() {
+  std::size_t better = best_;
+  double most = 0;
+  for (std::size_t step = 0; step <= last_; ++step) {
+    const Trials& trials = trials_[step];
+    if (step == best_ || step >= too_slow_ || trials.weight == 0) continue;
+    const double needed = doubt / trials.weight + (step > best_ ? gain_least : 0);
+    const double gained = -trials.excess() - needed;
+    if (gained <= most) continue;
+    most = gained;
+    better = step;
+  }
+  if (better == best_) return false;
+  make_best(better);
+  return true;
+}
+
+// What the trials of all others said against the old best, they now say against the new one.
+void Coalescer::make_best(std::size_t step) {
+  const Trials of_new = trials_[step];
+  const double ratio = 1 + of_new.excess();
+  for (Trials& trials : trials_) trials.expected *= ratio;
+  trials_[best_] = of_new;
+  std::swap(trials_[best_].cpu, trials_[best_].expected);
+  trials_[best_].waited = waited_;
+  trials_[best_].requests = requests_;
+  trials_[best_].due = now_ + patience_first;
+  trials_[step] = {};
+  best_ = step;
+  waited_ = of_new.waited;
+  requests_ = of_new.requests;
+  load_ = load_part_ = {};
+  loads_ = 0;
+  load_cost_ = 0;
+}
+
+// A setting may be tried that is too slow, but not kept. False: it was not.
+bool Coalescer::keeps_the_bound(const CoalesceSample& sample) {
+  const auto requests = static_cast<double>(sample.requests);
+  waited_ = delay_kept * waited_ + static_cast<double>(sample.delay.count()) * requests;
+  requests_ = delay_kept * requests_ + requests;
+  if (best_ == 0 || waited_ <= delay_max_ * requests_) return true;
+  const std::size_t slow = best_;
+  const double waited = waited_;
+  const double over = requests_;
+  phase_ = Phase::settled;
+  make_best(best_ - 1);
+  trials_[slow].waited = waited;
+  trials_[slow].requests = over;
+  refuse(slow);
+  return false;
+}
+
+void Coalescer::watch_load(const CoalesceSample& sample) {
+  add(load_, sample);
+  add(load_part_, sample);
+  if (++loads_ % loads_part != 0) return;
+  const double latest = cost_of(load_part_);
+  load_part_ = {};
+  if (load_cost_ == 0) load_cost_ = latest;
+  bool changed = latest > jumps_by * load_cost_ || load_cost_ > jumps_by * latest;
+  if (!changed && loads_ < loads_max) return;
+  const double cost = changed ? latest : cost_of(load_);
+  changed = changed || std::abs(cost - load_cost_) > changed_by * load_cost_;
+  load_cost_ = cost;
+  load_ = {};
+  loads_ = 0;
+  if (!changed) return;
   too_slow_ = ladder.size();
-  best_cost_ = cost;
-  best_step_ = step_;
-  first_step_ = step_;
-  step_up();
-}
-
-void Coalescer::step_up() {
-  phase_ = Phase::up;
-  if (step_ >= ceiling()) return step_down();
-  ++step_;
-}
-
-void Coalescer::step_down() {
-  phase_ = Phase::down;
-  if (step_ == 0) return park();
-  --step_;
-}
-
-void Coalescer::park() {
-  phase_ = Phase::parked;
-  step_ = best_step_;
-  parked_for_ = 0;
-  // Looking found nothing better: the next look comes later.
-  patience_ = step_ == first_step_ ? std::min(2 * patience_, patience_max) : patience_min;
-}
-
-std::size_t Coalescer::ceiling() const {
-  std::size_t last = std::min(too_slow_, ladder.size()) - 1;
-  // A window longer than the bound delays too long without a trial.
-  while (last > 0 && std::chrono::microseconds(ladder[last].window_us) > delay_max_) --last;
-  return last;
+  for (Trials& trials : trials_) {
+    const double part = trials.weight > weight_least ? weight_least / trials.weight : 1;
+    trials.cpu *= part;
+    trials.expected *= part;
+    trials.weight *= part;
+    trials.count = 0;
+    trials.due = now_;
+  }
 }
 
 }  // namespace k2k::governor

@@ -125,11 +125,72 @@ TEST(Coalescer, follows_a_load_that_changes) {
   EXPECT_LE(settled.cost_us, 1.05 * best_us(shapes[0], 1000));
 }
 
+CoalesceSample sample_of(double cost_us, std::uint64_t requests, double delay_us) {
+  return {.cpu = Nanoseconds(static_cast<std::int64_t>(1e3 * cost_us) *
+                             static_cast<std::int64_t>(requests)),
+          .requests = requests,
+          .delay = Nanoseconds(static_cast<std::int64_t>(1e3 * delay_us))};
+}
+
+// Short windows are spun and cost what they last; longer ones are slept.
+TEST(Coalescer, finds_what_is_behind_a_hump) {
+  constexpr double costs_us[] = {10, 12, 15, 20, 11, 4, 4.1, 4.2, 6};
+  Coalescer coalescer(microseconds(1000));
+  const auto cost_now = [&] {
+    std::size_t step = 0;
+    const CoalesceSetting now = coalescer.setting();
+    while (Coalescer::ladder[step].window_us != now.window_us ||
+           Coalescer::ladder[step].max != now.max) {
+      ++step;
+    }
+    return costs_us[step];
+  };
+  for (int sample = 0; sample < 50; ++sample) coalescer.sample(sample_of(cost_now(), 100, 20));
+  EXPECT_EQ(coalescer.best().window_us, 80u);
+  double sum = 0;
+  constexpr int samples = 1000;
+  for (int sample = 0; sample < samples; ++sample) {
+    sum += cost_now();
+    coalescer.sample(sample_of(cost_now(), 100, 20));
+  }
+  EXPECT_LE(sum / samples, 1.05 * 4) << "trials of what is dear are rare";
+}
+
+// Few dear requests and many cheap ones take turns: a sample apart says nothing, one beside it
+// does.
+TEST(Coalescer, is_not_led_astray_by_a_load_that_swings) {
+  Coalescer coalescer(microseconds(1000));
+  double spent = 0;
+  double least = 0;
+  for (int sample = -200; sample < 1000; ++sample) {
+    const bool dense = (sample + 200) / 5 % 2 == 0;
+    const bool holds = coalescer.setting().window_us >= 20;
+    const double cost_us = dense ? (holds ? 4 : 18) : (holds ? 100 : 90);
+    const std::uint64_t requests = dense ? 500 : 20;
+    if (sample >= 0) {
+      spent += cost_us * static_cast<double>(requests);
+      least += (dense ? 4 : 100) * static_cast<double>(requests);
+    }
+    coalescer.sample(sample_of(cost_us, requests, 20));
+  }
+  EXPECT_LE(spent, 1.05 * least);
+}
+
+// Some samples are beyond the bound, the mean of the requests is not.
+TEST(Coalescer, bounds_the_mean_and_not_each_sample) {
+  Coalescer coalescer(microseconds(100));
+  for (int sample = 0; sample < 400; ++sample) {
+    const bool holds = coalescer.setting().window_us >= 40;
+    const bool rare = sample % 5 == 4;
+    coalescer.sample(sample_of(holds ? 4 : 8, rare ? 20 : 500, holds ? (rare ? 150 : 60) : 5));
+  }
+  EXPECT_GE(coalescer.best().window_us, 40u);
+}
+
 TEST(Coalescer, passes_over_samples_that_say_nothing) {
   Coalescer coalescer(microseconds(1000));
   for (int sample = 0; sample < 10; ++sample) coalescer.sample({.requests = 3});
   EXPECT_EQ(coalescer.setting().window_us, 0u);
-  EXPECT_FALSE(coalescer.parked());
 }
 
 }  // namespace

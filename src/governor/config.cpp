@@ -92,10 +92,10 @@ Status check_budget(const GovernorConfig& config) {
   unset.burst = {};
   const Nanoseconds burst_min = burst_of(unset);
   if (config.burst == Nanoseconds::zero() || config.burst >= burst_min) return {};
-  return wrong(
-      fmt::format("governor.burst is {} us; it must be at least {} us, the larger of 2 "
-                  "quanta and service_max on each of {} threads; 0 chooses that",
-                  in_us(config.burst), in_us(burst_min), useful_threads(config)));
+  return wrong(fmt::format(
+      "governor.burst is {} us; it must be at least {} us, the larger of {:.3g} quanta "
+      "and service_max on each of {} threads; 0 chooses that",
+      in_us(config.burst), in_us(burst_min), burst_quanta(config), useful_threads(config)));
 }
 
 Status check_backoff(const GovernorConfig& config) {
@@ -136,23 +136,22 @@ Status check_automatic(const GovernorConfig& config) {
 
 Status check_tenant(const GovernorConfig& config, std::size_t index) {
   const TenantConfig& tenant = config.tenants[index];
+  const std::string name = name_of(config, static_cast<Tenant>(index));
   if (!(tenant.weight > 0 && tenant.weight <= 1e6)) {
     return wrong(
-        fmt::format("governor: the weight of tenant {} is {:.6g}; give more than 0, at "
-                    "most 1000000",
-                    index, tenant.weight));
+        fmt::format("governor: the weight of {} is {:.6g}; give more than 0, at most 1000000", name,
+                    tenant.weight));
   }
   if (!(tenant.guarantee >= 0) || !(tenant.rate_min >= 0) || std::isinf(tenant.rate_min)) {
     return wrong(
-        fmt::format("governor: tenant {} has a guarantee of {:.6g} % and {:.6g} requests "
-                    "a second; give 0 for none, or more",
-                    index, tenant.guarantee * 100, tenant.rate_min));
+        fmt::format("governor: {} has a guarantee of {:.6g} % and {:.6g} requests a second; give 0 "
+                    "for none, or more",
+                    name, tenant.guarantee * 100, tenant.rate_min));
   }
   if ((tenant.guarantee > 0 || tenant.rate_min > 0) && !budgets(config.policy)) {
     return wrong(
-        fmt::format("governor: tenant {} has a guarantee, which the policy '{}' cannot "
-                    "keep; use 'budget'",
-                    index, name_of(config.policy)));
+        fmt::format("governor: {} has a guarantee, which the policy '{}' cannot keep; use 'budget'",
+                    name, name_of(config.policy)));
   }
   return {};
 }
@@ -201,6 +200,19 @@ Result<Policy> policy_named(std::string_view name) {
   return wrong(fmt::format("governor.policy '{}' does not exist; there are {}", name, known));
 }
 
+std::string name_of(const GovernorConfig& config, Tenant tenant) {
+  const std::string& name = config.tenants[tenant].name;
+  return name.empty() ? fmt::format("tenant {}", tenant) : name;
+}
+
+GovernorConfig with_cap(const GovernorConfig& config, double cap, Guarantees guarantees) {
+  GovernorConfig wanted = config;
+  wanted.cap = cap;
+  if (guarantees == Guarantees::must_fit) return wanted;
+  for (TenantConfig& tenant : wanted.tenants) tenant.guarantee = 0;
+  return wanted;
+}
+
 std::uint32_t useful_threads(const GovernorConfig& config) {
   constexpr double busy_max = 0.9;
   const double wanted = std::ceil(config.cap * config.cores / busy_max);
@@ -208,9 +220,16 @@ std::uint32_t useful_threads(const GovernorConfig& config) {
                                   : static_cast<std::uint32_t>(std::max(wanted, 1.0));
 }
 
+double burst_quanta(const GovernorConfig& config) {
+  constexpr double late = 0.1;
+  if (config.hard) return 2;
+  return std::min(1 + config.cap * config.cores + late, 2.0);
+}
+
 Nanoseconds burst_of(const GovernorConfig& config) {
   if (config.burst > Nanoseconds::zero()) return config.burst;
-  return std::max(2 * config.quantum, config.service_max * useful_threads(config));
+  const double batch = burst_quanta(config) * static_cast<double>(config.quantum.count());
+  return std::max(Nanoseconds(std::llround(batch)), config.service_max * useful_threads(config));
 }
 
 Status validate(const GovernorConfig& config) {

@@ -32,9 +32,10 @@ Result<Policy> policy_named(std::string_view name);
 
 // One on whose account requests run. Budgets of tenants are parts of the cap.
 struct TenantConfig {
-  double weight = 1;     // Of what guarantees leave; > 0, at most 1e6.
-  double guarantee = 0;  // CPU time it always gets, as a fraction of all cores; 0 = none.
-  double rate_min = 0;   // Requests a second it always gets, at their measured cost; 0 = none.
+  double weight = 1;      // Of what guarantees leave; > 0, at most 1e6.
+  double guarantee = 0;   // CPU time it always gets, as a fraction of all cores; 0 = none.
+  double rate_min = 0;    // Requests a second it always gets, at their measured cost; 0 = none.
+  std::string name = {};  // In messages; "" = "tenant" and its index.
 };
 
 // Times are CPU time for quantum, burst and service_max, and time of day for the rest.
@@ -51,7 +52,7 @@ struct GovernorConfig {
 
   // budget, displaced, auto:
   Nanoseconds quantum{250'000};     // q: a batch begins with this much; >= 20 x costs.wake.
-  Nanoseconds burst{0};             // B; 0 = max(2q, k x service_max), the least permitted.
+  Nanoseconds burst{0};             // B; 0 = the least permitted, as burst_of() says.
   Nanoseconds service_max{50'000};  // Smax: the longest single service to be expected.
   bool hard = false;                // Reserve the predicted cost of a request before it is served.
 
@@ -70,14 +71,25 @@ struct GovernorConfig {
   double cap_min = 0.001;  // The cap never falls below.
 };
 
+// "tenant 2", or its name. Expects it to be configured.
+std::string name_of(const GovernorConfig& config, Tenant tenant);
+
 // Errors: EINVAL; the message names the setting, its value, why, and what is permitted.
 Status validate(const GovernorConfig& config);
+
+// The same with another cap, as set_cap() judges it.
+GovernorConfig with_cap(const GovernorConfig& config, double cap, Guarantees guarantees);
 
 // Threads that the cap can keep busy, at least 1: each serves at most nine tenths of a core, the
 // rest being overhead. The k of the bound.
 std::uint32_t useful_threads(const GovernorConfig& config);
 
-// B: the configured burst, or else max(2q, k x Smax).
+// The quanta that a bucket has to hold at least: the one with which a batch begins; what it gains
+// while that is out, and counts as if it still lay there; and a tenth, for timers are late. With
+// hard limits the cost of a request, a quantum at most, instead of that. At most 2.
+double burst_quanta(const GovernorConfig& config);
+
+// B: the configured burst, or else the larger of burst_quanta() x q and k x Smax.
 Nanoseconds burst_of(const GovernorConfig& config);
 
 // Errors: those of validate().

@@ -44,10 +44,11 @@ TEST(Config, a_cap_can_be_changed_where_there_is_one) {
     config.policy = policy;
     auto governor = create(config, Instant());
     ASSERT_TRUE(governor.ok());
-    const Status changed = governor.value()->set_cap(Instant(), 0.02);
+    const Status changed = governor.value()->set_cap(Instant(), 0.02, Guarantees::must_fit);
     EXPECT_EQ(changed.ok(), policy != Policy::none) << name_of(policy);
     EXPECT_EQ(governor.value()->report(Instant()).cap, policy == Policy::none ? 1 : 0.02);
-    EXPECT_FALSE(governor.value()->set_cap(Instant(), 2).ok()) << name_of(policy);
+    EXPECT_FALSE(governor.value()->set_cap(Instant(), 2, Guarantees::must_fit).ok())
+        << name_of(policy);
     EXPECT_EQ(governor.value()->report(Instant()).cap, policy == Policy::none ? 1 : 0.02);
   }
 }
@@ -91,12 +92,16 @@ TEST(Config, refuses_a_quantum_that_goes_to_waking) {
             "or the budget is spent on waking");
 }
 
-TEST(Config, refuses_a_burst_below_two_quanta_or_a_service_of_each_thread) {
+TEST(Config, refuses_a_burst_below_a_batch_or_a_service_of_each_thread) {
   GovernorConfig config = good();
-  config.burst = microseconds(499);
+  ASSERT_DOUBLE_EQ(config.cap * config.cores, 0.2);
+  config.burst = microseconds(324);
   EXPECT_EQ(refusal(config),
-            "governor.burst is 499 us; it must be at least 500 us, the larger of 2 quanta and "
+            "governor.burst is 324 us; it must be at least 325 us, the larger of 1.3 quanta and "
             "service_max on each of 1 threads; 0 chooses that");
+  config.hard = true;
+  EXPECT_DOUBLE_EQ(burst_quanta(config), 2) << "a predicted request may cost a quantum";
+  config.hard = false;
   config.cap = 1;
   config.service_max = microseconds(400);
   config.burst = microseconds(1000);

@@ -38,8 +38,8 @@ void Displaced::settle(Instant now, Nanoseconds reserved, const Spent& spent) {
   credit(now, spent.tenant, reserved, charged ? spent.cpu : Nanoseconds::zero());
 }
 
-Status Displaced::set_cap(Instant now, double cap) {
-  Status status = Budget::set_cap(now, cap);
+Status Displaced::set_cap(Instant now, double cap, Guarantees guarantees) {
+  Status status = Budget::set_cap(now, cap, guarantees);
   ask_again_within(idle_check_of(config()));
   return status;
 }

@@ -22,7 +22,7 @@ class Displaced final : public Budget {
 
   Decision decide(Instant now, const Ask& ask) override;
   void settle(Instant now, Nanoseconds reserved, const Spent& spent) override;
-  Status set_cap(Instant now, double cap) override;
+  Status set_cap(Instant now, double cap, Guarantees guarantees) override;
   [[nodiscard]] Instant unmask_at(Instant now) override;
   // Idle cores may serve beyond the cap.
   [[nodiscard]] std::uint32_t threads_wanted() const override { return config().threads; }

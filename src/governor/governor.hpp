@@ -47,6 +47,9 @@ struct Ask {
   Nanoseconds predicted{};
   // Does somebody else want the CPU time, that is: are all cores busy? Only `displaced` heeds it.
   bool contended = true;
+  // It only looks for requests that others serve: nothing is reserved for it, and what others hold
+  // in reserve is no debt.
+  bool look = false;
 };
 
 // CPU time that was spent, to be charged.
@@ -68,6 +71,12 @@ struct HostSample {
   double share = 0;
 };
 
+// What a new cap does with guarantees that it does not allow.
+enum class Guarantees : std::uint8_t {
+  must_fit,      // The cap is refused.
+  may_conflict,  // The cap wins, and Report::conflicts says so: for a cap that somebody else sets.
+};
+
 // A promise to a tenant that the cap does not allow: the cap wins, and this says so.
 struct Conflict {
   Tenant tenant = 0;
@@ -76,12 +85,19 @@ struct Conflict {
   std::string message;
 };
 
+struct TenantReport {
+  double part = 0;          // Of all cores' CPU time: its own, without what others leave it.
+  Nanoseconds throttled{};  // Time ordered to be waited.
+  std::uint64_t waits = 0;  // Timers armed.
+};
+
 struct Report {
   double cap = 1;            // Now in force; fraction of all cores' CPU time.
   Nanoseconds throttled{};   // Time ordered to be waited, over all tenants.
   std::uint64_t waits = 0;   // Timers armed.
   std::uint64_t forced = 0;  // Requests served in debt because of the longest delay.
   std::vector<Conflict> conflicts = {};
+  std::vector<TenantReport> tenants = {};  // As configured; empty without budgets.
 };
 
 class Governor {
@@ -93,6 +109,9 @@ class Governor {
 
   // Expects ask.tenant to be configured.
   virtual Decision decide(Instant now, const Ask& ask) = 0;
+  // Whom to ask for where nobody knows yet who asked, as before a look at the doorbells: the tenant
+  // that may spend most, or will be served first.
+  [[nodiscard]] virtual Tenant readiest(Instant) { return 0; }
   // Ends a decision to serve: `reserved` is given back, `spent` charged.
   virtual void settle(Instant now, Nanoseconds reserved, const Spent& spent) = 0;
   // Charges what happened outside a grant: interrupts, wakes, timers. Never refused.
@@ -112,9 +131,9 @@ class Governor {
 
   // The cap from now on, a fraction of all cores' CPU time; what was saved or is owed stays. For
   // `auto` it is the most that may be chosen. Errors: EINVAL as of validate() (config.hpp), a
-  // guarantee above the cap among them, and where there is no cap; then nothing has changed.
-  // Threads that wait should be woken to ask again: their timers were for the old cap.
-  virtual Status set_cap(Instant now, double cap) = 0;
+  // guarantee above the cap among them unless it may, and where there is no cap; then nothing has
+  // changed. Threads that wait should be woken to ask again: their timers were for the old cap.
+  virtual Status set_cap(Instant now, double cap, Guarantees guarantees) = 0;
 
   // For policies that choose the cap by themselves; others ignore it.
   virtual void sample(Instant, const HostSample&) {}

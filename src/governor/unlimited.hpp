@@ -17,7 +17,7 @@ class Unlimited final : public Governor {
   void settle(Instant, Nanoseconds, const Spent&) override {}
   [[nodiscard]] bool masks_source() const override { return false; }
   [[nodiscard]] std::uint32_t threads_wanted() const override { return threads_; }
-  Status set_cap(Instant, double) override {
+  Status set_cap(Instant, double, Guarantees) override {
     return Error{EINVAL, "governor: the policy 'none' has no cap to set; choose 'budget'"};
   }
   [[nodiscard]] Report report(Instant) override { return {}; }

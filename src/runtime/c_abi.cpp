@@ -6,65 +6,27 @@
 #include <fmt/format.h>
 #include <k2k/k2k.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <exception>
 #include <memory>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/api.hpp"
+#include "runtime/c_abi_common.hpp"
 #include "runtime/config.hpp"
 #include "runtime/runtime.hpp"
 #include "runtime/stats_text.hpp"
 
-struct k2k_options {
-  k2k::ConfigInputs inputs;
-};
 struct k2k_runtime {
   k2k::Runtime runtime;
 };
 
 namespace {
 
-// A message that does not fit is cut: there may be no memory to say that there is none.
-struct LastError {
-  char text[512] = "";
-  void set(const char* message) noexcept {
-    const std::size_t length = std::min(std::strlen(message), sizeof(text) - 1);
-    std::memcpy(text, message, length);
-    text[length] = '\0';
-  }
-};
-thread_local LastError last_error;
-
-int failed(int code, const char* message) noexcept {
-  last_error.set(message);
-  return code > 0 ? -code : -EIO;
-}
-int failed(const k2k::Error& error) noexcept { return failed(error.code, error.message.c_str()); }
-
-int missing(const char* what) noexcept {
-  char message[128];
-  std::snprintf(message, sizeof(message), "%s is null; pass one", what);
-  return failed(EINVAL, message);
-}
-
-template <class Body>
-int guarded(const Body& body) noexcept {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return failed(ENOMEM, "out of memory");
-  } catch (const std::exception& error) {
-    return failed(EIO, error.what());
-  } catch (...) {
-    return failed(EIO, "an exception of unknown type");
-  }
-}
+using k2k::c_abi::failed;
+using k2k::c_abi::guarded;
+using k2k::c_abi::missing;
 
 struct CKernel {
   void (*function)(void*);
@@ -86,7 +48,7 @@ extern "C" {
 
 K2K_API const char* k2k_version(void) { return K2K_VERSION; }
 
-K2K_API const char* k2k_last_error(void) { return last_error.text; }
+K2K_API const char* k2k_last_error(void) { return k2k::c_abi::last_error(); }
 
 K2K_API int k2k_options_create(k2k_options** options) {
   if (options == nullptr) return missing("options");
@@ -200,14 +162,8 @@ K2K_API int k2k_stats_json(const k2k_runtime* runtime, char* buffer, size_t byte
   if (runtime == nullptr) return missing("runtime");
   if (buffer == nullptr && bytes > 0) return missing("buffer");
   return guarded([&] {
-    const std::string text = k2k::to_json(runtime->runtime.stats()).dump();
-    if (needed != nullptr) *needed = text.size() + 1;
-    if (bytes <= text.size()) {
-      if (bytes > 0) buffer[0] = '\0';
-      return failed(ERANGE, "the buffer is too small; pass one of *needed bytes");
-    }
-    std::memcpy(buffer, text.c_str(), text.size() + 1);
-    return 0;
+    return k2k::c_abi::copy_out(k2k::to_json(runtime->runtime.stats()).dump(), buffer, bytes,
+                                needed);
   });
 }
 

@@ -21,8 +21,9 @@ namespace {
 constexpr std::size_t shown_bytes_max = 100;
 
 // Variables with our prefix that are no settings: where the file is, and what our tests are told.
-constexpr std::string_view not_settings[] = {"K2K_CONFIG", "K2K_LOG", "K2K_CLI", "K2K_SOURCE_DIR",
-                                             "K2K_HOST_DIR"};
+constexpr std::string_view not_settings[] = {"K2K_CONFIG",     "K2K_LOG",      "K2K_CLI",
+                                             "K2K_SOURCE_DIR", "K2K_HOST_DIR", "K2K_CONTROL_DIR",
+                                             "K2K_PROFILE_DIR"};
 
 std::string lookup(const ConfigInputs& inputs, std::string_view name) {
   for (const auto& [variable, value] : inputs.environment) {

@@ -12,6 +12,7 @@ namespace k2k {
 namespace {
 
 using backend::DeviceConfig;
+using control::ControlConfig;
 using server::ServerConfig;
 
 constexpr std::uint32_t core_max = 4095;
@@ -46,6 +47,8 @@ void store(ConfigValues& values, const OptionValue& value) {
   using Field = std::remove_reference_t<decltype(place)>;
   if constexpr (std::is_same_v<Field, std::vector<std::uint32_t>>) {
     place = value.cores;
+  } else if constexpr (std::is_same_v<Field, std::string>) {
+    place = value.text;
   } else if constexpr (std::is_same_v<Field, bool>) {
     place = value.number != 0;
   } else {
@@ -59,6 +62,8 @@ std::string show(const ConfigValues& values, const ConfigOption& option) {
   using Field = std::remove_cvref_t<decltype(place)>;
   if constexpr (std::is_same_v<Field, std::vector<std::uint32_t>>) {
     return text_of(place);
+  } else if constexpr (std::is_same_v<Field, std::string>) {
+    return place;
   } else if constexpr (std::is_same_v<Field, bool>) {
     return place ? "true" : "false";
   } else if constexpr (std::is_enum_v<Field>) {
@@ -72,21 +77,21 @@ std::string show(const ConfigValues& values, const ConfigOption& option) {
 
 constexpr std::uint64_t second_us = 1'000'000;
 
-// A row of the device or the server.
-template <auto field>
-constexpr ConfigOption device(const char* key, OptionKind kind, std::uint64_t least,
-                              std::uint64_t most, const char* words, const char* unit,
-                              const char* help) {
-  constexpr auto section = &RuntimeConfig::device;
+// A row of one of the sections.
+template <auto section, auto field>
+constexpr ConfigOption row(const char* key, OptionKind kind, std::uint64_t least,
+                           std::uint64_t most, const char* words, const char* unit,
+                           const char* help) {
   return {key, kind, least, most, words, unit, help, store<section, field>, show<section, field>};
 }
 template <auto field>
-constexpr ConfigOption server(const char* key, OptionKind kind, std::uint64_t least,
-                              std::uint64_t most, const char* words, const char* unit,
-                              const char* help) {
-  constexpr auto section = &RuntimeConfig::server;
-  return {key, kind, least, most, words, unit, help, store<section, field>, show<section, field>};
-}
+constexpr auto device = row<&RuntimeConfig::device, field>;
+template <auto field>
+constexpr auto server = row<&RuntimeConfig::server, field>;
+template <auto field>
+constexpr auto files = row<&RuntimeConfig::files, field>;
+template <auto field>
+constexpr auto control = row<&RuntimeConfig::control, field>;
 
 void store_backend(ConfigValues& values, const OptionValue& value) {
   values.config.backend = value.text;
@@ -203,8 +208,24 @@ const ConfigOption options[] = {
         "server.loss_max_permille", number, 1, 1000, "", "thousandths",
         "With server.governor = \"auto\": what CPU programs may lose by serving; the cap follows, "
         "server.cap_permille at most."),
+    server<&ServerConfig::tenants>(
+        "server.tenants", text, 0,
+        4096, "", "",
+        "Budgets of tenants under the cap: \"1:weight=3 2:guarantee=2%,rate=500\"; tenants not "
+        "named share one."),
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record what happens to each request."),
+
+    files<&runtime::FilesConfig::router>(
+        "files.router", boolean, 0, 1, "", "",
+        "Read long stretches of files by the fastest mix of page cache and direct transfers."),
+
+    control<&ControlConfig::socket>("control.socket", boolean, 0, 1, "", "",
+                                    "Let k2k ctl and k2k top of the same user see and change the "
+                                    "runtime while it runs."),
+    control<&ControlConfig::metrics_port>("metrics.port", number, 0, 65535, "", "",
+                                          "Port of 127.0.0.1 on which Prometheus finds /metrics; 0 "
+                                          "= none."),
 
     {"log.level", choice, 0, 0, "off|error|warn|info|debug|trace", "",
      "What the library writes to standard error.", store_log, show_log, "log"},

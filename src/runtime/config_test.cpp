@@ -162,8 +162,10 @@ TEST_F(ConfigTest, suggests_the_nearest_key) {
   EXPECT_EQ(complaint("[device]\nspin_u = 5\n"),
             ":2: unknown key 'device.spin_u' = 5; did you mean 'device.spin_us'? 'k2k config show' "
             "lists every key");
-  EXPECT_EQ(complaint("[devise]\n"),
-            ":1: unknown section 'devise'; did you mean 'device'? permitted: device, server, log");
+  EXPECT_EQ(
+      complaint("[devise]\n"),
+      ":1: unknown section 'devise'; did you mean 'device'? permitted: device, server, files, "
+      "control, metrics, log");
   EXPECT_EQ(complaint("colour_of_the_sky = 'blue'"),
             ":1: unknown key 'colour_of_the_sky' = 'blue'; 'k2k config show' lists every key");
 }
@@ -193,7 +195,8 @@ TEST_F(ConfigTest, refuses_keys_too_deep_for_the_parser) {
   EXPECT_EQ(complaint("\n" + deep + "a = 1\n"), message);
   EXPECT_EQ(complaint("\n [" + deep + "a]"), message);
   EXPECT_EQ(complaint("  #" + deep + "\n"), "") << "a comment has as many as it likes";
-  EXPECT_EQ(complaint("a.b.c = 1\n"), ":1: unknown section 'a.b'; permitted: device, server, log");
+  EXPECT_EQ(complaint("a.b.c = 1\n"),
+            ":1: unknown section 'a.b'; permitted: device, server, files, control, metrics, log");
   std::string nested;
   for (int level = 0; level < 255; ++level) nested += deep.substr(0, 64) + "a = [\n{";
   EXPECT_NE(complaint(nested), "");

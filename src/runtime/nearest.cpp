@@ -36,6 +36,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
   std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 2) + 1;
   for (const std::string& candidate : known) {
     const bool cut_short = word.size() >= prefix_letters_min && candidate.starts_with(word);
+    const std::size_t gap = std::max(word.size(), candidate.size()) -
+                            std::min(word.size(), candidate.size());  // No distance is less.
+    if (!cut_short && (gap >= best_distance || gap >= candidate.size())) continue;
     const std::size_t distance = cut_short ? 1 : edit_distance(word, candidate);
     if (distance >= best_distance || distance >= candidate.size()) continue;
     best = candidate;

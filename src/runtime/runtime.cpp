@@ -4,21 +4,36 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <mutex>
 #include <utility>
 
 #include "runtime/backends.hpp"
+#include "runtime/control.hpp"
 #include "server/server.hpp"
 
 namespace k2k {
 
-// The server is declared last: it ends before the device whose memory it reads.
+// What is declared later ends earlier: who steers before the server, which ends before the device
+// whose memory it reads.
 struct Runtime::State {
-  std::unique_ptr<backend::Backend> backend;
-  std::unique_ptr<server::Server> server;
   pid_t creator = ::getpid();
+  std::mutex changing;  // The program and the control socket may reconfigure at once.
+  std::unique_ptr<backend::Backend> backend;
+  std::shared_ptr<router::FileReader> files;
+  std::unique_ptr<server::Server> server;
+  std::unique_ptr<runtime::Control> control;
 
   // Threads do not survive fork(): the child has a picture of a runtime, not one.
   [[nodiscard]] bool forked() const { return ::getpid() != creator; }
+
+  [[nodiscard]] server::Stats stats() const {
+    server::Stats stats = server->stats();
+    stats.control = control->stats();
+    if (files) stats.files = files->stats();
+    return stats;
+  }
+  Status change(const std::function<Status(server::ServerConfig&)>& edit);
+  Status start_control(const RuntimeConfig& config);
 };
 
 namespace {
@@ -35,6 +50,20 @@ server::ServerConfig fitted(server::ServerConfig config, const backend::Backend&
 }
 }  // namespace
 
+Status Runtime::State::change(const std::function<Status(server::ServerConfig&)>& edit) {
+  const std::lock_guard lock(changing);
+  server::ServerConfig config = server->config();
+  if (Status status = edit(config); !status) return status;
+  return server->reconfigure(fitted(std::move(config), *backend));
+}
+
+Status Runtime::State::start_control(const RuntimeConfig& config) {
+  control = std::make_unique<runtime::Control>(runtime::Control::Subject{
+      config, backend->info().name, [this] { return stats(); }, [this] { return server->config(); },
+      [this](const auto& edit) { return change(edit); }});
+  return control->start();
+}
+
 Runtime::Runtime(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Runtime::Runtime(Runtime&&) noexcept = default;
 
@@ -47,6 +76,7 @@ Runtime& Runtime::operator=(Runtime&& other) noexcept {
 Runtime::~Runtime() {
   if (state_ == nullptr || !state_->forked()) return;
   // No thread to join, and mutexes may be held by threads that do not exist here.
+  static_cast<void>(state_->control.release());
   static_cast<void>(state_->server.release());
   static_cast<void>(state_->backend.release());
 }
@@ -58,9 +88,14 @@ Result<Runtime> Runtime::create(const RuntimeConfig& config) {
   auto backend = runtime::create_backend(config.backend, config.device);
   if (!backend) return backend.error();
   state->backend = std::move(backend).value();
-  auto server = server::Server::start(*state->backend, fitted(config.server, *state->backend));
+  auto files = runtime::create_reader(config.files);
+  if (!files) return files.error();
+  state->files = std::move(files).value();
+  auto server =
+      server::Server::start(*state->backend, fitted(config.server, *state->backend), state->files);
   if (!server) return server.error();
   state->server = std::move(server).value();
+  if (Status status = state->start_control(config); !status) return status.error();
   return Runtime(std::move(state));
 }
 
@@ -127,12 +162,15 @@ Status Runtime::prepare_faults() {
 const DeviceInfo& Runtime::device() const { return state_->backend->info(); }
 const protocol::AreaView& Runtime::area() const { return state_->backend->area(); }
 server::Stats Runtime::stats() const {
-  return state_->forked() ? server::Stats{} : state_->server->stats();
+  return state_->forked() ? server::Stats{} : state_->stats();
 }
 
 Status Runtime::reconfigure(const server::ServerConfig& config) {
   if (state_->forked()) return forked_error();
-  return state_->server->reconfigure(fitted(config, *state_->backend));
+  return state_->change([&](server::ServerConfig& wanted) {
+    wanted = config;
+    return Status();
+  });
 }
 server::ServerConfig Runtime::server_config() const {
   return state_->forked() ? server::ServerConfig{} : state_->server->config();

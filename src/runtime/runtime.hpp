@@ -18,6 +18,8 @@
 #include "backend/device_config.hpp"
 #include "base/api.hpp"
 #include "base/result.hpp"
+#include "control/config.hpp"
+#include "runtime/files.hpp"
 #include "server/config.hpp"
 #include "server/stats.hpp"
 
@@ -31,13 +33,16 @@ struct RuntimeConfig {
   std::string backend = "cpu";     // A name backends() lists.
   backend::DeviceConfig device{};  // Braces, so that a caller may name the others alone.
   server::ServerConfig server{};
+  control::ControlConfig control{};
+  runtime::FilesConfig files{};
 };
 
 class K2K_API Runtime {
  public:
   // Builds device and server and starts to serve.
   // Errors: EINVAL (a value and its permitted range), ENODEV (unknown backend), ENOMEM, EAGAIN
-  // (no thread could be started).
+  // (no thread could be started); with metrics_port, those of control::HttpPage::start(). No
+  // control socket is no error: stats() says why there is none.
   static Result<Runtime> create(const RuntimeConfig& config);
 
   // Drains for at most server.shutdown_ms, then ends. Calls still in flight then are abandoned.

@@ -69,6 +69,16 @@ std::string whose_text(const server::Stats& stats) {
   return text;
 }
 
+std::string files_text(const router::ReaderStats& files) {
+  if (files.reads + files.writes == 0) return "";
+  constexpr double mib = 1024 * 1024;
+  return fmt::format(
+      "files: {} reads, {} in part directly; {:.1f} MiB by the page cache, {:.1f} MiB directly; {} "
+      "transfers refused\n",
+      files.reads, files.mixed, static_cast<double>(files.bytes_cache) / mib,
+      static_cast<double>(files.bytes_direct) / mib, files.fall_backs);
+}
+
 struct PartTimes {
   std::uint64_t count = 0;
   double mean_us = 0;
@@ -126,6 +136,17 @@ nlohmann::ordered_json faults_json(const server::Stats& stats) {
   return faults;
 }
 
+nlohmann::ordered_json budgets_json(const server::Stats& stats) {
+  nlohmann::ordered_json budgets = nlohmann::ordered_json::array();
+  for (const server::BudgetStats& budget : stats.governor.budgets) {
+    budgets.push_back({{"tenant", budget.tenant},
+                       {"part", budget.part},
+                       {"throttled_seconds", budget.throttled_seconds},
+                       {"waits", budget.waits}});
+  }
+  return budgets;
+}
+
 nlohmann::ordered_json tenants_json(const server::Stats& stats) {
   nlohmann::ordered_json tenants = nlohmann::ordered_json::array();
   for (const server::TenantStats& tenant : stats.tenants) {
@@ -152,7 +173,31 @@ std::string sensors_text(const server::GovernorStats& governor) {
       governor.masked_rests);
 }
 
+std::string budgets_text(const server::GovernorStats& governor) {
+  std::string text;
+  for (const server::BudgetStats& budget : governor.budgets) {
+    text += fmt::format("budget of {:<14} {:.4g} %, throttled {:.3f} s in {} waits\n",
+                        budget.tenant == 0 ? "others" : fmt::format("tenant {}", budget.tenant),
+                        100 * budget.part, budget.throttled_seconds, budget.waits);
+  }
+  for (const std::string& conflict : governor.conflicts) text += conflict + "\n";
+  return text;
+}
+
 }  // namespace
+
+nlohmann::ordered_json files_json(const router::ReaderStats& files) {
+  return {{"reads", files.reads},
+          {"writes", files.writes},
+          {"unasked", files.unasked},
+          {"asked", files.asked},
+          {"mixed", files.mixed},
+          {"bytes_cache", files.bytes_cache},
+          {"bytes_direct", files.bytes_direct},
+          {"fall_backs", files.fall_backs},
+          {"files_refused", files.files_refused},
+          {"misaligned", files.misaligned}};
+}
 
 double ledger_disagreement_percent(const server::Stats& stats) {
   if (stats.thread_seconds <= 0) return 0;
@@ -178,6 +223,11 @@ std::string to_table(const server::Stats& stats) {
     text += fmt::format("host limit {:.4g} %, this runtime's part {:.4g} %, shared by {}\n",
                         100 * stats.governor.host_limit, 100 * stats.governor.host_part,
                         stats.governor.host_holders);
+  }
+  text += budgets_text(stats.governor);
+  text += files_text(stats.files);
+  if (!stats.control.absent.empty()) {
+    text += fmt::format("no control socket: {}\n", stats.control.absent);
   }
   for (const server::DetachedError& error : stats.detached_errors) {
     text += fmt::format("detached {} failed {} times with errno {}\n", error.name, error.count,
@@ -245,7 +295,14 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
             {"loss", stats.governor.loss},
             {"host_limit", stats.governor.host_limit},
             {"host_part", stats.governor.host_part},
-            {"host_holders", stats.governor.host_holders}}},
+            {"host_holders", stats.governor.host_holders},
+            {"budgets", budgets_json(stats)},
+            {"conflicts", stats.governor.conflicts}}},
+          {"files", files_json(stats.files)},
+          {"control",
+           {{"socket", stats.control.socket},
+            {"absent", stats.control.absent},
+            {"cpu_seconds", stats.control.cpu_seconds}}},
           {"faults", faults_json(stats)},
           {"detached_errors", detached}};
 }

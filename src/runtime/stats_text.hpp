@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/api.hpp"
+#include "router/file_reader.hpp"
 #include "server/stats.hpp"
 
 namespace k2k {
@@ -21,5 +22,8 @@ K2K_API std::string to_table(const server::Stats& stats);
 
 // One object; seconds and microseconds say so in their keys.
 K2K_API nlohmann::ordered_json to_json(const server::Stats& stats);
+
+// What became of reads and writes of files: a part of the above.
+nlohmann::ordered_json files_json(const router::ReaderStats& files);
 
 }  // namespace k2k

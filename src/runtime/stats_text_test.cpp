@@ -116,6 +116,16 @@ TEST(StatsText, tells_the_hosts_limit_where_there_is_one) {
   EXPECT_EQ(to_json(stats)["governor"]["host_holders"], 3);
 }
 
+TEST(StatsText, says_why_there_is_no_control_socket) {
+  EXPECT_EQ(to_table(sample()).find("control"), std::string::npos);
+  server::Stats stats = sample();
+  stats.control.absent = "control: why";
+  EXPECT_NE(to_table(stats).find("\nno control socket: control: why\n"), std::string::npos);
+  stats.control = {"/run/user/1/k2k/5", "", 0.5};
+  EXPECT_EQ(to_json(stats)["control"]["socket"], "/run/user/1/k2k/5");
+  EXPECT_EQ(to_json(stats)["control"]["cpu_seconds"], 0.5);
+}
+
 TEST(StatsText, of_a_server_that_did_nothing_divides_by_nothing) {
   EXPECT_EQ(ledger_disagreement_percent({}), 0);
   EXPECT_EQ(to_json({})["requests_per_bundle"], 0.0);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "backend/trace/cost.hpp"
 #include "backend/trace/format.hpp"
 #include "backend/trace/loads.hpp"
 
@@ -15,6 +16,12 @@ namespace {
 // Room for as many events as a trace may have, and for what is said about them.
 constexpr std::size_t file_bytes_max = std::size_t{1} << 30;
 }  // namespace
+
+Result<std::uint64_t> random_bytes_taking(double time_us) {
+  const auto costs = backend::trace::measured_reads();
+  if (!costs) return costs.error();
+  return backend::trace::size_taking(time_us, costs.value());
+}
 
 Result<Trace> Trace::parse(std::string_view text, std::string name) {
   auto events = backend::trace::parse_trace(text);
@@ -40,6 +47,13 @@ Result<Trace> Trace::load(const std::string& path) {
   }
   if (file.bad()) return unreadable();
   return parse(text, path);
+}
+
+Result<Trace> Trace::of(std::vector<TraceEvent> events, std::string name) {
+  if (Status status = backend::trace::check_events(events); !status) {
+    return Error{EINVAL, fmt::format("{}: {}", name, status.error().message)};
+  }
+  return Trace(std::move(name), std::make_shared<Events>(std::move(events)), 0);
 }
 
 Result<Trace> Trace::named(std::string_view name, std::uint64_t seed) {

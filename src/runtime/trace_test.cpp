@@ -304,5 +304,47 @@ TEST(TraceFiles, are_replayed_as_they_stand) {
   expect_all_answered(trace->replay(runtime), runtime, 2);
 }
 
+TEST(TraceOf, replays_events_that_no_text_was_read_for) {
+  const std::vector<TraceEvent> events(100, {Since::answer, Ask::getpid, 1'000, 0});
+  const auto trace = Trace::of(events, "made");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_EQ(trace.value().name(), "made");
+  EXPECT_EQ(trace.value().events(), 100u);
+  EXPECT_FALSE(trace.value().endless());
+  Runtime runtime = started();
+  expect_all_answered(trace.value().replay(runtime), runtime, 100);
+  const auto wrong = Trace::of({{Since::answer, Ask::nop, 0, 3}}, "made");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().code, EINVAL);
+  EXPECT_EQ(wrong.error().message, "made: event 0: 3 is no such amount; nop takes nothing");
+}
+
+TEST(TraceOf, asks_on_behalf_of_tenants) {
+  std::vector<TraceEvent> events(90, {Since::answer, Ask::getpid, 1'000, 0, 1});
+  for (std::size_t event = 0; event < 30; ++event) events[event].tenant = 5;
+  for (std::size_t event = 0; event < 90; event += 2) events[event].urgent = true;
+  const auto trace = Trace::of(events);
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  Runtime runtime = started();
+  expect_all_answered(trace.value().replay(runtime), runtime, 90);
+  const server::Stats stats = runtime.stats();
+  ASSERT_EQ(stats.tenants.size(), 2u);
+  EXPECT_EQ(stats.tenants[0].tenant, 1u);
+  EXPECT_EQ(stats.tenants[0].requests, 60u);
+  EXPECT_EQ(stats.tenants[1].tenant, 5u);
+  EXPECT_EQ(stats.tenants[1].requests, 30u);
+}
+
+TEST(RandomBytes, take_longer_where_there_are_more) {
+  const auto few = random_bytes_taking(2);
+  const auto many = random_bytes_taking(45);
+  ASSERT_TRUE(few.ok()) << few.error().message;
+  ASSERT_TRUE(many.ok()) << many.error().message;
+  EXPECT_GE(few.value(), 64u);
+  EXPECT_LE(many.value(), 128u << 10);
+  EXPECT_LT(few.value(), many.value());
+  EXPECT_EQ(random_bytes_taking(2).value(), few.value()) << "measured once";
+}
+
 }  // namespace
 }  // namespace k2k

@@ -1,11 +1,11 @@
 #pragma once
 // Adaptive coalescing of one top half: takes samples of what requests cost and how long they wait,
-// and asks the policy for the setting.
+// and asks the policy for the setting. Behind a monolithic bottom half the samples are of the
+// holder's books, split of all threads', since whose requests they serve is not known.
 //
 // Owned by a role: used by whoever holds it, never by two threads; changes() from anywhere.
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -18,8 +18,18 @@ namespace k2k::server {
 
 class Adaptive {
  public:
-  // A sample is at least this long: many settlements of the books.
-  static constexpr Nanoseconds sample_min = std::chrono::milliseconds(10);
+  // What books say, of one thread or of several.
+  struct Counted {
+    std::uint64_t cpu_ns = 0;
+    std::uint64_t answered = 0;
+    std::uint64_t waited = 0;  // Cycles from publication to service, summed up.
+
+    void add(const ThreadStats& stats) {
+      cpu_ns += stats.ledger.total_ns();
+      answered += stats.answered.value();
+      waited += stats.times.sum(telemetry::RequestPart::scheduling);
+    }
+  };
 
   // Off unless the configuration says adaptive; what was learnt is forgotten. True if it is on.
   bool configure(const ServerConfig& config) {
@@ -32,20 +42,33 @@ class Adaptive {
   [[nodiscard]] governor::CoalesceSetting setting() const { return coalescer_->setting(); }
 
   // Another thread holds the role now: its counters are others.
-  void begin(const ThreadStats& stats, std::uint64_t moment) { since_ = take(stats, moment); }
+  void begin(const Counted& counted, std::uint64_t moment) {
+    since_ = counted;
+    since_moment_ = moment;
+  }
 
-  // Right after the books of `stats` were settled. True if there is another setting. Expects on().
-  bool look(const ThreadStats& stats, std::uint64_t moment) {
-    const Counted now = take(stats, moment);
-    if (now.moment - since_.moment < cycles_in(sample_min)) return false;
+  // Is it time for a sample?
+  [[nodiscard]] bool due(std::uint64_t moment) const {
+    return on() && moment - since_moment_ >= cycles_in(governor::Coalescer::sample_min);
+  }
+  // Right after the holder's books were settled. True if there is another setting. Expects due().
+  bool look(const Counted& now, std::uint64_t moment) {
+    const std::uint64_t elapsed = moment - since_moment_;
     const std::uint64_t requests = now.answered - since_.answered;
+    // What a silence costs is no cost of the requests behind it. Where they are so rare, each is
+    // alone in any window.
+    if (requests == 0 || elapsed > cycles_in(governor::Coalescer::sample_max)) {
+      begin(now, moment);
+      return false;
+    }
     if (requests < governor::Coalescer::requests_min) return false;
     const std::uint64_t waited = (now.waited - since_.waited) / requests;
     const double waited_ns = static_cast<double>(waited) * nanoseconds_per_cycle();
     const governor::CoalesceSetting before = setting();
-    const governor::CoalesceSetting after = coalescer_->sample(
-        {now.cpu - since_.cpu, requests, Nanoseconds(static_cast<std::int64_t>(waited_ns))});
-    since_ = now;
+    const governor::CoalesceSetting after =
+        coalescer_->sample({Nanoseconds(static_cast<std::int64_t>(now.cpu_ns - since_.cpu_ns)),
+                            requests, Nanoseconds(static_cast<std::int64_t>(waited_ns))});
+    begin(now, moment);
     if (before.window_us == after.window_us && before.max == after.max) return false;
     changes_.fetch_add(1, std::memory_order_relaxed);
     return true;
@@ -54,19 +77,9 @@ class Adaptive {
   [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
 
  private:
-  struct Counted {
-    std::uint64_t moment = 0;
-    Nanoseconds cpu{};
-    std::uint64_t answered = 0;
-    std::uint64_t waited = 0;  // Cycles from publication to service, summed up.
-  };
-  static Counted take(const ThreadStats& stats, std::uint64_t moment) {
-    return {moment, stats.ledger.settled_clock(), stats.answered.value(),
-            stats.times.sum(telemetry::RequestPart::scheduling)};
-  }
-
   std::optional<governor::Coalescer> coalescer_;
   Counted since_;
+  std::uint64_t since_moment_ = 0;
   std::atomic<std::uint64_t> changes_{0};
 };
 

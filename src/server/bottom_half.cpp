@@ -91,7 +91,8 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     const protocol::Control control = observe(slot);  // Pairs with publish() on the device.
     if (control.state != protocol::SlotState::ready) continue;
     const std::int16_t row = row_of(control.number);
-    const bool never_blocks = row >= 0 && calls::rows[row].blocking == calls::Blocking::never;
+    const bool never_blocks =
+        !how.defer && row >= 0 && calls::rows[row].blocking == calls::Blocking::never;
     // What is answered here has a place that is used again and again.
     Pending& pending = never_blocks ? here : batch.emplace_back();
     services::Request& request = pending.request;

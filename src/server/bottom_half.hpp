@@ -32,6 +32,7 @@ struct Processing {
   services::Openness openness = services::Openness::any;
   bool trace = false;   // Record events.
   bool shared = false;  // Another thread may hold a bundle that names the same rows.
+  bool defer = false;   // Answer nothing on the spot but what is refused: somebody is to be asked.
 };
 
 class SlotsAhead;

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "server/server.hpp"
+#include "server/tenants.hpp"
 
 namespace k2k::server {
 
@@ -31,6 +32,29 @@ Status check_cores(const ServerConfig& config) {
                                      core)};
   }
   return {};
+}
+
+Status check_tenants(const ServerConfig& config) {
+  const auto tenants = parse_tenants(config.tenants);
+  if (!tenants) return tenants.error();
+  double guaranteed = 0;
+  for (const governor::TenantConfig& tenant : tenants.value().budgets) {
+    guaranteed += tenant.guarantee;
+    const bool promised = tenant.guarantee > 0 || tenant.rate_min > 0;
+    const bool kept =
+        config.governor != governor::Policy::none && config.governor != governor::Policy::backoff;
+    if (!promised || kept) continue;
+    return Error{EINVAL, fmt::format("server.tenants guarantees something to {}, which "
+                                     "server.governor = \"{}\" cannot keep; use budget",
+                                     tenant.name, governor::name_of(config.governor))};
+  }
+  const double cap = config.cap_permille == 0 ? 1 : config.cap_permille / 1000.0;
+  if (guaranteed <= cap * (1 + 1e-9)) return {};
+  return Error{EINVAL,
+               fmt::format("server.tenants guarantees {:.6g} % of all cores' CPU time, more "
+                           "than the cap of {:.6g} %; raise server.cap_permille or lower a "
+                           "guarantee",
+                           guaranteed * 100, cap * 100)};
 }
 
 }  // namespace
@@ -69,6 +93,7 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
     return Error{EINVAL, fmt::format("server.threads_max is {}; {} top halves need at least {}",
                                      config.threads_max, config.top_halves, config.top_halves + 2)};
   }
+  if (Status status = check_tenants(config); !status) return status;
   return check_cores(config);
 }
 

@@ -2,6 +2,7 @@
 // How requests are served. All of it may be changed while the server runs (Server::reconfigure).
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "governor/config.hpp"
@@ -17,7 +18,7 @@ enum class Steering : std::uint8_t {
 
 enum class Coalescing : std::uint8_t {
   fixed,     // As coalesce_window_us and coalesce_max say.
-  adaptive,  // A ladder of settings is climbed while requests get cheaper (governor/coalescer.hpp).
+  adaptive,  // The cheapest of a ladder of settings, by trials (governor/coalescer.hpp).
 };
 
 enum class BottomHalfMode : std::uint8_t {
@@ -64,6 +65,8 @@ struct ServerConfig {
   // Of what CPU programs do, they lose at most this by serving: 1 to 1000. The policy `auto`
   // chooses the cap for it, cap_permille at most.
   std::uint32_t loss_max_permille = 50;
+  // Budgets of tenants under the cap (tenants.hpp): "1:weight=3 2:guarantee=2%,rate=500".
+  std::string tenants;
   bool trace = false;  // Record events (telemetry/event_ring.hpp).
 };
 

@@ -82,6 +82,28 @@ TEST(ServerConfig, keeps_a_cap_by_every_policy) {
   }
 }
 
+TEST(ServerConfig, refuses_budgets_of_tenants_that_cannot_be_kept) {
+  ServerConfig config;
+  config.tenants = "1:weight=3 2:guarantee=4%,rate=500";
+  EXPECT_EQ(refusal_of(config), "") << "a cap may come later";
+  config.cap_permille = 40;
+  EXPECT_EQ(refusal_of(config), "");
+  config.cap_permille = 30;
+  EXPECT_EQ(refusal_of(config),
+            "server.tenants guarantees 4 % of all cores' CPU time, more than the cap of 3 %; raise "
+            "server.cap_permille or lower a guarantee");
+  config.cap_permille = 0;
+  config.governor = governor::Policy::backoff;
+  EXPECT_EQ(refusal_of(config),
+            "server.tenants guarantees something to tenant 2, which server.governor = \"backoff\" "
+            "cannot keep; use budget");
+  config.governor = governor::Policy::displaced;
+  EXPECT_EQ(refusal_of(config), "");
+  config.tenants = "1:weight=3 1:weight=4";
+  EXPECT_NE(refusal_of(config).find("'1:weight=4' names a tenant for the second time"),
+            std::string::npos);
+}
+
 TEST(ServerConfig, steers_only_to_cores_this_process_may_use) {
   ServerConfig config;
   config.steering = Steering::steered;

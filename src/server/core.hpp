@@ -18,6 +18,7 @@
 #include "server/bottom_half.hpp"
 #include "server/descriptor_waits.hpp"
 #include "server/gate.hpp"
+#include "server/parked.hpp"
 #include "server/role.hpp"
 #include "server/server.hpp"
 #include "server/top_half.hpp"
@@ -38,8 +39,10 @@ struct Role {
   std::size_t batch_next = 0;
   std::vector<Pending> waiting;               // Tried, and found to wait for a peer.
   std::atomic<std::uint64_t> calls_begun{0};  // Tells the watcher that there is something to watch.
+  ParkedRequests parked;                      // Of tenants whose budget is used up.
   services::Openness openness = services::Openness::any;
   bool trace = false;
+  bool split = false;  // Others serve what its holder finds.
   // Whom the watcher saw holding it at the last tick, and in which call; under Core::mutex_.
   std::pair<std::uint32_t, telemetry::Mark::View> watched;
 };
@@ -61,7 +64,8 @@ struct ServiceThread {
 
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
  public:
-  Core(backend::Backend& backend, const ServerConfig& config);
+  Core(backend::Backend& backend, const ServerConfig& config,
+       std::shared_ptr<router::FileReader> files);
   ~Core();
 
   Status start();
@@ -97,7 +101,9 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
 
   // --- lead.cpp: what the holder of a role does.
   void lead(ServiceThread& self, Role& role);
-  bool serve(ServiceThread& self, Role& role);           // False: the role is lost or handed off.
+  // False: the role is lost or handed off.
+  bool serve(ServiceThread& self, Role& role);
+  bool serve_accepted(ServiceThread& self, Role& role);
   bool run_batch(ServiceThread& self, Role& role);       // False: the role was taken over.
   bool settle_waiting(ServiceThread& self, Role& role);  // False: the role was handed off.
   void leave(ServiceThread& self, Role& role);
@@ -105,6 +111,17 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // True if a launch ended it.
   bool rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
   void place(ServiceThread& self, const Role& role);  // Applies steering.
+
+  // --- parked.cpp: where tenants have budgets, requests of those who used theirs up.
+  bool admits(ServiceThread& self, const services::Request& request);
+  void park(const ServiceThread& self, Role& role, const Pending& call);
+  void park_faults(ServiceThread& self, Role& role);   // Of its batch, those not admitted.
+  bool serve_parked(ServiceThread& self, Role& role);  // False as of serve().
+  void gather_parked();                                // Expects no role held.
+  // The next attempt that is admitted, or false.
+  bool take_attempt(ServiceThread& self, Pending& attempt);
+  // Sleeps until one of those that were not may be. False: there is none, or somebody else does.
+  bool keep_parked_attempts(ServiceThread& self);
 
   // --- waiting.cpp: calls that would wait.
   void set_aside(const Pending& call);  // Expects mutex_ held.
@@ -139,7 +156,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   static void charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
                      const services::Request& request);
   static void settle(ServiceThread& self, std::uint64_t moment);
-  static void settle(ServiceThread& self, Role& role, std::uint64_t moment);  // Its holder.
+  void settle(ServiceThread& self, Role& role, std::uint64_t moment) const;  // Its holder.
+  [[nodiscard]] Adaptive::Counted counted(const ServiceThread& self, const Role& role) const;
   void answer(ServiceThread& self, const services::Request& request, std::int64_t value,
               const Moments& moments);
   // As answer(), for a thread that may have been left behind meanwhile: then nothing happens.
@@ -159,6 +177,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   protocol::AreaView area_;
   DetachedErrors detached_errors_;
   BottomHalf bottom_half_;
+  const std::shared_ptr<router::FileReader> files_;  // Nothing: file data by plain calls.
   Gate gate_;
   std::vector<protocol::RingConsumer> consumers_;
   std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
@@ -179,7 +198,9 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::deque<Role*> vacant_roles_;
   std::deque<Bundle> bundles_;
   std::deque<Pending> attempts_;  // Split mode: accepted, not tried yet. Never held by one thread.
-  std::deque<Pending> calls_;     // For a thread that may be kept.
+  std::deque<Pending> parked_attempts_;  // Of those, the ones not admitted; one thread waits.
+  bool parked_attempts_kept_ = false;
+  std::deque<Pending> calls_;                   // For a thread that may be kept.
   std::vector<Pending> new_waits_;              // For the thread that watches descriptors.
   bool descriptors_watched_ = false;            // That thread was started.
   std::deque<services::Fault> waiting_faults_;  // For the threads that read files for faults.

@@ -16,9 +16,15 @@
 // so that a limit which comes, changes or goes is heeded while requests are served. The gate also
 // has the sensors that policies need (sensors.hpp, host/idle_cores.hpp).
 //
+// Where tenants have budgets of their own (server.tenants), a thread that passes may look, on the
+// account of whoever may spend most, and each request is admitted once, on its tenant's: admits()
+// never sleeps, and who is told no keeps the request and serves the others. What a tenant pays is
+// what the books say of it (tenant_bills.hpp).
+//
 // Threading: all members from anywhere; an Account belongs to one thread. Lock order: looking_
 // before mutex_.
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -26,7 +32,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "governor/config.hpp"
@@ -36,6 +44,8 @@
 #include "server/config.hpp"
 #include "server/grant_log.hpp"
 #include "server/stats.hpp"
+#include "server/tenant_bills.hpp"
+#include "server/thread_stats.hpp"
 
 namespace k2k::server {
 
@@ -64,6 +74,18 @@ class Gate {
     std::uint32_t epoch = 0;   // Of the governor that `charged` is for.
     std::uint32_t passes = 0;  // Without a cap, since it was last asked whether a look is due.
     bool open = false;         // Has it a grant?
+
+    // Where tenants have budgets: whose the grant is, and what was granted for requests.
+    struct Grant {
+      std::uint64_t until = 0;  // cycles(); 0 = none.
+      Nanoseconds reserved{};
+      std::uint64_t ask_at = 0;  // cycles() before which the answer stays no.
+    };
+    governor::Tenant payer = 0;
+    ThreadStats* stats = nullptr;  // The thread's books; nullptr = requests are not told apart.
+    TenantBills bills;
+    Nanoseconds unbilled{};  // Looks and interrupts, for the tenant that will be served next.
+    std::array<Grant, governor::tenants_max> grants{};
   };
 
   // Applies cap and policy. A cap that stays keeps what was saved or is owed.
@@ -80,6 +102,24 @@ class Gate {
     if (++account.passes >= passes_per_clock) look_without_cap(account);
     return false;
   }
+  // Have tenants budgets of their own?
+  [[nodiscard]] bool by_tenant() const { return by_tenant_.load(std::memory_order_relaxed); }
+  // Then: may a request of this tenant be served now? If not, asking again is worth while from
+  // ask_at() on. Expects an account with books.
+  bool admits(Account& account, std::uint32_t tenant) {
+    const Account::Grant& grant = account.grants[budget_of(tenant)];
+    return cycles() < grant.until || ask(account, budget_of(tenant));
+  }
+  [[nodiscard]] std::uint64_t ask_at(const Account& account, std::uint32_t tenant) const {
+    return account.grants[budget_of(tenant)].ask_at;
+  }
+  // Which budget a tenant has, below governor::tenants_max. Changes with configure() alone.
+  [[nodiscard]] std::size_t budget_of(std::uint32_t tenant) const {
+    return budget_of_[tenant].load(std::memory_order_relaxed);
+  }
+  // Sleeps until then, unless threads are to ask again before.
+  void sleep_until(Account& account, std::uint64_t moment);
+
   void leave(Account& account) {
     if (governed()) settle(account, {});
   }
@@ -123,6 +163,7 @@ class Gate {
     governor::Policy policy = governor::Policy::none;  // Also where there is no cap.
     double cap = 0;
     std::uint32_t loss_max_permille = 0;  // `auto` only.
+    std::string tenants;
     bool operator==(const Terms&) const = default;
   };
   struct Made;  // What a new policy needs.
@@ -130,10 +171,16 @@ class Gate {
   bool pass_governed(Account& account, std::uint32_t requests);
   bool rest_governed(Account& account);
   bool renew(Account& account);
+  bool ask(Account& account, std::size_t budget);
   void settle(Account& account, Nanoseconds extra, std::uint32_t wakes = 0);
   // These expect mutex_ held.
   void settle_locked(Account& account, Instant moment, bool contended, Nanoseconds extra,
                      std::uint32_t wakes);
+  // `clock` is the thread's CPU clock.
+  static void begin_bills(Account& account, Nanoseconds clock);
+  void settle_budgets(Account& account, Instant moment, Nanoseconds clock, bool contended,
+                      Nanoseconds extra, std::uint32_t wakes);
+  governor::Decision decide(Account& account, Instant moment, bool contended);
   bool contended(Instant moment) { return !idle_cores_ || idle_cores_->all_busy(moment); }
   // Until then, or until all may pass or ask again.
   void sleep_locked(std::unique_lock<std::mutex>& lock, Instant until);
@@ -151,6 +198,8 @@ class Gate {
   void look();  // Unless another thread is at it.
 
   std::atomic<bool> governed_{false};
+  std::atomic<bool> by_tenant_{false};
+  BudgetOf budget_of_{};
   const governor::Costs costs_;
   const std::string proc_;
   std::atomic<std::uint64_t> look_at_{0};  // cycles() at which the next look is due.
@@ -166,6 +215,8 @@ class Gate {
   ServerConfig wanted_;  // By the runtime; likewise.
   HostLimit host_;
   std::optional<host::IdleCores> idle_cores_;  // `displaced` only.
+  std::vector<std::uint32_t> tenants_;         // Whose the governor's budgets are.
+  std::vector<TenantBills::Bill> bills_;       // Scratch, one a budget.
   GrantLog grants_;
   governor::LossFilter filter_;
   GovernorStats counted_;  // What the gate counts itself.

@@ -23,6 +23,17 @@ constexpr std::uint32_t settle_asleep_us = 200;
 // A poller looks again this often although no kernel runs.
 constexpr auto no_launch_max = std::chrono::milliseconds(100);
 
+// Until a parked request may be served.
+std::uint32_t parked_us(const Role& role) {
+  constexpr std::uint32_t longest = 1'000'000;
+  const std::uint64_t due = role.parked.due();
+  if (due == ParkedRequests::never) return longest;
+  const std::uint64_t moment = cycles();
+  if (due <= moment) return 0;
+  const double us = static_cast<double>(due - moment) * nanoseconds_per_cycle() / 1000;
+  return us < longest ? static_cast<std::uint32_t>(us) + 1 : longest;
+}
+
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -47,12 +58,16 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
   const std::uint64_t settle_period_asleep = cycles_of(settle_asleep_us);
   int polls = 0;
   bool slept = false;
-  role.adaptive.begin(self.stats, mark);
+  if (role.adaptive.on()) role.adaptive.begin(counted(self, role), mark);
   bool looks_behind = false;  // A masked rest.
   while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
     if (gate_.pass(self.account, 0)) {
       mark = cycles();
       continue;  // Much may have changed meanwhile.
+    }
+    if (role.parked.count() != 0 && cycles() >= role.parked.due()) {
+      if (!serve_parked(self, role)) return;
+      mark = cycles();
     }
     role.bundle.clear();
     if (!role.top_half.collect(role.bundle, self.stats)) {
@@ -85,7 +100,8 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
             continue;
           }
           looks_behind = false;
-          const bool launched = rest(self, role, config.notify, ladder.sleep_us(moment));
+          const std::uint32_t longest_us = std::min(ladder.sleep_us(moment), parked_us(role));
+          const bool launched = rest(self, role, config.notify, longest_us);
           gate_.woken(self.account);
           slept = true;
           mark = cycles();
@@ -123,12 +139,18 @@ bool Server::Core::serve(ServiceThread& self, Role& role) {
   role.batch.clear();
   role.batch_next = 0;
   self.answered.clear();
-  const std::uint64_t processed = bottom_half_.process(
-      role.bundle, {role.openness, role.trace, false}, role.batch, self.answered, self.stats);
+  const std::uint64_t processed =
+      bottom_half_.process(role.bundle, {role.openness, role.trace, false, gate_.by_tenant()},
+                           role.batch, self.answered, self.stats);
   if (!self.answered.empty()) {
     backend_->resume(self.answered.data(), self.answered.size());
     self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
   }
+  return serve_accepted(self, role);
+}
+
+bool Server::Core::serve_accepted(ServiceThread& self, Role& role) {
+  if (gate_.by_tenant()) park_faults(self, role);
   if (take_faults(self, role.batch) && !serve_faults(self, &role)) return false;
   return run_batch(self, role) && settle_waiting(self, role);
 }
@@ -141,7 +163,12 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
   std::uint64_t mark = cycles();
   std::uint32_t served = 0;
   while (role.batch_next < role.batch.size()) {
-    if (gate_.pass(self.account, served)) mark = cycles();
+    if (!gate_.by_tenant()) {
+      if (gate_.pass(self.account, served)) mark = cycles();
+    } else if (!admits(self, role.batch[role.batch_next].request)) {
+      park(self, role, role.batch[role.batch_next++]);
+      continue;
+    }
     served = 1;
     // Copied out: once the role is taken over, the batch is the taker's.
     Pending pending = role.batch[role.batch_next++];
@@ -151,7 +178,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     pending.begun = mark;
     self.call.begin();
     const services::Answer result =
-        services::execute_without_waiting(pending.request, pending.progress);
+        services::execute_without_waiting(pending.request, pending.progress, files_.get());
     self.call.end();
     const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
@@ -184,6 +211,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
 
 bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
   if (role.waiting.empty()) return true;
+  gate_.leave(self.account);  // Who holds the role next needs what is left of the grants.
   Pending first;
   {
     const std::lock_guard lock(mutex_);

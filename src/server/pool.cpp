@@ -5,11 +5,11 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <csignal>
 #include <system_error>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/signals_blocked.hpp"
 #include "server/core.hpp"
 
 namespace k2k::server {
@@ -31,12 +31,8 @@ constexpr int watch_ticks_alert = 400;
 Status Server::Core::add_thread(ThreadMain main, const std::string& name) {
   auto& self = *threads_.emplace_back(std::make_unique<ServiceThread>());
   self.index = static_cast<std::uint32_t>(threads_.size());
-  // Signals are the program's; the new thread inherits a full mask and keeps it.
-  sigset_t all;
-  sigset_t previous;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &previous);
-  Status status;
+  self.account.stats = &self.stats;
+  const SignalsBlocked guard;
   try {
     self.thread = std::thread([core = shared_from_this(), main, name, &self] {
       pthread_setname_np(pthread_self(), name.c_str());
@@ -50,12 +46,11 @@ Status Server::Core::add_thread(ThreadMain main, const std::string& name) {
     });
   } catch (const std::system_error& failure) {
     threads_.pop_back();
-    status = Error{EAGAIN, fmt::format("no service thread could be started ({}); raise the limit "
-                                       "on processes: ulimit -u",
-                                       failure.what())};
+    return Error{EAGAIN, fmt::format("no service thread could be started ({}); raise the limit "
+                                     "on processes: ulimit -u",
+                                     failure.what())};
   }
-  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  return status;
+  return {};
 }
 
 Status Server::Core::add_worker() {

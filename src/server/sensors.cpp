@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/clock.hpp"
+#include "base/signals_blocked.hpp"
 #include "server/gate.hpp"
 
 namespace k2k::server {
@@ -50,6 +51,7 @@ Result<std::unique_ptr<Sensors>> Sensors::start(const governor::GovernorConfig& 
 Status Sensors::begin() {
   const bool watches = config_.policy == governor::Policy::automatic;
   try {
+    const SignalsBlocked guard;
     thread_ = std::thread([this, watches] {
       pthread_setname_np(pthread_self(), watches ? "k2k/canary" : "k2k/ticker");
       watches ? watch() : tick();

@@ -16,10 +16,12 @@
 
 namespace k2k::server {
 
-Server::Core::Core(backend::Backend& backend, const ServerConfig& config)
+Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
+                   std::shared_ptr<router::FileReader> files)
     : backend_(&backend),
       area_(backend.area()),
       bottom_half_(area_, backend, detached_errors_),
+      files_(std::move(files)),
       config_(config) {
   for (std::uint32_t ring = 0; ring < area_.ring_count; ++ring) {
     consumers_.emplace_back(area_.rings[ring]);
@@ -89,14 +91,23 @@ void Server::Core::charge(ServiceThread& self, telemetry::Stage stage, std::uint
 }
 
 void Server::Core::settle(ServiceThread& self, std::uint64_t moment) {
-  const int core = sched_getcpu();
-  self.stats.ledger.settle(moment, thread_time(), nanoseconds_per_cycle(),
-                           core < 0 ? 0 : static_cast<std::size_t>(core));
+  self.stats.ledger.settle(moment, thread_time(), nanoseconds_per_cycle(), this_core());
 }
 
-void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment) {
+Adaptive::Counted Server::Core::counted(const ServiceThread& self, const Role& role) const {
+  Adaptive::Counted sum;
+  if (!role.split) {
+    sum.add(self.stats);
+    return sum;
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& thread : threads_) sum.add(thread->stats);
+  return sum;
+}
+
+void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment) const {
   settle(self, moment);
-  if (!role.adaptive.on() || !role.adaptive.look(self.stats, moment)) return;
+  if (!role.adaptive.due(moment) || !role.adaptive.look(counted(self, role), moment)) return;
   const governor::CoalesceSetting setting = role.adaptive.setting();
   role.top_half.hold(setting.window_us, setting.max);
 }
@@ -107,7 +118,7 @@ void Server::Core::run_call(ServiceThread& self, Pending call) {
   const std::int64_t value =
       backend_->abandoned() && !call.request.detached()
           ? -ECANCELED
-          : services::execute_waiting(call.request, call.progress, {interruption_});
+          : services::execute_waiting(call.request, call.progress, {interruption_}, files_.get());
   // Waiting is not service: only CPU time is charged.
   charge(self, telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
   const std::uint64_t done = cycles();
@@ -127,13 +138,14 @@ void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
     trace = config_.trace;
     ++processing_;
   }
-  const std::uint64_t processed =
-      bottom_half_.process(bundle, {openness, trace, true}, self.batch, self.answered, self.stats);
+  const std::uint64_t processed = bottom_half_.process(
+      bundle, {openness, trace, true, gate_.by_tenant()}, self.batch, self.answered, self.stats);
   if (!self.answered.empty()) {
     backend_->resume(self.answered.data(), self.answered.size());
     self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
   }
-  const bool faults = take_faults(self, self.batch);
+  // Faults whose tenant has to be asked for wait in the queue of attempts.
+  const bool faults = !gate_.by_tenant() && take_faults(self, self.batch);
   {
     const std::lock_guard lock(mutex_);
     --processing_;
@@ -151,15 +163,17 @@ void Server::Core::run_attempts(ServiceThread& self) {
   for (std::uint32_t served = 0;; served = 1) {
     gate_.pass(self.account, served);
     Pending pending;
-    {
-      const std::lock_guard lock(mutex_);
-      if (attempts_.empty()) return;
-      pending = attempts_.front();
-      attempts_.pop_front();
+    while (!take_attempt(self, pending)) {
+      if (!keep_parked_attempts(self)) return;
+    }
+    if (services::is_fault(pending.request)) {
+      self.faults.assign(1, {pending.request, {}});
+      serve_faults(self, nullptr);
+      continue;
     }
     pending.begun = cycles();
     const services::Answer result =
-        services::execute_without_waiting(pending.request, pending.progress);
+        services::execute_without_waiting(pending.request, pending.progress, files_.get());
     const std::uint64_t done = cycles();
     charge(self, telemetry::Stage::service, done - pending.begun, pending.request);
     if (!result.would_wait) {
@@ -196,7 +210,9 @@ void Server::Core::assign_roles() {
     role.openness = config_.policy == CallPolicy::any ? services::Openness::any
                                                       : services::Openness::known_only;
     role.trace = config_.trace;
+    role.split = config_.bottom_half == BottomHalfMode::split;
   }
+  gather_parked();
 }
 
 void Server::Core::pause_roles() {
@@ -259,6 +275,7 @@ bool Server::Core::wait_answered(Nanoseconds longest) {
   Nanoseconds nap = 20us;
   while (anything_unanswered()) {
     if (now() >= end) return false;
+    backend_->wake_server();  // Who sleeps with requests that now are admitted.
     std::this_thread::sleep_for(nap);
     nap = std::min<Nanoseconds>(nap * 2, 1ms);
   }
@@ -355,10 +372,10 @@ void Server::Core::refuse_the_rest() {
 
 // --- The door.
 
-Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend,
-                                              const ServerConfig& config) {
+Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend, const ServerConfig& config,
+                                              std::shared_ptr<router::FileReader> files) {
   if (Status status = validate(config, backend.area().ring_count); !status) return status.error();
-  auto core = std::make_shared<Core>(backend, config);
+  auto core = std::make_shared<Core>(backend, config, std::move(files));
   if (Status status = core->start(); !status) {
     core->stop();
     return status.error();

@@ -16,6 +16,7 @@
 
 #include "backend/backend.hpp"
 #include "base/result.hpp"
+#include "router/file_reader.hpp"
 #include "server/config.hpp"
 #include "server/stats.hpp"
 
@@ -27,10 +28,11 @@ Status validate(const ServerConfig& config, std::uint32_t rings);
 
 class Server {
  public:
-  // Starts serving. The backend outlives the server.
+  // Starts serving. The backend outlives the server. With `files`, file data comes by its way.
   // Errors: those of validate(); EAGAIN if no thread can be started.
   static Result<std::unique_ptr<Server>> start(backend::Backend& backend,
-                                               const ServerConfig& config);
+                                               const ServerConfig& config,
+                                               std::shared_ptr<router::FileReader> files = {});
 
   // Drains within shutdown_ms, then ends: what is still unanswered gets TransportError::shutdown,
   // and threads stuck in a call are left behind, harmless.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "router/file_reader.hpp"
 #include "telemetry/event_ring.hpp"
 #include "telemetry/histogram.hpp"
 #include "telemetry/ledger.hpp"
@@ -44,6 +45,14 @@ struct DetachedError {
   std::uint64_t count = 0;
 };
 
+// One budget of server.tenants; that of tenant 0 is everybody's who is not named there.
+struct BudgetStats {
+  std::uint32_t tenant = 0;
+  double part = 0;  // Of all cores' CPU time: its own, without what others leave it.
+  double throttled_seconds = 0;
+  std::uint64_t waits = 0;
+};
+
 // What the cap did; all zero without one.
 struct GovernorStats {
   double cap = 0;                // In force; fraction of the CPU time of all cores.
@@ -62,10 +71,23 @@ struct GovernorStats {
   // there is none.
   double host_limit = 0;
   double host_part = 0;
-  std::uint32_t host_holders = 0;  // That share it now, this runtime among them.
+  std::uint32_t host_holders = 0;    // That share it now, this runtime among them.
+  std::vector<BudgetStats> budgets;  // Where tenants have their own.
+  // Guarantees of tenants that the cap does not allow: what is missing, and what mends it.
+  std::vector<std::string> conflicts;
+};
+
+// The control socket of the runtime (control/listener.hpp), told by the façade: the server has
+// none.
+struct ControlStats {
+  std::string socket;      // Its path; "" if there is none,
+  std::string absent;      // and then why.
+  double cpu_seconds = 0;  // Of its thread; in none of the server's sums.
 };
 
 struct Stats {
+  // Of the router of file data, told by the façade; zeros without one.
+  router::ReaderStats files;
   std::vector<CallStats> calls;  // Those made at least once, most frequent first.
   std::uint64_t requests = 0;
   std::uint64_t doorbells = 0;  // Entries taken from the rings.
@@ -87,6 +109,7 @@ struct Stats {
   double interrupt_seconds = 0;  // Beside both: CPU time of whoever woke them, at measured cost.
   telemetry::RequestReport times;  // All that were answered, page faults included.
   GovernorStats governor;
+  ControlStats control;
   telemetry::RequestReport faults;             // Page faults of kernels.
   std::uint64_t fault_ranges = 0;              // What they were resolved as: neighbours are one.
   std::vector<DetachedError> detached_errors;  // Since the last drain().

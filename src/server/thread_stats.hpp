@@ -1,6 +1,8 @@
 #pragma once
 // What one service thread counts. Written by that thread alone, read by Server::stats().
 
+#include <sched.h>
+
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -63,5 +65,11 @@ struct ThreadStats {
   };
   std::vector<Share> shares;
 };
+
+// The core that the calling thread runs on, as the ledger numbers them.
+inline std::size_t this_core() {
+  const int core = sched_getcpu();
+  return core < 0 ? 0 : static_cast<std::size_t>(core);
+}
 
 }  // namespace k2k::server

@@ -39,12 +39,14 @@ void TopHalf::hold(std::uint32_t window_us, std::uint32_t requests_max) {
   coalesce_max_ = requests_max;
 }
 
-// A sleep that costs more CPU time than it saves is no rest.
+// A sleep that costs more CPU time than it saves is no rest. What is longer than one sleep may be
+// is slept in equal parts: a short rest at the end would be spun.
 void TopHalf::wait_for_more(std::uint64_t end) const {
   const std::uint64_t moment = cycles();
   if (moment >= end || end - moment < nap_cycles_) return;
-  const std::chrono::microseconds left((end - moment) / std::max<std::uint64_t>(1, cycles_of(1)));
-  std::this_thread::sleep_for(std::min<Nanoseconds>(left, urgent_look));
+  const Nanoseconds left =
+      std::chrono::microseconds((end - moment) / std::max<std::uint64_t>(1, cycles_of(1)));
+  std::this_thread::sleep_for(left / (left / urgent_look + 1));
 }
 
 bool TopHalf::collect(Bundle& bundle, ThreadStats& stats) {

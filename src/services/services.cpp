@@ -16,6 +16,30 @@ bool is_transfer(const calls::Row& row) {
 }
 bool is_message(const calls::Row& row) { return row.family == calls::Family::network; }
 
+// The request as it stands, but for what the router does instead.
+std::int64_t pass_on(const Request& request, router::FileReader* files) {
+  if (files == nullptr) return pass_on(request);
+  const auto& word = request.arguments;
+  const auto descriptor = static_cast<int>(word[0]);
+  switch (request.number) {
+    case SYS_pread64:
+      return files->pread(descriptor, reinterpret_cast<void*>(word[1]), word[2],
+                          static_cast<std::int64_t>(word[3]));
+    case SYS_pwrite64:
+      return files->pwrite(descriptor, reinterpret_cast<const void*>(word[1]), word[2],
+                           static_cast<std::int64_t>(word[3]));
+    case SYS_fadvise64:
+      return -files->advise(descriptor, static_cast<std::int64_t>(word[1]),
+                            static_cast<std::int64_t>(word[2]), static_cast<int>(word[3]));
+    case SYS_close:
+      files->closing(descriptor);
+      break;
+    default:
+      break;
+  }
+  return pass_on(request);
+}
+
 Answer resolve_alone(const Request& request, backend::Reading reading) {
   Fault fault{request, {}};
   resolve({&fault, 1}, reading);
@@ -24,7 +48,8 @@ Answer resolve_alone(const Request& request, backend::Reading reading) {
 
 }  // namespace
 
-Answer execute_without_waiting(const Request& request, Progress& progress) {
+Answer execute_without_waiting(const Request& request, Progress& progress,
+                               router::FileReader* files) {
   if (request.row < 0) return {0, true, {}};  // Nothing is known of the call.
   const calls::Row& row = calls::rows[request.row];
   if (row.number == calls::nop_number) return {0, false, {}};
@@ -35,11 +60,11 @@ Answer execute_without_waiting(const Request& request, Progress& progress) {
   if (is_transfer(row)) return transfer_without_waiting(request, progress);
   if (is_message(row)) return message_without_waiting(request, progress);
   if (row.blocking == calls::Blocking::waits) return {0, true, {}};
-  return {pass_on(request), false, {}};
+  return {pass_on(request, files), false, {}};
 }
 
-std::int64_t execute_waiting(const Request& request, Progress& progress,
-                             Interruption interruption) {
+std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption,
+                             router::FileReader* files) {
   if (request.row >= 0) {
     if (is_fault(request)) return resolve_alone(request, backend::Reading::blocking).value;
     const std::int64_t missing = bring_in_arguments(request, backend::Reading::blocking);
@@ -48,7 +73,7 @@ std::int64_t execute_waiting(const Request& request, Progress& progress,
     if (is_transfer(row)) return transfer_waiting(request, progress, interruption);
     if (is_message(row)) return message_waiting(request, progress, interruption);
   }
-  return pass_on(request);
+  return pass_on(request, files);
 }
 
 }  // namespace k2k::services

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "base/units.hpp"
+#include "router/file_reader.hpp"
 #include "services/request.hpp"
 
 namespace k2k::services {
@@ -39,13 +40,16 @@ struct Interruption {
   int descriptor = -1;
 };
 
-// Never waits for a peer or a clock; may wait for a disk if the row says `rarely`.
-Answer execute_without_waiting(const Request& request, Progress& progress);
+// Never waits for a peer or a clock; may wait for a disk if the row says `rarely`. With `files`,
+// file data comes by the router's way, and it is told of descriptors that are closed.
+Answer execute_without_waiting(const Request& request, Progress& progress,
+                               router::FileReader* files = nullptr);
 
 // After which time the wait ends with EAGAIN: the socket's SO_RCVTIMEO or SO_SNDTIMEO. 0 = never.
 Nanoseconds timeout_of(const Readiness& readiness);
 
 // Waits if it must. -ECANCELED if interrupted by shutdown before the call began.
-std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption);
+std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption,
+                             router::FileReader* files = nullptr);
 
 }  // namespace k2k::services

@@ -28,6 +28,10 @@ constexpr std::uint64_t bucket_floor(std::uint32_t bucket) {
   return (std::uint64_t{8} + (bucket - 8) % 8) << (octave - 3);
 }
 
+constexpr std::uint64_t bucket_width(std::uint32_t bucket) {
+  return bucket < 8 ? 1 : std::uint64_t{1} << ((bucket - 8) / 8);
+}
+
 class HistogramSnapshot {
  public:
   void add(std::uint32_t bucket, std::uint64_t amount) {
@@ -41,6 +45,7 @@ class HistogramSnapshot {
     total_ += other.total_;
   }
   [[nodiscard]] std::uint64_t count() const { return total_; }
+  [[nodiscard]] std::uint64_t in_bucket(std::uint32_t bucket) const { return counts_[bucket]; }
 
   // The middle of the bucket that holds the quantile; 0 when nothing was recorded.
   // Expects 0 <= quantile <= 1.
@@ -52,8 +57,7 @@ class HistogramSnapshot {
       seen += counts_[bucket];
       if (seen <= rank) continue;
       const std::uint64_t floor = bucket_floor(bucket);
-      const std::uint64_t width = bucket < 8 ? 1 : std::uint64_t{1} << ((bucket - 8) / 8);
-      return static_cast<double>(floor) + static_cast<double>(width - 1) / 2;
+      return static_cast<double>(floor) + static_cast<double>(bucket_width(bucket) - 1) / 2;
     }
     return 0;
   }

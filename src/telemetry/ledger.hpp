@@ -68,6 +68,12 @@ class CpuLedger {
   // `clock` is the thread's CPU clock, `core` the CPU it runs on.
   void settle(std::uint64_t moment, Nanoseconds clock, double ns_per_cycle, std::size_t core) {
     settled_at_ = moment;
+    catch_up(clock, ns_per_cycle, core);
+  }
+  // Is something charged that is some tenant's?
+  [[nodiscard]] bool owed() const { return open_attributed_ != 0; }
+  // The same between times, without moving when the next one is due.
+  void catch_up(Nanoseconds clock, double ns_per_cycle, std::size_t core) {
     const double used = static_cast<double>((clock - settled_clock_).count());
     settled_clock_ = clock;
     if (used <= 0) return;
@@ -85,6 +91,11 @@ class CpuLedger {
 
   // Nanoseconds of CPU time, as of the last settlement.
   [[nodiscard]] std::uint64_t stage_ns(std::size_t stage) const { return stages_[stage].value(); }
+  [[nodiscard]] std::uint64_t total_ns() const {
+    std::uint64_t total = 0;
+    for (const Counter& stage : stages_) total += stage.value();
+    return total;
+  }
   [[nodiscard]] std::uint64_t call_ns(std::size_t call) const { return calls_[call].ns.value(); }
   [[nodiscard]] std::uint64_t tenant_ns(std::size_t tenant) const {
     return tenants_[tenant].ns.value();

@@ -415,7 +415,7 @@ std::int64_t admit(const Request& request, Openness, const backend::Backend&) {
   return all.requests.admit(request);
 }
 
-Answer execute_without_waiting(const Request& request, Progress&) {
+Answer execute_without_waiting(const Request& request, Progress&, router::FileReader*) {
   if (request.row < 0) return {0, true, {}};
   const calls::Blocking blocking = calls::rows[request.row].blocking;
   if (blocking == calls::Blocking::never) return {all.requests.execute(request), false, {}};
@@ -426,7 +426,7 @@ Answer execute_without_waiting(const Request& request, Progress&) {
   return {value, false, {}};
 }
 
-std::int64_t execute_waiting(const Request& request, Progress&, Interruption) {
+std::int64_t execute_waiting(const Request& request, Progress&, Interruption, router::FileReader*) {
   simulation::linger();
   const std::int64_t value = all.requests.execute(request);
   simulation::linger();

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/signals_blocked.hpp"
 #include "labs/interference/generators/pages.hpp"
 #include "labs/interference/generators/signals.hpp"
 
@@ -92,13 +93,15 @@ TEST_P(EveryGenerator, hands_on_that_its_launch_ended_early) {
   ASSERT_TRUE(workload.ok()) << workload.error().message;
   // Calls to cancel() come as often as they can; a run that was over before one is tried again.
   std::atomic<bool> over{false};
-  std::thread canceller([&] {
-    // A signal to the process is delivered to any thread that does not block it.
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    while (!over.load()) runtime->cancel();
-  });
+  const auto start_canceller = [&] {
+    // A signal to the process is delivered to any thread that does not block it: this one must
+    // from its first instruction on.
+    const SignalsBlocked guard;
+    return std::thread([&] {
+      while (!over.load()) runtime->cancel();
+    });
+  };
+  std::thread canceller = start_canceller();
   Status status;
   for (int tries = 0; status.ok() && tries < 1'000; ++tries) {
     status = workload.value()->run(runtime.value());

@@ -1,16 +1,15 @@
 #include "labs/interference/governor/lab.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <memory>
 
 #include "cli/text_table.hpp"
 #include "labs/interference/governor/real.hpp"
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/options.hpp"
+#include "labs/interference/progress_line.hpp"
 
 namespace k2k::labs::governor {
 
@@ -38,6 +37,7 @@ struct Options {
   std::string offered;
   std::string seconds;
   std::string busy;
+  std::string load;
   std::vector<std::string> policies;
   std::uint64_t seed = 1;
 
@@ -106,9 +106,19 @@ Result<std::vector<policy::Policy>> policies_of(const Options& options) {
   return policies;
 }
 
+Result<Source> source_of(const Options& options) {
+  for (const Source source : {Source::reads, Source::trace}) {
+    if (options.load.empty() || options.load == name_of(source)) return source;
+  }
+  return Error{EINVAL, fmt::format("--load is '{}'; permitted are reads and trace", options.load)};
+}
+
 Result<std::vector<Case>> cases_of(const Options& options) {
   if (!options.seconds.empty()) {
     return Error{EINVAL, "--seconds is for real threads; leave it or --simulate out"};
+  }
+  if (!options.load.empty()) {
+    return Error{EINVAL, "--load is for real threads; leave it or --simulate out"};
   }
   const Result<std::vector<policy::Policy>> named = policies_of(options);
   if (!named) return named.error();
@@ -129,6 +139,7 @@ struct RealRun {
   std::vector<RealCase> cases;
   double seconds = 0;
   double busy = 0;
+  Source source = Source::reads;
 
   // `none` has to run in any case: its mean service time is that of of_ideal.
   [[nodiscard]] bool reference() const {
@@ -167,6 +178,9 @@ Result<RealRun> real_run_of(const Options& options) {
   const Result<double> busy = read_busy(options.busy);
   if (!busy) return busy.error();
   run.busy = busy.value();
+  const Result<Source> source = source_of(options);
+  if (!source) return source.error();
+  run.source = source.value();
   run.seconds = real_seconds(run.cases.size(), run.reference(), run.busy > 0);
   std::uint32_t seconds = 0;
   if (Status status = read_count("--seconds", options.seconds, seconds_max, seconds); !status) {
@@ -176,30 +190,8 @@ Result<RealRun> real_run_of(const Options& options) {
   return run;
 }
 
-// One line on a terminal, rewritten.
-class Progress {
- public:
-  explicit Progress(std::size_t total) : total_(total), shown_(isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (shown_) std::fputs("\r\x1b[K", stderr);
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void next(const std::string& what) {
-    if (!shown_) return;
-    fmt::print(stderr, "\r\x1b[K[{}/{}] {}", ++done_, total_, what);
-    std::fflush(stderr);
-  }
-
- private:
-  std::size_t total_;
-  std::size_t done_ = 0;
-  bool shown_;
-};
-
 Result<std::vector<ordered_json>> run_all(const std::vector<Case>& cases, std::uint64_t seed) {
-  Progress progress(cases.size());
+  ProgressLine progress(cases.size());
   std::vector<ordered_json> rows;
   for (const Case& one : cases) {
     progress.next(
@@ -213,7 +205,7 @@ Result<std::vector<ordered_json>> run_all(const std::vector<Case>& cases, std::u
 
 Result<std::vector<ordered_json>> run_all(const RealRun& run, RealLab& lab) {
   const bool reference = run.reference();
-  Progress progress(run.cases.size() + (reference ? 1 : 0));
+  ProgressLine progress(run.cases.size() + (reference ? 1 : 0));
   if (reference) {
     progress.next(fmt::format("no cap, for comparison, {:g} s", reference_seconds));
     const Result<ordered_json> unseen = lab.row({policy::Policy::none, 0}, reference_seconds);
@@ -277,7 +269,8 @@ int run_real(const cli::Context& context, const Options& options) {
   if (!run) return complain(run.error(), cli::exit_usage);
   const auto loaded = context.load();
   if (!loaded) return cli::complain_config(loaded.error());
-  Result<RealLab> lab = RealLab::create(loaded.value().config, options.seed, run.value().busy);
+  Result<RealLab> lab =
+      RealLab::create(loaded.value().config, options.seed, run.value().busy, run.value().source);
   if (!lab) return complain(lab.error(), cli::exit_failure);
   const Result<std::vector<ordered_json>> rows = run_all(run.value(), lab.value());
   if (!rows) {
@@ -288,7 +281,8 @@ int run_real(const cli::Context& context, const Options& options) {
   const ordered_json result = {{"rows", rows.value()},
                                {"cores", lab->cores()},
                                {"service_us", rounded(lab->service_us())},
-                               {"seconds", rounded(run.value().seconds)}};
+                               {"seconds", rounded(run.value().seconds)},
+                               {"source", name_of(run.value().source)}};
   return cli::print(result.dump() + "\n");
 }
 
@@ -335,6 +329,11 @@ cli::Run add_lab(CLI::App& app, cli::Context& context) {
   CLI::Option* const which =
       app.add_option("--policy", options->policies, "Only these, such as backoff,budget");
   which->expected(1)->delimiter(',')->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* const load = app.add_option("--load", options->load,
+                                           "Real threads: requests are reads of work-items on a "
+                                           "core, or a trace, whose device takes none "
+                                           "(reads)");
+  context.words[load] = {"reads", "trace"};
   app.add_option("--seed", options->seed, "The same number gives the same result (1)");
   context.words[offered] = {"inf"};
   for (const policy::Policy one : policy::all_policies) {

@@ -1,60 +1,19 @@
 #pragma once
-// CPU time of the service threads of this process, seen from outside: the kernel's own account
-// (schedstat) of every thread that is named as one, so that no component grades itself.
+// What an observer's readings (host/observer.hpp) say of a run: shares of the machine's CPU time.
 //
-// A reading is a sum that only grows. A thread that began since the last look counts whole, one
-// that ended keeps what it had when it was last seen. The kernel books a thread that runs at the
-// next timer tick or switch, so a reading may be late by a tick a core.
-//
-// Threading: an observer is confined to one thread.
+// Threading: pure functions.
 
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <string_view>
 #include <vector>
 
-#include "base/result.hpp"
 #include "base/units.hpp"
+#include "host/observer.hpp"
 
 namespace k2k::labs::governor {
 
-// The first field of /proc/self/task/TID/schedstat: time on a CPU. Empty: no such line.
-std::optional<Nanoseconds> cpu_time_of(std::string_view schedstat);
-// By the line in /proc/self/task/TID/comm: "k2k/serve0", "k2k/wait", "k2k/fault", "k2k/guard", and
-// the governor's "k2k/canary" and "k2k/ticker".
-bool is_service_thread(std::string_view comm);
-// "k2k/unit0": the device, whose CPU time is not the server's.
-bool is_device_thread(std::string_view comm);
-
-// The sum over threads that come and go.
-class ThreadSum {
- public:
-  // Every thread that is there now, by its number, with its CPU time so far.
-  void look(std::map<int, Nanoseconds> threads);
-  [[nodiscard]] Nanoseconds total() const { return total_; }
-
- private:
-  std::map<int, Nanoseconds> last_;
-  Nanoseconds total_{0};
-};
-
-struct Reading {
-  Instant when;
-  Nanoseconds cpu;  // Since the observer began, and what threads had then.
-};
-
-class Observer {
- public:
-  explicit Observer(bool (*belongs)(std::string_view comm) = is_service_thread)
-      : belongs_(belongs) {}
-  // Errors: those of reading /proc, the path named.
-  Result<Reading> read();
-
- private:
-  bool (*belongs_)(std::string_view comm);
-  ThreadSum sum_;
-};
+using host::is_device_thread;
+using host::Observer;
+using host::Reading;
 
 // CPU time between the first reading and the last, as a fraction of the CPU time of `cores`. 0 for
 // less than two readings.

@@ -13,8 +13,10 @@
 #include "base/clock.hpp"
 #include "labs/interference/governor/busy.hpp"
 #include "labs/interference/governor/observer.hpp"
+#include "labs/interference/governor/running_load.hpp"
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/options.hpp"
+#include "runtime/trace.hpp"
 #include "telemetry/ledger.hpp"
 
 namespace k2k::labs::governor {
@@ -114,9 +116,9 @@ double mean_service_us(const Seen& seen, double cpu_seconds) {
   return part * cpu_seconds * 1e6 / completed(seen);
 }
 
-RuntimeConfig configuration(const RuntimeConfig& base, const RealCase& one) {
+RuntimeConfig configuration(const RuntimeConfig& base, const RealCase& one, Source source) {
   RuntimeConfig config = base;
-  config.backend = "cpu";
+  config.backend = source == Source::trace ? "trace" : "cpu";
   config.device.compute_units = 1;
   config.device.strict = false;  // Reads are larger than a block of the arena.
   const auto permille = static_cast<std::uint32_t>(std::lround(one.cap * 1000));
@@ -142,7 +144,24 @@ double rate_alone(const BusyPrograms& programs) {
   return median_rate(looks);
 }
 
+constexpr Nanoseconds longest_replay = 1h;  // Until it is cancelled.
+
+// Work for a RunningLoad; ends when it is cancelled.
+Status replay(const Trace& trace, Runtime& runtime, TraceReport& report) {
+  const auto replayed = trace.replay(runtime, {.longest = longest_replay}, &report);
+  if (!replayed) return replayed.error();
+  return Error{ENODATA, "the trace ended before it was told to"};
+}
+
+Status check(const TraceReport& report) {
+  if (report.errors == 0) return {};
+  return Error{EIO, fmt::format("{} of {} answers to the trace were wrong; the first: {}",
+                                report.errors, report.requests, report.first_error)};
+}
+
 }  // namespace
+
+const char* name_of(Source source) { return source == Source::trace ? "trace" : "reads"; }
 
 Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
                                          const std::vector<double>& caps) {
@@ -173,17 +192,20 @@ double real_seconds(std::size_t rows, bool reference, bool busy) {
   return std::clamp(there / static_cast<double>(rows) - alone, seconds_least, seconds_of_a_row);
 }
 
-RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, RandomReads reads)
+RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, Source source,
+                 RandomReads reads)
     : base_(base),
       seed_(seed),
       busy_(busy),
+      source_(source),
       reads_(std::move(reads)),
       cores_(static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))) {}
 
-Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed, double busy) {
+Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed, double busy,
+                                Source source) {
   Result<RandomReads> reads = RandomReads::create();
   if (!reads) return reads.error();
-  return RealLab(base, seed, busy, std::move(reads.value()));
+  return RealLab(base, seed, busy, source, std::move(reads.value()));
 }
 
 Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
@@ -193,14 +215,24 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
     if (Status status = programs.start(cores_, busy_); !status) return status.error();
     alone = rate_alone(programs);
   }
-  Result<Runtime> runtime = Runtime::create(configuration(base_, one));
+  Result<Runtime> runtime = Runtime::create(configuration(base_, one, source_));
   if (!runtime) return runtime.error();
+  const bool traced = source_ == Source::trace;
+  const Result<Trace> trace = Trace::named("uniform", seed_);
+  if (!trace) return trace.error();
+  TraceReport report;
+  const RunningLoad::Work work = [&](const std::atomic<bool>& stop) {
+    return traced ? replay(trace.value(), runtime.value(), report)
+                  : reads_.run(runtime.value(), seed_, stop);
+  };
   RunningLoad load;
-  if (Status status = load.start(runtime.value(), reads_, seed_); !status) return status.error();
+  const Nanoseconds patience = traced ? 0s : 1s;
+  if (Status status = load.start(runtime.value(), work, patience); !status) return status.error();
   const auto length = Nanoseconds(std::llround(seconds * 1e9));
   const Result<Seen> watched = watch_both(runtime.value(), load, programs, length);
   if (Status status = load.stop(); !status) return status.error();
   if (!watched) return watched.error();
+  if (Status status = check(report); !status) return status.error();
 
   const Seen& seen = watched.value();
   const double share = share_of(seen.readings, cores_);
@@ -212,6 +244,8 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
                                       "CPU time in /proc/self/task/*/schedstat; try more --seconds",
                                       elapsed, completed(seen), cpu_seconds)};
   }
+  const double device = traced ? seconds_of(report.device) / (seconds_of(report.elapsed) * cores_)
+                               : seconds_of(seen.device) / (elapsed * cores_);
   const bool capped = one.policy != Policy::none;
   const double service_us = mean_service_us(seen, cpu_seconds);
   if (!capped) service_us_ = service_us;
@@ -219,7 +253,7 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
   const double ledger = ledger_seconds(seen.after) - ledger_seconds(seen.before);
   const double waits = static_cast<double>(seen.after.governor.waits - seen.before.governor.waits);
   ordered_json row = {{"policy", policy::name_of(one.policy)},
-                      {"load", "real: random bytes"},
+                      {"load", traced ? "real: trace uniform" : "real: random bytes"},
                       {"cap", capped ? one.cap : 1},
                       {"share", rounded(share)},
                       {"worst_100ms", rounded(worst_share_of(seen.readings, worst_window, cores_))},
@@ -232,7 +266,7 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
                       {"forced", seen.after.governor.forced - seen.before.governor.forced},
                       {"busy", busy_},
                       {"cpu_loss", nullptr},
-                      {"device_share", rounded(seconds_of(seen.device) / (elapsed * cores_))},
+                      {"device_share", rounded(device)},
                       {"displaced", nullptr},
                       {"loss_seen", nullptr},
                       {"sensors", seen.after.governor.sensors}};

@@ -34,11 +34,19 @@ double real_seconds(std::size_t rows, bool reference, bool busy);
 // The time of a reference that was not asked for.
 inline constexpr double reference_seconds = 2;
 
+// Where requests come from, as many as the server takes.
+enum class Source : std::uint8_t {
+  reads,  // 64 work-items of the cpu backend that read random bytes: the device takes a core.
+  trace,  // The load `uniform` on the trace backend: the same services, and no device's thread.
+};
+const char* name_of(Source source);
+
 class RealLab {
  public:
   // `busy`: CPU programs want each core for this part of the time (busy.hpp); 0 = there are none.
   // Errors: those of RandomReads::create().
-  static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed, double busy);
+  static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed, double busy,
+                                Source source);
 
   // Runs for so long, the first half second unseen. The first case must be `none`: its mean service
   // time is that of of_ideal. A row: policy, load, cap, share, worst_100ms, throughput, per_cpu_s,
@@ -46,10 +54,11 @@ class RealLab {
   // of_ideal does not use), ledger_share (what the server says of itself),
   // waits (timers a second), forced (requests served in debt, because none may wait for ever),
   // busy, cpu_loss (what CPU programs lost against running alone; null without any), device_share
-  // (CPU time of the device's own threads, which CPU programs lose too), displaced (the part of
+  // (CPU time of the device's own threads, which CPU programs lose too; of `trace` the part of the
+  // service threads' that they spent on being the device, among share), displaced (the part of
   // share that somebody else wanted; `displaced` only, else null), loss_seen (what the sensors of
   // `auto` took the loss for, else null) and sensors. Errors: those of Runtime::create(), of the
-  // load and the observer.
+  // load and the observer; EIO, an answer of the trace was wrong.
   Result<nlohmann::ordered_json> row(const RealCase& one, double seconds);
 
   [[nodiscard]] std::uint32_t cores() const { return cores_; }
@@ -57,11 +66,13 @@ class RealLab {
   [[nodiscard]] double service_us() const { return service_us_; }
 
  private:
-  RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, RandomReads reads);
+  RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, Source source,
+          RandomReads reads);
 
   RuntimeConfig base_;
   std::uint64_t seed_;
   double busy_;
+  Source source_;
   RandomReads reads_;
   std::uint32_t cores_;
   double service_us_ = 0;

@@ -68,6 +68,15 @@ struct Seen {
   TraceReport report;
 };
 
+ordered_json tenants_of(const server::Stats& stats) {
+  ordered_json tenants = ordered_json::array();
+  for (const server::TenantStats& one : stats.tenants) {
+    tenants.push_back(
+        {{"tenant", one.tenant}, {"requests", one.requests}, {"cpu_s", rounded(one.cpu_seconds)}});
+  }
+  return tenants;
+}
+
 Result<Seen> watch(Runtime& runtime, const Trace& trace, const TraceOptions& options) {
   Seen seen;
   Observer observer;
@@ -134,6 +143,7 @@ Result<ordered_json> measure(const RuntimeConfig& base, const Trace& trace,
       {"per_cpu_s", per(requests, cpu_seconds)},
       {"bundle", per(static_cast<double>(stats.requests), static_cast<double>(stats.bundles))},
       {"waits", per(static_cast<double>(stats.governor.waits), elapsed)},
+      {"tenants", tenants_of(stats)},
       {"errors", report.errors},
       {"first_error", report.first_error}};
   if (config.server.cap_permille != 0) row["cap"] = config.server.cap_permille / 1000.0;

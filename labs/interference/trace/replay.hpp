@@ -24,7 +24,8 @@ Result<Trace> trace_of(const std::string& file_or_name, std::uint64_t seed);
 // (fraction of the time), share and worst_100ms (of the CPU time of all cores, as schedstat sees
 // the service threads, the device included), device_share (what of share was the device),
 // device_ns (the same a request), per_cpu_s (requests a second of that CPU time), bundle (requests
-// that came together), waits (timers of the governor a second), errors, first_error.
+// that came together), waits (timers of the governor a second), tenants
+// (those that asked: tenant, requests, cpu_s), errors, first_error.
 // Errors: those of Runtime::create(), Trace::replay() and the observer.
 Result<nlohmann::ordered_json> measure(const RuntimeConfig& base, const Trace& trace,
                                        const TraceOptions& options);

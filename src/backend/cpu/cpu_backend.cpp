@@ -34,6 +34,7 @@
 #include "backend/sweep.hpp"
 #include "base/asymmetric_barrier.hpp"
 #include "base/clock.hpp"
+#include "base/signals_blocked.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -264,14 +265,12 @@ class CpuBackend final : public Backend {
   Status start_threads(std::uint32_t count) {
     while (threads_.size() < count) {
       const auto index = static_cast<std::uint32_t>(threads_.size());
-      sigset_t all;
-      sigset_t before;
-      sigfillset(&all);
-      sigdelset(&all, SIGBUS);  // A fault cannot wait: blocked, it would end the process unasked.
-      pthread_sigmask(SIG_SETMASK, &all, &before);  // The thread inherits: a good guest.
       pthread_t thread{};
-      const int failed = pthread_create(&thread, nullptr, &unit_thread, units_[index].get());
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      int failed = 0;
+      {
+        const SignalsBlocked guard({SIGBUS});
+        failed = pthread_create(&thread, nullptr, &unit_thread, units_[index].get());
+      }
       if (failed != 0) {
         return Error{failed, "no thread for compute unit " + std::to_string(index) +
                                  "; lower device.compute_units or raise the limit (ulimit -u)"};

@@ -111,8 +111,9 @@ bool Accelerator::ask(std::uint32_t index) {
   const Tick asked_at = std::max(item.due, item.free_since);
   const Request request = requests_->make(item.event, index);
   item.right = request.right;
-  constexpr protocol::Attributes attributes = {protocol::Scope::work_item, protocol::flag::halted,
-                                               0, 0};
+  const auto flags = static_cast<std::uint8_t>(protocol::flag::halted |
+                                               (item.event.urgent ? protocol::flag::urgent : 0));
+  const protocol::Attributes attributes = {protocol::Scope::work_item, flags, 0, item.event.tenant};
   device::publish(area_, item.place, attributes, request.number, request.arguments,
                   stamp_at(asked_at));
   item_at(item.place) = index;

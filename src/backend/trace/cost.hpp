@@ -3,7 +3,7 @@
 // Random bytes are computed, not fetched: such a read takes as long with caches gone cold as
 // without.
 //
-// Threading: values.
+// Threading: values; measured_reads() from anywhere.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,5 +30,10 @@ inline constexpr std::uint64_t read_bytes_min = 64;
 // takes longer than `longest_us`. They take some 20 ms for 50 us. Errors: EIO, a read that fails.
 Result<std::vector<ReadCost>> measure_reads(int file, std::span<std::byte> buffer,
                                             double longest_us);
+
+// The same up to 128 KiB or 60 us, measured once in this process: what is compared asks for the
+// same sizes. A failure is not kept. From anywhere; others wait for the first call. Errors: those
+// of open(2) for /dev/urandom, the path named; EIO.
+Result<std::vector<ReadCost>> measured_reads();
 
 }  // namespace k2k::backend::trace

@@ -33,6 +33,8 @@ struct Event {
   Ask ask = Ask::nop;
   std::int64_t after_ns = 0;  // Not negative.
   std::uint64_t amount = 0;   // As the call says; 0 where it takes none.
+  std::uint16_t tenant = 0;   // On whose behalf; below protocol::tenants_max.
+  bool urgent = false;        // Ends a coalescing window.
 };
 
 enum class Unit : std::uint8_t { none, bytes, microseconds };

@@ -8,12 +8,16 @@
 #include <optional>
 #include <string>
 
+#include "protocol/slot.hpp"
+
 namespace k2k::backend::trace {
 
 namespace {
 
-constexpr std::size_t fields_max = 4;  // One more than a line may have.
+constexpr std::size_t fields_max = 6;  // One more than a line may have.
 constexpr std::size_t quoted_max = 40;
+constexpr std::string_view tenant_mark = "tenant=";
+constexpr double tenant_last = protocol::tenants_max - 1;
 
 struct Fields {
   std::array<std::string_view, fields_max> text;
@@ -65,15 +69,20 @@ std::string names() {
 }
 
 std::string permitted(const AskRow& row) {
+  if (row.unit == Unit::none) return std::string(row.name) + " takes nothing";
   return std::string(row.name) + " takes " + number_text(row.least) + " to " +
          number_text(row.most) + (row.unit == Unit::bytes ? " bytes" : " microseconds");
+}
+
+std::string no_tenant() {
+  return " is no tenant; permitted are 0 to " + number_text(tenant_last) + ", such as tenant=3";
 }
 
 // Text, or nothing if the amount is fine.
 std::optional<std::string> read_amount(const AskRow& row, const Fields& fields, Event& event) {
   if (row.unit == Unit::none) {
     if (fields.count == 2) return {};
-    return quoted(fields.text[2]) + " is too much; " + std::string(row.name) + " takes nothing";
+    return quoted(fields.text[2]) + " is too much; " + permitted(row);
   }
   if (fields.count < 3) return "the amount is missing; " + permitted(row);
   if (fields.count > 3) return quoted(fields.text[3]) + " is too much; " + permitted(row);
@@ -85,8 +94,28 @@ std::optional<std::string> read_amount(const AskRow& row, const Fields& fields, 
   return {};
 }
 
+// Takes what stands behind the amount off the fields, in any order.
+std::optional<std::string> read_marks(Fields& fields, Event& event) {
+  bool tenant = false;
+  for (; fields.count > 2 && fields.count < fields_max; --fields.count) {
+    const std::string_view mark = fields.text[fields.count - 1];
+    const bool urgent = mark == "urgent";
+    if (!urgent && !mark.starts_with(tenant_mark)) return {};
+    if (urgent ? event.urgent : tenant) return quoted(mark) + " is said twice";
+    if (urgent) {
+      event.urgent = true;
+      continue;
+    }
+    const std::optional<double> number = number_in(mark.substr(tenant_mark.size()), 0, tenant_last);
+    if (!number || std::floor(*number) != *number) return quoted(mark) + no_tenant();
+    tenant = true;
+    event.tenant = static_cast<std::uint16_t>(*number);
+  }
+  return {};
+}
+
 std::optional<std::string> read_event(std::string_view line, Event& event) {
-  const Fields fields = split(line);
+  Fields fields = split(line);
   std::string_view time = fields.text[0];
   event.since = time.starts_with('+') ? Since::answer : Since::begin;
   if (event.since == Since::answer) time.remove_prefix(1);
@@ -100,6 +129,7 @@ std::optional<std::string> read_event(std::string_view line, Event& event) {
   const AskRow* const row = find_ask(fields.text[1]);
   if (row == nullptr) return quoted(fields.text[1]) + " is no call; calls are " + names();
   event.ask = row->ask;
+  if (auto wrong = read_marks(fields, event)) return wrong;
   return read_amount(*row, fields, event);
 }
 
@@ -141,6 +171,40 @@ Result<std::vector<Event>> parse_trace(std::string_view text) {
     events.push_back(event);
   }
   return events;
+}
+
+Status check_events(std::span<const Event> events) {
+  const auto wrong = [](std::size_t place, const std::string& why) {
+    return Error{EINVAL, "event " + std::to_string(place) + ": " + why};
+  };
+  if (events.size() > events_max) {
+    return wrong(events_max, "a trace has at most " + std::to_string(events_max) +
+                                 " events; cut it into several");
+  }
+  std::int64_t last_ns = 0;
+  for (std::size_t place = 0; place < events.size(); ++place) {
+    const Event& event = events[place];
+    if (event.after_ns < 0 || static_cast<double>(event.after_ns) > time_us_max * 1e3) {
+      return wrong(place, std::to_string(event.after_ns) + " ns is no time; permitted are 0 to " +
+                              number_text(time_us_max * 1e3));
+    }
+    if (event.since == Since::begin) {
+      if (event.after_ns < last_ns) {
+        return wrong(place, "its time is before the last one, " + std::to_string(last_ns) +
+                                " ns; times since the begin do not decrease: sort the events");
+      }
+      last_ns = event.after_ns;
+    }
+    if (event.tenant > tenant_last) return wrong(place, std::to_string(event.tenant) + no_tenant());
+    const AskRow& row = ask_rows()[static_cast<std::size_t>(event.ask)];
+    const double unit = row.unit == Unit::microseconds ? 1e3 : 1;
+    const auto amount = static_cast<double>(event.amount) / unit;
+    if (row.unit == Unit::none ? event.amount == 0 : amount >= row.least && amount <= row.most) {
+      continue;
+    }
+    return wrong(place, number_text(amount) + " is no such amount; " + permitted(row));
+  }
+  return {};
 }
 
 bool ListedEvents::asks(Ask ask) const {

@@ -5,6 +5,7 @@
 //   0       cost 12.5         12.5 us of CPU time, asked for when the replay begins
 //   250     pread 4096        a quarter of a millisecond after the begin
 //   +3.5    fault 65536       3.5 us after the answer before, of the work-item that takes it
+//   500     nop tenant=3 urgent  on behalf of tenant 3 (0 to 63), and no window holds it up
 //   # a remark, or an empty line
 //
 // Times are microseconds. Those without + do not decrease from line to line. Fields are separated
@@ -26,6 +27,10 @@ inline constexpr std::size_t events_max = std::size_t{1} << 22;
 
 // Accepts any bytes. Errors: EINVAL, the line, what it says and what it may say.
 Result<std::vector<Event>> parse_trace(std::string_view text);
+
+// Events that no text was read for: what they ask may be asked, and their times are in order.
+// Errors: EINVAL, the event by its place, from 0 on, and what it may be.
+Status check_events(std::span<const Event> events);
 
 // The events, one after the other.
 class ListedEvents final : public Source {

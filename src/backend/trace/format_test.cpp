@@ -45,6 +45,32 @@ TEST(TraceFormat, says_when_to_ask_for_what) {
   }
 }
 
+TEST(TraceFormat, says_on_whose_behalf_and_what_is_urgent) {
+  const auto parsed = parse_trace(
+      with_head("0 nop tenant=3\n1 pread 64 urgent tenant=63\n+2 getpid urgent\n3 cost 1"));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const std::vector<Event>& events = parsed.value();
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0].tenant, 3u);
+  EXPECT_FALSE(events[0].urgent);
+  EXPECT_EQ(events[1].tenant, 63u);
+  EXPECT_TRUE(events[1].urgent);
+  EXPECT_EQ(events[1].amount, 64u);
+  EXPECT_TRUE(events[2].urgent);
+  EXPECT_EQ(events[3].tenant, 0u);
+  const std::string tenants = " is no tenant; permitted are 0 to 63, such as tenant=3";
+  expect_refused(with_head("0 nop tenant=64"), "line 2: 'tenant=64'" + tenants);
+  expect_refused(with_head("0 nop tenant=1.5"), "line 2: 'tenant=1.5'" + tenants);
+  expect_refused(with_head("0 nop tenant="), "line 2: 'tenant='" + tenants);
+  expect_refused(with_head("0 nop urgent urgent"), "line 2: 'urgent' is said twice");
+  expect_refused(with_head("0 nop tenant=1 tenant=1"), "line 2: 'tenant=1' is said twice");
+  expect_refused(with_head("0 urgent nop"),
+                 "line 2: 'urgent' is no call; calls are nop, getpid, clock_gettime, nanosleep, "
+                 "pread, pwrite, fault, cost");
+  expect_refused(with_head("0 pread urgent"),
+                 "line 2: the amount is missing; pread takes 0 to 131072 bytes");
+}
+
 TEST(TraceFormat, may_be_empty) {
   EXPECT_TRUE(parse_trace(first_line)->empty());
   EXPECT_TRUE(parse_trace(with_head(""))->empty());
@@ -116,7 +142,8 @@ TEST(TraceFormat, survives_any_bytes) {
   std::mt19937 random(7);
   const auto below = [&random](std::size_t bound) { return random() % bound; };
   const std::string good = with_head(
-      "0 nop\n12.5 pread 4096\n+0.25 cost 3.5\n13 getpid\n+7 fault 65536\n99 nanosleep 1\n");
+      "0 nop urgent\n12.5 pread 4096 tenant=7\n+0.25 cost 3.5\n13 getpid\n+7 fault 65536\n99 "
+      "nanosleep 1\n");
   const std::string likely = " \t\n+-.0123456789eE#nop fault";
   std::size_t parsed = 0;
   for (int round = 0; round < 20'000; ++round) {
@@ -174,6 +201,40 @@ TEST(TraceFormat, is_handed_out_an_event_at_a_time) {
   EXPECT_EQ(event.amount, 5u);
   EXPECT_FALSE(source.next(event));
   EXPECT_FALSE(source.next(event));
+}
+
+TEST(TraceEvents, may_be_what_a_text_may_say) {
+  EXPECT_TRUE(check_events({}).ok());
+  for (const AskRow& row : ask_rows()) {
+    const double unit = row.unit == Unit::microseconds ? 1e3 : 1;
+    for (const double amount : {row.least, row.most}) {
+      const Event event{Since::answer, row.ask, 5, static_cast<std::uint64_t>(amount * unit)};
+      const Status status = check_events({&event, 1});
+      EXPECT_TRUE(status.ok()) << status.error().message;
+    }
+  }
+}
+
+TEST(TraceEvents, are_refused_by_their_place) {
+  const auto refusal = [](Event event) {
+    const Event events[] = {{Since::begin, Ask::nop, 2'000, 0}, event};
+    const Status status = check_events(events);
+    EXPECT_EQ(status.ok() ? 0 : status.error().code, EINVAL);
+    return status.ok() ? "" : status.error().message;
+  };
+  EXPECT_EQ(refusal({Since::begin, Ask::nop, 1'999, 0}),
+            "event 1: its time is before the last one, 2000 ns; times since the begin do not "
+            "decrease: sort the events");
+  EXPECT_EQ(refusal({Since::answer, Ask::nop, -1, 0}),
+            "event 1: -1 ns is no time; permitted are 0 to 3600000000000");
+  EXPECT_EQ(refusal({Since::answer, Ask::nop, 0, 7}),
+            "event 1: 7 is no such amount; nop takes nothing");
+  EXPECT_EQ(refusal({Since::answer, Ask::pread, 0, item_bytes + 1}),
+            "event 1: 131073 is no such amount; pread takes 0 to 131072 bytes");
+  EXPECT_EQ(refusal({Since::answer, Ask::nop, 0, 0, 64}),
+            "event 1: 64 is no tenant; permitted are 0 to 63, such as tenant=3");
+  EXPECT_EQ(refusal({Since::answer, Ask::cost, 0, 10'000'001}),
+            "event 1: 10000.001 is no such amount; cost takes 0 to 10000 microseconds");
 }
 
 }  // namespace

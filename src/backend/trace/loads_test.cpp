@@ -123,6 +123,24 @@ TEST(ReadCosts, give_the_size_that_takes_so_long) {
   EXPECT_EQ(size_taking(50, std::vector<ReadCost>{{64, 1}}), 64u);
 }
 
+TEST(ReadCosts, are_measured_once_in_a_process) {
+  const auto measured = measured_reads();
+  ASSERT_TRUE(measured.ok()) << measured.error().message;
+  const std::vector<ReadCost>& costs = measured.value();
+  ASSERT_GE(costs.size(), 2u);
+  EXPECT_EQ(costs.front().bytes, read_bytes_min);
+  for (std::size_t index = 1; index < costs.size(); ++index) {
+    EXPECT_EQ(costs[index].bytes, 2 * costs[index - 1].bytes);
+    EXPECT_GE(costs[index].time_us, costs[index - 1].time_us);
+  }
+  const auto again = measured_reads();
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  ASSERT_EQ(again.value().size(), costs.size());
+  for (std::size_t index = 0; index < costs.size(); ++index) {
+    EXPECT_EQ(again.value()[index].time_us, costs[index].time_us) << index;
+  }
+}
+
 TEST(ReadCosts, are_an_error_where_nothing_can_be_read) {
   std::vector<std::byte> buffer(1024);
   const auto costs = measure_reads(-1, buffer, 50);

@@ -27,7 +27,6 @@ constexpr std::uint16_t clock_gettime_number = 228;
 
 // As the memory was mapped at first, so that what faults bring stays one mapping with the rest.
 constexpr int page_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-constexpr double cost_us_max = 60;  // Sizes are measured so far at least.
 
 Status open_into(int& file, const char* path, int flags) {
   file = ::open(path, flags | O_CLOEXEC);
@@ -53,8 +52,7 @@ Status Requests::prepare(const Source& source, std::uint32_t items) {
   if (done && source.asks(Ask::pwrite)) done = open_into(sink_, "/dev/null", O_WRONLY);
   if (done && source.asks(Ask::cost)) done = open_into(random_, "/dev/urandom", O_RDONLY);
   if (!done || !source.asks(Ask::cost)) return done;
-  Result<std::vector<ReadCost>> costs =
-      measure_reads(random_, {memory_.data(), item_bytes}, cost_us_max);
+  Result<std::vector<ReadCost>> costs = measured_reads();
   if (!costs) return costs.error();
   costs_ = std::move(costs).value();
   return {};

@@ -25,7 +25,7 @@ struct Request {
 
 class Requests {
  public:
-  // Opens what the source's calls need and measures the cost of random bytes.
+  // Opens what the source's calls need, and measures the cost of random bytes where nobody did.
   // Errors: those of open(2), the path named; EIO; ENOMEM.
   Status prepare(const Source& source, std::uint32_t items);
   Requests() = default;

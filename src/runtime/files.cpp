@@ -1,0 +1,24 @@
+#include "runtime/files.hpp"
+
+#include <utility>
+
+#include "router/profile.hpp"
+
+namespace k2k::runtime {
+
+namespace {
+
+// Shorter requests are the page cache's, unasked: what serving them costs is most of their time.
+constexpr std::uint32_t unprobed_bytes = 16 * 1024;
+
+}  // namespace
+
+Result<std::shared_ptr<router::FileReader>> create_reader(const FilesConfig& config) {
+  if (!config.router) return std::shared_ptr<router::FileReader>();
+  auto reader = router::FileReader::create(
+      {.model_of = router::calibrated_model, .unprobed_bytes = unprobed_bytes});
+  if (!reader) return reader.error();
+  return std::shared_ptr<router::FileReader>(std::move(reader).value());
+}
+
+}  // namespace k2k::runtime

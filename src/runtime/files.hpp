@@ -1,0 +1,21 @@
+#pragma once
+// File data for device code: the router behind pread, by what k2k calibrate found out of each
+// device.
+//
+// Threading: values; create_reader() from anywhere.
+
+#include <memory>
+
+#include "base/result.hpp"
+#include "router/file_reader.hpp"
+
+namespace k2k::runtime {
+
+struct FilesConfig {
+  bool router = true;  // Reads of 16 KiB and more by the fastest mix of page cache and O_DIRECT.
+};
+
+// Nothing if the configuration does not want one.
+Result<std::shared_ptr<router::FileReader>> create_reader(const FilesConfig& config);
+
+}  // namespace k2k::runtime

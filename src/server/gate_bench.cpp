@@ -1,0 +1,77 @@
+// Question: what can a cap leave at most? A thread that serves in batches finds its core asleep and
+// its caches cold after each pause, with or without K2K. This is that thread, without K2K: batches
+// as the gate makes them at a cap of 1, 5 and 25 % of two cores, pauses between them, reads of
+// random bytes. `of_ideal` is the CPU time of the same reads without pauses, as a part of what they
+// took: what `k2k lab governor` can reach here.
+
+#include <benchmark/benchmark.h>
+#include <sys/random.h>
+
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace k2k::server {
+namespace {
+
+constexpr std::size_t read_bytes = 8192;  // Some 15 to 25 us.
+constexpr std::size_t buffers = 64;       // As many as requests outstanding.
+
+class Reads {
+ public:
+  void make(std::int64_t count) {
+    for (std::int64_t read = 0; read < count; ++read) {
+      std::byte* const into = memory_.data() + (next_++ % buffers) * read_bytes;
+      benchmark::DoNotOptimize(::getrandom(into, read_bytes, 0));
+    }
+  }
+
+ private:
+  std::vector<std::byte> memory_ = std::vector<std::byte>(buffers * read_bytes);
+  std::size_t next_ = 0;
+};
+
+// CPU time of one read, in nanoseconds.
+double cost_without_pauses(Reads& reads) {
+  constexpr std::int64_t count = 2000;
+  reads.make(count);
+  const Nanoseconds before = thread_time();
+  reads.make(count);
+  return static_cast<double>((thread_time() - before).count()) / count;
+}
+
+void reads_in_batches(benchmark::State& state) {
+  const std::chrono::microseconds batch(state.range(0));
+  const std::chrono::microseconds pause(state.range(1));
+  Reads reads;
+  double ideal_ns = 0;
+  double took_ns = 0;
+  for (auto _ : state) {
+    // Beside each batch, since the clock of a shared machine changes.
+    const double read_ns = cost_without_pauses(reads);
+    const auto count =
+        static_cast<std::int64_t>(static_cast<double>(batch.count()) * 1e3 / read_ns);
+    const Nanoseconds before = thread_time();
+    std::this_thread::sleep_for(pause);
+    reads.make(count);
+    const Nanoseconds took = thread_time() - before;
+    ideal_ns += read_ns * static_cast<double>(count);
+    took_ns += static_cast<double>(took.count());
+    state.SetIterationTime(static_cast<double>(took.count()) / 1e9);
+  }
+  state.counters["of_ideal"] = ideal_ns / took_ns;
+}
+// Batches of 1.6 ms of CPU time each 80, 16 and 3.2 ms; and of 0.9 ms each 45 ms.
+BENCHMARK(reads_in_batches)
+    ->ArgNames({"batch_us", "pause_us"})
+    ->Args({1600, 78'400})
+    ->Args({900, 44'100})
+    ->Args({1600, 14'400})
+    ->Args({1600, 1600})
+    ->UseManualTime()
+    ->Iterations(40)
+    ->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace k2k::server

@@ -1,0 +1,34 @@
+#pragma once
+// How the cap is shared: the setting server.tenants, and which budget a request's tenant has.
+//
+//   "1:weight=3 2:guarantee=2% 3:rate=500,weight=0.5"
+//
+// Tenants are LaunchShape::tenant, 0 to 63. Those not named have one budget together, as 0 says
+// (weight 1 if it is not named either). What the words mean: governor::TenantConfig.
+//
+// Threading: pure functions and plain values.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "governor/config.hpp"
+#include "protocol/slot.hpp"
+
+namespace k2k::server {
+
+struct TenantBudgets {
+  // The budgets as the governor has them. The first is everybody's who is not named.
+  std::vector<governor::TenantConfig> budgets = {{}};
+  // Whose they are; of the first 0.
+  std::vector<std::uint32_t> tenants = {0};
+  std::array<std::uint8_t, protocol::tenants_max> budget_of{};
+};
+
+// Errors: EINVAL; the message names the entry, what is wrong with it, and what is permitted.
+Result<TenantBudgets> parse_tenants(std::string_view text);
+
+}  // namespace k2k::server

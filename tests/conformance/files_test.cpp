@@ -1,0 +1,127 @@
+// Goal: what device code reads of a file is the file, by whichever way it comes; the router is used
+// where it pays and told of descriptors that are closed.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "io/direct_file.hpp"
+#include "router/file_fixture.hpp"
+#include "tests/conformance/device_under_test.hpp"
+
+namespace k2k::conformance {
+namespace {
+
+using router::DataFile;
+
+constexpr std::size_t file_bytes = 4 << 20;
+constexpr std::uint32_t items = 8;
+constexpr std::size_t part = file_bytes / items;
+
+RuntimeConfig config_of(bool with_router) {
+  RuntimeConfig config;
+  config.device.compute_units = 2;
+  config.files.router = with_router;
+  return config;
+}
+
+// Every other 64 KiB is cached.
+void half_cached(const DataFile& file) {
+  file.cache([](std::size_t at) { return at / 16 % 2 == 0; });
+}
+
+// Each item reads its part by one call.
+void read_whole(Runtime& runtime, DataFile& file, std::byte* memory) {
+  const int descriptor = file.descriptor();
+  long counts[items] = {};
+  long* const answers = counts;
+  const auto report = runtime.launch({.groups = 1, .group_items = items}, [=] {
+    const std::uint32_t item = k2k::item_rank();
+    answers[item] = k2k::pread(k2k::work_item, descriptor, memory + item * part, part,
+                               static_cast<std::int64_t>(item * part));
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  for (const long count : counts) EXPECT_EQ(count, static_cast<long>(part));
+  EXPECT_TRUE(std::equal(memory, memory + file_bytes, file.bytes().begin()));
+}
+
+bool has_direct(const DataFile& file) {
+  return io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read).ok();
+}
+
+TEST(Files, are_read_by_page_cache_and_direct_transfers_together) {
+  DataFile file(file_bytes);
+  const bool direct = has_direct(file);
+  auto runtime = Runtime::create(config_of(true));
+  ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+  const router::Memory memory = router::memory_of(file_bytes);
+  half_cached(file);
+  read_whole(runtime.value(), file, memory.get());
+  const router::ReaderStats stats = runtime->stats().files;
+  EXPECT_EQ(stats.reads, items);
+  EXPECT_EQ(stats.fall_backs, 0u);
+  if (!direct) GTEST_SKIP() << "no direct transfers in this folder";
+  EXPECT_GT(stats.mixed, 0u);
+  EXPECT_GT(stats.bytes_direct, 0u);
+  EXPECT_EQ(stats.bytes_direct + stats.bytes_cache, file_bytes);
+}
+
+TEST(Files, come_by_plain_calls_if_the_configuration_says_so) {
+  DataFile file(file_bytes);
+  auto runtime = Runtime::create(config_of(false));
+  ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+  const router::Memory memory = router::memory_of(file_bytes);
+  half_cached(file);
+  read_whole(runtime.value(), file, memory.get());
+  EXPECT_EQ(runtime->stats().files.reads, 0u);
+}
+
+TEST(Files, that_device_code_closes_leave_nothing_open) {
+  DataFile file(file_bytes);
+  const bool direct = has_direct(file);
+  auto runtime = Runtime::create(config_of(true));
+  ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+  const router::Memory memory = router::memory_of(file_bytes);
+  file.evict();
+  read_whole(runtime.value(), file, memory.get());
+  const auto is_open = [](int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; };
+  EXPECT_EQ(is_open(io::twin_number_min), direct) << "the twin's number";
+  const int copy = ::dup(file.descriptor());
+  long answer = -1;
+  long* const place = &answer;
+  const auto report = runtime->launch({.groups = 1, .group_items = 1},
+                                      [=] { *place = k2k::close(k2k::work_item, copy); });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(answer, 0);
+  EXPECT_FALSE(is_open(copy));
+  EXPECT_FALSE(is_open(io::twin_number_min));
+  file.evict();
+  read_whole(runtime.value(), file, memory.get());
+}
+
+TEST(Files, answer_errors_as_the_kernel_does) {
+  auto runtime = Runtime::create(config_of(true));
+  ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+  DataFile file(file_bytes);
+  const router::Memory memory = router::memory_of(file_bytes);
+  std::byte* const buffer = memory.get();
+  const int descriptor = file.descriptor();
+  long answers[4] = {};
+  long* const place = answers;
+  const auto report = runtime->launch({.groups = 1, .group_items = 1}, [=] {
+    place[0] = k2k::pread(k2k::work_item, -1, buffer, part, 0);
+    place[1] = k2k::pread(k2k::work_item, descriptor, buffer, part, -1);
+    place[2] = k2k::pread(k2k::work_item, descriptor, buffer, part, file_bytes);
+    place[3] = k2k::pwrite(k2k::work_item, descriptor, buffer, part, 0);
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(answers[0], -EBADF);
+  EXPECT_EQ(answers[1], -EINVAL);
+  EXPECT_EQ(answers[2], 0);
+  EXPECT_EQ(answers[3], static_cast<long>(part));
+}
+
+}  // namespace
+}  // namespace k2k::conformance
