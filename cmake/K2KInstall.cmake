@@ -1,4 +1,4 @@
-# cmake --install: headers, libk2k, the command line with its pages, the CMake package and k2k.pc.
+# cmake --install: headers, libk2k, libk2k_io, the command line with its pages, the CMake package and k2k.pc.
 #
 # Everything is relocatable. What was installed is written to <prefix>/share/k2k/manifest.txt, from
 # which `./dev uninstall <prefix>` removes exactly that.
@@ -36,6 +36,11 @@ if(TARGET k2k)
     "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE prefix_from_pc)
   configure_file("${PROJECT_SOURCE_DIR}/cmake/k2k.pc.in" "${PROJECT_BINARY_DIR}/k2k.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/k2k.pc" DESTINATION "${pkgconfig_dir}")
+endif()
+
+# --- The library for LD_PRELOAD, and what it loads from beside itself
+if(TARGET k2k_shim)
+  install(TARGETS k2k_shim k2k_shim_router LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 
 # --- The headers: the public doors, and the modules they open

@@ -28,6 +28,8 @@ def check_install() -> list[str]:
             if (prefix / "bin/k2k").exists():
                 capture([prefix / "bin/k2k", "--version"])
                 problems += wrong_pages(prefix)
+            status.update("a program with libk2k_io.so")
+            problems += preloaded_reads(prefix)
             status.update("an outside project, by find_package")
             _use_by_cmake("tests/install", prefix)
             status.update("the examples, by find_package")
@@ -93,6 +95,22 @@ def wrong_pages(prefix: Path) -> list[str]:
             if not (prefix / "share" / path).is_file()
         ),
     ]
+
+
+def preloaded_reads(prefix: Path) -> list[str]:
+    """An unmodified program reads into registered memory, by the library where it was moved to."""
+    library = next(prefix.rglob("libk2k_io.so"), None)
+    if library is None:
+        return ["libk2k_io.so is not installed"]
+    program = WORK / "preloaded"
+    source = ROOT / "tests/install/preloaded.c"
+    capture(
+        ["cc", "-std=c11", f"-I{prefix / 'include'}", "-Wall", "-Werror", source, "-o", program]
+    )
+    env = {"LD_PRELOAD": str(library), "K2K_IO_STATS": str(WORK / "preloaded.txt")}
+    capture([program, source], env=env)
+    counts = (WORK / "preloaded.txt").read_text()
+    return [] if " reads=1 " in counts else [f"libk2k_io.so did not serve the read: {counts}"]
 
 
 def _use_by_cmake(project: str, prefix: Path) -> None:

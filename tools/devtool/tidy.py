@@ -22,7 +22,7 @@ CLANG_TIDY = "clang-tidy-19"
 CACHE = BUILD / "tidy-cache"
 PRESET = "debug"
 DATABASE = BUILD / "tidy"
-FOLDERS = ("src", "cli", "apps", "labs", "examples")
+FOLDERS = ("src", "cli", "shim", "apps", "labs", "examples")
 FINDING = re.compile(r": (error|warning): ")
 
 

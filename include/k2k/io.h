@@ -1,0 +1,39 @@
+/* io.h: tells libk2k_io.so which memory is a device's.
+ *
+ *   LD_PRELOAD=libk2k_io.so program
+ *
+ * In a program that runs so, read(2), pread(2), readv(2), write(2) and their kin take device memory
+ * like any other: a buffer that lies in a range registered here is read and written by the fastest
+ * mix of page cache and direct transfers, with the answers that the kernel would give. Every other
+ * buffer goes to libc as it is. A program that may also run without the library looks the functions
+ * up by name: dlsym(RTLD_DEFAULT, "k2k_io_register").
+ *
+ * Threading: any thread, not from signal handlers, at any time while others read and write. A range
+ * must not be taken back while a call uses it.
+ *
+ * C11; self-contained.
+ */
+#ifndef K2K_IO_H
+#define K2K_IO_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { k2k_io_ranges_max = 256 };
+
+/* 0, or a negative errno:
+ *   -EINVAL  null, no bytes, or an end beyond the address space
+ *   -EEXIST  it overlaps one that is registered
+ *   -ENOSPC  k2k_io_ranges_max are registered */
+int k2k_io_register(void* address, size_t bytes);
+
+/* `address` is the beginning of a registered range. -ENOENT: of none. */
+int k2k_io_unregister(void* address);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,156 @@
+#include "shim/descriptors.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "shim/counts.hpp"
+#include "shim/far_side.hpp"
+#include "shim/open_numbers.hpp"
+#include "shim/real.hpp"
+
+namespace k2k::shim {
+
+constinit Tracked tracked;
+
+namespace {
+
+pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+constinit std::atomic<pid_t> process{0};  // Whose descriptors these are.
+
+class Lock {
+ public:
+  Lock() { pthread_mutex_lock(&changing); }
+  ~Lock() { pthread_mutex_unlock(&changing); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  Inside inside_;  // First: a signal handler must not wait for the lock.
+};
+
+class KeptErrno {
+ public:
+  ~KeptErrno() { errno = error_; }
+
+ private:
+  int error_ = errno;
+};
+
+// Regular files that are no files: what is read there is made by the read, and has no place that a
+// second read would find again.
+bool is_made_up(const struct statfs& system) {
+  switch (static_cast<unsigned long>(system.f_type)) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case DEBUGFS_MAGIC:
+    case TRACEFS_MAGIC:
+    case CGROUP_SUPER_MAGIC:
+    case CGROUP2_SUPER_MAGIC:
+    case SECURITYFS_MAGIC:
+    case SELINUX_MAGIC:
+    case SMACK_MAGIC:
+    case BPF_FS_MAGIC:
+    case EFIVARFS_MAGIC:
+    case PSTOREFS_MAGIC:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::uint32_t way_for(int descriptor, mode_t mode) {
+  if (!S_ISREG(mode) && !S_ISBLK(mode)) return way_known;
+  struct statfs system{};
+  if (fstatfs(descriptor, &system) != 0 || is_made_up(system)) return way_known;
+  const int flags = real.fcntl(descriptor, F_GETFL);
+  if (flags < 0 || (flags & (O_PATH | O_DIRECT)) != 0) return way_known;
+  switch (flags & O_ACCMODE) {
+    case O_RDONLY:
+      return way_known | way_read;
+    case O_WRONLY:
+      return way_known | way_write;
+    case O_RDWR:
+      return way_known | way_read | way_write;
+    default:
+      return way_known;  // 3: neither, for ioctl(2) alone.
+  }
+}
+
+bool same_file(int descriptor, const File& file) {
+  struct stat status{};
+  return fstat(descriptor, &status) == 0 && File{status.st_dev, status.st_ino} == file;
+}
+
+// The program's descriptor of this file that is none of first..last; -1 if there is none.
+int another_of(const File& file, int first, int last) {
+  int found = -1;
+  any_open_number(0, INT32_MAX, [&](int number) {
+    if ((number >= first && number <= last) || !same_file(number, file)) return false;
+    if (is_far_sides(number)) return false;
+    found = number;
+    return true;
+  });
+  return found;
+}
+
+}  // namespace
+
+std::uint32_t look_at(int descriptor) {
+  if (!Tracked::fits(descriptor)) return way_known;
+  if (const std::uint32_t way = tracked.way_of(descriptor)) return way;
+  const KeptErrno kept;
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0) return way_unknown;
+  const std::uint32_t way = way_for(descriptor, status.st_mode);
+  if ((way & (way_read | way_write)) == 0) return way;  // Nothing comes of it that a close ends.
+  const Lock lock;
+  process.store(getpid(), std::memory_order_relaxed);
+  tracked.track(descriptor, {status.st_dev, status.st_ino}, way);
+  return way;
+}
+
+bool is_far_sides(int descriptor) {
+  const k2k_io_table* const far = far_side_if_loaded();
+  return far != nullptr && far->owns(descriptor) != 0;
+}
+
+void before_close(int first, int last) {
+  int at = tracked.next(first, last);
+  if (at < 0 || getpid() != process.load(std::memory_order_relaxed)) return;
+  if (Inside::now()) {
+    // A signal handler in the middle of one of our calls: the twin goes with the file's next close.
+    for (; at >= 0; at = tracked.next(at + 1, last)) tracked.drop(at);
+    return;
+  }
+  const KeptErrno kept;
+  const Lock lock;
+  for (; at >= 0; at = tracked.next(at + 1, last)) {
+    const File file = tracked.file_of(at);
+    tracked.drop(at);
+    const int other = another_of(file, first, last);
+    if (other < 0) {
+      if (const k2k_io_table* const far = far_side_if_loaded())
+        far->forget(at, file.device, file.inode);
+      count(counts.forgotten);
+    } else {
+      if (Tracked::fits(other) && !tracked.tracked(other)) tracked.track(other, file, way_unknown);
+      count(counts.kept);
+    }
+  }
+}
+
+void descriptors_before_fork() { pthread_mutex_lock(&changing); }
+
+void descriptors_after_fork(bool child) {
+  if (child) process.store(getpid(), std::memory_order_relaxed);
+  pthread_mutex_unlock(&changing);
+}
+
+}  // namespace k2k::shim

@@ -1,0 +1,261 @@
+// What libk2k_io.so puts in front of libc: reads, writes and advice.
+//
+// A call with host memory costs the comparison of near() and one jump.
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/api.hpp"
+#include "k2k/io.h"
+#include "shim/far_side.hpp"
+#include "shim/real.hpp"
+#include "shim/serve.hpp"
+
+// g++ knows that read(2) does not look at the buffer; we do look at its address.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+using k2k::shim::in_far_side;
+using k2k::shim::near_any;
+using k2k::shim::ranges;
+using k2k::shim::real;
+using k2k::shim::Request;
+using k2k::shim::serve;
+using k2k::shim::serve_at;
+
+namespace {
+
+// The slow ways, out of line, so that the fast one is a comparison and a jump. Host memory between
+// two devices' is sorted out first, and what serve() leaves is libc's, too.
+
+bool one(int descriptor, const void* memory, size_t bytes, bool write, bool at_position,
+         off_t offset, const void* caller, ssize_t* answer) {
+  const iovec piece{const_cast<void*>(memory), bytes};
+  return serve({.descriptor = descriptor,
+                .pieces = &piece,
+                .count = 1,
+                .write = write,
+                .at_position = at_position,
+                .offset = offset,
+                .caller = caller},
+               answer);
+}
+
+bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_position,
+          off_t offset, int flags, const void* caller, ssize_t* answer) {
+  return serve({.descriptor = descriptor,
+                .pieces = pieces,
+                .count = count,
+                .write = write,
+                .at_position = at_position,
+                .offset = offset,
+                .flags = flags,
+                .caller = caller},
+               answer);
+}
+
+[[gnu::noinline]] ssize_t slow_read(int descriptor, void* memory, size_t bytes,
+                                    const void* caller) {
+  if (in_far_side(caller) || !ranges.holds(memory, bytes)) {
+    return real.read(descriptor, memory, bytes);
+  }
+  ssize_t answer;
+  const bool served = one(descriptor, memory, bytes, false, true, 0, caller, &answer);
+  return served ? answer : real.read(descriptor, memory, bytes);
+}
+
+[[gnu::noinline]] ssize_t slow_pread(int descriptor, void* memory, size_t bytes, off_t offset,
+                                     const void* caller) {
+  if (in_far_side(caller) || !ranges.holds(memory, bytes)) {
+    return real.pread(descriptor, memory, bytes, offset);
+  }
+  ssize_t answer;
+  if (serve_at(descriptor, memory, bytes, offset, &answer)) return answer;
+  const bool served = one(descriptor, memory, bytes, false, false, offset, caller, &answer);
+  return served ? answer : real.pread(descriptor, memory, bytes, offset);
+}
+
+[[gnu::noinline]] ssize_t slow_write(int descriptor, const void* memory, size_t bytes,
+                                     const void* caller) {
+  if (in_far_side(caller) || !ranges.holds(memory, bytes)) {
+    return real.write(descriptor, memory, bytes);
+  }
+  ssize_t answer;
+  const bool served = one(descriptor, memory, bytes, true, true, 0, caller, &answer);
+  return served ? answer : real.write(descriptor, memory, bytes);
+}
+
+[[gnu::noinline]] ssize_t slow_pwrite(int descriptor, const void* memory, size_t bytes,
+                                      off_t offset, const void* caller) {
+  if (in_far_side(caller) || !ranges.holds(memory, bytes)) {
+    return real.pwrite(descriptor, memory, bytes, offset);
+  }
+  ssize_t answer;
+  const bool served = one(descriptor, memory, bytes, true, false, offset, caller, &answer);
+  return served ? answer : real.pwrite(descriptor, memory, bytes, offset);
+}
+
+[[gnu::noinline]] ssize_t slow_readv(int descriptor, const iovec* pieces, int count,
+                                     const void* caller) {
+  ssize_t answer;
+  const bool served = near_any(pieces, count) &&
+                      many(descriptor, pieces, count, false, true, 0, 0, caller, &answer);
+  return served ? answer : real.readv(descriptor, pieces, count);
+}
+
+[[gnu::noinline]] ssize_t slow_preadv(int descriptor, const iovec* pieces, int count, off_t offset,
+                                      const void* caller) {
+  ssize_t answer;
+  const bool served = near_any(pieces, count) &&
+                      many(descriptor, pieces, count, false, false, offset, 0, caller, &answer);
+  return served ? answer : real.preadv(descriptor, pieces, count, offset);
+}
+
+[[gnu::noinline]] ssize_t slow_preadv2(int descriptor, const iovec* pieces, int count, off_t offset,
+                                       int flags, const void* caller) {
+  ssize_t answer;
+  const bool served =
+      many(descriptor, pieces, count, false, offset == -1, offset, flags, caller, &answer);
+  return served ? answer : real.preadv2(descriptor, pieces, count, offset, flags);
+}
+
+[[gnu::noinline]] ssize_t slow_writev(int descriptor, const iovec* pieces, int count,
+                                      const void* caller) {
+  ssize_t answer;
+  const bool served =
+      near_any(pieces, count) && many(descriptor, pieces, count, true, true, 0, 0, caller, &answer);
+  return served ? answer : real.writev(descriptor, pieces, count);
+}
+
+[[gnu::noinline]] ssize_t slow_pwritev(int descriptor, const iovec* pieces, int count, off_t offset,
+                                       const void* caller) {
+  ssize_t answer;
+  const bool served = near_any(pieces, count) &&
+                      many(descriptor, pieces, count, true, false, offset, 0, caller, &answer);
+  return served ? answer : real.pwritev(descriptor, pieces, count, offset);
+}
+
+[[gnu::noinline]] ssize_t slow_pwritev2(int descriptor, const iovec* pieces, int count,
+                                        off_t offset, int flags, const void* caller) {
+  ssize_t answer;
+  const bool served =
+      many(descriptor, pieces, count, true, offset == -1, offset, flags, caller, &answer);
+  return served ? answer : real.pwritev2(descriptor, pieces, count, offset, flags);
+}
+
+[[gnu::noinline]] int slow_advise(int descriptor, off_t offset, off_t bytes, int advice,
+                                  const void* caller) {
+  int answer;
+  const bool served = k2k::shim::advise(descriptor, offset, bytes, advice, caller, &answer);
+  return served ? answer : real.advise(descriptor, offset, bytes, advice);
+}
+
+}  // namespace
+
+// What the program returns to tells the far side's calls from its own.
+#define K2K_CALLER __builtin_return_address(0)
+
+extern "C" {
+
+void __chk_fail() __attribute__((noreturn));  // libc's: a buffer would overflow.
+
+K2K_API ssize_t read(int descriptor, void* memory, size_t bytes) {
+  if (ranges.near(memory)) [[unlikely]]
+    return slow_read(descriptor, memory, bytes, K2K_CALLER);
+  return real.read(descriptor, memory, bytes);
+}
+
+K2K_API ssize_t pread(int descriptor, void* memory, size_t bytes, off_t offset) {
+  if (ranges.near(memory)) [[unlikely]]
+    return slow_pread(descriptor, memory, bytes, offset, K2K_CALLER);
+  return real.pread(descriptor, memory, bytes, offset);
+}
+
+K2K_API ssize_t write(int descriptor, const void* memory, size_t bytes) {
+  if (ranges.near(memory)) [[unlikely]]
+    return slow_write(descriptor, memory, bytes, K2K_CALLER);
+  return real.write(descriptor, memory, bytes);
+}
+
+K2K_API ssize_t pwrite(int descriptor, const void* memory, size_t bytes, off_t offset) {
+  if (ranges.near(memory)) [[unlikely]]
+    return slow_pwrite(descriptor, memory, bytes, offset, K2K_CALLER);
+  return real.pwrite(descriptor, memory, bytes, offset);
+}
+
+K2K_API ssize_t readv(int descriptor, const iovec* pieces, int count) {
+  if (!ranges.empty()) [[unlikely]]
+    return slow_readv(descriptor, pieces, count, K2K_CALLER);
+  return real.readv(descriptor, pieces, count);
+}
+
+K2K_API ssize_t preadv(int descriptor, const iovec* pieces, int count, off_t offset) {
+  if (!ranges.empty()) [[unlikely]]
+    return slow_preadv(descriptor, pieces, count, offset, K2K_CALLER);
+  return real.preadv(descriptor, pieces, count, offset);
+}
+
+K2K_API ssize_t preadv2(int descriptor, const iovec* pieces, int count, off_t offset, int flags) {
+  if (!ranges.empty()) [[unlikely]]
+    return slow_preadv2(descriptor, pieces, count, offset, flags, K2K_CALLER);
+  return real.preadv2(descriptor, pieces, count, offset, flags);
+}
+
+K2K_API ssize_t writev(int descriptor, const iovec* pieces, int count) {
+  if (!ranges.empty()) [[unlikely]]
+    return slow_writev(descriptor, pieces, count, K2K_CALLER);
+  return real.writev(descriptor, pieces, count);
+}
+
+K2K_API ssize_t pwritev(int descriptor, const iovec* pieces, int count, off_t offset) {
+  if (!ranges.empty()) [[unlikely]]
+    return slow_pwritev(descriptor, pieces, count, offset, K2K_CALLER);
+  return real.pwritev(descriptor, pieces, count, offset);
+}
+
+K2K_API ssize_t pwritev2(int descriptor, const iovec* pieces, int count, off_t offset, int flags) {
+  if (!ranges.empty()) [[unlikely]]
+    return slow_pwritev2(descriptor, pieces, count, offset, flags, K2K_CALLER);
+  return real.pwritev2(descriptor, pieces, count, offset, flags);
+}
+
+// A program of host memory alone has its advice given by libc.
+K2K_API int posix_fadvise(int descriptor, off_t offset, off_t bytes, int advice) noexcept {
+  if (!ranges.empty()) [[unlikely]]
+    return slow_advise(descriptor, offset, bytes, advice, K2K_CALLER);
+  return real.advise(descriptor, offset, bytes, advice);
+}
+
+// What -D_FORTIFY_SOURCE calls: `room` is the buffer's.
+K2K_API ssize_t __read_chk(int descriptor, void* memory, size_t bytes, size_t room) {
+  if (bytes > room) __chk_fail();
+  if (ranges.near(memory)) [[unlikely]]
+    return slow_read(descriptor, memory, bytes, K2K_CALLER);
+  return real.read(descriptor, memory, bytes);
+}
+
+K2K_API ssize_t __pread_chk(int descriptor, void* memory, size_t bytes, off_t offset, size_t room) {
+  if (bytes > room) __chk_fail();
+  if (ranges.near(memory)) [[unlikely]]
+    return slow_pread(descriptor, memory, bytes, offset, K2K_CALLER);
+  return real.pread(descriptor, memory, bytes, offset);
+}
+
+// off_t has 64 bits: these are the same functions.
+#define K2K_SAME(name) K2K_API __attribute__((alias(#name)))
+K2K_SAME(pread) ssize_t pread64(int, void*, size_t, off64_t);
+K2K_SAME(pwrite) ssize_t pwrite64(int, const void*, size_t, off64_t);
+K2K_SAME(preadv) ssize_t preadv64(int, const iovec*, int, off64_t);
+K2K_SAME(pwritev) ssize_t pwritev64(int, const iovec*, int, off64_t);
+K2K_SAME(preadv2) ssize_t preadv64v2(int, const iovec*, int, off64_t, int);
+K2K_SAME(pwritev2) ssize_t pwritev64v2(int, const iovec*, int, off64_t, int);
+K2K_SAME(posix_fadvise) int posix_fadvise64(int, off64_t, off64_t, int) noexcept;
+K2K_SAME(__pread_chk) ssize_t __pread64_chk(int, void*, size_t, off64_t, size_t);
+
+K2K_API int k2k_io_register(void* address, size_t bytes) {
+  return k2k::shim::change_ranges(true, address, bytes);
+}
+
+K2K_API int k2k_io_unregister(void* address) { return k2k::shim::change_ranges(false, address, 0); }
+
+}  // extern "C"

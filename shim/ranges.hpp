@@ -1,0 +1,84 @@
+#pragma once
+// Which addresses are device memory.
+//
+//   near()    asked by every call of a host program: is it between the lowest and the highest one?
+//   holds()   asked of those: does the whole buffer lie in one range?
+//
+// Readers wait for nobody, so that signal handlers may read. There are two copies of the sorted
+// table; a writer fills the one that is not current and then makes it so. A reader looks again only
+// if another writer has begun after that one, which it sees in the number of the current copy.
+//
+// Threading: near() and holds() from anywhere; add() and remove() from any thread, one at a time.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace k2k::shim {
+
+class Ranges {
+ public:
+  static constexpr std::size_t ranges_max = 256;
+
+  // One compare where nothing is registered: no address is above the lowest one then.
+  [[nodiscard]] bool near(const void* memory) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    return address >= low_.load(std::memory_order_relaxed) &&
+           address < high_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool empty() const { return high_.load(std::memory_order_relaxed) == 0; }
+
+  // A buffer that begins outside, or reaches beyond its range, is not held.
+  [[nodiscard]] bool holds(const void* memory, std::size_t bytes) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    while (true) {  // Each further round is a table that others have finished meanwhile.
+      const std::uint64_t number =
+          number_.load(std::memory_order_acquire);  // Pairs with publish().
+      const Copy& copy = copies_[number & 1];
+      // The last range that begins at the address or before it, without a branch to guess: after a
+      // system call the processor has forgotten what it learnt.
+      std::size_t at = 0;
+      for (std::size_t left = copy.count.load(std::memory_order_acquire); left > 1;) {
+        const std::size_t half = left / 2;
+        at += word(copy.ranges[at + half].first) <= address ? half : 0;
+        left -= half;
+      }
+      const std::uintptr_t first = word(copy.ranges[at].first);
+      const std::uintptr_t last = word(copy.ranges[at].last);
+      if (number_.load(std::memory_order_relaxed) != number) continue;
+      return address >= first && address < last && bytes <= last - address;
+    }
+  }
+
+  // 0 or a negative errno, see k2k/io.h. The caller keeps other writers away.
+  int add(const void* memory, std::size_t bytes);
+  int remove(const void* memory);
+
+ private:
+  struct Range {
+    std::atomic<std::uintptr_t> first{0};
+    std::atomic<std::uintptr_t> last{0};  // The first byte behind it.
+  };
+  struct Copy {
+    std::atomic<std::size_t> count{0};
+    Range ranges[ranges_max];
+  };
+
+  // A reader that sees a word of a later table also sees that its own is no longer current: it was
+  // stored with release, is loaded with acquire, and the number is loaded once more afterwards.
+  static std::uintptr_t word(const std::atomic<std::uintptr_t>& from) {
+    return from.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] Copy& current() { return copies_[number_.load(std::memory_order_relaxed) & 1]; }
+  [[nodiscard]] Copy& other() { return copies_[~number_.load(std::memory_order_relaxed) & 1]; }
+  void publish();
+
+  // Between two of their values lies every range that is in both tables, so it does not matter
+  // which of the two words a reader sees first.
+  std::atomic<std::uintptr_t> low_{UINTPTR_MAX};
+  std::atomic<std::uintptr_t> high_{0};
+  std::atomic<std::uint64_t> number_{0};  // Of the current copy.
+  Copy copies_[2];
+};
+
+}  // namespace k2k::shim

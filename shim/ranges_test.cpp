@@ -1,0 +1,114 @@
+#include "shim/ranges.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace k2k::shim {
+namespace {
+
+const void* at(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
+
+TEST(Ranges, holds_nothing_at_first) {
+  const Ranges ranges;
+  EXPECT_TRUE(ranges.empty());
+  for (const std::uintptr_t address : {0ul, 1ul, 4096ul, UINTPTR_MAX - 1, UINTPTR_MAX}) {
+    EXPECT_FALSE(ranges.near(at(address))) << address;
+    EXPECT_FALSE(ranges.holds(at(address), 1)) << address;
+  }
+}
+
+TEST(Ranges, holds_buffers_that_lie_in_one_range_as_a_whole) {
+  Ranges ranges;
+  ASSERT_EQ(ranges.add(at(1000), 100), 0);
+  ASSERT_EQ(ranges.add(at(1100), 100), 0);  // Beside it: still two.
+  EXPECT_TRUE(ranges.holds(at(1000), 100));
+  EXPECT_TRUE(ranges.holds(at(1050), 50));
+  EXPECT_TRUE(ranges.holds(at(1199), 1));
+  EXPECT_TRUE(ranges.holds(at(1100), 0));
+  EXPECT_FALSE(ranges.holds(at(999), 2));
+  EXPECT_FALSE(ranges.holds(at(1050), 51));
+  EXPECT_FALSE(ranges.holds(at(1050), SIZE_MAX));
+  EXPECT_FALSE(ranges.holds(at(1200), 1));
+}
+
+TEST(Ranges, between_two_of_them_is_near_but_not_held) {
+  Ranges ranges;
+  ASSERT_EQ(ranges.add(at(5000), 10), 0);
+  ASSERT_EQ(ranges.add(at(1000), 10), 0);
+  EXPECT_TRUE(ranges.near(at(3000)));
+  EXPECT_FALSE(ranges.holds(at(3000), 1));
+  EXPECT_FALSE(ranges.near(at(999)));
+  EXPECT_FALSE(ranges.near(at(5010)));
+  ASSERT_EQ(ranges.remove(at(1000)), 0);
+  EXPECT_FALSE(ranges.near(at(3000)));
+  EXPECT_TRUE(ranges.near(at(5000)));
+  ASSERT_EQ(ranges.remove(at(5000)), 0);
+  EXPECT_FALSE(ranges.near(at(5000)));
+  EXPECT_TRUE(ranges.empty());
+}
+
+TEST(Ranges, refuses_what_is_none) {
+  Ranges ranges;
+  EXPECT_EQ(ranges.add(nullptr, 100), -EINVAL);
+  EXPECT_EQ(ranges.add(at(100), 0), -EINVAL);
+  EXPECT_EQ(ranges.add(at(100), SIZE_MAX), -EINVAL);
+  EXPECT_EQ(ranges.remove(at(100)), -ENOENT);
+  ASSERT_EQ(ranges.add(at(100), 50), 0);
+  EXPECT_EQ(ranges.remove(at(101)), -ENOENT);
+  EXPECT_EQ(ranges.add(at(60), 41), -EEXIST);
+  EXPECT_EQ(ranges.add(at(149), 1), -EEXIST);
+  EXPECT_EQ(ranges.add(at(100), 50), -EEXIST);
+  EXPECT_EQ(ranges.add(at(90), 100), -EEXIST);
+  EXPECT_EQ(ranges.add(at(60), 40), 0);
+}
+
+TEST(Ranges, takes_256_in_any_order_and_no_more) {
+  Ranges ranges;
+  for (std::uintptr_t i = 0; i < Ranges::ranges_max; ++i) {
+    ASSERT_EQ(ranges.add(at(1000 + i * 37 % Ranges::ranges_max * 100), 50), 0) << i;
+  }
+  EXPECT_EQ(ranges.add(at(1), 1), -ENOSPC);
+  for (std::uintptr_t i = 0; i < Ranges::ranges_max; ++i) {
+    EXPECT_TRUE(ranges.holds(at(1000 + i * 100), 50)) << i;
+    EXPECT_FALSE(ranges.holds(at(1050 + i * 100), 1)) << i;
+  }
+  ASSERT_EQ(ranges.remove(at(1000)), 0);
+  EXPECT_EQ(ranges.add(at(1), 1), 0);
+}
+
+TEST(Ranges, one_that_stays_is_seen_while_others_come_and_go) {
+  const auto ranges = std::make_unique<Ranges>();
+  ASSERT_EQ(ranges->add(at(50000), 100), 0);
+  std::atomic<bool> done{false};
+  std::atomic<int> missed{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!done.load(std::memory_order_relaxed)) {
+        if (!ranges->near(at(50050)) || !ranges->holds(at(50050), 50)) ++missed;
+        if (ranges->holds(at(50050), 51) || ranges->holds(at(45000), 1)) ++missed;
+      }
+    });
+  }
+  for (int round = 0; round < 2000; ++round) {
+    for (std::uintptr_t i = 0; i < 8; ++i) {
+      EXPECT_EQ(ranges->add(at(1000 + i * 1000), 500), 0);
+      EXPECT_EQ(ranges->add(at(60000 + i * 1000), 500), 0);
+    }
+    for (std::uintptr_t i = 0; i < 8; ++i) {
+      EXPECT_EQ(ranges->remove(at(1000 + i * 1000)), 0);
+      EXPECT_EQ(ranges->remove(at(60000 + i * 1000)), 0);
+    }
+  }
+  done.store(true, std::memory_order_relaxed);
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(missed, 0);
+}
+
+}  // namespace
+}  // namespace k2k::shim

@@ -1,0 +1,78 @@
+// libk2k_io_router.so: the table of functions behind libk2k_io.so, by the router.
+//
+// Threading: any thread.
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "base/api.hpp"
+#include "io/raw.hpp"
+#include "router/file_reader.hpp"
+#include "router/profile.hpp"
+#include "shim/table.h"
+
+namespace k2k::shim {
+namespace {
+
+using router::FileReader;
+
+// Made by k2k_io_table_get(), before any other call, and never destroyed: the program may read
+// until its last instruction.
+FileReader* reader = nullptr;
+
+ssize_t read_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
+  return reader->pread(descriptor, memory, bytes, offset);
+}
+
+ssize_t write_at(int descriptor, const void* memory, std::size_t bytes, std::int64_t offset) {
+  return reader->pwrite(descriptor, memory, bytes, offset);
+}
+
+int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) {
+  return reader->advise(descriptor, offset, bytes, advice);
+}
+
+void forget(int, std::uint64_t device, std::uint64_t inode) { reader->forget(device, inode); }
+
+void stats(k2k_io_counts* counts) {
+  const router::ReaderStats now = reader->stats();
+  *counts = {.reads = now.reads,
+             .writes = now.writes,
+             .unasked = now.unasked,
+             .mixed = now.mixed,
+             .bytes_cache = now.bytes_cache,
+             .bytes_direct = now.bytes_direct,
+             .fall_backs = now.fall_backs,
+             .files_refused = now.files_refused,
+             .misaligned = now.misaligned};
+}
+
+void after_fork_child() { reader->after_fork_child(); }
+
+int owns(int descriptor) { return io::is_own(descriptor) ? 1 : 0; }
+
+}  // namespace
+}  // namespace k2k::shim
+
+extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
+  using namespace k2k::shim;
+  static const k2k_io_table table = {.version = k2k_io_table_version,
+                                     .bytes = sizeof(k2k_io_table),
+                                     .pread = read_at,
+                                     .pwrite = write_at,
+                                     .advise = advise,
+                                     .forget = forget,
+                                     .stats = stats,
+                                     .after_fork_child = after_fork_child,
+                                     .owns = owns,
+                                     .whole = nullptr};
+  if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
+  if (reader == nullptr) {
+    k2k::Result<std::unique_ptr<FileReader>> made =
+        FileReader::create({.model_of = k2k::router::calibrated_model});
+    if (!made) return errno = made.error().code, nullptr;
+    reader = std::move(made).value().release();
+  }
+  return &table;
+}

@@ -1,0 +1,256 @@
+#include "shim/serve.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "shim/counts.hpp"
+#include "shim/descriptors.hpp"
+#include "shim/far_side.hpp"
+#include "shim/real.hpp"
+
+namespace k2k::shim {
+
+constinit Ranges ranges;
+constinit Counts counts;
+
+namespace {
+
+// Linux moves no more in one call: the last whole page below 2 GiB.
+constexpr std::size_t call_bytes_max = 0x7ffff000;
+// Writes under these are what they say only as the program's own descriptor and one call.
+constexpr int whole_write_flags = O_APPEND | O_DIRECT | O_DSYNC | O_SYNC;
+
+pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+// Positions of files: one lock for those whose inodes fall together.
+constexpr std::size_t position_locks = 64;
+pthread_mutex_t positions[position_locks];  // All zero is PTHREAD_MUTEX_INITIALIZER.
+
+class PositionLock {
+ public:
+  explicit PositionLock(const File& file)
+      : lock_(&positions[(file.inode * 0x9e3779b97f4a7c15u ^ file.device) % position_locks]) {
+    pthread_mutex_lock(lock_);
+  }
+  ~PositionLock() { pthread_mutex_unlock(lock_); }
+  PositionLock(const PositionLock&) = delete;
+  PositionLock& operator=(const PositionLock&) = delete;
+
+ private:
+  pthread_mutex_t* lock_;
+};
+
+// A forced unwinding would leave our locks and the far side's channels taken.
+class NoCancellation {
+ public:
+  NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+  NoCancellation(const NoCancellation&) = delete;
+  NoCancellation& operator=(const NoCancellation&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+// What the vector holds. Device memory: that which lies in one range as a whole.
+struct Contents {
+  std::size_t bytes = 0;
+  int filled = 0;  // Pieces with anything in them.
+  bool device = false;
+  bool wrong = false;  // The kernel says what about it.
+};
+
+Contents contents_of(const Request& request) {
+  Contents contents;
+  if (request.count < 0 || request.count > IOV_MAX) contents.wrong = true;
+  for (int i = 0; i < request.count && !contents.wrong; ++i) {
+    const iovec& piece = request.pieces[i];
+    if (piece.iov_len > SSIZE_MAX) contents.wrong = true;
+    if (piece.iov_len == 0) continue;
+    ++contents.filled;
+    contents.bytes =
+        std::min(contents.bytes + std::min(piece.iov_len, call_bytes_max), call_bytes_max);
+    contents.device |= ranges.holds(piece.iov_base, piece.iov_len);
+  }
+  return contents;
+}
+
+// One piece; the count or a negative errno.
+ssize_t move(const k2k_io_table& far, const Request& request, const iovec& piece, std::size_t bytes,
+             std::int64_t offset) {
+  if (ranges.holds(piece.iov_base, bytes)) {
+    return request.write ? far.pwrite(request.descriptor, piece.iov_base, bytes, offset)
+                         : far.pread(request.descriptor, piece.iov_base, bytes, offset);
+  }
+  const ssize_t moved = real.pread(request.descriptor, piece.iov_base, bytes, offset);
+  return moved < 0 ? -errno : moved;
+}
+
+// Piece after piece, until one falls short: then the file has ended, or an error waits for the next
+// call.
+ssize_t move_all(const k2k_io_table& far, const Request& request, std::int64_t offset) {
+  std::size_t done = 0;
+  for (int i = 0; i < request.count && done < call_bytes_max; ++i) {
+    const iovec& piece = request.pieces[i];
+    const std::size_t bytes = std::min(piece.iov_len, call_bytes_max - done);
+    if (bytes == 0) continue;
+    const ssize_t moved =
+        move(far, request, piece, bytes, offset + static_cast<std::int64_t>(done));
+    if (moved < 0) return done == 0 ? moved : static_cast<ssize_t>(done);
+    done += static_cast<std::size_t>(moved);
+    if (static_cast<std::size_t>(moved) < bytes) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+// Takes the bytes' places before it moves them, so that whoever else uses the position, by whatever
+// call, gets others; gives back what was too many. False: no such position, the kernel knows
+// better.
+bool move_at_position(const k2k_io_table& far, const Request& request, std::size_t bytes,
+                      ssize_t* moved) {
+  const PositionLock lock(tracked.file_of(request.descriptor));
+  const auto room = static_cast<off_t>(bytes);
+  const off_t end = lseek(request.descriptor, room, SEEK_CUR);
+  if (end < room) return false;  // Also of a device that took the file's number, and only says 0.
+  *moved = move_all(far, request, end - room);
+  const off_t used = std::max<off_t>(*moved, 0);
+  if (used < room) lseek(request.descriptor, used - room, SEEK_CUR);
+  return true;
+}
+
+bool may_be_split(const Request& request, const Contents& contents) {
+  if ((request.flags & ~RWF_HIPRI) != 0) return false;
+  const std::uint32_t way = look_at(request.descriptor);
+  if (!request.write) return (way & way_read) != 0;
+  // Several requests of a write are several writes. What the description's flags are now is asked
+  // each time: another process may have changed them.
+  if ((way & way_write) == 0 || contents.filled != 1) return false;
+  const int flags = real.fcntl(request.descriptor, F_GETFL);
+  return flags >= 0 && (flags & whole_write_flags) == 0;
+}
+
+// As one call of the kernel. False: as the program made it.
+bool move_whole(const k2k_io_table& far, const Request& request, ssize_t* moved) {
+  count(counts.by_kernel);
+  if (far.whole == nullptr) return false;
+  const k2k_io_call call{.pieces = request.pieces,
+                         .count = request.count,
+                         .descriptor = request.descriptor,
+                         .write = request.write,
+                         .at_position = request.at_position,
+                         .offset = request.offset,
+                         .flags = request.flags};
+  *moved = far.whole(&call);
+  return true;
+}
+
+bool move_request(const k2k_io_table& far, const Request& request, const Contents& contents,
+                  ssize_t* moved) {
+  if (!may_be_split(request, contents)) return move_whole(far, request, moved);
+  if (request.at_position) {
+    if (!move_at_position(far, request, contents.bytes, moved)) {
+      return move_whole(far, request, moved);
+    }
+  } else {
+    if (request.offset < 0) return move_whole(far, request, moved);
+    *moved = move_all(far, request, request.offset);
+  }
+  count(request.write ? counts.writes : counts.reads);
+  if (contents.filled > 1) counts.pieces.fetch_add(static_cast<unsigned>(contents.filled));
+  return true;
+}
+
+void before_fork() {
+  pthread_mutex_lock(&changing);
+  descriptors_before_fork();
+  far_side_before_fork();
+}
+
+void after_fork(bool child) {
+  far_side_after_fork(child);
+  descriptors_after_fork(child);
+  if (child) {
+    // Threads that held these are not here.
+    for (pthread_mutex_t& lock : positions) lock = PTHREAD_MUTEX_INITIALIZER;
+  }
+  pthread_mutex_unlock(&changing);
+}
+
+void after_fork_parent() { after_fork(false); }
+void after_fork_child() { after_fork(true); }
+
+}  // namespace
+
+bool serve(const Request& request, ssize_t* answer) {
+  if (in_far_side(request.caller)) return false;
+  if (Inside::now()) return count(counts.nested), false;
+  const Contents contents = contents_of(request);
+  if (contents.wrong || !contents.device) return false;
+  const int before = errno;
+  const k2k_io_table* const far = far_side();
+  if (far == nullptr) return count(counts.without_far), false;
+
+  pthread_testcancel();
+  const NoCancellation off;
+  const Inside inside;
+  ssize_t moved = 0;
+  if (!move_request(*far, request, contents, &moved)) return errno = before, false;
+  errno = moved < 0 ? static_cast<int>(-moved) : before;
+  *answer = moved < 0 ? -1 : moved;
+  return true;
+}
+
+bool serve_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset,
+              ssize_t* answer) {
+  const k2k_io_table* const far = far_side_if_loaded();
+  if (far == nullptr || Inside::now() || (tracked.way_of(descriptor) & way_read) == 0) return false;
+  if (offset < 0 || bytes == 0 || bytes > call_bytes_max) return false;
+  const int before = errno;
+  pthread_testcancel();
+  const NoCancellation off;
+  const Inside inside;
+  const ssize_t moved = far->pread(descriptor, memory, bytes, offset);
+  count(counts.reads);
+  errno = moved < 0 ? static_cast<int>(-moved) : before;
+  *answer = moved < 0 ? -1 : moved;
+  return true;
+}
+
+bool near_any(const iovec* pieces, int count) {
+  // The kernel answers EFAULT to a vector that is not there; of wrong addresses, those that occur
+  // are small numbers. Others end the program here.
+  if (reinterpret_cast<std::uintptr_t>(pieces) < 65536) return false;
+  for (int i = 0; i < std::min(count, IOV_MAX); ++i) {
+    if (ranges.near(pieces[i].iov_base)) return true;
+  }
+  return false;
+}
+
+bool advise(int descriptor, off_t offset, off_t bytes, int advice, const void* caller,
+            int* answer) {
+  if (in_far_side(caller) || Inside::now() || (look_at(descriptor) & way_read) == 0) return false;
+  const k2k_io_table* const far = far_side();
+  if (far == nullptr) return false;
+  const Inside inside;
+  const int before = errno;
+  *answer = far->advise(descriptor, offset, bytes, advice);
+  errno = before;
+  return true;
+}
+
+int change_ranges(bool add, const void* memory, std::size_t bytes) {
+  static constinit bool forks_seen = false;
+  pthread_mutex_lock(&changing);
+  if (!forks_seen)
+    forks_seen = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
+  const int changed = add ? ranges.add(memory, bytes) : ranges.remove(memory);
+  pthread_mutex_unlock(&changing);
+  return changed;
+}
+
+}  // namespace k2k::shim

@@ -1,0 +1,48 @@
+#pragma once
+// Reads and writes with device memory.
+//
+// Threading: any thread, signal handlers included. These are cancellation points as libc's are;
+// within, cancellation is off.
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstdint>
+
+#include "shim/ranges.hpp"
+
+namespace k2k::shim {
+
+// Hidden: else each look at it goes through the table of other libraries' symbols.
+[[gnu::visibility("hidden")]] extern Ranges ranges;
+
+struct Request {
+  int descriptor;
+  const iovec* pieces;
+  int count;
+  bool write = false;
+  bool at_position = false;  // read(2): at the file's own position, which advances.
+  std::int64_t offset = 0;   // Else here.
+  int flags = 0;             // RWF_ of preadv2(2)
+  const void* caller = nullptr;
+};
+
+// False: the request is libc's as it was made. True: *answer is what the call returns, errno is
+// set.
+bool serve(const Request& request, ssize_t* answer);
+
+// The shortest way of the commonest call, pread(2): `memory` is held, and the descriptor was looked
+// at before. False: serve() may know more.
+bool serve_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset,
+              ssize_t* answer);
+
+// Does any piece begin between the lowest and the highest device address? `pieces` may be wrong.
+bool near_any(const iovec* pieces, int count);
+
+// posix_fadvise(2). False: it is libc's.
+bool advise(int descriptor, off_t offset, off_t bytes, int advice, const void* caller, int* answer);
+
+// How k2k_io_register() and its counterpart change the ranges.
+int change_ranges(bool add, const void* memory, std::size_t bytes);
+
+}  // namespace k2k::shim

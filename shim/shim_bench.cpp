@@ -1,0 +1,80 @@
+// Question: what does libk2k_io.so cost a call with host memory? Budget: 5 ns. The same read of no
+// bytes from /dev/null by libc and through the library, in turns of a few microseconds, so that a
+// shared machine's clock is the same for both; a round's result is the difference of the medians of
+// its turns. `ranges` are registered, apart from the buffer; `near` says that it lies between two
+// of them, which is the longest way that host memory goes.
+
+#include <benchmark/benchmark.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace k2k::shim {
+namespace {
+
+using Read = ssize_t (*)(int, void*, std::size_t);
+
+constexpr int turns = 2001;
+constexpr int turn_calls = 50;
+
+double turn_ns(Read read, int descriptor, void* memory) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < turn_calls; ++i) benchmark::DoNotOptimize(read(descriptor, memory, 0));
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+  return took.count() / turn_calls;
+}
+
+double median(std::vector<double>& values) {
+  std::nth_element(values.begin(), values.begin() + turns / 2, values.end());
+  return values[turns / 2];
+}
+
+void host_memory(benchmark::State& state) {
+  void* const library = dlopen(K2K_SHIM, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return state.SkipWithError(dlerror());
+  const auto through = reinterpret_cast<Read>(dlsym(library, "read"));
+  const auto add = reinterpret_cast<int (*)(void*, std::size_t)>(dlsym(library, "k2k_io_register"));
+  const auto remove = reinterpret_cast<int (*)(void*)>(dlsym(library, "k2k_io_unregister"));
+  const int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+  static char room[3 * 4096];
+  for (std::int64_t i = 0; i < state.range(0); ++i) add(room + i, 1);
+  if (state.range(1) != 0) add(room + 2 * 4096, 4096);
+  char* const memory = room + 4096;
+
+  std::vector<double> libc(turns);
+  std::vector<double> shim(turns);
+  double libc_ns = 0;
+  double shim_ns = 0;
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < turns; ++i) {
+      libc[i] = turn_ns(&::read, descriptor, memory);
+      shim[i] = turn_ns(through, descriptor, memory);
+    }
+    libc_ns = median(libc);
+    shim_ns = median(shim);
+  }
+  state.counters["libc_ns"] = libc_ns;
+  state.counters["shim_ns"] = shim_ns;
+  state.counters["difference_ns"] = shim_ns - libc_ns;
+  state.counters["ratio"] = shim_ns / libc_ns;
+
+  for (std::int64_t i = 0; i < state.range(0); ++i) remove(room + i);
+  if (state.range(1) != 0) remove(room + 2 * 4096);
+  close(descriptor);
+  dlclose(library);
+}
+BENCHMARK(host_memory)
+    ->ArgNames({"ranges", "near"})
+    ->Args({0, 0})
+    ->Args({1, 0})
+    ->Args({1, 1})
+    ->Args({255, 1})
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace k2k::shim

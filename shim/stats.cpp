@@ -1,0 +1,57 @@
+// K2K_IO_STATS: what became of the calls with device memory, one line at the program's exit.
+//
+//   1        on standard error; many programs close it before they are at their end
+//   /PATH    appended to that file
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+
+#include "shim/counts.hpp"
+#include "shim/far_side.hpp"
+
+namespace k2k::shim {
+namespace {
+
+[[gnu::destructor]] void print() {
+  const char* const wanted = secure_getenv("K2K_IO_STATS");
+  if (wanted == nullptr || *wanted == '\0' || *wanted == '0') return;
+  const Inside inside;
+  const int to = *wanted == '/' ? open(wanted, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
+                                : STDERR_FILENO;
+  k2k_io_counts far{};
+  if (const k2k_io_table* const table = far_side_if_loaded()) table->stats(&far);
+  const struct {
+    const char* name;
+    std::uint64_t value;
+  } rows[] = {
+      {"reads", counts.reads},
+      {"writes", counts.writes},
+      {"pieces", counts.pieces},
+      {"by_kernel", counts.by_kernel},
+      {"without_far", counts.without_far},
+      {"nested", counts.nested},
+      {"forgotten", counts.forgotten},
+      {"kept", counts.kept},
+      {"unasked", far.unasked},
+      {"mixed", far.mixed},
+      {"bytes_cache", far.bytes_cache},
+      {"bytes_direct", far.bytes_direct},
+      {"fall_backs", far.fall_backs},
+      {"files_refused", far.files_refused},
+      {"misaligned", far.misaligned},
+  };
+  char line[1024];
+  int length = std::snprintf(line, sizeof line, "k2k_io %d:", getpid());
+  for (const auto& row : rows) {
+    length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length),
+                            " %s=%" PRIu64, row.name, row.value);
+  }
+  dprintf(to, "%s\n", line);
+}
+
+}  // namespace
+}  // namespace k2k::shim

@@ -1,0 +1,229 @@
+// Programs under libk2k_io.so: what they print is what they print without.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace k2k::shim {
+namespace {
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string error;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class Programs : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::current_path() / "shim_test_XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+  // `environment` as a shell has it: A=1 B=2. It is for the command alone, not for the shell.
+  [[nodiscard]] Outcome run(const std::string& environment, const std::string& command) const {
+    const std::string errors = folder_ + "/errors";
+    const std::string line = "cd '" + folder_ + "' && exec env " + environment +
+                             " timeout --foreground 120 " + command + " 2>'" + errors + "'";
+    std::FILE* const pipe = ::popen(line.c_str(), "r");
+    Outcome outcome;
+    std::array<char, 4096> piece{};
+    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
+      outcome.out.append(piece.data(), count);
+    }
+    const int status = ::pclose(pipe);
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    outcome.error = text_of(errors);
+    return outcome;
+  }
+
+  // With the far side of the tests, and the statistics on standard error.
+  static std::string preloaded(const std::string& more = "") {
+    return std::string("LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=" K2K_SHIM_BOUNCE
+                       " K2K_IO_STATS=1 ") +
+           more;
+  }
+
+  [[nodiscard]] Outcome play(const std::string& scene, const std::string& environment) const {
+    const std::string own = folder_ + "/scene";
+    std::filesystem::remove_all(own);
+    std::filesystem::create_directory(own);
+    return run(environment, K2K_SHIM_PROBE " " + scene + " " + own);
+  }
+
+ private:
+  std::string folder_;
+};
+
+// The number behind `name=` in the last line of the statistics.
+long stat_of(const Outcome& outcome, const std::string& name) {
+  const std::size_t at = outcome.error.rfind(" " + name + "=");
+  return at == std::string::npos ? -1 : std::atol(outcome.error.c_str() + at + name.size() + 2);
+}
+
+class Scenes : public Programs, public testing::WithParamInterface<const char*> {
+ protected:
+  void expect_same_as_without(const std::string& environment) const {
+    const Outcome without = play(GetParam(), "A=1");
+    ASSERT_EQ(without.status, 0) << without.error;
+    ASSERT_NE(without.out, "");
+    const Outcome with = play(GetParam(), environment);
+    EXPECT_EQ(with.status, 0) << with.error;
+    EXPECT_EQ(with.out, without.out);
+    EXPECT_EQ(stat_of(with, "without_far"), 0) << with.error;
+    if (GetParam() != std::string("constructors")) {
+      EXPECT_GT(stat_of(with, "reads") + stat_of(with, "writes") + stat_of(with, "by_kernel"), 0)
+          << with.error;
+    }
+  }
+};
+
+TEST_P(Scenes, look_to_the_program_as_without_the_library) { expect_same_as_without(preloaded()); }
+
+TEST_P(Scenes, look_the_same_where_the_kernel_does_not_reach_the_memory) {
+  expect_same_as_without(preloaded("K2K_BOUNCE_WHOLE=1"));
+}
+
+TEST_P(Scenes, look_the_same_by_the_router) {
+  expect_same_as_without("LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1");
+}
+
+INSTANTIATE_TEST_SUITE_P(, Scenes,
+                         testing::Values("positions", "locks", "lock_of_a_stream", "numbers",
+                                         "vectors", "fortified", "errors", "signals", "threads",
+                                         "appending", "forking", "writing", "ranges",
+                                         "constructors"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST_F(Programs, twins_end_with_the_last_descriptor_of_a_file_and_not_before) {
+  const Outcome outcome = play("locks", preloaded());
+  EXPECT_EQ(stat_of(outcome, "forgotten"), 4) << outcome.error;
+  EXPECT_EQ(stat_of(outcome, "kept"), 3) << outcome.error;
+}
+
+TEST_F(Programs, the_table_of_ranges_is_full_at_256) {
+  const Outcome outcome = play("full", preloaded());
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_NE(outcome.out.find("256 registered, then -28\n"
+                             "twice: -17\n"
+                             "of none: -2\n"
+                             "gone: 0\n"
+                             "again: 0\n"
+                             "null: -22, empty: -22, around: -22\n"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(outcome.out.find("failed"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("after all are gone: 0\nread: 100\n"), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(stat_of(outcome, "reads"), 257);
+}
+
+TEST_F(Programs, without_a_far_side_libc_serves_and_one_line_says_why) {
+  const Outcome without = play("vectors", "A=1");
+  const Outcome with =
+      play("vectors", "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=/nowhere.so K2K_IO_STATS=1");
+  EXPECT_EQ(with.out, without.out);
+  EXPECT_GT(stat_of(with, "without_far"), 0);
+  EXPECT_EQ(stat_of(with, "reads"), 0);
+  const std::string says = "k2k_io: /nowhere.so: ";
+  const std::size_t at = with.error.find(says);
+  ASSERT_NE(at, std::string::npos) << with.error;
+  EXPECT_EQ(with.error.find(says, at + 1), std::string::npos) << with.error;
+  EXPECT_NE(with.error.find("Install it beside libk2k_io.so, or name it in K2K_IO_LIBRARY"),
+            std::string::npos)
+      << with.error;
+}
+
+TEST_F(Programs, a_library_that_is_no_far_side_is_named) {
+  const Outcome with = play("positions", "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=libm.so.6");
+  EXPECT_NE(with.error.find("k2k_io: libm.so.6: it has no k2k_io_table_get"), std::string::npos)
+      << with.error;
+}
+
+TEST_F(Programs, a_program_of_host_memory_alone_never_loads_the_far_side) {
+  const Outcome outcome =
+      run("LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=/nowhere.so K2K_IO_STATS=" + folder() +
+              "/stats LD_DEBUG=files",
+          "dd if=/dev/zero of=out bs=4096 count=10 status=none");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.error.find("libk2k_io.so"), std::string::npos) << outcome.error;
+  EXPECT_EQ(outcome.error.find("nowhere"), std::string::npos) << outcome.error;
+  // dd closes its standard error before its end.
+  EXPECT_NE(text_of(folder() + "/stats").find(" reads=0 writes=0 "), std::string::npos);
+}
+
+TEST_F(Programs, the_library_needs_libc_and_nothing_else) {
+  const Outcome outcome = run("A=1", "readelf -d " K2K_SHIM);
+  if (outcome.status != 0) GTEST_SKIP() << "readelf is not here: apt install binutils";
+  std::istringstream lines(outcome.out);
+  int needed = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("(NEEDED)") == std::string::npos) continue;
+    ++needed;
+    EXPECT_TRUE(line.find("[libc.so") != std::string::npos ||
+                line.find("[ld-linux") != std::string::npos)
+        << line;
+  }
+  EXPECT_GT(needed, 0);
+}
+
+class Tools : public Programs, public testing::WithParamInterface<const char*> {};
+
+TEST_P(Tools, print_the_same_and_leave_the_same_files) {
+  const std::string script = GetParam();
+  const std::string tool = script.substr(0, script.find(' '));
+  if (run("A=1", "sh -c 'command -v " + tool + "'").status != 0) {
+    GTEST_SKIP() << tool << " is not here";
+  }
+  std::string outs[2];
+  for (const bool with : {false, true}) {
+    const std::string work = folder() + "/work";
+    std::filesystem::remove_all(work);
+    std::filesystem::create_directory(work);
+    const Outcome outcome = run(with ? "LD_PRELOAD=" K2K_SHIM : "A=1",
+                                "sh -c 'cd work && (" + script + ") 2>&1; echo status $?'");
+    EXPECT_EQ(outcome.status, 0);
+    outs[with ? 1 : 0] = outcome.out;
+  }
+  EXPECT_EQ(outs[1], outs[0]);
+  EXPECT_NE(outs[0].find("status 0"), std::string::npos) << outs[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , Tools,
+    testing::Values(
+        "dd if=/bin/sh of=copy bs=1000 status=none && cksum copy && "
+        "dd if=copy bs=3k skip=5 count=7 status=none | cksum",
+        "git init -q . && git config user.email a@b && git config user.name a && "
+        "cp -r /usr/include/linux . && git add . && git -c gc.auto=0 commit -q -m x "
+        "--date=2020-01-01T00:00:00 && rm linux/fs.h && git status --short && git fsck 2>&1",
+        "sqlite3 data.db \"create table t(a integer primary key, b text); "
+        "with recursive n(i) as (select 1 union all select i+1 from n where i < 20000) "
+        "insert into t select i, hex(i*i) from n; create index x on t(b); pragma integrity_check; "
+        "select count(*), sum(length(b)) from t; vacuum;\" && cksum data.db"),
+    [](const auto& one) {
+      const std::string script = one.param;
+      return script.substr(0, script.find(' '));
+    });
+
+}  // namespace
+}  // namespace k2k::shim

@@ -1,0 +1,81 @@
+#pragma once
+// The program's descriptors that were used with device memory, and which files they are.
+//
+// A descriptor is looked at by the kernel once, at its first such use; what was found is kept until
+// it is closed. A program that uses no device memory has none here, and its calls of close() look
+// at one word. A close that escapes us (docs/design/shim.md) leaves an entry behind: nothing relies
+// on it but speed, and the next look or close mends it.
+//
+// Memory: 24 bytes a number, untouched until used. Descriptors from descriptors_max on are not
+// kept: their calls go to the kernel.
+//
+// Threading: way_of(), any(), tracked() from anywhere. The others: one at a time.
+
+#include <atomic>
+#include <cstdint>
+
+namespace k2k::shim {
+
+inline constexpr int descriptors_max = 65536;
+
+struct File {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  bool operator==(const File&) const = default;
+};
+
+// What the router may do with a descriptor.
+inline constexpr std::uint32_t way_unknown = 0;
+inline constexpr std::uint32_t way_known = 1;
+inline constexpr std::uint32_t way_read = 2;   // Open for reading, no O_DIRECT, its data on a disk.
+inline constexpr std::uint32_t way_write = 4;  // Likewise for writing.
+
+class Tracked {
+ public:
+  // Was any descriptor ever tracked?
+  [[nodiscard]] bool any() const { return ever_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool tracked(int descriptor) const {
+    return fits(descriptor) &&
+           (words_[descriptor / 64].load(std::memory_order_relaxed) >> (descriptor % 64) & 1) != 0;
+  }
+  // Way flags; way_unknown if nobody looked since the last renew().
+  [[nodiscard]] std::uint32_t way_of(int descriptor) const {
+    if (!fits(descriptor)) return way_unknown;
+    // Pairs with track(): the file is seen with its way.
+    const std::uint64_t stamp = entries_[descriptor].stamp.load(std::memory_order_acquire);
+    return stamp >> 8 == epoch() ? static_cast<std::uint32_t>(stamp & 0xff) : way_unknown;
+  }
+  // Of a tracked descriptor.
+  [[nodiscard]] File file_of(int descriptor) const {
+    const Entry& entry = entries_[descriptor];
+    return {entry.device.load(std::memory_order_relaxed),
+            entry.inode.load(std::memory_order_relaxed)};
+  }
+
+  // Expects fits(). way_unknown: it is tracked, and the kernel is asked when it is used.
+  void track(int descriptor, const File& file, std::uint32_t way);
+  void drop(int descriptor);
+  // What the kernel was asked about open descriptions (F_SETFL) is to be asked again.
+  void renew() { renewed_.fetch_add(1, std::memory_order_relaxed); }
+  // The first tracked one of first..last; -1 if there is none.
+  [[nodiscard]] int next(int first, int last) const;
+
+  static bool fits(int descriptor) { return descriptor >= 0 && descriptor < descriptors_max; }
+
+ private:
+  struct Entry {
+    std::atomic<std::uint64_t> stamp{0};  // The epoch and, in the lowest byte, the way.
+    std::atomic<std::uint64_t> device{0};
+    std::atomic<std::uint64_t> inode{0};
+  };
+
+  [[nodiscard]] std::uint64_t epoch() const { return renewed_.load(std::memory_order_relaxed) + 1; }
+
+  // All zero at first, so that the table is no part of the library's file.
+  std::atomic<bool> ever_{false};
+  std::atomic<std::uint64_t> renewed_{0};
+  std::atomic<std::uint64_t> words_[descriptors_max / 64] = {};
+  Entry entries_[descriptors_max];
+};
+
+}  // namespace k2k::shim
