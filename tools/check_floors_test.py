@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import check_floors
 import pytest
+
+import check_floors
 
 PLAN = """
 [base]

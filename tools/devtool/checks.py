@@ -4,12 +4,12 @@ import re
 import subprocess
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtool import generate, testing
+from devtool import build, generate, testing
 from devtool.console import Refused, Status, duration, say
 from devtool.cuda_check import check_cuda
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
@@ -112,6 +112,16 @@ def python() -> Outcome:
         _passes([tools / "ruff", "format", "--no-cache", "--check", *ours], "ruff", "./dev format"),
         _passes([tools / "mypy", f"--cache-dir={BUILD / 'mypy'}", *ours], "mypy"),
         _passes([tools / "pytest", "-q", "tools"], "pytest"),
+        _package(tools),
+    )
+
+
+def _package(tools: Path) -> Outcome:
+    """The tests of python/k2k against the library of the release build."""
+    build.build("release", ["k2k"])
+    library = build.folder("release") / "libk2k.so"
+    return _passes(
+        [tools / "pytest", "-q", "python"], "pytest of python/", env={"K2K_LIBRARY": str(library)}
     )
 
 
@@ -168,12 +178,14 @@ def tests(preset: str) -> Callable[[], Outcome]:
     return step
 
 
-def _passes(command: Command, title: str, fix: str = "") -> Outcome:
+def _passes(
+    command: Command, title: str, fix: str = "", env: Mapping[str, str] | None = None
+) -> Outcome:
     if title:
         with Status(title):
-            done = run(command)
+            done = run(command, env=env)
     else:
-        done = run(command)
+        done = run(command, env=env)
     if done.returncode == 0:
         return Outcome()
     text = done.stdout.replace(f"{ROOT}/", "").strip() or f"{shown(Path(command[0]))} failed"
@@ -187,7 +199,7 @@ def _all(*outcomes: Outcome) -> Outcome:
 STEPS = (
     Step("format", "clang-format of all C++", cpp_format),
     Step("floors", "include arrows, vendor headers and CMake targets obey floors.toml", floors),
-    Step("python", "ruff, mypy --strict and pytest over our Python", python),
+    Step("python", "ruff, mypy --strict and pytest over our Python and the package k2k", python),
     Step("freestanding", "device-side headers compile alone as C++17", freestanding),
     Step("doxygen", "the reference is generated without warnings", doxygen),
     Step("generated", "generated files are up to date", generated),

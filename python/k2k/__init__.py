@@ -1,0 +1,31 @@
+"""File data into memory by the fastest mix of page cache and direct transfers.
+
+>>> import k2k, numpy
+>>> buffer = numpy.empty(1 << 20, dtype=numpy.uint8)
+>>> k2k.read_into(buffer, "model.bin", offset=4096)
+1048576
+>>> tensors = k2k.load_safetensors("model.safetensors", progress=True)
+>>> tensors["embed.weight"].numpy()
+
+Every function may be called from any thread. libk2k.so is looked for when it is first needed; see
+LibraryError.
+"""
+
+from k2k._files import read_into, stats
+from k2k._header import SafetensorsError
+from k2k._library import LibraryError
+from k2k._load import Progress, Tensors, load_safetensors
+from k2k._tensor import Tensor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LibraryError",
+    "Progress",
+    "SafetensorsError",
+    "Tensor",
+    "Tensors",
+    "load_safetensors",
+    "read_into",
+    "stats",
+]

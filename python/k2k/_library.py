@@ -1,0 +1,80 @@
+"""Finds libk2k.so and declares what is called of it (include/k2k/k2k.h).
+
+The first of these is taken: $K2K_LIBRARY (then nothing else), beside this package, the build tree
+this package lies in, what the dynamic linker finds (LD_LIBRARY_PATH, ldconfig).
+"""
+
+import ctypes
+import os
+from pathlib import Path
+
+VARIABLE = "K2K_LIBRARY"
+NAMES = ("libk2k.so", "libk2k.so.0")
+PACKAGE = Path(__file__).resolve().parent
+FIX = (
+    f"Build it with `./dev build` in K2K's sources, install it with `cmake --install build/release`"
+    f" (then ldconfig), or name the file in {VARIABLE}."
+)
+
+
+class LibraryError(ImportError):
+    """There is no libk2k.so, it cannot be loaded, or it is older than this package."""
+
+
+def load(package: Path = PACKAGE) -> ctypes.CDLL:
+    """The library, its functions declared. LibraryError: none, with the places looked at."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return _declared(_opened(named, f"{VARIABLE} names {named}, which"), named)
+    for path in candidates(package):
+        if path.exists():
+            return _declared(_opened(str(path), str(path)), str(path))
+    for name in reversed(NAMES):
+        try:
+            return _declared(ctypes.CDLL(name), name)
+        except OSError as error:
+            if "cannot open shared object file" not in str(error):
+                raise LibraryError(f"{name} cannot be loaded: {error}. {FIX}") from None
+    looked = ", ".join(str(path.parent) for path in candidates(package)[:: len(NAMES)])
+    raise LibraryError(f"libk2k.so was not found in {looked}, nor by the dynamic linker. {FIX}")
+
+
+def candidates(package: Path) -> list[Path]:
+    """Where the library may lie, given where the package lies."""
+    tree = package.parent.parent
+    folders = [package]
+    if (tree / "CMakeLists.txt").exists() and (tree / "include/k2k/k2k.h").exists():
+        folders.append(tree / "build/release")
+    return [folder / name for folder in folders for name in NAMES]
+
+
+def _opened(path: str, what: str) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise LibraryError(f"{what} cannot be loaded: {error}. {FIX}") from None
+
+
+def _declared(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
+    handle, count = ctypes.c_void_p, ctypes.c_size_t
+    functions = {
+        "k2k_last_error": (ctypes.c_char_p, []),
+        "k2k_files_create": (ctypes.c_int, [handle, ctypes.POINTER(handle)]),
+        "k2k_files_destroy": (None, [handle]),
+        "k2k_files_pread": (
+            ctypes.c_int64,
+            [handle, ctypes.c_int, ctypes.c_void_p, count, ctypes.c_int64],
+        ),
+        "k2k_files_closing": (ctypes.c_int, [handle, ctypes.c_int]),
+        "k2k_files_stats_json": (
+            ctypes.c_int,
+            [handle, ctypes.c_char_p, count, ctypes.POINTER(count)],
+        ),
+    }
+    for name, (result, arguments) in functions.items():
+        function = getattr(library, name, None)
+        if function is None:
+            raise LibraryError(f"{path} has no {name}: it is older than this package. {FIX}")
+        function.restype = result
+        function.argtypes = arguments
+    return library

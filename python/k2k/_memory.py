@@ -1,0 +1,85 @@
+"""The writable memory behind whatever a caller hands over as a buffer."""
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from k2k import _dlpack
+
+
+@dataclass(frozen=True)
+class Memory:
+    """`nbytes` bytes from `address` on; valid and of that size as long as `holder` is held."""
+
+    address: int
+    nbytes: int
+    holder: object
+
+
+def memory_of(buffer: Any) -> Memory:
+    """The memory of a NumPy array, an object with the buffer protocol, or one with DLPack.
+
+    TypeError: neither of these, or its elements are Python objects. ValueError: read-only, or not
+    C-contiguous. NotImplementedError: memory that the CPU cannot address.
+    """
+    if isinstance(buffer, np.ndarray):
+        return _of_array(buffer)
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        return _of_device_array(buffer)
+    return _of_view(view, type(buffer).__name__)
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> Memory:
+    # Not by the buffer protocol, which has no word for some of NumPy's types.
+    what = f"ndarray of {array.dtype}"
+    if array.dtype.hasobject:
+        raise TypeError(f"the {what} holds Python objects; pass an array of numbers")
+    _check(what, contiguous=array.flags.c_contiguous, read_only=not array.flags.writeable)
+    return Memory(int(array.ctypes.data), int(array.nbytes), array)
+
+
+def _of_view(view: memoryview, what: str) -> Memory:
+    if "O" in view.format:
+        raise TypeError(f"the {what} holds Python objects; pass a buffer of numbers")
+    _check(what, contiguous=view.c_contiguous, read_only=view.readonly)
+    if view.nbytes == 0:
+        return Memory(0, 0, view)
+    first = ctypes.c_char.from_buffer(view)  # type: ignore[arg-type, unused-ignore]
+    return Memory(ctypes.addressof(first), view.nbytes, first)
+
+
+def _of_device_array(array: Any) -> Memory:
+    what = type(array).__name__
+    if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+        kind = int(array.__dlpack_device__()[0])
+        if kind not in _dlpack.CPU_DEVICES:
+            raise _unsupported(_dlpack.device_name(kind))
+        exported = _dlpack.export(array)
+        _check(what, contiguous=exported.contiguous, read_only=exported.read_only)
+        return Memory(exported.address, exported.nbytes, exported.capsule)
+    if hasattr(array, "__cuda_array_interface__"):
+        raise _unsupported("CUDA")
+    raise TypeError(
+        f"{what} is no buffer: pass a NumPy array, a writable object with the buffer protocol "
+        "(bytearray, mmap, memoryview) or one with __dlpack__ (torch.Tensor)"
+    )
+
+
+def _unsupported(kind: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"device memory of {kind} is not supported yet; read into host memory and copy it"
+    )
+
+
+def _check(what: str, *, contiguous: bool, read_only: bool) -> None:
+    if read_only:
+        raise ValueError(f"the {what} is read-only; pass a writable one")
+    if not contiguous:
+        raise ValueError(
+            f"the {what} is not C-contiguous; read into a contiguous one and copy it, or read its "
+            "contiguous parts one by one"
+        )
