@@ -9,6 +9,10 @@ namespace k2k::cli {
 Command info_command();
 Command doctor_command();
 Command host_command();
+Command ctl_command();
+Command top_command();
+Command route_command();
+Command calibrate_command();
 Command calls_command();
 Command config_command();
 Command man_command();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 
 #include "cli/arguments.hpp"
@@ -27,6 +28,7 @@ struct Place {
   std::vector<Offer> options;
   std::vector<Offer> children;
   std::vector<std::string> words;  // Of its positionals.
+  std::string word_command;        // Prints more of them; "" if there is none.
 };
 
 void collect(const CLI::App& app, const std::string& path, const Context& context,
@@ -39,6 +41,8 @@ void collect(const CLI::App& app, const std::string& path, const Context& contex
         found == context.words.end() ? std::vector<std::string>{} : found->second;
     if (!option->nonpositional()) {
       place.words.insert(place.words.end(), words.begin(), words.end());
+      const auto command = context.word_commands.find(option);
+      if (command != context.word_commands.end()) place.word_command = command->second;
       continue;
     }
     for (const std::string& name : option->get_lnames()) {
@@ -109,6 +113,17 @@ std::vector<std::string> known_paths(const std::vector<Place>& places) {
   return paths;
 }
 
+// "governor=none", "governor=auto": the values behind each key.
+std::map<std::string, std::vector<std::string>> values_by_key(const Place& place) {
+  std::map<std::string, std::vector<std::string>> values;
+  for (const std::string& word : place.words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals + 1 == word.size()) continue;
+    values[word.substr(0, equals)].push_back(word.substr(equals + 1));
+  }
+  return values;
+}
+
 // Lines "  place:option) complete; return ;;" of the options that take a value, for bash and zsh.
 // `complete` makes a command of the words that are permitted; "" = a file.
 std::string value_cases(const std::vector<Place>& places,
@@ -153,14 +168,25 @@ std::string bash(const Context& context) {
                  "compopt -o filenames 2>/dev/null"
                : fmt::format("COMPREPLY=($(compgen -W {} -- \"$current\"))", shell_quoted(words));
   });
+  // For bash, "=" ends a word.
+  for (const Place& place : places) {
+    for (const auto& [key, values] : values_by_key(place)) {
+      script += fmt::format("    {}:{}) COMPREPLY=($(compgen -W {} -- \"$current\")); return ;;\n",
+                            shell_quoted(place.path), key, shell_quoted(joined(values)));
+    }
+  }
   script += "  esac\n  case \"$path\" in\n";
   for (const Place& place : places) {
     std::string words = names(place.children);
     for (const std::string& word : place.words) words += (words.empty() ? "" : " ") + word;
     std::string options = names(place.options);
     if (!place.path.empty()) options += " " + names(places.front().options);
-    script += fmt::format("    {}) options={}; words={} ;;\n", shell_quoted(place.path),
-                          shell_quoted(options), shell_quoted(words));
+    const std::string more =
+        place.word_command.empty()
+            ? ""
+            : fmt::format("; words+=\" $({} 2>/dev/null)\"", place.word_command);
+    script += fmt::format("    {}) options={}; words={}{} ;;\n", shell_quoted(place.path),
+                          shell_quoted(options), shell_quoted(words), more);
   }
   return script +
          "  esac\n"
@@ -210,8 +236,12 @@ std::string zsh(const Context& context) {
   for (const Place& place : places) {
     std::vector<Offer> children = place.children;
     for (const std::string& word : place.words) children.push_back({word, word, false, {}});
+    const std::string more =
+        place.word_command.empty()
+            ? ""
+            : fmt::format(" ${{(f)\"$({} 2>/dev/null)\"}}", place.word_command);
     script += fmt::format(
-        "    {}) children=({}){} ;;\n", shell_quoted(place.path), described(children),
+        "    {}) children=({}{}){} ;;\n", shell_quoted(place.path), described(children), more,
         place.path.empty() ? "" : fmt::format("; options+=({})", described(place.options)));
   }
   return script +
@@ -253,6 +283,10 @@ std::string fish(const Context& context) {
     if (!place.words.empty()) {
       script += fmt::format("complete -c k2k -f {} -a {}\n", condition,
                             shell_quoted(joined(place.words), true));
+    }
+    if (!place.word_command.empty()) {
+      script += fmt::format("complete -c k2k -f {} -a {}\n", condition,
+                            shell_quoted("(" + place.word_command + " 2>/dev/null)", true));
     }
     for (const Offer& option : place.options) {
       const bool is_long = option.name.starts_with("--");

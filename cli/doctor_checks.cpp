@@ -19,6 +19,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "control/folder.hpp"
 #include "host/holders.hpp"
 #include "host/limit.hpp"
 
@@ -282,6 +283,15 @@ Check host_limit() {
           fmt::format("find who fills {}/holders: ls -l", place.path)};
 }
 
+Check control_socket(const RuntimeConfig& config) {
+  const std::string why = "k2k ctl and k2k top reach running processes through it";
+  if (!config.control.socket)
+    return {"control", Grade::ok, "off (control.socket = false)", why, ""};
+  const Result<control::Folder> folder = control::own_folder();
+  if (folder) return {"control", Grade::ok, folder.value().path, why, ""};
+  return {"control", Grade::warn, folder.error().message, why, "mend what it names"};
+}
+
 #if !defined(K2K_HAS_CUDA)
 std::string graphics_nodes() {
   std::string found;
@@ -319,11 +329,13 @@ Check round_trip(const RuntimeConfig& config) {
 }  // namespace
 
 std::vector<Check> examine(const RuntimeConfig& config) {
-  return {kernel_version(), processors(),          clock_source(),      io_uring(),
-          nowait_reads(),   cachestat(),           membarrier(),        userfaultfd(),
-          open_files(),     locked_memory(),       memory_maps(config), overcommit(config),
-          huge_pages(),     schedule_statistics(), pressure(),          landlock(),
-          host_limit(),     graphics_processor(),  round_trip(config)};
+  return {kernel_version(),     processors(),          clock_source(),
+          io_uring(),           nowait_reads(),        cachestat(),
+          membarrier(),         userfaultfd(),         open_files(),
+          locked_memory(),      memory_maps(config),   overcommit(config),
+          huge_pages(),         schedule_statistics(), pressure(),
+          landlock(),           host_limit(),          control_socket(config),
+          graphics_processor(), round_trip(config)};
 }
 
 }  // namespace k2k::cli

@@ -1,17 +1,16 @@
 // k2k host: the machine's limit on the CPU time of device code's requests, and who shares it.
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/running.hpp"
 #include "cli/text_table.hpp"
 #include "host/holders.hpp"
 #include "host/limit.hpp"
@@ -22,11 +21,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string user_name(uid_t user) {
-  const passwd* const entry = getpwuid(user);
-  return entry == nullptr ? std::to_string(user) : entry->pw_name;
-}
-
 // Of the process that holds the part; "?" where it is not visible from here, or another's.
 std::string command_of(const host::Holder& holder) {
   const std::string folder = fmt::format("/proc/{}", holder.process);
@@ -35,11 +29,7 @@ std::string command_of(const host::Holder& holder) {
       host::start_of(holder.process) != holder.start) {
     return "?";
   }
-  std::ifstream file(folder + "/comm");
-  std::string name;
-  std::getline(file, name);
-  for (char& letter : name) letter = letter >= ' ' && letter != '\x7f' ? letter : '?';
-  return name.empty() ? "?" : name;
+  return command_name(holder.process);
 }
 
 ordered_json describe(const host::Place& place, const std::optional<double>& limit,

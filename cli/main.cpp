@@ -6,7 +6,7 @@
 int main(int argc, char** argv) {
   using namespace k2k::cli;
   const std::vector<Command> commands = {
-      info_command(),  doctor_command(), host_command(),
+      info_command(),       doctor_command(),    host_command(),  ctl_command(),    top_command(),
 #ifdef K2K_HAS_GREP
       grep_command(),
 #endif
@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
 #ifdef K2K_HAS_LAB
       lab_command(),
 #endif
-      calls_command(), config_command(), man_command(),  completion_command(), help_command(),
+      route_command(),      calibrate_command(), calls_command(), config_command(), man_command(),
+      completion_command(), help_command(),
   };
   return run(argc, argv, commands);
 }

@@ -326,8 +326,9 @@ class Completion : public Cli, public testing::WithParamInterface<const char*> {
   // What the shell prints; "failed" if it ends with an error or complains.
   std::string shell(const std::string& arguments, const std::string& program) {
     std::ofstream(folder_ + "/program") << program;
-    const std::string command = "cd '" + folder_ + "' && HOME='" + folder_ + "' " + shell_ + " " +
-                                arguments + " program >words 2>noise && test ! -s noise";
+    const std::string command = "cd '" + folder_ + "' && HOME='" + folder_ + "' PATH='" + folder_ +
+                                "/bin:'\"$PATH\" " + shell_ + " " + arguments +
+                                " program >words 2>noise && test ! -s noise";
     if (std::system(command.c_str()) != 0) return "failed: " + read_all(folder_ + "/noise");
     return read_all(folder_ + "/words");
   }
@@ -371,6 +372,21 @@ TEST_P(Completion, completes_commands_options_and_words) {
   EXPECT_EQ(completed("k2k completion z"), "zsh ");
   std::ofstream(folder_ + "/two words.toml") << "";
   EXPECT_EQ(completed("k2k --config two"), "two words.toml ");
+}
+
+// Which processes there are only the moment knows: the script asks k2k.
+TEST_P(Completion, completes_running_processes_and_what_may_be_changed) {
+  std::system(("mkdir '" + folder_ + "/bin'").c_str());
+  std::ofstream(folder_ + "/bin/k2k") << "#!/bin/sh\n[ \"$*\" = 'ctl --names' ] && echo 4711\n";
+  std::system(("chmod +x '" + folder_ + "/bin/k2k'").c_str());
+  EXPECT_EQ(completed("k2k ctl 47"), "4711 ");
+  EXPECT_EQ(completed("k2k top 47"), "4711 ");
+  EXPECT_EQ(completed("k2k ctl 4711 coalesce_w"), "coalesce_window_us= ");
+  if (shell_ == "bash") {  // It takes the equals sign for a word.
+    EXPECT_EQ(completed("k2k ctl 4711 bottom_half = sp"), "split ");
+  } else {
+    EXPECT_EQ(completed("k2k ctl 4711 bottom_half=sp"), "bottom_half=split ");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shells, Completion, testing::Values("bash", "zsh", "fish"),

@@ -125,6 +125,23 @@ TEST_F(Lab, real_threads_run_under_the_policies_with_sensors_beside_cpu_programs
   EXPECT_NE(both["rows"][2]["sensors"].get<std::string>().find("canary"), std::string::npos);
 }
 
+TEST_F(Lab, real_threads_may_be_asked_by_a_device_that_takes_no_core) {
+  const json both = result("--seconds 1 --policy none,budget --cap 25% --load trace");
+  ASSERT_EQ(both["rows"].size(), 2u) << both;
+  EXPECT_EQ(both["source"], "trace");
+  for (const json& row : both["rows"]) {
+    EXPECT_EQ(row["load"], "real: trace uniform");
+    for (const char* key : {"share", "throughput", "per_cpu_s", "service_us", "device_share"}) {
+      EXPECT_GT(row.value(key, -1.0), 0) << key << " of " << row;
+    }
+    EXPECT_LT(row["device_share"].get<double>(), row["share"].get<double>()) << row;
+  }
+  EXPECT_EQ(both["rows"][1]["cap"], 0.25);
+  expect_refused("--load faults", "--load is 'faults'; permitted are reads and trace");
+  expect_refused("--simulate --load trace",
+                 "--load is for real threads; leave it or --simulate out");
+}
+
 TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
   const std::string simulated =
       " goes only with --simulate; the load of real threads is fixed, on the cores that there are";

@@ -32,7 +32,9 @@ class Program : public testing::Test {
   // `arguments` as a shell would take them. Standard error goes where ours goes, unless it is
   // redirected.
   [[nodiscard]] Outcome run(const std::string& arguments) const {
-    const std::string command = "timeout 120 '" + cli_ + "' " + arguments;
+    // In the foreground a signal sent to timeout reaches the program once, not once more by its
+    // group.
+    const std::string command = "timeout --foreground 120 '" + cli_ + "' " + arguments;
     std::FILE* const pipe = ::popen(command.c_str(), "r");
     if (pipe == nullptr) return {};
     Outcome outcome;

@@ -1,0 +1,236 @@
+// k2k route: which pages of a file come from the page cache, and which by direct transfers.
+
+#include "cli/route.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/text_table.hpp"
+#include "router/planner.hpp"
+#include "router/residency_text.hpp"
+
+namespace k2k::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+using router::Plan;
+using router::Planner;
+using router::Range;
+using router::Residency;
+using router::Rule;
+
+constexpr std::size_t file_bytes_max = std::size_t{64} << 20;
+constexpr std::size_t segments_shown = 6;
+
+constexpr Schedule schedules[] = {
+    {"exact", [](Planner& planner, Residency one) { return planner.exact(one); }},
+    {"greedy", [](Planner& planner, Residency one) { return planner.greedy(one); }, Rule::greedy},
+    {"greedy-range",
+     [](Planner& planner, Residency one) { return planner.greedy(one, router::Preceding::range); },
+     Rule::greedy},
+    {"split", [](Planner& planner, Residency one) { return planner.split(one); }, Rule::split},
+    {"overlapped", [](Planner& planner, Residency one) { return planner.overlapped(one); },
+     Rule::overlapped, true},
+};
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const Schedule& each : schedules) names.emplace_back(each.name);
+  return names;
+}
+
+struct Options {
+  std::string file;
+  std::string schedule = "exact";
+  double cutoff_kib = 512;
+  router::Model model;
+  Explain explain;
+  Simulate simulate;
+};
+
+Result<std::string> read_file(const std::string& path) {
+  const auto failed = [&](int code) {
+    return Error{code, fmt::format("cannot read {}: {}; --residency names a file with a request a "
+                                   "line, a character a page",
+                                   path, std::strerror(code))};
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             &std::fclose);
+  if (!file) return failed(errno);
+  std::string text;
+  char piece[65536];
+  while (const std::size_t count = std::fread(piece, 1, sizeof piece, file.get())) {
+    text.append(piece, count);
+    if (text.size() > file_bytes_max) {
+      return Error{EFBIG,
+                   fmt::format("{} is longer than {}; split it", path, in_bytes(file_bytes_max))};
+    }
+  }
+  if (std::ferror(file.get()) != 0) return failed(errno);
+  return text;
+}
+
+ordered_json describe(const Planner& planner, const Schedule& schedule, const Plan& plan) {
+  ordered_json segments = ordered_json::array();
+  for_each_segment(plan, [&](Range range, bool from_cache) {
+    segments.push_back({range.first, range.pages(), from_cache ? "cache" : "p2p"});
+  });
+  const router::Times<double> times = microseconds_of(planner.model(), plan);
+  return {{"time_us", schedule.overlapped ? times.overlapped() : times.serial()},
+          {"segments", segments}};
+}
+
+std::string as_text(const ordered_json& plans, bool color) {
+  std::vector<std::vector<std::string>> table = {{"request", "pages", "us", "segments"}};
+  for (const ordered_json& plan : plans) {
+    const ordered_json& segments = plan["segments"];
+    std::string list;
+    std::uint64_t pages = 0;
+    for (std::size_t at = 0; at < segments.size(); ++at) {
+      const auto first = segments[at][0].get<std::uint64_t>();
+      const auto count = segments[at][1].get<std::uint64_t>();
+      pages += count;
+      if (at >= segments_shown) continue;
+      list += fmt::format("{}{}-{} {}", at == 0 ? "" : ", ", first, first + count - 1,
+                          segments[at][2].get<std::string>());
+    }
+    if (segments.size() > segments_shown) {
+      list += fmt::format(", and {} more (--json)", segments.size() - segments_shown);
+    }
+    table.push_back({std::to_string(table.size()), std::to_string(pages),
+                     fmt::format("{:.1f}", plan["time_us"].get<double>()), list});
+  }
+  return text_table(table, color);
+}
+
+int plan(const Context& context, const Options& options) {
+  const Schedule* const schedule = find_schedule(options.schedule);
+  if (schedule == nullptr) return complain_schedule(options.schedule);
+  // The numbers are checked before the file is read: a wrong one is a usage error.
+  if (const auto costs = costs_of(options.model); !costs) return complain_model(costs.error());
+  const Result<std::string> text = read_file(options.file);
+  if (!text) return complain(text.error().message);
+  const auto requests = router::residencies_of(text.value());
+  if (!requests) return complain(options.file + ": " + requests.error().message);
+  std::size_t longest = 1;
+  for (const auto& request : requests.value()) longest = std::max(longest, request.size());
+  Result<Planner> planner = Planner::create(options.model, static_cast<std::uint32_t>(longest));
+  if (!planner) return complain_model(planner.error());
+  ordered_json plans = ordered_json::array();
+  for (const auto& request : requests.value()) {
+    plans.push_back(describe(planner.value(), *schedule, schedule->make(planner.value(), request)));
+  }
+  return print(context.json ? ordered_json{{"plans", plans}}.dump() + "\n"
+                            : as_text(plans, context.color));
+}
+
+void add_schedule(CLI::App& app, std::string& schedule, Context& context) {
+  CLI::Option* const which =
+      app.add_option("--schedule", schedule,
+                     "exact, greedy, greedy-range, split or overlapped (exact)")
+          ->type_name("WORD");
+  context.words[which] = schedule_names();
+}
+
+// Of plan and simulate.
+void add_model(CLI::App& app, Options& options) {
+  app.add_option("--c-us", options.model.call_us,
+                 "C: microseconds of a direct transfer of up to the cutoff (584)")
+      ->type_name("US");
+  app.add_option("--cutoff-kib", options.cutoff_kib,
+                 "S: KiB from which on a direct transfer saturates the device (512)")
+      ->type_name("KIB");
+  app.add_option("--bw-p2p-gbs", options.model.direct_gbs,
+                 "Bandwidth beyond the cutoff, 10^9 bytes a second (2.65)")
+      ->type_name("GBS");
+  app.add_option("--bw-pc-gbs", options.model.cache_gbs,
+                 "Bandwidth of the page cache, 10^9 bytes a second (10.1)")
+      ->type_name("GBS");
+}
+
+}  // namespace
+
+const Schedule* find_schedule(const std::string& name) {
+  const Schedule* const found =
+      std::find_if(std::begin(schedules), std::end(schedules),
+                   [&](const Schedule& each) { return name == each.name; });
+  return found == std::end(schedules) ? nullptr : found;
+}
+
+int complain_schedule(const std::string& name) {
+  return complain(
+      fmt::format("'{}' is no schedule; there are: {}", name, fmt::join(schedule_names(), ", ")),
+      exit_usage);
+}
+
+int complain_model(const Error& error) {
+  return complain(error.message + "; 'k2k route plan --help' lists the options that set it",
+                  exit_usage);
+}
+
+Command route_command() {
+  return {
+      .name = "route",
+      .summary = "Plan file reads: page cache, direct transfers, or both",
+      .description =
+          "Pages of a file reach the device from the page cache or by direct (peer-to-peer) "
+          "transfers; a request whose pages are partly cached is fastest by a mix. 'plan' prints "
+          "the mix for residencies in a file: a request a line, a character a 4 KiB page, 1 cached "
+          "and 0 not. 'explain' prints the mix for a range of a real file, by what is cached now "
+          "and "
+          "the profile of its device (k2k calibrate), and says why. 'simulate' compares the "
+          "schedules with the least time on random residencies "
+          "of 8 MiB. Times are those of SPIN's cost model (USENIX ATC'17, equation 1), whose "
+          "numbers are the defaults of 'plan' and 'simulate'; docs/design/router.md explains the "
+          "schedules.",
+      .examples = {{"k2k route plan --residency pages.txt", "The exact schedule of each request."},
+                   {"k2k route plan --residency pages.txt --schedule overlapped --json",
+                    "Direct transfers in flight while the CPU copies."},
+                   {"k2k route explain data.bin 0 8M", "What a read of 8 MiB would do, and why."},
+                   {"k2k route simulate", "How near each schedule comes to the least time."},
+                   {"k2k route simulate --full --json", "The paper's 200,000 vectors a pattern."}},
+      .has_json = true,
+      .add = [](CLI::App& app, Context& context) -> Run {
+        auto options = std::make_shared<Options>();
+        app.require_subcommand(1);
+        CLI::App* const plans = app.add_subcommand("plan", "Plan the requests of a file");
+        plans->add_option("--residency", options->file, "A request a line, a character a page")
+            ->required()
+            ->type_name("FILE");
+        add_schedule(*plans, options->schedule, context);
+        CLI::App* const explains =
+            app.add_subcommand("explain", "Say what would become of a read of a file, and why");
+        explains->add_option("FILE", options->explain.file, "A file")->required();
+        explains->add_option("OFFSET", options->explain.offset, "From here on: 4096, 64K, 8M, 1G")
+            ->required();
+        explains->add_option("LEN", options->explain.length, "That many bytes, up to 2G")
+            ->required();
+        add_schedule(*explains, options->explain.schedule, context);
+        CLI::App* const simulates =
+            app.add_subcommand("simulate", "Compare the schedules on random residencies");
+        simulates->add_flag("--full", options->simulate.full, "200,000 vectors of each pattern");
+        simulates->add_option("--vectors", options->simulate.vectors, "That many of each (20,000)")
+            ->check(CLI::Range(1, 10'000'000))
+            ->type_name("N");
+        simulates->add_option("--seed", options->simulate.seed, "Of the random numbers (1)")
+            ->type_name("N");
+        add_model(*plans, *options);
+        add_model(*simulates, *options);
+        return [&context, options, plans, explains] {
+          if (explains->parsed()) return explain_route(context, options->explain);
+          options->model.cutoff_bytes = options->cutoff_kib * 1024;
+          return plans->parsed() ? plan(context, *options)
+                                 : simulate_routes(context, options->model, options->simulate);
+        };
+      },
+  };
+}
+
+}  // namespace k2k::cli

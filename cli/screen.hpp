@@ -1,0 +1,49 @@
+#pragma once
+// A terminal taken over for a live picture, or the plain output where there is none.
+//
+// On a terminal: the alternate screen, no cursor, no echo; all given back at the end, on Ctrl-C, on
+// q, and for the time of a Ctrl-Z. The window's size is asked for with each picture.
+//
+// Threading: the main thread; signals are blocked in it while one of these lives.
+
+#include <termios.h>
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+
+#include "base/units.hpp"
+
+namespace k2k::cli {
+
+class Screen {
+ public:
+  // `live` where it is wanted and standard output is a terminal.
+  explicit Screen(bool live);
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  [[nodiscard]] bool live() const { return live_; }
+  // A picture instead of the last one, or a block behind it. Lines beyond the window are left out.
+  // Returns as print().
+  int show(const std::string& text);
+
+  enum class Woken : std::uint8_t { time, size, quit };
+  // Until the time is over, the window's size changes, or the user wants to end.
+  Woken wait(Nanoseconds longest);
+
+ private:
+  void enter();
+  void leave();
+  Woken take_signal();
+
+  bool live_ = false;
+  bool entered_ = false;
+  int signals_ = -1;
+  sigset_t mask_before_{};
+  termios terminal_before_{};
+  bool has_terminal_ = false;
+};
+
+}  // namespace k2k::cli
