@@ -35,6 +35,7 @@ Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> throughput(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> idle(const RuntimeConfig& config);
+Result<nlohmann::ordered_json> control_socket(const RuntimeConfig& config);
 // Experiments of the thesis, sections 3.6 to 3.8.
 Result<nlohmann::ordered_json> granularity(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> ordering(const RuntimeConfig& config, Effort effort);
@@ -43,6 +44,8 @@ Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& config, Effort ef
 Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> faults(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);
+// Of SPIN (USENIX ATC'17), section 6.
+Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> soak(const RuntimeConfig& config, Effort effort);
 
 // Samples of one quantity, in any unit.

@@ -2,6 +2,10 @@
 // tools/devtool/figures.py read. What the figures are is not asked: this machine is busy.
 // Method: runs the binary that K2K_CLI names.
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -133,6 +137,35 @@ TEST_F(Bench, refuses_brief_where_there_is_only_one_size) {
   const Outcome outcome = bench("pread --brief 2>&1");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.out, "k2k: bench pread: has no --brief; leave it out\n");
+}
+
+// Does the current folder's file system have O_DIRECT?
+bool has_direct() {
+  std::string path = "k2k-bench-test-XXXXXX";
+  const int made = ::mkstemp(path.data());
+  const int direct = ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+  ::unlink(path.c_str());
+  if (made >= 0) ::close(made);
+  if (direct >= 0) ::close(direct);
+  return direct >= 0;
+}
+
+TEST_F(Bench, reads_are_compared_with_the_better_of_page_cache_and_direct_transfers) {
+  if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
+  ::setenv("TMPDIR", ".", 1);
+  const json result = brief("reads");
+  ::unsetenv("TMPDIR");
+  EXPECT_GT(result["model"]["direct_gbs"].get<double>(), 0);
+  ASSERT_GE(result["rows"].size(), 3u);
+  for (const json& row : result["rows"]) {
+    EXPECT_GT(row["buffered_gbs"].get<double>(), 0);
+    EXPECT_GT(row["ours_gbs"].get<double>(), 0);
+    EXPECT_LE(row["low"].get<double>(), row["ratio"].get<double>());
+    EXPECT_LE(row["ratio"].get<double>(), row["high"].get<double>());
+    EXPECT_TRUE(row["verdict"] == "met" || row["verdict"] == "missed");
+    EXPECT_TRUE(row["against"] == "buffered" || row["against"] == "direct");
+  }
+  EXPECT_EQ(result["fall_backs"], 0);
 }
 
 }  // namespace

@@ -19,10 +19,16 @@ PRESET = "release"
 RESULTS = ROOT / "bench/results"
 # Benchmarks of others, run only if named: what builds the program that measures them.
 PEERS = {"llvm_rpc": peers.llvm_rpc}
-# Laboratories, run only if named: the words behind k2k.
+# Laboratories and simulations, run only if named: the words behind k2k.
 LABS = {
+    "adaptive_coalescing": ["lab", "coalescing"],
+    "generators": ["lab", "generators"],
     "governor": ["lab", "governor"],
+    "governor_trace": ["lab", "governor", "--load", "trace"],
     "governor_simulated": ["lab", "governor", "--simulate", "--all"],
+    "orthogonal": ["lab", "orthogonal"],
+    "route_simulated": ["route", "simulate"],
+    "route_simulated_full": ["route", "simulate", "--full"],
 }
 # The conformance suite under this many seeds of the random schedule; run only if named.
 SEEDS = "conformance_seeds"

@@ -1,4 +1,4 @@
-"""docs/results: the experiments of the thesis as tables, plots and a comparison of the shapes.
+"""docs/results: the experiments of the thesis, and the laboratories (report_labs.py), as tables, plots and a comparison of the shapes.
 
 Every number in README.md comes from the newest record of bench/results/NAME.jsonl, so the page is a
 generated file (devtool/generate.py): `./dev format` renews it. The plots are drawn by `./dev plot`.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from devtool import report_labs
 from devtool.console import Refused, say
 from devtool.figures import Figure, Record, markdown_table, newest
 from devtool.tree import ROOT, shown
@@ -71,7 +72,7 @@ def page(results: Path = RESULTS) -> str:
     for experiment in EXPERIMENTS:
         record = newest(results / f"{experiment.bench}.jsonl")
         parts.append(_section(experiment, record) if record else _missing(experiment))
-    return "\n".join(parts)
+    return "\n".join([*parts, report_labs.sections(results)])
 
 
 def draw(results: Path, folder: Path) -> None:
@@ -96,6 +97,7 @@ def draw(results: Path, folder: Path) -> None:
             names = [table.name(row).replace(", ", "\n") for row in rows]
             plots.draw_bars(names, groups, table.label, table.title, path, table.log_y)
             say(f"drew {shown(path)}")
+    report_labs.draw(results, folder)
 
 
 def _section(experiment: Experiment, record: Record) -> str:

@@ -1,6 +1,5 @@
 """The page says what the newest records say, and the committed one is up to date."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 
 from devtool import report
 from devtool.console import Refused
+from devtool.report_fixture import section, write
 
 ABOUT = {
     "time": "2026-11-21T19:00:00+00:00",
@@ -36,16 +36,6 @@ ORDERING = ABOUT | {
         strong_block=[10, 10], strong_non_block=[7, 10], weak_block=[8, 9], weak_non_block=[5, 9]
     )
 }
-
-
-def section(page: str, title: str) -> str:
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
-    assert found
-    return found[1]
-
-
-def write(folder: Path, bench: str, *records: dict[str, Any]) -> None:
-    (folder / f"{bench}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
 
 
 def test_numbers_come_from_the_newest_record_and_name_its_commit(tmp_path: Path) -> None:

@@ -1,0 +1,336 @@
+// Does one request by the router take less time than the best single path?
+//
+// A file of 64 MiB, its pages cached to a share in extents, is read in blocks that do not overlap:
+// by pread(2) through the page cache, by pread(2) with O_DIRECT, and by router::FileReader. Before
+// each of the three the same pages are cached again; they take turns within a round. A cell's ratio
+// is that of the faster single path (by its median) to ours, with the interval of the rounds'
+// ratios.
+//
+// Budgets (SPIN, sections 6.1 to 6.3, and beyond): >= 0.95 of the best single path, >= 0.90 below
+// 4 KiB, >= 1.2 at 25 to 75 % with extents of 32 to 512 KiB, >= 0.97 of pread fully cached with 4
+// threads, >= 0.98 of O_DIRECT cold and random from 64 KiB. A cell fails if its whole interval
+// does.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "bench/command/bench.hpp"
+#include "router/file_reader.hpp"
+
+namespace k2k::bench {
+
+namespace {
+
+constexpr std::size_t kib = 1024;
+constexpr std::size_t mib = 1024 * kib;
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t file_bytes = 64 * mib;
+constexpr std::size_t reads_max = 2000;  // Of a round.
+constexpr double cached_bytes_min =
+    64.0 * mib;  // Read in a round, if all is cached: in more passes.
+
+struct Cell {
+  const char* what;
+  std::size_t block;   // Bytes of a request.
+  int residency;       // Percent of the file's pages.
+  std::size_t extent;  // Bytes that are cached together.
+  std::uint32_t threads;
+  bool sequential;
+  double target;
+};
+
+std::vector<Cell> all_cells() {
+  std::vector<Cell> cells;
+  for (const std::uint32_t threads : {1u, 4u}) {
+    for (const std::size_t block : {2 * kib, 4 * kib, 16 * kib, 64 * kib, 512 * kib, 8 * mib}) {
+      for (const int residency : {0, 50, 100}) {
+        const bool cold_random = residency == 0 && block >= 64 * kib;
+        const bool cached_large = residency == 100 && block == 8 * mib && threads == 4;
+        const double other = block < page_bytes ? 0.90 : 0.95;
+        cells.push_back({"random", block, residency, 128 * kib, threads, false,
+                         cold_random ? 0.98 : (cached_large ? 0.97 : other)});
+      }
+    }
+  }
+  for (const std::size_t extent : {32 * kib, 128 * kib, 512 * kib}) {
+    for (const int residency : {25, 50, 75}) {
+      cells.push_back({"mixed", 8 * mib, residency, extent, 1, false, 1.2});
+    }
+  }
+  for (const std::size_t block : {4 * kib, 64 * kib, 256 * kib}) {
+    cells.push_back({"sequential", block, 0, 128 * kib, 1, true, 0.95});
+  }
+  return cells;
+}
+
+class File {
+ public:
+  static Result<std::unique_ptr<File>> make() {
+    const std::string name = (std::filesystem::temp_directory_path() / "k2k-bench-XXXXXX").string();
+    auto file = std::unique_ptr<File>(new File(name));
+    file->descriptor_ = ::mkostemp(file->path_.data(), O_CLOEXEC);
+    if (file->descriptor_ < 0) {
+      return Error{errno, fmt_error("no temporary file", errno)};
+    }
+    std::mt19937_64 random(1);
+    std::vector<std::uint64_t> words(mib / 8);
+    for (std::size_t at = 0; at < file_bytes; at += mib) {
+      for (std::uint64_t& word : words) word = random();
+      if (::write(file->descriptor_, words.data(), mib) != static_cast<ssize_t>(mib)) {
+        return Error{errno, fmt_error("no room for 64 MiB", errno)};
+      }
+    }
+    ::fsync(file->descriptor_);
+    return file;
+  }
+  ~File() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    ::unlink(path_.c_str());
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  [[nodiscard]] int open(int flags) const {
+    return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | flags);
+  }
+  // Extents at random places, the same each time.
+  void cache(int residency, std::size_t extent) const {
+    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+    const std::size_t extents = file_bytes / extent;
+    std::vector<std::size_t> order(extents);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::mt19937_64 random(2);
+    std::shuffle(order.begin(), order.end(), random);
+    order.resize(extents * static_cast<std::size_t>(residency) / 100);
+    std::sort(order.begin(), order.end());
+    const int plain = open(0);
+    ::posix_fadvise(plain, 0, 0, POSIX_FADV_RANDOM);  // Nothing beside it.
+    std::vector<std::byte> bytes(extent);
+    for (const std::size_t at : order) {
+      static_cast<void>(::pread(plain, bytes.data(), extent, static_cast<off_t>(at * extent)));
+    }
+    ::close(plain);
+  }
+
+ private:
+  explicit File(std::string path) : path_(std::move(path)) {}
+  static std::string fmt_error(const char* what, int error) {
+    return std::string(what) + ": " + strerror(error) +
+           "; set TMPDIR to a folder on a disk with room";
+  }
+
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+struct Free {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<std::byte[], Free>;
+
+Memory memory_of(std::size_t bytes) {
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes));
+  std::memset(memory, 1, bytes);
+  return Memory(memory);
+}
+
+// The blocks of one round, in the order in which they are read.
+std::vector<std::uint64_t> offsets_of(const Cell& cell, std::uint64_t seed) {
+  std::vector<std::uint64_t> offsets(file_bytes / cell.block);
+  for (std::size_t at = 0; at < offsets.size(); ++at) offsets[at] = at * cell.block;
+  if (!cell.sequential) {
+    std::mt19937_64 random(seed);
+    std::shuffle(offsets.begin(), offsets.end(), random);
+  }
+  if (offsets.size() > reads_max && !cell.sequential) offsets.resize(reads_max);
+  return offsets;
+}
+
+// Seconds until `threads` have read all blocks between them; negative where one came short.
+template <class Read>
+double time_of(const Cell& cell, const std::vector<std::uint64_t>& offsets,
+               const std::vector<Memory>& memories, Read read) {
+  const double bytes = static_cast<double>(offsets.size() * cell.block);
+  const int passes =
+      cell.residency < 100 ? 1 : static_cast<int>(std::ceil(cached_bytes_min / bytes));
+  std::atomic<bool> ok{true};
+  const auto work = [&](std::uint32_t thread) {
+    for (int pass = 0; pass < passes; ++pass) {
+      for (std::size_t at = thread; at < offsets.size(); at += cell.threads) {
+        const ssize_t count = read(memories[thread].get(), cell.block, offsets[at]);
+        if (count != static_cast<ssize_t>(cell.block)) ok = false;
+      }
+    }
+  };
+  const Instant begin = now();
+  std::vector<std::thread> threads;
+  for (std::uint32_t thread = 1; thread < cell.threads; ++thread)
+    threads.emplace_back(work, thread);
+  work(0);
+  for (std::thread& thread : threads) thread.join();
+  const double seconds = std::chrono::duration<double>(now() - begin).count();
+  return ok ? seconds / passes : -1;
+}
+
+struct Measured {
+  Samples buffered, direct, ours;
+  std::vector<double> buffered_ratios, direct_ratios;  // Of their time to ours, a round each.
+};
+
+Status measure(const Cell& cell, const File& file, router::FileReader& reader, int rounds,
+               Measured& measured) {
+  std::vector<Memory> memories;
+  for (std::uint32_t thread = 0; thread < cell.threads; ++thread) {
+    memories.push_back(memory_of(std::max(cell.block, page_bytes)));
+  }
+  const bool has_direct = cell.block % page_bytes == 0;
+  for (int round = 0; round < rounds; ++round) {
+    const std::vector<std::uint64_t> offsets =
+        offsets_of(cell, static_cast<std::uint64_t>(round) + 10);
+    double seconds[3] = {0, 0, 0};
+    for (int turn = 0; turn < 3; ++turn) {
+      const int path = (turn + round) % 3;
+      if (path == 1 && !has_direct) continue;
+      file.cache(cell.residency, cell.extent);
+      const int descriptor = file.open(path == 1 ? O_DIRECT : 0);
+      if (descriptor < 0) {
+        return Error{errno, std::string("no O_DIRECT in the folder of temporary files: ") +
+                                strerror(errno) + "; set TMPDIR to one on a disk"};
+      }
+      seconds[path] = time_of(
+          cell, offsets, memories, [&](std::byte* memory, std::size_t bytes, std::uint64_t offset) {
+            return path == 2
+                       ? reader.pread(descriptor, memory, bytes, static_cast<std::int64_t>(offset))
+                       : ::pread(descriptor, memory, bytes, static_cast<off_t>(offset));
+          });
+      ::close(descriptor);
+      if (seconds[path] < 0) return Error{EIO, "a read of the benchmark's file came short"};
+    }
+    measured.buffered.add(seconds[0]);
+    measured.buffered_ratios.push_back(seconds[0] / seconds[2]);
+    if (has_direct) {
+      measured.direct.add(seconds[1]);
+      measured.direct_ratios.push_back(seconds[1] / seconds[2]);
+    }
+    measured.ours.add(seconds[2]);
+  }
+  return {};
+}
+
+// 95 % of the mean of logarithms, by Student's t of ten samples or more (2.2).
+struct Interval {
+  double low, mean, high;
+};
+Interval interval_of(const std::vector<double>& ratios) {
+  Samples logs;
+  for (const double ratio : ratios) logs.add(std::log(ratio));
+  const double half = 2.2 * logs.deviation() /
+                      std::sqrt(static_cast<double>(std::max<std::size_t>(logs.size(), 1)));
+  return {std::exp(logs.mean() - half), std::exp(logs.mean()), std::exp(logs.mean() + half)};
+}
+
+nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
+  const std::size_t blocks = offsets_of(cell, 1).size();
+  const auto gbs = [&](const Samples& samples) {
+    return rounded(static_cast<double>(blocks * cell.block) / samples.median() / 1e9);
+  };
+  const bool direct_is_best =
+      measured.direct.size() > 0 && measured.direct.median() < measured.buffered.median();
+  // The two promises that name their peer are held against that one.
+  const bool against_direct = cell.target == 0.98;
+  const bool against_buffered = cell.sequential || cell.target == 0.97;
+  const bool direct = against_direct || (direct_is_best && !against_buffered);
+  const Interval ratio = interval_of(direct ? measured.direct_ratios : measured.buffered_ratios);
+  nlohmann::ordered_json row = {
+      {"what", cell.what},           {"block_kib", static_cast<double>(cell.block) / kib},
+      {"residency", cell.residency}, {"extent_kib", cell.extent / kib},
+      {"threads", cell.threads},     {"buffered_gbs", gbs(measured.buffered)}};
+  if (measured.direct.size() > 0) row["direct_gbs"] = gbs(measured.direct);
+  row["ours_gbs"] = gbs(measured.ours);
+  row["against"] = direct ? "direct" : "buffered";
+  row["ratio"] = rounded(ratio.mean);
+  row["low"] = rounded(ratio.low);
+  row["high"] = rounded(ratio.high);
+  row["target"] = cell.target;
+  row["verdict"] = ratio.high < cell.target ? "missed" : "met";
+  return row;
+}
+
+// Of this file's device: the numbers of SPIN's model, from a few transfers.
+router::Model model_of(const File& file) {
+  const auto median_us = [&](int flags, std::size_t bytes) {
+    const Memory memory = memory_of(bytes);
+    const int descriptor = file.open(flags);
+    Samples samples;
+    std::mt19937_64 random(3);
+    for (int read = 0; read < 11; ++read) {
+      const std::uint64_t at = random() % (file_bytes / bytes) * bytes;
+      const Instant begin = now();
+      static_cast<void>(::pread(descriptor, memory.get(), bytes, static_cast<off_t>(at)));
+      samples.add(std::chrono::duration<double, std::micro>(now() - begin).count());
+    }
+    ::close(descriptor);
+    return samples.median();
+  };
+  file.cache(0, mib);
+  const double small = median_us(O_DIRECT, 4 * kib);
+  const double large = median_us(O_DIRECT, 4 * mib);
+  file.cache(100, mib);
+  const double cached = median_us(0, 4 * mib);
+  const double bytes = 4.0 * mib;
+  return {.call_us = small,
+          .cutoff_bytes = 4 * kib,
+          .direct_gbs = bytes / std::max(large - small, 1.0) / 1000,
+          .cache_gbs = bytes / cached / 1000};
+}
+
+}  // namespace
+
+Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort) {
+  auto file = File::make();
+  if (!file) return file.error();
+  const router::Model model = model_of(*file.value());
+  auto reader = router::FileReader::create({.model = model, .read_ahead_bytes = 8 * mib});
+  if (!reader) return reader.error();
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  int missed = 0;
+  for (const Cell& cell : all_cells()) {
+    // In brief: one of each kind.
+    const bool shown = cell.threads == 1 && (cell.block == 8 * mib || cell.sequential) &&
+                       cell.extent == 128 * kib && cell.residency <= 50;
+    if (effort == Effort::brief && !shown) continue;
+    Measured measured;
+    const int rounds = effort == Effort::brief ? 2 : 12;
+    if (Status status = measure(cell, *file.value(), *reader.value(), rounds, measured); !status) {
+      return status.error();
+    }
+    rows.push_back(describe(cell, measured));
+    missed += rows.back()["verdict"] == "missed" ? 1 : 0;
+  }
+  const router::ReaderStats stats = reader.value()->stats();
+  return nlohmann::ordered_json{{"model",
+                                 {{"call_us", rounded(model.call_us)},
+                                  {"cutoff_kib", model.cutoff_bytes / kib},
+                                  {"direct_gbs", rounded(model.direct_gbs)},
+                                  {"cache_gbs", rounded(model.cache_gbs)}}},
+                                {"rows", rows},
+                                {"missed", missed},
+                                {"reads", stats.reads},
+                                {"asked", stats.asked},
+                                {"fall_backs", stats.fall_backs}};
+}
+
+}  // namespace k2k::bench

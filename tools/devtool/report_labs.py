@@ -1,0 +1,315 @@
+"""The laboratories of docs/results: what `k2k lab` measured, as tables and bars.
+
+Each takes the newest record of bench/results/NAME.jsonl. A laboratory gives one or more tables whose
+numbers are also drawn; its sentence about them is computed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from devtool.console import Refused, say
+from devtool.figures import Record, markdown_table, newest
+from devtool.tree import shown
+
+HEAD = """\
+# The governor's laboratories
+
+What `k2k lab` measured on the same machine; `docs/design/governor.md` and `docs/design/generators.md` say how. `./dev bench --record NAME`
+measures again.
+"""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A table, and a plot with a cluster of bars a name."""
+
+    key: str
+    title: str
+    heading: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: Sequence[str]
+    groups: dict[str, list[float | None]]
+    label: str
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    bench: str
+    title: str
+    question: str
+    answer: Callable[[list[Record]], str]
+    bars: Callable[[list[Record]], list[Bars]]
+
+
+def sections(results: Path) -> str:
+    """As markdown. Errors: Refused, for a record that cannot be read."""
+    return "\n".join([HEAD, *(_section(one, results) for one in LABORATORIES)])
+
+
+def draw(results: Path, folder: Path) -> None:
+    """Draws every laboratory there is a record of. Expects matplotlib."""
+    from devtool import plots
+
+    for one in LABORATORIES:
+        record = newest(results / f"{one.bench}.jsonl")
+        if record is None:
+            continue
+        for bars in _bars(one, record):
+            path = folder / _file(one, bars)
+            plots.draw_bars(bars.names, bars.groups, bars.label, bars.title, path, bars.log_y)
+            say(f"drew {shown(path)}")
+
+
+def _section(one: Laboratory, results: Path) -> str:
+    record = newest(results / f"{one.bench}.jsonl")
+    if record is None:
+        return f"## {one.title}\n\nNot recorded yet: `./dev bench --record {one.bench}`.\n"
+    parts = [f"## {one.title}\n", f"*Question:* {one.question}\n"]
+    all_bars = _bars(one, record)
+    try:
+        parts.append(f"*Answer:* {one.answer(_rows(record))}\n")
+        about = f"commit {record['commit']}, {record['machine']}, {record['time']}"
+        command = record["command"]
+    except KeyError as error:
+        raise Refused(f"{one.bench}.jsonl: the newest record has no {error}") from error
+    for bars in all_bars:
+        parts.append(f"**{bars.title}**\n")
+        parts.append(markdown_table([list(bars.heading), *map(list, bars.rows)]) + "\n")
+        parts.append(f"![{bars.title}]({_file(one, bars)})\n")
+    parts.append(f"`{command}`, {about}\n")
+    return "\n".join(parts)
+
+
+def _bars(one: Laboratory, record: Record) -> list[Bars]:
+    try:
+        return one.bars(_rows(record))
+    except (KeyError, TypeError, StopIteration) as error:
+        raise Refused(f"{one.bench}.jsonl: the newest record has no {error}") from error
+
+
+def _rows(record: Record) -> list[Record]:
+    rows: list[Record] = record["rows"]
+    return rows
+
+
+def _file(one: Laboratory, bars: Bars) -> str:
+    return f"lab-{one.bench.replace('_', '-')}-{bars.key}.svg"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share * 100:.3g} %"
+
+
+def _governed(rows: list[Record], policy: str, cap: float) -> Record | None:
+    return next((row for row in rows if row["policy"] == policy and row["cap"] == cap), None)
+
+
+def _capped(rows: list[Record]) -> tuple[list[str], list[float]]:
+    capped = [row for row in rows if row["policy"] != "none"]
+    policies = list(dict.fromkeys(str(row["policy"]) for row in capped))
+    return policies, sorted({float(row["cap"]) for row in capped})
+
+
+def _governor_bars(rows: list[Record]) -> list[Bars]:
+    policies, caps = _capped(rows)
+    names = [_percent(cap) for cap in caps]
+
+    def bars(key: str, title: str, label: str, log_y: bool) -> Bars:
+        cells = {
+            policy: [
+                row[key] if (row := _governed(rows, policy, cap)) is not None else None
+                for cap in caps
+            ]
+            for policy in policies
+        }
+        table = [
+            [name, *(_percent(cells[policy][at]) for policy in policies)]
+            for at, name in enumerate(names)
+        ]
+        groups: dict[str, list[float | None]] = {
+            policy: [None if value is None else value * 100 for value in values]
+            for policy, values in cells.items()
+        }
+        if key == "share":
+            groups = {"the cap": [cap * 100 for cap in caps], **groups}
+        return Bars(
+            key.replace("_", "-"), title, ["cap", *policies], table, names, groups, label, log_y
+        )
+
+    return [
+        bars("share", "Share of all cores' CPU time under a cap", "share, %", log_y=True),
+        bars("of_ideal", "Throughput of what the cap could pay for", "of ideal, %", log_y=False),
+    ]
+
+
+def _governor_answer(rows: list[Record]) -> str:
+    _, caps = _capped(rows)
+    budget = [row for cap in caps if (row := _governed(rows, "budget", cap)) is not None]
+    backoff = [row for cap in caps if (row := _governed(rows, "backoff", cap)) is not None]
+    off = max(abs(row["share"] / row["cap"] - 1) for row in budget)
+    ideal = [row["of_ideal"] for row in budget]
+    times = [row["share"] / row["cap"] for row in backoff]
+    return (
+        f"`budget` is within {_percent(off)} of its cap and serves {_percent(min(ideal))} to {_percent(max(ideal))} of what "
+        f"the cap could pay for; `backoff`, the published rule, takes {min(times):.2g} to {max(times):.2g} times its cap."
+    )
+
+
+def _study(rows: list[Record]) -> list[Record]:
+    return [row for row in rows if row["load"] == "study"]
+
+
+def _generators_bars(rows: list[Record]) -> list[Bars]:
+    asked = [row for row in rows if row["faults"] + row["calls"] > 0]
+    names = [str(row["generator"]) for row in asked]
+    requests = [row["faults"] + row["calls"] for row in asked]
+    costs = [row["service_cpu_s"] * 1e6 / n for row, n in zip(asked, requests, strict=True)]
+    rates = [n / row["elapsed_s"] for row, n in zip(asked, requests, strict=True)]
+    table = [
+        [name, f"{row['faults']:,}", f"{row['calls']:,}", f"{rate:,.0f}", f"{cost:.2g} µs"]
+        for name, row, rate, cost in zip(names, asked, rates, costs, strict=True)
+    ]
+    heading = ["generator", "faults", "calls", "requests/s", "service CPU a request"]
+    title = "Service CPU time a request, by generator"
+    return [
+        Bars("cost", title, heading, table, names, {"a request": [*costs]}, "CPU time, µs", True)
+    ]
+
+
+def _generators_answer(rows: list[Record]) -> str:
+    bars = _generators_bars(rows)[0]
+    costs = dict(zip(bars.names, bars.groups["a request"], strict=True))
+    least = min(costs, key=lambda name: costs[name] or 0)
+    most = max(costs, key=lambda name: costs[name] or 0)
+    wrong = sum(row["wrong"] for row in rows)
+    return (
+        f"from {costs[least]:.2g} µs of CPU time a request (`{least}`) to {costs[most]:.2g} (`{most}`); "
+        f"{wrong} answers differ from the references."
+    )
+
+
+def _combination(row: Record) -> str:
+    on = "on" if row["coalescing"] == "on" else "off"
+    return f"{row['steering']}, {on}, {row['bottom_half']}"
+
+
+def _orthogonal_bars(rows: list[Record]) -> list[Bars]:
+    names = list(dict.fromkeys(_combination(row) for row in rows))
+    caps = sorted({float(row["cap"]) for row in rows})
+    found = {(_combination(row), float(row["cap"])): row for row in rows}
+
+    def bars(key: str, title: str, label: str, text: Callable[[float], str], scale: float) -> Bars:
+        table = [[name, *(text(found[name, cap][key]) for cap in caps)] for name in names]
+        groups: dict[str, list[float | None]] = {
+            f"cap {_percent(cap)}": [found[name, cap][key] * scale for name in names]
+            for cap in caps
+        }
+        heading = ["steering, coalescing, bottom half", *(_percent(cap) for cap in caps)]
+        labels = [name.replace(", ", "\n") for name in names]
+        return Bars(key.replace("_", "-"), title, heading, table, labels, groups, label, True)
+
+    return [
+        bars("share", "Share under each combination of mitigations", "share, %", _percent, 100),
+        bars("per_cpu_s", "Requests a CPU-second", "requests", lambda n: f"{n:,.0f}", 1),
+    ]
+
+
+def _orthogonal_answer(rows: list[Record]) -> str:
+    over = max(row["share"] / row["cap"] for row in rows)
+    split = [row["share"] / row["cap"] for row in rows if row["bottom_half"] == "split"]
+    return (
+        f"the largest share is {over:.3g} times its cap, over all {len(rows)} rows; with a split bottom half {_percent(min(split))} to "
+        f"{_percent(max(split))} of the cap is used."
+    )
+
+
+def _coalescing_bars(rows: list[Record]) -> list[Bars]:
+    table = [
+        [
+            row["shape"],
+            f"{row['none_us']:.3g} µs",
+            "none"
+            if row["best_window_us"] == 0
+            else f"{row['best_window_us']} µs, {row['best_max']}",
+            f"{row['best_us']:.3g} µs",
+            f"{row['best_delay_us']:.0f} µs",
+            f"{row['adaptive_us']:.3g} µs",
+            f"{row['adaptive_delay_us']:.0f} µs",
+            f"{row['ratio']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+            row["verdict"],
+        ]
+        for row in rows
+    ]
+    heading = [
+        *("load shape", "none", "best fixed", "costs", "delay", "adaptive", "delay"),
+        *("adaptive / best", "95 % interval", "verdict"),
+    ]
+    groups = {
+        legend: [row[key] / row["none_us"] for row in rows]
+        for key, legend in (
+            ("none_us", "none"),
+            ("best_us", "best fixed"),
+            ("adaptive_us", "adaptive"),
+        )
+    }
+    title = "CPU time a request, by coalescing"
+    names = [str(row["shape"]) for row in rows]
+    return [Bars("cost", title, heading, table, names, {**groups}, "CPU time, none = 1")]
+
+
+def _coalescing_answer(rows: list[Record]) -> str:
+    verdicts = [row["verdict"] for row in rows]
+    counts = [
+        f"{verdicts.count(each)} {each}"
+        for each in ("met", "missed", "not resolvable")
+        if each in verdicts
+    ]
+    ratios = [row["ratio"] for row in rows]
+    return (
+        f"of {len(rows)} load shapes {', '.join(counts)}. Adaptive costs {min(ratios):.3f} to {max(ratios):.3f} times the "
+        "CPU time of the best fixed setting."
+    )
+
+
+CAP_QUESTION = "does a cap hold, and how much is served under it?"
+LABORATORIES = (
+    Laboratory("governor", "A cap on real threads", CAP_QUESTION, _governor_answer, _governor_bars),
+    Laboratory(
+        "governor_trace",
+        "A cap on real threads, without a device that takes a core",
+        CAP_QUESTION,
+        _governor_answer,
+        _governor_bars,
+    ),
+    Laboratory(
+        "governor_simulated",
+        "The same in simulated time, the study's load",
+        CAP_QUESTION,
+        lambda rows: _governor_answer(_study(rows)),
+        lambda rows: _governor_bars(_study(rows)),
+    ),
+    Laboratory(
+        "orthogonal",
+        "A cap under each combination of the mitigations",
+        "is a governor orthogonal to steering, coalescing and the bottom half (HISS, section VI)?",
+        _orthogonal_answer,
+        _orthogonal_bars,
+    ),
+    Laboratory(
+        "adaptive_coalescing",
+        "Adaptive coalescing",
+        "is it within 5 % of the best fixed setting, under the same bound on the mean delay?",
+        _coalescing_answer,
+        _coalescing_bars,
+    ),
+    Laboratory(
+        "generators",
+        "Generators of requests",
+        "what does a request of each kind cost the host?",
+        _generators_answer,
+        _generators_bars,
+    ),
+)

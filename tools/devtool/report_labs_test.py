@@ -1,0 +1,86 @@
+"""The laboratories' part of the page says what the newest records say."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devtool import report, report_labs
+from devtool.console import Refused
+from devtool.report_fixture import section, write
+
+ABOUT = {
+    "time": "2026-11-22T00:00:00+00:00",
+    "commit": "abc123",
+    "machine": "two cores",
+    "command": "k2k lab",
+}
+
+
+def governed(policy: str, cap: float, share: float, of_ideal: float | None) -> dict[str, Any]:
+    return {"policy": policy, "load": "study", "cap": cap, "share": share, "of_ideal": of_ideal}
+
+
+GOVERNOR = ABOUT | {
+    "rows": [
+        governed("none", 1, 0.5, None),
+        governed("budget", 0.01, 0.0102, 0.8),
+        governed("budget", 0.25, 0.25, 0.95),
+        governed("backoff", 0.01, 0.05, 0.6),
+        governed("backoff", 0.25, 0.5, 0.7),
+    ]
+}
+COALESCING = ABOUT | {
+    "rows": [
+        {
+            **{"shape": "dense", "none_us": 10.0, "best_us": 2.5, "adaptive_us": 2.6},
+            **{"best_window_us": 80, "best_max": 16, "best_delay_us": 70, "adaptive_delay_us": 60},
+            **{"ratio": 1.04, "low": 1.03, "high": 1.049, "verdict": "met"},
+        },
+        {
+            **{"shape": "sparse", "none_us": 90.0, "best_us": 90.0, "adaptive_us": 99.0},
+            **{"best_window_us": 0, "best_max": 64, "best_delay_us": 30, "adaptive_delay_us": 31},
+            **{"ratio": 1.1, "low": 1.06, "high": 1.14, "verdict": "missed"},
+        },
+    ]
+}
+
+
+def test_the_governor_is_told_by_cap_and_policy(tmp_path: Path) -> None:
+    write(tmp_path, "governor", GOVERNOR)
+    text = section(report.page(tmp_path), "A cap on real threads")
+    assert "`budget` is within 2 % of its cap and serves 80 % to 95 %" in text
+    assert "takes 2 to 5 times its cap" in text
+    assert "| 1 % | 1.02 % | 5 % |" in text
+    assert "| 25 % | 95 % | 70 % |" in text
+    assert "commit abc123, two cores" in text
+
+
+def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
+    write(tmp_path, "adaptive_coalescing", COALESCING)
+    text = section(report.page(tmp_path), "Adaptive coalescing")
+    assert "of 2 load shapes 1 met, 1 missed." in text
+    assert "| dense | 10 µs | 80 µs, 16 | 2.5 µs |" in text
+    assert "| sparse | 90 µs | none | 90 µs |" in text
+
+
+def test_simulated_rows_are_those_of_the_study(tmp_path: Path) -> None:
+    other = governed("budget", 0.01, 0.9, 9.0) | {"load": "one core"}
+    write(tmp_path, "governor_simulated", GOVERNOR | {"rows": [other, *GOVERNOR["rows"]]})
+    text = section(report.page(tmp_path), "The same in simulated time, the study's load")
+    assert "within 2 % of its cap" in text
+
+
+def test_a_record_without_what_is_drawn_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "orthogonal", ABOUT | {"rows": [{"steering": "spread"}]})
+    with pytest.raises(Refused, match=r"orthogonal\.jsonl: the newest record has no 'coalescing'"):
+        report.page(tmp_path)
+    write(tmp_path, "orthogonal", ABOUT)
+    with pytest.raises(Refused, match=r"orthogonal\.jsonl: the newest record has no 'rows'"):
+        report.page(tmp_path)
+
+
+def test_what_was_not_recorded_says_how_to(tmp_path: Path) -> None:
+    text = report_labs.sections(tmp_path)
+    for laboratory in report_labs.LABORATORIES:
+        assert f"`./dev bench --record {laboratory.bench}`" in text
