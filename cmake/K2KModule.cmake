@@ -1,9 +1,11 @@
 # Three functions build the whole tree; each takes the sources of the folder it is called from.
 #
-#   k2k_module(<name> USES <module>... [LIBS <library>...] [TEST_LIBS <library>...] [EXCLUDE <path>...])
+#   k2k_module(<name> [ONE_THREAD] USES <module>... [LIBS <library>...] [TEST_LIBS <library>...]
+#              [EXCLUDE <path>...])
 #       src/<name>/. Builds k2k_<name> from *.cpp (static, or interface when there is none),
 #       <name>_test from *_test.cpp (label unit), <name>_bench from *_bench.cpp (K2K_BENCH).
-#       USES must be what floors.toml says: tools/check_floors.py compares them.
+#       USES must be what floors.toml says: tools/check_floors.py compares them. ONE_THREAD: nothing in
+#       it is shared between threads, so its tests are left out where races are looked for.
 #
 #   k2k_program(<target> [OUTPUT <file name>] [LIBS <library>...] [EXCLUDE <path>...])
 #       A program on the runtime, from *.cpp; *_test.cpp beside it become <target>_test. A test links
@@ -53,11 +55,15 @@ function(k2k_add_tests target label)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBS")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main k2k_flags)
-  list(LENGTH arg_SOURCES count)
-  if(count GREATER 2)
+  # One header for all: the first program's.
+  get_property(header_of GLOBAL PROPERTY K2K_TEST_HEADER_OF)
+  if(NOT header_of)
     target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
-    target_compile_options(${target} PRIVATE -fpch-preprocess)  # So that ccache can follow.
+    set_property(GLOBAL PROPERTY K2K_TEST_HEADER_OF ${target})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${header_of})
   endif()
+  target_compile_options(${target} PRIVATE -fpch-preprocess)  # So that ccache can follow.
   # The end of the build is no place to run programs: tests are discovered when they are run.
   gtest_discover_tests(${target}
     TEST_PREFIX "${target}/"
@@ -70,7 +76,7 @@ function(k2k_add_tests target label)
 endfunction()
 
 function(k2k_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;LIBS;TEST_LIBS;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD" "" "USES;LIBS;TEST_LIBS;EXCLUDE")
   k2k_refuse_unparsed("k2k_module(${name})" "${arg_UNPARSED_ARGUMENTS}")
   k2k_collect_sources(sources "${arg_EXCLUDE}")
   if(NOT sources_cpp AND NOT sources_hpp)
@@ -100,6 +106,9 @@ function(k2k_module name)
   set_property(GLOBAL APPEND PROPERTY K2K_LIBS ${arg_LIBS})
   set_property(GLOBAL APPEND PROPERTY K2K_HEADERS ${sources_hpp})
 
+  if(arg_ONE_THREAD AND K2K_SANITIZE STREQUAL "thread")
+    set(sources_test "")
+  endif()
   if(K2K_TESTS AND sources_test)
     k2k_add_tests(${name}_test unit SOURCES ${sources_test} LIBS ${target} ${arg_TEST_LIBS})
   endif()

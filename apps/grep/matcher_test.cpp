@@ -90,7 +90,7 @@ TEST(Matcher, finds_every_length_at_every_place) {
 TEST(Matcher, finds_a_word_that_shares_its_grams_with_others) {
   const WordSet set = built({"aaaaaaab", "aaaaaaac", "baaaaaaa"});
   EXPECT_FALSE(search(set, std::string(1000, 'a')));
-  EXPECT_TRUE(search(set, std::string(1000, 'a') + "c"));
+  EXPECT_TRUE(search(set, std::string(1000, 'a').append("c")));
   EXPECT_TRUE(search(set, "b" + std::string(7, 'a')));
 }
 
