@@ -173,7 +173,10 @@ def hip() -> Outcome:
 def tests(preset: str) -> Callable[[], Outcome]:
     def step() -> Outcome:
         tally = testing.run_tests(preset)
-        return Outcome([*tally.outputs, *(f"FAILED {n}" for n in tally.failed)], str(tally))
+        for name in tally.unsteady:
+            say(tally.outputs[name])
+        shown = [tally.outputs[name] for name in tally.failed if name in tally.outputs]
+        return Outcome([*shown, *(f"FAILED {name}" for name in tally.failed)], str(tally))
 
     return step
 

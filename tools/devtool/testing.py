@@ -3,6 +3,7 @@
 import os
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from devtool.process import cores, run, run_logged
 from devtool.tree import ROOT, files
 
 OUTPUT_LINES_MAX = 40
+# A test that looks at time may fail because of its neighbours: it is run once more, alone, and
+# named if it passes then. Never one that crashed or that a sanitizer reported, and never many.
+AGAIN_MAX = 4
+ENDED_BY_ASSERTION = re.compile(r"^ *\d+ FAILED TESTS?$", re.MULTILINE)  # GoogleTest's last line.
+NEVER_AGAIN = re.compile(r"Sanitizer|runtime error:")
 GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
 
 
@@ -21,16 +27,35 @@ class Tally:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
+    unsteady: list[str] = field(default_factory=list)  # Passed, but only alone.
+    outputs: dict[str, str] = field(default_factory=dict)  # Of what failed, the first time.
+    by_assertion: set[str] = field(default_factory=set)  # Of the failed.
 
     def __str__(self) -> str:
-        return f"{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped"
+        text = f"{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped"
+        if self.unsteady:
+            text += f"; passed only when run again, alone: {', '.join(self.unsteady)}"
+        return text
 
     def add(self, other: "Tally") -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
-        self.outputs += other.outputs
+        self.unsteady += other.unsteady
+        self.outputs |= other.outputs
+
+    def worth_another_run(self) -> list[str]:
+        """The failed tests, if there are few and each failed by an assertion of its own."""
+        few = 0 < len(self.failed) <= AGAIN_MAX
+        return list(self.failed) if few and self.by_assertion.issuperset(self.failed) else []
+
+    def passed_alone(self, again: "Tally", names: Sequence[str]) -> None:
+        """Takes the result of the second run of `names`."""
+        for name in names:
+            if name not in again.failed and again.passed == len(names) - len(again.failed):
+                self.failed.remove(name)
+                self.unsteady.append(name)
+                self.passed += 1
 
 
 def run_tests(preset: str, pattern: str = "") -> Tally:
@@ -43,7 +68,7 @@ def run_tests(preset: str, pattern: str = "") -> Tally:
 
 def report(tally: Tally) -> None:
     """Prints what is not green, and as the last line the counts."""
-    for output in tally.outputs:
+    for output in tally.outputs.values():
         say(output)
     for name in tally.skipped:
         print(f"skipped  {name}")
@@ -68,7 +93,9 @@ def _run_ctest(preset: str, pattern: str) -> Tally:
         tail = "\n".join((folder / "test.log").read_text().splitlines()[-20:])
         raise Refused(f"ctest could not run (build/{preset}/test.log):\n{tail}")
     tally = _read_junit(results)
-    if code != 0 and not tally.failed:
+    if names := tally.worth_another_run():
+        tally.passed_alone(_run_again(preset, names), names)
+    if code != 0 and not tally.failed and not tally.unsteady:
         if "No tests were found" not in (folder / "test.log").read_text():
             tally.failed.append(f"ctest itself ended with {code}: see build/{preset}/test.log")
         elif not pattern:
@@ -79,6 +106,20 @@ def _run_ctest(preset: str, pattern: str) -> Tally:
             f"{name} (no GPU here)" for name in re.findall(r"Test\s+#\d+: (.+)", listing)
         ]
     return tally
+
+
+def _run_again(preset: str, names: Sequence[str]) -> Tally:
+    results = build.folder(preset) / "tests-again.xml"
+    results.unlink(missing_ok=True)
+    one_of = "|".join(re.escape(name) for name in names)
+    command = ["ctest", "--preset", preset, "--parallel", "1", "-R", f"^({one_of})( |$)"]
+    with Status(f"test {preset}, {len(names)} again, alone") as status:
+        run_logged(
+            [*command, "--output-junit", str(results)],
+            build.folder(preset) / "test-again.log",
+            status.update,
+        )
+    return _read_junit(results) if results.exists() else Tally(failed=list(names))
 
 
 def _run_pytest(preset: str, pattern: str) -> Tally:
@@ -113,7 +154,9 @@ def _read_junit(path: Path) -> Tally:
         if failure is not None:
             tally.failed.append(name)
             output = case.findtext("system-out") or failure.text or failure.get("message") or ""
-            tally.outputs.append(_excerpt(name, output))
+            tally.outputs[name] = _excerpt(name, output)
+            if ENDED_BY_ASSERTION.search(output) and not NEVER_AGAIN.search(output):
+                tally.by_assertion.add(name)
         elif skipped is not None or case.get("status") in {"notrun", "disabled"}:
             tally.skipped.append(name)
         else:
