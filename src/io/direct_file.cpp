@@ -92,9 +92,8 @@ Result<Facts> facts_of(int descriptor) {
 
 std::int64_t open_again(int descriptor, int flags) {
   const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
-  constexpr int always = O_DIRECT | O_CLOEXEC;
   std::int64_t opened = -EINTR;
-  while (opened == -EINTR) opened = raw(SYS_openat, AT_FDCWD, path.c_str(), flags | always, 0);
+  while (opened == -EINTR) opened = raw(SYS_openat, AT_FDCWD, path.c_str(), flags | O_CLOEXEC, 0);
   return opened;
 }
 
@@ -106,9 +105,13 @@ bool is_locked(int descriptor) {
   return raw(SYS_fcntl, descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-}  // namespace
+struct Opened {
+  int descriptor = -1;
+  Alignment alignment;
+};
 
-Result<DirectFile> DirectFile::open(int descriptor, Access access) {
+// A second descriptor of the same inode, `extra` among its flags.
+Result<Opened> open_twin(int descriptor, DirectFile::Access access, int extra) {
   const Result<Facts> facts = facts_of(descriptor);
   if (!facts) return facts.error();
   const std::int64_t flags = raw(SYS_fcntl, descriptor, F_GETFL);
@@ -116,39 +119,56 @@ Result<DirectFile> DirectFile::open(int descriptor, Access access) {
   const std::optional<int> mode = mode_of(static_cast<int>(flags), access);
   if (!mode) {
     return failed(descriptor, EBADF,
-                  access == Access::read ? "it is not open for reading; open it O_RDONLY or O_RDWR"
-                                         : "it is not open for writing; open it O_RDWR");
+                  access == DirectFile::Access::read
+                      ? "it is not open for reading; open it O_RDONLY or O_RDWR"
+                      : "it is not open for writing; open it O_RDWR");
   }
-  if (!facts.value().direct) return not_opened(descriptor, EINVAL);
+  if ((extra & O_DIRECT) != 0 && !facts.value().direct) return not_opened(descriptor, EINVAL);
   // The kernel gives the lowest free number. Moved high, that one is closed, and with it go the
   // process's locks on the file.
   if (is_locked(descriptor)) return not_opened(descriptor, EBUSY);
   const std::int64_t opened =
-      open_again(descriptor, *mode | (static_cast<int>(flags) & kept_flags));
+      open_again(descriptor, *mode | (static_cast<int>(flags) & kept_flags) | extra);
   if (opened < 0) return not_opened(descriptor, static_cast<int>(-opened));
-  DirectFile twin(moved_high(static_cast<int>(opened)), facts.value().alignment);
+  const int twin = moved_high(static_cast<int>(opened));
   // Another thread may have closed the descriptor, and its number be another file's by now.
-  const Result<Facts> again = facts_of(twin.descriptor());
+  const Result<Facts> again = facts_of(twin);
   if (!again || again.value().inode != facts.value().inode ||
       again.value().device != facts.value().device) {
+    raw_close(twin);
     return failed(descriptor, EBADF, "it was closed meanwhile");
   }
-  return twin;
+  return Opened{twin, facts.value().alignment};
+}
+
+}  // namespace
+
+Result<DirectFile> DirectFile::open(int descriptor, Access access) {
+  const Result<Opened> opened = open_twin(descriptor, access, O_DIRECT);
+  if (!opened) return opened.error();
+  return DirectFile(opened.value().descriptor, opened.value().alignment);
 }
 
 DirectFile::DirectFile(int descriptor, const Alignment& alignment)
-    : descriptor_(descriptor), alignment_(alignment) {}
+    : Twin(descriptor), alignment_(alignment) {}
 
-DirectFile::DirectFile(DirectFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), alignment_(other.alignment_) {}
+Result<RandomFile> RandomFile::open(int descriptor) {
+  const Result<Opened> opened = open_twin(descriptor, DirectFile::Access::read, 0);
+  if (!opened) return opened.error();
+  RandomFile twin(opened.value().descriptor);
+  const std::int64_t advised = raw(SYS_fadvise64, twin.descriptor(), 0, 0, POSIX_FADV_RANDOM);
+  if (advised < 0) return failed(descriptor, static_cast<int>(-advised), "no advice is taken");
+  return twin;
+}
 
-DirectFile& DirectFile::operator=(DirectFile&& other) noexcept {
+Twin::Twin(Twin&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Twin& Twin::operator=(Twin&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
-  std::swap(alignment_, other.alignment_);
   return *this;
 }
 
-DirectFile::~DirectFile() {
+Twin::~Twin() {
   if (descriptor_ >= 0) raw_close(descriptor_);
 }
 

@@ -1,8 +1,9 @@
 #pragma once
-// The O_DIRECT twin of an open file: a second descriptor of the same inode that reads past the page
-// cache, and how its transfers must be aligned.
+// Twins of an open file, second descriptors of the same inode: one that reads past the page cache
+// (O_DIRECT), with the alignment that its transfers must have, and one that reads by the page cache
+// what it is asked for and nothing ahead (POSIX_FADV_RANDOM).
 //
-// The twin is opened through /proc/self/fd, so that a renamed or replaced path does not matter, at
+// A twin is opened through /proc/self/fd, so that a renamed or replaced path does not matter, at
 // a high number (twin_number_min or above, if the limit of descriptors allows), close-on-exec.
 // Closing any descriptor of an inode drops every POSIX lock of the process on it (fcntl(2)): close
 // a twin only when the program has no other descriptor of the inode.
@@ -11,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/result.hpp"
 #include "io/raw.hpp"
@@ -26,7 +28,22 @@ struct Alignment {
   std::uint32_t memory = 4096;
 };
 
-class DirectFile {
+class Twin {
+ public:
+  Twin(Twin&& other) noexcept;
+  Twin& operator=(Twin&& other) noexcept;
+  ~Twin();  // Closes it.
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ protected:
+  explicit Twin(int descriptor) : descriptor_(descriptor) {}
+
+ private:
+  int descriptor_ = -1;
+};
+
+class DirectFile : public Twin {
  public:
   // read_write: what the descriptor permits, which is writing and perhaps reading. The twin also
   // has its O_APPEND, O_SYNC, O_DSYNC and O_NOATIME, as they are now.
@@ -38,18 +55,21 @@ class DirectFile {
   // lock on the file. EMFILE, ENFILE, ENOENT (no /proc): as open(2).
   static Result<DirectFile> open(int descriptor, Access access);
 
-  DirectFile(DirectFile&& other) noexcept;
-  DirectFile& operator=(DirectFile&& other) noexcept;
-  ~DirectFile();  // Closes the twin.
-
-  [[nodiscard]] int descriptor() const { return descriptor_; }
   [[nodiscard]] const Alignment& alignment() const { return alignment_; }
 
  private:
   DirectFile(int descriptor, const Alignment& alignment);
 
-  int descriptor_ = -1;
   Alignment alignment_;
+};
+
+class RandomFile : public Twin {
+ public:
+  // For reading. Errors: as DirectFile::open(), but for a file system without direct transfers.
+  static Result<RandomFile> open(int descriptor);
+
+ private:
+  using Twin::Twin;
 };
 
 }  // namespace k2k::io

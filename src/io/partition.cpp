@@ -50,6 +50,7 @@ Partition::Extents::iterator Partition::remove(Extents::iterator at) {
   const Extent& extent = at->second;
   (extent.older != nullptr ? extent.older->newer : oldest_) = extent.newer;
   (extent.newer != nullptr ? extent.newer->older : newest_) = extent.older;
+  if (retired_ == &extent) retired_ = extent.older;
   pages_ -= extent.pages;
   const auto behind = std::next(at);
   spare_.push_back(extents_.extract(at));
@@ -84,7 +85,10 @@ void Partition::take(std::uint64_t file, PageRange range) {
     }
     extent.pages = low - first;
     pages_ -= end - low;
-    if (high != end) add(file, {high, end - high}, &extent);
+    if (high != end) {
+      add(file, {high, end - high}, &extent);
+      if (retired_ == &extent) retired_ = extent.newer;
+    }
     ++at;
   }
 }
@@ -121,6 +125,25 @@ std::uint64_t Partition::refresh(std::uint64_t file, PageRange range) {
   take(file, range);
   const std::uint64_t taken = before - pages_;
   for (const Piece& piece : pieces_) add(file, piece.range, newest_);
+  return taken;
+}
+
+std::uint64_t Partition::retire(std::uint64_t file, PageRange range) {
+  const std::uint64_t before = pages_;
+  pieces_.clear();
+  take(file, range);
+  const std::uint64_t taken = before - pages_;
+  for (const Piece& piece : pieces_) {
+    const bool goes_on = retired_ != nullptr && retired_->place.first == file &&
+                         retired_->place.second + retired_->pages == piece.range.first;
+    if (goes_on) {
+      retired_->pages += piece.range.pages;
+      pages_ += piece.range.pages;
+    } else {
+      add(file, piece.range, retired_);
+      retired_ = retired_ != nullptr ? retired_->newer : oldest_;
+    }
+  }
   return taken;
 }
 

@@ -1,16 +1,19 @@
 #pragma once
 // The pages of the page cache that are there only because read-ahead for a device brought them, and
-// which of them must go: no more than a bound, the least recently used first.
+// which of them must go: no more than a bound, the least recently used first, and before these what
+// has served its purpose.
 //
 //                insert: read ahead, absent before
 //   (not ours) ----------------------------------> in the partition ---> evicted: the caller drops
 //              <----------------------------------    ^      |            it from the page cache
 //                release: a host program reads it,    '------'            (POSIX_FADV_DONTNEED)
-//                or forget: the file is gone          refresh: a device reads it
+//                or forget: the file is gone          refresh: a device reads it again
+//                                                     retire: a stream has read it
 //
-// SPIN's GPU read-ahead cache (USENIX ATC'17, 4.3.2, 512 pages). Neighbours that were used at the
-// same time are kept as one range, so an operation costs O(log n) and O(log n) for each range that
-// it splits, moves or evicts; within a range the lower pages go first.
+// SPIN's GPU read-ahead cache (USENIX ATC'17, 4.3.2, 512 pages); retire() is ours: with several
+// streams the least recently used pages are those that the slowest has still to read. Neighbours
+// that were used at the same time are kept as one range, so an operation costs O(log n) and O(log
+// n) for each range that it splits, moves or evicts; within a range the lower pages go first.
 //
 // Files are numbers of the caller's. All memory is taken by create().
 //
@@ -52,6 +55,10 @@ class Partition {
 
   // A device reads these: those that are here become the newest. How many are here.
   std::uint64_t refresh(std::uint64_t file, PageRange range);
+
+  // A stream has read these: those that are here go before all that were not retired, in the order
+  // in which they were. How many are here.
+  std::uint64_t retire(std::uint64_t file, PageRange range);
 
   // A host program uses these, or they are gone (truncated, dropped by the program): they are here
   // no more, and nobody evicts them. How many were here.
@@ -95,6 +102,7 @@ class Partition {
   Extents extents_;
   Extent* oldest_ = nullptr;
   Extent* newest_ = nullptr;
+  Extent* retired_ = nullptr;  // The newest of the retired, which are the oldest of all.
   std::vector<Extents::node_type> spare_;  // Nodes for as many extents as there may be pages.
   std::vector<Piece> pieces_;
 };

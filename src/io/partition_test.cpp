@@ -64,6 +64,17 @@ TEST(Partition, never_evicts_what_a_host_program_read) {
   EXPECT_EQ(listed(partition.insert(2, {0, 10})), (std::vector<Piece>{{1, {0, 3}}, {1, {7, 3}}}));
 }
 
+TEST(Partition, evicts_first_what_a_stream_has_read) {
+  Partition partition = partition_of(8);
+  partition.insert(1, {0, 4});
+  partition.insert(2, {0, 4});
+  EXPECT_EQ(partition.retire(2, {0, 1}), 1u);
+  EXPECT_EQ(partition.retire(2, {1, 1}), 1u);
+  EXPECT_EQ(partition.retire(3, {0, 1}), 0u);
+  EXPECT_EQ(partition.ranges(), 3u) << "what goes on is one range";
+  EXPECT_EQ(listed(partition.insert(3, {0, 3})), (std::vector<Piece>{{2, {0, 2}}, {1, {0, 1}}}));
+}
+
 TEST(Partition, lets_a_whole_file_go) {
   Partition partition = partition_of(10);
   partition.insert(2, {5, 3});
@@ -121,6 +132,7 @@ class Model {
     while (pages_.size() + range.pages > pages_max_) {
       gone.push_back(pages_.front());
       pages_.erase(pages_.begin());
+      if (retired_ > 0) --retired_;
     }
     for (std::uint64_t page = range.first; page < range.end(); ++page) {
       pages_.emplace_back(file, page);
@@ -136,10 +148,29 @@ class Model {
     pages_.insert(pages_.end(), here.begin(), here.end());
     return here.size();
   }
+  std::uint64_t retire(std::uint64_t file, PageRange range) {
+    std::vector<Page> here;
+    for (std::uint64_t page = range.first; page < range.end(); ++page) {
+      if (contains(file, page)) here.emplace_back(file, page);
+    }
+    release(file, range);
+    pages_.insert(pages_.begin() + static_cast<std::ptrdiff_t>(retired_), here.begin(), here.end());
+    retired_ += here.size();
+    return here.size();
+  }
   std::uint64_t release(std::uint64_t file, PageRange range) {
-    return std::erase_if(pages_, [&](const Page& page) {
-      return page.first == file && page.second >= range.first && page.second < range.end();
-    });
+    std::uint64_t gone = 0;
+    for (std::size_t at = 0; at < pages_.size();) {
+      const auto& [of, page] = pages_[at];
+      if (of != file || page < range.first || page >= range.end()) {
+        ++at;
+        continue;
+      }
+      pages_.erase(pages_.begin() + static_cast<std::ptrdiff_t>(at));
+      if (at < retired_) --retired_;
+      ++gone;
+    }
+    return gone;
   }
   std::vector<Page> forget(std::uint64_t file) {
     std::vector<Page> gone;
@@ -158,6 +189,7 @@ class Model {
  private:
   std::uint64_t pages_max_;
   std::vector<Page> pages_;
+  std::size_t retired_ = 0;  // The first of them.
 };
 
 std::vector<Model::Page> page_by_page(std::span<const Piece> pieces) {
@@ -172,7 +204,7 @@ std::vector<Model::Page> page_by_page(std::span<const Piece> pieces) {
 }
 
 struct Operation {
-  enum Kind { insert, refresh, release, forget } kind;
+  enum Kind { insert, refresh, retire, release, forget } kind;
   std::uint64_t file;
   PageRange range;
 };
@@ -186,6 +218,9 @@ void expect_same(Partition& partition, Model& model, const Operation& operation)
       break;
     case Operation::refresh:
       ASSERT_EQ(partition.refresh(file, range), model.refresh(file, range));
+      break;
+    case Operation::retire:
+      ASSERT_EQ(partition.retire(file, range), model.retire(file, range));
       break;
     case Operation::release:
       ASSERT_EQ(partition.release(file, range), model.release(file, range));
@@ -227,6 +262,9 @@ TEST(Partition, does_what_a_list_of_pages_does_in_every_short_sequence) {
   }
   all.push_back({Operation::insert, 1, {1, 2}});
   all.push_back({Operation::refresh, 1, {2, 1}});
+  all.push_back({Operation::retire, 0, {0, 1}});
+  all.push_back({Operation::retire, 0, {1, 2}});
+  all.push_back({Operation::retire, 1, {2, 1}});
   all.push_back({Operation::forget, 0, {}});
   std::vector<std::size_t> sequence(sequence_length);
   std::uint64_t sequences = 0;
@@ -261,7 +299,8 @@ TEST(Partition, does_what_a_list_of_pages_does_in_many_random_operations) {
       const PageRange range = {first, random() % std::min(longest, file_pages - first + 1)};
       const std::uint64_t kind = random() % 32;
       Operation operation = {Operation::insert, random() % files, range};
-      if (kind >= 14) operation.kind = Operation::refresh;
+      if (kind >= 12) operation.kind = Operation::refresh;
+      if (kind >= 18) operation.kind = Operation::retire;
       if (kind >= 24) operation.kind = Operation::release;
       if (kind >= 31) operation.kind = Operation::forget;
       operation.range.pages = std::min(operation.range.pages, pages_max);

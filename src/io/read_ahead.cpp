@@ -31,7 +31,7 @@ PageRange in_file(PageRange range, std::uint64_t file_pages) {
 }  // namespace
 
 std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint32_t streams) {
-  return std::max<std::uint64_t>(1, partition_pages / 2 / std::max(1u, streams));
+  return std::max<std::uint64_t>(1, partition_pages / 3 / std::max(1u, streams));
 }
 
 ReadAhead::ReadAhead(std::uint64_t device_pages, std::uint64_t window_pages_max)

@@ -25,8 +25,8 @@
 
 namespace k2k::io {
 
-// What a stream may have in its window so that two of them, the one that is read and the one that
-// comes, fit into its part of the partition. At least a page.
+// What a stream may have in its window so that its part of the partition holds the one that is
+// read, the one that comes, and a request that began in the one before. At least a page.
 std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint32_t streams);
 
 struct ReadAheadAnswer {
