@@ -3,6 +3,8 @@
 // Threading: any thread.
 
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -20,6 +22,12 @@ using router::FileReader;
 // Made by k2k_io_table_get(), before any other call, and never destroyed: the program may read
 // until its last instruction.
 FileReader* reader = nullptr;
+
+// Evict nothing: other programs may use pages that were read ahead, and nobody can see that.
+bool conservative() {
+  const char* const wanted = ::secure_getenv("K2K_IO_CONSERVATIVE");
+  return wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, "0") != 0;
+}
 
 ssize_t read_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
   return reader->pread(descriptor, memory, bytes, offset);
@@ -45,7 +53,9 @@ void stats(k2k_io_counts* counts) {
              .bytes_direct = now.bytes_direct,
              .fall_backs = now.fall_backs,
              .files_refused = now.files_refused,
-             .misaligned = now.misaligned};
+             .misaligned = now.misaligned,
+             .pages_ahead = now.pages_ahead,
+             .pages_evicted = now.pages_evicted};
 }
 
 void after_fork_child() { reader->after_fork_child(); }
@@ -69,8 +79,9 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                      .whole = nullptr};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   if (reader == nullptr) {
-    k2k::Result<std::unique_ptr<FileReader>> made =
-        FileReader::create({.model_of = k2k::router::calibrated_model});
+    k2k::router::ReaderConfig config{.model_of = k2k::router::calibrated_model};
+    if (conservative()) config.partition_pages = 0;
+    k2k::Result<std::unique_ptr<FileReader>> made = FileReader::create(config);
     if (!made) return errno = made.error().code, nullptr;
     reader = std::move(made).value().release();
   }

@@ -43,6 +43,8 @@ namespace {
       {"fall_backs", far.fall_backs},
       {"files_refused", far.files_refused},
       {"misaligned", far.misaligned},
+      {"pages_ahead", far.pages_ahead},
+      {"pages_evicted", far.pages_evicted},
   };
   char line[1024];
   int length = std::snprintf(line, sizeof line, "k2k_io %d:", getpid());

@@ -31,6 +31,7 @@ struct k2k_io_counts {
   uint64_t fall_backs;    /* Direct transfers refused; their bytes came by pread. */
   uint64_t files_refused; /* Files that have direct transfers no more after such a refusal. */
   uint64_t misaligned;    /* Memory that direct transfers cannot take. */
+  uint64_t pages_ahead, pages_evicted; /* Read ahead for sequential reads; of these, let go. */
 };
 
 /* A call as the program made it, for memory that the kernel cannot reach. */

@@ -64,7 +64,9 @@ def stats() -> dict[str, int]:
     of these, parts in which some pages came directly. bytes_cache, bytes_direct: bytes that came
     through the page cache, by direct transfers. fall_backs: direct transfers that were refused and
     came through the page cache. files_refused: files without direct transfers since. misaligned:
-    reads whose memory direct transfers cannot take.
+    reads whose memory direct transfers cannot take. pages_ahead, pages_evicted, pages_held: pages
+    of 4 KiB read ahead of sequential reads; of these, let go again, and in the page cache for no
+    other reason now.
 
     OSError: out of memory. LibraryError: there is no libk2k.so.
     """

@@ -21,6 +21,7 @@
 #include "router/expectation.hpp"
 #include "router/open_files.hpp"
 #include "router/planner.hpp"
+#include "router/prefetch.hpp"
 
 namespace k2k::router {
 
@@ -126,8 +127,15 @@ class Reader final : public FileReader {
       : config_(config),
         ns_per_cycle_(nanoseconds_per_cycle()),
         ns_per_byte_(1 / config.model.cache_gbs),
-        files_([this](int descriptor) { return model_of(descriptor); }),
-        channels_(config) {}
+        files_([this](int descriptor) { return model_of(descriptor); },
+               [this](const OpenFile& file) {
+                 if (prefetch_) prefetch_->ending(file);
+               }),
+        channels_(config) {
+    // What it can refuse was checked.
+    if (config.partition_pages == 0) return;
+    prefetch_ = Prefetch::create(config.partition_pages, files_).value();
+  }
 
   ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
     add(counters_.reads, 1);
@@ -137,7 +145,25 @@ class Reader final : public FileReader {
     if (bytes < config_.unprobed_bytes || offset < 0 || descriptor < 0) return unasked(request);
     const bool sequential = expectation_.is_sequential(descriptor, request.offset);
     expectation_.note_end(descriptor, request.end());
-    if (expectation_.expects_cached(descriptor)) return watched(request);
+    const bool trusted = expectation_.expects_cached(descriptor);
+    if (prefetch_ && (sequential || !trusted)) {
+      const Prefetch::Answer answer =
+          prefetch_->before_read(descriptor, request.offset, request.bytes, trusted);
+      switch (answer.kind) {
+        case Prefetch::Kind::stream:
+          expectation_.note_asked(descriptor, false);
+          return streamed(request, *answer.file);
+        case Prefetch::Kind::cached_stream:
+          expectation_.note_asked(descriptor, true);
+          return streamed(request, *answer.file);
+        case Prefetch::Kind::random:
+          if (trusted) break;
+          return asked(request);
+        case Prefetch::Kind::other:
+          break;
+      }
+    }
+    if (trusted) return watched(request);
     if (sequential && bytes <= config_.read_ahead_bytes) return unasked(request);
     return asked(request);
   }
@@ -147,6 +173,10 @@ class Reader final : public FileReader {
     add(counters_.writes, 1);
     const ssize_t count = ::pwrite(descriptor, memory, bytes, offset);
     if (count < 0) return -errno;
+    if (prefetch_ && offset >= 0) {
+      prefetch_->keep(descriptor, io::pages_of(static_cast<std::uint64_t>(offset),
+                                               static_cast<std::uint64_t>(count)));
+    }
     add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
     return count;
   }
@@ -154,14 +184,19 @@ class Reader final : public FileReader {
   int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) override {
     const int failed = ::posix_fadvise(descriptor, offset, bytes, advice);
     if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_asked(descriptor, false);
+    if (failed == 0 && prefetch_) prefetch_->advise(descriptor, offset, bytes, advice);
     return failed;
   }
 
-  void closing(int descriptor) override { files_.closing(descriptor); }
+  void closing(int descriptor) override {
+    if (prefetch_) prefetch_->closing(descriptor);
+    files_.closing(descriptor);
+  }
   void forget(std::uint64_t device, std::uint64_t inode) override { files_.forget(device, inode); }
 
   void after_fork_child() override {
     files_.after_fork_child();
+    if (prefetch_) prefetch_->after_fork_child();
     channels_.abandon();
   }
 
@@ -170,9 +205,11 @@ class Reader final : public FileReader {
       return counter.load(std::memory_order_relaxed);
     };
     const Counters& all = counters_;
+    const PrefetchStats ahead = prefetch_ ? prefetch_->stats() : PrefetchStats();
     return {of(all.reads),         of(all.writes),      of(all.unasked),      of(all.asked),
             of(all.mixed),         of(all.bytes_cache), of(all.bytes_direct), of(all.fall_backs),
-            of(all.files_refused), of(all.misaligned)};
+            of(all.files_refused), of(all.misaligned),  ahead.pages_ahead,    ahead.pages_evicted,
+            ahead.pages_held};
   }
 
  private:
@@ -193,7 +230,16 @@ class Reader final : public FileReader {
     add(counters_.unasked, 1);
     return buffered(request);
   }
-  // The same; its time says whether it came from memory.
+  // The next part of a stream: what it needs was asked for.
+  ssize_t streamed(const Request& request, const OpenFile& file) {
+    add(counters_.unasked, 1);
+    const ssize_t count = buffered({file.random(), request.memory, request.bytes, request.offset});
+    if (count > 0) {
+      prefetch_->after_stream_read(file, request.offset, static_cast<std::uint64_t>(count));
+    }
+    return count;
+  }
+  // As unasked(); its time says whether it came from memory.
   ssize_t watched(const Request& request) {
     const std::uint64_t begin = cycles();
     const ssize_t count = unasked(request);
@@ -257,6 +303,7 @@ class Reader final : public FileReader {
     const std::size_t cached =
         file.probe(part.descriptor, part.first_page(), residency, config_.grain_pages);
     expectation_.note_asked(part.descriptor, cached == residency.size());
+    if (prefetch_) prefetch_->used_again(file, {part.first_page(), part.pages()});
     if (cached == residency.size()) return buffered(part);
     const Outcome outcome =
         channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.engine);
@@ -276,6 +323,7 @@ class Reader final : public FileReader {
   const double ns_per_byte_;
   Expectation expectation_;
   OpenFiles files_;
+  std::unique_ptr<Prefetch> prefetch_;  // Its thread ends before what it evicts from.
   Channels channels_;
   Counters counters_;
 };
@@ -292,6 +340,7 @@ Status check(const ReaderConfig& config) {
       {"unprobed_bytes", config.unprobed_bytes, 1, 1u << 30},
       {"read_ahead_bytes", config.read_ahead_bytes, 0, 1u << 30},
       {"grain_pages", config.grain_pages, 1, part_pages},
+      {"partition_pages", config.partition_pages, 0, read_ahead_pages_max},
   };
   for (const Range32& range : ranges) {
     if (range.value >= range.least && range.value <= range.most) continue;

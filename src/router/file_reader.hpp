@@ -3,9 +3,13 @@
 // and direct transfers, with the answers that the kernel would give.
 //
 //   below unprobed_bytes, or all of the descriptor's last requests cached   pread, unasked
+//   of a sequential stream                                                  pread, read ahead for
+//                                                                           it (prefetch.hpp)
 //   below read_ahead_bytes and going on where the last one ended            pread: the kernel reads
-//   ahead else                                         ask for the residency, plan, run
-//   (execution.hpp)
+//                                                                           ahead
+//   else                                                                    ask for the residency,
+//                                                                           plan, run
+//                                                                           (execution.hpp)
 //
 // A write is one kernel call, through the page cache: split, it could be seen half done, and
 // ordinary memory is copied faster than a device takes it.
@@ -21,9 +25,14 @@
 #include <optional>
 
 #include "base/result.hpp"
+#include "io/partition.hpp"
 #include "router/model.hpp"
 
 namespace k2k::router {
+
+// Of what may be in the page cache only because it was read ahead; 4 KiB each.
+inline constexpr std::uint32_t read_ahead_pages_default = io::partition_pages_default;
+inline constexpr std::uint32_t read_ahead_pages_max = io::partition_pages_max;
 
 struct ReaderConfig {
   // Of the files' device, where model_of does not know better.
@@ -37,6 +46,8 @@ struct ReaderConfig {
   std::uint32_t read_ahead_bytes =
       512 * 1024;                 // What the kernel reads ahead of a sequential reader.
   std::uint32_t grain_pages = 8;  // Stretches in which residency is asked for. 1 to 4096.
+  // 0: the kernel reads ahead as it likes, and nothing is evicted. Up to read_ahead_pages_max.
+  std::uint32_t partition_pages = read_ahead_pages_default;
 };
 
 // What became of requests since the reader's begin.
@@ -50,8 +61,11 @@ struct ReaderStats {
   std::uint64_t bytes_direct = 0;
   std::uint64_t fall_backs = 0;  // Direct transfers refused; their bytes came by pread.
   std::uint64_t files_refused =
-      0;                         // Files that have direct transfers no more after such a refusal.
-  std::uint64_t misaligned = 0;  // Memory that direct transfers cannot take: by pread.
+      0;                          // Files that have direct transfers no more after such a refusal.
+  std::uint64_t misaligned = 0;   // Memory that direct transfers cannot take: by pread.
+  std::uint64_t pages_ahead = 0;  // Absent, and read ahead.
+  std::uint64_t pages_evicted = 0;  // Of those, asked to go again; the kernel keeps what is in use.
+  std::uint64_t pages_held = 0;     // Of those, not asked to go: at most partition_pages.
 };
 
 class FileReader {

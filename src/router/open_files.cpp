@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "io/raw.hpp"
 
 namespace k2k::router {
 
@@ -43,6 +44,28 @@ bool can_be_read(int descriptor) {
 }
 
 }  // namespace
+
+std::uint64_t OpenFile::next_id() {
+  static std::atomic<std::uint64_t> ids{0};
+  return ids.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool OpenFile::knows_residency() {
+  const std::lock_guard lock(probing_);
+  return probe_ && probe_->way() != io::ProbeWay::sampled;
+}
+
+int OpenFile::random(int descriptor) {
+  const int opened = random_.load(std::memory_order_acquire);
+  if (opened != unopened) return opened;
+  const std::lock_guard lock(probing_);
+  if (!random_file_) {
+    random_file_.emplace(io::RandomFile::open(descriptor));
+    random_.store(*random_file_ ? random_file_->value().descriptor() : -1,
+                  std::memory_order_release);
+  }
+  return random_.load(std::memory_order_relaxed);
+}
 
 std::shared_ptr<OpenFile> OpenFile::open(int descriptor, const Model& model) {
   auto file = std::make_shared<OpenFile>(model);
@@ -90,6 +113,14 @@ std::shared_ptr<OpenFile> OpenFiles::find(int descriptor) {
   return file;
 }
 
+std::shared_ptr<OpenFile> OpenFiles::known(int descriptor) const {
+  struct stat facts{};
+  if (::fstat(descriptor, &facts) != 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find(Key{facts.st_dev, facts.st_ino});
+  return found == files_.end() ? nullptr : found->second;
+}
+
 void OpenFiles::closing(int descriptor) {
   // Relaxed: a file's first request and the close of its descriptor at once are the program's race.
   if (size_.load(std::memory_order_relaxed) == 0) return;
@@ -107,6 +138,7 @@ void OpenFiles::forget(std::uint64_t device, std::uint64_t inode) {
     files_.erase(found);
     size_.store(files_.size(), std::memory_order_relaxed);
   }
+  if (ending_) ending_(*ended);
   // A request in progress would close the twin later, under locks that were taken meanwhile.
   const Instant end = now() + wait_for_requests_max;
   while (ended.use_count() > 1 && now() < end) std::this_thread::sleep_for(wait_for_requests);
@@ -118,18 +150,19 @@ std::size_t OpenFiles::sweep() {
 }
 
 std::size_t OpenFiles::sweep_locked() {
-  std::set<int> twins;
-  for (const auto& [key, file] : files_) {
-    if (file->twin() >= 0) twins.insert(file->twin());
-  }
   std::set<Key> used;
   const bool known = for_each_descriptor([&](int descriptor) {
     struct stat facts{};
-    if (twins.count(descriptor) != 0 || ::fstat(descriptor, &facts) != 0) return;
+    if (io::is_own(descriptor) || ::fstat(descriptor, &facts) != 0) return;
     used.insert({facts.st_dev, facts.st_ino});
   });
   const std::size_t before = files_.size();
-  if (known) std::erase_if(files_, [&](const auto& entry) { return used.count(entry.first) == 0; });
+  const auto has_ended = [&](const auto& entry) {
+    if (used.count(entry.first) != 0) return false;
+    if (ending_) ending_(*entry.second);
+    return true;
+  };
+  if (known) std::erase_if(files_, has_ended);
   swept_size_ = files_.size();
   size_.store(files_.size(), std::memory_order_relaxed);
   return before - files_.size();

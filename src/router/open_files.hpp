@@ -36,13 +36,19 @@ class OpenFile {
   explicit OpenFile(const Model& model) : model_(model) {}
 
   [[nodiscard]] const Model& model() const { return model_; }
+  // Of no other that this process ever made.
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  // Is what probe() says the kernel's word?
+  [[nodiscard]] bool knows_residency();
 
   // Nothing where the file has no direct transfers, or was refused one.
   [[nodiscard]] const io::DirectFile* direct() const {
     return refused_.load(std::memory_order_relaxed) || !direct_ ? nullptr : &*direct_;
   }
-  // The twin's number, refused or not; -1 without one.
-  [[nodiscard]] int twin() const { return direct_ ? direct_->descriptor() : -1; }
+  // A twin that reads by the page cache and nothing ahead; -1 if it cannot be had. Opened when
+  // first asked for with a descriptor of the file.
+  int random(int descriptor);
+  [[nodiscard]] int random() const { return random_.load(std::memory_order_relaxed); }
   // A transfer was refused for what the file is (EREMOTEIO, EINVAL, EOPNOTSUPP): not tried again.
   void refuse_direct() { refused_.store(true, std::memory_order_relaxed); }
 
@@ -52,11 +58,18 @@ class OpenFile {
   void note_read(std::size_t pages, std::uint64_t nanoseconds, std::uint64_t fast_page_ns);
 
  private:
+  static constexpr int unopened = -2;
+
+  static std::uint64_t next_id();
+
   const Model model_;
+  const std::uint64_t id_ = next_id();
   std::optional<io::DirectFile> direct_;
   std::atomic<bool> refused_{false};
   std::mutex probing_;
   std::optional<io::ResidencyProbe> probe_;
+  std::optional<Result<io::RandomFile>> random_file_;  // Likewise guarded.
+  std::atomic<int> random_{unopened};
 };
 
 class OpenFiles {
@@ -66,11 +79,16 @@ class OpenFiles {
 
   // Costs of the device behind a descriptor; asked once a file.
   using ModelOf = std::function<Model(int descriptor)>;
-  explicit OpenFiles(ModelOf model_of) : model_of_(std::move(model_of)) {}
+  // Of an entry that ends, while its twin is still open; the table is locked where it is swept.
+  using Ending = std::function<void(const OpenFile&)>;
+  explicit OpenFiles(ModelOf model_of, Ending ending = {})
+      : model_of_(std::move(model_of)), ending_(std::move(ending)) {}
 
   // The entry of the descriptor's inode, made if it is new. Nothing: no regular file or block
   // device, not open for reading, or files_max.
   std::shared_ptr<OpenFile> find(int descriptor);
+  // Likewise, but none is made.
+  std::shared_ptr<OpenFile> known(int descriptor) const;
   // Ends the entry of the descriptor's inode: the program is about to close it.
   // Waits for its requests in progress, 1 s at most: the last one would close the twin.
   void closing(int descriptor);
@@ -87,6 +105,7 @@ class OpenFiles {
   std::size_t sweep_locked();
 
   const ModelOf model_of_;
+  const Ending ending_;
   mutable std::mutex mutex_;
   std::atomic<std::size_t> size_{0};  // Of files_, for who has none to end.
   std::map<Key, std::shared_ptr<OpenFile>> files_;

@@ -219,6 +219,10 @@ const ConfigOption options[] = {
     files<&runtime::FilesConfig::router>(
         "files.router", boolean, 0, 1, "", "",
         "Read long stretches of files by the fastest mix of page cache and direct transfers."),
+    files<&runtime::FilesConfig::read_ahead_pages>(
+        "files.read_ahead_pages", number, 0, router::read_ahead_pages_max, "", "pages of 4 KiB",
+        "What may be in the page cache only because it was read ahead of sequential reads; more is "
+        "evicted. 0: the kernel reads ahead as it likes, and nothing is evicted."),
 
     control<&ControlConfig::socket>("control.socket", boolean, 0, 1, "", "",
                                     "Let k2k ctl and k2k top of the same user see and change the "

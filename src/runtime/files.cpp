@@ -15,8 +15,9 @@ constexpr std::uint32_t unprobed_bytes = 16 * 1024;
 
 Result<std::shared_ptr<router::FileReader>> create_reader(const FilesConfig& config) {
   if (!config.router) return std::shared_ptr<router::FileReader>();
-  auto reader = router::FileReader::create(
-      {.model_of = router::calibrated_model, .unprobed_bytes = unprobed_bytes});
+  auto reader = router::FileReader::create({.model_of = router::calibrated_model,
+                                            .unprobed_bytes = unprobed_bytes,
+                                            .partition_pages = config.read_ahead_pages});
   if (!reader) return reader.error();
   return std::shared_ptr<router::FileReader>(std::move(reader).value());
 }

@@ -72,11 +72,14 @@ std::string whose_text(const server::Stats& stats) {
 std::string files_text(const router::ReaderStats& files) {
   if (files.reads + files.writes == 0) return "";
   constexpr double mib = 1024 * 1024;
+  constexpr double pages_a_mib = 256;
   return fmt::format(
       "files: {} reads, {} in part directly; {:.1f} MiB by the page cache, {:.1f} MiB directly; {} "
-      "transfers refused\n",
+      "transfers refused; {:.1f} MiB read ahead, {:.1f} of it evicted\n",
       files.reads, files.mixed, static_cast<double>(files.bytes_cache) / mib,
-      static_cast<double>(files.bytes_direct) / mib, files.fall_backs);
+      static_cast<double>(files.bytes_direct) / mib, files.fall_backs,
+      static_cast<double>(files.pages_ahead) / pages_a_mib,
+      static_cast<double>(files.pages_evicted) / pages_a_mib);
 }
 
 struct PartTimes {
@@ -196,7 +199,10 @@ nlohmann::ordered_json files_json(const router::ReaderStats& files) {
           {"bytes_direct", files.bytes_direct},
           {"fall_backs", files.fall_backs},
           {"files_refused", files.files_refused},
-          {"misaligned", files.misaligned}};
+          {"misaligned", files.misaligned},
+          {"pages_ahead", files.pages_ahead},
+          {"pages_evicted", files.pages_evicted},
+          {"pages_held", files.pages_held}};
 }
 
 double ledger_disagreement_percent(const server::Stats& stats) {

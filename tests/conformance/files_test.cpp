@@ -32,15 +32,16 @@ void half_cached(const DataFile& file) {
   file.cache([](std::size_t at) { return at / 16 % 2 == 0; });
 }
 
-// Each item reads its part by one call.
+// Each item reads its part by one call, back to front: nobody reads ahead.
 void read_whole(Runtime& runtime, DataFile& file, std::byte* memory) {
   const int descriptor = file.descriptor();
   long counts[items] = {};
   long* const answers = counts;
   const auto report = runtime.launch({.groups = 1, .group_items = items}, [=] {
     const std::uint32_t item = k2k::item_rank();
-    answers[item] = k2k::pread(k2k::work_item, descriptor, memory + item * part, part,
-                               static_cast<std::int64_t>(item * part));
+    const std::size_t at = (items - 1 - item) * part;
+    answers[item] =
+        k2k::pread(k2k::work_item, descriptor, memory + at, part, static_cast<std::int64_t>(at));
   });
   ASSERT_TRUE(report.ok()) << report.error().message;
   for (const long count : counts) EXPECT_EQ(count, static_cast<long>(part));
@@ -66,6 +67,35 @@ TEST(Files, are_read_by_page_cache_and_direct_transfers_together) {
   EXPECT_GT(stats.mixed, 0u);
   EXPECT_GT(stats.bytes_direct, 0u);
   EXPECT_EQ(stats.bytes_direct + stats.bytes_cache, file_bytes);
+}
+
+TEST(Files, that_are_read_front_to_back_are_read_ahead) {
+  DataFile file(file_bytes);
+  const bool direct = has_direct(file);
+  RuntimeConfig config = config_of(true);
+  config.files.read_ahead_pages = 128;
+  auto runtime = Runtime::create(config);
+  ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+  const router::Memory memory = router::memory_of(file_bytes);
+  std::byte* const buffer = memory.get();
+  const int descriptor = file.descriptor();
+  file.evict();
+  long count = 0;
+  long* const answer = &count;
+  const auto report = runtime->launch({.groups = 1, .group_items = 1}, [=] {
+    constexpr std::size_t bytes = 32 * 1024;
+    for (std::size_t at = 0; at < file_bytes; at += bytes) {
+      *answer +=
+          k2k::pread(k2k::work_item, descriptor, buffer + at, bytes, static_cast<std::int64_t>(at));
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(count, static_cast<long>(file_bytes));
+  EXPECT_TRUE(std::equal(buffer, buffer + file_bytes, file.bytes().begin()));
+  const router::ReaderStats stats = runtime->stats().files;
+  EXPECT_LE(stats.pages_held, 128u);
+  if (!direct) GTEST_SKIP() << "no direct transfers in this folder: the kernel reads ahead";
+  EXPECT_GT(stats.pages_ahead, file_bytes / 4096 / 2);
 }
 
 TEST(Files, come_by_plain_calls_if_the_configuration_says_so) {
