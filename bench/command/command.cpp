@@ -55,6 +55,8 @@ const std::vector<Benchmark>& benchmarks() {
       {"reads", "Is a read by the router as fast as the best single path? (SPIN, section 6)",
        ">= 0.95 x the faster of page cache and O_DIRECT, >= 1.2 x where extents are mixed",
        file_reads, true, true},
+      {"model", "How far is the router's model from what a request takes? (SPIN, section 4.3.1)",
+       "SPIN: a mean error of 1.6 %", route_model, true, true},
       {"soak", "Does anything leak in 10^9 no-ops and 10^7 calls of every kind? (minutes)",
        "nothing wrong, nothing left behind, resident memory as before", soak, true, true},
       {"faults", "What does a page fault of device code cost, and who resolves it? (figure 4.6)",

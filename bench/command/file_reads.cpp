@@ -17,26 +17,20 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <memory>
-#include <numeric>
 #include <random>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/cached_file.hpp"
 #include "router/file_reader.hpp"
 
 namespace k2k::bench {
 
 namespace {
 
-constexpr std::size_t kib = 1024;
-constexpr std::size_t mib = 1024 * kib;
-constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t file_bytes = 64 * mib;
+constexpr std::size_t file_bytes = CachedFile::file_bytes;
 constexpr std::size_t reads_max = 2000;  // Of a round.
 constexpr double cached_bytes_min =
     64.0 * mib;  // Read in a round, if all is cached: in more passes.
@@ -73,78 +67,6 @@ std::vector<Cell> all_cells() {
     cells.push_back({"sequential", block, 0, 128 * kib, 1, true, 0.95});
   }
   return cells;
-}
-
-class File {
- public:
-  static Result<std::unique_ptr<File>> make() {
-    const std::string name = (std::filesystem::temp_directory_path() / "k2k-bench-XXXXXX").string();
-    auto file = std::unique_ptr<File>(new File(name));
-    file->descriptor_ = ::mkostemp(file->path_.data(), O_CLOEXEC);
-    if (file->descriptor_ < 0) {
-      return Error{errno, fmt_error("no temporary file", errno)};
-    }
-    std::mt19937_64 random(1);
-    std::vector<std::uint64_t> words(mib / 8);
-    for (std::size_t at = 0; at < file_bytes; at += mib) {
-      for (std::uint64_t& word : words) word = random();
-      if (::write(file->descriptor_, words.data(), mib) != static_cast<ssize_t>(mib)) {
-        return Error{errno, fmt_error("no room for 64 MiB", errno)};
-      }
-    }
-    ::fsync(file->descriptor_);
-    return file;
-  }
-  ~File() {
-    if (descriptor_ < 0) return;
-    ::close(descriptor_);
-    ::unlink(path_.c_str());
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  [[nodiscard]] int open(int flags) const {
-    return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | flags);
-  }
-  // Extents at random places, the same each time.
-  void cache(int residency, std::size_t extent) const {
-    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
-    const std::size_t extents = file_bytes / extent;
-    std::vector<std::size_t> order(extents);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::mt19937_64 random(2);
-    std::shuffle(order.begin(), order.end(), random);
-    order.resize(extents * static_cast<std::size_t>(residency) / 100);
-    std::sort(order.begin(), order.end());
-    const int plain = open(0);
-    ::posix_fadvise(plain, 0, 0, POSIX_FADV_RANDOM);  // Nothing beside it.
-    std::vector<std::byte> bytes(extent);
-    for (const std::size_t at : order) {
-      static_cast<void>(::pread(plain, bytes.data(), extent, static_cast<off_t>(at * extent)));
-    }
-    ::close(plain);
-  }
-
- private:
-  explicit File(std::string path) : path_(std::move(path)) {}
-  static std::string fmt_error(const char* what, int error) {
-    return std::string(what) + ": " + strerror(error) +
-           "; set TMPDIR to a folder on a disk with room";
-  }
-
-  std::string path_;
-  int descriptor_ = -1;
-};
-
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<std::byte[], Free>;
-
-Memory memory_of(std::size_t bytes) {
-  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes));
-  std::memset(memory, 1, bytes);
-  return Memory(memory);
 }
 
 // The blocks of one round, in the order in which they are read.
@@ -190,7 +112,7 @@ struct Measured {
   std::vector<double> buffered_ratios, direct_ratios;  // Of their time to ours, a round each.
 };
 
-Status measure(const Cell& cell, const File& file, router::FileReader& reader, int rounds,
+Status measure(const Cell& cell, const CachedFile& file, router::FileReader& reader, int rounds,
                Measured& measured) {
   std::vector<Memory> memories;
   for (std::uint32_t thread = 0; thread < cell.threads; ++thread) {
@@ -270,7 +192,7 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
 }
 
 // Of this file's device: the numbers of SPIN's model, from a few transfers.
-router::Model model_of(const File& file) {
+router::Model model_of(const CachedFile& file) {
   const auto median_us = [&](int flags, std::size_t bytes) {
     const Memory memory = memory_of(bytes);
     const int descriptor = file.open(flags);
@@ -300,7 +222,7 @@ router::Model model_of(const File& file) {
 }  // namespace
 
 Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort) {
-  auto file = File::make();
+  auto file = CachedFile::make();
   if (!file) return file.error();
   const router::Model model = model_of(*file.value());
   auto reader = router::FileReader::create({.model = model, .read_ahead_bytes = 8 * mib});
