@@ -187,9 +187,11 @@ Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
 
 double real_seconds(std::size_t rows, bool reference, bool busy) {
   const double alone = busy ? seconds_alone : 0;
+  const double behind = busy ? 0 : reference_seconds;
   const double there =
       seconds_of_all - seconds_around - (reference ? reference_seconds + alone : 0);
-  return std::clamp(there / static_cast<double>(rows) - alone, seconds_least, seconds_of_a_row);
+  return std::clamp(there / static_cast<double>(rows) - alone - behind, seconds_least,
+                    seconds_of_a_row);
 }
 
 RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, Source source,
@@ -209,6 +211,22 @@ Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed, d
 }
 
 Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
+  const double before = service_us_;
+  Result<ordered_json> row = measure(one, seconds);
+  if (!row || one.policy == Policy::none) return row;
+  K2K_EXPECT(before > 0);
+  if (busy_ == 0) {
+    const Result<ordered_json> behind = measure({Policy::none, 0}, reference_seconds);
+    if (!behind) return behind.error();
+  }
+  const double ideal_us = (before + service_us_) / 2;
+  row.value()["ideal_service_us"] = {rounded(before), rounded(service_us_)};
+  row.value()["of_ideal"] =
+      rounded(row.value()["throughput"].get<double>() * ideal_us * 1e-6 / (one.cap * cores_));
+  return row;
+}
+
+Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
   BusyPrograms programs;
   double alone = 0;
   if (busy_ > 0) {
@@ -249,7 +267,6 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
   const bool capped = one.policy != Policy::none;
   const double service_us = mean_service_us(seen, cpu_seconds);
   if (!capped) service_us_ = service_us;
-  K2K_EXPECT(service_us_ > 0);
   const double ledger = ledger_seconds(seen.after) - ledger_seconds(seen.before);
   const double waits = static_cast<double>(seen.after.governor.waits - seen.before.governor.waits);
   ordered_json row = {{"policy", policy::name_of(one.policy)},
@@ -260,6 +277,7 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
                       {"throughput", rounded(throughput)},
                       {"per_cpu_s", rounded(completed(seen) / cpu_seconds)},
                       {"of_ideal", nullptr},
+                      {"ideal_service_us", nullptr},
                       {"service_us", rounded(service_us)},
                       {"ledger_share", rounded(ledger / (elapsed * cores_))},
                       {"waits", rounded(waits / elapsed)},
@@ -270,7 +288,6 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
                       {"displaced", nullptr},
                       {"loss_seen", nullptr},
                       {"sensors", seen.after.governor.sensors}};
-  if (capped) row["of_ideal"] = rounded(throughput * service_us_ * 1e-6 / (one.cap * cores_));
   if (alone > 0 && seen.programs.size() >= 2) {
     row["cpu_loss"] = rounded(loss_of(median_rate(seen.programs), alone));
   }

@@ -29,10 +29,11 @@ Result<std::vector<RealCase>> real_cases(const std::vector<k2k::governor::Policy
                                          const std::vector<double>& caps);
 
 // So many rows, and the reference where `none` is not among them, take 55 s with what is around
-// them: that of a busy machine, the second in which CPU programs run alone before each row.
+// them: a reference behind each, or on a busy machine the second in which CPU programs run alone
+// before each.
 double real_seconds(std::size_t rows, bool reference, bool busy);
 // The time of a reference that was not asked for.
-inline constexpr double reference_seconds = 2;
+inline constexpr double reference_seconds = 1.2;
 
 // Where requests come from, as many as the server takes.
 enum class Source : std::uint8_t {
@@ -48,10 +49,12 @@ class RealLab {
   static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed, double busy,
                                 Source source);
 
-  // Runs for so long, the first half second unseen. The first case must be `none`: its mean service
-  // time is that of of_ideal. A row: policy, load, cap, share, worst_100ms, throughput, per_cpu_s,
-  // of_ideal (null for `none`) as in study.hpp, and service_us (this row's mean service time, which
-  // of_ideal does not use), ledger_share (what the server says of itself),
+  // Runs for so long, the first half second unseen. The first case must be `none`: the mean service
+  // time without a cap, seen before the row and, unless there are CPU programs, again behind it, is
+  // that of of_ideal: what a core does in a second drifts by a tenth within minutes. A row: policy,
+  // load, cap, share, worst_100ms, throughput, per_cpu_s, of_ideal (null for `none`) as in
+  // study.hpp, ideal_service_us (null likewise; the two of of_ideal), service_us (this row's own
+  // mean service time, which of_ideal does not use), ledger_share (what the server says of itself),
   // waits (timers a second), forced (requests served in debt, because none may wait for ever),
   // busy, cpu_loss (what CPU programs lost against running alone; null without any), device_share
   // (CPU time of the device's own threads, which CPU programs lose too; of `trace` the part of the
@@ -68,6 +71,7 @@ class RealLab {
  private:
   RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, Source source,
           RandomReads reads);
+  Result<nlohmann::ordered_json> measure(const RealCase& one, double seconds);
 
   RuntimeConfig base_;
   std::uint64_t seed_;
