@@ -33,17 +33,23 @@ Partition::Extents::iterator Partition::first_behind(std::uint64_t file, std::ui
   return place.first == file && place.second + extent.pages > page ? before : behind;
 }
 
-void Partition::add(std::uint64_t file, PageRange range, Extent* older) {
+void Partition::count_off(const Extent& extent, std::uint64_t pages) {
+  pages_ -= pages;
+  if (extent.retired) pages_retired_ -= pages;
+}
+
+void Partition::add(std::uint64_t file, PageRange range, Extent* older, bool retired) {
   K2K_EXPECT(!spare_.empty());
   Extents::node_type node = std::move(spare_.back());
   spare_.pop_back();
   node.key() = {file, range.first};
   Extent& extent = node.mapped();
-  extent = {node.key(), range.pages, older, older != nullptr ? older->newer : oldest_};
+  extent = {node.key(), range.pages, older, older != nullptr ? older->newer : oldest_, retired};
   (extent.older != nullptr ? extent.older->newer : oldest_) = &extent;
   (extent.newer != nullptr ? extent.newer->older : newest_) = &extent;
   extents_.insert(std::move(node));
   pages_ += range.pages;
+  if (retired) pages_retired_ += range.pages;
 }
 
 Partition::Extents::iterator Partition::remove(Extents::iterator at) {
@@ -51,7 +57,7 @@ Partition::Extents::iterator Partition::remove(Extents::iterator at) {
   (extent.older != nullptr ? extent.older->newer : oldest_) = extent.newer;
   (extent.newer != nullptr ? extent.newer->older : newest_) = extent.older;
   if (retired_ == &extent) retired_ = extent.older;
-  pages_ -= extent.pages;
+  count_off(extent, extent.pages);
   const auto behind = std::next(at);
   spare_.push_back(extents_.extract(at));
   return behind;
@@ -62,7 +68,7 @@ Partition::Extents::iterator Partition::cut_front(Extents::iterator at, std::uin
   const auto behind = std::next(at);
   Extents::node_type node = extents_.extract(at);
   Extent& extent = node.mapped();
-  pages_ -= first - extent.place.second;
+  count_off(extent, first - extent.place.second);
   extent.pages -= first - extent.place.second;
   extent.place.second = first;
   node.key() = extent.place;
@@ -84,9 +90,9 @@ void Partition::take(std::uint64_t file, PageRange range) {
       continue;
     }
     extent.pages = low - first;
-    pages_ -= end - low;
+    count_off(extent, end - low);
     if (high != end) {
-      add(file, {high, end - high}, &extent);
+      add(file, {high, end - high}, &extent, extent.retired);
       if (retired_ == &extent) retired_ = extent.newer;
     }
     ++at;
@@ -139,8 +145,9 @@ std::uint64_t Partition::retire(std::uint64_t file, PageRange range) {
     if (goes_on) {
       retired_->pages += piece.range.pages;
       pages_ += piece.range.pages;
+      pages_retired_ += piece.range.pages;
     } else {
-      add(file, piece.range, retired_);
+      add(file, piece.range, retired_, true);
       retired_ = retired_ != nullptr ? retired_->newer : oldest_;
     }
   }

@@ -69,6 +69,8 @@ class Partition {
 
   [[nodiscard]] bool contains(std::uint64_t file, std::uint64_t page) const;
   [[nodiscard]] std::uint64_t pages() const { return pages_; }
+  // Of these, those that were retired.
+  [[nodiscard]] std::uint64_t pages_retired() const { return pages_retired_; }
   [[nodiscard]] std::uint64_t pages_max() const { return pages_max_; }
   [[nodiscard]] std::size_t ranges() const { return extents_.size(); }
 
@@ -79,6 +81,7 @@ class Partition {
     std::uint64_t pages = 0;
     Extent* older = nullptr;
     Extent* newer = nullptr;
+    bool retired = false;
   };
   using Extents = std::map<Place, Extent>;
 
@@ -87,7 +90,8 @@ class Partition {
   // The first extent that ends behind a page of the file, or what comes after the file.
   Extents::iterator first_behind(std::uint64_t file, std::uint64_t page);
   // Adds an extent newer than `older`, or the oldest if that is null.
-  void add(std::uint64_t file, PageRange range, Extent* older);
+  void add(std::uint64_t file, PageRange range, Extent* older, bool retired = false);
+  void count_off(const Extent& extent, std::uint64_t pages);
   // Returns the one behind it.
   Extents::iterator remove(Extents::iterator at);
   // Takes an extent's pages before `first` away. Returns it.
@@ -99,6 +103,7 @@ class Partition {
 
   std::uint64_t pages_max_;
   std::uint64_t pages_ = 0;
+  std::uint64_t pages_retired_ = 0;
   Extents extents_;
   Extent* oldest_ = nullptr;
   Extent* newest_ = nullptr;

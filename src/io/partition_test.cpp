@@ -185,6 +185,7 @@ class Model {
     return std::ranges::find(pages_, Page(file, page)) != pages_.end();
   }
   [[nodiscard]] std::size_t pages() const { return pages_.size(); }
+  [[nodiscard]] std::size_t retired() const { return retired_; }
 
  private:
   std::uint64_t pages_max_;
@@ -230,6 +231,7 @@ void expect_same(Partition& partition, Model& model, const Operation& operation)
       break;
   }
   ASSERT_EQ(partition.pages(), model.pages());
+  ASSERT_EQ(partition.pages_retired(), model.retired());
   ASSERT_LE(partition.pages(), partition.pages_max());
   ASSERT_LE(partition.ranges(), partition.pages());
 }

@@ -30,8 +30,9 @@ PageRange in_file(PageRange range, std::uint64_t file_pages) {
 
 }  // namespace
 
-std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint32_t streams) {
-  return std::max<std::uint64_t>(1, partition_pages / 3 / std::max(1u, streams));
+std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint64_t unread) {
+  const std::uint64_t left = partition_pages - std::min(unread, partition_pages);
+  return std::max({std::uint64_t{1}, partition_pages / 32, left / 3});
 }
 
 ReadAhead::ReadAhead(std::uint64_t device_pages, std::uint64_t window_pages_max)

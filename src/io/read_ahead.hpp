@@ -25,9 +25,12 @@
 
 namespace k2k::io {
 
-// What a stream may have in its window so that its part of the partition holds the one that is
-// read, the one that comes, and a request that began in the one before. At least a page.
-std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint32_t streams);
+// The largest window for a stream, when it asks for the next: a third of what streams have left of
+// the partition, with `unread` pages in it that somebody has still to read, his own among them. So
+// a lone stream has B/4 when it has just entered a window: the one that is read, the one that
+// comes, a request that began in the one before, and as much again; several share without being
+// counted, and those that ended are forgotten with their pages. At least B/32, and a page.
+std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint64_t unread);
 
 struct ReadAheadAnswer {
   // To be read into the page cache now. May begin in or before the request: those pages are waited

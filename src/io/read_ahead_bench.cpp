@@ -16,7 +16,7 @@ constexpr std::uint64_t file_bytes = std::uint64_t{1} << 50;
 constexpr std::uint64_t device_pages = 128;
 
 void sequential_reader(benchmark::State& state) {
-  ReadAhead ahead(device_pages, window_pages_max(partition_pages_default, 1));
+  ReadAhead ahead(device_pages, window_pages_max(partition_pages_default, 0));
   Partition partition = Partition::create(partition_pages_default).value();
   std::uint64_t offset = 0;
   std::uint64_t evicted = 0;
@@ -29,7 +29,7 @@ void sequential_reader(benchmark::State& state) {
 }
 
 void random_reader(benchmark::State& state) {
-  ReadAhead ahead(device_pages, window_pages_max(partition_pages_default, 1));
+  ReadAhead ahead(device_pages, window_pages_max(partition_pages_default, 0));
   std::uint64_t word = 1;
   for (auto _ : state) {
     word = word * 6364136223846793005 + 1442695040888963407;

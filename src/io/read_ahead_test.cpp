@@ -358,10 +358,11 @@ TEST(ReadAhead, asks_for_what_the_kernel_would_of_a_reader_of_one_size) {
 }
 
 TEST(WindowPagesMax, leaves_room_for_two_windows_a_stream) {
-  EXPECT_EQ(window_pages_max(512, 1), 170u);
   EXPECT_EQ(window_pages_max(512, 0), 170u);
-  EXPECT_EQ(window_pages_max(512, 3), 56u);
-  EXPECT_EQ(window_pages_max(512, 1000), 1u);
+  EXPECT_EQ(window_pages_max(512, 128), 128u) << "where a lone stream's windows stay";
+  EXPECT_EQ(window_pages_max(512, 500), 16u);
+  EXPECT_EQ(window_pages_max(512, 1000), 16u);
+  EXPECT_EQ(window_pages_max(8, 8), 1u);
   EXPECT_EQ(window_pages_max(0, 1), 1u);
 }
 
