@@ -2,10 +2,15 @@
 //
 // Threading: any thread.
 
+#include <unistd.h>
+
 #include <cerrno>
+#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/api.hpp"
@@ -23,10 +28,16 @@ using router::FileReader;
 // until its last instruction.
 FileReader* reader = nullptr;
 
-// Evict nothing: other programs may use pages that were read ahead, and nobody can see that.
-bool conservative() {
-  const char* const wanted = ::secure_getenv("K2K_IO_CONSERVATIVE");
-  return wanted != nullptr && *wanted != '\0' && std::strcmp(wanted, "0") != 0;
+// K2K_IO_READ_AHEAD_PAGES: what may be in the page cache for sequential device reads alone. Not a
+// number up to the most that there can be: nothing.
+std::optional<std::uint32_t> read_ahead_pages() {
+  const char* const wanted = ::secure_getenv("K2K_IO_READ_AHEAD_PAGES");
+  if (wanted == nullptr || *wanted == '\0') return 0;
+  std::uint32_t pages = 0;
+  const char* const end = wanted + std::strlen(wanted);
+  const auto [behind, error] = std::from_chars(wanted, end, pages);
+  if (error != std::errc() || behind != end || pages > router::read_ahead_pages_max) return {};
+  return pages;
 }
 
 ssize_t read_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
@@ -79,9 +90,16 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                      .whole = nullptr};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   if (reader == nullptr) {
-    k2k::router::ReaderConfig config{.model_of = k2k::router::calibrated_model};
-    if (conservative()) config.partition_pages = 0;
-    k2k::Result<std::unique_ptr<FileReader>> made = FileReader::create(config);
+    const std::optional<std::uint32_t> pages = read_ahead_pages();
+    if (!pages) {
+      ::dprintf(STDERR_FILENO,
+                "k2k_io: K2K_IO_READ_AHEAD_PAGES is no number of pages from 0 to %u; libc serves "
+                "the calls\n",
+                k2k::router::read_ahead_pages_max);
+      return errno = EINVAL, nullptr;
+    }
+    k2k::Result<std::unique_ptr<FileReader>> made =
+        FileReader::create({.model_of = k2k::router::calibrated_model, .partition_pages = *pages});
     if (!made) return errno = made.error().code, nullptr;
     reader = std::move(made).value().release();
   }

@@ -107,6 +107,10 @@ TEST_P(Scenes, look_the_same_by_the_router) {
   expect_same_as_without("LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1");
 }
 
+TEST_P(Scenes, look_the_same_where_the_router_reads_ahead) {
+  expect_same_as_without("LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1 K2K_IO_READ_AHEAD_PAGES=64");
+}
+
 INSTANTIATE_TEST_SUITE_P(, Scenes,
                          testing::Values("positions", "locks", "lock_of_a_stream", "numbers",
                                          "vectors", "fortified", "errors", "signals", "threads",
@@ -151,6 +155,17 @@ TEST_F(Programs, without_a_far_side_libc_serves_and_one_line_says_why) {
   EXPECT_NE(with.error.find("Install it beside libk2k_io.so, or name it in K2K_IO_LIBRARY"),
             std::string::npos)
       << with.error;
+}
+
+TEST_F(Programs, a_bound_of_read_ahead_that_is_none_is_named_and_libc_serves) {
+  for (const char* wanted : {"many", "-1", "1048577", "512k"}) {
+    const Outcome outcome =
+        play("vectors", std::string("LD_PRELOAD=" K2K_SHIM " K2K_IO_READ_AHEAD_PAGES=") + wanted);
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    EXPECT_NE(outcome.error.find("K2K_IO_READ_AHEAD_PAGES is no number of pages from 0 to 1048576"),
+              std::string::npos)
+        << outcome.error;
+  }
 }
 
 TEST_F(Programs, a_library_that_is_no_far_side_is_named) {

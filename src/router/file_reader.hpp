@@ -31,7 +31,6 @@
 namespace k2k::router {
 
 // Of what may be in the page cache only because it was read ahead; 4 KiB each.
-inline constexpr std::uint32_t read_ahead_pages_default = io::partition_pages_default;
 inline constexpr std::uint32_t read_ahead_pages_max = io::partition_pages_max;
 
 struct ReaderConfig {
@@ -46,8 +45,9 @@ struct ReaderConfig {
   std::uint32_t read_ahead_bytes =
       512 * 1024;                 // What the kernel reads ahead of a sequential reader.
   std::uint32_t grain_pages = 8;  // Stretches in which residency is asked for. 1 to 4096.
-  // 0: the kernel reads ahead as it likes, and nothing is evicted. Up to read_ahead_pages_max.
-  std::uint32_t partition_pages = read_ahead_pages_default;
+  // So much may be in the page cache only because it was read ahead. 0: the kernel reads ahead as
+  // it likes, which is faster, and nothing is evicted. Up to read_ahead_pages_max.
+  std::uint32_t partition_pages = 0;
 };
 
 // What became of requests since the reader's begin.

@@ -76,8 +76,13 @@ Prefetch::Slot& Prefetch::slot_of(int descriptor) {
 }
 
 std::uint64_t Prefetch::window_max() const {
-  return io::window_pages_max(partition_pages_,
-                              std::max(1u, streams_.load(std::memory_order_relaxed)));
+  return io::window_pages_max(partition_pages_, pages_unread_.load(std::memory_order_relaxed));
+}
+
+// Expects mutex_ held.
+void Prefetch::counted() {
+  pages_held_.store(partition_->pages(), std::memory_order_relaxed);
+  pages_unread_.store(partition_->pages() - partition_->pages_retired(), std::memory_order_relaxed);
 }
 
 void Prefetch::begin(Slot& slot, int descriptor, const struct stat& facts) {
@@ -102,7 +107,6 @@ void Prefetch::begin(Slot& slot, int descriptor, const struct stat& facts) {
 void Prefetch::end(Slot& slot) {
   slot.descriptor = -1;
   slot.open.reset();
-  streams_.fetch_sub(std::exchange(slot.streams, 0), std::memory_order_relaxed);
 }
 
 // Is it still that file's? If not, it begins anew. False if the descriptor is none.
@@ -151,11 +155,8 @@ Prefetch::Answer Prefetch::before_read(int descriptor, std::uint64_t offset, std
     file = open(slot, descriptor);
     if (file == nullptr) return {};
     next = answer.prefetch;
-    if (!next.empty()) {
-      const std::uint32_t streams = slot.rule->streams();
-      streams_.fetch_add(streams - std::exchange(slot.streams, streams), std::memory_order_relaxed);
-      slot.rule->set_window_max(window_max());
-    }
+    // For the window after this one.
+    if (!next.empty()) slot.rule->set_window_max(window_max());
   }
   if (next.empty()) return {Kind::stream, std::move(file)};
   const bool cached = fetch(file, next);
@@ -197,7 +198,7 @@ void Prefetch::insert(const std::shared_ptr<OpenFile>& file, PageRange range) {
     if (found == open_.end()) continue;
     jobs_.push_back({gone.file, found->second, gone.range});
   }
-  pages_held_.store(partition_->pages(), std::memory_order_relaxed);
+  counted();
   if (!jobs_.empty()) evict_later(lock);
 }
 
@@ -241,12 +242,14 @@ void Prefetch::after_stream_read(const OpenFile& file, std::uint64_t offset, std
   if (done.empty()) return;
   const std::lock_guard lock(mutex_);
   partition_->retire(file.id(), done);
+  counted();
 }
 
 void Prefetch::used_again(const OpenFile& file, PageRange range) {
   if (pages_held_.load(std::memory_order_relaxed) == 0) return;
   const std::lock_guard lock(mutex_);
   partition_->refresh(file.id(), range);
+  counted();
 }
 
 void Prefetch::keep(int descriptor, PageRange range) {
@@ -255,7 +258,7 @@ void Prefetch::keep(int descriptor, PageRange range) {
   if (file == nullptr) return;
   const std::lock_guard lock(mutex_);
   partition_->release(file->id(), range);
-  pages_held_.store(partition_->pages(), std::memory_order_relaxed);
+  counted();
 }
 
 void Prefetch::advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) {
@@ -309,7 +312,7 @@ void Prefetch::ending(const OpenFile& file) {
       ranges.push_back(job.range);
       return true;
     });
-    pages_held_.store(partition_->pages(), std::memory_order_relaxed);
+    counted();
   }
   for (const PageRange range : ranges) evict(file, range);
 }
@@ -324,7 +327,7 @@ void Prefetch::after_fork_child() {
   new (&jobs_) decltype(jobs_);
   new (&device_pages_) decltype(device_pages_);
   for (std::atomic<Slot*>& slot : slots_) slot.store(nullptr, std::memory_order_relaxed);
-  streams_.store(0, std::memory_order_relaxed);
+  pages_unread_.store(0, std::memory_order_relaxed);
   pages_held_.store(0, std::memory_order_relaxed);
   partition_ = std::make_unique<io::Partition>(io::Partition::create(partition_pages_).value());
 }

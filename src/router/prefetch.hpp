@@ -94,9 +94,8 @@ class Prefetch {
     ino_t inode = 0;
     std::optional<io::ReadAhead> rule;
     std::weak_ptr<OpenFile> open;
-    bool random = false;        // As advised.
-    bool refused = false;       // Left to the kernel.
-    std::uint32_t streams = 0;  // With a window, when last asked.
+    bool random = false;   // As advised.
+    bool refused = false;  // Left to the kernel.
   };
   struct Job {
     std::uint64_t file = 0;
@@ -115,6 +114,7 @@ class Prefetch {
   void end(Slot& slot);
 
   [[nodiscard]] std::uint64_t window_max() const;
+  void counted();
   // True if everything was cached.
   bool fetch(const std::shared_ptr<OpenFile>& file, io::PageRange range);
   void insert(const std::shared_ptr<OpenFile>& file, io::PageRange range);
@@ -125,7 +125,7 @@ class Prefetch {
   const std::uint64_t partition_pages_;
   OpenFiles& files_;
   std::array<std::atomic<Slot*>, slots> slots_{};
-  std::atomic<std::uint32_t> streams_{0};  // Of all slots.
+  std::atomic<std::uint64_t> pages_unread_{0};  // Of those in the books.
   std::atomic<std::uint64_t> pages_ahead_{0}, pages_evicted_{0}, pages_held_{0};
 
   mutable std::mutex mutex_;  // Guards what follows.

@@ -222,7 +222,8 @@ const ConfigOption options[] = {
     files<&runtime::FilesConfig::read_ahead_pages>(
         "files.read_ahead_pages", number, 0, router::read_ahead_pages_max, "", "pages of 4 KiB",
         "What may be in the page cache only because it was read ahead of sequential reads; more is "
-        "evicted. 0: the kernel reads ahead as it likes, and nothing is evicted."),
+        "evicted. 0: the operating system reads ahead as it likes, which is faster, and nothing is "
+        "evicted. SPIN's: 512."),
 
     control<&ControlConfig::socket>("control.socket", boolean, 0, 1, "", "",
                                     "Let k2k ctl and k2k top of the same user see and change the "

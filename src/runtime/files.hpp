@@ -14,8 +14,8 @@ namespace k2k::runtime {
 struct FilesConfig {
   bool router = true;  // Reads of 16 KiB and more by the fastest mix of page cache and O_DIRECT.
   // What may be in the page cache only because it was read ahead for kernels, 4 KiB each. 0: the
-  // kernel reads ahead as it likes, and nothing is evicted.
-  std::uint32_t read_ahead_pages = router::read_ahead_pages_default;
+  // operating system reads ahead as it likes, which is faster, and nothing is evicted.
+  std::uint32_t read_ahead_pages = 0;
 };
 
 // Nothing if the configuration does not want one.
