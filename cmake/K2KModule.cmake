@@ -52,12 +52,15 @@ endfunction()
 
 # Builds `target` from its sources as a GoogleTest program and registers its tests under `label`.
 function(k2k_add_tests target label)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "OWN_HEADER" "" "SOURCES;LIBS")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main k2k_flags)
-  # One header for all: the first program's.
+  # One header for all: the first program's. OWN_HEADER: for one with compile options of its own, at
+  # whose header of another optimisation g++ 12 crashes.
   get_property(header_of GLOBAL PROPERTY K2K_TEST_HEADER_OF)
-  if(NOT header_of)
+  if(arg_OWN_HEADER)
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
+  elseif(NOT header_of)
     target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
     set_property(GLOBAL PROPERTY K2K_TEST_HEADER_OF ${target})
   else()
