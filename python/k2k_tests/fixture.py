@@ -2,6 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +22,25 @@ def environment() -> dict[str, str]:
     """For a Python of the test's own that imports k2k from where we have it."""
     places = [str(Path(_library.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
+def expect_interrupted(program: str, path: Path, after_s: float) -> None:
+    """Runs a Python program on the file, which says "ready", and so long after that sends SIGINT.
+
+    It must say "interrupted 1", of the one thread that is left, and end in peace.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted 1\n"
+    assert process.returncode == 0
 
 
 def need_library() -> None:

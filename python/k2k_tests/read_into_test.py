@@ -6,11 +6,7 @@ import errno
 import io
 import mmap
 import os
-import signal
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +15,14 @@ import numpy as np
 import pytest
 
 import k2k
-from k2k_tests.fixture import INTERRUPTIBLE, PAGE, environment, make_cold, need_library, pattern
+from k2k_tests.fixture import (
+    INTERRUPTIBLE,
+    PAGE,
+    expect_interrupted,
+    make_cold,
+    need_library,
+    pattern,
+)
 
 need_library()
 
@@ -310,15 +313,4 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_reads(path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE + INTERRUPTED, str(path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "interrupted 1\n"
-    assert process.returncode == 0
+    expect_interrupted(INTERRUPTIBLE + INTERRUPTED, path, after_s=0.2)

@@ -3,11 +3,9 @@
 import itertools
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from k2k_tests.fixture import (
     described,
     encoded,
     environment,
+    expect_interrupted,
     make_cold,
     need_library,
     pattern,
@@ -279,18 +278,7 @@ except KeyboardInterrupt:
 def test_ctrl_c_at_any_moment_leaves_no_thread(tmp_path: Path) -> None:
     path = write(tmp_path / "a", {"a": Raw("U8", (32 << 20,), pattern(32 << 20))})
     for turn in range(8):
-        with subprocess.Popen(
-            [sys.executable, "-c", INTERRUPTIBLE + FROM_OUTSIDE, str(path)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        ) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            time.sleep(turn * 0.013)
-            process.send_signal(signal.SIGINT)
-            assert process.stdout.readline() == "interrupted 1\n"
-        assert process.returncode == 0
+        expect_interrupted(INTERRUPTIBLE + FROM_OUTSIDE, path, after_s=turn * 0.013)
 
 
 def test_a_file_that_is_truncated_meanwhile_is_an_error(tmp_path: Path) -> None:
