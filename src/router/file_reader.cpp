@@ -255,9 +255,8 @@ class Reader final : public FileReader {
 
   // Up to the file's end, where pread would end too: a direct transfer of the last block would
   // write behind it into memory that pread leaves alone.
-  static Request within_file(const Request& request) {
-    struct stat facts{};
-    if (::fstat(request.descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) return request;
+  static Request within_file(const Request& request, const struct stat& facts) {
+    if (!S_ISREG(facts.st_mode)) return request;
     const auto size = static_cast<std::uint64_t>(facts.st_size);
     Request within = request;
     within.bytes = request.offset < size ? std::min(request.bytes, size - request.offset) : 0;
@@ -265,9 +264,11 @@ class Reader final : public FileReader {
   }
 
   ssize_t asked(const Request& whole) {
-    const Request request = within_file(whole);
+    struct stat facts{};
+    if (::fstat(whole.descriptor, &facts) != 0) return unasked(whole);
+    const Request request = within_file(whole, facts);
     if (request.bytes == 0) return unasked(whole);  // What there is to say of it the kernel says.
-    const std::shared_ptr<OpenFile> file = files_.find(request.descriptor);
+    const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
     if (direct == nullptr) return unasked(request);
     if (!is_aligned(request, direct->alignment())) {

@@ -94,7 +94,10 @@ void OpenFile::note_read(std::size_t pages, std::uint64_t nanoseconds, std::uint
 
 std::shared_ptr<OpenFile> OpenFiles::find(int descriptor) {
   struct stat facts{};
-  if (::fstat(descriptor, &facts) != 0) return nullptr;
+  return ::fstat(descriptor, &facts) == 0 ? find(descriptor, facts) : nullptr;
+}
+
+std::shared_ptr<OpenFile> OpenFiles::find(int descriptor, const struct stat& facts) {
   if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode)) return nullptr;
   if (!can_be_read(descriptor))
     return nullptr;  // Of an inode that another descriptor can read, too.

@@ -8,6 +8,7 @@
 //
 // Threading: OpenFiles from any thread. An OpenFile is shared; what it says of itself.
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -87,6 +88,8 @@ class OpenFiles {
   // The entry of the descriptor's inode, made if it is new. Nothing: no regular file or block
   // device, not open for reading, or files_max.
   std::shared_ptr<OpenFile> find(int descriptor);
+  // The same, for who has just asked what fstat(2) says of it.
+  std::shared_ptr<OpenFile> find(int descriptor, const struct stat& facts);
   // Likewise, but none is made.
   std::shared_ptr<OpenFile> known(int descriptor) const;
   // Ends the entry of the descriptor's inode: the program is about to close it.
