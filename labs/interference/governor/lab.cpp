@@ -141,7 +141,7 @@ struct RealRun {
   double busy = 0;
   Source source = Source::reads;
 
-  // `none` has to run in any case: its mean service time is that of of_ideal.
+  // `none` has to run in any case: its mean service time is that of of_uncapped.
   [[nodiscard]] bool reference() const {
     return cases.empty() || cases.front().policy != policy::Policy::none;
   }
@@ -181,7 +181,7 @@ Result<RealRun> real_run_of(const Options& options) {
   const Result<Source> source = source_of(options);
   if (!source) return source.error();
   run.source = source.value();
-  run.seconds = real_seconds(run.cases.size(), run.reference(), run.busy > 0);
+  run.seconds = real_seconds(run.cases, run.reference(), run.busy > 0);
   std::uint32_t seconds = 0;
   if (Status status = read_count("--seconds", options.seconds, seconds_max, seconds); !status) {
     return status.error();
@@ -246,18 +246,21 @@ std::string table(const std::vector<ordered_json>& rows, bool color) {
 std::string real_table(const std::vector<ordered_json>& rows, const RealLab& lab, bool color) {
   std::vector<std::vector<std::string>> lines = {
       {"policy", "cap", "share", "server's view", "worst 100 ms", "requests/s", "per CPU-s",
-       "of ideal", "waits/s", "forced", "CPU loss", "device"}};
+       "of ideal", "of uncapped", "of bare", "waits/s", "forced", "CPU loss", "device"}};
   for (const ordered_json& row : rows) {
     lines.push_back({row["policy"], row["policy"] == "none" ? "-" : percent(row["cap"]),
                      percent(row["share"]), percent(row["ledger_share"]),
                      percent(row["worst_100ms"]), whole(row["throughput"]), whole(row["per_cpu_s"]),
-                     percent(row["of_ideal"]), whole(row["waits"]), whole(row["forced"]),
-                     percent(row["cpu_loss"]), percent(row["device_share"])});
+                     percent(row["of_ideal"]), percent(row["of_uncapped"]), percent(row["of_bare"]),
+                     whole(row["waits"]), whole(row["forced"]), percent(row["cpu_loss"]),
+                     percent(row["device_share"])});
   }
   return cli::text_table(lines, color) +
          fmt::format(
              "Real threads, reads of random bytes of {:.1f} us, {} cores; share as schedstat sees "
-             "it.\n",
+             "it.\nof ideal: the rest is overhead. of uncapped: and what a core loses by sleeping "
+             "between batches.\nof bare: requests a CPU-second, beside a thread that makes the "
+             "same reads in such batches.\n",
              lab.service_us(), lab.cores());
 }
 

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
+#include "base/clock.hpp"
 #include "device/k2k.hpp"
 #include "labs/interference/governor/random.hpp"
 #include "runtime/trace.hpp"
@@ -23,6 +25,8 @@ constexpr std::uint64_t buffers_bytes = outstanding * read_bytes_max;
 // colder under a cap than they are here.
 constexpr double service_us_min = 2;
 constexpr double service_us_max = 45;
+
+Error short_read() { return {EIO, "a read from the device came back short"}; }
 
 }  // namespace
 
@@ -68,8 +72,37 @@ Status RandomReads::run(Runtime& runtime, std::uint64_t seed, const std::atomic<
   };
   auto report = runtime.launch({.groups = 1, .group_items = outstanding}, kernel, "lab governor");
   if (!report) return report.error();
-  if (short_reads != 0) return Error{EIO, "a read from the device came back short"};
+  if (short_reads != 0) return short_read();
   return {};
+}
+
+Result<BareReads> RandomReads::bare(const Rhythm& rhythm, std::uint64_t seed, Nanoseconds length) {
+  if (rhythm.batch <= Nanoseconds::zero() || rhythm.batch > rhythm.period) {
+    return Error{EINVAL,
+                 fmt::format("a batch of {} ns each {} ns; a batch is more than nothing and "
+                             "no longer than the time between two",
+                             rhythm.batch.count(), rhythm.period.count())};
+  }
+  const auto span = static_cast<double>(high_bytes_ - low_bytes_);
+  const std::uint64_t batch = cycles_in(rhythm.batch);
+  Random random(seed);
+  BareReads done;
+  const Nanoseconds before = thread_time();
+  const Instant begin = now();
+  Instant next = begin;
+  do {
+    std::this_thread::sleep_until(next);
+    const std::uint64_t woken = cycles();
+    do {
+      char* const buffer = buffers_.data() + done.requests % outstanding * read_bytes_max;
+      const std::uint64_t bytes = low_bytes_ + static_cast<std::uint64_t>(random.unit() * span);
+      if (::pread(file_, buffer, bytes, 0) != static_cast<ssize_t>(bytes)) return short_read();
+      ++done.requests;
+    } while (cycles() - woken < batch);
+    next += rhythm.period;
+  } while (next < begin + length);
+  done.cpu = thread_time() - before;
+  return done;
 }
 
 }  // namespace k2k::labs::governor

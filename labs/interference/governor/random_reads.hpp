@@ -4,7 +4,11 @@
 // sizes that take 2 and 45 us of CPU time here, measured with direct calls first
 // (random_bytes_taking).
 //
-// Threading: Reading work-items run on a thread of this file; a load is used by one thread.
+// The same reads by a thread that knows neither device nor server, with the rhythm that a cap
+// makes: what the machine permits. A core that slept begins slowly (its clock, its caches), whoever
+// wakes.
+//
+// Threading: one thread a load; run() and bare() not at once.
 
 #include <atomic>
 #include <cstdint>
@@ -12,11 +16,23 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "runtime/runtime.hpp"
 
 namespace k2k::labs::governor {
 
-// The device, the buffers and the sizes.
+// A batch of so much CPU time begins each `period`.
+struct Rhythm {
+  Nanoseconds batch;
+  Nanoseconds period;
+};
+
+struct BareReads {
+  std::uint64_t requests = 0;
+  Nanoseconds cpu{};  // Of the thread: waking and going to sleep included.
+};
+
+// The buffers and the sizes.
 class RandomReads {
  public:
   // Errors: of opening and reading /dev/urandom.
@@ -32,6 +48,9 @@ class RandomReads {
   // Runs work-items until *stop, then lets each finish its call.
   // Errors: those of Runtime::launch(); EIO for a read that came back short.
   Status run(Runtime& runtime, std::uint64_t seed, const std::atomic<bool>& stop);
+  // On the calling thread, for so long and at least one batch.
+  // Errors: EINVAL, no batch or a longer one than the period; EIO as run().
+  Result<BareReads> bare(const Rhythm& rhythm, std::uint64_t seed, Nanoseconds length);
 
  private:
   explicit RandomReads(int file) : file_(file) {}

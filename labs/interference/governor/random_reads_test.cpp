@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "labs/interference/governor/running_load.hpp"
 
 namespace k2k::labs::governor {
@@ -53,6 +55,32 @@ TEST(RandomReads, say_so_if_the_launch_cannot_begin) {
   ASSERT_TRUE(load.start(runtime.value(), work).ok());
   EXPECT_FALSE(load.stop().ok());
   EXPECT_TRUE(load.ended());
+}
+
+TEST(RandomReads, of_a_bare_thread_keep_the_rhythm) {
+  auto reads = RandomReads::create();
+  ASSERT_TRUE(reads.ok()) << reads.error().message;
+  const Instant begin = now();
+  const auto done = reads->bare({.batch = 1ms, .period = 10ms}, 1, 100ms);
+  const Nanoseconds elapsed = now() - begin;
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_GE(elapsed, 90ms);               // The tenth batch begins then.
+  EXPECT_GE(done.value().requests, 10u);  // One a batch at least, on however busy a machine.
+  EXPECT_GT(done.value().cpu, Nanoseconds(1'000));
+  EXPECT_LT(done.value().cpu, elapsed / 2);  // It slept.
+  const auto once = reads->bare({.batch = 1ns, .period = 1ns}, 1, 0ns);
+  ASSERT_TRUE(once.ok()) << once.error().message;
+  EXPECT_EQ(once.value().requests, 1u);
+}
+
+TEST(RandomReads, of_a_bare_thread_refuse_a_rhythm_that_is_none) {
+  auto reads = RandomReads::create();
+  ASSERT_TRUE(reads.ok()) << reads.error().message;
+  for (const Rhythm rhythm : {Rhythm{0ms, 10ms}, Rhythm{-1ms, 10ms}, Rhythm{11ms, 10ms}}) {
+    const auto refused = reads->bare(rhythm, 1, 1ms);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, EINVAL);
+  }
 }
 
 }  // namespace

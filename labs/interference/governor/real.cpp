@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -59,10 +61,6 @@ double ledger_seconds(const server::Stats& stats) {
   return std::accumulate(stats.stage_seconds.begin(), stats.stage_seconds.end(), 0.0);
 }
 
-double service_seconds(const server::Stats& stats) {
-  return stats.stage_seconds[static_cast<std::size_t>(telemetry::Stage::service)];
-}
-
 double completed(const Seen& seen) {
   return static_cast<double>(seen.after.requests - seen.after.in_flight) -
          static_cast<double>(seen.before.requests - seen.before.in_flight);
@@ -108,12 +106,26 @@ Result<Seen> watch_both(const Runtime& runtime, const RunningLoad& load,
   return seen;
 }
 
-// The ledger's cycles go on while a thread is preempted, so its part is taken of the CPU time that
-// was seen from outside.
-double mean_service_us(const Seen& seen, double cpu_seconds) {
-  const double part = (service_seconds(seen.after) - service_seconds(seen.before)) /
-                      (ledger_seconds(seen.after) - ledger_seconds(seen.before));
-  return part * cpu_seconds * 1e6 / completed(seen);
+// CPU time a request, by the ledger's stages.
+using StageTimes = std::array<double, telemetry::stage_count>;
+
+StageTimes stage_us(const Seen& seen) {
+  StageTimes times{};
+  for (std::size_t stage = 0; stage < times.size(); ++stage) {
+    const double used = seen.after.stage_seconds[stage] - seen.before.stage_seconds[stage];
+    times[stage] = used * 1e6 / completed(seen);
+  }
+  return times;
+}
+
+ordered_json json_of(const StageTimes& times) {
+  ordered_json json;
+  for (std::size_t stage = 0; stage < times.size(); ++stage) {
+    std::string name = telemetry::stage_names[stage];
+    std::replace(name.begin(), name.end(), ' ', '_');
+    json[name] = rounded(times[stage]);
+  }
+  return json;
 }
 
 RuntimeConfig configuration(const RuntimeConfig& base, const RealCase& one, Source source) {
@@ -153,6 +165,9 @@ Status replay(const Trace& trace, Runtime& runtime, TraceReport& report) {
   return Error{ENODATA, "the trace ended before it was told to"};
 }
 
+// Does it serve for a while and sleep for a while? The published rule sleeps between any two looks.
+bool has_batches(Policy policy) { return policy != Policy::none && policy != Policy::backoff; }
+
 Status check(const TraceReport& report) {
   if (report.errors == 0) return {};
   return Error{EIO, fmt::format("{} of {} answers to the trace were wrong; the first: {}",
@@ -185,13 +200,16 @@ Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
   return cases;
 }
 
-double real_seconds(std::size_t rows, bool reference, bool busy) {
+double real_seconds(const std::vector<RealCase>& cases, bool reference, bool busy) {
   const double alone = busy ? seconds_alone : 0;
-  const double behind = busy ? 0 : reference_seconds;
-  const double there =
-      seconds_of_all - seconds_around - (reference ? reference_seconds + alone : 0);
-  return std::clamp(there / static_cast<double>(rows) - alone - behind, seconds_least,
-                    seconds_of_a_row);
+  double there = seconds_of_all - seconds_around - (reference ? reference_seconds + alone : 0);
+  for (const RealCase& one : cases) {
+    there -= alone;
+    if (busy) continue;
+    there -= reference_seconds;
+    if (has_batches(one.policy)) there -= 2 * bare_seconds;
+  }
+  return std::clamp(there / static_cast<double>(cases.size()), seconds_least, seconds_of_a_row);
 }
 
 RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, Source source,
@@ -216,14 +234,38 @@ Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
   if (!row || one.policy == Policy::none) return row;
   K2K_EXPECT(before > 0);
   if (busy_ == 0) {
-    const Result<ordered_json> behind = measure({Policy::none, 0}, reference_seconds);
-    if (!behind) return behind.error();
+    if (Status status = compare(one, row.value()); !status) return status.error();
   }
-  const double ideal_us = (before + service_us_) / 2;
-  row.value()["ideal_service_us"] = {rounded(before), rounded(service_us_)};
-  row.value()["of_ideal"] =
-      rounded(row.value()["throughput"].get<double>() * ideal_us * 1e-6 / (one.cap * cores_));
+  const double throughput = row.value()["throughput"].get<double>();
+  const double uncapped_us = (before + service_us_) / 2;
+  row.value()["uncapped_service_us"] = {rounded(before), rounded(service_us_)};
+  row.value()["of_uncapped"] = rounded(throughput * uncapped_us * 1e-6 / (one.cap * cores_));
   return row;
+}
+
+Status RealLab::compare(const RealCase& one, ordered_json& row) {
+  const double waits = row["waits"].get<double>();
+  const bool rhythm = source_ == Source::reads && has_batches(one.policy) && waits > 0;
+  BareReads bare;
+  const auto look = [&]() -> Status {
+    if (!rhythm) return {};
+    const auto nanoseconds = [](double time) { return Nanoseconds(std::llround(time * 1e9)); };
+    const double batch = row["share"].get<double>() * cores_ / waits;
+    const Result<BareReads> seen =
+        reads_.bare({nanoseconds(batch), nanoseconds(1 / waits)}, seed_, nanoseconds(bare_seconds));
+    if (!seen) return seen.error();
+    bare.requests += seen.value().requests;
+    bare.cpu += seen.value().cpu;
+    return {};
+  };
+  if (Status status = look(); !status) return status;
+  const Result<ordered_json> behind = measure({Policy::none, 0}, reference_seconds);
+  if (!behind) return behind.error();
+  if (Status status = look(); !status) return status;
+  if (!rhythm) return {};
+  const double bare_per_cpu_s = static_cast<double>(bare.requests) / seconds_of(bare.cpu);
+  row["of_bare"] = rounded(row["per_cpu_s"].get<double>() / bare_per_cpu_s);
+  return {};
 }
 
 Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
@@ -265,7 +307,8 @@ Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
   const double device = traced ? seconds_of(report.device) / (seconds_of(report.elapsed) * cores_)
                                : seconds_of(seen.device) / (elapsed * cores_);
   const bool capped = one.policy != Policy::none;
-  const double service_us = mean_service_us(seen, cpu_seconds);
+  const StageTimes stages = stage_us(seen);
+  const double service_us = stages[static_cast<std::size_t>(telemetry::Stage::service)];
   if (!capped) service_us_ = service_us;
   const double ledger = ledger_seconds(seen.after) - ledger_seconds(seen.before);
   const double waits = static_cast<double>(seen.after.governor.waits - seen.before.governor.waits);
@@ -277,8 +320,11 @@ Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
                       {"throughput", rounded(throughput)},
                       {"per_cpu_s", rounded(completed(seen) / cpu_seconds)},
                       {"of_ideal", nullptr},
-                      {"ideal_service_us", nullptr},
+                      {"of_uncapped", nullptr},
+                      {"uncapped_service_us", nullptr},
+                      {"of_bare", nullptr},
                       {"service_us", rounded(service_us)},
+                      {"stage_us", json_of(stages)},
                       {"ledger_share", rounded(ledger / (elapsed * cores_))},
                       {"waits", rounded(waits / elapsed)},
                       {"forced", seen.after.governor.forced - seen.before.governor.forced},
@@ -288,6 +334,9 @@ Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
                       {"displaced", nullptr},
                       {"loss_seen", nullptr},
                       {"sensors", seen.after.governor.sensors}};
+  if (capped) {
+    row["of_ideal"] = rounded(throughput * service_us * 1e-6 / (one.cap * cores_));
+  }
   if (alone > 0 && seen.programs.size() >= 2) {
     row["cpu_loss"] = rounded(loss_of(median_rate(seen.programs), alone));
   }

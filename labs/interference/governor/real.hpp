@@ -28,12 +28,14 @@ struct RealCase {
 Result<std::vector<RealCase>> real_cases(const std::vector<k2k::governor::Policy>& policies,
                                          const std::vector<double>& caps);
 
-// So many rows, and the reference where `none` is not among them, take 55 s with what is around
-// them: a reference behind each, or on a busy machine the second in which CPU programs run alone
-// before each.
-double real_seconds(std::size_t rows, bool reference, bool busy);
+// The rows, and the reference where `none` is not among them, take 55 s with what is around them: a
+// reference behind each, and a bare thread where it has a rhythm to keep; or on a busy machine the
+// second in which CPU programs run alone before each.
+double real_seconds(const std::vector<RealCase>& cases, bool reference, bool busy);
 // The time of a reference that was not asked for.
 inline constexpr double reference_seconds = 1.2;
+// The time of a bare thread, once on each side of that reference.
+inline constexpr double bare_seconds = 0.8;
 
 // Where requests come from, as many as the server takes.
 enum class Source : std::uint8_t {
@@ -49,19 +51,29 @@ class RealLab {
   static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed, double busy,
                                 Source source);
 
-  // Runs for so long, the first half second unseen. The first case must be `none`: the mean service
-  // time without a cap, seen before the row and, unless there are CPU programs, again behind it, is
-  // that of of_ideal: what a core does in a second drifts by a tenth within minutes. A row: policy,
-  // load, cap, share, worst_100ms, throughput, per_cpu_s, of_ideal (null for `none`) as in
-  // study.hpp, ideal_service_us (null likewise; the two of of_ideal), service_us (this row's own
-  // mean service time, which of_ideal does not use), ledger_share (what the server says of itself),
-  // waits (timers a second), forced (requests served in debt, because none may wait for ever),
-  // busy, cpu_loss (what CPU programs lost against running alone; null without any), device_share
-  // (CPU time of the device's own threads, which CPU programs lose too; of `trace` the part of the
-  // service threads' that they spent on being the device, among share), displaced (the part of
-  // share that somebody else wanted; `displaced` only, else null), loss_seen (what the sensors of
-  // `auto` took the loss for, else null) and sensors. Errors: those of Runtime::create(), of the
-  // load and the observer; EIO, an answer of the trace was wrong.
+  // Runs for so long, the first half second unseen. The first case must be `none`. A row:
+  //
+  //   policy, load, cap, share, worst_100ms, throughput, per_cpu_s    as in study.hpp
+  //   of_ideal        throughput x service_us / (cap x cores): what is missing is overhead
+  //   of_uncapped     the same with the service time without a cap: a core that sleeps between
+  //                   batches is slower than one that never does, and that is missing here, too
+  //   uncapped_service_us   the two of it, 1.2 s before the row and, unless there are CPU programs,
+  //                   behind it: what a core does in a second drifts by a tenth within minutes
+  //   of_bare         requests a CPU-second / those of a thread that makes the same reads with the
+  //                   row's rhythm on both sides of that reference (RandomReads::bare). null where
+  //                   the policy has no batches, for traces, and where there are CPU programs
+  //   service_us      CPU time of a request's system call, by the ledger; stage_us of every stage
+  //   ledger_share    what the server says of itself
+  //   waits           timers a second; forced: requests served in debt, because none may wait for
+  //                   ever
+  //   busy, cpu_loss  what CPU programs lost against running alone; null without any
+  //   device_share    CPU time of the device's own threads, which CPU programs lose too; of `trace`
+  //                   the part of the service threads' that they spent on being the device
+  //   displaced       the part of share that somebody else wanted; `displaced` only, else null
+  //   loss_seen       what the sensors of `auto` took the loss for, else null; sensors
+  //
+  // The five that compare with something are null for `none`. Errors: those of Runtime::create(),
+  // of the load and the observer; EIO, an answer of the trace was wrong.
   Result<nlohmann::ordered_json> row(const RealCase& one, double seconds);
 
   [[nodiscard]] std::uint32_t cores() const { return cores_; }
@@ -72,6 +84,8 @@ class RealLab {
   RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, Source source,
           RandomReads reads);
   Result<nlohmann::ordered_json> measure(const RealCase& one, double seconds);
+  // The reference behind a row, and the bare thread around it.
+  Status compare(const RealCase& one, nlohmann::ordered_json& row);
 
   RuntimeConfig base_;
   std::uint64_t seed_;

@@ -50,12 +50,21 @@ TEST(RealCases, are_refused_with_a_cap_that_a_server_cannot_have) {
 }
 
 TEST(RealCases, take_55_s_together_and_8_s_each) {
-  EXPECT_EQ(real_seconds(1, true, false), 8);
-  EXPECT_EQ(real_seconds(5, false, false), 8);
-  EXPECT_LE((real_seconds(7, false, false) + reference_seconds) * 7, 53.5);
-  EXPECT_GT(real_seconds(7, false, false), 6);
-  EXPECT_LE((real_seconds(7, true, true) + 1) * 7 + reference_seconds + 1, 53.5);
-  EXPECT_LE((real_seconds(7, true, false) + reference_seconds) * 7 + reference_seconds, 53.5);
+  const auto cases_of = [](std::size_t count, Policy policy) {
+    return std::vector<RealCase>(count, RealCase{policy, 0.05});
+  };
+  EXPECT_EQ(real_seconds(cases_of(1, Policy::budget), true, false), 8);
+  EXPECT_EQ(real_seconds(cases_of(5, Policy::backoff), false, false), 8);
+  const auto usual = real_cases({}, {});
+  ASSERT_TRUE(usual.ok());
+  const double each = real_seconds(usual.value(), false, false);
+  EXPECT_LE((each + reference_seconds) * 7 + bare_seconds * 2 * 3, 53.5);
+  EXPECT_GT(each, 5.5);
+  const auto many = cases_of(7, Policy::automatic);
+  EXPECT_LE((real_seconds(many, true, true) + 1) * 7 + reference_seconds + 1, 53.5);
+  EXPECT_LE((real_seconds(many, true, false) + reference_seconds + bare_seconds * 2) * 7 +
+                reference_seconds,
+            53.5);
 }
 
 }  // namespace
