@@ -96,6 +96,12 @@ class Gate {
   // Is there a cap? Without one a pass costs this one load and a count.
   [[nodiscard]] bool governed() const { return governed_.load(std::memory_order_relaxed); }
 
+  // How often a thread may wake that only looks after others: 100 ms, and under small caps so
+  // rarely that it takes some thousandths of them, at most a second.
+  [[nodiscard]] Nanoseconds watch_tick() const {
+    return Nanoseconds(watch_tick_ns_.load(std::memory_order_relaxed));
+  }
+
   // True if it slept. `requests` were served since the last call.
   bool pass(Account& account, std::uint32_t requests) {
     if (governed()) return pass_governed(account, requests);
@@ -191,6 +197,7 @@ class Gate {
   Status adjust_cap(const Terms& wanted);
   Status replace_governor(const Terms& wanted);
   Result<Made> make(const Terms& wanted);
+  void set_watch_tick(double cap);
   Status look_now();
 
   void look_without_cap(Account& account);
@@ -199,6 +206,7 @@ class Gate {
 
   std::atomic<bool> governed_{false};
   std::atomic<bool> by_tenant_{false};
+  std::atomic<std::int64_t> watch_tick_ns_{};
   BudgetOf budget_of_{};
   const governor::Costs costs_;
   const std::string proc_;

@@ -45,6 +45,25 @@ TEST(Gate, lets_everybody_pass_without_a_cap) {
   EXPECT_EQ(gate.stats().cap, 0);
 }
 
+TEST(Gate, lets_who_only_watches_wake_the_more_rarely_the_smaller_the_cap_is) {
+  Gate gate;
+  Nanoseconds before = 100ms;
+  for (const std::uint32_t permille : {1000u, 250u, 50u, 10u, 5u, 1u}) {
+    ASSERT_TRUE(gate.configure(capped(permille)).ok());
+    const Nanoseconds tick = gate.watch_tick();
+    EXPECT_GE(tick, before) << permille;
+    EXPECT_LE(tick, 1s) << permille;
+    // A look of 30 us each tick takes less than half a hundredth of the cap, unless a second is up.
+    const double part = 30e3 / static_cast<double>(tick.count()) / fraction_of(permille);
+    if (tick < 1s) {
+      EXPECT_LE(part, 0.005) << permille;
+    }
+    before = tick;
+  }
+  ASSERT_TRUE(gate.configure(capped(1000)).ok());
+  EXPECT_EQ(gate.watch_tick(), 100ms);
+}
+
 // Requests of 50 us for 600 ms; the CPU time the thread used, as a part of the time of day.
 double share_under(Gate& gate, int threads) {
   std::atomic<std::int64_t> used{0};
