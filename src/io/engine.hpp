@@ -6,6 +6,8 @@
 //   make_pool       threads that call pread/pwrite: where io_uring is disabled
 //   make_direct     make_uring where the kernel lets it, else make_pool
 //
+// Those that bring data to memory which the CPU cannot address: device_engines.hpp.
+//
 // Which file is read past the page cache is the descriptor's matter (O_DIRECT: direct_file.hpp).
 //
 // Threading: one owner an engine at a time; different engines are independent. Engines that are
@@ -23,9 +25,12 @@
 namespace k2k::io {
 
 struct Capabilities {
-  const char* name = "";              // "buffered", "uring", "pool"
+  const char* name = "";              // "buffered", "uring", "pool", "staging", ...
   bool asynchronous = false;          // The caller may do something else meanwhile.
   std::uint32_t outstanding_max = 0;  // Submitted and not yet polled.
+  bool device_memory = false;         // Takes memory that the CPU cannot address.
+  // A write that lies between two multiples of this in the file is one kernel call; 0: every one.
+  std::size_t whole_write_bytes = 0;
 };
 
 class Engine {
