@@ -1,8 +1,11 @@
-// The engine of threads that call pread and pwrite: asynchronous without io_uring.
+// The engine of threads that make calls which wait, pread and pwrite or others: asynchronous
+// without io_uring.
 //
 // owner: submit ──▶ waiting ──▶ a thread: one transfer ──▶ completed ──▶ owner: poll
 //
 // Idle threads sleep. The owner is woken once, when as many are completed as it waits for.
+
+#include "io/pool.hpp"
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -49,7 +52,7 @@ class Exchange {
     return count;
   }
 
-  void serve() {
+  void work(const Serve& serve) {
     std::unique_lock lock(mutex_);
     while (true) {
       ++idle_;
@@ -58,7 +61,7 @@ class Exchange {
       if (waiting_.size() == 0) return;
       const Transfer transfer = waiting_.pop();
       lock.unlock();
-      const Completion completion = transfer_now(transfer);
+      const Completion completion{transfer.tag, serve(transfer)};
       lock.lock();
       completed_.push(completion);
       if (wanted_ > 0 && completed_.size() >= wanted_) enough_.notify_one();
@@ -86,7 +89,8 @@ class Exchange {
 // An exchange and its threads, which are there as long as it is.
 class Workers {
  public:
-  explicit Workers(std::uint32_t outstanding) : exchange_(outstanding) {}
+  Workers(std::uint32_t outstanding, Serve serve, std::function<void()> enter)
+      : exchange_(outstanding), serve_(std::move(serve)), enter_(std::move(enter)) {}
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
   ~Workers() {
@@ -103,7 +107,8 @@ class Workers {
       while (threads_.size() < threads) {
         threads_.emplace_back([this] {
           pthread_setname_np(pthread_self(), "k2k/io");
-          exchange_.serve();
+          if (enter_) enter_();
+          exchange_.work(serve_);
         });
       }
     } catch (const std::system_error& failure) {
@@ -117,15 +122,15 @@ class Workers {
 
  private:
   Exchange exchange_;
+  const Serve serve_;
+  const std::function<void()> enter_;
   std::vector<std::thread> threads_;
 };
 
 class Pool final : public Engine {
  public:
-  Pool(std::uint32_t outstanding, std::unique_ptr<Workers> workers)
-      : capabilities_{"pool", true, outstanding},
-        workers_(std::move(workers)),
-        creator_(::getpid()) {}
+  Pool(const Capabilities& capabilities, std::unique_ptr<Workers> workers)
+      : capabilities_(capabilities), workers_(std::move(workers)), creator_(::getpid()) {}
 
   ~Pool() override {
     // A child of fork() has the object without its threads: nobody to wait for.
@@ -159,14 +164,22 @@ class Pool final : public Engine {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> make_pool(std::uint32_t outstanding, std::uint32_t threads) {
+Result<std::unique_ptr<Engine>> make_threads(const Capabilities& capabilities,
+                                             std::uint32_t threads, Serve serve,
+                                             std::function<void()> enter) {
+  const std::uint32_t outstanding = capabilities.outstanding_max;
   if (Status status = check_outstanding(outstanding); !status) return status.error();
   if (threads < 1 || threads > threads_max) {
     return Error{EINVAL, fmt::format("transfers: {} threads: give 1 to {}", threads, threads_max)};
   }
-  auto workers = std::make_unique<Workers>(outstanding);
+  auto workers = std::make_unique<Workers>(outstanding, std::move(serve), std::move(enter));
   if (Status status = workers->start(threads); !status) return status.error();
-  return std::unique_ptr<Engine>(std::make_unique<Pool>(outstanding, std::move(workers)));
+  return std::unique_ptr<Engine>(std::make_unique<Pool>(capabilities, std::move(workers)));
+}
+
+Result<std::unique_ptr<Engine>> make_pool(std::uint32_t outstanding, std::uint32_t threads) {
+  return make_threads({"pool", true, outstanding}, threads,
+                      [](const Transfer& transfer) { return transfer_now(transfer).result; });
 }
 
 }  // namespace k2k::io
