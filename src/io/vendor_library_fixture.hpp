@@ -1,0 +1,24 @@
+#pragma once
+// The library of vendor_fixture/, beside the test's program. For tests; never installed.
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "io/vendor_fixture/control.hpp"
+
+namespace k2k::io {
+
+inline std::string vendor_library() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libk2k_io_vendor.so";
+}
+
+inline vendor::Control& vendor_control() {
+  void* const library = ::dlopen(vendor_library().c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) std::abort();
+  return *static_cast<vendor::Control*>(::dlsym(library, "k2k_vendor"));
+}
+
+}  // namespace k2k::io
