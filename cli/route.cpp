@@ -187,13 +187,16 @@ Command route_command() {
           "and "
           "the profile of its device (k2k calibrate), and says why. 'simulate' compares the "
           "schedules with the least time on random residencies "
-          "of 8 MiB. Times are those of SPIN's cost model (USENIX ATC'17, equation 1), whose "
+          "of 8 MiB. 'engines' lists what could bring file data to the memory of this machine's "
+          "devices, and why the rest cannot; the router takes uring or pool, and buffered. Times "
+          "are those of SPIN's cost model (USENIX ATC'17, equation 1), whose "
           "numbers are the defaults of 'plan' and 'simulate'; docs/design/router.md explains the "
           "schedules.",
       .examples = {{"k2k route plan --residency pages.txt", "The exact schedule of each request."},
                    {"k2k route plan --residency pages.txt --schedule overlapped --json",
                     "Direct transfers in flight while the CPU copies."},
                    {"k2k route explain data.bin 0 8M", "What a read of 8 MiB would do, and why."},
+                   {"k2k route engines", "What brings data to a GPU here, and what is missing."},
                    {"k2k route simulate", "How near each schedule comes to the least time."},
                    {"k2k route simulate --full --json", "The paper's 200,000 vectors a pattern."}},
       .has_json = true,
@@ -221,9 +224,12 @@ Command route_command() {
             ->type_name("N");
         simulates->add_option("--seed", options->simulate.seed, "Of the random numbers (1)")
             ->type_name("N");
+        CLI::App* const engines =
+            app.add_subcommand("engines", "List what could bring file data to which memory");
         add_model(*plans, *options);
         add_model(*simulates, *options);
-        return [&context, options, plans, explains] {
+        return [&context, options, plans, explains, engines] {
+          if (engines->parsed()) return list_engines(context);
           if (explains->parsed()) return explain_route(context, options->explain);
           options->model.cutoff_bytes = options->cutoff_kib * 1024;
           return plans->parsed() ? plan(context, *options)

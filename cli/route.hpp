@@ -32,6 +32,9 @@ struct Explain {
 // Says what would become of one read of a file, and why; prints.
 int explain_route(const Context& context, const Explain& wanted);
 
+// Lists which engines bring file data to which memory here, and why not the others; prints.
+int list_engines(const Context& context);
+
 struct Simulate {
   std::uint64_t vectors = 0;  // Of each pattern; 0 is the default, by `full`.
   std::uint64_t seed = 1;

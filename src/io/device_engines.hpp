@@ -47,4 +47,22 @@ Result<std::unique_ptr<Engine>> make_staging(DeviceMemory& memory, std::unique_p
 // EINVAL: as make_buffered(). EOPNOTSUPP: the device's memory cannot be mapped. ENOMEM.
 Result<std::unique_ptr<Engine>> make_bar(DeviceMemory& memory, std::uint32_t outstanding);
 
+// Of one engine for one memory.
+struct EngineChoice {
+  std::string name;
+  bool there = false;
+  std::string says;  // Why it is not, and what mends it; or what it does.
+};
+
+// By the names under which the loader finds them.
+struct VendorLibraries {
+  std::string cuda = "libcuda.so.1";
+  std::string cufile = "libcufile.so.0";
+  std::string hipfile = "libhipfile.so";
+};
+
+// Every engine, and whether it brings file data to this memory here; opens and closes what it asks,
+// which takes as long as the vendors' libraries take.
+std::vector<EngineChoice> engines_for(DeviceMemory& memory, const VendorLibraries& libraries = {});
+
 }  // namespace k2k::io

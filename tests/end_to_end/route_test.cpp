@@ -49,6 +49,23 @@ TEST_F(Route, plan_is_a_list_of_segments_and_their_time) {
   EXPECT_EQ(plans[1]["time_us"], 584);
 }
 
+TEST_F(Route, engines_says_what_there_is_for_which_memory_and_why_not_the_rest) {
+  const json all = last_line(run("route engines --json").out)["memories"];
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0]["memory"], "mapped");
+  ASSERT_EQ(all[0]["engines"].size(), 7u);
+  for (const json& each : all[0]["engines"]) {
+    EXPECT_NE(each["says"], "");
+    const bool there = each["there"];
+    EXPECT_TRUE(there || each["name"] != "bar");
+    EXPECT_TRUE(!there || each["name"] != "cufile");
+  }
+  EXPECT_EQ(all[1]["memory"], "cuda");
+  EXPECT_NE(all[1]["there"], all[1]["engines"].empty());
+  const std::string text = run("route engines").out;
+  EXPECT_NE(text.find("mapped  bar       yes    read by the CPU"), std::string::npos) << text;
+}
+
 TEST_F(Route, plan_is_a_table_for_people) {
   EXPECT_EQ(plan("01010\n").out,
             "request  pages  us     segments\n"
