@@ -5,7 +5,9 @@
    towards the CPU (founding decision 1). Looked for in the machine code and in the PTX.
 3. Registers, stack and spills of every kernel, as a table in build/cuda/kernels.txt.
 4. NVRTC compiles the device header, as C++17, within its budget.
-5. What a machine with a GPU needs is packed into build/gpu (bench/gpu/run.sh runs it).
+5. What src/io declares of CUDA and cuFile is what NVIDIA's headers declare, and its libcufile is
+   loaded by our code (vendor_declarations.py).
+6. What a machine with a GPU needs is packed into build/gpu (bench/gpu/run.sh runs it).
 """
 
 import ctypes
@@ -23,6 +25,7 @@ from devtool.cuda_toolkit import need_cuda_toolkit
 from devtool.environment import Package, need_packages
 from devtool.process import capture, run
 from devtool.tree import BUILD, ROOT, shown
+from devtool.vendor_declarations import check_declarations, check_library
 
 PRESET = build.CUDA_PRESET
 ARCHITECTURE = "sm_90"
@@ -64,8 +67,9 @@ def check_cuda() -> tuple[list[str], str]:
     """Returns the problems found and a note for the table of steps."""
     toolkit = need_cuda_toolkit()
     need_packages((Package("binutils", "objdump"),))
-    build.build(PRESET, ["gpu_programs"])
-    problems: list[str] = []
+    build.build(PRESET, ["gpu_programs", "io_test"])
+    problems = check_declarations(toolkit)
+    problems += check_library(toolkit, build.folder(PRESET) / "src/io/io_test")
     usages: list[Usage] = []
     tools = Disassembler(toolkit)
     with Status("kernels: machine code and PTX") as status:
