@@ -58,7 +58,7 @@ struct EngineChoice {
 struct VendorLibraries {
   std::string cuda = "libcuda.so.1";
   std::string cufile = "libcufile.so.0";
-  std::string hipfile = "libhipfile.so";
+  std::string hipfile = "libhipfile.so.0";
 };
 
 // Every engine, and whether it brings file data to this memory here; opens and closes what it asks,

@@ -227,7 +227,7 @@ std::string note_of(const GpuFileConfig& config) {
 Result<std::shared_ptr<GpuFileDriver>> GpuFileDriver::open(const GpuFileConfig& config) {
   const bool cufile = config.kind == GpuFileKind::cufile;
   const std::string library =
-      config.library.empty() ? (cufile ? "libcufile.so.0" : "libhipfile.so") : config.library;
+      config.library.empty() ? (cufile ? "libcufile.so.0" : "libhipfile.so.0") : config.library;
   const Result<Calls> calls = Calls::load(config.kind, library);
   if (!calls) return calls.error();
   if (cufile) {

@@ -30,7 +30,7 @@ enum class GpuFileKind : std::uint8_t { cufile, hipfile };
 
 struct GpuFileConfig {
   GpuFileKind kind = GpuFileKind::cufile;
-  std::string library{};                      // Empty: libcufile.so.0, libhipfile.so.
+  std::string library{};                      // Empty: libcufile.so.0, libhipfile.so.0.
   std::string cuda_library = "libcuda.so.1";  // Must start before cuFile's. Of hipFile unused.
   std::string proc = "/proc";                 // Where nvidia-fs shows itself.
 };

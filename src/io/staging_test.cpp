@@ -166,12 +166,14 @@ TEST_P(StagingTest, TheEndOfTheFileShortensAResultAndNothingBehindItIsTouched) {
 // A file of the kernel's that fails with EIO at an offset: this process's memory with a hole in it.
 class Holed {
  public:
-  explicit Holed(std::size_t good_bytes) : pages_(128 * page), good_(good_bytes) {
+  explicit Holed(std::size_t good_bytes) : pages_(128 * page) {
     // From a multiple of a buffer on, so that a part begins where the hole does.
     const auto address = reinterpret_cast<std::uintptr_t>(pages_.data());
     begin_ = pages_.data() + (buffer_bytes - address % buffer_bytes) % buffer_bytes;
     fill({begin_, 64 * page}, 0);
-    ::munmap(begin_ + good_, 4 * page);
+    // Pages of a file that ends before them; were they unmapped, others could come to lie there.
+    const Opened empty(::memfd_create("empty", MFD_CLOEXEC));
+    ::mmap(begin_ + good_bytes, 4 * page, PROT_READ, MAP_SHARED | MAP_FIXED, empty.number(), 0);
   }
   [[nodiscard]] std::uint64_t offset() const { return reinterpret_cast<std::uintptr_t>(begin_); }
   [[nodiscard]] int number() const { return file_.number(); }
@@ -179,7 +181,6 @@ class Holed {
  private:
   const Pages pages_;
   const Opened file_ = open_file("/proc/self/mem", O_RDONLY);
-  std::size_t good_;
   std::byte* begin_ = nullptr;
 };
 
@@ -328,6 +329,58 @@ TEST_P(StagingTest, OneBufferIsEnough) {
   engine_ = make_staging(memory_, GetParam().make(1).value(), {room, 1, page}).value();
   EXPECT_EQ(result_of(read(5, 0, 40 * page)), std::int64_t{40 * page});
   EXPECT_TRUE(holds_content(memory_.inside().first(40 * page), 5));
+}
+
+// Files that end anywhere or have a hole, copies that fail or are refused, all at places that a
+// seed chooses: the answer is a prefix of what was asked for, and what it counts has arrived.
+TEST_P(StagingTest, AnyFaultLeavesAPrefix) {
+  constexpr std::byte untouched{0x77};
+  constexpr std::size_t places = 4;
+  constexpr std::size_t place_bytes = 64 * page;
+  for (std::uint32_t seed = 0; seed < 30; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](std::size_t most) { return random() % most; };
+    const StagingConfig config{places, 1 + static_cast<std::uint32_t>(below(buffers)),
+                               (1 + below(5)) * page};
+    SeparateMemory memory(places * place_bytes, seed);
+    engine_ = make_staging(memory, GetParam().make(buffers).value(), config).value();
+    std::ranges::fill(memory.inside(), untouched);
+    const std::size_t good = 1 + below(60 * page);  // Of the file; behind it is the hole or end.
+    const Holed holed(good / page * page + page);
+    const Opened file = open_file(make_file(files_, "short", good), O_RDONLY);
+    const auto faulty = static_cast<std::uint32_t>(below(40));
+    const std::uint32_t fault = seed % 3;
+    if (fault == 1) memory.fail_copy(faulty, EIO);
+    if (fault == 2) memory.refuse_copy(faulty, EIO);
+
+    std::array<Transfer, places> reads;
+    std::array<std::size_t, places> there{};
+    std::array<std::size_t, places> begins{};
+    for (std::size_t at = 0; at < places; ++at) {
+      const std::size_t begin = below(good);
+      const bool hole = below(2) == 0;
+      there[at] = std::min((hole ? good / page * page + page : good) - begin, place_bytes / 2);
+      reads[at] = {hole ? holed.number() : file.number(),
+                   begin + (hole ? holed.offset() : 0),
+                   memory.address() + at * place_bytes,
+                   place_bytes / 2,
+                   at,
+                   Direction::read};
+      begins[at] = begin;
+    }
+    std::size_t shorter = 0;
+    for (const auto& [tag, result] : move(reads)) {
+      const auto arrived = static_cast<std::size_t>(std::max<std::int64_t>(result, 0));
+      ASSERT_LE(arrived, there[tag]) << "seed " << seed;
+      if (arrived < there[tag]) ++shorter;
+      const auto place = memory.inside().subspan(tag * place_bytes, place_bytes);
+      ASSERT_TRUE(holds_content(place.first(arrived), begins[tag])) << "seed " << seed;
+      if (fault == 1 && arrived < there[tag]) continue;  // Copies were under way.
+      for (const std::byte each : place.subspan(arrived)) ASSERT_EQ(each, untouched);
+    }
+    EXPECT_LE(shorter, fault == 0 ? 0u : 1u) << "seed " << seed;
+    engine_.reset();  // Before its memory.
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
