@@ -112,6 +112,14 @@ TEST_P(StagingTest, ManyTransfersOfAnyPlaceAndLength) {
   }
 }
 
+TEST_P(StagingTest, PartsEndAtMultiplesOfABuffer) {
+  EXPECT_EQ(result_of(read(3 * page, 0, 8 * page)), std::int64_t{8 * page});
+  EXPECT_EQ(memory_.copies(), 3u);  // 1, 4 and 3 pages.
+  EXPECT_EQ(result_of(write(buffer_bytes + 1, 0, buffer_bytes - 1)),
+            std::int64_t{buffer_bytes - 1});
+  EXPECT_EQ(memory_.copies(), 4u);
+}
+
 TEST_P(StagingTest, ReadsPastThePageCache) {
   const Opened direct = open_file(path_, O_RDONLY | O_DIRECT);
   if (direct.number() < 0) GTEST_SKIP() << "no O_DIRECT here";
