@@ -5,6 +5,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
 
 #include "services/raw.hpp"
 
@@ -29,11 +33,39 @@ bool has_readiness(int descriptor) {
   return type == S_IFIFO || type == S_IFSOCK || type == S_IFCHR || type == 0;
 }
 
-std::int64_t attempt(const Request& request, std::uint64_t done, int flags) {
+std::int64_t attempt_on(int descriptor, const Request& request, std::uint64_t done, int flags) {
   iovec part{reinterpret_cast<void*>(request.arguments[1] + done), request.arguments[2] - done};
   const long number = request.number == read_number ? SYS_preadv2 : SYS_pwritev2;
-  return raw(number, request.arguments[0], &part, 1ul, whole_file_position, whole_file_position,
-             flags);
+  return raw(number, static_cast<std::uint64_t>(descriptor), &part, 1ul, whole_file_position,
+             whole_file_position, flags);
+}
+
+std::int64_t attempt(const Request& request, std::uint64_t done, int flags) {
+  return attempt_on(static_cast<int>(request.arguments[0]), request, done, flags);
+}
+
+// Before Linux 6.4 pipes know no RWF_NOWAIT: what does not wait is an open description of our own.
+// -EOPNOTSUPP: no pipe, or it may not be opened again.
+std::int64_t attempt_on_own_description(const Request& request, std::uint64_t done) {
+  struct stat status{};
+  const int descriptor = static_cast<int>(request.arguments[0]);
+  if (::fstat(descriptor, &status) != 0 || !S_ISFIFO(status.st_mode)) return -EOPNOTSUPP;
+  std::array<char, 32> path{};
+  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
+  const int mode = request.number == read_number ? O_RDONLY : O_WRONLY;
+  const int own = ::open(path.data(), mode | O_NONBLOCK | O_CLOEXEC);
+  if (own < 0) return -EOPNOTSUPP;
+  const std::int64_t value = attempt_on(own, request, done, 0);
+  ::close(own);
+  return value;
+}
+
+// -EOPNOTSUPP: only a call that waits can tell.
+std::int64_t attempt_without_waiting(const Request& request, std::uint64_t done) {
+  const std::int64_t value = attempt(request, done, RWF_NOWAIT);
+  if (value != -EOPNOTSUPP) return value;
+  if (never_waits(static_cast<int>(request.arguments[0]))) return attempt(request, done, 0);
+  return attempt_on_own_description(request, done);
 }
 
 }  // namespace
@@ -57,12 +89,8 @@ Answer transfer_without_waiting(const Request& request, Progress& progress) {
   // A write to a file stays one call: split, it could interleave with another's.
   if (writes && is_regular(descriptor)) return {pass_on(request), false, {}};
   const auto done = static_cast<std::int64_t>(progress.bytes);
-  std::int64_t value = attempt(request, progress.bytes, RWF_NOWAIT);
-  if (value == -EOPNOTSUPP && never_waits(descriptor)) {
-    value = attempt(request, progress.bytes, 0);
-  } else if (value == -EOPNOTSUPP) {
-    return {0, true, {}};
-  }
+  const std::int64_t value = attempt_without_waiting(request, progress.bytes);
+  if (value == -EOPNOTSUPP && !never_waits(descriptor)) return {0, true, {}};
   if (value == -EAGAIN && !never_waits(descriptor)) {
     if (!has_readiness(descriptor)) return {0, true, {}};
     return {0, true, {descriptor, static_cast<short>(writes ? POLLOUT : POLLIN)}};
