@@ -13,6 +13,7 @@ from devtool import build, generate, testing
 from devtool.console import Refused, Status, duration, say
 from devtool.cuda_check import check_cuda
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
+from devtool.guest_checks import check_kernel_6_1
 from devtool.hip_check import check_hip
 from devtool.install_check import check_install
 from devtool.process import Command, cores, run
@@ -170,6 +171,11 @@ def hip() -> Outcome:
     return Outcome(problems, note)
 
 
+def kernel_6_1() -> Outcome:
+    problems, note = check_kernel_6_1()
+    return Outcome(problems, note)
+
+
 def tests(preset: str) -> Callable[[], Outcome]:
     def step() -> Outcome:
         tally = testing.run_tests(preset)
@@ -209,6 +215,7 @@ STEPS = (
     Step(
         "install", "install, use from outside the tree, uninstall", lambda: Outcome(check_install())
     ),
+    Step("kernel-6.1", "Debian 12's own kernel in QEMU: what falls back there works", kernel_6_1),
     Step("tidy", "clang-tidy, a short list of bugs", lambda: Outcome(tidy())),
     # The sanitizers' builds are debug builds too: assertions, and guard pages in TSan's.
     Step("debug", "build and tests (only by name)", tests("debug"), always=False),

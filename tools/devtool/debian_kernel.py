@@ -1,0 +1,135 @@
+"""Brings a kernel of Debian's into build/guest, for virtual machines. The host keeps its own.
+
+apt is asked with lists, cache and sources of our own: what the host has configured stays as it is,
+and gives the mirror alone.
+"""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from devtool.console import Refused, Status
+from devtool.environment import EXIT_MISSING
+from devtool.process import capture, run
+from devtool.tree import BUILD
+
+WORK = BUILD / "guest"
+MIRROR = "https://mirror.example/debian"  # Where the host's apt knows none.
+KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+DEPENDENCIES_MAX = 4  # From the meta-package to the one that has the kernel.
+# Since 6.19 the kernel itself is in a package of its own.
+DEPENDENCY = re.compile(r"\b(linux-(?:image|binary)-\d[\w.+-]*)")
+
+
+@dataclass(frozen=True)
+class DebianKernel:
+    """The newest kernel of a suite, by the meta-package that depends on it."""
+
+    suite: str
+    package: str
+    modules: tuple[str, ...] = ()  # File names of what is loaded in the guest, in that order.
+
+    @property
+    def folder(self) -> Path:
+        return WORK / f"{self.suite}-{self.package}"
+
+    @property
+    def image(self) -> Path:
+        return self.folder / "vmlinuz"
+
+    def module_files(self) -> list[Path]:
+        return [self.folder / name for name in self.modules]
+
+
+def need_kernel(kernel: DebianKernel) -> None:
+    """Downloads it unless it is there. What the suite has next is not asked for: rm build/guest."""
+    if all(path.exists() for path in (kernel.image, *kernel.module_files())):
+        return
+    if not shutil.which("apt-get"):
+        raise Refused("a kernel of Debian's is needed, and only apt-get can bring it", EXIT_MISSING)
+    with Status(f"{kernel.package} of {kernel.suite}") as status:
+        try:
+            _bring(kernel, status)
+        except subprocess.CalledProcessError as error:
+            raise Refused(
+                f"{kernel.package} of {kernel.suite} could not be downloaded; check the network "
+                f"and run the command again:\n{str(error.stdout).strip()}",
+                EXIT_MISSING,
+            ) from error
+
+
+def _bring(kernel: DebianKernel, status: Status) -> None:
+    apt = _apt_options(kernel.suite)
+    status.update("apt-get update")
+    capture(["apt-get", "update", "-q", *apt])
+    name = kernel.package
+    for _ in range(DEPENDENCIES_MAX):
+        record = capture(["apt-cache", *apt, "show", "--no-all-versions", name])
+        depends = re.search(r"^Depends: (.*)$", record, re.MULTILINE)
+        names = [n for n in DEPENDENCY.findall(depends[1] if depends else "") if n != name]
+        if not names:
+            break
+        name = names[0]
+    status.update(name)
+    shutil.rmtree(kernel.folder, ignore_errors=True)
+    download = kernel.folder / "download"
+    download.mkdir(parents=True)
+    capture(["apt-get", *apt, "download", name], cwd=download)
+    _unpack(next(download.glob("*.deb")), kernel)
+    shutil.rmtree(download)
+
+
+def _unpack(package: Path, kernel: DebianKernel) -> None:
+    """Of a package of 400 MB the kernel and the modules that are wanted."""
+    content = package.with_suffix(".tar")
+    content.write_bytes(
+        subprocess.run(
+            ["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE, check=True
+        ).stdout
+    )
+    listed = capture(["tar", "--list", "--file", content]).splitlines()
+    for file in (*kernel.module_files(), kernel.image):  # The kernel last: it says all are there.
+        wanted = re.compile(rf"/{re.escape(file.name)}(-\d[^/]*)?$")
+        found = next((path for path in listed if wanted.search(path)), None)
+        if found is None:
+            raise Refused(f"{package.name} has no {file.name}", EXIT_MISSING)
+        capture(["tar", "--extract", "--file", content, "--directory", package.parent, found])
+        (package.parent / found).rename(file)
+
+
+def _apt_options(suite: str) -> list[str]:
+    folder = WORK / "apt" / suite
+    for part in ("lists/partial", "cache/archives/partial"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    signed = f"[signed-by={KEYS}] " if KEYS.exists() else ""
+    sources = folder / "sources.list"
+    sources.write_text(f"deb {signed}{_mirror()} {suite} main\n")
+    settings = (
+        f"Dir::Etc::SourceList={sources}",
+        "Dir::Etc::SourceParts=/dev/null",
+        f"Dir::State::Lists={folder / 'lists'}",
+        f"Dir::Cache={folder / 'cache'}",
+        "APT::Sandbox::User=root",  # Nobody else can write here.
+    )
+    return [part for setting in settings for part in ("-o", setting)]
+
+
+def _mirror() -> str:
+    """Where the host gets Debian from."""
+    asked = run(
+        [
+            *("apt-get", "indextargets", "--format", "$(REPO_URI)"),
+            *("Origin: Debian", "Identifier: Packages"),
+        ]
+    )
+    return mirror_of(asked.stdout if asked.returncode == 0 else "")
+
+
+def mirror_of(indexes: str) -> str:
+    """The first of the listed repositories that has all suites: Debian's security has none."""
+    for line in indexes.splitlines():
+        if line.startswith(("http", "file:", "mirror")) and "security" not in line:
+            return line.rstrip("/")
+    return MIRROR

@@ -1,0 +1,223 @@
+"""Runs programs of a build in a virtual machine: another kernel, devices that are not here.
+
+The machine is emulated (QEMU's TCG) and starts everywhere; times in it mean nothing. Its disk is
+an ext4 file system made of the programs, at the paths that they have here, and of the shared
+libraries that they need. Its first process (tools/guest/init) runs the jobs and writes all they say
+to the serial line, from which the outcome is read.
+"""
+
+import re
+import shutil
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devtool.console import Refused, Status
+from devtool.debian_kernel import WORK, DebianKernel, need_kernel
+from devtool.environment import Package, need_packages
+from devtool.process import capture, run, run_logged
+from devtool.tree import ROOT, shown
+
+PACKAGES = (
+    Package("qemu-system-x86", "qemu-system-x86_64"),
+    Package("busybox-static"),
+    Package("e2fsprogs", "mke2fs"),
+    Package("fdisk", "sfdisk"),
+)
+INIT = ROOT / "tools/guest/init"
+MACHINE = (
+    *("-accel", "tcg,thread=multi", "-machine", "q35", "-smp", "2", "-m", "1G"),
+    *("-nographic", "-no-reboot", "-nic", "none"),
+)
+COMMAND_LINE = "console=ttyS0 panic=-1 quiet mitigations=off tsc=reliable rw init=/init"
+DISK_BYTES = 384 << 20
+PARTITION_AT = 1 << 20
+SECTOR = 512
+DISK_LABEL = 0x6B326B  # The kernel finds its root by it: the order of NVMe drives is by chance.
+EXIT_TIMED_OUT = 124
+OUTPUT_LINES_MAX = 60
+ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|c)")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command of the guest's shell; it succeeds with status 0.
+
+    `skips` are the GoogleTest tests that do not run there: exactly these, so that what is skipped
+    tells what the guest has. None: it is no GoogleTest program.
+    """
+
+    name: str
+    command: str
+    skips: frozenset[str] | None = None
+
+
+@dataclass
+class Outcome:
+    """What a job said."""
+
+    lines: list[str] = field(default_factory=list)
+    status: int | None = None  # None: it did not end.
+
+    @property
+    def passed(self) -> int:
+        return sum(int(n) for n in self._found(r"\[  PASSED  \] (\d+) tests?\."))
+
+    @property
+    def skipped(self) -> frozenset[str]:
+        return frozenset(self._found(r"\[  SKIPPED \] ([\w/.]+) \("))
+
+    def _found(self, pattern: str) -> list[str]:
+        return [match[1] for line in self.lines if (match := re.match(pattern, line))]
+
+
+@dataclass(frozen=True)
+class Guest:
+    name: str
+    kernel: DebianKernel
+    cpu: str
+    files: Sequence[Path]  # Programs and libraries of the build or the host.
+    devices: Sequence[str] = ()
+    limit_s: int = 240  # A hanging one ends here.
+
+
+def run_in_guest(guest: Guest, jobs: Sequence[Job]) -> tuple[list[str], dict[str, Outcome]]:
+    """Returns the problems found, and what each job said."""
+    need_packages(PACKAGES)
+    need_kernel(guest.kernel)
+    disk = WORK / f"{guest.name}.img"
+    console = WORK / f"{guest.name}.log"
+    try:
+        with Status(f"{guest.name}: disk"):
+            _make_disk(guest, jobs, disk)
+        with Status(f"{guest.name}: virtual machine") as status:
+            code = run_logged(_machine(guest, disk), console, status.update)
+    finally:
+        disk.unlink(missing_ok=True)
+    text = console.read_text(errors="replace")
+    outcomes = read_console(text)
+    problems = problems_of(jobs, outcomes)
+    if code == EXIT_TIMED_OUT:
+        problems.append(f"the virtual machine was stopped after {guest.limit_s} s")
+    elif code != 0:
+        problems.append(f"QEMU ended with {code}")
+    if problems:
+        problems.append(f"all that it said: {shown(console)}")
+        if not outcomes:
+            problems.append("\n".join(_plain(text)[-OUTPUT_LINES_MAX:]))
+    return problems, outcomes
+
+
+def read_console(text: str) -> dict[str, Outcome]:
+    """What stands between `@begin NAME` and `@end NAME STATUS`, by name."""
+    outcomes: dict[str, Outcome] = {}
+    current = None
+    for line in _plain(text):
+        if match := re.match(r"@begin (\S+)$", line):
+            current = outcomes.setdefault(match[1], Outcome())
+        elif match := re.search(r"@end (\S+) (\d+)$", line):
+            if match[1] in outcomes:
+                outcomes[match[1]].status = int(match[2])
+            current = None
+        elif current is not None:
+            current.lines.append(line)
+    return outcomes
+
+
+def problems_of(jobs: Sequence[Job], outcomes: dict[str, Outcome]) -> list[str]:
+    problems = []
+    for job in jobs:
+        outcome = outcomes.get(job.name)
+        if outcome is None:
+            problems.append(f"{job.name} was not begun")
+            continue
+        said = "\n".join(outcome.lines[-OUTPUT_LINES_MAX:])
+        if outcome.status is None:
+            problems.append(f"{job.name} did not end:\n{said}")
+        elif outcome.status != 0:
+            problems.append(f"{job.name} ended with {outcome.status}:\n{said}")
+        elif job.skips is not None:
+            problems += _wrong_counts(job, job.skips, outcome)
+    return problems
+
+
+def _wrong_counts(job: Job, skips: frozenset[str], outcome: Outcome) -> list[str]:
+    problems = [] if outcome.passed else [f"{job.name}: no test ran"]
+    more, less = sorted(outcome.skipped - skips), sorted(skips - outcome.skipped)
+    if more:
+        problems.append(f"{job.name}: skipped, and should run there: {', '.join(more)}")
+    if less:
+        problems.append(f"{job.name}: not skipped, and cannot run there: {', '.join(less)}")
+    return problems
+
+
+def _plain(text: str) -> list[str]:
+    return [ESCAPES.sub("", line).strip("\r") for line in text.split("\n")]
+
+
+def _machine(guest: Guest, disk: Path) -> list[str]:
+    root = f"root=PARTUUID={DISK_LABEL:08x}-01"
+    return [
+        *("timeout", "--kill-after=5", str(guest.limit_s), "qemu-system-x86_64", *MACHINE),
+        *("-cpu", guest.cpu, "-kernel", str(guest.kernel.image)),
+        *("-append", f"{COMMAND_LINE} {root}"),
+        *("-drive", f"file={disk},if=none,id=disk,format=raw,cache=unsafe"),
+        *("-device", "nvme,drive=disk,serial=disk", *guest.devices),
+    ]
+
+
+def _make_disk(guest: Guest, jobs: Sequence[Job], disk: Path) -> None:
+    root = WORK / f"{guest.name}-root"
+    shutil.rmtree(root, ignore_errors=True)
+    _fill(root, guest, jobs)
+    disk.unlink(missing_ok=True)
+    with disk.open("wb") as empty:
+        empty.truncate(DISK_BYTES)
+    table = WORK / f"{guest.name}.table"
+    table.write_text(
+        f"label: dos\nlabel-id: 0x{DISK_LABEL:08x}\nstart={PARTITION_AT // SECTOR}, type=83\n"
+    )
+    # Both are in a folder that only root has in PATH.
+    capture(["sh", "-c", 'PATH=$PATH:/sbin sfdisk -q "$0" <"$1"', disk, table])
+    place = f"offset={PARTITION_AT},root_owner=0:0"
+    options: list[str | Path] = ["-q", "-F", "-t", "ext4", "-E", place, "-d", root]
+    kib = f"{(DISK_BYTES - PARTITION_AT) >> 10}k"
+    capture(["sh", "-c", 'PATH=$PATH:/sbin mke2fs "$@"', "sh", *options, disk, kib])
+    table.unlink()
+    shutil.rmtree(root)
+
+
+def _fill(root: Path, guest: Guest, jobs: Sequence[Job]) -> None:
+    """What the guest's disk holds."""
+    for folder in ("bin", "dev", "proc", "sys", "tmp", "guest"):
+        (root / folder).mkdir(parents=True)
+    shutil.copy(_busybox(), root / "bin/busybox")
+    shutil.copy(INIT, root / "init")
+    (root / "init").chmod(stat.S_IRWXU)
+    for file in with_libraries(guest.files):
+        place = root / file.relative_to("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place)
+    for number, module in enumerate(guest.kernel.module_files()):
+        shutil.copy(module, root / f"guest/{number:02}-{module.name}")
+    (root / "guest/jobs").write_text("".join(f"{job.name} {job.command}\n" for job in jobs))
+
+
+def _busybox() -> Path:
+    found = shutil.which("busybox")
+    if not found:
+        raise Refused("busybox is installed, and not in PATH")
+    return Path(found)
+
+
+def with_libraries(programs: Sequence[Path]) -> list[Path]:
+    """The programs and every shared library that they load, each once."""
+    found = dict.fromkeys(programs)
+    for program in programs:
+        listing = run(["ldd", program]).stdout
+        missing = re.findall(r"^\s*(\S+) => not found", listing, re.MULTILINE)
+        if missing:
+            raise Refused(f"{shown(program)} needs {', '.join(missing)}, which is not here")
+        found |= dict.fromkeys(Path(p) for p in re.findall(r"(/\S+) \(0x", listing))
+    return list(found)
