@@ -127,13 +127,14 @@ std::string why_peer_refused(int code) {
   const char* why = "it is no error of peer memory's own; see the transfer's file";
   if (code == EREMOTEIO) {
     why =
-        "the file's device cannot reach it: device mapper, loop, md before Linux 7.2, or no way "
-        "between the two below a common bridge; put the file on a plain NVMe partition";
+        "the file's device cannot reach it: device mapper, loop, or md before Linux 7.2; put the "
+        "file on a plain NVMe partition";
   }
   if (code == EINVAL) {
     why =
-        "the transfer is misaligned, the file system has no direct transfers, or the device's "
-        "driver takes no peer memory; align it to 4096, or copy it through the page cache";
+        "the transfer is misaligned, the file system has no direct transfers, or Linux trusts no "
+        "way between the two devices; align it to 4096, put both below one PCIe switch, or copy "
+        "it through the page cache";
   }
   if (code == EFAULT) {
     why =

@@ -13,7 +13,7 @@ from devtool import build, generate, testing
 from devtool.console import Refused, Status, duration, say
 from devtool.cuda_check import check_cuda
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
-from devtool.guest_checks import check_kernel_6_1
+from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
 from devtool.install_check import check_install
 from devtool.process import Command, cores, run
@@ -176,6 +176,11 @@ def kernel_6_1() -> Outcome:
     return Outcome(problems, note)
 
 
+def peer_to_peer() -> Outcome:
+    problems, note = check_peer_to_peer()
+    return Outcome(problems, note)
+
+
 def tests(preset: str) -> Callable[[], Outcome]:
     def step() -> Outcome:
         tally = testing.run_tests(preset)
@@ -227,5 +232,7 @@ STEPS = (
     Step("tsan", "build and tests with ThreadSanitizer", tests("tsan")),
     # By name: the first time 600 MB are downloaded.
     Step("cuda", "build for CUDA, no system-scope RMW, registers, NVRTC (by name)", cuda, False),
+    # By name: its kernel is of another suite than the host's.
+    Step("peer-to-peer", "P2PDMA between NVMe controllers in QEMU (by name)", peer_to_peer, False),
     Step("hip", "kernels compile for gfx90a: compiled, never run (by name)", hip, False),
 )

@@ -1,9 +1,12 @@
-"""./dev check --only kernel-6.1: tests of the release build in a virtual machine.
+"""./dev check --only kernel-6.1 and peer-to-peer: tests of the release build in virtual machines.
 
-Debian 12's kernel has neither cachestat nor RWF_DONTCACHE, and no RWF_NOWAIT for pipes: what falls
-back there is tested on it.
+kernel-6.1    Debian 12's kernel has neither cachestat nor RWF_DONTCACHE, and no RWF_NOWAIT for
+              pipes: what falls back there is tested on it.
+peer-to-peer  Two NVMe controllers, one with a memory buffer (CMB), below a kernel with P2PDMA:
+              file data go from device to device, or are refused.
 """
 
+import errno
 from pathlib import Path
 
 from devtool import build
@@ -16,6 +19,7 @@ NONE: frozenset[str] = frozenset()
 
 # The cloud kernels have ext4 and NVMe built in; else they are what every Debian machine has.
 KERNEL_6_1 = DebianKernel("bookworm", "linux-image-cloud-amd64", ("overlay.ko", "loop.ko"))
+KERNEL_P2PDMA = DebianKernel("trixie-backports", "linux-image-cloud-amd64")
 
 
 def _built(path: str) -> Path:
@@ -30,7 +34,7 @@ def _tests(program: str, only: str, skips: frozenset[str] = NONE, env: str = "")
 
 # What is left out asks nothing of a kernel, or takes long there.
 SMOKE = (
-    ("src/io/io_test", "*-Partition.*"),
+    ("src/io/io_test", "*-Partition.*:PeerTransfers.*"),
     ("src/router/router_test", "FileReader.*:OpenFiles.*:Prefetching.*-*.stops_short_where_a_*"),
     ("shim/shim_test", "Programs.*:*by_the_router*"),
     ("src/services/services_test", "*"),
@@ -82,6 +86,64 @@ def _grep_by_kernel() -> str:
     return (
         f"{folder} && {_built('cli/k2k')} grep -F -l needle found 2>/dev/null | grep -x found/one"
     )
+
+
+# A drive whose controller has memory of its own, beside the disk. The processor decides whether
+# Linux trusts the way between two devices on the root bus: on AMD's from family 17h on it does.
+CMB_MIB = 64
+CMB_DRIVE = (
+    *("-blockdev", f"driver=null-co,node-name=cmb,size={CMB_MIB << 20},read-zeroes=on"),
+    *("-device", f"nvme,drive=cmb,serial=cmb,cmb_size_mb={CMB_MIB}"),
+)
+PEER_DEVICE = "K2K_PEER_DEVICE=$(ls -d /sys/bus/pci/devices/*/p2pmem | cut -d/ -f6)"
+PEER_TESTS = (
+    ("src/io/io_test", "PeerTransfers.*:PeerTest.*"),
+    ("src/router/router_test", "ReaderOnPeerDevice.*"),
+)
+WHERE_REFUSED = frozenset(
+    {
+        "PeerTransfers.are_refused_where_no_way_leads_from_device_to_device",
+        "ReaderOnPeerDevice.copies_all_where_no_way_leads_and_tries_each_file_once",
+    }
+)
+WHERE_REACHED = frozenset(
+    {
+        "PeerTransfers.read_a_file_past_the_page_cache",
+        "PeerTransfers.write_a_file_past_the_page_cache",
+        "PeerTransfers.end_where_the_file_does_and_are_refused_misaligned",
+        "ReaderOnPeerDevice.reads_what_is_cached_by_copies_and_the_rest_directly",
+        "ReaderOnPeerDevice.completes_unaligned_ends_by_copies",
+    }
+)
+
+
+def check_peer_to_peer() -> tuple[list[str], str]:
+    """Returns the problems found and a note for the table of steps."""
+    build.build(PRESET, ["io_test", "router_test"])
+    reached, note = _peers("peer-to-peer", "EPYC-v1", "", WHERE_REFUSED)
+    refused, note_refused = _peers(
+        "peer-refused", "qemu64", f"K2K_PEER_REFUSED={errno.EINVAL}", WHERE_REACHED
+    )
+    return [*reached, *refused], f"{note}; no way between the two: {note_refused}"
+
+
+def _peers(name: str, cpu: str, env: str, skips: frozenset[str]) -> tuple[list[str], str]:
+    jobs = [
+        Job("kernel", "uname -r; ls /sys/bus/pci/devices/*/p2pmem/allocate"),
+        *(
+            _tests(program, only, _of(skips, only), f"{PEER_DEVICE} {env}")
+            for program, only in PEER_TESTS
+        ),
+    ]
+    files = [_built(program) for program, _ in PEER_TESTS]
+    guest = Guest(name, KERNEL_P2PDMA, cpu, [*files, *_host_tools()], CMB_DRIVE)
+    problems, outcomes = run_in_guest(guest, jobs)
+    return [f"{name}: {problem}" for problem in problems], _note(outcomes)
+
+
+def _of(skips: frozenset[str], only: str) -> frozenset[str]:
+    """Those of a program: by the suites in its filter."""
+    return frozenset(test for test in skips if f"{test.partition('.')[0]}.*" in only.split(":"))
 
 
 def _host_tools() -> list[Path]:
