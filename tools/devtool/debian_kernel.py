@@ -4,6 +4,7 @@ apt is asked with lists, cache and sources of our own: what the host has configu
 and gives the mirror alone.
 """
 
+import lzma
 import re
 import shutil
 import subprocess
@@ -16,7 +17,6 @@ from devtool.process import capture, run
 from devtool.tree import BUILD
 
 WORK = BUILD / "guest"
-MIRROR = "https://mirror.example/debian"  # Where the host's apt knows none.
 KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEPENDENCIES_MAX = 4  # From the meta-package to the one that has the kernel.
 # Since 6.19 the kernel itself is in a package of its own.
@@ -76,27 +76,30 @@ def _bring(kernel: DebianKernel, status: Status) -> None:
     shutil.rmtree(kernel.folder, ignore_errors=True)
     download = kernel.folder / "download"
     download.mkdir(parents=True)
-    capture(["apt-get", *apt, "download", name], cwd=download)
-    _unpack(next(download.glob("*.deb")), kernel)
+    wanted = [name]
+    if kernel.modules and name.startswith("linux-binary-"):
+        wanted.append(name.replace("binary", "modules", 1))
+    capture(["apt-get", *apt, "download", *wanted], cwd=download)
+    _unpack(name, download, kernel)
     shutil.rmtree(download)
 
 
-def _unpack(package: Path, kernel: DebianKernel) -> None:
-    """Of a package of 400 MB the kernel and the modules that are wanted."""
-    content = package.with_suffix(".tar")
-    content.write_bytes(
-        subprocess.run(
-            ["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE, check=True
-        ).stdout
-    )
-    listed = capture(["tar", "--list", "--file", content]).splitlines()
+def _unpack(name: str, download: Path, kernel: DebianKernel) -> None:
+    """Of 400 MB the kernel and the modules that are wanted."""
+    listed: dict[str, Path] = {}
+    for package in download.glob("*.deb"):
+        content = package.with_suffix(".tar")
+        with content.open("wb") as tar:
+            subprocess.run(["dpkg-deb", "--fsys-tarfile", package], stdout=tar, check=True)
+        listed |= dict.fromkeys(capture(["tar", "--list", "--file", content]).splitlines(), content)
     for file in (*kernel.module_files(), kernel.image):  # The kernel last: it says all are there.
-        wanted = re.compile(rf"/{re.escape(file.name)}(-\d[^/]*)?$")
+        wanted = re.compile(rf"/{re.escape(file.name)}(-\d[^/]*|\.xz)?$")
         found = next((path for path in listed if wanted.search(path)), None)
         if found is None:
-            raise Refused(f"{package.name} has no {file.name}", EXIT_MISSING)
-        capture(["tar", "--extract", "--file", content, "--directory", package.parent, found])
-        (package.parent / found).rename(file)
+            raise Refused(f"{name} has no {file.name}", EXIT_MISSING)
+        capture(["tar", "--extract", "--file", listed[found], "--directory", download, found])
+        unpacked = (download / found).read_bytes()
+        file.write_bytes(lzma.decompress(unpacked) if found.endswith(".xz") else unpacked)
 
 
 def _apt_options(suite: str) -> list[str]:
@@ -118,18 +121,19 @@ def _apt_options(suite: str) -> list[str]:
 
 def _mirror() -> str:
     """Where the host gets Debian from."""
-    asked = run(
-        [
-            *("apt-get", "indextargets", "--format", "$(REPO_URI)"),
-            *("Origin: Debian", "Identifier: Packages"),
-        ]
+    listed = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages"]
+    # Whose a repository is, is not known before the first `apt-get update`.
+    found = mirror_of(run([*listed, "Origin: Debian"]).stdout) or mirror_of(
+        "\n".join(line for line in run(listed).stdout.splitlines() if "debian" in line)
     )
-    return mirror_of(asked.stdout if asked.returncode == 0 else "")
+    if found is None:
+        raise Refused("apt names no mirror of Debian; add one to its sources", EXIT_MISSING)
+    return found
 
 
-def mirror_of(indexes: str) -> str:
+def mirror_of(indexes: str) -> str | None:
     """The first of the listed repositories that has all suites: Debian's security has none."""
     for line in indexes.splitlines():
         if line.startswith(("http", "file:", "mirror")) and "security" not in line:
             return line.rstrip("/")
-    return MIRROR
+    return None

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from devtool.console import Refused
-from devtool.debian_kernel import MIRROR, mirror_of
 from devtool.guest import Job, Outcome, problems_of, read_console, with_libraries
 
 CONSOLE = """\x1bc\x1b[?7lSeaBIOS\r
@@ -74,9 +73,3 @@ def test_a_program_without_its_library_is_refused(
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     with pytest.raises(Refused, match=r"needs libgone\.so\.1, which is not here"):
         with_libraries([Path("/bin/sh")])
-
-
-def test_the_mirror_is_the_hosts_own() -> None:
-    listed = "https://mirror.example/debian-security/\nhttps://mirror.example/debian/\n"
-    assert mirror_of(listed) == "https://mirror.example/debian"
-    assert mirror_of("") == MIRROR
