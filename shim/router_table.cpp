@@ -101,6 +101,7 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
     k2k::Result<std::unique_ptr<FileReader>> made =
         FileReader::create({.model_of = k2k::router::calibrated_model, .partition_pages = *pages});
     if (!made) return errno = made.error().code, nullptr;
+    k2k::io::high_numbers_only = true;
     reader = std::move(made).value().release();
   }
   return &table;

@@ -131,6 +131,7 @@ Result<Opened> open_twin(int descriptor, DirectFile::Access access, int extra) {
       open_again(descriptor, *mode | (static_cast<int>(flags) & kept_flags) | extra);
   if (opened < 0) return not_opened(descriptor, static_cast<int>(-opened));
   const int twin = moved_high(static_cast<int>(opened));
+  if (twin < 0) return not_opened(descriptor, -twin);
   // Another thread may have closed the descriptor, and its number be another file's by now.
   const Result<Facts> again = facts_of(twin);
   if (!again || again.value().inode != facts.value().inode ||

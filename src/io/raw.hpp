@@ -55,12 +55,19 @@ inline void raw_close(int descriptor) {
 // Where K2K's descriptors begin: a program's own are then the numbers they would be without it.
 inline constexpr int high_number_min = 1000;
 
-// Moves a descriptor to a high number, close-on-exec; leaves it where it is if the limit of
-// descriptors does not allow that. Returns its number, which is_own().
+// Are the lower numbers the program's alone? So it is in a program that knows nothing of K2K: it
+// finds its own descriptors, and as many of them as without.
+inline constinit std::atomic<bool> high_numbers_only{false};
+
+// Moves a descriptor to a high number, close-on-exec, and returns that, which is_own(). Where the
+// limit of descriptors does not allow it: leaves it where it is, or, if high_numbers_only, closes
+// it and returns -EMFILE.
 inline int moved_high(int descriptor) {
   const std::int64_t high = raw(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, high_number_min);
-  if (high >= 0) raw_close(descriptor);
-  const int number = high >= 0 ? static_cast<int>(high) : descriptor;
+  const bool stays = high < 0 && !high_numbers_only.load(std::memory_order_relaxed);
+  if (!stays) raw_close(descriptor);
+  if (high < 0 && !stays) return -EMFILE;
+  const int number = stays ? descriptor : static_cast<int>(high);
   set_own(number, true);
   return number;
 }

@@ -53,8 +53,13 @@ Result<Ring> Ring::create(std::uint32_t entries) {
     return refused(ENOSYS);
   }
   io_uring_ring_dontfork(&ring);
-  ring.ring_fd = moved_high(ring.ring_fd);
-  ring.enter_ring_fd = ring.ring_fd;
+  const int number = moved_high(ring.ring_fd);
+  if (number < 0) {  // It is closed; what is mapped of it is not.
+    ring.ring_fd = ring.enter_ring_fd = -1;
+    io_uring_queue_exit(&ring);
+    return refused(-number);
+  }
+  ring.ring_fd = ring.enter_ring_fd = number;
   return Ring(ring);
 }
 
