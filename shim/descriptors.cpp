@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -83,9 +84,13 @@ std::uint32_t way_for(int descriptor, mode_t mode) {
   }
 }
 
+// As known here: a file system that hangs is not asked, for another file's close.
 bool same_file(int descriptor, const File& file) {
-  struct stat status{};
-  return fstat(descriptor, &status) == 0 && File{status.st_dev, status.st_ino} == file;
+  struct statx seen{};
+  if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &seen) != 0) {
+    return false;
+  }
+  return File{makedev(seen.stx_dev_major, seen.stx_dev_minor), seen.stx_ino} == file;
 }
 
 // The program's descriptor of this file that is none of first..last; -1 if there is none.
@@ -98,6 +103,20 @@ int another_of(const File& file, int first, int last) {
     return true;
   });
   return found;
+}
+
+// The tracked descriptor is about to be closed, with all of first..last. True: its file, of which
+// the program has no other.
+bool drop_last_of_file(int descriptor, int first, int last, File* file) {
+  const Lock lock;
+  if (!tracked.tracked(descriptor)) return false;  // Another thread's close of it.
+  *file = tracked.file_of(descriptor);
+  tracked.drop(descriptor);
+  const int other = another_of(*file, first, last);
+  if (other < 0) return true;
+  if (Tracked::fits(other) && !tracked.tracked(other)) tracked.track(other, *file, way_unknown);
+  count(counts.kept);
+  return false;
 }
 
 }  // namespace
@@ -130,19 +149,14 @@ void before_close(int first, int last) {
     return;
   }
   const KeptErrno kept;
-  const Lock lock;
+  const Inside inside;
   for (; at >= 0; at = tracked.next(at + 1, last)) {
-    const File file = tracked.file_of(at);
-    tracked.drop(at);
-    const int other = another_of(file, first, last);
-    if (other < 0) {
-      if (const k2k_io_table* const far = far_side_if_loaded())
-        far->forget(at, file.device, file.inode);
-      count(counts.forgotten);
-    } else {
-      if (Tracked::fits(other) && !tracked.tracked(other)) tracked.track(other, file, way_unknown);
-      count(counts.kept);
-    }
+    File file;
+    if (!drop_last_of_file(at, first, last, &file)) continue;
+    // Without the lock: a file system may take long to close, and others' files are none of its.
+    if (const k2k_io_table* const far = far_side_if_loaded())
+      far->forget(at, file.device, file.inode);
+    count(counts.forgotten);
   }
 }
 
