@@ -29,7 +29,7 @@ struct k2k_io_counts {
   uint64_t mixed;   /* Some pages came directly. */
   uint64_t bytes_cache, bytes_direct;
   uint64_t fall_backs;    /* Direct transfers refused; their bytes came by pread. */
-  uint64_t files_refused; /* Files that have direct transfers no more after such a refusal. */
+  uint64_t files_refused; /* Files without: their file system has none, or refused one. */
   uint64_t misaligned;    /* Memory that direct transfers cannot take. */
   uint64_t pages_ahead, pages_evicted; /* Read ahead for sequential reads; of these, let go. */
 };

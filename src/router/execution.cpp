@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
+
+#include "io/blocking.hpp"
 
 namespace k2k::router {
 
@@ -97,8 +100,18 @@ void Execution::complete(Piece& piece, const Request& request, Outcome& outcome)
   if (count < 0 && done == 0) piece.result = count;
 }
 
+bool Execution::prove() {
+  const io::Transfer& first = transfers_.front();
+  const std::int64_t result = io::transfer_now(first).result;
+  pieces_[first.tag].result = result;
+  if (!is_refusal(result)) return true;
+  for (const io::Transfer& other : std::span(transfers_).subspan(1))
+    pieces_[other.tag].direct = false;
+  return false;
+}
+
 Outcome Execution::run(const Request& request, const Plan& plan, const io::DirectFile& direct,
-                       io::Engine& engine) {
+                       io::Engine& engine, bool proven) {
   Outcome outcome;
   cut(request, plan, direct.alignment().offset);
   const auto memory_of = [&](const Piece& piece) {
@@ -111,8 +124,9 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
     transfers_.push_back({direct.descriptor(), piece.offset, memory_of(piece), piece.bytes, at,
                           io::Direction::read});
   }
-  const Drained drained(engine);
   std::span<const io::Transfer> waiting(transfers_);
+  if (!proven && !waiting.empty()) waiting = prove() ? waiting.subspan(1) : waiting.first(0);
+  const Drained drained(engine);
   const auto submit = [&] { waiting = waiting.subspan(engine.submit(waiting)); };
   std::array<io::Completion, completions_at_once> completions;
   const auto poll = [&](std::size_t least) {
@@ -137,8 +151,10 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
     if (piece.direct) {
       outcome.bytes_direct += static_cast<std::uint64_t>(std::max<std::int64_t>(piece.result, 0));
       outcome.refused += piece.result < 0 ? 1 : 0;
-      outcome.is_no_direct_file |= is_refusal(piece.result);
+      const std::int64_t direct_result = piece.result;
       complete(piece, request, outcome);
+      const bool is_whole = piece.result == static_cast<std::int64_t>(piece.bytes);
+      outcome.is_no_direct_file |= is_refusal(direct_result) || (direct_result == -EIO && is_whole);
     }
     if (piece.result < 0 && done == 0) outcome.answer = static_cast<ssize_t>(piece.result);
     if (piece.result > 0) done += static_cast<std::uint64_t>(piece.result);

@@ -42,8 +42,10 @@ struct Outcome {
   ssize_t answer = 0;  // Bytes, or a negative errno.
   std::uint64_t bytes_direct = 0;
   std::uint64_t bytes_cache = 0;
-  std::uint32_t refused = 0;       // Direct pieces that came by the page cache instead.
-  bool is_no_direct_file = false;  // Refused for what the file is.
+  std::uint32_t refused = 0;  // Direct pieces that came by the page cache instead.
+  // Refused for what the file is: EREMOTEIO, EINVAL, EOPNOTSUPP; or EIO of bytes that the page
+  // cache then could read (device mapper and LVM answer so).
+  bool is_no_direct_file = false;
 };
 
 // May a transfer that begins at `offset` use `memory`? The rest of a request then may as well.
@@ -55,8 +57,10 @@ class Execution {
   explicit Execution(std::uint32_t pages);
   // Expects an engine with nothing outstanding, is_aligned(), and a plan of the request's pages.
   // Before it ends, also by cancellation of the thread, nothing is outstanding again.
+  // `proven`: the device has direct transfers. Else the first one is made alone, by pread(2), and
+  // the others only if that is not refused: io_uring asks for ever where the answer is EOPNOTSUPP.
   Outcome run(const Request& request, const Plan& plan, const io::DirectFile& direct,
-              io::Engine& engine);
+              io::Engine& engine, bool proven);
 
  private:
   struct Piece {
@@ -69,8 +73,11 @@ class Execution {
   void cut(const Request& request, const Plan& plan, std::uint32_t alignment);
   void add(std::uint64_t begin, std::uint64_t end, bool direct);
   void complete(Piece& piece, const Request& request, Outcome& outcome);
+  // Makes the first direct transfer; false if it was refused, and all pieces come by the page
+  // cache.
+  bool prove();
 
-  std::vector<Piece> pieces_;
+  std::vector<Piece> pieces_;  // In the file's order; `direct` ones are in transfers_, too.
   std::vector<io::Transfer> transfers_;
 };
 

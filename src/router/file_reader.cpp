@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -33,6 +34,7 @@ constexpr std::size_t part_bytes = std::size_t{part_pages} * page_bytes;
 // An unasked read was not from memory if it took this long and twice what its copy should.
 constexpr double slow_ns = 20'000;
 constexpr double slow_factor = 2;
+constexpr std::chrono::milliseconds channel_wait_max{20};
 
 // Expects a model that costs_of() takes.
 Planner planner_of(const Model& model) { return Planner::create(model, part_pages + 1).value(); }
@@ -49,7 +51,7 @@ struct Channel {
 struct Counters {
   using Counter = std::atomic<std::uint64_t>;
   Counter reads{0}, writes{0}, unasked{0}, asked{0}, mixed{0}, bytes_cache{0}, bytes_direct{0},
-      fall_backs{0}, files_refused{0}, misaligned{0};
+      fall_backs{0}, misaligned{0};
 };
 
 void add(Counters::Counter& counter, std::uint64_t count) {
@@ -61,10 +63,13 @@ class Channels {
  public:
   explicit Channels(const ReaderConfig& config) : config_(config) {}
 
-  // Waits for one; nothing if there is no engine here.
+  // Waits for one; nothing if there is no engine here, or none is given back in time: on a file
+  // system that is slow, or hangs, are all of them.
   std::unique_ptr<Channel> take() {
     std::unique_lock lock(mutex_);
-    given_back_.wait(lock, [&] { return !free_.empty() || made_ < config_.channels_max; });
+    const bool there = given_back_.wait_for(
+        lock, channel_wait_max, [&] { return !free_.empty() || made_ < config_.channels_max; });
+    if (!there) return nullptr;
     if (!free_.empty()) {
       std::unique_ptr<Channel> channel = std::move(free_.back());
       free_.pop_back();
@@ -206,9 +211,9 @@ class Reader final : public FileReader {
     };
     const Counters& all = counters_;
     const PrefetchStats ahead = prefetch_ ? prefetch_->stats() : PrefetchStats();
-    return {of(all.reads),         of(all.writes),      of(all.unasked),      of(all.asked),
-            of(all.mixed),         of(all.bytes_cache), of(all.bytes_direct), of(all.fall_backs),
-            of(all.files_refused), of(all.misaligned),  ahead.pages_ahead,    ahead.pages_evicted,
+    return {of(all.reads),          of(all.writes),      of(all.unasked),      of(all.asked),
+            of(all.mixed),          of(all.bytes_cache), of(all.bytes_direct), of(all.fall_backs),
+            files_.files_refused(), of(all.misaligned),  ahead.pages_ahead,    ahead.pages_evicted,
             ahead.pages_held};
   }
 
@@ -270,30 +275,32 @@ class Reader final : public FileReader {
     if (request.bytes == 0) return unasked(whole);  // What there is to say of it the kernel says.
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
-    if (direct == nullptr) return unasked(request);
+    if (direct == nullptr) return unasked(whole);
     if (!is_aligned(request, direct->alignment())) {
       add(counters_.misaligned, 1);
-      return unasked(request);
+      return unasked(whole);
     }
     const Taken channel(channels_);
-    if (!channel) return unasked(request);
+    if (!channel) return unasked(whole);
     if (!(channel->planner.model() == file->model())) {
       channel->planner = planner_of(file->model());
     }
     add(counters_.asked, 1);
     std::size_t done = 0;
-    while (done < request.bytes && file->direct() != nullptr) {
+    const std::size_t within = request.bytes;
+    while (done < within && file->direct() != nullptr) {
       const Request part{request.descriptor, request.memory + done,
-                         std::min(request.bytes - done, part_bytes), request.offset + done};
+                         std::min(within - done, part_bytes), request.offset + done};
       const ssize_t count = one_part(part, *file, *direct, *channel.operator->());
       if (count < 0) return done > 0 ? static_cast<ssize_t>(done) : count;
       done += static_cast<std::size_t>(count);
       if (static_cast<std::size_t>(count) < part.bytes) return static_cast<ssize_t>(done);
     }
-    if (done == request.bytes) return static_cast<ssize_t>(done);
-    // Refused in between.
-    const ssize_t count = buffered(
-        {request.descriptor, request.memory + done, request.bytes - done, request.offset + done});
+    if (done == whole.bytes) return static_cast<ssize_t>(done);
+    // Refused in between; or it goes beyond what was said to be the file's end, where the kernel
+    // has the last word: it may have grown, and FUSE's files need not be as long as they say.
+    const ssize_t count =
+        buffered({whole.descriptor, whole.memory + done, whole.bytes - done, whole.offset + done});
     if (count < 0 && done == 0) return count;
     return static_cast<ssize_t>(done) + std::max<ssize_t>(count, 0);
   }
@@ -306,16 +313,14 @@ class Reader final : public FileReader {
     expectation_.note_asked(part.descriptor, cached == residency.size());
     if (prefetch_) prefetch_->used_again(file, {part.first_page(), part.pages()});
     if (cached == residency.size()) return buffered(part);
-    const Outcome outcome =
-        channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.engine);
+    const Outcome outcome = channel.execution.run(part, channel.planner.overlapped(residency),
+                                                  direct, *channel.engine, file.has_transferred());
     add(counters_.mixed, 1);
     add(counters_.bytes_cache, outcome.bytes_cache);
     add(counters_.bytes_direct, outcome.bytes_direct);
     if (outcome.refused > 0) add(counters_.fall_backs, outcome.refused);
-    if (outcome.is_no_direct_file) {
-      file.refuse_direct();
-      add(counters_.files_refused, 1);
-    }
+    if (outcome.is_no_direct_file) file.refuse_direct();
+    if (outcome.bytes_direct > 0) file.note_transfer();
     return outcome.answer;
   }
 

@@ -39,7 +39,8 @@ struct ReaderConfig {
   // Asked once a file: what is known of the device behind a descriptor. One that costs_of() refuses
   // counts as unknown.
   std::function<std::optional<Model>(int descriptor)> model_of{};
-  std::uint32_t channels_max = 16;      // Requests in progress; others wait. 1 to 256.
+  // Requests in progress; others wait 20 ms at most, and come by pread. 1 to 256.
+  std::uint32_t channels_max = 16;
   std::uint32_t outstanding = 64;       // Direct transfers of one of them. 1 to 4096.
   std::uint32_t unprobed_bytes = 4096;  // Requests below are not looked at.
   std::uint32_t read_ahead_bytes =
@@ -54,16 +55,17 @@ struct ReaderConfig {
 struct ReaderStats {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
-  std::uint64_t unasked = 0;      // Too short to ask for its pages, or expected to be cached.
+  // Too short to ask for its pages, expected to be cached, or of a file without direct transfers.
+  std::uint64_t unasked = 0;
   std::uint64_t asked = 0;        // Residency was asked for.
   std::uint64_t mixed = 0;        // Of these: some pages came directly.
   std::uint64_t bytes_cache = 0;  // By pread or pwrite.
   std::uint64_t bytes_direct = 0;
   std::uint64_t fall_backs = 0;  // Direct transfers refused; their bytes came by pread.
-  std::uint64_t files_refused =
-      0;                          // Files that have direct transfers no more after such a refusal.
-  std::uint64_t misaligned = 0;   // Memory that direct transfers cannot take: by pread.
-  std::uint64_t pages_ahead = 0;  // Absent, and read ahead.
+  // Files without direct transfers: their file system has none, or refused one.
+  std::uint64_t files_refused = 0;
+  std::uint64_t misaligned = 0;     // Memory that direct transfers cannot take: by pread.
+  std::uint64_t pages_ahead = 0;    // Absent, and read ahead.
   std::uint64_t pages_evicted = 0;  // Of those, asked to go again; the kernel keeps what is in use.
   std::uint64_t pages_held = 0;     // Of those, not asked to go: at most partition_pages.
 };

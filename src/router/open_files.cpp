@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Nanoseconds wait_for_requests_max = 1s;  // Of a file system that hangs.
+constexpr Nanoseconds wait_for_twin_max = 20ms;    // Likewise: a request can do without.
 constexpr Nanoseconds wait_for_requests = 50us;
 
 // Calls visit(descriptor) for each of this process's; false if there is no /proc.
@@ -41,6 +43,22 @@ bool for_each_descriptor(Visit visit) {
 bool can_be_read(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   return flags >= 0 && (flags & O_ACCMODE) != O_WRONLY && (flags & (O_DIRECT | O_PATH)) == 0;
+}
+
+// Why there is no twin, and may be one with the next request.
+bool is_for_now(int error) {
+  return error == EBUSY || error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+// Why there is none, and will be none of its neighbours.
+bool is_of_file_system(int error) { return error == EINVAL || error == EOPNOTSUPP; }
+
+// st_dev and st_ino as they are known here: a file system that hangs is not asked.
+std::optional<std::pair<dev_t, ino_t>> inode_of(int descriptor) {
+  struct statx seen{};
+  const int result = ::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &seen);
+  if (result != 0) return {};
+  return std::pair{::makedev(seen.stx_dev_major, seen.stx_dev_minor), ino_t{seen.stx_ino}};
 }
 
 }  // namespace
@@ -67,11 +85,17 @@ int OpenFile::random(int descriptor) {
   return random_.load(std::memory_order_relaxed);
 }
 
-std::shared_ptr<OpenFile> OpenFile::open(int descriptor, const Model& model) {
-  auto file = std::make_shared<OpenFile>(model);
-  Result<io::DirectFile> direct = io::DirectFile::open(descriptor, io::DirectFile::Access::read);
-  if (!direct && direct.error().code == EBUSY) return nullptr;
-  if (direct) file->direct_.emplace(std::move(direct).value());
+std::shared_ptr<OpenFile> OpenFile::open(int descriptor, const Model& model,
+                                         std::shared_ptr<DirectDevice> device) {
+  auto file = std::make_shared<OpenFile>(model, std::move(device));
+  if (file->device_->refuses()) {
+    file->refuse_direct();
+  } else {
+    Result<io::DirectFile> direct = io::DirectFile::open(descriptor, io::DirectFile::Access::read);
+    if (!direct && is_for_now(direct.error().code)) return nullptr;
+    if (!direct && is_of_file_system(direct.error().code)) file->refuse_direct();
+    if (direct) file->direct_.emplace(std::move(direct).value());
+  }
   Result<io::ResidencyProbe> probe = io::ResidencyProbe::open(descriptor);
   if (probe) file->probe_.emplace(std::move(probe).value());
   return file;
@@ -92,6 +116,34 @@ void OpenFile::note_read(std::size_t pages, std::uint64_t nanoseconds, std::uint
   }
 }
 
+// Of find(), whatever ends it.
+class OpenFiles::Opening {
+ public:
+  Opening(OpenFiles& files, const Key& key) : files_(files), key_(key) {}
+  ~Opening() { opened(nullptr); }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+
+  // Enters the file, and gives it back; nothing if its descriptor was closed meanwhile.
+  std::shared_ptr<OpenFile> opened(std::shared_ptr<OpenFile> file) {
+    const std::lock_guard lock(files_.mutex_);
+    const auto opening = files_.opening_.find(key_);
+    if (is_over_ || opening == files_.opening_.end()) return nullptr;
+    is_over_ = true;
+    const bool unwanted = opening->second;
+    if (file != nullptr && !unwanted) files_.files_.emplace(key_, file);
+    files_.opening_.erase(opening);
+    files_.resized_locked();
+    files_.opened_.notify_all();
+    return unwanted ? nullptr : file;
+  }
+
+ private:
+  OpenFiles& files_;
+  const Key key_;
+  bool is_over_ = false;
+};
+
 std::shared_ptr<OpenFile> OpenFiles::find(int descriptor) {
   struct stat facts{};
   return ::fstat(descriptor, &facts) == 0 ? find(descriptor, facts) : nullptr;
@@ -103,72 +155,99 @@ std::shared_ptr<OpenFile> OpenFiles::find(int descriptor, const struct stat& fac
     return nullptr;  // Of an inode that another descriptor can read, too.
   // A block device's inode is its node's: two nodes of one device have an entry each.
   const Key key{facts.st_dev, facts.st_ino};
-  const std::lock_guard lock(mutex_);
-  const auto found = files_.find(key);
-  if (found != files_.end()) return found->second;
-  if (files_.size() >= std::max(files_unswept, 2 * swept_size_)) sweep_locked();
-  if (files_.size() >= files_max) return nullptr;
-  // Under the lock: of two twins of one inode the one that is given up would drop POSIX locks.
-  std::shared_ptr<OpenFile> file = OpenFile::open(descriptor, model_of_(descriptor));
-  if (file == nullptr) return nullptr;
-  files_.emplace(key, file);
-  size_.store(files_.size(), std::memory_order_relaxed);
-  return file;
+  Ended ended;
+  std::shared_ptr<DirectDevice> device;
+  {
+    std::unique_lock lock(mutex_);
+    if (!wait_for_twin(lock, key)) return nullptr;
+    const auto found = files_.find(key);
+    if (found != files_.end()) return found->second;
+    if (files_.size() >= std::max(files_unswept, 2 * swept_size_)) ended = sweep_locked();
+    if (files_.size() + opening_.size() >= files_max) return nullptr;
+    device = device_locked(facts.st_dev);
+    opening_.emplace(key, false);
+    resized_locked();
+  }
+  Opening opening(*this, key);
+  ended.clear();
+  return opening.opened(OpenFile::open(descriptor, model_of_(descriptor), std::move(device)));
+}
+
+void OpenFiles::resized_locked() {
+  size_.store(files_.size() + opening_.size(), std::memory_order_relaxed);
+}
+
+bool OpenFiles::wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key) {
+  return opened_.wait_for(lock, wait_for_twin_max, [&] { return !opening_.contains(key); });
+}
+
+std::shared_ptr<DirectDevice> OpenFiles::device_locked(dev_t device) {
+  const auto found = devices_.find(device);
+  if (found != devices_.end()) return found->second;
+  auto made = std::make_shared<DirectDevice>(files_refused_);
+  if (devices_.size() < devices_max) devices_.emplace(device, made);
+  return made;
 }
 
 std::shared_ptr<OpenFile> OpenFiles::known(int descriptor) const {
-  struct stat facts{};
-  if (::fstat(descriptor, &facts) != 0) return nullptr;
+  const std::optional<Key> key = inode_of(descriptor);
+  if (!key) return nullptr;
   const std::lock_guard lock(mutex_);
-  const auto found = files_.find(Key{facts.st_dev, facts.st_ino});
+  const auto found = files_.find(*key);
   return found == files_.end() ? nullptr : found->second;
 }
 
 void OpenFiles::closing(int descriptor) {
   // Relaxed: a file's first request and the close of its descriptor at once are the program's race.
   if (size_.load(std::memory_order_relaxed) == 0) return;
-  struct stat facts{};
-  if (::fstat(descriptor, &facts) == 0) forget(facts.st_dev, facts.st_ino);
+  if (const std::optional<Key> key = inode_of(descriptor)) forget(key->first, key->second);
 }
 
 void OpenFiles::forget(std::uint64_t device, std::uint64_t inode) {
+  const Key key{device, inode};
+  const Instant end = now() + wait_for_requests_max;
   std::shared_ptr<OpenFile> ended;
   {
-    const std::lock_guard lock(mutex_);
-    const auto found = files_.find(Key{device, inode});
+    std::unique_lock lock(mutex_);
+    const auto is_opened = [&] { return !opening_.contains(key); };
+    if (!opened_.wait_for(lock, wait_for_requests_max, is_opened)) opening_[key] = true;
+    const auto found = files_.find(key);
     if (found == files_.end()) return;
     ended = std::move(found->second);
     files_.erase(found);
-    size_.store(files_.size(), std::memory_order_relaxed);
+    resized_locked();
   }
   if (ending_) ending_(*ended);
   // A request in progress would close the twin later, under locks that were taken meanwhile.
-  const Instant end = now() + wait_for_requests_max;
   while (ended.use_count() > 1 && now() < end) std::this_thread::sleep_for(wait_for_requests);
 }
 
 std::size_t OpenFiles::sweep() {
+  Ended ended;
   const std::lock_guard lock(mutex_);
-  return sweep_locked();
+  ended = sweep_locked();
+  return ended.size();
 }
 
-std::size_t OpenFiles::sweep_locked() {
+OpenFiles::Ended OpenFiles::sweep_locked() {
   std::set<Key> used;
   const bool known = for_each_descriptor([&](int descriptor) {
-    struct stat facts{};
-    if (io::is_own(descriptor) || ::fstat(descriptor, &facts) != 0) return;
-    used.insert({facts.st_dev, facts.st_ino});
+    if (io::is_own(descriptor)) return;
+    if (const std::optional<Key> key = inode_of(descriptor)) used.insert(*key);
   });
-  const std::size_t before = files_.size();
-  const auto has_ended = [&](const auto& entry) {
-    if (used.count(entry.first) != 0) return false;
-    if (ending_) ending_(*entry.second);
-    return true;
-  };
-  if (known) std::erase_if(files_, has_ended);
+  Ended ended;
+  for (auto at = files_.begin(); known && at != files_.end();) {
+    if (used.contains(at->first)) {
+      ++at;
+      continue;
+    }
+    if (ending_) ending_(*at->second);
+    ended.push_back(std::move(at->second));
+    at = files_.erase(at);
+  }
   swept_size_ = files_.size();
-  size_.store(files_.size(), std::memory_order_relaxed);
-  return before - files_.size();
+  resized_locked();
+  return ended;
 }
 
 std::size_t OpenFiles::size() const {
@@ -176,6 +255,10 @@ std::size_t OpenFiles::size() const {
   return files_.size();
 }
 
-void OpenFiles::after_fork_child() { new (&mutex_) std::mutex; }
+void OpenFiles::after_fork_child() {
+  new (&mutex_) std::mutex;
+  new (&opened_) std::condition_variable;
+  new (&opening_) decltype(opening_);  // By the parent's threads, if any.
+}
 
 }  // namespace k2k::router

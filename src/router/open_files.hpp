@@ -6,12 +6,16 @@
 // entry ends when the program closes any descriptor of the inode, which drops them by itself
 // (closing), or when a sweep over /proc/self/fd sees that it has none: then no lock is left.
 //
+// A file system may take as long as it likes to open a twin: nobody who reads another file waits
+// for it, and who reads this one waits for wait_for_twin_max.
+//
 // Threading: OpenFiles from any thread. An OpenFile is shared; what it says of itself.
 
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "io/direct_file.hpp"
 #include "io/residency.hpp"
@@ -28,13 +33,47 @@
 
 namespace k2k::router {
 
+// What became of direct transfers on one device (st_dev). Once refusals_max of its files were
+// refused them for what they are, and none ever had one, the next files are not tried.
+//
+// Threading: any.
+class DirectDevice {
+ public:
+  static constexpr std::uint32_t refusals_max = 3;
+
+  // `all` counts the refusals of every device.
+  explicit DirectDevice(std::shared_ptr<std::atomic<std::uint64_t>> all) : all_(std::move(all)) {}
+
+  [[nodiscard]] bool refuses() const {
+    return refusals_.load(std::memory_order_relaxed) >= refusals_max && !has_transferred();
+  }
+  // A file of it goes without, from now on.
+  void note_refusal() {
+    refusals_.fetch_add(1, std::memory_order_relaxed);
+    all_->fetch_add(1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool has_transferred() const {
+    return transferred_.load(std::memory_order_relaxed);
+  }
+  void note_transfer() {
+    if (!has_transferred()) transferred_.store(true, std::memory_order_relaxed);
+  }
+
+ private:
+  const std::shared_ptr<std::atomic<std::uint64_t>> all_;
+  std::atomic<std::uint64_t> refusals_{0};
+  std::atomic<bool> transferred_{false};
+};
+
 class OpenFile {
  public:
-  // Of a descriptor that can be read; nothing while a POSIX lock on the file forbids a twin.
-  // Whatever else fails leaves the file without a twin or with sampled residency: it can still be
-  // read by the page cache.
-  static std::shared_ptr<OpenFile> open(int descriptor, const Model& model);
-  explicit OpenFile(const Model& model) : model_(model) {}
+  // Of a descriptor that can be read; nothing while a POSIX lock on the file forbids a twin, or no
+  // descriptor is left for one. Whatever else fails leaves the file without a twin or with sampled
+  // residency: it can still be read by the page cache.
+  static std::shared_ptr<OpenFile> open(int descriptor, const Model& model,
+                                        std::shared_ptr<DirectDevice> device);
+  OpenFile(const Model& model, std::shared_ptr<DirectDevice> device)
+      : model_(model), device_(std::move(device)) {}
 
   [[nodiscard]] const Model& model() const { return model_; }
   // Of no other that this process ever made.
@@ -42,16 +81,22 @@ class OpenFile {
   // Is what probe() says the kernel's word?
   [[nodiscard]] bool knows_residency();
 
-  // Nothing where the file has no direct transfers, or was refused one.
+  // Nothing where the file has no direct transfers, or was refused one; or its device does.
   [[nodiscard]] const io::DirectFile* direct() const {
-    return refused_.load(std::memory_order_relaxed) || !direct_ ? nullptr : &*direct_;
+    const bool refused = refused_.load(std::memory_order_relaxed) || device_->refuses();
+    return refused || !direct_ ? nullptr : &*direct_;
   }
   // A twin that reads by the page cache and nothing ahead; -1 if it cannot be had. Opened when
   // first asked for with a descriptor of the file.
   int random(int descriptor);
   [[nodiscard]] int random() const { return random_.load(std::memory_order_relaxed); }
-  // A transfer was refused for what the file is (EREMOTEIO, EINVAL, EOPNOTSUPP): not tried again.
-  void refuse_direct() { refused_.store(true, std::memory_order_relaxed); }
+  // A transfer was refused for what the file is (Outcome::is_no_direct_file): not tried again.
+  void refuse_direct() {
+    if (!refused_.exchange(true, std::memory_order_relaxed)) device_->note_refusal();
+  }
+  void note_transfer() { device_->note_transfer(); }
+  // Has any file of its device?
+  [[nodiscard]] bool has_transferred() const { return device_->has_transferred(); }
 
   // io::ResidencyProbe::probe() under a lock.
   std::size_t probe(int descriptor, std::uint64_t first_page, std::span<std::uint8_t> bytes,
@@ -64,6 +109,7 @@ class OpenFile {
   static std::uint64_t next_id();
 
   const Model model_;
+  const std::shared_ptr<DirectDevice> device_;
   const std::uint64_t id_ = next_id();
   std::optional<io::DirectFile> direct_;
   std::atomic<bool> refused_{false};
@@ -77,6 +123,7 @@ class OpenFiles {
  public:
   static constexpr std::size_t files_max = 1024;    // Beyond, files are read by the page cache.
   static constexpr std::size_t files_unswept = 64;  // Beyond, a new file first looks for old ones.
+  static constexpr std::size_t devices_max = 256;   // Of those beyond nothing is remembered.
 
   // Costs of the device behind a descriptor; asked once a file.
   using ModelOf = std::function<Model(int descriptor)>;
@@ -86,7 +133,7 @@ class OpenFiles {
       : model_of_(std::move(model_of)), ending_(std::move(ending)) {}
 
   // The entry of the descriptor's inode, made if it is new. Nothing: no regular file or block
-  // device, not open for reading, or files_max.
+  // device, not open for reading, files_max, or its twin is not there in time.
   std::shared_ptr<OpenFile> find(int descriptor);
   // The same, for who has just asked what fstat(2) says of it.
   std::shared_ptr<OpenFile> find(int descriptor, const struct stat& facts);
@@ -99,19 +146,38 @@ class OpenFiles {
   // Ends the entries of which the program has no descriptor. How many.
   std::size_t sweep();
   [[nodiscard]] std::size_t size() const;
+  // How many files went without direct transfers because their file system has none, or refused
+  // one.
+  [[nodiscard]] std::uint64_t files_refused() const {
+    return files_refused_->load(std::memory_order_relaxed);
+  }
   // In the child of fork(), which has one thread: another may have held the lock.
   void after_fork_child();
 
  private:
   using Key = std::pair<dev_t, ino_t>;
+  using Ended = std::vector<std::shared_ptr<OpenFile>>;
+  class Opening;
 
-  std::size_t sweep_locked();
+  // These expect mutex_ held. Twins are closed with what sweep_locked() returns: unlocked.
+  Ended sweep_locked();
+  std::shared_ptr<DirectDevice> device_locked(dev_t device);
+  void resized_locked();
+  // Waits until nobody opens a twin of the inode; false: not in time.
+  bool wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key);
 
   const ModelOf model_of_;
   const Ending ending_;
+  const std::shared_ptr<std::atomic<std::uint64_t>> files_refused_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   mutable std::mutex mutex_;
-  std::atomic<std::size_t> size_{0};  // Of files_, for who has none to end.
+  std::atomic<std::size_t> size_{0};  // Of files_ and opening_, for who has none to end.
   std::map<Key, std::shared_ptr<OpenFile>> files_;
+  // Whose twin is being opened; true: and closed again, for its descriptor was closed meanwhile.
+  // One at a time: of two twins of one inode the one that is given up would drop POSIX locks.
+  std::map<Key, bool> opening_;
+  std::condition_variable opened_;
+  std::map<dev_t, std::shared_ptr<DirectDevice>> devices_;
   std::size_t swept_size_ = 0;
 };
 
