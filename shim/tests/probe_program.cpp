@@ -7,7 +7,6 @@
 // Compiled with -O2 -D_FORTIFY_SOURCE=2, as distributions compile.
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
@@ -30,6 +29,8 @@
 #include <thread>
 #include <vector>
 
+#include "shim/tests/probe.hpp"
+
 // Wrong arguments are wrong on purpose.
 #pragma GCC diagnostic ignored "-Wnonnull"
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
@@ -37,40 +38,17 @@
 
 namespace {
 
+using k2k::shim::probe::do_register;
+using k2k::shim::probe::do_unregister;
+using k2k::shim::probe::say;
+using k2k::shim::probe::say_bytes;
+
 constexpr std::size_t device_bytes = 16 << 20;
 constexpr std::size_t file_bytes = (3 << 20) + 1234;
 
 char* device = nullptr;
 char* volatile nowhere = reinterpret_cast<char*>(64);  // The compiler must not know.
 std::string folder;
-
-// --- What is printed ---------------------------------------------------------------------------
-
-// The last call's answer. Expects errno 0 before it: a call that succeeds leaves it.
-void say(const char* what, long answer) {
-  std::printf("%s: %ld%s%s\n", what, answer, errno != 0 ? " " : "",
-              errno != 0 ? strerrorname_np(errno) : "");
-  errno = 0;
-}
-
-void say_bytes(const char* what, const void* memory, std::size_t bytes) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    hash = (hash ^ static_cast<const unsigned char*>(memory)[i]) * 1099511628211u;
-  }
-  std::printf("%s: %zu bytes, %016lx\n", what, bytes, hash);
-}
-
-int do_register(void* memory, std::size_t bytes) {
-  auto* const call =
-      reinterpret_cast<int (*)(void*, std::size_t)>(dlsym(RTLD_DEFAULT, "k2k_io_register"));
-  return call == nullptr ? 0 : call(memory, bytes);
-}
-
-int do_unregister(void* memory) {
-  auto* const call = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_DEFAULT, "k2k_io_unregister"));
-  return call == nullptr ? 0 : call(memory);
-}
 
 // --- What scenes are made of -------------------------------------------------------------------
 

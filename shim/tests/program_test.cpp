@@ -1,92 +1,29 @@
 // Programs under libk2k_io.so: what they print is what they print without.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <climits>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
+
+#include "shim/tests/programs_fixture.hpp"
 
 namespace k2k::shim {
 namespace {
 
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string error;
-};
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-class Programs : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::current_path() / "shim_test_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] const std::string& folder() const { return folder_; }
-
-  // `environment` as a shell has it: A=1 B=2. It is for the command alone, not for the shell.
-  [[nodiscard]] Outcome run(const std::string& environment, const std::string& command) const {
-    const std::string errors = folder_ + "/errors";
-    const std::string line = "cd '" + folder_ + "' && exec env " + environment +
-                             " timeout --foreground 120 " + command + " 2>'" + errors + "'";
-    std::FILE* const pipe = ::popen(line.c_str(), "r");
-    Outcome outcome;
-    std::array<char, 4096> piece{};
-    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
-      outcome.out.append(piece.data(), count);
-    }
-    const int status = ::pclose(pipe);
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.error = text_of(errors);
-    return outcome;
-  }
-
-  // With the far side of the tests, and the statistics on standard error.
-  static std::string preloaded(const std::string& more = "") {
-    return std::string("LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=" K2K_SHIM_BOUNCE
-                       " K2K_IO_STATS=1 ") +
-           more;
-  }
-
-  [[nodiscard]] Outcome play(const std::string& scene, const std::string& environment) const {
-    const std::string own = folder_ + "/scene";
-    std::filesystem::remove_all(own);
-    std::filesystem::create_directory(own);
-    return run(environment, K2K_SHIM_PROBE " " + scene + " " + own);
-  }
-
- private:
-  std::string folder_;
-};
-
-// The number behind `name=` in the last line of the statistics.
-long stat_of(const Outcome& outcome, const std::string& name) {
-  const std::size_t at = outcome.error.rfind(" " + name + "=");
-  return at == std::string::npos ? -1 : std::atol(outcome.error.c_str() + at + name.size() + 2);
+// With the far side of the tests, and the statistics on standard error.
+std::string preloaded(const std::string& more = "") {
+  return std::string("LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=" K2K_SHIM_BOUNCE " K2K_IO_STATS=1 ") +
+         more;
 }
 
 class Scenes : public Programs, public testing::WithParamInterface<const char*> {
  protected:
   void expect_same_as_without(const std::string& environment) const {
-    const Outcome without = play(GetParam(), "A=1");
+    const Outcome without = play_in(K2K_SHIM_PROBE, GetParam(), "A=1");
     ASSERT_EQ(without.status, 0) << without.error;
     ASSERT_NE(without.out, "");
-    const Outcome with = play(GetParam(), environment);
+    const Outcome with = play_in(K2K_SHIM_PROBE, GetParam(), environment);
     EXPECT_EQ(with.status, 0) << with.error;
     EXPECT_EQ(with.out, without.out);
     EXPECT_EQ(stat_of(with, "without_far"), 0) << with.error;
@@ -119,13 +56,13 @@ INSTANTIATE_TEST_SUITE_P(, Scenes,
                          [](const auto& one) { return std::string(one.param); });
 
 TEST_F(Programs, twins_end_with_the_last_descriptor_of_a_file_and_not_before) {
-  const Outcome outcome = play("locks", preloaded());
+  const Outcome outcome = play_in(K2K_SHIM_PROBE, "locks", preloaded());
   EXPECT_EQ(stat_of(outcome, "forgotten"), 4) << outcome.error;
   EXPECT_EQ(stat_of(outcome, "kept"), 3) << outcome.error;
 }
 
 TEST_F(Programs, the_table_of_ranges_is_full_at_256) {
-  const Outcome outcome = play("full", preloaded());
+  const Outcome outcome = play_in(K2K_SHIM_PROBE, "full", preloaded());
   ASSERT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_NE(outcome.out.find("256 registered, then -28\n"
                              "twice: -17\n"
@@ -142,9 +79,9 @@ TEST_F(Programs, the_table_of_ranges_is_full_at_256) {
 }
 
 TEST_F(Programs, without_a_far_side_libc_serves_and_one_line_says_why) {
-  const Outcome without = play("vectors", "A=1");
-  const Outcome with =
-      play("vectors", "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=/nowhere.so K2K_IO_STATS=1");
+  const Outcome without = play_in(K2K_SHIM_PROBE, "vectors", "A=1");
+  const Outcome with = play_in(K2K_SHIM_PROBE, "vectors",
+                               "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=/nowhere.so K2K_IO_STATS=1");
   EXPECT_EQ(with.out, without.out);
   EXPECT_GT(stat_of(with, "without_far"), 0);
   EXPECT_EQ(stat_of(with, "reads"), 0);
@@ -160,7 +97,8 @@ TEST_F(Programs, without_a_far_side_libc_serves_and_one_line_says_why) {
 TEST_F(Programs, a_bound_of_read_ahead_that_is_none_is_named_and_libc_serves) {
   for (const char* wanted : {"many", "-1", "1048577", "512k"}) {
     const Outcome outcome =
-        play("vectors", std::string("LD_PRELOAD=" K2K_SHIM " K2K_IO_READ_AHEAD_PAGES=") + wanted);
+        play_in(K2K_SHIM_PROBE, "vectors",
+                std::string("LD_PRELOAD=" K2K_SHIM " K2K_IO_READ_AHEAD_PAGES=") + wanted);
     EXPECT_EQ(outcome.status, 0) << outcome.error;
     EXPECT_NE(outcome.error.find("K2K_IO_READ_AHEAD_PAGES is no number of pages from 0 to 1048576"),
               std::string::npos)
@@ -169,7 +107,8 @@ TEST_F(Programs, a_bound_of_read_ahead_that_is_none_is_named_and_libc_serves) {
 }
 
 TEST_F(Programs, a_library_that_is_no_far_side_is_named) {
-  const Outcome with = play("positions", "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=libm.so.6");
+  const Outcome with =
+      play_in(K2K_SHIM_PROBE, "positions", "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=libm.so.6");
   EXPECT_NE(with.error.find("k2k_io: libm.so.6: it has no k2k_io_table_get"), std::string::npos)
       << with.error;
 }

@@ -1,0 +1,43 @@
+#pragma once
+// What programs that play scenes for tests have in common: they print all that a program can see of
+// its calls, and know nothing of libk2k_io.so but its two functions, which they look up by name.
+//
+// Threading: any thread; standard output's lock.
+
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+namespace k2k::shim::probe {
+
+// The last call's answer. Expects errno 0 before it: a call that succeeds leaves it.
+inline void say(const char* what, long answer) {
+  std::printf("%s: %ld%s%s\n", what, answer, errno != 0 ? " " : "",
+              errno != 0 ? strerrorname_np(errno) : "");
+  errno = 0;
+}
+
+inline void say_bytes(const char* what, const void* memory, std::size_t bytes) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    hash = (hash ^ static_cast<const unsigned char*>(memory)[i]) * 1099511628211u;
+  }
+  std::printf("%s: %zu bytes, %016lx\n", what, bytes, hash);
+}
+
+inline int do_register(void* memory, std::size_t bytes) {
+  auto* const call =
+      reinterpret_cast<int (*)(void*, std::size_t)>(dlsym(RTLD_DEFAULT, "k2k_io_register"));
+  return call == nullptr ? 0 : call(memory, bytes);
+}
+
+inline int do_unregister(void* memory) {
+  auto* const call = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_DEFAULT, "k2k_io_unregister"));
+  return call == nullptr ? 0 : call(memory);
+}
+
+}  // namespace k2k::shim::probe

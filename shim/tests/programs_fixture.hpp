@@ -1,0 +1,80 @@
+#pragma once
+// Programs that are run with and without libk2k_io.so, in a folder of the test's own.
+//
+// Threading: the test's.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace k2k::shim {
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string error;
+};
+
+inline std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class Programs : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::current_path() / "shim_test_XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+  // `environment` as a shell has it: A=1 B=2. It is for the command alone, not for the shell.
+  [[nodiscard]] Outcome run(const std::string& environment, const std::string& command) const {
+    const std::string errors = folder_ + "/errors";
+    const std::string line = "cd '" + folder_ + "' && exec env " + environment +
+                             " timeout --foreground 120 " + command + " 2>'" + errors + "'";
+    std::FILE* const pipe = ::popen(line.c_str(), "r");
+    Outcome outcome;
+    std::array<char, 4096> piece{};
+    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
+      outcome.out.append(piece.data(), count);
+    }
+    const int status = ::pclose(pipe);
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    outcome.error = text_of(errors);
+    return outcome;
+  }
+
+  // A probe's scene, in a folder of its own.
+  [[nodiscard]] Outcome play_in(const std::string& probe, const std::string& scene,
+                                const std::string& environment) const {
+    const std::string own = folder_ + "/scene";
+    std::filesystem::remove_all(own);
+    std::filesystem::create_directory(own);
+    return run(environment, probe + " " + scene + " " + own);
+  }
+
+ private:
+  std::string folder_;
+};
+
+// The number behind `name=` in the last line of the statistics.
+inline long stat_of(const Outcome& outcome, const std::string& name) {
+  const std::size_t at = outcome.error.rfind(" " + name + "=");
+  return at == std::string::npos ? -1 : std::atol(outcome.error.c_str() + at + name.size() + 2);
+}
+
+}  // namespace k2k::shim
