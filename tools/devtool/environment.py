@@ -37,6 +37,7 @@ BUILD_PACKAGES = (
     Package("libcivetweb-dev"),
     Package("libcli11-dev"),
     Package("libfmt-dev"),
+    Package("libfuse3-dev"),
     Package("libgtest-dev"),
     Package("libspdlog-dev"),
     Package("libtomlplusplus-dev"),

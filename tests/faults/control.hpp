@@ -1,0 +1,42 @@
+#pragma once
+// What the fault file system does wrong: a page of memory that it shares with the test, which sets
+// it at any time. FaultFileSystem (mounted_fixture.hpp) is the test's end.
+//
+// Threading: any thread and process; each word by itself.
+
+#include <atomic>
+#include <cstdint>
+
+namespace k2k::faults {
+
+struct Control {
+  static constexpr std::uint64_t none = ~std::uint64_t{0};
+
+  // A request that touches this byte of a file is answered with EIO.
+  std::atomic<std::uint64_t> bad_byte{none};
+  // Files take no byte from this offset on: ENOSPC.
+  std::atomic<std::uint64_t> space_bytes{none};
+  // What stat(2) says of every file's size instead of the truth.
+  std::atomic<std::uint64_t> said_bytes{none};
+  // No read is answered with more.
+  std::atomic<std::uint64_t> read_bytes_max{none};
+  // Errno for opening with O_DIRECT, and for reading by such a descriptor; 0: it can be done.
+  std::atomic<std::int32_t> direct_open_error{0};
+  std::atomic<std::int32_t> direct_read_error{0};
+  // Files that are opened from now on bypass the page cache: each read(2) is the server's answer.
+  std::atomic<std::uint32_t> uncached{0};
+  // While set, such requests are not answered.
+  std::atomic<std::uint32_t> hold_direct_opens{0};
+  std::atomic<std::uint32_t> hold_reads{0};
+
+  // Seen since the begin.
+  std::atomic<std::uint64_t> reads{0};
+  std::atomic<std::uint64_t> direct_opens{0};
+  std::atomic<std::uint64_t> direct_reads{0};
+  std::atomic<std::uint64_t> failed{0};  // Answered with an error of the above.
+  std::atomic<std::uint64_t> held{0};    // Waiting now.
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "two processes share them");
+
+}  // namespace k2k::faults
