@@ -3,6 +3,7 @@
 // program can be seen.
 //
 //   K2K_BOUNCE_WHOLE=1  whole() is there, as where the kernel does not reach device memory
+//   K2K_BOUNCE_SPLIT=1  a write is two, as no far side may do: tests that look for it must find it
 //
 // Threading: any thread.
 
@@ -36,6 +37,11 @@ std::map<Inode, int>* twins = new std::map<Inode, int>;
 std::atomic<std::uint64_t> reads{0};
 std::atomic<std::uint64_t> writes{0};
 std::atomic<std::uint64_t> bytes_moved{0};
+
+bool is_set(const char* name, const char* value) {
+  const char* const now = std::getenv(name);
+  return now != nullptr && std::strcmp(now, value) == 0;
+}
 
 // Closing a low number of the inode would drop locks, so all low ones are taken while the twin is
 // opened.
@@ -84,8 +90,12 @@ ssize_t write_at(int descriptor, const void* memory, std::size_t bytes, std::int
   open_twin(descriptor);
   const std::vector<char> bounce(static_cast<const char*>(memory),
                                  static_cast<const char*>(memory) + bytes);
-  const ssize_t put = pwrite(descriptor, bounce.data(), bytes, offset);
+  const std::size_t first = is_set("K2K_BOUNCE_SPLIT", "1") ? bytes / 2 : 0;
+  if (first > 0 && pwrite(descriptor, bounce.data(), first, offset) < 0) return -errno;
+  ssize_t put = pwrite(descriptor, bounce.data() + first, bytes - first,
+                       offset + static_cast<std::int64_t>(first));
   if (put < 0) return -errno;
+  put += static_cast<ssize_t>(first);
   ++writes;
   bytes_moved += static_cast<std::size_t>(put);
   return put;
@@ -149,11 +159,6 @@ ssize_t whole(const k2k_io_call* call) {
     left -= bytes;
   }
   return moved;
-}
-
-bool is_set(const char* name, const char* value) {
-  const char* const now = std::getenv(name);
-  return now != nullptr && std::strcmp(now, value) == 0;
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "io/files_fixture.hpp"
 #include "io/raw.hpp"
+#include "io/ring.hpp"
 
 namespace k2k::io {
 namespace {
@@ -171,6 +172,27 @@ TEST_F(DirectFileTest, AFullTableOfDescriptorsIsAnError) {
   ASSERT_TRUE(twin.ok()) << twin.error().message;
   EXPECT_EQ(twin.value().descriptor(), lowest_free);
   EXPECT_EQ(::fcntl(lowest_free, F_GETFD), FD_CLOEXEC);
+}
+
+// As in a program that knows nothing of K2K.
+TEST_F(DirectFileTest, TakesNoLowNumberWhereThoseAreTheProgramsAlone) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest_free = Opened(::dup(file_.number())).number();
+  rlimit lowered = before;
+  lowered.rlim_cur = high_number_min;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
+  high_numbers_only = true;
+  const Error error = refused(file_.number(), Access::read);
+  const Result<Ring> ring = Ring::create(4);
+  high_numbers_only = false;
+  EXPECT_EQ(Opened(::dup(file_.number())).number(), lowest_free);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(error.code, EMFILE);
+  ASSERT_FALSE(ring.ok());
+  if (ring.error().code == ENOSYS || ring.error().code == EPERM) GTEST_SKIP() << "no io_uring";
+  EXPECT_EQ(ring.error().code, EMFILE);
+  EXPECT_NE(ring.error().message.find("ulimit -n"), std::string::npos);
 }
 
 TEST(DirectFileOpen, RefusesWhatIsNoOpenDescriptor) {

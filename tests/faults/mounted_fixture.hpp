@@ -115,18 +115,18 @@ class FaultFileSystem {
   std::string error_;
 };
 
-// Skips the test where there is no FUSE.
+// For SetUp(): mounts it, or skips the test where there is no FUSE.
+inline void mount_or_skip(std::unique_ptr<FaultFileSystem>& system) {
+  if (const std::string why = FaultFileSystem::refused(); !why.empty()) GTEST_SKIP() << why;
+  system = std::make_unique<FaultFileSystem>();
+  // Root without the right to mount, as in a container.
+  if (system->error().find("not permitted") != std::string::npos) GTEST_SKIP() << system->error();
+  ASSERT_EQ(system->error(), "");
+}
+
 class WithFaults : public testing::Test {
  protected:
-  void SetUp() override {
-    if (const std::string why = FaultFileSystem::refused(); !why.empty()) GTEST_SKIP() << why;
-    system_ = std::make_unique<FaultFileSystem>();
-    // Root without the right to mount, as in a container.
-    if (system_->error().find("not permitted") != std::string::npos) {
-      GTEST_SKIP() << system_->error();
-    }
-    ASSERT_EQ(system_->error(), "");
-  }
+  void SetUp() override { mount_or_skip(system_); }
 
   [[nodiscard]] FaultFileSystem& system() const { return *system_; }
   [[nodiscard]] Control& control() const { return system_->control(); }
