@@ -42,10 +42,12 @@ class Programs : public testing::Test {
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
   // `environment` as a shell has it: A=1 B=2. It is for the command alone, not for the shell.
-  [[nodiscard]] Outcome run(const std::string& environment, const std::string& command) const {
+  [[nodiscard]] Outcome run(const std::string& environment, const std::string& command,
+                            int seconds_max = 120) const {
     const std::string errors = folder_ + "/errors";
     const std::string line = "cd '" + folder_ + "' && exec env " + environment +
-                             " timeout --foreground 120 " + command + " 2>'" + errors + "'";
+                             " timeout --foreground " + std::to_string(seconds_max) + " " +
+                             command + " 2>'" + errors + "'";
     std::FILE* const pipe = ::popen(line.c_str(), "r");
     Outcome outcome;
     std::array<char, 4096> piece{};

@@ -50,6 +50,7 @@ CHECK_PACKAGES = (
     *FORMAT_PACKAGES,
     Package("clang-tidy-19", "clang-tidy-19"),
     Package("doxygen", "doxygen"),
+    Package("fio", "fio"),
     Package("fish", "fish"),
     Package("make", "make"),
     Package("pkg-config", "pkg-config"),
