@@ -67,9 +67,8 @@ class Channels {
   // system that is slow, or hangs, are all of them.
   std::unique_ptr<Channel> take() {
     std::unique_lock lock(mutex_);
-    const bool there = given_back_.wait_for(
-        lock, channel_wait_max, [&] { return !free_.empty() || made_ < config_.channels_max; });
-    if (!there) return nullptr;
+    const auto is_there = [&] { return !free_.empty() || made_ < config_.channels_max; };
+    if (!is_there() && !given_back_.wait_for(lock, channel_wait_max, is_there)) return nullptr;
     if (!free_.empty()) {
       std::unique_ptr<Channel> channel = std::move(free_.back());
       free_.pop_back();

@@ -178,7 +178,8 @@ void OpenFiles::resized_locked() {
 }
 
 bool OpenFiles::wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key) {
-  return opened_.wait_for(lock, wait_for_twin_max, [&] { return !opening_.contains(key); });
+  const auto is_opened = [&] { return !opening_.contains(key); };
+  return is_opened() || opened_.wait_for(lock, wait_for_twin_max, is_opened);
 }
 
 std::shared_ptr<DirectDevice> OpenFiles::device_locked(dev_t device) {
