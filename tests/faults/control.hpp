@@ -28,6 +28,7 @@ struct Control {
   // While set, such requests are not answered.
   std::atomic<std::uint32_t> hold_direct_opens{0};
   std::atomic<std::uint32_t> hold_reads{0};
+  std::atomic<std::uint32_t> hold_attributes{0};
 
   // Seen since the begin.
   std::atomic<std::uint64_t> reads{0};

@@ -67,6 +67,7 @@ bool touches_bad_byte(std::size_t bytes, off_t offset) {
 }
 
 int get_attributes(const char* path, struct stat* facts, fuse_file_info* file) {
+  wait_while(control->hold_attributes);
   const int result =
       file != nullptr ? ::fstat(descriptor_of(file), facts) : ::lstat(path_of(path).c_str(), facts);
   const std::uint64_t said = control->said_bytes;

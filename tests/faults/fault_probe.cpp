@@ -22,10 +22,12 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "io/files_fixture.hpp"
 #include "shim/tests/probe.hpp"
+#include "tests/faults/control.hpp"
 
 namespace {
 
@@ -279,6 +281,44 @@ void replaced() {
   say("close", close(now) + close(other) + close(fresh));
 }
 
+// FOLDER's file system stops answering questions about its files (the page of its faults is in
+// K2K_FAULT_CONTROL): calls for a file of the current folder's go on.
+void hanging() {
+  const int page_of_faults = open(std::getenv("K2K_FAULT_CONTROL"), O_RDWR);
+  auto* const control = static_cast<k2k::faults::Control*>(
+      mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, page_of_faults, 0));
+  const int there = open_file("data");
+  say_read("there", pread(there, device, 1 << 20, 4096));
+  int here = open("here", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  fill_device(1 << 20);
+  say("write", write(here, device, 1 << 20));
+  say_read("here", pread(here, device, 1 << 20, 4096));
+
+  control->hold_attributes = 1;
+  std::thread asks([there] {
+    struct stat facts{};
+    fstat(there, &facts);
+  });
+  while (control->held == 0) usleep(1000);
+  say("close", close(here));
+  here = open("here", O_RDWR);
+  say_read("here", pread(here, device, 1 << 20, 4096));
+  say("copy", dup2(here, here + 5) == here + 5);
+  say("close", close(here));
+  say_read("the copy", pread(here + 5, device, 1 << 20, 4096));
+  const pid_t child = fork();
+  if (child == 0) _exit(pread(here + 5, device, 1 << 20, 0) == 1 << 20 ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  say("child", status);
+  say("close_range",
+      close_range(static_cast<unsigned>(here) + 5, static_cast<unsigned>(here) + 6, 0));
+  say("still held", control->held > 0);
+  control->hold_attributes = 0;
+  asks.join();
+  say_read("there", pread(there, device, 1 << 20, 8192));
+}
+
 // --- Torn writes -------------------------------------------------------------------------------
 
 constexpr std::size_t record = 64 * 1024 + 512;  // No whole number of pages.
@@ -337,15 +377,11 @@ void torn() {
 const struct {
   const char* name;
   void (*play)();
-} scenes[] = {{"bad_byte", bad_byte},
-              {"to_the_end", to_the_end},
-              {"full_disk", full_disk},
-              {"limited_file", limited_file},
-              {"full_table", full_table},
-              {"many_files", many_files},
-              {"storm", storm},
-              {"replaced", replaced},
-              {"torn", torn}};
+} scenes[] = {{"bad_byte", bad_byte},     {"to_the_end", to_the_end},
+              {"full_disk", full_disk},   {"limited_file", limited_file},
+              {"full_table", full_table}, {"many_files", many_files},
+              {"storm", storm},           {"replaced", replaced},
+              {"hanging", hanging},       {"torn", torn}};
 
 }  // namespace
 

@@ -48,6 +48,7 @@ class FaultFileSystem {
   ~FaultFileSystem() {
     control_->hold_direct_opens = 0;
     control_->hold_reads = 0;
+    control_->hold_attributes = 0;
     if (server_ > 0) {
       ::umount2(mount_point().c_str(), MNT_DETACH);
       ::kill(server_, SIGTERM);
@@ -61,6 +62,7 @@ class FaultFileSystem {
   // Why it is not there; empty if it is.
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] Control& control() const { return *control_; }
+  [[nodiscard]] std::string control_path() const { return files_.path("control"); }
   // Where the tests see it, and the same files without the file system.
   [[nodiscard]] std::string mount_point() const { return files_.path("mount"); }
   [[nodiscard]] std::string folder() const { return files_.path("folder"); }

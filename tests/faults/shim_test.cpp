@@ -78,6 +78,7 @@ class ShimOnFuse : public ShimOnFaults {
     mount_or_skip(system_);
   }
   [[nodiscard]] Control& control() const { return system_->control(); }
+  [[nodiscard]] std::string control_path() const { return system_->control_path(); }
   Outcome expect_same_there(const std::string& scene) const {
     return expect_same(std::filesystem::absolute(system_->mount_point()).string(), scene, [&] {
       for (const auto& entry : std::filesystem::directory_iterator(system_->folder())) {
@@ -129,6 +130,13 @@ TEST_F(ShimOnFuse, a_full_disk_takes_as_much_and_says_the_same) {
   control().space_bytes = 2'500'000;
   const Outcome outcome = expect_same_there("full_disk");
   EXPECT_NE(outcome.out.find("ENOSPC"), std::string::npos) << outcome.out;
+}
+
+TEST_F(ShimOnFuse, closing_another_file_does_not_wait_for_one_that_hangs) {
+  const std::string path = std::filesystem::absolute(control_path()).string();
+  ASSERT_EQ(::setenv("K2K_FAULT_CONTROL", path.c_str(), 1), 0);
+  const Outcome outcome = expect_same_there("hanging");
+  EXPECT_NE(outcome.out.find("still held: 1\n"), std::string::npos) << outcome.out;
 }
 
 TEST_F(ShimOnFuse, signals_change_nothing) { expect_same_there("storm"); }
