@@ -153,7 +153,19 @@ void Budget::credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanosecond
   buckets_.refill(now);
   buckets_.settle(tenant, static_cast<double>(reserved.count()),
                   static_cast<double>(spent.count()));
+  if (reserved > spent) hasten(now, tenant);
   if (reviews_ && now >= review_due_) review(now);
+}
+
+// Who was told to wait was told so while these tokens were out. The batch is no smaller for it.
+void Budget::hasten(Instant now, Tenant tenant) {
+  State& state = states_[tenant];
+  if (!state.waits) return;
+  const double paid_in = std::max(0.0, missing(buckets_.level(tenant), 0) / buckets_.flow(tenant));
+  if (paid_in >= static_cast<double>((state.until - now).count())) return;
+  const Instant until = now + rounded_up(paid_in);
+  state.throttled -= state.until - until;
+  state.until = until;
 }
 
 double Budget::needed(const Ask& ask) const {

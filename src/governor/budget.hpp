@@ -57,6 +57,7 @@ class Budget : public Governor {
   // Cost of requests, apart from whether it is charged.
   void learn(const Spent& spent);
   void credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanoseconds spent);
+  void hasten(Instant now, Tenant tenant);
 
  private:
   struct State {

@@ -160,6 +160,36 @@ TEST(Budget, what_a_grant_did_not_need_comes_back) {
   EXPECT_EQ(budget.level(start, 0), before);
 }
 
+// 4 cores at 1 % are 40 us a millisecond; a batch begins with 250.
+TEST(Budget, who_waits_is_served_the_sooner_the_more_another_gives_back) {
+  Budget budget(four_cores(0.01), start);
+  std::vector<Decision> grants;
+  Instant moment = start;
+  Decision last = budget.decide(moment, {});
+  for (; last.verdict == Verdict::serve; last = budget.decide(moment, {})) grants.push_back(last);
+  ASSERT_EQ(last.verdict, Verdict::wait);
+  ASSERT_FALSE(grants.empty());
+  const Instant told = last.until;
+  const Nanoseconds throttled = budget.report(moment).throttled;
+
+  moment += microseconds(1);
+  const Nanoseconds back = grants[0].reserved / 2;
+  budget.settle(moment, grants[0].reserved, {.cpu = grants[0].reserved - back});
+  const Decision sooner = budget.decide(moment, {});
+  EXPECT_EQ(sooner.verdict, Verdict::rest) << "a batch is no smaller for it";
+  EXPECT_NEAR(in_ns(told - sooner.until), in_ns(back) / 0.04, 5e3);
+  EXPECT_EQ(throttled - budget.report(moment).throttled, told - sooner.until);
+  EXPECT_EQ(budget.decide(sooner.until + microseconds(1), {}).verdict, Verdict::serve);
+
+  // What was all spent changes nothing, and nothing is there before it is due.
+  Budget other(four_cores(0.01), start);
+  const Decision first = other.decide(start, {});
+  Decision denied = first;
+  while (denied.verdict == Verdict::serve) denied = other.decide(start, {});
+  other.settle(start + microseconds(1), first.reserved, {.cpu = first.reserved});
+  EXPECT_EQ(other.decide(start + microseconds(1), {}).until, denied.until);
+}
+
 TEST(Budget, tenants_get_what_their_weights_say_when_all_have_requests) {
   GovernorConfig config = four_cores(0.25);
   config.tenants = {{.weight = 1}, {.weight = 2}, {.weight = 5}};

@@ -9,6 +9,12 @@
 
 namespace k2k::server {
 
+namespace {
+// Who sleeps until its tokens are there is told when another thread gives so many back. At 1 % of
+// two cores this is 5 ms of what it would have slept.
+constexpr Nanoseconds refund_worth_a_wake{100'000};
+}  // namespace
+
 Gate::Gate(std::string proc)
     : proc_(std::move(proc)), share_(host::override_path(), online_cores()) {}
 Gate::~Gate() { stop_sensors(); }  // Before what its thread uses.
@@ -107,6 +113,10 @@ void Gate::settle_locked(Account& account, Instant moment, bool contended, Nanos
   spent.contended = contended;
   const Nanoseconds reserved = account.open ? account.reserved : Nanoseconds::zero();
   governor_->settle(moment, reserved, spent);
+  if (waiting_ > 0 && reserved - spent.cpu > refund_worth_a_wake) {
+    ++generation_;
+    changed_.notify_all();
+  }
   charged_ += spent.cpu;
   if (!contended && reserved == Nanoseconds::zero()) free_ += spent.cpu;
   account.charged = clock;

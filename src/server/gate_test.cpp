@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <string>
@@ -176,6 +177,47 @@ TEST(Gate, wakes_a_sleeper_when_the_cap_is_raised) {
   ASSERT_TRUE(gate.configure(capped(1000)).ok());
   EXPECT_LT(debtor.join() - before, 500ms);
   EXPECT_DOUBLE_EQ(gate.stats().cap, 1);
+}
+
+// How long a thread that was told to wait for a batch still waits once another gives its own back.
+// The other one charges its CPU time to each of its accounts, so it sleeps and does not spin.
+Nanoseconds wait_behind_a_refund() {
+  Gate gate;
+  EXPECT_TRUE(gate.configure(capped(1)).ok());
+  std::atomic<bool> taken{false};
+  std::atomic<Nanoseconds> passed_at{};
+  std::thread sleeper([&] {
+    taken.wait(false);
+    Gate::Account account;
+    while (!gate.pass(account, 0)) {  // Crumbs that came in meanwhile.
+    }
+    passed_at = now().time_since_epoch();
+  });
+  std::vector<Gate::Account> accounts(1);  // All that there is, a grant each.
+  gate.pass(accounts[0], 0);
+  const Nanoseconds whole = accounts[0].reserved;
+  while (accounts.back().reserved == whole && accounts.size() < 1000) {
+    gate.pass(accounts.emplace_back(), 0);
+  }
+  taken = true;
+  taken.notify_one();
+  std::this_thread::sleep_for(10ms);
+  const Instant begin = now();
+  for (Gate::Account& account : accounts) gate.leave(account);
+  sleeper.join();
+  return passed_at.load() - begin.time_since_epoch();
+}
+
+TEST(Gate, wakes_a_sleeper_when_others_give_back_what_they_did_not_need) {
+  // A batch of 250 us under a thousandth of the cores: so long is who is not woken asleep.
+  const auto unwoken = Nanoseconds(static_cast<std::int64_t>(250e3 / fraction_of(1)));
+  // Negative: the sleeper was late, and had not to wait.
+  int woken = 0;
+  for (int attempt = 0; attempt < 5 && woken == 0; ++attempt) {
+    const Nanoseconds waited = wait_behind_a_refund();
+    woken += waited > 0ns && waited < unwoken / 2 ? 1 : 0;
+  }
+  EXPECT_EQ(woken, 1);
 }
 
 TEST(Gate, keeps_to_the_published_rule_if_asked) {
