@@ -243,16 +243,33 @@ class Reader final : public FileReader {
     }
     return count;
   }
+  // What a read takes at most that came from memory.
+  [[nodiscard]] double fast_ns(std::size_t bytes) const {
+    return std::max(slow_ns, slow_factor * static_cast<double>(bytes) * ns_per_byte_);
+  }
   // As unasked(); its time says whether it came from memory.
   ssize_t watched(const Request& request) {
     const std::uint64_t begin = cycles();
     const ssize_t count = unasked(request);
     const double ns = static_cast<double>(cycles() - begin) * ns_per_cycle_;
-    const double copy_ns = static_cast<double>(request.bytes) * ns_per_byte_;
-    if (ns > slow_ns && ns > slow_factor * copy_ns) {
+    if (ns > fast_ns(request.bytes)) {
       expectation_.note_slow(request.descriptor);
     } else {
       expectation_.note_fast(request.descriptor);
+    }
+    return count;
+  }
+
+  // What probe() expects to be cached. Where it does not know, the read's time teaches it.
+  ssize_t expected_cached(const Request& request, OpenFile& file) {
+    if (file.knows_residency()) return buffered(request);
+    const std::uint64_t begin = cycles();
+    const ssize_t count = buffered(request);
+    const double ns = static_cast<double>(cycles() - begin) * ns_per_cycle_;
+    const std::size_t pages = request.pages();
+    if (count > 0) {
+      file.note_read(pages, static_cast<std::uint64_t>(ns),
+                     static_cast<std::uint64_t>(fast_ns(request.bytes)) / pages);
     }
     return count;
   }
@@ -311,7 +328,7 @@ class Reader final : public FileReader {
         file.probe(part.descriptor, part.first_page(), residency, config_.grain_pages);
     expectation_.note_asked(part.descriptor, cached == residency.size());
     if (prefetch_) prefetch_->used_again(file, {part.first_page(), part.pages()});
-    if (cached == residency.size()) return buffered(part);
+    if (cached == residency.size()) return expected_cached(part, file);
     const Outcome outcome = channel.execution.run(part, channel.planner.overlapped(residency),
                                                   direct, *channel.engine, file.has_transferred());
     add(counters_.mixed, 1);

@@ -6,6 +6,7 @@
 #include "router/file_reader.hpp"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -14,6 +15,7 @@
 #include <limits>
 #include <thread>
 
+#include "io/residency.hpp"
 #include "router/file_fixture.hpp"
 #include "router/open_files.hpp"
 
@@ -234,6 +236,43 @@ TEST(FileReader, stops_short_where_a_file_is_cut_meanwhile_and_never_gives_wrong
   }
   over = true;
   cutter.join();
+}
+
+// Reads a file that it neither owns nor may write, cold each time: 0 if some of it came directly.
+int read_as_somebody_else(int descriptor, std::size_t size) {
+  constexpr unsigned nobody = 65534;
+  constexpr std::size_t bytes = 1 << 20;
+  // /proc/self is root's again after the change, unless it may be dumped.
+  if (::setresuid(nobody, nobody, nobody) != 0 || ::prctl(PR_SET_DUMPABLE, 1) != 0) return 2;
+  const auto probe = io::ResidencyProbe::open(descriptor);
+  if (!probe || probe.value().way() != io::ProbeWay::sampled) return 2;
+  const auto read = reader();
+  const Memory memory = memory_of(bytes);
+  std::mt19937_64 random(7);
+  for (int request = 0; request < 64; ++request) {
+    ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+    const auto offset = static_cast<std::int64_t>(random() % (size / bytes) * bytes);
+    if (read->pread(descriptor, memory.get(), bytes, offset) != bytes) return 3;
+  }
+  return read->stats().bytes_direct > 0 ? 0 : 1;
+}
+
+TEST(FileReader, learns_from_their_time_that_reads_are_cold_where_it_may_not_ask) {
+  DataFile file(32 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can read as somebody else";
+  ASSERT_EQ(::fchmod(file.descriptor(), 0644), 0);
+  const int descriptor = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(descriptor, 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(read_as_somebody_else(descriptor, file.size()));
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ::close(descriptor);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "residency is known here, whoever asks";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(FileReader, goes_on_in_a_forked_child) {
