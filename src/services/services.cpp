@@ -5,6 +5,7 @@
 #include "services/file.hpp"
 #include "services/network.hpp"
 #include "services/raw.hpp"
+#include "services/routed_read.hpp"
 
 namespace k2k::services {
 
@@ -57,7 +58,12 @@ Answer execute_without_waiting(const Request& request, Progress& progress,
   const std::int64_t missing = bring_in_arguments(request, backend::Reading::cached_only);
   if (missing == -EAGAIN) return {0, true, {}};
   if (missing != 0) return {missing, false, {}};
-  if (is_transfer(row)) return transfer_without_waiting(request, progress);
+  if (is_transfer(row)) {
+    if (files != nullptr && progress.bytes == 0) {
+      if (const auto count = routed_read(request, *files)) return {*count, false, {}};
+    }
+    return transfer_without_waiting(request, progress);
+  }
   if (is_message(row)) return message_without_waiting(request, progress);
   if (row.blocking == calls::Blocking::waits) return {0, true, {}};
   return {pass_on(request, files), false, {}};

@@ -1,0 +1,28 @@
+#pragma once
+// read(2) of a file by the router: large ones of regular files, at the file's own position.
+//
+// The bytes' places are taken before they are read, by moving the position, so that whoever else
+// uses it, by whatever call, gets others; what was too many is given back. Threads of this process
+// take and give back one after the other. What can be seen: in another process that shares the
+// description, while a read falls short because the file was cut meanwhile, the position is ahead
+// for that moment.
+//
+// Threading: any thread.
+
+#include <cstdint>
+#include <optional>
+
+#include "router/file_reader.hpp"
+#include "services/services.hpp"
+
+namespace k2k::services {
+
+// Below, two lseek(2) cost more than a better way can win.
+inline constexpr std::uint64_t routed_read_bytes_min = 64 << 10;
+
+// The count, or a negative errno. Nothing where the kernel's own read does as well or knows better:
+// another call, less than routed_read_bytes_min wanted or left up to the file's end, no regular
+// file, a descriptor that may not be read or is O_DIRECT.
+std::optional<std::int64_t> routed_read(const Request& request, router::FileReader& files);
+
+}  // namespace k2k::services
