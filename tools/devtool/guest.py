@@ -79,7 +79,7 @@ class Guest:
     cpu: str
     files: Sequence[Path]  # Programs and libraries of the build or the host.
     devices: Sequence[str] = ()
-    limit_s: int = 240  # A hanging one ends here.
+    limit_s: int = 600  # A hanging one ends here: eight times what it takes on an idle machine.
 
 
 def run_in_guest(guest: Guest, jobs: Sequence[Job]) -> tuple[list[str], dict[str, Outcome]]:

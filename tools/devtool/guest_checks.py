@@ -31,7 +31,7 @@ def _built(path: str) -> Path:
 def _tests(program: str, only: str, skips: frozenset[str] = NONE, env: str = "") -> Job:
     """A GoogleTest program of the build, called by its file name."""
     path = _built(program)
-    return Job(path.name, f"{env} timeout 90 {path} --gtest_filter='{only}'".lstrip(), skips)
+    return Job(path.name, f"{env} timeout 240 {path} --gtest_filter='{only}'".lstrip(), skips)
 
 
 # What is left out asks nothing of a kernel, or takes long there.
