@@ -209,7 +209,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::uint32_t fault_threads_idle_ = 0;
   std::condition_variable guard_wanted_;
   bool guard_started_ = false;
-  std::uint32_t processing_ = 0;  // Threads that are accepting a split bundle.
+  std::uint32_t processing_ = 0;  // Split bundles that were picked and are being accepted.
   std::uint32_t idle_ = 0;        // Threads in next_work().
   std::uint32_t held_roles_ = 0;
   bool watched_ = false;  // One of the idle threads is the watcher.

@@ -124,6 +124,7 @@ bool Server::Core::pick(ServiceThread& self, Work& work) {
     work.task = Task::bundle;
     work.bundle = std::move(bundles_.front());
     bundles_.pop_front();
+    ++processing_;  // With it: to pause_roles() a bundle is always in one place or the other.
     return true;
   }
   const bool others_stay = idle_ > 1 || workers_ < config_.threads_max;

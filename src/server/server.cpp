@@ -136,7 +136,6 @@ void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
     openness = config_.policy == CallPolicy::any ? services::Openness::any
                                                  : services::Openness::known_only;
     trace = config_.trace;
-    ++processing_;
   }
   const std::uint64_t processed = bottom_half_.process(
       bundle, {openness, trace, true, gate_.by_tenant()}, self.batch, self.answered, self.stats);
