@@ -6,13 +6,14 @@
 
 #include <sys/mman.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "io/blocking.hpp"
 #include "io/device_engines.hpp"
-#include "io/fixed_queue.hpp"
+#include "io/immediate.hpp"
 #include "io/stream_copy.hpp"
 
 namespace k2k::io {
@@ -21,37 +22,14 @@ namespace {
 
 constexpr std::size_t part_bytes = 64 * 1024;  // Of a core's second-level cache.
 
-class Bar final : public Engine {
+// Moves each transfer part by part.
+class Stores {
  public:
-  Bar(DeviceMemory& memory, std::byte* part, std::uint32_t outstanding)
-      : capabilities_{"bar", false, outstanding, true, part_bytes},
-        memory_(memory),
-        part_(part),
-        completed_(outstanding) {}
-  ~Bar() override { ::munmap(part_, part_bytes); }
+  Stores(DeviceMemory& memory, std::byte* part) : memory_(&memory), part_(part, Unmap()) {}
 
-  [[nodiscard]] const Capabilities& capabilities() const override { return capabilities_; }
-  [[nodiscard]] std::size_t outstanding() const override { return completed_.size(); }
-
-  std::size_t submit(std::span<const Transfer> transfers) override {
-    const std::size_t room = capabilities_.outstanding_max - completed_.size();
-    const std::size_t count = std::min(transfers.size(), room);
-    for (const Transfer& transfer : transfers.first(count)) {
-      completed_.push({transfer.tag, moved(transfer)});
-    }
-    return count;
-  }
-
-  std::size_t poll(std::span<Completion> into, std::size_t /*least*/) override {
-    const std::size_t count = std::min(into.size(), completed_.size());
-    for (Completion& completion : into.first(count)) completion = completed_.pop();
-    return count;
-  }
-
- private:
-  std::int64_t moved(const Transfer& transfer) {
+  std::int64_t operator()(const Transfer& transfer) const {
     const std::size_t bytes = std::min(transfer.bytes, transfer_bytes_max);
-    const Result<std::byte*> mapped = memory_.map(transfer.memory, bytes);
+    const Result<std::byte*> mapped = memory_->map(transfer.memory, bytes);
     if (!mapped) return -mapped.error().code;
     std::size_t done = 0;
     do {
@@ -65,20 +43,23 @@ class Bar final : public Engine {
     return static_cast<std::int64_t>(done);
   }
 
-  std::int64_t moved(const Transfer& transfer, std::byte* device, std::uint64_t offset,
-                     std::size_t bytes) {
+ private:
+  struct Unmap {
+    void operator()(std::byte* part) const { ::munmap(part, part_bytes); }
+  };
+
+  [[nodiscard]] std::int64_t moved(const Transfer& transfer, std::byte* device,
+                                   std::uint64_t offset, std::size_t bytes) const {
     const bool read = transfer.direction == Direction::read;
-    if (!read && bytes > 0) std::memcpy(part_, device, bytes);
+    if (!read && bytes > 0) std::memcpy(part_.get(), device, bytes);
     const std::int64_t count =
-        transfer_now({transfer.file, offset, part_, bytes, 0, transfer.direction}).result;
-    if (read && count > 0) stream_copy(device, part_, static_cast<std::size_t>(count));
+        transfer_now({transfer.file, offset, part_.get(), bytes, 0, transfer.direction}).result;
+    if (read && count > 0) stream_copy(device, part_.get(), static_cast<std::size_t>(count));
     return count;
   }
 
-  Capabilities capabilities_;
-  DeviceMemory& memory_;
-  std::byte* part_;
-  FixedQueue<Completion> completed_;
+  DeviceMemory* memory_;
+  std::unique_ptr<std::byte, Unmap> part_;
 };
 
 }  // namespace
@@ -92,8 +73,9 @@ Result<std::unique_ptr<Engine>> make_bar(DeviceMemory& memory, std::uint32_t out
     return Error{ENOMEM,
                  fmt::format("bar: {} bytes of memory: {}", part_bytes, std::strerror(ENOMEM))};
   }
-  return std::unique_ptr<Engine>(
-      std::make_unique<Bar>(memory, static_cast<std::byte*>(part), outstanding));
+  const Capabilities capabilities{"bar", false, outstanding, true, part_bytes};
+  return std::unique_ptr<Engine>(std::make_unique<Immediate<Stores>>(
+      capabilities, Stores(memory, static_cast<std::byte*>(part))));
 }
 
 }  // namespace k2k::io
