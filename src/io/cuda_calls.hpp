@@ -30,26 +30,30 @@ inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_disable_timing = 2;
 
 // entry(member, name in the library, arguments...). Names carry the version that <cuda.h> means.
-#define K2K_IO_CUDA_ENTRIES(entry)                                                                 \
-  entry(init, "cuInit", unsigned) entry(error_name, "cuGetErrorName", Code, const char**)          \
-      entry(error_string, "cuGetErrorString", Code, const char**) entry(                           \
-          device_count, "cuDeviceGetCount", int*) entry(device_get, "cuDeviceGet", Device*, int)   \
-          entry(context_retain, "cuDevicePrimaryCtxRetain", Handle*, Device) entry(                \
-              context_release, "cuDevicePrimaryCtxRelease_v2",                                     \
-              Device) entry(context_push, "cuCtxPushCurrent_v2", Handle)                           \
-              entry(context_pop, "cuCtxPopCurrent_v2", Handle*) entry(                             \
-                  context_set, "cuCtxSetCurrent", Handle) entry(host_alloc, "cuMemHostAlloc",      \
-                                                                void**, std::size_t, unsigned)     \
-                  entry(host_free, "cuMemFreeHost", void*) entry(                                  \
-                      copy_in, "cuMemcpyHtoDAsync_v2", Address, const void*, std::size_t, Handle)  \
-                      entry(copy_out, "cuMemcpyDtoHAsync_v2", void*, Address, std::size_t, Handle) \
-                          entry(stream_create, "cuStreamCreate", Handle*, unsigned)                \
-                              entry(stream_destroy, "cuStreamDestroy_v2", Handle)                  \
-                                  entry(stream_synchronize, "cuStreamSynchronize", Handle)         \
-                                      entry(event_create, "cuEventCreate", Handle*, unsigned)      \
-                                          entry(event_destroy, "cuEventDestroy_v2", Handle)        \
-                                              entry(event_record, "cuEventRecord", Handle, Handle) \
-                                                  entry(event_query, "cuEventQuery", Handle)
+// clang-format off
+#define K2K_IO_CUDA_ENTRIES(entry)                                                  \
+  entry(init, "cuInit", unsigned)                                                   \
+  entry(error_name, "cuGetErrorName", Code, const char**)                           \
+  entry(error_string, "cuGetErrorString", Code, const char**)                       \
+  entry(device_count, "cuDeviceGetCount", int*)                                     \
+  entry(device_get, "cuDeviceGet", Device*, int)                                    \
+  entry(context_retain, "cuDevicePrimaryCtxRetain", Handle*, Device)                \
+  entry(context_release, "cuDevicePrimaryCtxRelease_v2", Device)                    \
+  entry(context_push, "cuCtxPushCurrent_v2", Handle)                                \
+  entry(context_pop, "cuCtxPopCurrent_v2", Handle*)                                 \
+  entry(context_set, "cuCtxSetCurrent", Handle)                                     \
+  entry(host_alloc, "cuMemHostAlloc", void**, std::size_t, unsigned)                \
+  entry(host_free, "cuMemFreeHost", void*)                                          \
+  entry(copy_in, "cuMemcpyHtoDAsync_v2", Address, const void*, std::size_t, Handle) \
+  entry(copy_out, "cuMemcpyDtoHAsync_v2", void*, Address, std::size_t, Handle)      \
+  entry(stream_create, "cuStreamCreate", Handle*, unsigned)                         \
+  entry(stream_destroy, "cuStreamDestroy_v2", Handle)                               \
+  entry(stream_synchronize, "cuStreamSynchronize", Handle)                          \
+  entry(event_create, "cuEventCreate", Handle*, unsigned)                           \
+  entry(event_destroy, "cuEventDestroy_v2", Handle)                                 \
+  entry(event_record, "cuEventRecord", Handle, Handle)                              \
+  entry(event_query, "cuEventQuery", Handle)
+// clang-format on
 
 struct Calls {
 #define K2K_IO_CUDA_MEMBER(member, name, ...) Code (*member)(__VA_ARGS__) = nullptr;

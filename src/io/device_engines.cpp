@@ -20,7 +20,7 @@ EngineChoice by_kernel(const char* name, const DeviceMemory& memory, const char*
 EngineChoice by_vendor(GpuFileKind kind, const DeviceMemory& memory,
                        const VendorLibraries& libraries) {
   const bool cufile = kind == GpuFileKind::cufile;
-  const std::string name = cufile ? "cufile" : "hipfile";
+  const std::string name = engine_name_of(kind);
   if (memory.kernel_reaches()) return {name, false, "for memory of a GPU alone; take uring"};
   const auto driver = GpuFileDriver::open({.kind = kind,
                                            .library = cufile ? libraries.cufile : libraries.hipfile,

@@ -111,9 +111,7 @@ class Driver final : public GpuFileDriver {
     });
   }
 
-  [[nodiscard]] const char* name() const override {
-    return kind_ == GpuFileKind::cufile ? "cufile" : "hipfile";
-  }
+  [[nodiscard]] const char* name() const override { return engine_name_of(kind_); }
   [[nodiscard]] std::string note() const override { return note_; }
   [[nodiscard]] std::string last_refusal() const override {
     const std::lock_guard lock(mutex_);
@@ -224,13 +222,17 @@ std::string note_of(const GpuFileConfig& config) {
 
 }  // namespace
 
+const char* engine_name_of(GpuFileKind kind) {
+  return kind == GpuFileKind::cufile ? "cufile" : "hipfile";
+}
+
 Result<std::shared_ptr<GpuFileDriver>> GpuFileDriver::open(const GpuFileConfig& config) {
-  const bool cufile = config.kind == GpuFileKind::cufile;
-  const std::string library =
-      config.library.empty() ? (cufile ? "libcufile.so.0" : "libhipfile.so.0") : config.library;
+  const std::string library = config.library.empty()
+                                  ? fmt::format("lib{}.so.0", engine_name_of(config.kind))
+                                  : config.library;
   const Result<Calls> calls = Calls::load(config.kind, library);
   if (!calls) return calls.error();
-  if (cufile) {
+  if (config.kind == GpuFileKind::cufile) {
     const Result<cuda::Calls> cuda = cuda::Calls::load(config.cuda_library);
     if (!cuda) return Error{ENODEV, "cuFile is not opened: " + cuda.error().message};
   }

@@ -28,6 +28,8 @@ namespace k2k::io {
 
 enum class GpuFileKind : std::uint8_t { cufile, hipfile };
 
+const char* engine_name_of(GpuFileKind kind);  // "cufile", "hipfile"
+
 struct GpuFileConfig {
   GpuFileKind kind = GpuFileKind::cufile;
   std::string library{};                      // Empty: libcufile.so.0, libhipfile.so.0.

@@ -56,15 +56,16 @@ inline constexpr int io_disabled = 5034;
 inline constexpr int pinning_failed = 5036;
 
 // entry(member, what follows cuFile or hipFile, returns, arguments...)
-#define K2K_IO_GPU_FILE_ENTRIES(entry)                                                            \
-  entry(open, "DriverOpen", Answer, void)                                                         \
-      entry(register_file, "HandleRegister", Answer, Handle*, Description*)                       \
-          entry(forget_file, "HandleDeregister", void, Handle)                                    \
-              entry(register_memory, "BufRegister", Answer, const void*, std::size_t, int)        \
-                  entry(forget_memory, "BufDeregister", Answer, const void*)                      \
-                      entry(read, "Read", ssize_t, Handle, void*, std::size_t, off_t, off_t)      \
-                          entry(write, "Write", ssize_t, Handle, const void*, std::size_t, off_t, \
-                                off_t)
+// clang-format off
+#define K2K_IO_GPU_FILE_ENTRIES(entry)                                           \
+  entry(open, "DriverOpen", Answer, void)                                        \
+  entry(register_file, "HandleRegister", Answer, Handle*, Description*)          \
+  entry(forget_file, "HandleDeregister", void, Handle)                           \
+  entry(register_memory, "BufRegister", Answer, const void*, std::size_t, int)   \
+  entry(forget_memory, "BufDeregister", Answer, const void*)                     \
+  entry(read, "Read", ssize_t, Handle, void*, std::size_t, off_t, off_t)         \
+  entry(write, "Write", ssize_t, Handle, const void*, std::size_t, off_t, off_t)
+// clang-format on
 
 struct Calls {
 #define K2K_IO_GPU_FILE_MEMBER(member, name, returns, ...) returns (*member)(__VA_ARGS__) = nullptr;
