@@ -29,11 +29,6 @@ std::string escaped(std::string_view value) {
   return text;
 }
 
-std::string with_underscores(std::string name) {
-  for (char& letter : name) letter = letter == ' ' ? '_' : letter;
-  return name;
-}
-
 // The samples of one name, with what stands before them.
 class Family {
  public:
@@ -210,7 +205,7 @@ void add_cpu_time(std::string& page, std::span<const RuntimeMetrics> runtimes) {
   for (const RuntimeMetrics& one : runtimes) {
     for (std::size_t stage = 0; stage < telemetry::stage_count; ++stage) {
       stages.add(one.runtime, one.stats.stage_seconds[stage], "stage",
-                 with_underscores(telemetry::stage_names[stage]));
+                 telemetry::stage_keys[stage]);
     }
   }
   Family cores(page, "k2k_core_cpu_seconds_total", "counter", "CPU time of serving, by core.");

@@ -257,9 +257,7 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
   }
   ordered_json stages = ordered_json::object();
   for (std::size_t stage = 0; stage < stats.stage_seconds.size(); ++stage) {
-    std::string name = telemetry::stage_names[stage];
-    for (char& letter : name) letter = letter == ' ' ? '_' : letter;
-    stages[name] = stats.stage_seconds[stage];
+    stages[telemetry::stage_keys[stage]] = stats.stage_seconds[stage];
   }
   ordered_json detached = ordered_json::array();
   for (const server::DetachedError& error : stats.detached_errors) {

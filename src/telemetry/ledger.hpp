@@ -38,6 +38,9 @@ enum class Stage : std::uint8_t {
 inline constexpr std::size_t stage_count = 6;
 inline constexpr const char* stage_names[stage_count] = {"polling", "top half",   "bottom half",
                                                          "service", "completion", "upkeep"};
+// As keys of JSON and values of labels.
+inline constexpr const char* stage_keys[stage_count] = {"polling", "top_half",   "bottom_half",
+                                                        "service", "completion", "upkeep"};
 
 class CpuLedger {
  public:

@@ -121,9 +121,7 @@ StageTimes stage_us(const Seen& seen) {
 ordered_json json_of(const StageTimes& times) {
   ordered_json json;
   for (std::size_t stage = 0; stage < times.size(); ++stage) {
-    std::string name = telemetry::stage_names[stage];
-    std::replace(name.begin(), name.end(), ' ', '_');
-    json[name] = rounded(times[stage]);
+    json[telemetry::stage_keys[stage]] = rounded(times[stage]);
   }
   return json;
 }
