@@ -89,11 +89,9 @@ Result<std::vector<ordered_json>> run_all(const RuntimeConfig& config,
   std::vector<ordered_json> rows;
   for (const Case& one : cases) {
     const double seconds = given > 0 ? given : usual_seconds(one);
-    progress.next(fmt::format(
-        "cap {:g} %, {}{}, {}, {:g} s", one.cap_permille / 10.0,
-        one.steering == server::Steering::steered ? "steered" : "spread",
-        one.coalescing ? ", coalescing" : "",
-        one.bottom_half == server::BottomHalfMode::split ? "split" : "monolithic", seconds));
+    progress.next(fmt::format("cap {:g} %, {}{}, {}, {:g} s", one.cap_permille / 10.0,
+                              steering_of(one), one.coalescing ? ", coalescing" : "",
+                              bottom_half_of(one), seconds));
     Result<ordered_json> row = measure(config, one, seconds);
     if (!row) return row.error();
     row.value()["seconds"] = seconds;

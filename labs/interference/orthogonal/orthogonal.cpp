@@ -77,9 +77,9 @@ ordered_json row_of(const Case& one, const Seen& seen, std::uint32_t cores) {
       static_cast<double>((seen.readings.back().when - seen.readings.front().when).count()) / 1e9;
   const double requests = answered(seen.after) - answered(seen.before);
   const server::CallStats* const faults = faults_of(seen.after);
-  return {{"steering", one.steering == Steering::steered ? "steered" : "spread"},
+  return {{"steering", steering_of(one)},
           {"coalescing", one.coalescing ? "on" : "off"},
-          {"bottom_half", one.bottom_half == BottomHalfMode::split ? "split" : "monolithic"},
+          {"bottom_half", bottom_half_of(one)},
           {"cap", one.cap_permille / 1000.0},
           {"share", rounded(share)},
           {"throughput", rounded(requests / elapsed)},
@@ -89,6 +89,14 @@ ordered_json row_of(const Case& one, const Seen& seen, std::uint32_t cores) {
 }
 
 }  // namespace
+
+const char* steering_of(const Case& one) {
+  return one.steering == Steering::steered ? "steered" : "spread";
+}
+
+const char* bottom_half_of(const Case& one) {
+  return one.bottom_half == BottomHalfMode::split ? "split" : "monolithic";
+}
 
 std::vector<Case> all_cases(const std::vector<std::uint32_t>& caps_permille) {
   std::vector<Case> cases;

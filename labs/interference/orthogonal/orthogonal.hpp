@@ -21,6 +21,9 @@ struct Case {
   std::uint32_t cap_permille = 0;
 };
 
+const char* steering_of(const Case& one);     // "spread", "steered"
+const char* bottom_half_of(const Case& one);  // "monolithic", "split"
+
 // Eight combinations under each of these; by default 1, 5 and 25 %.
 std::vector<Case> all_cases(const std::vector<std::uint32_t>& caps_permille = {10, 50, 250});
 
