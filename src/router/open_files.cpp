@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "io/raw.hpp"
+#include "router/readable.hpp"
 
 namespace k2k::router {
 
@@ -38,11 +39,6 @@ bool for_each_descriptor(Visit visit) {
   }
   ::closedir(folder);
   return true;
-}
-
-bool can_be_read(int descriptor) {
-  const int flags = ::fcntl(descriptor, F_GETFL);
-  return flags >= 0 && (flags & O_ACCMODE) != O_WRONLY && (flags & (O_DIRECT | O_PATH)) == 0;
 }
 
 // Why there is no twin, and may be one with the next request.

@@ -1,6 +1,5 @@
 #include "services/routed_read.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,18 +8,14 @@
 #include <array>
 #include <mutex>
 
+#include "router/readable.hpp"
+
 namespace k2k::services {
 
 namespace {
 
 // Of files with the same remainder of their inodes' numbers.
 std::array<std::mutex, 64> positions;
-
-bool may_be_routed(int descriptor, struct stat& status) {
-  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  const int flags = ::fcntl(descriptor, F_GETFL);
-  return flags >= 0 && (flags & O_ACCMODE) != O_WRONLY && (flags & (O_DIRECT | O_PATH)) == 0;
-}
 
 }  // namespace
 
@@ -29,7 +24,8 @@ std::optional<std::int64_t> routed_read(const Request& request, router::FileRead
   if (request.number != SYS_read || wanted < routed_read_bytes_min) return {};
   const auto descriptor = static_cast<int>(request.arguments[0]);
   struct stat status{};
-  if (!may_be_routed(descriptor, status)) return {};
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  if (!router::can_be_read(descriptor)) return {};
   const std::lock_guard lock(positions[status.st_ino % positions.size()]);
   // A file of /proc says that it is empty.
   const off_t position = ::lseek(descriptor, 0, SEEK_CUR);
