@@ -5,12 +5,14 @@
 // Threading: any thread; standard output's lock.
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 namespace k2k::shim::probe {
 
@@ -38,6 +40,30 @@ inline int do_register(void* memory, std::size_t bytes) {
 inline int do_unregister(void* memory) {
   auto* const call = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_DEFAULT, "k2k_io_unregister"));
   return call == nullptr ? 0 : call(memory);
+}
+
+// Registered memory; nullptr if it cannot be had.
+inline char* make_device(std::size_t bytes) {
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED || do_register(memory, bytes) != 0 ? nullptr
+                                                                 : static_cast<char*>(memory);
+}
+
+struct Scene {
+  const char* name;
+  void (*play)();
+};
+
+// The program's status: 2 where there is no such scene, or what it prints cannot be written.
+inline int play(std::span<const Scene> scenes, const char* name) {
+  errno = 0;
+  for (const Scene& scene : scenes) {
+    if (std::strcmp(scene.name, name) != 0) continue;
+    scene.play();
+    return std::fflush(stdout) == 0 ? 0 : 2;
+  }
+  return 2;
 }
 
 }  // namespace k2k::shim::probe

@@ -699,10 +699,7 @@ void constructors() {
   if (read(-1, &none, 1) < 0) early_error = errno;
 }
 
-const struct {
-  const char* name;
-  void (*play)();
-} scenes[] = {
+const k2k::shim::probe::Scene scenes[] = {
     {"positions", positions}, {"locks", locks},     {"lock_of_a_stream", lock_of_a_stream},
     {"numbers", numbers},     {"vectors", vectors}, {"fortified", fortified},
     {"errors", errors},       {"signals", signals}, {"threads", threads},
@@ -714,14 +711,6 @@ const struct {
 int main(int count, char** words) {
   if (count != 3) return 2;
   folder = words[2];
-  device = static_cast<char*>(
-      mmap(nullptr, device_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (device == MAP_FAILED || do_register(device, device_bytes) != 0) return 2;
-  errno = 0;
-  for (const auto& scene : scenes) {
-    if (std::strcmp(scene.name, words[1]) != 0) continue;
-    scene.play();
-    return std::fflush(stdout) == 0 ? 0 : 2;
-  }
-  return 2;
+  device = k2k::shim::probe::make_device(device_bytes);
+  return device == nullptr ? 2 : k2k::shim::probe::play(scenes, words[1]);
 }

@@ -4,23 +4,21 @@
 // Threading: the test's.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <climits>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
+
+#include "base/command_fixture.hpp"
 
 namespace k2k::shim {
 
-struct Outcome {
-  int status = -1;
-  std::string out;
+struct Outcome : CommandOutcome {
   std::string error;
 };
 
@@ -48,16 +46,8 @@ class Programs : public testing::Test {
     const std::string line = "cd '" + folder_ + "' && exec env " + environment +
                              " timeout --foreground " + std::to_string(seconds_max) + " " +
                              command + " 2>'" + errors + "'";
-    std::FILE* const pipe = ::popen(line.c_str(), "r");
-    Outcome outcome;
-    std::array<char, 4096> piece{};
-    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
-      outcome.out.append(piece.data(), count);
-    }
-    const int status = ::pclose(pipe);
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.error = text_of(errors);
-    return outcome;
+    CommandOutcome outcome = run_command(line);
+    return {std::move(outcome), text_of(errors)};
   }
 
   // A probe's scene, in a folder of its own.

@@ -243,11 +243,9 @@ TEST_F(Calibrated, explain_says_when_it_is_not_told_what_is_cached) {
   std::filesystem::permissions(file, std::filesystem::perms(0644));
   const std::string command = "setpriv --reuid 65534 --clear-groups '" + std::string(cli) +
                               "' route explain --json " + file + " 0 4K 2>&1";
-  std::FILE* const pipe = popen(command.c_str(), "r");
-  std::string out(65536, '\0');
-  out.resize(std::fread(out.data(), 1, out.size(), pipe));
-  if (pclose(pipe) != 0) GTEST_SKIP() << "another user cannot run it here: " << out;
-  EXPECT_FALSE(json::parse(out)["residency_trusted"]);
+  const Outcome outcome = run_command(command);
+  if (outcome.status != 0) GTEST_SKIP() << "another user cannot run it here: " << outcome.out;
+  EXPECT_FALSE(json::parse(outcome.out)["residency_trusted"]);
 }
 
 }  // namespace

@@ -4,21 +4,17 @@
 // Threading: none.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/command_fixture.hpp"
+
 namespace k2k::end_to_end {
 
-struct Outcome {
-  int status = -1;  // Of the exit; -1 where there was none.
-  std::string out;
-};
+using Outcome = CommandOutcome;
 
 // Skips its tests where K2K_CLI names no program.
 class Program : public testing::Test {
@@ -34,17 +30,7 @@ class Program : public testing::Test {
   [[nodiscard]] Outcome run(const std::string& arguments) const {
     // In the foreground a signal sent to timeout reaches the program once, not once more by its
     // group.
-    const std::string command = "timeout --foreground 120 '" + cli_ + "' " + arguments;
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
-    if (pipe == nullptr) return {};
-    Outcome outcome;
-    std::array<char, 4096> piece{};
-    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe)) {
-      outcome.out.append(piece.data(), count);
-    }
-    const int status = ::pclose(pipe);
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return outcome;
+    return run_command("timeout --foreground 120 '" + cli_ + "' " + arguments);
   }
 
  private:

@@ -374,14 +374,12 @@ void torn() {
   std::fprintf(stderr, "records of %zu writers were seen\n", whose.size());
 }
 
-const struct {
-  const char* name;
-  void (*play)();
-} scenes[] = {{"bad_byte", bad_byte},     {"to_the_end", to_the_end},
-              {"full_disk", full_disk},   {"limited_file", limited_file},
-              {"full_table", full_table}, {"many_files", many_files},
-              {"storm", storm},           {"replaced", replaced},
-              {"hanging", hanging},       {"torn", torn}};
+const k2k::shim::probe::Scene scenes[] = {
+    {"bad_byte", bad_byte},     {"to_the_end", to_the_end},
+    {"full_disk", full_disk},   {"limited_file", limited_file},
+    {"full_table", full_table}, {"many_files", many_files},
+    {"storm", storm},           {"replaced", replaced},
+    {"hanging", hanging},       {"torn", torn}};
 
 }  // namespace
 
@@ -389,14 +387,6 @@ int main(int count, char** words) {
   if (count != 3 && count != 4) return 2;
   folder = words[2];
   number = count == 4 ? std::atol(words[3]) : 0;
-  device = static_cast<char*>(
-      mmap(nullptr, device_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (device == MAP_FAILED || do_register(device, device_bytes) != 0) return 2;
-  errno = 0;
-  for (const auto& scene : scenes) {
-    if (std::strcmp(scene.name, words[1]) != 0) continue;
-    scene.play();
-    return std::fflush(stdout) == 0 ? 0 : 2;
-  }
-  return 2;
+  device = k2k::shim::probe::make_device(device_bytes);
+  return device == nullptr ? 2 : k2k::shim::probe::play(scenes, words[1]);
 }
