@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <span>
+#include <utility>
 
 #include "io/blocking.hpp"
 
@@ -101,6 +102,10 @@ void Execution::complete(Piece& piece, const Request& request, Outcome& outcome)
 }
 
 bool Execution::prove() {
+  const auto by_size = [](const io::Transfer& a, const io::Transfer& b) {
+    return a.bytes < b.bytes;
+  };
+  std::swap(transfers_.front(), *std::min_element(transfers_.begin(), transfers_.end(), by_size));
   const io::Transfer& first = transfers_.front();
   const std::int64_t result = io::transfer_now(first).result;
   pieces_[first.tag].result = result;
@@ -125,7 +130,10 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
                           io::Direction::read});
   }
   std::span<const io::Transfer> waiting(transfers_);
-  if (!proven && !waiting.empty()) waiting = prove() ? waiting.subspan(1) : waiting.first(0);
+  const bool alone = pieces_.size() == 1;
+  if (!waiting.empty() && (alone || !proven)) {
+    waiting = prove() ? waiting.subspan(1) : waiting.first(0);
+  }
   const Drained drained(engine);
   const auto submit = [&] { waiting = waiting.subspan(engine.submit(waiting)); };
   std::array<io::Completion, completions_at_once> completions;

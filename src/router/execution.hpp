@@ -57,8 +57,9 @@ class Execution {
   explicit Execution(std::uint32_t pages);
   // Expects an engine with nothing outstanding, is_aligned(), and a plan of the request's pages.
   // Before it ends, also by cancellation of the thread, nothing is outstanding again.
-  // `proven`: the device has direct transfers. Else the first one is made alone, by pread(2), and
-  // the others only if that is not refused: io_uring asks for ever where the answer is EOPNOTSUPP.
+  // A transfer with nothing beside it is a pread(2): the ring takes longer, and its thread wakes.
+  // `proven`: the file has direct transfers. Else the shortest one is made alone likewise, and the
+  // others only if that is not refused: io_uring asks for ever where the answer is EOPNOTSUPP.
   Outcome run(const Request& request, const Plan& plan, const io::DirectFile& direct,
               io::Engine& engine, bool proven);
 
@@ -73,8 +74,8 @@ class Execution {
   void cut(const Request& request, const Plan& plan, std::uint32_t alignment);
   void add(std::uint64_t begin, std::uint64_t end, bool direct);
   void complete(Piece& piece, const Request& request, Outcome& outcome);
-  // Makes the first direct transfer; false if it was refused, and all pieces come by the page
-  // cache.
+  // Makes the shortest direct transfer, then the first of transfers_; false if it was refused, and
+  // all pieces come by the page cache.
   bool prove();
 
   std::vector<Piece> pieces_;  // In the file's order; `direct` ones are in transfers_, too.

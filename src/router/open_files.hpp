@@ -94,13 +94,20 @@ class OpenFile {
   void refuse_direct() {
     if (!refused_.exchange(true, std::memory_order_relaxed)) device_->note_refusal();
   }
-  void note_transfer() { device_->note_transfer(); }
-  // Has any file of its device?
-  [[nodiscard]] bool has_transferred() const { return device_->has_transferred(); }
+  void note_transfer() {
+    if (has_transferred()) return;
+    transferred_.store(true, std::memory_order_relaxed);
+    device_->note_transfer();
+  }
+  [[nodiscard]] bool has_transferred() const {
+    return transferred_.load(std::memory_order_relaxed);
+  }
 
   // io::ResidencyProbe::probe() under a lock.
   std::size_t probe(int descriptor, std::uint64_t first_page, std::span<std::uint8_t> bytes,
                     std::uint32_t grain);
+  std::size_t probe(int descriptor, const struct stat& facts, std::uint64_t first_page,
+                    std::span<std::uint8_t> bytes, std::uint32_t grain);
   void note_read(std::size_t pages, std::uint64_t nanoseconds, std::uint64_t fast_page_ns);
 
  private:
@@ -112,7 +119,7 @@ class OpenFile {
   const std::shared_ptr<DirectDevice> device_;
   const std::uint64_t id_ = next_id();
   std::optional<io::DirectFile> direct_;
-  std::atomic<bool> refused_{false};
+  std::atomic<bool> refused_{false}, transferred_{false};
   std::mutex probing_;
   std::optional<io::ResidencyProbe> probe_;
   std::optional<Result<io::RandomFile>> random_file_;  // Likewise guarded.

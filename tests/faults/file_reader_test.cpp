@@ -197,7 +197,7 @@ TEST_P(Refusals, are_the_files_alone_where_the_device_has_direct_reads) {
   EXPECT_EQ(control().direct_opens, files + 1) << "each was tried";
 }
 
-// To io_uring EOPNOTSUPP means "not without waiting": it asks again, for ever. A device's first
+// To io_uring EOPNOTSUPP means "not without waiting": it asks again, for ever. A file's first
 // transfer is therefore made without.
 TEST_F(FileReaderOnFaults, asks_once_where_direct_reads_are_not_supported) {
   const io::Opened file = open("data");
@@ -209,7 +209,25 @@ TEST_F(FileReaderOnFaults, asks_once_where_direct_reads_are_not_supported) {
   EXPECT_EQ(reader->stats().files_refused, 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Refusals, testing::Values(EREMOTEIO, EINVAL, EIO),
+TEST_F(FileReaderOnFaults, asks_once_of_a_later_file_too_whatever_its_request_consists_of) {
+  const auto reader = make_reader();
+  const io::Opened good = open("good");
+  expect_same(*reader, good.number(), {1 << 20, page});
+  ASSERT_GT(reader->stats().bytes_direct, 0u);
+  control().direct_read_error = EOPNOTSUPP;
+  const io::Opened file = open("data");
+  cache(file, 0);
+  ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_RANDOM);
+  plain(file.number(), {1 << 20, 1 << 20});  // Between two that are not cached.
+  const std::uint64_t reads = control().direct_reads;
+  const Answer ours = routed(*reader, file.number(), {3 << 20, 0});
+  EXPECT_EQ(ours.count, 3 << 20);
+  EXPECT_TRUE(io::holds_content(ours.bytes, 0));
+  EXPECT_EQ(control().direct_reads, reads + 1);
+  EXPECT_EQ(reader->stats().files_refused, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Refusals, testing::Values(EREMOTEIO, EINVAL, EIO, EOPNOTSUPP),
                          [](const auto& one) { return std::string(strerrorname_np(one.param)); });
 
 TEST_F(FileReaderOnFaults,
