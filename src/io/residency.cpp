@@ -55,13 +55,7 @@ struct Identity {
   std::uint64_t pages;
 };
 
-Result<Identity> identify(int descriptor) {
-  struct stat status = {};
-  if (::fstat(descriptor, &status) != 0) {
-    const int error = errno;
-    return Error{error, fmt::format("cannot look at descriptor {}: {}; give an open file",
-                                    descriptor, std::strerror(error))};
-  }
+Result<Identity> identify(int descriptor, const struct stat& status) {
   std::uint64_t bytes = static_cast<std::uint64_t>(status.st_size);
   const bool block_device = S_ISBLK(status.st_mode);
   if ((!S_ISREG(status.st_mode) && !block_device) ||
@@ -71,6 +65,14 @@ Result<Identity> identify(int descriptor) {
                                      descriptor)};
   }
   return Identity{status.st_dev, status.st_ino, pages_of(0, bytes).pages};
+}
+
+Result<Identity> identify(int descriptor) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) == 0) return identify(descriptor, status);
+  const int error = errno;
+  return Error{error, fmt::format("cannot look at descriptor {}: {}; give an open file", descriptor,
+                                  std::strerror(error))};
 }
 
 // Files whose pages are another inode's: cachestat looks at their own and counts none, a mapping is
@@ -283,9 +285,18 @@ Result<ResidencyProbe> ResidencyProbe::open(int descriptor) {
 
 std::size_t ResidencyProbe::probe(int descriptor, std::uint64_t first_page,
                                   std::span<std::uint8_t> bytes, std::uint32_t grain) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) == 0) return probe(descriptor, status, first_page, bytes, grain);
+  std::ranges::fill(bytes, std::uint8_t{0});
+  return 0;
+}
+
+std::size_t ResidencyProbe::probe(int descriptor, const struct stat& status,
+                                  std::uint64_t first_page, std::span<std::uint8_t> bytes,
+                                  std::uint32_t grain) {
   K2K_EXPECT(grain >= 1);
   std::ranges::fill(bytes, std::uint8_t{0});
-  const Result<Identity> file = identify(descriptor);
+  const Result<Identity> file = identify(descriptor, status);
   if (!file || file.value().device != device_ || file.value().inode != inode_) return 0;
   const std::uint64_t file_pages = file.value().pages;
   if (first_page >= file_pages) return 0;

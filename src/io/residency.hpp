@@ -18,6 +18,8 @@
 //
 // Threading: one owner.
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -57,6 +59,9 @@ class ResidencyProbe {
   // count as cached with cachestat, and not with mincore.
   std::size_t probe(int descriptor, std::uint64_t first_page, std::span<std::uint8_t> bytes,
                     std::uint32_t grain);
+  // The same, for who has just asked what fstat(2) says of the descriptor.
+  std::size_t probe(int descriptor, const struct stat& status, std::uint64_t first_page,
+                    std::span<std::uint8_t> bytes, std::uint32_t grain);
 
   // For `sampled`: a buffered read of so many pages took so long; fast_page_ns is what a cached
   // page takes at most. Ignored without pages.

@@ -307,7 +307,7 @@ class Reader final : public FileReader {
     while (done < within && file->direct() != nullptr) {
       const Request part{request.descriptor, request.memory + done,
                          std::min(within - done, part_bytes), request.offset + done};
-      const ssize_t count = one_part(part, *file, *direct, *channel.operator->());
+      const ssize_t count = one_part(part, facts, *file, *direct, *channel.operator->());
       if (count < 0) return done > 0 ? static_cast<ssize_t>(done) : count;
       done += static_cast<std::size_t>(count);
       if (static_cast<std::size_t>(count) < part.bytes) return static_cast<ssize_t>(done);
@@ -321,11 +321,11 @@ class Reader final : public FileReader {
     return static_cast<ssize_t>(done) + std::max<ssize_t>(count, 0);
   }
 
-  ssize_t one_part(const Request& part, OpenFile& file, const io::DirectFile& direct,
-                   Channel& channel) {
+  ssize_t one_part(const Request& part, const struct stat& facts, OpenFile& file,
+                   const io::DirectFile& direct, Channel& channel) {
     const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
     const std::size_t cached =
-        file.probe(part.descriptor, part.first_page(), residency, config_.grain_pages);
+        file.probe(part.descriptor, facts, part.first_page(), residency, config_.grain_pages);
     expectation_.note_asked(part.descriptor, cached == residency.size());
     if (prefetch_) prefetch_->used_again(file, {part.first_page(), part.pages()});
     if (cached == residency.size()) return expected_cached(part, file);

@@ -99,8 +99,16 @@ std::shared_ptr<OpenFile> OpenFile::open(int descriptor, const Model& model,
 
 std::size_t OpenFile::probe(int descriptor, std::uint64_t first_page, std::span<std::uint8_t> bytes,
                             std::uint32_t grain) {
+  struct stat facts{};
+  if (::fstat(descriptor, &facts) == 0) return probe(descriptor, facts, first_page, bytes, grain);
+  std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
+  return 0;
+}
+
+std::size_t OpenFile::probe(int descriptor, const struct stat& facts, std::uint64_t first_page,
+                            std::span<std::uint8_t> bytes, std::uint32_t grain) {
   const std::lock_guard lock(probing_);
-  if (probe_) return probe_->probe(descriptor, first_page, bytes, grain);
+  if (probe_) return probe_->probe(descriptor, facts, first_page, bytes, grain);
   std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
   return 0;
 }
