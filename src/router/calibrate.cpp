@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
+#include "base/huge_pages.hpp"
 #include "io/blocking.hpp"
 #include "io/direct_file.hpp"
 #include "io/residency.hpp"
@@ -28,7 +29,6 @@ constexpr std::size_t largest_bytes = std::size_t{8} << 20;
 constexpr std::size_t synced_bytes = std::size_t{32} << 20;  // So that writing heeds the time.
 // Where reads go to is as large as no cache of the CPU: device memory is not found there, either.
 constexpr std::size_t buffer_bytes = std::size_t{64} << 20;
-constexpr std::size_t buffer_alignment = std::size_t{2} << 20;
 constexpr std::uint64_t seed = 1;
 constexpr std::uint64_t free_share = 4;    // No more than this part of what is free is taken.
 constexpr double writing_share_max = 0.4;  // Of the time; the rest is for reading.
@@ -143,7 +143,7 @@ Status Calibration::open() {
 }
 
 Status Calibration::write() {
-  buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(buffer_alignment, buffer_bytes)));
+  buffer_.reset(static_cast<std::byte*>(allocate_in_huge_pages(page_bytes, buffer_bytes)));
   if (!buffer_) return failed("take 64 MiB of memory", ENOMEM, "free some");
   // No two pages alike, for file systems that compress or share.
   for (std::size_t at = 0; at < buffer_bytes; at += sizeof(std::uint64_t)) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backend/carver.hpp"
+#include "base/huge_pages.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -83,7 +84,7 @@ void DeviceMemory::free_shared(void* address) {
 Result<void*> DeviceMemory::allocate(std::size_t bytes) {
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
   void* const address =
-      bytes <= addressable_bytes ? std::aligned_alloc(line_bytes, rounded) : nullptr;
+      bytes <= addressable_bytes ? allocate_in_huge_pages(line_bytes, rounded) : nullptr;
   if (address == nullptr) return no_memory(bytes);
   std::memset(address, 0, rounded);
   if (!strict_) return address;

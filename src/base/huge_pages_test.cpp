@@ -1,0 +1,87 @@
+// Goal: what has room for huge pages gets them where the kernel has any, and is memory otherwise.
+// Method: what smaps says of it once it was touched.
+
+#include "base/huge_pages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+namespace k2k {
+namespace {
+
+struct Free {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<std::byte, Free>;
+
+Memory touched(std::size_t alignment, std::size_t bytes) {
+  Memory memory(static_cast<std::byte*>(allocate_in_huge_pages(alignment, bytes)));
+  if (memory) std::memset(memory.get(), 1, bytes);
+  return memory;
+}
+
+std::uintptr_t number_of(const Memory& memory) {
+  return reinterpret_cast<std::uintptr_t>(memory.get());
+}
+
+bool kernel_has_huge_pages() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string setting;
+  return std::getline(file, setting) && setting.find("[never]") == std::string::npos;
+}
+
+// KiB of huge pages in the mapping that holds an address.
+long huge_kib_at(std::uintptr_t address) {
+  std::ifstream file("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char dash = 0;
+    std::istringstream words(line);
+    if (words >> std::hex >> begin >> dash >> end && dash == '-') {
+      inside = begin <= address && address < end;
+    } else if (inside && line.starts_with("AnonHugePages:")) {
+      return std::stol(line.substr(line.find(':') + 1));
+    }
+  }
+  return 0;
+}
+
+TEST(HugePages, are_what_large_memory_is_made_of) {
+  const Memory memory = touched(64, 4 * huge_page_bytes);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(number_of(memory) % huge_page_bytes, 0u);
+#if !defined(K2K_ASAN) && !defined(K2K_TSAN)
+  if (!kernel_has_huge_pages()) GTEST_SKIP() << "transparent_hugepage is never";
+  EXPECT_GT(huge_kib_at(number_of(memory)), 0) << "or no 2 MiB of memory are contiguous";
+#endif
+}
+
+TEST(HugePages, are_not_taken_for_what_has_no_room_for_one) {
+  for (const std::size_t bytes : {std::size_t{64}, huge_page_bytes - 64}) {
+    const Memory memory = touched(64, bytes);
+    ASSERT_TRUE(memory);
+    EXPECT_EQ(number_of(memory) % 64, 0u);
+  }
+  const Memory odd = touched(4096, huge_page_bytes + 4096);
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(number_of(odd) % huge_page_bytes, 0u);
+}
+
+#if !defined(K2K_ASAN) && !defined(K2K_TSAN)  // Their allocators end the process.
+TEST(HugePages, are_refused_like_other_memory) {
+  EXPECT_EQ(allocate_in_huge_pages(64, std::size_t{1} << 60), nullptr);
+}
+#endif
+
+}  // namespace
+}  // namespace k2k
