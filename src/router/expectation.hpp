@@ -6,8 +6,12 @@
 // that changed:
 //
 //   trust   0 ... trust_max, a descriptor's own
-//   above ask_below          read by the page cache, unasked; slow: trust falls fast
-//   below it                 ask; all cached: trust rises fast; some not: it falls to nothing
+//   above ask_below          read by the page cache, unasked; slow: trust falls fast, and to
+//                            nothing if the read was so long that a direct one would have paid
+//   below it                 ask; all cached: trust rises by one; some not: it falls to nothing
+//
+// So eight in a row were cached before anything goes unasked: of blocks of which every other one is
+// cached, that happens in one of 256.
 //
 // It is a hint: a wrong one costs time and never an answer, so descriptors that are closed and
 // opened again need not be told.
@@ -16,7 +20,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace k2k::router {
 
@@ -24,7 +30,8 @@ class Expectation {
  public:
   static constexpr std::uint32_t trust_max = 16;
   static constexpr std::uint32_t ask_below = 8;
-  static constexpr std::uint32_t slow_costs = 4;
+  static constexpr std::uint32_t slow_costs = 4;  // Who is interrupted is slow, too.
+  static constexpr std::size_t long_bytes = 64 * 1024;
   static constexpr int descriptors_max = 1024;  // Others share words.
 
   [[nodiscard]] bool expects_cached(int descriptor) const {
@@ -38,29 +45,40 @@ class Expectation {
     of(descriptor).end.store(end, std::memory_order_relaxed);
   }
 
+  // The longest request of a stream that is left to read-ahead; nothing before it was noted.
+  [[nodiscard]] std::optional<std::uint32_t> streamed_max(int descriptor) const {
+    const std::uint32_t noted = of(descriptor).streamed_max.load(std::memory_order_relaxed);
+    return noted == unknown ? std::nullopt : std::optional(noted);
+  }
+  void note_streamed_max(int descriptor, std::uint32_t bytes) {
+    std::atomic<std::uint32_t>& max = of(descriptor).streamed_max;
+    if (max.load(std::memory_order_relaxed) != bytes) max.store(bytes, std::memory_order_relaxed);
+  }
+
   // What an unasked read was: as fast as memory, or not.
   void note_fast(int descriptor) {
     std::atomic<std::uint32_t>& trust = of(descriptor).trust;
     const std::uint32_t now = trust.load(std::memory_order_relaxed);
     if (now < trust_max) trust.store(now + 1, std::memory_order_relaxed);
   }
-  void note_slow(int descriptor) {
+  void note_slow(int descriptor, std::size_t bytes) {
     std::atomic<std::uint32_t>& trust = of(descriptor).trust;
     const std::uint32_t now = trust.load(std::memory_order_relaxed);
-    trust.store(now > slow_costs ? now - slow_costs : 0, std::memory_order_relaxed);
+    const bool some_left = now > slow_costs && bytes < long_bytes;
+    trust.store(some_left ? now - slow_costs : 0, std::memory_order_relaxed);
   }
   // What asking said.
   void note_asked(int descriptor, bool all_cached) {
-    std::atomic<std::uint32_t>& trust = of(descriptor).trust;
-    const std::uint32_t now = trust.load(std::memory_order_relaxed);
-    const std::uint32_t raised = now + slow_costs < trust_max ? now + slow_costs : trust_max;
-    trust.store(all_cached ? raised : 0, std::memory_order_relaxed);
+    if (all_cached) return note_fast(descriptor);
+    of(descriptor).trust.store(0, std::memory_order_relaxed);
   }
 
  private:
+  static constexpr std::uint32_t unknown = ~std::uint32_t{0};
   struct Of {
     std::atomic<std::uint64_t> end{~std::uint64_t{0}};
     std::atomic<std::uint32_t> trust{0};
+    std::atomic<std::uint32_t> streamed_max{unknown};
   };
   [[nodiscard]] const Of& of(int descriptor) const {
     return all_[static_cast<std::uint32_t>(descriptor) % descriptors_max];

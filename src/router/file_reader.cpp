@@ -168,7 +168,10 @@ class Reader final : public FileReader {
       }
     }
     if (trusted) return watched(request);
-    if (sequential && bytes <= config_.read_ahead_bytes) return unasked(request);
+    if (sequential &&
+        bytes <= expectation_.streamed_max(descriptor).value_or(config_.read_ahead_bytes)) {
+      return unasked(request);
+    }
     return asked(request);
   }
 
@@ -253,11 +256,18 @@ class Reader final : public FileReader {
     const ssize_t count = unasked(request);
     const double ns = static_cast<double>(cycles() - begin) * ns_per_cycle_;
     if (ns > fast_ns(request.bytes)) {
-      expectation_.note_slow(request.descriptor);
+      expectation_.note_slow(request.descriptor, request.bytes);
     } else {
       expectation_.note_fast(request.descriptor);
     }
     return count;
+  }
+
+  // Longer ones are as fast by themselves, and leave the page cache to others.
+  void note_streamed_max(int descriptor, const OpenFile* file) {
+    double bytes = config_.read_ahead_bytes;
+    if (file != nullptr) bytes = std::min(bytes, streamed_bytes_max(file->model()));
+    expectation_.note_streamed_max(descriptor, static_cast<std::uint32_t>(bytes));
   }
 
   // What probe() expects to be cached. Where it does not know, the read's time teaches it.
@@ -291,6 +301,7 @@ class Reader final : public FileReader {
     if (request.bytes == 0) return unasked(whole);  // What there is to say of it the kernel says.
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
+    note_streamed_max(whole.descriptor, direct == nullptr ? nullptr : file.get());
     if (direct == nullptr) return unasked(whole);
     if (!is_aligned(request, direct->alignment())) {
       add(counters_.misaligned, 1);

@@ -33,6 +33,15 @@ double cache_us(const Model& model, std::uint32_t pages) {
   return double{page_bytes} * pages / (model.cache_gbs * bytes_a_us);
 }
 
+double streamed_bytes_max(const Model& model) {
+  const double disk = 1 / (model.direct_gbs * bytes_a_us);
+  const double copy = 1 / (model.cache_gbs * bytes_a_us);
+  // T_direct(s) = s (disk + copy): first as if s were at most S, where T_direct is C.
+  const double within = model.call_us / (disk + copy);
+  if (within <= model.cutoff_bytes) return within;
+  return (model.call_us - model.cutoff_bytes * disk) / copy;
+}
+
 Result<Costs> costs_of(const Model& model) {
   const Limits all[] = {
       {"the time of a direct transfer (C)", model.call_us, 0.001, 50'000, "us"},

@@ -43,6 +43,10 @@ struct Model {
 double direct_us(const Model& model, std::uint32_t pages);
 double cache_us(const Model& model, std::uint32_t pages);
 
+// The longest request, in bytes, that a stream gets sooner from the page cache that is read ahead
+// (the disk's time and the copy's, at full bandwidth) than by a direct transfer of its own.
+double streamed_bytes_max(const Model& model);
+
 // Sixteenths of a picosecond. The limits of costs_of() keep every sum of a request's times, sixteen
 // times weighted, below 2^62.
 using Ticks = std::int64_t;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "router/planner_fixture.hpp"
@@ -61,6 +62,18 @@ TEST(Model, at_its_limits_stays_below_what_a_tick_counts) {
 
 TEST(Model, of_the_paper_has_its_threshold_at_338_pages) {
   EXPECT_EQ(never_from_cache(costs_of({}).value()), 338u);
+}
+
+// There a direct transfer takes as long as the disk and the copy one after the other.
+TEST(Model, leaves_streams_to_read_ahead_up_to_where_both_ways_take_as_long) {
+  for (const Model& model : {Model{}, Model{60, 0, 2.8, 5.7}, Model{100, 1 << 20, 10, 5},
+                             Model{10, 4096, 0.5, 8}, Model{1000, 65536, 1, 0.5}}) {
+    const double bytes = streamed_bytes_max(model);
+    const double beyond = std::max(0.0, bytes - model.cutoff_bytes);
+    const double direct = model.call_us + beyond / (model.direct_gbs * 1000);
+    const double streamed = bytes / (model.direct_gbs * 1000) + bytes / (model.cache_gbs * 1000);
+    EXPECT_NEAR(direct, streamed, 1e-9 * direct);
+  }
 }
 
 TEST(Model, whose_cache_is_slower_never_pays_and_one_with_cheap_transfers_always_may) {
