@@ -82,9 +82,9 @@ ordered_json describe(const Planner& planner, const Schedule& schedule, const Pl
   for_each_segment(plan, [&](Range range, bool from_cache) {
     segments.push_back({range.first, range.pages(), from_cache ? "cache" : "p2p"});
   });
-  const router::Times<double> times = microseconds_of(planner.model(), plan);
-  return {{"time_us", schedule.overlapped ? times.overlapped() : times.serial()},
-          {"segments", segments}};
+  const double us = schedule.overlapped ? microseconds_together(planner.model(), plan).overlapped()
+                                        : microseconds_of(planner.model(), plan).serial();
+  return {{"time_us", us}, {"segments", segments}};
 }
 
 std::string as_text(const ordered_json& plans, bool color) {
@@ -153,6 +153,11 @@ void add_model(CLI::App& app, Options& options) {
   app.add_option("--bw-pc-gbs", options.model.cache_gbs,
                  "Bandwidth of the page cache, 10^9 bytes a second (10.1)")
       ->type_name("GBS");
+  app.add_option(
+         "--next-us", options.model.next_us,
+         "Microseconds that each further direct transfer of a request adds while others are "
+         "in flight, for overlapped; 0: they come one after another, C each (0)")
+      ->type_name("US");
 }
 
 }  // namespace

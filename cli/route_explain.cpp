@@ -162,8 +162,8 @@ Result<Answer> answer(const router::Model& model, const Schedule& schedule, Requ
   const router::Plan plan = schedule.make(planner.value(), request.residency);
   all.segments = router::explain(model, router::never_from_cache(planner->costs()), plan,
                                  request.residency, schedule.rule);
-  const router::Times<double> times = microseconds_of(model, plan);
-  all.us += schedule.overlapped ? times.overlapped() : times.serial();
+  all.us += schedule.overlapped ? microseconds_together(model, plan).overlapped()
+                                : microseconds_of(model, plan).serial();
   return all;
 }
 

@@ -150,7 +150,10 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
     complete(piece, request, outcome);
     if (!waiting.empty()) poll(0);
   }
-  while (engine.outstanding() > 0 || !waiting.empty()) poll(1);
+  // With nothing left to submit the thread is woken once, not by each of them.
+  while (engine.outstanding() > 0 || !waiting.empty()) {
+    poll(waiting.empty() ? completions.size() : 1);
+  }
 
   // In the file's order: nothing behind a short piece is read again, as the kernel would stop
   // there.

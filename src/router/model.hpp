@@ -35,6 +35,9 @@ struct Model {
   double cutoff_bytes = 512 * 1024;
   double direct_gbs = 2.65;
   double cache_gbs = 10.1;
+  // What a request's second transfer and each further one adds, in flight with the others beyond
+  // its bytes' time; up to C. 0: not measured, they are taken to come one after another, C each.
+  double next_us = 0;
 
   bool operator==(const Model&) const = default;
 };
@@ -44,8 +47,12 @@ double direct_us(const Model& model, std::uint32_t pages);
 double cache_us(const Model& model, std::uint32_t pages);
 
 // The longest request, in bytes, that a stream gets sooner from the page cache that is read ahead
-// (the disk's time and the copy's, at full bandwidth) than by a direct transfer of its own.
+// (the disk's time at full bandwidth and a tenth, or the copy's) than by a direct transfer.
 double streamed_bytes_max(const Model& model);
+
+// Model::next_us as it is used: C at most. 0 where C < S / BW_direct: there a transfer of S outruns
+// the saturated device, so that one after another is what the model means.
+double next_us_of(const Model& model);
 
 // Sixteenths of a picosecond. The limits of costs_of() keep every sum of a request's times, sixteen
 // times weighted, below 2^62.
@@ -58,7 +65,12 @@ struct Costs {
   Ticks cutoff = 0;  // S / BW_direct
   Ticks direct_page = 0;
   Ticks cache_page = 0;
+  Ticks next = 0;  // 0: the transfers of a request come one after another.
 
+  // One transfer's share where they are in flight together.
+  [[nodiscard]] Costs together() const {
+    return next == 0 ? *this : Costs{next, 0, direct_page, cache_page};
+  }
   [[nodiscard]] Ticks direct(std::uint32_t pages) const {
     return pages == 0 ? 0 : call + std::max<Ticks>(0, pages * direct_page - cutoff);
   }

@@ -64,16 +64,23 @@ TEST(Model, of_the_paper_has_its_threshold_at_338_pages) {
   EXPECT_EQ(never_from_cache(costs_of({}).value()), 338u);
 }
 
-// There a direct transfer takes as long as the disk and the copy one after the other.
-TEST(Model, leaves_streams_to_read_ahead_up_to_where_both_ways_take_as_long) {
+TEST(Model, leaves_streams_to_read_ahead_up_to_where_a_direct_transfer_takes_as_long) {
   for (const Model& model : {Model{}, Model{60, 0, 2.8, 5.7}, Model{100, 1 << 20, 10, 5},
                              Model{10, 4096, 0.5, 8}, Model{1000, 65536, 1, 0.5}}) {
     const double bytes = streamed_bytes_max(model);
     const double beyond = std::max(0.0, bytes - model.cutoff_bytes);
     const double direct = model.call_us + beyond / (model.direct_gbs * 1000);
-    const double streamed = bytes / (model.direct_gbs * 1000) + bytes / (model.cache_gbs * 1000);
+    const double streamed =
+        std::max(1.1 * bytes / (model.direct_gbs * 1000), bytes / (model.cache_gbs * 1000));
     EXPECT_NEAR(direct, streamed, 1e-9 * direct);
   }
+}
+
+TEST(Model, knows_further_transfers_where_c_is_no_less_than_the_saturated_device_takes) {
+  EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7, 6}), 6);
+  EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7, 600}), 60);
+  EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7}), 0);
+  EXPECT_EQ(next_us_of({10, 1 << 20, 3, 10, 6}), 0);
 }
 
 TEST(Model, whose_cache_is_slower_never_pays_and_one_with_cheap_transfers_always_may) {

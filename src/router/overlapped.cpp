@@ -1,13 +1,14 @@
-// Direct transfers are in flight while the CPU copies. The device is taken to serve one after
-// another, so what counts is max(sum T_direct, sum T_cache).
+// Direct transfers are in flight while the CPU copies, so what counts is max(T_direct, T_cache) of
+// the whole request. Where it was not measured what a further transfer adds (Model::next_us), the
+// device is taken to serve one after another; else it has C and S once.
 //
 // 1. The schedule with the least direct time: the exact one if copying cost nothing. No schedule
 //    that leaves runs whole ends before it, so if copying takes no longer, it is the best of those.
 // 2. Else copying takes longest: too much is cached. Weights between the two times (Lagrange) give
 //    the schedules that trade one for the other, and from the copied side of each, pages go to the
 //    transfers beside them: at no cost while these are shorter than S, and beyond that until both
-//    sides end together. The best one is taken. The weights 8 : 8 are the serial optimum, so it
-//    never takes longer than that. O(k) each.
+//    sides end together. The best one is taken, or the serial optimum (that of the weights 8 : 8,
+//    without next_us). O(k) each.
 //
 // A request that is cached entirely is copied: no device is disturbed.
 
@@ -53,12 +54,12 @@ void widen_all(std::span<Range> ranges, std::uint32_t pages, std::uint32_t wante
 
 void balance(const Costs& costs, std::uint32_t pages, std::span<Range> ranges) {
   const auto excess = [&](Ticks a_page) -> std::uint32_t {
-    const Times<Ticks> times = times_of(costs, {pages, ranges});
+    const Times<Ticks> times = times_together(costs, {pages, ranges});
     if (times.cache <= times.direct) return 0;
     return static_cast<std::uint32_t>((times.cache - times.direct) / a_page);
   };
   widen_all(ranges, pages, excess(costs.cache_page), [&](std::uint32_t length) {
-    const Ticks room = (costs.cutoff - length * costs.direct_page) / costs.direct_page;
+    const Ticks room = (costs.together().cutoff - length * costs.direct_page) / costs.direct_page;
     return static_cast<std::uint32_t>(std::clamp<Ticks>(room, 0, pages_max));
   });
   widen_all(ranges, pages, excess(costs.cache_page + costs.direct_page),
@@ -79,21 +80,24 @@ Plan Planner::overlapped(Residency residency) {
   Plan best;
   Ticks best_time = 0;
   for (Ticks direct = weights; direct > 0; --direct) {
-    const Plan plan = choose(weighted(costs_, direct), pages, inner);
-    const Times<Ticks> times = times_of(costs_, plan);
+    const Plan plan = choose(weighted(costs_.together(), direct), pages, inner);
+    const Times<Ticks> times = times_together(costs_, plan);
     const bool settled = times.cache <= times.direct;  // More copying would not help, less neither.
     if (!settled) {
       const std::span all(picked_);
       balance(costs_, pages, all.last(plan.cached.size()));
     }
-    const Ticks time = times_of(costs_, plan).overlapped();
+    const Ticks time = times_together(costs_, plan).overlapped();
     if (direct == weights || time < best_time) {
       best = keep(plan);
       best_time = time;
     }
     if (settled) break;
   }
-  return best;
+  if (costs_.next == 0) return best;
+  // C and S are not in what was weighted. So that this is never behind the serial optimum, either:
+  const Plan serial = choose(costs_, pages, inner);
+  return times_together(costs_, serial).overlapped() < best_time ? keep(serial) : best;
 }
 
 }  // namespace k2k::router

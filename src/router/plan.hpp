@@ -11,6 +11,7 @@
 //
 // Threading: values and pure functions.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -64,12 +65,46 @@ inline Times<Ticks> times_of(const Costs& costs, const Plan& plan) {
   return times;
 }
 
+// The direct transfers of a plan: how many, and their pages.
+struct Transfers {
+  std::uint32_t count = 0;
+  std::uint32_t pages = 0;
+};
+inline Transfers transfers_of(const Plan& plan) {
+  Transfers transfers;
+  for_each_segment(plan, [&](Range range, bool from_cache) {
+    if (from_cache) return;
+    ++transfers.count;
+    transfers.pages += range.pages();
+  });
+  return transfers;
+}
+
+// The same with the direct transfers in flight together: C and S count once, and `next` for each
+// but the first.
+inline Times<Ticks> times_together(const Costs& costs, const Plan& plan) {
+  Times<Ticks> times = times_of(costs, plan);
+  if (costs.next == 0 || times.direct == 0) return times;
+  const Transfers transfers = transfers_of(plan);
+  times.direct = costs.direct(transfers.pages) + (transfers.count - 1) * costs.next;
+  return times;
+}
+
 inline Times<double> microseconds_of(const Model& model, const Plan& plan) {
   Times<double> times;
   for_each_segment(plan, [&](Range range, bool from_cache) {
     if (from_cache) times.cache += cache_us(model, range.pages());
     if (!from_cache) times.direct += direct_us(model, range.pages());
   });
+  return times;
+}
+
+inline Times<double> microseconds_together(const Model& model, const Plan& plan) {
+  Times<double> times = microseconds_of(model, plan);
+  const double next = next_us_of(model);
+  if (next == 0 || times.direct == 0) return times;
+  const Transfers transfers = transfers_of(plan);
+  times.direct = direct_us(model, transfers.pages) + (transfers.count - 1) * next;
   return times;
 }
 

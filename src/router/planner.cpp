@@ -6,6 +6,15 @@
 
 namespace k2k::router {
 
+namespace {
+
+std::uint32_t never_if_free(Costs costs) {
+  costs.cache_page = 0;
+  return never_from_cache(costs);
+}
+
+}  // namespace
+
 Result<Planner> Planner::create(const Model& model, std::uint32_t pages, const Scan& scan) {
   const Result<Costs> costs = costs_of(model);
   if (!costs) return costs.error();
@@ -22,7 +31,7 @@ Planner::Planner(const Model& model, const Costs& costs, std::uint32_t pages, co
       costs_(costs),
       room_pages_(pages),
       never_(never_from_cache(costs)),
-      never_free_(never_from_cache({costs.call, costs.cutoff, costs.direct_page, 0})),
+      never_free_(never_if_free(costs.together())),
       scan_(&scan),
       runs_(pages / 2 + 2),
       picked_(pages / 2 + 2),

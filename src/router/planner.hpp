@@ -55,7 +55,7 @@ class Planner {
   Costs costs_;
   std::uint32_t room_pages_;
   std::uint32_t never_;       // never_from_cache()
-  std::uint32_t never_free_;  // The same if the cache cost nothing.
+  std::uint32_t never_free_;  // The same if the cache cost nothing, and transfers are together.
   const Scan* scan_;
   std::vector<Range> runs_;
   std::vector<Range> picked_;

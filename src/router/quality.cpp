@@ -25,7 +25,7 @@ void Judge::add(Quality& quality, const Pattern& pattern, std::mt19937_64& rando
   quality.greedy_range.add(
       ratio(times_of(costs, planner_.greedy(pages_, Preceding::range)).serial()));
   quality.split.add(ratio(times_of(costs, planner_.split(pages_)).serial()));
-  quality.overlapped.add(ratio(times_of(costs, planner_.overlapped(pages_)).overlapped()));
+  quality.overlapped.add(ratio(times_together(costs, planner_.overlapped(pages_)).overlapped()));
 }
 
 }  // namespace k2k::router
