@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/huge_pages.hpp"
 #include "base/result.hpp"
 
 namespace k2k::bench {
@@ -40,10 +41,9 @@ class CachedFile {
       return Error{errno, fmt_error("no temporary file", errno)};
     }
     std::mt19937_64 random(1);
-    std::vector<std::uint64_t> words(mib / 8);
     for (std::size_t at = 0; at < file_bytes; at += mib) {
-      for (std::uint64_t& word : words) word = random();
-      if (::write(file->descriptor_, words.data(), mib) != static_cast<ssize_t>(mib)) {
+      for (std::uint64_t& word : file->words_) word = random();
+      if (::write(file->descriptor_, file->words_.data(), mib) != static_cast<ssize_t>(mib)) {
         return Error{errno, fmt_error("no room for 64 MiB", errno)};
       }
     }
@@ -80,11 +80,19 @@ class CachedFile {
     ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                     POSIX_FADV_DONTNEED);
   }
-  // These pages and none beside them.
+  // These pages and none beside them, a folio each.
   void cache_range(std::size_t offset, std::size_t bytes) const {
     std::vector<std::byte> room(bytes);
     static_cast<void>(::pread(plain_, room.data(), bytes, static_cast<off_t>(offset)));
   }
+  // Newly written, in folios as large as the kernel makes them; sync() has them on the disk.
+  void rewrite(std::size_t offset, std::size_t bytes) const {
+    for (const std::size_t end = offset + bytes; offset < end; offset += mib) {
+      const std::size_t part = std::min(end - offset, mib);
+      static_cast<void>(::pwrite(descriptor_, words_.data(), part, static_cast<off_t>(offset)));
+    }
+  }
+  void sync() const { ::fdatasync(descriptor_); }
 
  private:
   explicit CachedFile(std::string path) : path_(std::move(path)) {}
@@ -94,6 +102,7 @@ class CachedFile {
   }
 
   std::string path_;
+  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(mib / 8);
   int descriptor_ = -1;
   int plain_ = -1;  // Reads what it is asked for and nothing ahead.
 };
@@ -103,10 +112,11 @@ struct Free {
 };
 using Memory = std::unique_ptr<std::byte[], Free>;
 
+// As memory of a device is: contiguous.
 inline Memory memory_of(std::size_t bytes) {
-  auto* const memory = static_cast<std::byte*>(
-      std::aligned_alloc(bytes % (2 * mib) == 0 ? 2 * mib : page_bytes, bytes));
-  std::memset(memory, 1, bytes);
+  const std::size_t room = std::max(bytes, huge_page_bytes);
+  auto* const memory = static_cast<std::byte*>(allocate_in_huge_pages(page_bytes, room));
+  std::memset(memory, 1, room);
   return Memory(memory);
 }
 

@@ -1,18 +1,26 @@
 // How far is what the router's model says of a request from what the request takes?
 //
-// The model is measured and fitted as `k2k calibrate` does it, where temporary files are. Then
-// requests of 64 KiB to 8 MiB, their pages cached in extents of 32 to 512 KiB to any share, are
-// planned and executed; the error of one is its time over the model's, less 1. SPIN reports a mean
-// of 1.6 % (USENIX ATC'17, 4.3.1), of a model with the bandwidths of its own device.
+// The model is measured and fitted as `k2k calibrate` does it, where temporary files are. Then a
+// file is cut into requests of 64 KiB to 8 MiB, their pages cached in extents of 32 to 512 KiB to
+// any share, and these are planned and executed one after the other in random order, as a program
+// makes them; the error of one is its time over the model's, less 1. The first one, behind what
+// made the pages cached, does not count. And again, until there were enough. SPIN reports a mean of
+// 1.6 % (USENIX ATC'17, 4.3.1), of a model with the bandwidths of its own device.
+//
+// A machine that is shared is by a fifth faster or slower a minute later, in everything. So the
+// same is said with each file's requests divided by their median error: "at the machine's speed".
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/descriptor.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
 #include "io/direct_file.hpp"
@@ -28,10 +36,11 @@ namespace {
 
 constexpr std::uint32_t pages_max = 2048;
 constexpr std::uint32_t pages_min = 16;
+constexpr std::size_t file_pages = CachedFile::file_bytes / page_bytes;
 constexpr std::uint32_t outstanding = 64;
 constexpr std::size_t memory_bytes = 64 * mib;  // As large as no cache of the CPU.
-constexpr int requests_full = 5000;
-constexpr int requests_brief = 60;
+constexpr std::size_t requests_full = 5000;
+constexpr std::size_t requests_brief = 60;
 
 // One request: where it lies, and which of its pages are cached.
 struct Wanted {
@@ -39,43 +48,59 @@ struct Wanted {
   std::vector<std::uint8_t> residency;
 };
 
-Wanted draw(std::mt19937_64& random) {
+// `left` pages of the file are not in a request yet.
+Wanted draw(std::mt19937_64& random, std::size_t left) {
   const auto uniform = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);
   };
   Wanted wanted;
   const double octaves = std::log2(pages_max / pages_min);
   const auto pages = static_cast<std::size_t>(pages_min * std::exp2(uniform(0, octaves)));
-  wanted.first_page = random() % (CachedFile::file_bytes / page_bytes - pages + 1);
-  wanted.residency.resize(pages);
+  wanted.first_page = file_pages - left;
+  wanted.residency.resize(std::min(pages, left));
   const auto extent = std::size_t{8} << random() % 5;
   const double share = uniform(-0.1, 1.1);  // Some are cached wholly, some not at all.
-  for (std::size_t at = 0; at < pages; at += extent) {
+  for (std::size_t at = 0; at < wanted.residency.size(); at += extent) {
     const auto begin = wanted.residency.begin() + static_cast<std::ptrdiff_t>(at);
-    const std::size_t length = std::min(extent, pages - at);
+    const std::size_t length = std::min(extent, wanted.residency.size() - at);
     std::fill_n(begin, length, std::uint8_t{uniform(0, 1) < share});
   }
   return wanted;
 }
 
-void cache(const CachedFile& file, const Wanted& wanted) {
-  const auto& pages = wanted.residency;
-  file.evict(wanted.first_page * page_bytes, pages.size() * page_bytes);
-  for (auto at = pages.begin(); (at = std::find(at, pages.end(), 1)) != pages.end();) {
-    const auto end = std::find(at, pages.end(), 0);
-    const auto first = wanted.first_page + static_cast<std::size_t>(at - pages.begin());
-    file.cache_range(first * page_bytes, static_cast<std::size_t>(end - at) * page_bytes);
-    at = end;
+// The whole file's.
+std::vector<Wanted> draw_all(std::mt19937_64& random) {
+  std::vector<Wanted> all;
+  for (std::size_t left = file_pages; left > 0;) {
+    all.push_back(draw(random, left));
+    left -= all.back().residency.size();
   }
+  return all;
+}
+
+void cache(const CachedFile& file, const std::vector<Wanted>& all) {
+  file.evict(0, CachedFile::file_bytes);
+  for (const auto& [first_page, pages] : all) {
+    for (auto at = pages.begin(); (at = std::find(at, pages.end(), 1)) != pages.end();) {
+      const auto end = std::find(at, pages.end(), 0);
+      const auto first = first_page + static_cast<std::size_t>(at - pages.begin());
+      file.rewrite(first * page_bytes, static_cast<std::size_t>(end - at) * page_bytes);
+      at = end;
+    }
+  }
+  file.sync();
 }
 
 struct Errors {
   Samples absolute;  // Percent.
   Samples with_sign;
-  void add(double percent) {
+  // What it took over what the model says.
+  void add(double ratio) {
+    const double percent = 100 * (ratio - 1);
     absolute.add(std::abs(percent));
     with_sign.add(percent);
   }
+  [[nodiscard]] std::size_t size() const { return absolute.size(); }
   [[nodiscard]] nlohmann::ordered_json row(const char* what) const {
     nlohmann::ordered_json row = {{"requests_are", what}, {"requests", absolute.size()}};
     if (absolute.size() == 0) return row;
@@ -91,6 +116,62 @@ Error failed(const Error& why) {
   return {why.code, why.message + "; set TMPDIR to a folder on a disk with O_DIRECT (ext4, xfs)"};
 }
 
+// Requests of one file, planned and executed by one model.
+class Validation {
+ public:
+  static Result<Validation> create(const router::Model& model, const CachedFile& file) {
+    Descriptor descriptor(file.open(0));
+    auto direct = io::DirectFile::open(descriptor.number(), io::DirectFile::Access::read);
+    if (!direct) return failed(direct.error());
+    auto engine = io::make_direct(outstanding);
+    if (!engine) return engine.error();
+    auto planner = router::Planner::create(model, pages_max);
+    if (!planner) return planner.error();
+    return Validation{std::move(descriptor), std::move(direct).value(), std::move(engine).value(),
+                      std::move(planner).value()};
+  }
+
+  // What a request took over what the model says of it, of requests of its kind.
+  struct Seen {
+    double ratio;
+    enum class By : std::uint8_t { direct, cache, both } by;
+  };
+  Result<Seen> run(const Wanted& wanted, std::mt19937_64& random) {
+    const router::Plan plan = planner_.overlapped(wanted.residency);
+    const auto model_us = router::microseconds_together(planner_.model(), plan);
+    const std::size_t bytes = wanted.residency.size() * page_bytes;
+    std::byte* const place =
+        memory_.get() + random() % ((memory_bytes - bytes) / page_bytes) * page_bytes;
+    const Instant begin = now();
+    const router::Outcome outcome =
+        execution_.run({descriptor_.number(), place, bytes, wanted.first_page * page_bytes}, plan,
+                       direct_, *engine_, /*proven=*/true);
+    const double us = std::chrono::duration<double, std::micro>(now() - begin).count();
+    if (outcome.answer != static_cast<ssize_t>(bytes)) {
+      return Error{EIO, "a read of the benchmark's file came short"};
+    }
+    const Seen::By by = model_us.cache == 0    ? Seen::By::direct
+                        : model_us.direct == 0 ? Seen::By::cache
+                                               : Seen::By::both;
+    return Seen{us / model_us.overlapped(), by};
+  }
+
+ private:
+  Validation(Descriptor descriptor, io::DirectFile direct, std::unique_ptr<io::Engine> engine,
+             router::Planner planner)
+      : descriptor_(std::move(descriptor)),
+        direct_(std::move(direct)),
+        engine_(std::move(engine)),
+        planner_(std::move(planner)) {}
+
+  Descriptor descriptor_;
+  io::DirectFile direct_;
+  std::unique_ptr<io::Engine> engine_;
+  router::Planner planner_;
+  router::Execution execution_{pages_max};
+  Memory memory_ = memory_of(memory_bytes);
+};
+
 }  // namespace
 
 Result<nlohmann::ordered_json> route_model(const RuntimeConfig&, Effort effort) {
@@ -101,53 +182,45 @@ Result<nlohmann::ordered_json> route_model(const RuntimeConfig&, Effort effort) 
   const auto fit = router::fit(measured.value().direct, measured.value().cache);
   if (!fit) return failed(fit.error());
   const router::Model& model = fit.value().model;
+  auto file = CachedFile::make();
+  if (!file) return file.error();
+  auto validation = Validation::create(model, *file.value());
+  if (!validation) return validation.error();
 
-  auto made = CachedFile::make();
-  if (!made) return made.error();
-  const CachedFile& file = *made.value();
-  const int descriptor = file.open(0);
-  const auto direct = io::DirectFile::open(descriptor, io::DirectFile::Access::read);
-  if (!direct) return failed(direct.error());
-  auto engine = io::make_direct(outstanding);
-  if (!engine) return engine.error();
-  auto planner = router::Planner::create(model, pages_max);
-  if (!planner) return planner.error();
-  router::Execution execution(pages_max);
-  const Memory memory = memory_of(memory_bytes);
-
-  Errors all, direct_only, cache_only, mixed;
+  Errors all, at_speed, by[3];
   std::mt19937_64 random(5);
-  for (int request = brief ? requests_brief : requests_full; request > 0; --request) {
-    const Wanted wanted = draw(random);
-    cache(file, wanted);
-    const router::Plan plan = planner.value().overlapped(wanted.residency);
-    const auto model_us = router::microseconds_of(model, plan);
-    const std::size_t bytes = wanted.residency.size() * page_bytes;
-    std::byte* const place =
-        memory.get() + random() % ((memory_bytes - bytes) / page_bytes) * page_bytes;
-    const Instant begin = now();
-    const router::Outcome outcome =
-        execution.run({descriptor, place, bytes, wanted.first_page * page_bytes}, plan,
-                      direct.value(), *engine.value(), /*proven=*/true);
-    const double us = std::chrono::duration<double, std::micro>(now() - begin).count();
-    if (outcome.answer != static_cast<ssize_t>(bytes)) {
-      return Error{EIO, "a read of the benchmark's file came short"};
+  const std::size_t enough = brief ? requests_brief : requests_full;
+  while (all.size() < enough) {
+    std::vector<Wanted> requests = draw_all(random);
+    cache(*file.value(), requests);
+    std::shuffle(requests.begin(), requests.end(), random);
+    Samples of_file;
+    std::vector<Validation::Seen> seen;
+    for (const Wanted& wanted : requests) {
+      const auto one = validation.value().run(wanted, random);
+      if (!one) return one.error();
+      if (&wanted == &requests.front()) continue;
+      seen.push_back(one.value());
+      of_file.add(one.value().ratio);
     }
-    const double percent = 100 * (us / model_us.overlapped() - 1);
-    all.add(percent);
-    (model_us.cache == 0 ? direct_only : model_us.direct == 0 ? cache_only : mixed).add(percent);
+    for (const Validation::Seen& one : seen) {
+      if (all.size() == enough) break;
+      all.add(one.ratio);
+      by[static_cast<int>(one.by)].add(one.ratio);
+      at_speed.add(one.ratio / of_file.median());
+    }
   }
-  ::close(descriptor);
-  return nlohmann::ordered_json{{"model",
-                                 {{"call_us", rounded(model.call_us)},
-                                  {"cutoff_kib", rounded(model.cutoff_bytes / kib)},
-                                  {"direct_gbs", rounded(model.direct_gbs)},
-                                  {"cache_gbs", rounded(model.cache_gbs)},
-                                  {"direct_r2", rounded(fit.value().direct_r2)},
-                                  {"cache_r2", rounded(fit.value().cache_r2)}}},
-                                {"rows",
-                                 {all.row("all"), direct_only.row("direct"),
-                                  cache_only.row("cached"), mixed.row("both at once")}}};
+  return nlohmann::ordered_json{
+      {"model",
+       {{"call_us", rounded(model.call_us)},
+        {"cutoff_kib", rounded(model.cutoff_bytes / kib)},
+        {"direct_gbs", rounded(model.direct_gbs)},
+        {"cache_gbs", rounded(model.cache_gbs)},
+        {"direct_r2", rounded(fit.value().direct_r2)},
+        {"cache_r2", rounded(fit.value().cache_r2)}}},
+      {"rows",
+       {all.row("all"), by[0].row("direct"), by[1].row("cached"), by[2].row("both at once"),
+        at_speed.row("all, at the machine's speed")}}};
 }
 
 }  // namespace k2k::bench
