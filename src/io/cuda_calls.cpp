@@ -60,6 +60,7 @@ int errno_of(Code code) {
     case deinitialized:
     case no_device:
       return ENODEV;
+    case invalid_value:  // The address, for all else is ours.
     case illegal_address:
       return EFAULT;
     default:

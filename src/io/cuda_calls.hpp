@@ -19,6 +19,7 @@ using Handle = void*;                // CUcontext, CUstream, CUevent
 using Address = unsigned long long;  // CUdeviceptr
 
 inline constexpr Code success = 0;
+inline constexpr Code invalid_value = 1;
 inline constexpr Code out_of_memory = 2;
 inline constexpr Code not_initialized = 3;
 inline constexpr Code deinitialized = 4;

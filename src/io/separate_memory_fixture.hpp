@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <random>
 #include <vector>
 
@@ -38,7 +39,10 @@ class SeparateMemory final : public DeviceMemory {
   // The copy number `at` (from 0, over all queues) fails when it should be done, or is refused.
   void fail_copy(std::uint32_t at, int code) { failing_ = {at, code}; }
   void refuse_copy(std::uint32_t at, int code) { refused_ = {at, code}; }
+  void fail_copies_from(std::uint32_t at, int code) { failing_from_ = {at, code}; }
   void refuse_queues(int code) { no_queues_ = code; }
+  // Its memory is a window's from now on: the CPU may store there.
+  void set_mapped() { mapped_ = true; }
   void set_looks_max(std::uint32_t looks) { looks_max_ = looks; }
 
   [[nodiscard]] std::uint32_t copies() const { return copies_; }
@@ -47,9 +51,13 @@ class SeparateMemory final : public DeviceMemory {
   [[nodiscard]] const char* name() const override { return "separate"; }
   [[nodiscard]] bool kernel_reaches() const override { return false; }
   [[nodiscard]] Status can_map() const override {
+    if (mapped_) return {};
     return Error{EOPNOTSUPP, "memory of the tests' own is not mapped"};
   }
-  Result<std::byte*> map(std::byte*, std::size_t) override { return can_map().error(); }
+  Result<std::byte*> map(std::byte* address, std::size_t) override {
+    if (!mapped_) return can_map().error();
+    return inside_ + (address - addresses_);
+  }
   Result<std::unique_ptr<CopyQueue>> make_queue(std::uint32_t buffers,
                                                 std::size_t buffer_bytes) override {
     if (no_queues_ != 0) return Error{no_queues_, "no memory can be pinned; raise ulimit -l"};
@@ -87,7 +95,10 @@ class SeparateMemory final : public DeviceMemory {
       EXPECT_TRUE(copy.under_way) << "nothing was begun, or it was said to be done";
       if (copy.looks > 0) return --copy.looks, Look{};
       copy.under_way = false;
-      --memory_.under_way_;
+      {
+        const std::lock_guard lock(memory_.mutex_);
+        --memory_.under_way_;
+      }
       if (copy.code != 0) return {true, copy.code};
       std::byte* const here = buffer(index).data();
       if (copy.in) {
@@ -110,6 +121,7 @@ class SeparateMemory final : public DeviceMemory {
     };
 
     int begin(std::uint32_t index, const std::byte* device, std::size_t bytes, bool in) {
+      const std::lock_guard lock(memory_.mutex_);
       const std::uint32_t number = memory_.copies_++;
       if (number == memory_.refused_.at) return memory_.refused_.code;
       const auto at = static_cast<std::size_t>(device - memory_.addresses_);
@@ -117,7 +129,8 @@ class SeparateMemory final : public DeviceMemory {
       EXPECT_LE(bytes, buffer_bytes_);
       EXPECT_GT(bytes, 0u);
       EXPECT_FALSE(copies_[index].under_way);
-      const int code = number == memory_.failing_.at ? memory_.failing_.code : 0;
+      int code = number == memory_.failing_.at ? memory_.failing_.code : 0;
+      if (number >= memory_.failing_from_.at) code = memory_.failing_from_.code;
       copies_[index] = {true,
                         in,
                         memory_.inside_ + at,
@@ -146,8 +159,11 @@ class SeparateMemory final : public DeviceMemory {
   std::byte* addresses_ = nullptr;
   std::byte* inside_ = nullptr;
   Fault failing_;
+  Fault failing_from_;
   Fault refused_;
   int no_queues_ = 0;
+  bool mapped_ = false;
+  std::mutex mutex_;  // What queues of several threads count.
   std::uint32_t looks_max_ = 30;
   std::uint32_t copies_ = 0;
   std::uint32_t under_way_ = 0;

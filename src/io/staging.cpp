@@ -8,18 +8,17 @@
 // ends by itself, and the first filled one of a job waits for nobody. Only the first buffer of a
 // list leaves it and is counted, so the count ends where the first part stayed short.
 
-#include <sched.h>
 #include <sys/types.h>
 
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <utility>
 #include <vector>
 
 #include "io/blocking.hpp"
 #include "io/device_engines.hpp"
 #include "io/fixed_queue.hpp"
+#include "io/look_wait.hpp"
 #include "io/page_range.hpp"
 
 namespace k2k::io {
@@ -30,9 +29,6 @@ constexpr std::uint32_t buffers_max = 256;
 constexpr std::size_t buffer_bytes_max = std::size_t{64} << 20;
 constexpr std::uint32_t none = ~std::uint32_t{0};
 constexpr std::size_t polled_at_once = 64;
-// A copy of a megabyte takes 20 to 100 µs: look often first, then give the core away.
-constexpr int looks_before_nap = 100;
-constexpr long nap_ns = 20'000;
 
 class Staging final : public Engine {
  public:
@@ -370,11 +366,8 @@ class Staging final : public Engine {
   void wait(int looks) {
     if (copies_ == 0 && files_->outstanding() > 0) {
       take_completions(1);
-    } else if (looks < looks_before_nap) {
-      ::sched_yield();
     } else {
-      const timespec nap{0, nap_ns};
-      ::nanosleep(&nap, nullptr);
+      wait_after_look(looks);
     }
   }
 

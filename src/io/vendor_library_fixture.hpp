@@ -1,5 +1,5 @@
 #pragma once
-// The library of vendor_fixture/, beside the test's program. For tests; never installed.
+// The library of vendor_fixture/, beside io's test program. For tests; never installed.
 
 #include <dlfcn.h>
 
@@ -12,7 +12,8 @@
 namespace k2k::io {
 
 inline std::string vendor_library() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libk2k_io_vendor.so";
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return folder.parent_path() / "io" / "libk2k_io_vendor.so";
 }
 
 inline vendor::Control& vendor_control() {

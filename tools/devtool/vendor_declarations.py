@@ -16,6 +16,7 @@ GPU_FILE_CALLS = ROOT / "src/io/gpu_file_calls.hpp"
 
 CUDA_NUMBERS = {
     "success": "CUDA_SUCCESS",
+    "invalid_value": "CUDA_ERROR_INVALID_VALUE",
     "out_of_memory": "CUDA_ERROR_OUT_OF_MEMORY",
     "not_initialized": "CUDA_ERROR_NOT_INITIALIZED",
     "deinitialized": "CUDA_ERROR_DEINITIALIZED",
