@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "io/blocking.hpp"
+#include "io/drained.hpp"
 
 namespace k2k::router {
 
@@ -16,27 +17,15 @@ namespace {
 
 constexpr std::size_t completions_at_once = 64;
 
-// Of a direct transfer: what says that no other of this file will do better.
-bool is_refusal(std::int64_t result) {
-  return result == -EREMOTEIO || result == -EINVAL || result == -EOPNOTSUPP;
-}
-
-// Polls what an engine still has under way, whatever ends the scope.
-class Drained {
- public:
-  explicit Drained(io::Engine& engine) : engine_(engine) {}
-  ~Drained() {
-    std::array<io::Completion, completions_at_once> completions;
-    while (engine_.outstanding() > 0) engine_.poll(completions, completions.size());
-  }
-  Drained(const Drained&) = delete;
-  Drained& operator=(const Drained&) = delete;
-
- private:
-  io::Engine& engine_;
-};
-
 }  // namespace
+
+Request within_file(const Request& request, const struct stat& facts) {
+  if (!S_ISREG(facts.st_mode)) return request;
+  const auto size = static_cast<std::uint64_t>(facts.st_size);
+  Request within = request;
+  within.bytes = request.offset < size ? std::min(request.bytes, size - request.offset) : 0;
+  return within;
+}
 
 bool is_aligned(const Request& request, const io::Alignment& alignment) {
   if (alignment.offset > page_bytes || alignment.offset % alignment.memory != 0) return false;
@@ -62,30 +51,34 @@ Execution::Execution(std::uint32_t pages) {
   transfers_.reserve(pages / 2 + 2);
 }
 
-void Execution::add(std::uint64_t begin, std::uint64_t end, bool direct) {
+namespace {
+
+void add(std::vector<Piece>& pieces, std::uint64_t begin, std::uint64_t end, bool direct) {
   if (begin >= end) return;
-  Piece* const last = pieces_.empty() ? nullptr : &pieces_.back();
-  if (last != nullptr && last->direct == direct) {
-    last->bytes += end - begin;
+  if (!pieces.empty() && pieces.back().direct == direct) {
+    pieces.back().bytes += end - begin;
   } else {
-    pieces_.push_back({begin, end - begin, direct, 0});
+    pieces.push_back({begin, end - begin, direct, 0});
   }
 }
 
-void Execution::cut(const Request& request, const Plan& plan, std::uint32_t alignment) {
-  pieces_.clear();
+}  // namespace
+
+void cut(const Request& request, const Plan& plan, std::uint32_t alignment,
+         std::vector<Piece>& pieces) {
+  pieces.clear();
   const std::uint64_t base = request.first_page() * page_bytes;
   for_each_segment(plan, [&](Range range, bool from_cache) {
     const std::uint64_t begin =
         std::max(base + std::uint64_t{range.first} * page_bytes, request.offset);
     const std::uint64_t end =
         std::min(base + std::uint64_t{range.last} * page_bytes, request.end());
-    if (from_cache) return add(begin, end, false);
+    if (from_cache) return add(pieces, begin, end, false);
     const std::uint64_t body = std::min((begin + alignment - 1) / alignment * alignment, end);
     const std::uint64_t tail = std::max(end / alignment * alignment, body);
-    add(begin, body, false);
-    add(body, tail, true);
-    add(tail, end, false);
+    add(pieces, begin, body, false);
+    add(pieces, body, tail, true);
+    add(pieces, tail, end, false);
   });
 }
 
@@ -118,7 +111,7 @@ bool Execution::prove() {
 Outcome Execution::run(const Request& request, const Plan& plan, const io::DirectFile& direct,
                        io::Engine& engine, bool proven) {
   Outcome outcome;
-  cut(request, plan, direct.alignment().offset);
+  cut(request, plan, direct.alignment().offset, pieces_);
   const auto memory_of = [&](const Piece& piece) {
     return request.memory + (piece.offset - request.offset);
   };
@@ -134,7 +127,7 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
   if (!waiting.empty() && (alone || !proven)) {
     waiting = prove() ? waiting.subspan(1) : waiting.first(0);
   }
-  const Drained drained(engine);
+  const io::Drained drained(engine);
   const auto submit = [&] { waiting = waiting.subspan(engine.submit(waiting)); };
   std::array<io::Completion, completions_at_once> completions;
   const auto poll = [&](std::size_t least) {

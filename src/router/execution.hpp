@@ -12,8 +12,10 @@
 //
 // Threading: one owner.
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +40,10 @@ struct Request {
   }
 };
 
+// Up to the end of the file that fstat(2) tells, where pread would end too: a direct transfer of
+// the last block would write behind it into memory that pread leaves alone.
+Request within_file(const Request& request, const struct stat& facts);
+
 struct Outcome {
   ssize_t answer = 0;  // Bytes, or a negative errno.
   std::uint64_t bytes_direct = 0;
@@ -50,6 +56,24 @@ struct Outcome {
 
 // May a transfer that begins at `offset` use `memory`? The rest of a request then may as well.
 bool is_aligned(const Request& request, const io::Alignment& alignment);
+
+// A part of a request, and what became of it.
+struct Piece {
+  std::uint64_t offset = 0;  // In the file.
+  std::size_t bytes = 0;
+  bool direct = false;
+  std::int64_t result = 0;  // Bytes, or a negative errno.
+};
+
+// A plan's pieces in the file's order. Direct ones are whole multiples of `alignment` (offsets of
+// direct transfers); what lies around them comes by the page cache.
+void cut(const Request& request, const Plan& plan, std::uint32_t alignment,
+         std::vector<Piece>& pieces);
+
+// Of a direct transfer: does its result say that no other of this file will do better?
+inline bool is_refusal(std::int64_t result) {
+  return result == -EREMOTEIO || result == -EINVAL || result == -EOPNOTSUPP;
+}
 
 class Execution {
  public:
@@ -64,15 +88,6 @@ class Execution {
               io::Engine& engine, bool proven);
 
  private:
-  struct Piece {
-    std::uint64_t offset = 0;
-    std::size_t bytes = 0;
-    bool direct = false;
-    std::int64_t result = 0;
-  };
-
-  void cut(const Request& request, const Plan& plan, std::uint32_t alignment);
-  void add(std::uint64_t begin, std::uint64_t end, bool direct);
   void complete(Piece& piece, const Request& request, Outcome& outcome);
   // Makes the shortest direct transfer, then the first of transfers_; false if it was refused, and
   // all pieces come by the page cache.

@@ -284,16 +284,6 @@ class Reader final : public FileReader {
     return count;
   }
 
-  // Up to the file's end, where pread would end too: a direct transfer of the last block would
-  // write behind it into memory that pread leaves alone.
-  static Request within_file(const Request& request, const struct stat& facts) {
-    if (!S_ISREG(facts.st_mode)) return request;
-    const auto size = static_cast<std::uint64_t>(facts.st_size);
-    Request within = request;
-    within.bytes = request.offset < size ? std::min(request.bytes, size - request.offset) : 0;
-    return within;
-  }
-
   ssize_t asked(const Request& whole) {
     struct stat facts{};
     if (::fstat(whole.descriptor, &facts) != 0) return unasked(whole);
