@@ -1,0 +1,446 @@
+#include "router/device_reader.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "router/device_execution.hpp"
+#include "router/expectation.hpp"
+#include "router/open_files.hpp"
+#include "router/planner.hpp"
+
+namespace k2k::router {
+
+namespace {
+
+// A longer request is served in parts of this.
+constexpr std::uint32_t part_pages = 4096;
+constexpr std::size_t part_bytes = std::size_t{part_pages} * page_bytes;
+// An unasked read was not from memory if it took this long and twice what its copy should. A copy
+// of the device's is seen up to 20 µs late.
+constexpr double slow_ns = 80'000;
+constexpr double slow_factor = 2;
+constexpr std::size_t bounce_kept_bytes = std::size_t{4} << 20;
+
+// Host memory for whole calls, kept as long as it is short.
+class Bounce {
+ public:
+  Bounce() = default;
+  ~Bounce() { drop(); }
+  Bounce(const Bounce&) = delete;
+  Bounce& operator=(const Bounce&) = delete;
+
+  // Nothing: so much is not to be had.
+  std::optional<std::span<std::byte>> take(std::size_t bytes) {
+    if (bytes > memory_.size()) {
+      drop();
+      const std::size_t whole = std::max(bytes, std::size_t{page_bytes});
+      void* const made =
+          ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (made == MAP_FAILED) return {};
+      memory_ = {static_cast<std::byte*>(made), whole};
+    }
+    return memory_.first(bytes);
+  }
+  void give_back() {
+    if (memory_.size() > bounce_kept_bytes) drop();
+  }
+
+ private:
+  void drop() {
+    if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
+    memory_ = {};
+  }
+
+  std::span<std::byte> memory_;
+};
+
+// What one request in progress needs.
+struct Channel {
+  std::unique_ptr<io::Engine> cached;
+  std::unique_ptr<io::Engine> direct;
+  io::HostCopies copies;
+  Planner planner;
+  Bounce bounce{};
+  DeviceExecution execution{part_pages + 1};
+  std::vector<std::uint8_t> residency = std::vector<std::uint8_t>(part_pages + 1);
+};
+
+class Channels {
+ public:
+  Channels(const DeviceWays& ways, const Model& model, std::uint32_t kept)
+      : ways_(ways), model_(model), kept_(kept) {}
+
+  Result<std::unique_ptr<Channel>> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        std::unique_ptr<Channel> channel = std::move(free_.back());
+        free_.pop_back();
+        return channel;
+      }
+    }
+    Result<std::unique_ptr<io::Engine>> cached = ways_.make_cached();
+    if (!cached) return cached.error();
+    Result<std::unique_ptr<io::Engine>> direct = ways_.make_direct();
+    if (!direct) return direct.error();
+    Result<io::HostCopies> copies = ways_.make_copies();
+    if (!copies) return copies.error();
+    // Of a model that was checked.
+    return std::unique_ptr<Channel>(
+        new Channel{.cached = std::move(cached).value(),
+                    .direct = std::move(direct).value(),
+                    .copies = std::move(copies).value(),
+                    .planner = Planner::create(model_, part_pages + 1).value()});
+  }
+  void give_back(std::unique_ptr<Channel> channel) {
+    channel->bounce.give_back();
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < kept_) free_.push_back(std::move(channel));
+  }
+  // Those of the parent are left as they are: their copies and buffers are its.
+  void abandon() {
+    new (&mutex_) std::mutex;
+    for (std::unique_ptr<Channel>& channel : free_) static_cast<void>(channel.release());
+    free_.clear();
+  }
+
+ private:
+  const DeviceWays& ways_;
+  const Model model_;
+  const std::uint32_t kept_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Channel>> free_;
+};
+
+// One of them, for a scope; or why there is none.
+class Taken {
+ public:
+  explicit Taken(Channels& channels) : channels_(channels), channel_(channels.take()) {}
+  ~Taken() {
+    if (channel_) channels_.give_back(std::move(channel_).value());
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  explicit operator bool() const { return channel_.ok(); }
+  [[nodiscard]] ssize_t refusal() const { return -channel_.error().code; }
+  Channel& operator*() { return *channel_.value(); }
+
+ private:
+  Channels& channels_;
+  Result<std::unique_ptr<Channel>> channel_;
+};
+
+struct Counters {
+  using Counter = std::atomic<std::uint64_t>;
+  Counter reads{0}, writes{0}, unasked{0}, asked{0}, mixed{0}, bytes_cache{0}, bytes_direct{0},
+      fall_backs{0};
+};
+
+void add(Counters::Counter& counter, std::uint64_t count) {
+  counter.fetch_add(count, std::memory_order_relaxed);
+}
+
+class Reader final : public DeviceReader {
+ public:
+  Reader(std::shared_ptr<io::DeviceMemory> memory, DeviceWays ways,
+         const DeviceReaderConfig& config)
+      : config_(config),
+        ns_per_cycle_(nanoseconds_per_cycle()),
+        memory_(std::move(memory)),
+        ways_(std::move(ways)),
+        files_([this](int descriptor) { return model_of(descriptor); },
+               [this](const OpenFile& file) {
+                 if (file.direct() != nullptr) ways_.closing(file.direct()->descriptor());
+               }),
+        channels_(ways_, config.model, config.channels_kept) {}
+
+  // The first channel shows whether there can be any.
+  Status try_channel() {
+    Result<std::unique_ptr<Channel>> first = channels_.take();
+    if (!first) return first.error();
+    channels_.give_back(std::move(first).value());
+    return {};
+  }
+
+  ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
+    add(counters_.reads, 1);
+    if (is_child_) return -EFAULT;
+    Taken channel(channels_);
+    if (!channel) return channel.refusal();
+    const Request request{descriptor, static_cast<std::byte*>(memory),
+                          std::min(bytes, io::transfer_bytes_max),
+                          static_cast<std::uint64_t>(offset)};
+    if (bytes < config_.unprobed_bytes || offset < 0 || descriptor < 0) {
+      return unasked(request, *channel);
+    }
+    const bool sequential = expectation_.is_sequential(descriptor, request.offset);
+    expectation_.note_end(descriptor, request.end());
+    if (expectation_.expects_cached(descriptor)) return watched(request, *channel);
+    if (sequential && bytes <= config_.read_ahead_bytes) return unasked(request, *channel);
+    return asked(request, *channel);
+  }
+
+  ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
+                 std::int64_t offset) override {
+    const iovec piece{const_cast<void*>(memory), bytes};
+    const bool device = true;
+    return whole({.descriptor = descriptor,
+                  .pieces = {&piece, 1},
+                  .is_device = {&device, 1},
+                  .write = true,
+                  .offset = offset});
+  }
+
+  ssize_t whole(const WholeCall& call) override {
+    add(call.write ? counters_.writes : counters_.reads, 1);
+    if (is_child_) return -EFAULT;
+    if (call.pieces.size() > IOV_MAX) return -EINVAL;
+    Taken channel(channels_);
+    if (!channel) return channel.refusal();
+    const ssize_t count = through_host(call, *channel);
+    if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
+    return count;
+  }
+
+  int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) override {
+    const int failed = ::posix_fadvise(descriptor, offset, bytes, advice);
+    if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_asked(descriptor, false);
+    return failed;
+  }
+
+  void closing(int descriptor) override { files_.closing(descriptor); }
+  void forget(std::uint64_t device, std::uint64_t inode) override { files_.forget(device, inode); }
+  void after_fork_child() override {
+    is_child_ = true;
+    files_.after_fork_child();
+    channels_.abandon();
+  }
+
+  [[nodiscard]] ReaderStats stats() const override {
+    const auto of = [](const Counters::Counter& counter) {
+      return counter.load(std::memory_order_relaxed);
+    };
+    const Counters& all = counters_;
+    return {.reads = of(all.reads),
+            .writes = of(all.writes),
+            .unasked = of(all.unasked),
+            .asked = of(all.asked),
+            .mixed = of(all.mixed),
+            .bytes_cache = of(all.bytes_cache),
+            .bytes_direct = of(all.bytes_direct),
+            .fall_backs = of(all.fall_backs),
+            .files_refused = files_.files_refused()};
+  }
+
+ private:
+  Model model_of(int descriptor) const {
+    const std::optional<Model> known =
+        config_.model_of ? config_.model_of(descriptor, ways_.name()) : std::optional<Model>();
+    return known && costs_of(*known) ? *known : config_.model;
+  }
+
+  // By the page cache, as pread(2) would.
+  ssize_t buffered(const Request& request, Channel& channel) {
+    const ssize_t count = read_all(request, *channel.cached);
+    if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
+    return count;
+  }
+  ssize_t unasked(const Request& request, Channel& channel) {
+    add(counters_.unasked, 1);
+    return buffered(request, channel);
+  }
+  [[nodiscard]] double fast_ns(std::size_t bytes) const {
+    return std::max(slow_ns, slow_factor * static_cast<double>(bytes) / config_.model.cache_gbs);
+  }
+  // As unasked(); its time says whether it came from memory.
+  ssize_t watched(const Request& request, Channel& channel) {
+    const std::uint64_t begin = cycles();
+    const ssize_t count = unasked(request, channel);
+    if (ns_since(begin) > fast_ns(request.bytes)) {
+      expectation_.note_slow(request.descriptor, request.bytes);
+    } else {
+      expectation_.note_fast(request.descriptor);
+    }
+    return count;
+  }
+  [[nodiscard]] double ns_since(std::uint64_t begin) const {
+    return static_cast<double>(cycles() - begin) * ns_per_cycle_;
+  }
+  // What probe() expects to be cached. Where it does not know, the read's time teaches it.
+  ssize_t expected_cached(const Request& request, OpenFile& file, Channel& channel) {
+    const std::uint64_t begin = cycles();
+    const ssize_t count = buffered(request, channel);
+    const std::size_t pages = request.pages();
+    if (count > 0 && !file.knows_residency()) {
+      file.note_read(pages, static_cast<std::uint64_t>(ns_since(begin)),
+                     static_cast<std::uint64_t>(fast_ns(request.bytes)) / pages);
+    }
+    return count;
+  }
+
+  ssize_t asked(const Request& whole, Channel& channel) {
+    struct stat facts{};
+    if (::fstat(whole.descriptor, &facts) != 0) return unasked(whole, channel);
+    const Request request = within_file(whole, facts);
+    if (request.bytes == 0) return unasked(whole, channel);
+    const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
+    const io::DirectFile* const direct = file ? file->direct() : nullptr;
+    if (direct == nullptr || direct->alignment().offset > page_bytes) {
+      return unasked(whole, channel);
+    }
+    if (!(channel.planner.model() == file->model())) {
+      channel.planner = Planner::create(file->model(), part_pages + 1).value();
+    }
+    add(counters_.asked, 1);
+    std::size_t done = 0;
+    while (done < request.bytes && file->direct() != nullptr) {
+      const Request part{request.descriptor, request.memory + done,
+                         std::min(request.bytes - done, part_bytes), request.offset + done};
+      const ssize_t count = one_part(part, facts, *file, *direct, channel);
+      if (count < 0) return done > 0 ? static_cast<ssize_t>(done) : count;
+      done += static_cast<std::size_t>(count);
+      if (static_cast<std::size_t>(count) < part.bytes) return static_cast<ssize_t>(done);
+    }
+    if (done == whole.bytes) return static_cast<ssize_t>(done);
+    // Refused in between, or beyond what was said to be the file's end: the kernel's word.
+    const ssize_t count = buffered(
+        {whole.descriptor, whole.memory + done, whole.bytes - done, whole.offset + done}, channel);
+    if (count < 0 && done == 0) return count;
+    return static_cast<ssize_t>(done) + std::max<ssize_t>(count, 0);
+  }
+
+  ssize_t one_part(const Request& part, const struct stat& facts, OpenFile& file,
+                   const io::DirectFile& direct, Channel& channel) {
+    const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
+    const std::size_t cached =
+        file.probe(part.descriptor, facts, part.first_page(), residency, config_.grain_pages);
+    expectation_.note_asked(part.descriptor, cached == residency.size());
+    if (cached == residency.size()) return expected_cached(part, file, channel);
+    const Outcome outcome =
+        channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.cached,
+                              *channel.direct, file.has_transferred());
+    add(counters_.mixed, 1);
+    add(counters_.bytes_cache, outcome.bytes_cache);
+    add(counters_.bytes_direct, outcome.bytes_direct);
+    if (outcome.refused > 0) add(counters_.fall_backs, outcome.refused);
+    if (outcome.is_no_direct_file) file.refuse_direct();
+    if (outcome.bytes_direct > 0) file.note_transfer();
+    return outcome.answer;
+  }
+
+  static ssize_t call_kernel(const WholeCall& call, std::span<const iovec> pieces) {
+    const auto count = static_cast<int>(pieces.size());
+    const off_t offset = call.offset.value_or(-1);
+    const ssize_t moved =
+        call.write ? ::pwritev2(call.descriptor, pieces.data(), count, offset, call.flags)
+                   : ::preadv2(call.descriptor, pieces.data(), count, offset, call.flags);
+    return moved < 0 ? -errno : moved;
+  }
+
+  ssize_t through_host(const WholeCall& call, Channel& channel) {
+    if (call.offset && *call.offset < 0) return -EINVAL;  // -1 would be the own position.
+    std::vector<iovec> pieces(call.pieces.begin(), call.pieces.end());
+    std::size_t bytes = 0;
+    std::size_t room = io::transfer_bytes_max;  // The kernel moves no more.
+    for (std::size_t at = 0; at < pieces.size(); ++at) {
+      pieces[at].iov_len = std::min(pieces[at].iov_len, room);
+      room -= pieces[at].iov_len;
+      if (call.is_device[at]) bytes += pieces[at].iov_len;
+    }
+    const std::optional<std::span<std::byte>> host = channel.bounce.take(bytes);
+    if (!host) return -ENOMEM;
+    std::byte* next = host->data();
+    for (std::size_t at = 0; at < pieces.size(); ++at) {
+      if (!call.is_device[at]) continue;
+      pieces[at].iov_base = std::exchange(next, next + pieces[at].iov_len);
+      if (!call.write) continue;
+      const int code = channel.copies.from_device(bytes_of(pieces[at]), device_of(call, at));
+      if (code != 0) return -code;
+    }
+    const ssize_t moved = call_kernel(call, pieces);
+    return call.write || moved <= 0 ? moved : scatter(call, pieces, moved, channel);
+  }
+  // What a read brought goes on to the device, as far as that takes it.
+  static ssize_t scatter(const WholeCall& call, std::span<const iovec> pieces, ssize_t moved,
+                         Channel& channel) {
+    auto left = static_cast<std::size_t>(moved);
+    for (std::size_t at = 0; at < pieces.size() && left > 0; ++at) {
+      const std::size_t part = std::min(left, pieces[at].iov_len);
+      if (call.is_device[at]) {
+        const int code =
+            channel.copies.to_device(device_of(call, at), bytes_of(pieces[at]).first(part));
+        if (code != 0) {
+          const ssize_t arrived = moved - static_cast<ssize_t>(left);
+          return arrived > 0 ? arrived : -code;
+        }
+      }
+      left -= part;
+    }
+    return moved;
+  }
+  static std::span<std::byte> bytes_of(const iovec& piece) {
+    return {static_cast<std::byte*>(piece.iov_base), piece.iov_len};
+  }
+  static std::byte* device_of(const WholeCall& call, std::size_t at) {
+    return static_cast<std::byte*>(call.pieces[at].iov_base);
+  }
+
+  const DeviceReaderConfig config_;
+  const double ns_per_cycle_;
+  const std::shared_ptr<io::DeviceMemory> memory_;
+  const DeviceWays ways_;
+  Expectation expectation_;
+  OpenFiles files_;
+  Channels channels_;
+  Counters counters_;
+  std::atomic<bool> is_child_{false};
+};
+
+struct Range32 {
+  const char* name;
+  std::uint32_t value, least, most;
+};
+
+Status check(const DeviceReaderConfig& config) {
+  const Range32 ranges[] = {
+      {"channels_kept", config.channels_kept, 1, 256},
+      {"unprobed_bytes", config.unprobed_bytes, 1, 1u << 30},
+      {"read_ahead_bytes", config.read_ahead_bytes, 0, 1u << 30},
+      {"grain_pages", config.grain_pages, 1, part_pages},
+  };
+  for (const Range32& range : ranges) {
+    if (range.value >= range.least && range.value <= range.most) continue;
+    return Error{EINVAL, fmt::format("{} is {}; permitted are {} to {}", range.name, range.value,
+                                     range.least, range.most)};
+  }
+  const Result<Costs> costs = costs_of(config.model);
+  return costs ? Status() : Status(costs.error());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceReader>> DeviceReader::create(std::shared_ptr<io::DeviceMemory> memory,
+                                                           const DeviceReaderConfig& config) {
+  if (Status status = check(config); !status) return status.error();
+  Result<DeviceWays> ways = DeviceWays::create(*memory, config.ways);
+  if (!ways) return ways.error();
+  auto reader = std::make_unique<Reader>(std::move(memory), std::move(ways).value(), config);
+  if (Status status = reader->try_channel(); !status) return status.error();
+  return std::unique_ptr<DeviceReader>(std::move(reader));
+}
+
+}  // namespace k2k::router
