@@ -19,7 +19,8 @@ struct Counts {
   Count without_far{0};  // The far side could not be loaded: libc had them.
   Count nested{0};       // From a signal handler within such a call: libc had them.
   Count forgotten{0};    // Files of which the program closed its last descriptor.
-  Count kept{0};         // A descriptor was closed while the program had another one of the file.
+  Count unregistered{0};  // Allocations of device memory beyond k2k_io_ranges_max: libc has them.
+  Count kept{0};          // A descriptor was closed while the program had another one of the file.
 };
 
 [[gnu::visibility("hidden")]] extern Counts counts;

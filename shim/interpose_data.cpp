@@ -66,11 +66,10 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
 
 [[gnu::noinline]] ssize_t slow_pread(int descriptor, void* memory, size_t bytes, off_t offset,
                                      const void* caller) {
-  if (in_far_side(caller) || !ranges.holds(memory, bytes)) {
-    return real.pread(descriptor, memory, bytes, offset);
-  }
+  const int kind = ranges.kind_of(memory, bytes);
+  if (in_far_side(caller) || kind == 0) return real.pread(descriptor, memory, bytes, offset);
   ssize_t answer;
-  if (serve_at(descriptor, memory, bytes, offset, &answer)) return answer;
+  if (kind == k2k_io_mapped && serve_at(descriptor, memory, bytes, offset, &answer)) return answer;
   const bool served = one(descriptor, memory, bytes, false, false, offset, caller, &answer);
   return served ? answer : real.pread(descriptor, memory, bytes, offset);
 }
@@ -253,9 +252,13 @@ K2K_SAME(posix_fadvise) int posix_fadvise64(int, off64_t, off64_t, int) noexcept
 K2K_SAME(__pread_chk) ssize_t __pread64_chk(int, void*, size_t, off64_t, size_t);
 
 K2K_API int k2k_io_register(void* address, size_t bytes) {
-  return k2k::shim::change_ranges(true, address, bytes);
+  return k2k::shim::add_range(address, bytes, k2k_io_mapped);
 }
 
-K2K_API int k2k_io_unregister(void* address) { return k2k::shim::change_ranges(false, address, 0); }
+K2K_API int k2k_io_register_kind(void* address, size_t bytes, int kind) {
+  return k2k::shim::add_range(address, bytes, kind);
+}
+
+K2K_API int k2k_io_unregister(void* address) { return k2k::shim::remove_range(address); }
 
 }  // extern "C"

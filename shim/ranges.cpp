@@ -3,17 +3,22 @@
 #include <cerrno>
 
 namespace k2k::shim {
-namespace {
 
-void set(std::atomic<std::uintptr_t>& word, std::uintptr_t value) {
-  word.store(value, std::memory_order_release);  // Pairs with Ranges::word().
+// Each release pairs with the acquires of kind_of().
+void Ranges::set(Range& range, std::uintptr_t first, std::uintptr_t last, int kind) {
+  range.first.store(first, std::memory_order_release);
+  range.last.store(last, std::memory_order_release);
+  range.kind.store(kind, std::memory_order_release);
 }
 
-}  // namespace
+void Ranges::set(Range& range, const Range& from) {
+  set(range, word(from.first), word(from.last), from.kind.load(std::memory_order_acquire));
+}
 
-int Ranges::add(const void* memory, std::size_t bytes) {
+int Ranges::add(const void* memory, std::size_t bytes, int kind) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   if (first == 0 || bytes == 0 || bytes > UINTPTR_MAX - first) return -EINVAL;
+  if (kind < k2k_io_mapped || kind > k2k_io_hip) return -EINVAL;
   const std::uintptr_t last = first + bytes;
 
   const Copy& now = current();
@@ -25,18 +30,15 @@ int Ranges::add(const void* memory, std::size_t bytes) {
   if (count == ranges_max) return -ENOSPC;
 
   for (std::size_t i = 0; i < count; ++i) {
-    Range& to = next.ranges[i < at ? i : i + 1];
-    set(to.first, word(now.ranges[i].first));
-    set(to.last, word(now.ranges[i].last));
+    set(next.ranges[i < at ? i : i + 1], now.ranges[i]);
   }
-  set(next.ranges[at].first, first);
-  set(next.ranges[at].last, last);
+  set(next.ranges[at], first, last, kind);
   next.count.store(count + 1, std::memory_order_release);
   publish();
   return 0;
 }
 
-int Ranges::remove(const void* memory) {
+int Ranges::remove(const void* memory, Held* was) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   const Copy& now = current();
   Copy& next = other();
@@ -44,17 +46,33 @@ int Ranges::remove(const void* memory) {
   std::size_t at = 0;
   while (at < count && word(now.ranges[at].first) != first) ++at;
   if (at == count) return -ENOENT;
+  const Range& gone = now.ranges[at];
+  if (was != nullptr) *was = {first, word(gone.last), gone.kind.load(std::memory_order_acquire)};
 
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    const Range& from = now.ranges[i < at ? i : i + 1];
-    set(next.ranges[i].first, word(from.first));
-    set(next.ranges[i].last, word(from.last));
+    set(next.ranges[i], now.ranges[i < at ? i : i + 1]);
   }
-  set(next.ranges[count - 1].first, 0);  // Of an empty table the first range is looked at, too.
-  set(next.ranges[count - 1].last, 0);
+  set(next.ranges[count - 1], 0, 0, 0);  // Of an empty table the first range is looked at, too.
   next.count.store(count - 1, std::memory_order_release);
   publish();
   return 0;
+}
+
+int Ranges::remove_overlapping(const void* memory, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t last = first + bytes;
+  int removed = 0;
+  for (std::size_t at = 0; at < current().count.load(std::memory_order_relaxed);) {
+    const Range& each = current().ranges[at];
+    const std::uintptr_t begin = word(each.first);
+    if (begin < last && word(each.last) > first) {
+      remove(reinterpret_cast<const void*>(begin));
+      ++removed;
+    } else {
+      ++at;
+    }
+  }
+  return removed;
 }
 
 void Ranges::publish() {

@@ -1,24 +1,33 @@
 #pragma once
-// Which addresses are device memory.
+// Which addresses are device memory, and of which kind (k2k_io_kind of k2k/io.h).
 //
-//   near()    asked by every call of a host program: is it between the lowest and the highest one?
-//   holds()   asked of those: does the whole buffer lie in one range?
+//   near()     asked by every call of a host program: is it between the lowest and the highest one?
+//   kind_of()  asked of those: does the whole buffer lie in one range, and whose is that?
 //
 // Readers wait for nobody, so that signal handlers may read. There are two copies of the sorted
 // table; a writer fills the one that is not current and then makes it so. A reader looks again only
 // if another writer has begun after that one, which it sees in the number of the current copy.
 //
-// Threading: near() and holds() from anywhere; add() and remove() from any thread, one at a time.
+// Threading: near(), kind_of() and holds() from anywhere; what changes it from any thread, one at a
+// time.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "k2k/io.h"
+
 namespace k2k::shim {
 
 class Ranges {
  public:
-  static constexpr std::size_t ranges_max = 256;
+  static constexpr std::size_t ranges_max = k2k_io_ranges_max;
+
+  struct Held {
+    std::uintptr_t first = 0;
+    std::uintptr_t last = 0;  // The first byte behind it.
+    int kind = 0;
+  };
 
   // One compare where nothing is registered: no address is above the lowest one then.
   [[nodiscard]] bool near(const void* memory) const {
@@ -28,8 +37,11 @@ class Ranges {
   }
   [[nodiscard]] bool empty() const { return high_.load(std::memory_order_relaxed) == 0; }
 
-  // A buffer that begins outside, or reaches beyond its range, is not held.
   [[nodiscard]] bool holds(const void* memory, std::size_t bytes) const {
+    return kind_of(memory, bytes) != 0;
+  }
+  // 0: a buffer that begins outside, or reaches beyond its range.
+  [[nodiscard]] int kind_of(const void* memory, std::size_t bytes) const {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     while (true) {  // Each further round is a table that others have finished meanwhile.
       const std::uint64_t number =
@@ -45,19 +57,24 @@ class Ranges {
       }
       const std::uintptr_t first = word(copy.ranges[at].first);
       const std::uintptr_t last = word(copy.ranges[at].last);
+      const int kind = copy.ranges[at].kind.load(std::memory_order_acquire);
       if (number_.load(std::memory_order_relaxed) != number) continue;
-      return address >= first && address < last && bytes <= last - address;
+      return address >= first && address < last && bytes <= last - address ? kind : 0;
     }
   }
 
   // 0 or a negative errno, see k2k/io.h. The caller keeps other writers away.
-  int add(const void* memory, std::size_t bytes);
-  int remove(const void* memory);
+  int add(const void* memory, std::size_t bytes, int kind = k2k_io_mapped);
+  // What was there is told in `was`.
+  int remove(const void* memory, Held* was = nullptr);
+  // Those that a range would overlap. How many.
+  int remove_overlapping(const void* memory, std::size_t bytes);
 
  private:
   struct Range {
     std::atomic<std::uintptr_t> first{0};
     std::atomic<std::uintptr_t> last{0};  // The first byte behind it.
+    std::atomic<int> kind{0};
   };
   struct Copy {
     std::atomic<std::size_t> count{0};
@@ -69,6 +86,8 @@ class Ranges {
   static std::uintptr_t word(const std::atomic<std::uintptr_t>& from) {
     return from.load(std::memory_order_acquire);
   }
+  static void set(Range& range, std::uintptr_t first, std::uintptr_t last, int kind);
+  static void set(Range& range, const Range& from);
   [[nodiscard]] Copy& current() { return copies_[number_.load(std::memory_order_relaxed) & 1]; }
   [[nodiscard]] Copy& other() { return copies_[~number_.load(std::memory_order_relaxed) & 1]; }
   void publish();

@@ -52,6 +52,37 @@ TEST(Ranges, between_two_of_them_is_near_but_not_held) {
   EXPECT_TRUE(ranges.empty());
 }
 
+TEST(Ranges, tells_whose_memory_it_is) {
+  Ranges ranges;
+  ASSERT_EQ(ranges.add(at(1000), 100), 0);
+  ASSERT_EQ(ranges.add(at(5000), 100, k2k_io_cuda), 0);
+  ASSERT_EQ(ranges.add(at(3000), 100, k2k_io_hip), 0);
+  EXPECT_EQ(ranges.add(at(9000), 100, 0), -EINVAL);
+  EXPECT_EQ(ranges.add(at(9000), 100, k2k_io_hip + 1), -EINVAL);
+  EXPECT_EQ(ranges.kind_of(at(1050), 10), k2k_io_mapped);
+  EXPECT_EQ(ranges.kind_of(at(3000), 100), k2k_io_hip);
+  EXPECT_EQ(ranges.kind_of(at(5099), 1), k2k_io_cuda);
+  EXPECT_EQ(ranges.kind_of(at(5099), 2), 0);
+  Ranges::Held was;
+  ASSERT_EQ(ranges.remove(at(3000), &was), 0);
+  EXPECT_EQ(was.first, 3000u);
+  EXPECT_EQ(was.last, 3100u);
+  EXPECT_EQ(was.kind, k2k_io_hip);
+  EXPECT_EQ(ranges.kind_of(at(5000), 1), k2k_io_cuda) << "the others stay what they are";
+}
+
+TEST(Ranges, takes_back_what_a_new_one_would_overlap) {
+  Ranges ranges;
+  for (std::uintptr_t first = 1000; first <= 5000; first += 1000) {
+    ASSERT_EQ(ranges.add(at(first), 500), 0);
+  }
+  EXPECT_EQ(ranges.remove_overlapping(at(1500), 500), 0) << "beside it is not over it";
+  EXPECT_EQ(ranges.remove_overlapping(at(2499), 1502), 3);
+  EXPECT_EQ(ranges.add(at(2499), 1502), 0);
+  EXPECT_TRUE(ranges.holds(at(1000), 500));
+  EXPECT_TRUE(ranges.holds(at(5000), 500));
+}
+
 TEST(Ranges, refuses_what_is_none) {
   Ranges ranges;
   EXPECT_EQ(ranges.add(nullptr, 100), -EINVAL);

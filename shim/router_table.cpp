@@ -4,8 +4,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,11 +21,13 @@
 #include "io/raw.hpp"
 #include "router/file_reader.hpp"
 #include "router/profile.hpp"
+#include "shim/cuda_reader.hpp"
 #include "shim/table.h"
 
 namespace k2k::shim {
 namespace {
 
+using router::DeviceReader;
 using router::FileReader;
 
 // Made by k2k_io_table_get(), before any other call, and never destroyed: the program may read
@@ -49,29 +55,72 @@ ssize_t write_at(int descriptor, const void* memory, std::size_t bytes, std::int
 }
 
 int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) {
+  if (DeviceReader* const cuda = cuda_reader_if_made()) {
+    cuda->advise(descriptor, offset, bytes, advice);
+  }
   return reader->advise(descriptor, offset, bytes, advice);
 }
 
-void forget(int, std::uint64_t device, std::uint64_t inode) { reader->forget(device, inode); }
+void forget(int, std::uint64_t device, std::uint64_t inode) {
+  if (DeviceReader* const cuda = cuda_reader_if_made()) cuda->forget(device, inode);
+  reader->forget(device, inode);
+}
 
 void stats(k2k_io_counts* counts) {
   const router::ReaderStats now = reader->stats();
-  *counts = {.reads = now.reads,
-             .writes = now.writes,
-             .unasked = now.unasked,
-             .mixed = now.mixed,
-             .bytes_cache = now.bytes_cache,
-             .bytes_direct = now.bytes_direct,
-             .fall_backs = now.fall_backs,
-             .files_refused = now.files_refused,
+  DeviceReader* const cuda = cuda_reader_if_made();
+  const router::ReaderStats more = cuda == nullptr ? router::ReaderStats() : cuda->stats();
+  *counts = {.reads = now.reads + more.reads,
+             .writes = now.writes + more.writes,
+             .unasked = now.unasked + more.unasked,
+             .mixed = now.mixed + more.mixed,
+             .bytes_cache = now.bytes_cache + more.bytes_cache,
+             .bytes_direct = now.bytes_direct + more.bytes_direct,
+             .fall_backs = now.fall_backs + more.fall_backs,
+             .files_refused = now.files_refused + more.files_refused,
              .misaligned = now.misaligned,
              .pages_ahead = now.pages_ahead,
              .pages_evicted = now.pages_evicted};
 }
 
-void after_fork_child() { reader->after_fork_child(); }
+void after_fork_child() {
+  reader->after_fork_child();
+  cuda_after_fork_child();
+}
 
 int owns(int descriptor) { return io::is_own(descriptor) ? 1 : 0; }
+
+int serves(int kind) {
+  if (kind == k2k_io_cuda) return cuda_reader() != nullptr ? 1 : 0;
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    ::dprintf(STDERR_FILENO, "k2k_io: memory of HIP is not served yet; calls with it go to libc\n");
+  }
+  return 0;
+}
+
+// What follows is called after serves().
+ssize_t read_in(int, int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
+  return cuda_reader()->pread(descriptor, memory, bytes, offset);
+}
+
+ssize_t write_in(int, int descriptor, const void* memory, std::size_t bytes, std::int64_t offset) {
+  return cuda_reader()->pwrite(descriptor, memory, bytes, offset);
+}
+
+ssize_t whole_in(int, const k2k_io_call* call, const unsigned char* in_kind) {
+  std::array<bool, IOV_MAX> is_device;
+  const auto count = static_cast<std::size_t>(call->count);
+  std::transform(in_kind, in_kind + count, is_device.begin(),
+                 [](unsigned char each) { return each != 0; });
+  return cuda_reader()->whole(
+      {.descriptor = call->descriptor,
+       .pieces = {call->pieces, count},
+       .is_device = {is_device.data(), count},
+       .write = call->write != 0,
+       .offset = call->at_position != 0 ? std::optional<std::int64_t>() : call->offset,
+       .flags = call->flags});
+}
 
 }  // namespace
 }  // namespace k2k::shim
@@ -87,7 +136,11 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                      .stats = stats,
                                      .after_fork_child = after_fork_child,
                                      .owns = owns,
-                                     .whole = nullptr};
+                                     .whole = nullptr,
+                                     .serves = serves,
+                                     .pread_in = read_in,
+                                     .pwrite_in = write_in,
+                                     .whole_in = whole_in};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   if (reader == nullptr) {
     const std::optional<std::uint32_t> pages = read_ahead_pages();

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "shim/counts.hpp"
 #include "shim/descriptors.hpp"
 #include "shim/far_side.hpp"
+#include "shim/in_use.hpp"
 #include "shim/real.hpp"
 
 namespace k2k::shim {
@@ -19,6 +21,8 @@ constinit Ranges ranges;
 constinit Counts counts;
 
 namespace {
+
+constinit InUse in_use;  // Memory of kinds that programs free under our eyes.
 
 // Linux moves no more in one call: the last whole page below 2 GiB.
 constexpr std::size_t call_bytes_max = 0x7ffff000;
@@ -63,7 +67,13 @@ struct Contents {
   int filled = 0;  // Pieces with anything in them.
   bool device = false;
   bool wrong = false;  // The kernel says what about it.
+  // Of memory that neither CPU nor kernel reach, the addresses between which it lies.
+  int far_kind = 0;
+  std::uintptr_t first = UINTPTR_MAX;
+  std::uintptr_t last = 0;
 };
+
+bool is_far(int kind) { return kind > k2k_io_mapped; }
 
 Contents contents_of(const Request& request) {
   Contents contents;
@@ -75,7 +85,15 @@ Contents contents_of(const Request& request) {
     ++contents.filled;
     contents.bytes =
         std::min(contents.bytes + std::min(piece.iov_len, call_bytes_max), call_bytes_max);
-    contents.device |= ranges.holds(piece.iov_base, piece.iov_len);
+    const int kind = ranges.kind_of(piece.iov_base, piece.iov_len);
+    contents.device |= kind != 0;
+    if (!is_far(kind)) continue;
+    // Of two such kinds no engine moves both.
+    contents.wrong |= contents.far_kind != 0 && contents.far_kind != kind;
+    contents.far_kind = kind;
+    const auto first = reinterpret_cast<std::uintptr_t>(piece.iov_base);
+    contents.first = std::min(contents.first, first);
+    contents.last = std::max(contents.last, first + piece.iov_len);
   }
   return contents;
 }
@@ -83,7 +101,12 @@ Contents contents_of(const Request& request) {
 // One piece; the count or a negative errno.
 ssize_t move(const k2k_io_table& far, const Request& request, const iovec& piece, std::size_t bytes,
              std::int64_t offset) {
-  if (ranges.holds(piece.iov_base, bytes)) {
+  const int kind = ranges.kind_of(piece.iov_base, bytes);
+  if (is_far(kind)) {
+    return request.write ? far.pwrite_in(kind, request.descriptor, piece.iov_base, bytes, offset)
+                         : far.pread_in(kind, request.descriptor, piece.iov_base, bytes, offset);
+  }
+  if (kind != 0) {
     return request.write ? far.pwrite(request.descriptor, piece.iov_base, bytes, offset)
                          : far.pread(request.descriptor, piece.iov_base, bytes, offset);
   }
@@ -135,9 +158,9 @@ bool may_be_split(const Request& request, const Contents& contents) {
 }
 
 // As one call of the kernel. False: as the program made it.
-bool move_whole(const k2k_io_table& far, const Request& request, ssize_t* moved) {
+bool move_whole(const k2k_io_table& far, const Request& request, int far_kind, ssize_t* moved) {
   count(counts.by_kernel);
-  if (far.whole == nullptr) return false;
+  if (far.whole == nullptr && far_kind == 0) return false;
   const k2k_io_call call{.pieces = request.pieces,
                          .count = request.count,
                          .descriptor = request.descriptor,
@@ -145,19 +168,29 @@ bool move_whole(const k2k_io_table& far, const Request& request, ssize_t* moved)
                          .at_position = request.at_position,
                          .offset = request.offset,
                          .flags = request.flags};
-  *moved = far.whole(&call);
+  if (far_kind == 0) {
+    *moved = far.whole(&call);
+    return true;
+  }
+  unsigned char in_kind[IOV_MAX];
+  for (int i = 0; i < request.count; ++i) {
+    const iovec& piece = request.pieces[i];
+    in_kind[i] = ranges.kind_of(piece.iov_base, piece.iov_len) == far_kind ? 1 : 0;
+  }
+  *moved = far.whole_in(far_kind, &call, in_kind);
   return true;
 }
 
 bool move_request(const k2k_io_table& far, const Request& request, const Contents& contents,
                   ssize_t* moved) {
-  if (!may_be_split(request, contents)) return move_whole(far, request, moved);
+  const int kind = contents.far_kind;
+  if (!may_be_split(request, contents)) return move_whole(far, request, kind, moved);
   if (request.at_position) {
     if (!move_at_position(far, request, contents.bytes, moved)) {
-      return move_whole(far, request, moved);
+      return move_whole(far, request, kind, moved);
     }
   } else {
-    if (request.offset < 0) return move_whole(far, request, moved);
+    if (request.offset < 0) return move_whole(far, request, kind, moved);
     *moved = move_all(far, request, request.offset);
   }
   count(request.write ? counts.writes : counts.reads);
@@ -177,12 +210,34 @@ void after_fork(bool child) {
   if (child) {
     // Threads that held these are not here.
     for (pthread_mutex_t& lock : positions) lock = PTHREAD_MUTEX_INITIALIZER;
+    in_use.clear();
   }
   pthread_mutex_unlock(&changing);
 }
 
 void after_fork_parent() { after_fork(false); }
 void after_fork_child() { after_fork(true); }
+
+// Expects the lock.
+void watch_forks() {
+  static constinit bool forks_seen = false;
+  if (!forks_seen)
+    forks_seen = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
+}
+
+// A call with memory that its program may be about to free. False: it is libc's.
+bool move_far(const k2k_io_table& far, const Request& request, ssize_t* moved) {
+  const Contents before = contents_of(request);
+  if (far.serves(before.far_kind) == 0) return count(counts.without_far), false;
+  const Using now(in_use, before.first, before.last);
+  // Once more, for from here on it stays: whoever frees it waits for us.
+  const Contents contents = contents_of(request);
+  if (contents.far_kind != before.far_kind || contents.first != before.first ||
+      contents.last != before.last) {
+    return false;
+  }
+  return move_request(far, request, contents, moved);
+}
 
 }  // namespace
 
@@ -199,7 +254,9 @@ bool serve(const Request& request, ssize_t* answer) {
   const NoCancellation off;
   const Inside inside;
   ssize_t moved = 0;
-  if (!move_request(*far, request, contents, &moved)) return errno = before, false;
+  const bool served = contents.far_kind != 0 ? move_far(*far, request, &moved)
+                                             : move_request(*far, request, contents, &moved);
+  if (!served) return errno = before, false;
   errno = moved < 0 ? static_cast<int>(-moved) : before;
   *answer = moved < 0 ? -1 : moved;
   return true;
@@ -243,14 +300,42 @@ bool advise(int descriptor, off_t offset, off_t bytes, int advice, const void* c
   return true;
 }
 
-int change_ranges(bool add, const void* memory, std::size_t bytes) {
-  static constinit bool forks_seen = false;
+int add_range(const void* memory, std::size_t bytes, int kind) {
   pthread_mutex_lock(&changing);
-  if (!forks_seen)
-    forks_seen = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
-  const int changed = add ? ranges.add(memory, bytes) : ranges.remove(memory);
+  watch_forks();
+  const int added = ranges.add(memory, bytes, kind);
   pthread_mutex_unlock(&changing);
-  return changed;
+  return added;
+}
+
+int remove_range(const void* memory) {
+  pthread_mutex_lock(&changing);
+  const int removed = ranges.remove(memory);
+  pthread_mutex_unlock(&changing);
+  return removed;
+}
+
+void note_allocated(const void* memory, std::size_t bytes, int kind) {
+  pthread_mutex_lock(&changing);
+  watch_forks();
+  ranges.remove_overlapping(memory, bytes);
+  const int added = ranges.add(memory, bytes, kind);
+  pthread_mutex_unlock(&changing);
+  if (added == -ENOSPC) count(counts.unregistered);
+}
+
+Ranges::Held note_freeing(const void* memory) {
+  Ranges::Held was;
+  pthread_mutex_lock(&changing);
+  ranges.remove(memory, &was);
+  pthread_mutex_unlock(&changing);
+  if (!is_far(was.kind)) return was;
+  constexpr timespec nap{0, 50'000};
+  constexpr int naps_max = 20'000;  // Of a file system that hangs.
+  for (int naps = 0; naps < naps_max && in_use.uses(was.first, was.last); ++naps) {
+    nanosleep(&nap, nullptr);
+  }
+  return was;
 }
 
 }  // namespace k2k::shim

@@ -31,8 +31,8 @@ struct Request {
 // set.
 bool serve(const Request& request, ssize_t* answer);
 
-// The shortest way of the commonest call, pread(2): `memory` is held, and the descriptor was looked
-// at before. False: serve() may know more.
+// The shortest way of the commonest call, pread(2): `memory` is held and of k2k_io_mapped, and the
+// descriptor was looked at before. False: serve() may know more.
 bool serve_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset,
               ssize_t* answer);
 
@@ -43,6 +43,13 @@ bool near_any(const iovec* pieces, int count);
 bool advise(int descriptor, off_t offset, off_t bytes, int advice, const void* caller, int* answer);
 
 // How k2k_io_register() and its counterpart change the ranges.
-int change_ranges(bool add, const void* memory, std::size_t bytes);
+int add_range(const void* memory, std::size_t bytes, int kind);
+int remove_range(const void* memory);
+
+// The same for who allocates and frees device memory (vendor.cpp). What is told to be new takes the
+// place of what was there: that was freed in a way that nobody saw.
+void note_allocated(const void* memory, std::size_t bytes, int kind);
+// Before it is freed: waits for calls that use it, 1 s at most. What it was; kind 0 if nothing.
+Ranges::Held note_freeing(const void* memory);
 
 }  // namespace k2k::shim

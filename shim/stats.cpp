@@ -36,6 +36,7 @@ namespace {
       {"nested", counts.nested},
       {"forgotten", counts.forgotten},
       {"kept", counts.kept},
+      {"unregistered", counts.unregistered},
       {"unasked", far.unasked},
       {"mixed", far.mixed},
       {"bytes_cache", far.bytes_cache},

@@ -16,6 +16,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "k2k/io.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -77,6 +79,19 @@ struct k2k_io_table {
   /* Null where the kernel reaches device memory, else makes the call through memory that it
    * does reach, as one call. Answers as pread. */
   ssize_t (*whole)(const struct k2k_io_call* call);
+
+  /* What follows is of memory of the kinds (k2k_io_kind) that neither CPU nor kernel reach. Is that
+   * kind served here? If not, why is said once on standard error, and libc has its calls. */
+  int (*serves)(int kind);
+
+  /* As pread and pwrite. A write is one call of the kernel. The program may free other memory of
+   * this kind meanwhile, not this. */
+  ssize_t (*pread_in)(int kind, int descriptor, void* memory, size_t bytes, int64_t offset);
+  ssize_t (*pwrite_in)(int kind, int descriptor, const void* memory, size_t bytes, int64_t offset);
+
+  /* As `whole`. `in_kind` has a byte a piece: 1 for memory of that kind, 0 for what the kernel
+   * reaches. */
+  ssize_t (*whole_in)(int kind, const struct k2k_io_call* call, const unsigned char* in_kind);
 };
 
 /* The one symbol of the far side. Null with errno if it cannot serve this version, or here. */

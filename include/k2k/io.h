@@ -24,10 +24,23 @@ extern "C" {
 
 enum { k2k_io_ranges_max = 256 };
 
+/* Whose memory it is. What cudaMalloc(), cudaMallocManaged(), cuMemAlloc(), cuMemAllocManaged(),
+ * hipMalloc() and hipMallocManaged() return is registered by the library, and no longer so when it
+ * is freed, wherever the program is linked to these functions. Who looks them up by dlsym(), has
+ * them in itself (a static CUDA runtime), or takes cudaMallocAsync() registers by itself. */
+enum k2k_io_kind {
+  k2k_io_mapped = 1, /* CPU and kernel reach it: a mapped PCI device's, managed memory, any. */
+  k2k_io_cuda = 2,   /* A CUDA device's alone. */
+  k2k_io_hip = 3     /* A HIP device's alone. Not served yet: libc has such calls. */
+};
+
 /* 0, or a negative errno:
- *   -EINVAL  null, no bytes, or an end beyond the address space
+ *   -EINVAL  null, no bytes, an end beyond the address space, or no kind of the above
  *   -EEXIST  it overlaps one that is registered
  *   -ENOSPC  k2k_io_ranges_max are registered */
+int k2k_io_register_kind(void* address, size_t bytes, int kind);
+
+/* Likewise, of k2k_io_mapped. */
 int k2k_io_register(void* address, size_t bytes);
 
 /* `address` is the beginning of a registered range. -ENOENT: of none. */

@@ -161,6 +161,16 @@ ssize_t whole(const k2k_io_call* call) {
   return moved;
 }
 
+// It is the process's own in these tests.
+int serves(int) { return 1; }
+ssize_t read_in(int, int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
+  return read_at(descriptor, memory, bytes, offset);
+}
+ssize_t write_in(int, int descriptor, const void* memory, std::size_t bytes, std::int64_t offset) {
+  return write_at(descriptor, memory, bytes, offset);
+}
+ssize_t whole_in(int, const k2k_io_call* call, const unsigned char*) { return whole(call); }
+
 }  // namespace
 
 extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
@@ -173,7 +183,11 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                      .stats = stats,
                                      .after_fork_child = after_fork_child,
                                      .owns = owns,
-                                     .whole = is_set("K2K_BOUNCE_WHOLE", "1") ? whole : nullptr};
+                                     .whole = is_set("K2K_BOUNCE_WHOLE", "1") ? whole : nullptr,
+                                     .serves = serves,
+                                     .pread_in = read_in,
+                                     .pwrite_in = write_in,
+                                     .whole_in = whole_in};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   return &table;
 }

@@ -72,6 +72,8 @@ TEST_F(CudaMemoryTest, ErrorsOfCopiesAreTheirErrno) {
   const auto queue = memory->make_queue(2, page).value();
   vendor_.fail("cuMemcpyHtoDAsync_v2", cuda::illegal_address);
   EXPECT_EQ(queue->copy_in(0, device.data(), page), EFAULT);
+  vendor_.fail("cuMemcpyHtoDAsync_v2", cuda::invalid_value);
+  EXPECT_EQ(queue->copy_in(0, device.data(), page), EFAULT);
   vendor_.fail("cuMemcpyDtoHAsync_v2", cuda::out_of_memory);
   EXPECT_EQ(queue->copy_out(0, device.data(), page), ENOMEM);
   vendor_.fail("cuCtxPushCurrent_v2", cuda::deinitialized);

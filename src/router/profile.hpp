@@ -82,6 +82,8 @@ Result<Loaded> load(const std::string& folder, const Identity& identity, std::in
 // What is known of the device behind a descriptor, for ReaderConfig::model_of: nothing without a
 // profile, or with one that cannot be read (k2k route explain says what is wrong with it).
 std::optional<Model> calibrated_model(int descriptor);
+// Likewise by that engine: DeviceReaderConfig::model_of.
+std::optional<Model> calibrated_model_by(int descriptor, const std::string& engine);
 
 // As the file has it, for tests and for k2k calibrate --json.
 std::string to_json(const Profile& profile);

@@ -11,13 +11,17 @@
 #include <vector>
 
 #include "io/gpu_file_calls.hpp"
+#include "io/vendor_fixture/allocations.hpp"
 #include "io/vendor_fixture/control.hpp"
 
 namespace {
 
 using k2k::io::gpu_file::Answer;
 using k2k::io::gpu_file::Description;
+using k2k::io::vendor::inside;
+using k2k::io::vendor::told;
 
+constexpr int invalid_value = 1;
 constexpr int not_ready = 600;
 constexpr int looks = 3;
 
@@ -45,16 +49,26 @@ void run(Stream& stream, std::size_t up_to) {
 }  // namespace
 
 extern "C" {
-
 __attribute__((visibility("default"))) k2k::io::vendor::Control k2k_vendor;
+}
 
-// 0, or what the test wants this call to answer.
-static int told(const char* name) {
+int k2k::io::vendor::told(const char* name) {
   if (std::strcmp(name, k2k_vendor.failing) != 0) return 0;
   if (k2k_vendor.after-- > 0) return 0;
   k2k_vendor.failing[0] = '\0';
   return k2k_vendor.code;
 }
+
+// A copy that is made late, of memory that may be freed until then.
+static void copy(std::byte* to, const std::byte* from, std::size_t bytes, const void* device) {
+  if (inside(device, bytes) == nullptr) {
+    ++k2k_vendor.wrong_copies;
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+extern "C" {
 
 #define K2K_VENDOR(name, ...) __attribute__((visibility("default"))) int name(__VA_ARGS__)
 #define K2K_TOLD(name) \
@@ -119,15 +133,21 @@ K2K_VENDOR(cuMemFreeHost, void* memory) {
 K2K_VENDOR(cuMemcpyHtoDAsync_v2, unsigned long long to, const void* from, std::size_t bytes,
            void* stream) {
   K2K_TOLD("cuMemcpyHtoDAsync_v2");
+  const auto* const device = reinterpret_cast<const void*>(to);
+  std::byte* const target = inside(device, bytes);
+  if (target == nullptr) return invalid_value;
   static_cast<Stream*>(stream)->queued.emplace_back(
-      [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
+      [=] { copy(target, static_cast<const std::byte*>(from), bytes, device); });
   return 0;
 }
 K2K_VENDOR(cuMemcpyDtoHAsync_v2, void* to, unsigned long long from, std::size_t bytes,
            void* stream) {
   K2K_TOLD("cuMemcpyDtoHAsync_v2");
+  const auto* const device = reinterpret_cast<const void*>(from);
+  const std::byte* const source = inside(device, bytes);
+  if (source == nullptr) return invalid_value;
   static_cast<Stream*>(stream)->queued.emplace_back(
-      [=] { std::memcpy(to, reinterpret_cast<const void*>(from), bytes); });
+      [=] { copy(static_cast<std::byte*>(to), source, bytes, device); });
   return 0;
 }
 K2K_VENDOR(cuStreamCreate, void** stream, unsigned) {

@@ -1,0 +1,122 @@
+// What libk2k_io.so puts in front of GPU vendors' libraries: what allocates and frees memory, so
+// that it is registered while it is there. A program that has none of these libraries never gets
+// here, and pays for nothing.
+//
+// Where the library behind is not there either, the answer is that there is no device: 100 in
+// CUDA's runtime and driver and in HIP.
+//
+// UNVERIFIED ON HARDWARE: run against a library of the tests' own.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/api.hpp"
+#include "k2k/io.h"
+#include "shim/far_side.hpp"
+#include "shim/serve.hpp"
+#include "shim/vendor.hpp"
+
+using k2k::shim::in_far_side;
+using k2k::shim::Next;
+using k2k::shim::note_allocated;
+using k2k::shim::note_freeing;
+using k2k::shim::Ranges;
+
+namespace {
+
+constexpr int no_device = 100;
+
+// Pointers are void* to the runtimes and numbers as wide to CUDA's driver.
+const void* pointer(const void* memory) { return memory; }
+const void* pointer(unsigned long long memory) {
+  return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(memory));
+}
+
+// A runtime may call the driver by the names that we stand in front of: the outer call counts.
+class Depth {
+ public:
+  Depth() : is_outer_(depth_++ == 0) {}
+  ~Depth() { --depth_; }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+  [[nodiscard]] bool is_outer() const { return is_outer_; }
+
+ private:
+  static thread_local constinit int depth_;
+  const bool is_outer_;
+};
+
+thread_local constinit int Depth::depth_ = 0;
+
+template <class Memory, class... More>
+int allocate(Next& next, int kind, const void* caller, Memory* memory, std::size_t bytes,
+             More... more) {
+  const auto real = reinterpret_cast<int (*)(Memory*, std::size_t, More...)>(next.find(caller));
+  if (real == nullptr) return no_device;
+  const Depth depth;
+  const int code = real(memory, bytes, more...);
+  if (code != 0 || memory == nullptr || bytes == 0) return code;
+  if (!depth.is_outer() || in_far_side(caller)) return code;
+  note_allocated(pointer(*memory), bytes, kind);
+  return code;
+}
+
+// What is about to be freed is nobody's first: another thread may be given the same addresses
+// before this one is back.
+template <class Memory, class... More>
+int free_memory(Next& next, const void* caller, Memory memory, More... more) {
+  const auto real = reinterpret_cast<int (*)(Memory, More...)>(next.find(caller));
+  if (real == nullptr) return no_device;
+  const Depth depth;
+  const bool seen = depth.is_outer() && !in_far_side(caller);
+  const Ranges::Held was = seen ? note_freeing(pointer(memory)) : Ranges::Held();
+  const int code = real(memory, more...);
+  if (code != 0 && was.kind != 0) note_allocated(pointer(memory), was.last - was.first, was.kind);
+  return code;
+}
+
+}  // namespace
+
+#define K2K_CALLER __builtin_return_address(0)
+
+#define K2K_ALLOCATES(name, kind, Memory)                   \
+  K2K_API int name(Memory* memory, std::size_t bytes) {     \
+    static constinit Next next(#name);                      \
+    return allocate(next, kind, K2K_CALLER, memory, bytes); \
+  }
+// Managed memory is the CPU's, too.
+#define K2K_MANAGES(name, Memory)                                           \
+  K2K_API int name(Memory* memory, std::size_t bytes, unsigned flags) {     \
+    static constinit Next next(#name);                                      \
+    return allocate(next, k2k_io_mapped, K2K_CALLER, memory, bytes, flags); \
+  }
+#define K2K_FREES(name, Memory)                   \
+  K2K_API int name(Memory memory) {               \
+    static constinit Next next(#name);            \
+    return free_memory(next, K2K_CALLER, memory); \
+  }
+// When a stream gets there; it may be there already.
+#define K2K_FREES_LATER(name, Memory)                     \
+  K2K_API int name(Memory memory, void* stream) {         \
+    static constinit Next next(#name);                    \
+    return free_memory(next, K2K_CALLER, memory, stream); \
+  }
+
+extern "C" {
+
+K2K_ALLOCATES(cudaMalloc, k2k_io_cuda, void*)
+K2K_ALLOCATES(cuMemAlloc_v2, k2k_io_cuda, unsigned long long)
+K2K_ALLOCATES(hipMalloc, k2k_io_hip, void*)
+K2K_MANAGES(cudaMallocManaged, void*)
+K2K_MANAGES(cuMemAllocManaged, unsigned long long)
+K2K_MANAGES(hipMallocManaged, void*)
+K2K_FREES(cudaFree, void*)
+K2K_FREES(cuMemFree_v2, unsigned long long)
+K2K_FREES(hipFree, void*)
+K2K_FREES_LATER(cudaFreeAsync, void*)
+K2K_FREES_LATER(cudaFreeAsync_ptsz, void*)  // nvcc --default-stream per-thread
+K2K_FREES_LATER(cuMemFreeAsync, unsigned long long)
+K2K_FREES_LATER(cuMemFreeAsync_ptsz, unsigned long long)
+K2K_FREES_LATER(hipFreeAsync, void*)
+
+}  // extern "C"

@@ -1,0 +1,345 @@
+// Scenes of a program that is linked to CUDA (the tests' own: io/vendor_fixture). Each prints what
+// the program can see. With PROBE_HOST=1 its memory is ordinary: then it prints, without
+// libk2k_io.so, what it must print with it and memory that nobody can load from or store to.
+
+#include "shim/tests/cuda_scenes.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "io/vendor_fixture/control.hpp"
+#include "shim/tests/probe.hpp"
+
+extern "C" {
+int cudaMalloc(void**, std::size_t);
+int cudaMallocManaged(void**, std::size_t, unsigned);
+int cudaFree(void*);
+int cudaFreeAsync(void*, void*);
+int cudaMemcpy(void*, const void*, std::size_t, int);
+int cuMemAlloc_v2(unsigned long long*, std::size_t);
+int cuMemFree_v2(unsigned long long);
+int hipMalloc(void**, std::size_t);
+int hipFree(void*);
+extern k2k::io::vendor::Control k2k_vendor;
+}
+
+namespace {
+
+using k2k::shim::probe::say;
+using k2k::shim::probe::say_bytes;
+
+constexpr std::size_t device_bytes = 8 << 20;
+constexpr std::size_t file_bytes = (3 << 20) + 1234;
+
+std::string folder;
+
+bool on_host() { return std::getenv("PROBE_HOST") != nullptr; }
+
+char* allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  const int code =
+      on_host() ? (memory = std::aligned_alloc(4096, bytes), 0) : cudaMalloc(&memory, bytes);
+  if (code != 0) std::printf("cudaMalloc: %d\n", code);
+  return static_cast<char*>(memory);
+}
+void give_back(char* memory) {
+  if (on_host()) return std::free(memory);
+  std::printf("%s", cudaFree(memory) == 0 ? "" : "cudaFree failed\n");
+}
+void say_device(const char* what, const char* memory, std::size_t bytes) {
+  std::vector<char> host(bytes);
+  if (on_host()) {
+    std::memcpy(host.data(), memory, bytes);
+  } else if (const int code = cudaMemcpy(host.data(), memory, bytes, 2); code != 0) {
+    std::printf("cudaMemcpy: %d\n", code);
+  }
+  say_bytes(what, host.data(), bytes);
+}
+void fill_device(char* memory, std::size_t bytes, unsigned seed) {
+  std::vector<char> host(bytes);
+  for (std::size_t at = 0; at < bytes; ++at) {
+    host[at] = static_cast<char>((at + seed) * 2654435761u >> 13);
+  }
+  if (on_host()) {
+    std::memcpy(memory, host.data(), bytes);
+  } else {
+    cudaMemcpy(memory, host.data(), bytes, 1);
+  }
+}
+
+int open_data(int flags = O_RDWR) {
+  const std::string path = folder + "/data";
+  const int file = open(path.c_str(), flags | O_CREAT, 0644);
+  if (file < 0) std::abort();
+  return file;
+}
+int make_data() {
+  const int file = open_data();
+  std::vector<char> data(file_bytes);
+  for (std::size_t at = 0; at < data.size(); ++at) data[at] = static_cast<char>(at * 40503u >> 7);
+  if (write(file, data.data(), data.size()) != static_cast<ssize_t>(data.size())) std::abort();
+  fsync(file);
+  lseek(file, 0, SEEK_SET);
+  return file;
+}
+void say_file(const char* what) {
+  const int file = open_data();
+  std::vector<char> data(16 << 20);
+  const ssize_t bytes = pread(file, data.data(), data.size(), 0);
+  say_bytes(what, data.data(), static_cast<std::size_t>(bytes));
+  close(file);
+  errno = 0;
+}
+
+void reads() {
+  const int file = make_data();
+  char* const device = allocate(device_bytes);
+  fill_device(device, device_bytes, 0);
+  posix_fadvise(file, 0, 1 << 20, POSIX_FADV_DONTNEED);
+  errno = 0;
+  say("read", read(file, device, 100'000));
+  say("again", read(file, device + 100'000, 2'000'000));
+  say("position", lseek(file, 0, SEEK_CUR));
+  say_device("data", device, 2'200'000);
+  posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+  errno = 0;
+  say("pread", pread(file, device + 7, 3'000'000, 4'097));
+  say("to the end", pread(file, device + 4'000'000, device_bytes - 4'000'000, 3'000'000));
+  say("at the end", pread(file, device, 100, file_bytes));
+  say("nothing", pread(file, device, 0, 0));
+  say_device("data", device, device_bytes);
+  char host[3000];
+  const iovec pieces[] = {{device, 5000}, {host, sizeof host}, {device + 1'000'000, 900'000}};
+  say("preadv", preadv(file, pieces, 3, 12'345));
+  say_bytes("host", host, sizeof host);
+  say_device("data", device, 2'000'000);
+  say("readv", readv(file, pieces, 3));
+  say("position", lseek(file, 0, SEEK_CUR));
+  say("preadv2", preadv2(file, pieces, 3, 500, RWF_HIPRI));
+  say("wrong flags", preadv2(file, pieces, 3, 500, 0x4000'0000));
+  say("wrong offset", pread(file, device, 100, -1));
+  say("wrong descriptor", pread(999, device, 100, 0));
+  say_device("data", device, 2'000'000);
+  const int direct = open((folder + "/data").c_str(), O_RDONLY | O_DIRECT);
+  if (direct >= 0) {
+    say("O_DIRECT", pread(direct, device, 8192, 4096));
+    say_device("data", device, 8192);
+    close(direct);
+  }
+  give_back(device);
+}
+
+void writes() {
+  make_data();
+  char* const device = allocate(device_bytes);
+  fill_device(device, device_bytes, 17);
+  const int file = open_data();
+  say("write", write(file, device, 10'000));
+  say("pwrite", pwrite(file, device + 3, 2'000'001, 1'000'000));
+  say_file("file");
+  char host[100] = "from the host";
+  const iovec pieces[] = {{device + 50, 5000}, {host, sizeof host}, {device, 70'000}};
+  say("writev", writev(file, pieces, 3));
+  say("pwritev", pwritev(file, pieces, 3, 77));
+  say("pwritev2", pwritev2(file, pieces, 3, 200'000, RWF_DSYNC));
+  say("position", lseek(file, 0, SEEK_CUR));
+  say_file("file");
+  const int appending = open_data(O_WRONLY | O_APPEND);
+  say("append", write(appending, device + 9, 4'321));
+  say("to where it is not read", read(appending, device, 10));
+  const int synced = open_data(O_RDWR | O_SYNC);
+  say("synced", pwrite(synced, device, 12'345, 9));
+  say("behind the end", pwrite(file, device, 1000, 6'000'000));
+  say_file("file");
+  give_back(device);
+}
+
+void streams() {
+  char* const device = allocate(device_bytes);
+  fill_device(device, 1000, 3);
+  int ends[2];
+  if (pipe(ends) != 0) std::abort();
+  say("to a pipe", write(ends[1], device, 1000));
+  say("from it", read(ends[0], device + 5000, 2000));
+  say_device("data", device + 5000, 1000);
+  say("pread", pread(ends[0], device, 10, 0));
+  close(ends[1]);
+  say("its end", read(ends[0], device, 10));
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) std::abort();
+  say("to a socket", write(ends[1], device, 500));
+  say("from it", read(ends[0], device + 6000, 2000));
+  say_device("data", device + 6000, 500);
+  const int null = open("/dev/null", O_RDWR);
+  say("to /dev/null", write(null, device, device_bytes));
+  say("from it", read(null, device, 100));
+  const int zero = open("/dev/zero", O_RDONLY);
+  say("zeros", read(zero, device, 100'000));
+  say_device("data", device, 200'000);
+  give_back(device);
+}
+
+void forking() {
+  const int file = make_data();
+  char* const device = allocate(device_bytes);
+  say("read", pread(file, device, 100'000, 0));
+  std::fflush(stdout);
+  if (fork() == 0) {
+    // The device is the parent's. On the host it would be memory as any other.
+    const ssize_t answer = pread(file, device, 100'000, 0);
+    _exit(on_host() || (answer == -1 && errno == EFAULT) ? 0 : 1);
+  }
+  int status = -1;
+  wait(&status);
+  say("child", status);
+  say("read", pread(file, device, 3'000'000, 1000));
+  say_device("data", device, 3'000'000);
+  give_back(device);
+}
+
+// From here on: of device memory alone.
+
+void allocations() {
+  const int file = make_data();
+  void* memory = &memory;
+  k2k_vendor.fail("cuMemAlloc_v2", 2);
+  std::printf("fails: %d, %s\n", cudaMalloc(&memory, 1000), memory == &memory ? "untouched" : "?");
+  std::printf("nothing: %d\n", cudaMalloc(&memory, 0));
+  std::printf("free of null: %d\n", cudaFree(nullptr));
+  std::printf("free of what is not: %d\n", cudaFree(&memory));
+
+  char* const device = allocate(100'000);
+  say("read", pread(file, device, 100'000, 0));
+  say("beyond it", pread(file, device, 100'001, 0));
+  std::printf("free of its middle: %d\n", cudaFree(device + 4096));
+  say("read", pread(file, device, 100, 0));
+  k2k_vendor.fail("cuMemFree_v2", 700);
+  std::printf("free fails: %d\n", cudaFree(device));
+  say("it is still there", pread(file, device, 100, 0));
+  std::printf("free: %d\n", cudaFree(device));
+  say("freed", pread(file, device, 100, 0));
+  say("freed", pwrite(file, device, 100, 0));
+  std::printf("free again: %d\n", cudaFree(device));
+
+  char* const again = allocate(50'000);
+  std::printf("the same place: %s\n", again == device ? "yes" : "no");
+  say("read", pread(file, again, 50'000, 0));
+  say("beyond it", pread(file, again, 50'001, 0));
+  std::printf("free later: %d\n", cudaFreeAsync(again, nullptr));
+  say("freed", pread(file, again, 100, 0));
+
+  unsigned long long address = 0;
+  std::printf("driver: %d\n", cuMemAlloc_v2(&address, 4096));
+  say("read", pread(file, reinterpret_cast<void*>(address), 4096, 0));
+  say_device("data", reinterpret_cast<char*>(address), 4096);
+  std::printf("driver: %d\n", cuMemFree_v2(address));
+  say("freed", pread(file, reinterpret_cast<void*>(address), 4096, 0));
+
+  void* managed = nullptr;
+  std::printf("managed: %d\n", cudaMallocManaged(&managed, 200'000, 1));
+  say("read", pread(file, managed, 200'000, 0));
+  say_bytes("data", managed, 200'000);
+  std::printf("managed, wrong: %d\n", cudaMallocManaged(&managed, 200'000, 9));
+
+  void* hip = nullptr;
+  std::printf("hip: %d\n", hipMalloc(&hip, 4096));
+  say("not served", pread(file, hip, 100, 0));
+  std::printf("hip: %d\n", hipFree(hip));
+  std::printf("left: %d\n", k2k_vendor.allocations.load());
+}
+
+void copies_that_fail() {
+  const int file = make_data();
+  char* const device = allocate(device_bytes);
+  say("read", pread(file, device, 10, 0));
+  k2k_vendor.fail("cuMemcpyHtoDAsync_v2", 700);
+  say("not this time", pread(file, device, 100, 0) < 0 ? -1 : 0);
+  say("pread", pread(file, device, 100, 0));
+  k2k_vendor.fail("cuMemcpyDtoHAsync_v2", 700);
+  say("not written", pwrite(file, device, 100, 0));
+  k2k_vendor.fail("cuEventQuery", 999);
+  say("not written", pwrite(file, device, 100, 0));
+  give_back(device);
+}
+
+// Who frees waits for those that read.
+void freeing() {
+  const int file = make_data();
+  std::atomic<char*> shared = nullptr;
+  std::atomic<bool> is_over = false;
+  std::atomic<long> right = 0;
+  std::atomic<long> gone = 0;
+  std::atomic<long> other = 0;
+  std::vector<std::thread> readers;
+  for (int number = 0; number < 3; ++number) {
+    readers.emplace_back([&] {
+      while (!is_over) {
+        char* const device = shared;
+        if (device == nullptr) continue;
+        const ssize_t count = pread(file, device, 1 << 20, 1000);
+        if (count == 1 << 20) {
+          ++right;
+        } else if (count == -1 && errno == EFAULT) {
+          ++gone;
+        } else {
+          ++other;
+        }
+      }
+    });
+  }
+  for (int round = 0; round < 40 || right < 20; ++round) {
+    char* const device = allocate(1 << 20);
+    shared = device;
+    usleep(2000);
+    give_back(device);
+    shared = nullptr;
+  }
+  is_over = true;
+  for (std::thread& reader : readers) reader.join();
+  std::printf("other answers: %ld, copies to memory that was freed: %d\n", other.load(),
+              k2k_vendor.wrong_copies.load());
+}
+
+void many() {
+  const int file = make_data();
+  std::vector<char*> all;
+  for (int at = 0; at < 300; ++at) all.push_back(allocate(4096));
+  int right = 0;
+  int wrong = 0;
+  for (char* const each : all) (pread(file, each, 4096, 0) == 4096 ? right : wrong) += 1;
+  std::printf("%d served, %d not\n", right, wrong);
+  for (char* const each : all) give_back(each);
+  errno = 0;
+  char* const device = allocate(4096);
+  say("afterwards", pread(file, device, 4096, 0));
+  give_back(device);
+}
+
+constexpr k2k::shim::probe::Scene scenes[] = {
+    {"reads", reads},
+    {"writes", writes},
+    {"streams", streams},
+    {"forking", forking},
+    {"allocations", allocations},
+    {"copies", copies_that_fail},
+    {"freeing", freeing},
+    {"many", many},
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int cuda_play(const char* scene,
+                                                                const char* in_folder) {
+  folder = in_folder;
+  return k2k::shim::probe::play(scenes, scene);
+}

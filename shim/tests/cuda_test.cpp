@@ -1,0 +1,126 @@
+// Programs with memory of cudaMalloc() under libk2k_io.so: what they print is what they print with
+// ordinary memory and without the library. Method: a CUDA of the tests' own (io/vendor_fixture),
+// whose memory nobody can load from or store to, so whoever touched it would end.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "shim/tests/programs_fixture.hpp"
+
+namespace k2k::shim {
+namespace {
+
+std::string preloaded_and(const std::string& more) {
+  return "LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1 " + more;
+}
+
+class CudaPrograms : public Programs {
+ protected:
+  [[nodiscard]] Outcome play(const std::string& scene, const std::string& environment = "") const {
+    return play_in(K2K_CUDA_PROBE, scene, preloaded_and(environment));
+  }
+};
+
+class CudaScenes : public CudaPrograms, public testing::WithParamInterface<const char*> {
+ protected:
+  void expect_same_as_on_the_host(const Outcome& with) const {
+    const Outcome host = play_in(K2K_CUDA_PROBE, GetParam(), "PROBE_HOST=1");
+    ASSERT_EQ(host.status, 0) << host.error;
+    ASSERT_NE(host.out, "");
+    EXPECT_EQ(with.status, 0) << with.error;
+    EXPECT_EQ(with.out, host.out) << with.error;
+    EXPECT_EQ(stat_of(with, "without_far"), 0) << with.error;
+    EXPECT_GT(stat_of(with, "reads") + stat_of(with, "by_kernel"), 0) << with.error;
+  }
+};
+
+TEST_P(CudaScenes, look_as_on_the_host) { expect_same_as_on_the_host(play(GetParam())); }
+
+TEST_P(CudaScenes, look_the_same_in_a_library_that_nobody_else_sees) {
+  expect_same_as_on_the_host(
+      play_in(K2K_CUDA_LOADER, GetParam(), preloaded_and("K2K_SCENES=" K2K_CUDA_SCENES)));
+}
+
+INSTANTIATE_TEST_SUITE_P(, CudaScenes, testing::Values("reads", "writes", "streams", "forking"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST_F(CudaPrograms, without_the_library_the_kernel_does_not_reach_the_memory) {
+  const Outcome without = play_in(K2K_CUDA_PROBE, "reads", "A=1");
+  EXPECT_NE(without.out.find("read: -1 EFAULT"), std::string::npos) << without.out;
+}
+
+TEST_F(CudaPrograms, memory_is_served_from_its_allocation_to_its_free) {
+  const Outcome outcome = play("allocations");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.out.substr(0, outcome.out.find("driver: 0\n")),
+            "fails: 2, untouched\n"
+            "nothing: 1\n"
+            "free of null: 0\n"
+            "free of what is not: 1\n"
+            "read: 100000\n"
+            "beyond it: -1 EFAULT\n"
+            "free of its middle: 1\n"
+            "read: 100\n"
+            "free fails: 700\n"
+            "it is still there: 100\n"
+            "free: 0\n"
+            "freed: -1 EFAULT\n"
+            "freed: -1 EFAULT\n"
+            "free again: 1\n"
+            "the same place: yes\n"
+            "read: 50000\n"
+            "beyond it: -1 EFAULT\n"
+            "free later: 0\n"
+            "freed: -1 EFAULT\n");
+  EXPECT_NE(outcome.out.find("managed: 0\nread: 200000\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("managed, wrong: 1\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("hip: 0\nnot served: -1 EFAULT\nhip: 0\nleft: 0\n"), std::string::npos)
+      << outcome.out;
+  const std::string says = "k2k_io: memory of HIP is not served yet; calls with it go to libc\n";
+  EXPECT_NE(outcome.error.find(says), std::string::npos) << outcome.error;
+}
+
+TEST_F(CudaPrograms, failures_of_the_device_are_the_calls) {
+  const Outcome outcome = play("copies");
+  EXPECT_EQ(outcome.out,
+            "read: 10\n"
+            "not this time: -1 EFAULT\n"
+            "pread: 100\n"
+            "not written: -1 EFAULT\n"
+            "not written: -1 EIO\n")
+      << outcome.error;
+}
+
+TEST_F(CudaPrograms, who_frees_memory_waits_for_its_reads) {
+  const Outcome outcome = play("freeing");
+  EXPECT_EQ(outcome.out, "other answers: 0, copies to memory that was freed: 0\n") << outcome.error;
+}
+
+TEST_F(CudaPrograms, allocations_beyond_the_table_are_libcs_and_counted) {
+  const Outcome outcome = play("many");
+  EXPECT_EQ(outcome.out, "256 served, 44 not\nafterwards: 4096\n") << outcome.error;
+  EXPECT_EQ(stat_of(outcome, "unregistered"), 44) << outcome.error;
+}
+
+TEST_F(CudaPrograms, without_a_vendors_library_there_is_no_device) {
+  const Outcome without = play_in(K2K_CUDA_LOADER, "none", "A=1");
+  EXPECT_EQ(without.out, "there is none\n");
+  const Outcome with = play_in(K2K_CUDA_LOADER, "none", preloaded_and(""));
+  EXPECT_EQ(with.out, "100 100\n");
+}
+
+TEST_F(CudaPrograms, a_way_that_is_none_is_named_and_libc_serves) {
+  const Outcome outcome = play("reads", "K2K_IO_DIRECT=fast");
+  EXPECT_NE(outcome.out.find("read: -1 EFAULT"), std::string::npos) << outcome.out;
+  const std::string says =
+      "k2k_io: K2K_IO_DIRECT is 'fast': permitted are staging and cufile; calls with memory of "
+      "CUDA go to libc\n";
+  const std::size_t at = outcome.error.find(says);
+  ASSERT_NE(at, std::string::npos) << outcome.error;
+  EXPECT_EQ(outcome.error.find(says, at + 1), std::string::npos) << "once";
+  EXPECT_GT(stat_of(outcome, "without_far"), 0);
+}
+
+}  // namespace
+}  // namespace k2k::shim
