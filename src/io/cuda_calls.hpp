@@ -45,6 +45,8 @@ inline constexpr unsigned event_disable_timing = 2;
   entry(context_set, "cuCtxSetCurrent", Handle)                                     \
   entry(host_alloc, "cuMemHostAlloc", void**, std::size_t, unsigned)                \
   entry(host_free, "cuMemFreeHost", void*)                                          \
+  entry(device_alloc, "cuMemAlloc_v2", Address*, std::size_t)                       \
+  entry(device_free, "cuMemFree_v2", Address)                                       \
   entry(copy_in, "cuMemcpyHtoDAsync_v2", Address, const void*, std::size_t, Handle) \
   entry(copy_out, "cuMemcpyDtoHAsync_v2", void*, Address, std::size_t, Handle)      \
   entry(stream_create, "cuStreamCreate", Handle*, unsigned)                         \

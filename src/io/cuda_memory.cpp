@@ -185,6 +185,28 @@ Result<std::unique_ptr<DeviceMemory>> make_cuda_memory(int device, const std::st
   return std::unique_ptr<DeviceMemory>(std::make_unique<CudaMemory>(std::move(context).value()));
 }
 
+Result<std::shared_ptr<std::byte>> allocate_cuda(std::size_t bytes, int device,
+                                                 const std::string& library) {
+  const Result<std::shared_ptr<const Context>> held = Context::retain(device, library);
+  if (!held) return held.error();
+  const std::shared_ptr<const Context>& context = held.value();
+  const Current current(context->calls(), context->handle());
+  cuda::Address address = 0;
+  Code code = current.code();
+  if (code == cuda::success) code = context->calls().device_alloc(&address, bytes);
+  if (code != cuda::success) {
+    return Error{cuda::errno_of(code),
+                 fmt::format("CUDA memory: {} bytes of device {} are not to be had: {}; see who "
+                             "uses it with nvidia-smi",
+                             bytes, device, context->calls().words(code))};
+  }
+  return std::shared_ptr<std::byte>(reinterpret_cast<std::byte*>(address),
+                                    [context, address](std::byte*) {
+                                      const Current again(context->calls(), context->handle());
+                                      context->calls().device_free(address);
+                                    });
+}
+
 Result<std::function<void()>> cuda_context_setter(int device, const std::string& library) {
   const Result<std::shared_ptr<const Context>> context = Context::retain(device, library);
   if (!context) return context.error();

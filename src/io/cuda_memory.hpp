@@ -25,6 +25,11 @@ namespace k2k::io {
 Result<std::unique_ptr<DeviceMemory>> make_cuda_memory(int device = 0,
                                                        const std::string& library = "libcuda.so.1");
 
+// Memory of the device itself, for measurements; freed with the last pointer. ENOMEM: not so much
+// is free. Else as make_cuda_memory().
+Result<std::shared_ptr<std::byte>> allocate_cuda(std::size_t bytes, int device = 0,
+                                                 const std::string& library = "libcuda.so.1");
+
 // For threads that call what needs a current context (cuFile): makes the device's primary context
 // the calling thread's. It must be kept by a memory of that device as long as threads use it.
 Result<std::function<void()>> cuda_context_setter(int device = 0,

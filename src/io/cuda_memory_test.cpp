@@ -137,6 +137,29 @@ TEST_F(CudaMemoryTest, WhatCannotBeMadeIsGivenBack) {
   EXPECT_EQ(refused("cuEventCreate", 999, 2).code, EIO);
 }
 
+TEST_F(CudaMemoryTest, DeviceMemoryIsTakenAndGivenBack) {
+  auto allocated = allocate_cuda(3 * page, 0, vendor_library());
+  ASSERT_TRUE(allocated.ok()) << allocated.error().message;
+  EXPECT_EQ(vendor_.allocations, 1);
+  const auto memory = made();
+  const auto queue = memory->make_queue(1, page).value();
+  EXPECT_EQ(queue->copy_in(0, allocated.value().get(), page), 0);
+  EXPECT_EQ(queue->copy_in(0, allocated.value().get() + 3 * page, page), EFAULT) << "beyond it";
+  allocated = Error{};
+  EXPECT_EQ(vendor_.allocations, 0);
+
+  vendor_.fail("cuMemAlloc_v2", cuda::out_of_memory);
+  const auto none = allocate_cuda(page, 0, vendor_library());
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ENOMEM);
+  EXPECT_EQ(none.error().message,
+            "CUDA memory: 4096 bytes of device 0 are not to be had: CUDA_ERROR_OUT_OF_MEMORY (out "
+            "of memory); see who uses it with nvidia-smi");
+  vendor_.fail("cuCtxPushCurrent_v2", cuda::deinitialized);
+  EXPECT_EQ(allocate_cuda(page, 0, vendor_library()).error().code, ENODEV);
+  EXPECT_EQ(allocate_cuda(page, 0, "libnowhere.so.9").error().code, ENODEV);
+}
+
 TEST_F(CudaMemoryTest, IsNotMapped) {
   const auto memory = made();
   EXPECT_EQ(memory->map(nullptr, 1).error().code, EOPNOTSUPP);
