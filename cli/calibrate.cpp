@@ -19,6 +19,7 @@
 #include "base/clock.hpp"
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
+#include "io/cuda_memory.hpp"
 
 namespace k2k::cli {
 
@@ -36,7 +37,25 @@ struct Options {
   std::string path = ".";
   double seconds = std::chrono::duration<double>(router::calibrate_time_default).count();
   bool dry_run = false;
+  std::string memory = "mapped";
 };
+
+// What is read into, for as long as it is measured.
+struct Target {
+  std::unique_ptr<io::DeviceMemory> memory{};
+  std::shared_ptr<std::byte> bytes{};
+
+  [[nodiscard]] router::CalibrateTarget asked() const { return {memory.get(), bytes.get(), {}}; }
+};
+
+Result<Target> target_of(const Options& options) {
+  if (options.memory == "mapped") return Target();
+  Result<std::unique_ptr<io::DeviceMemory>> memory = io::make_cuda_memory();
+  if (!memory) return memory.error();
+  Result<std::shared_ptr<std::byte>> bytes = io::allocate_cuda(router::calibrate_target_bytes);
+  if (!bytes) return bytes.error();
+  return Target{std::move(memory).value(), std::move(bytes).value()};
+}
 
 volatile std::sig_atomic_t stopped_by = 0;
 
@@ -88,16 +107,18 @@ class ProgressLine {
   Instant last_{};
 };
 
-Result<Measurement> measure(const std::string& folder, double seconds) {
+Result<Measurement> measure(const std::string& folder, double seconds, const Target& target) {
   const Stoppable stoppable;
   ProgressLine line;
   stopped_by = 0;
   const auto longest = std::chrono::duration<double>(seconds);
-  return router::measure(folder, std::chrono::duration_cast<Nanoseconds>(longest),
-                         [&](double done, const char* what) {
-                           line.show(done, what);
-                           return stopped_by == 0;
-                         });
+  return router::measure(
+      folder, std::chrono::duration_cast<Nanoseconds>(longest),
+      [&](double done, const char* what) {
+        line.show(done, what);
+        return stopped_by == 0;
+      },
+      target.asked());
 }
 
 ordered_json describe(const Deviation& deviation) {
@@ -227,7 +248,9 @@ int calibrate(const Context& context, const Options& options) {
   Result<std::string> place = std::string();
   if (!options.dry_run) place = router::profile_folder();
   if (!place) return complain(place.error().message + ", or measure only: --dry-run");
-  const Result<Measurement> measured = measure(folder.value(), options.seconds);
+  const Result<Target> target = target_of(options);
+  if (!target) return complain(target.error().message);
+  const Result<Measurement> measured = measure(folder.value(), options.seconds, target.value());
   if (!measured) {
     const bool stopped = measured.error().code == ECANCELED;
     if (stopped) return complain(measured.error().message, 128 + stopped_by);
@@ -266,6 +289,8 @@ Command calibrate_command() {
           "device, file system and engine. A file without a name of up to 256 MiB, at most a "
           "quarter "
           "of the free space, is written and read for some seconds; nothing of it is left behind. "
+          "--memory cuda measures reads into a CUDA device's memory, by the engines that "
+          "libk2k_io.so takes for it: another profile. "
           "'k2k route explain' tells which profile a file is planned with. Profiles lie in "
           "$XDG_STATE_HOME/k2k/io-profiles (~/.local/state/k2k/io-profiles); K2K_PROFILE_DIR names "
           "another folder.",
@@ -279,6 +304,9 @@ Command calibrate_command() {
         app.add_option("PATH", options->path, "A folder on the device (.)");
         app.add_option("--seconds", options->seconds, "Take no longer than that, 1 to 55 (20)")
             ->type_name("S");
+        app.add_option("--memory", options->memory, "Read into: mapped, cuda (mapped)")
+            ->type_name("MEMORY")
+            ->check(CLI::IsMember({"mapped", "cuda"}));
         app.add_flag("--dry-run", options->dry_run, "Measure and print; store nothing");
         return [&context, options] { return calibrate(context, *options); };
       },

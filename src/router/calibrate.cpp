@@ -19,7 +19,10 @@
 #include "base/huge_pages.hpp"
 #include "io/blocking.hpp"
 #include "io/direct_file.hpp"
+#include "io/engine.hpp"
+#include "io/one_transfer.hpp"
 #include "io/residency.hpp"
+#include "router/execution.hpp"
 
 namespace k2k::router {
 
@@ -28,7 +31,7 @@ namespace {
 constexpr std::size_t largest_bytes = std::size_t{8} << 20;
 constexpr std::size_t synced_bytes = std::size_t{32} << 20;  // So that writing heeds the time.
 // Where reads go to is as large as no cache of the CPU: device memory is not found there, either.
-constexpr std::size_t buffer_bytes = std::size_t{64} << 20;
+constexpr std::size_t buffer_bytes = calibrate_target_bytes;
 constexpr std::uint64_t seed = 1;
 constexpr std::uint64_t free_share = 4;    // No more than this part of what is free is taken.
 constexpr double writing_share_max = 0.4;  // Of the time; the rest is for reading.
@@ -52,10 +55,16 @@ double seconds(Nanoseconds time) { return std::chrono::duration<double>(time).co
 
 class Calibration {
  public:
-  Calibration(std::string folder, Nanoseconds longest, const Progress& progress)
-      : folder_(std::move(folder)), longest_(longest), begin_(now()), progress_(progress) {}
+  Calibration(std::string folder, Nanoseconds longest, const Progress& progress,
+              const CalibrateTarget& target)
+      : folder_(std::move(folder)),
+        longest_(longest),
+        begin_(now()),
+        progress_(progress),
+        target_(target) {}
 
   // In this order; each expects that those before succeeded.
+  Status make_engines();
   Status open();
   Status write();
   Status open_direct();
@@ -94,12 +103,19 @@ class Calibration {
   Result<bool> round(std::vector<std::size_t>& order);
   Result<double> timed(int descriptor, std::size_t bytes, std::uint64_t first);
   Status read_once(int descriptor, std::size_t bytes, std::uint64_t offset);
+  [[nodiscard]] std::byte* target() const {
+    return target_.memory == nullptr ? buffer_.get() : target_.address;
+  }
   [[nodiscard]] bool time_is_over() const { return now() - begin_ > longest_; }
 
   std::string folder_;
   Nanoseconds longest_;
   Instant begin_;
   const Progress& progress_;
+  const CalibrateTarget& target_;
+  std::string engine_;
+  std::unique_ptr<io::Engine> direct_engine_;
+  std::unique_ptr<io::Engine> cached_engine_;
   std::mt19937_64 random_{seed};
   Descriptor file_;
   Identity identity_;
@@ -113,6 +129,27 @@ class Calibration {
   int rounds_ = 0;
 };
 
+Status Calibration::make_engines() {
+  if (target_.memory == nullptr) {
+    Result<std::unique_ptr<io::Engine>> direct = io::make_direct(1);
+    if (!direct) return direct.error();
+    direct_engine_ = std::move(direct).value();
+    cached_engine_ = io::make_buffered(1).value();
+    engine_ = direct_engine_->capabilities().name;
+    return {};
+  }
+  const Result<DeviceWays> ways = DeviceWays::create(*target_.memory, target_.ways);
+  if (!ways) return ways.error();
+  Result<std::unique_ptr<io::Engine>> direct = ways.value().make_direct();
+  if (!direct) return direct.error();
+  Result<std::unique_ptr<io::Engine>> cached = ways.value().make_cached();
+  if (!cached) return cached.error();
+  direct_engine_ = std::move(direct).value();
+  cached_engine_ = std::move(cached).value();
+  engine_ = ways.value().name();
+  return {};
+}
+
 Status Calibration::open() {
   file_ = Descriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   const bool nameless = file_.number() >= 0 || (errno != EOPNOTSUPP && errno != EISDIR);
@@ -124,7 +161,7 @@ Status Calibration::open() {
   if (file_.number() < 0) {
     return failed("make a file", errno, "name a folder that you may write in");
   }
-  const Result<Identity> identity = identify(file_.number());
+  const Result<Identity> identity = identify(file_.number(), engine_);
   if (!identity) return identity.error();
   identity_ = identity.value();
   const std::string& system = identity_.file_system;
@@ -190,6 +227,12 @@ Status Calibration::open_direct() {
 }
 
 Status Calibration::prepare() {
+  // By pread(2): io_uring asks for ever where the answer is EOPNOTSUPP.
+  const std::int64_t first =
+      io::transfer_now(
+          {.file = direct_->descriptor(), .memory = buffer_.get(), .bytes = alignment_})
+          .result;
+  if (is_refusal(first)) return no_direct("its file system refuses direct reads");
   sizes_ = sizes_of(alignment_);
   times_.resize(sizes_.size());
   ::posix_fadvise(file_.number(), 0, static_cast<off_t>(half_), POSIX_FADV_DONTNEED);
@@ -205,11 +248,14 @@ Status Calibration::fill_cache() {
 
 Status Calibration::read_once(int descriptor, std::size_t bytes, std::uint64_t offset) {
   const std::size_t place = random_() % ((buffer_bytes - bytes) / alignment_ + 1) * alignment_;
-  const std::int64_t count =
-      io::transfer_now(
-          {.file = descriptor, .offset = offset, .memory = buffer_.get() + place, .bytes = bytes})
-          .result;
+  io::Engine& engine =
+      direct_ && descriptor == direct_->descriptor() ? *direct_engine_ : *cached_engine_;
+  const std::int64_t count = io::result_of(
+      {.file = descriptor, .offset = offset, .memory = target() + place, .bytes = bytes}, engine);
   if (count == static_cast<std::int64_t>(bytes)) return {};
+  if (count == -EFAULT && target_.memory != nullptr) {
+    return failed("read into the device's memory", EFAULT, "see nvidia-smi");
+  }
   if (count == -EINVAL && descriptor == direct_->descriptor()) {
     return no_direct(fmt::format("its file system refuses direct reads of {} bytes", bytes));
   }
@@ -308,16 +354,16 @@ Measurement Calibration::result() const {
 }  // namespace
 
 Result<Measurement> measure(const std::string& folder, Nanoseconds longest,
-                            const Progress& progress) {
+                            const Progress& progress, const CalibrateTarget& target) {
   if (longest < calibrate_time_min || longest > calibrate_time_max) {
     return Error{
         EINVAL, fmt::format("a calibration of {:g} s; permitted are {:g} to {:g}", seconds(longest),
                             seconds(calibrate_time_min), seconds(calibrate_time_max))};
   }
-  Calibration calibration(folder, longest, progress);
+  Calibration calibration(folder, longest, progress, target);
   using Step = Status (Calibration::*)();
-  for (const Step step : {&Calibration::open, &Calibration::open_direct, &Calibration::write,
-                          &Calibration::prepare, &Calibration::read}) {
+  for (const Step step : {&Calibration::make_engines, &Calibration::open, &Calibration::open_direct,
+                          &Calibration::write, &Calibration::prepare, &Calibration::read}) {
     if (Status status = (calibration.*step)(); !status) return status.error();
   }
   return calibration.result();

@@ -8,6 +8,8 @@
 //            follows one of its own size that does not: what the read before it left behind (a
 //            throttle's debt, a sleeping queue) is not its own
 //   a point  the median of the rounds; one in which cached pages were evicted does not count
+//   engines  io::make_direct() and plain preads into ordinary memory; or those of DeviceWays into
+//            memory of a device that the CPU cannot address
 //
 // Threading: one thread; it sleeps in reads.
 
@@ -19,6 +21,7 @@
 
 #include "base/result.hpp"
 #include "base/units.hpp"
+#include "router/device_ways.hpp"
 #include "router/profile.hpp"
 
 namespace k2k::router {
@@ -30,6 +33,14 @@ inline constexpr int rounds_max = 51;
 inline constexpr Nanoseconds calibrate_time_default = std::chrono::seconds(20);
 inline constexpr Nanoseconds calibrate_time_min = std::chrono::seconds(1);
 inline constexpr Nanoseconds calibrate_time_max = std::chrono::seconds(55);
+
+// Memory of a device that is read into: calibrate_target_bytes of it, at 2 MiB.
+inline constexpr std::size_t calibrate_target_bytes = std::size_t{64} << 20;
+struct CalibrateTarget {
+  io::DeviceMemory* memory = nullptr;  // Null: ordinary memory, which measure() takes by itself.
+  std::byte* address = nullptr;
+  DeviceWaysConfig ways{};
+};
 
 // How far it is, 0 to 1, and with what: "writing", "reading". False: stop.
 using Progress = std::function<bool(double done, const char* what)>;
@@ -46,11 +57,13 @@ struct Measurement {
 // Takes `longest` at most, and a round. Every error names the folder and the fix.
 //   EINVAL      `longest` is out of range
 //   ENOSPC      less than four times calibrate_bytes_min is free
-//   EOPNOTSUPP  the file system has no direct transfers: tmpfs, or O_DIRECT is refused or not
-//   heeded ETIMEDOUT   the device is too slow for rounds_min rounds EAGAIN      memory is so short
-//   that cached pages do not stay ECANCELED   progress said so those of open(2), write(2),
-//   fsync(2), read(2) and mmap(2)
+//   EOPNOTSUPP  the file system has no direct transfers: tmpfs, or O_DIRECT is refused or ignored
+//   ETIMEDOUT   the device is too slow for rounds_min rounds
+//   EAGAIN      memory is so short that cached pages do not stay
+//   ECANCELED   progress said so
+//               those of open(2), write(2), fsync(2), read(2) and mmap(2)
+// Of a device's memory also what DeviceWays says.
 Result<Measurement> measure(const std::string& folder, Nanoseconds longest,
-                            const Progress& progress = {});
+                            const Progress& progress = {}, const CalibrateTarget& target = {});
 
 }  // namespace k2k::router

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/clock.hpp"
+#include "io/separate_memory_fixture.hpp"
 
 namespace k2k::router {
 namespace {
@@ -60,6 +61,37 @@ TEST_F(Calibrate, gives_a_point_a_size_that_fits_a_model) {
   EXPECT_EQ(found->direct.back().bytes, 8 << 20);
   const Result<Fit> model = fit(found->direct, found->cache);
   EXPECT_TRUE(model) << model.error().message;
+}
+
+TEST_F(Calibrate, measures_the_engines_of_a_devices_memory) {
+  io::SeparateMemory memory(calibrate_target_bytes);
+  memory.set_looks_max(2);
+  const CalibrateTarget target{&memory, memory.address(), {}};
+  const auto found = measure(folder_, std::chrono::seconds(3), {}, target);
+  if (!found && (found.error().code == EOPNOTSUPP || found.error().code == ENOSPC ||
+                 found.error().code == ETIMEDOUT || found.error().code == EAGAIN)) {
+    GTEST_SKIP() << found.error().message;
+  }
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found.value().identity.engine, "separate-staging-" + direct_engine());
+  EXPECT_EQ(found.value().direct.size(), 22u);
+  EXPECT_GT(memory.copies(), 22u * 4 * rounds_min);
+}
+
+TEST_F(Calibrate, says_what_a_devices_memory_lacks) {
+  io::SeparateMemory memory(calibrate_target_bytes);
+  const CalibrateTarget target{&memory, memory.address(), {}};
+  memory.refuse_queues(ENOMEM);
+  EXPECT_NE(measure(folder_, std::chrono::seconds(5), {}, target).error().message.find("ulimit -l"),
+            std::string::npos);
+  memory.refuse_queues(0);
+  memory.fail_copies_from(0, EFAULT);
+  const auto found = measure(folder_, std::chrono::seconds(5), {}, target);
+  ASSERT_FALSE(found);
+  if (found.error().code != EFAULT) GTEST_SKIP() << found.error().message;
+  EXPECT_EQ(found.error().message, folder_ +
+                                       ": cannot read into the device's memory: Bad address; see "
+                                       "nvidia-smi");
 }
 
 TEST_F(Calibrate, stops_when_it_is_told_to) {

@@ -5,6 +5,7 @@
 
 #include "io/drained.hpp"
 #include "io/look_wait.hpp"
+#include "io/one_transfer.hpp"
 
 namespace k2k::router {
 
@@ -12,24 +13,16 @@ namespace {
 
 using Completions = std::array<io::Completion, 64>;
 
-std::int64_t result_of(const io::Transfer& transfer, io::Engine& engine) {
-  const io::Drained drained(engine);
-  io::Completion completion;
-  K2K_EXPECT(engine.submit({&transfer, 1}) == 1);
-  K2K_EXPECT(engine.poll({&completion, 1}, 1) == 1);
-  return completion.result;
-}
-
 }  // namespace
 
 ssize_t read_all(const Request& request, io::Engine& engine) {
   std::size_t done = 0;
   do {
-    const std::int64_t count = result_of({.file = request.descriptor,
-                                          .offset = request.offset + done,
-                                          .memory = request.memory + done,
-                                          .bytes = request.bytes - done},
-                                         engine);
+    const std::int64_t count = io::result_of({.file = request.descriptor,
+                                              .offset = request.offset + done,
+                                              .memory = request.memory + done,
+                                              .bytes = request.bytes - done},
+                                             engine);
     if (count < 0 && done == 0) return count;
     if (count <= 0) break;
     done += static_cast<std::size_t>(count);
@@ -61,7 +54,7 @@ void DeviceExecution::note(std::span<const io::Completion> completions) {
 
 bool DeviceExecution::prove(io::Engine& cached_engine) {
   const io::Transfer& first = direct_.front();
-  const std::int64_t result = result_of(first, cached_engine);
+  const std::int64_t result = io::result_of(first, cached_engine);
   pieces_[first.tag].result = result;
   if (!is_refusal(result)) return true;
   for (const io::Transfer& other : std::span(direct_).subspan(1)) {

@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
+#include "io/engine.hpp"
 #include "router/profile_json.hpp"
 
 namespace k2k::router {
@@ -22,6 +24,7 @@ namespace {
 constexpr std::int64_t day_s = 24 * 60 * 60;
 constexpr mode_t owner_only = 0600;
 constexpr mode_t owner_folder = 0700;
+constexpr const char* former_engine = "pread";  // What was measured before direct_engine() was.
 
 std::string variable(const char* name) {
   const char* const value = ::secure_getenv(name);
@@ -106,7 +109,25 @@ std::string differences(const Profile& profile, const Identity& here, std::int64
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
+// Where the profile is, or would be.
+std::string path_of(const std::string& folder, const Identity& identity) {
+  std::string path = profile_path(folder, identity);
+  if (identity.engine != direct_engine() || ::access(path.c_str(), F_OK) == 0) return path;
+  Identity former = identity;
+  former.engine = former_engine;
+  std::string other = profile_path(folder, former);
+  return ::access(other.c_str(), F_OK) == 0 ? other : path;
+}
+
 }  // namespace
+
+const std::string& direct_engine() {
+  static const std::string name = [] {
+    const Result<std::unique_ptr<io::Engine>> made = io::make_direct(1);
+    return std::string(made ? made.value()->capabilities().name : "none");
+  }();
+  return name;
+}
 
 Result<std::string> profile_folder() {
   if (std::string path = variable("K2K_PROFILE_DIR"); !path.empty()) return path;
@@ -154,7 +175,7 @@ Result<std::string> store(const std::string& folder, const Profile& profile) {
 
 Result<Loaded> load(const std::string& folder, const Identity& identity, std::int64_t now_s,
                     const std::string& target) {
-  const std::string path = profile_path(folder, identity);
+  const std::string path = path_of(folder, identity);
   const std::string fix = fmt::format("run 'k2k calibrate {}'", target);
   Loaded loaded;
   loaded.path = path;
@@ -207,7 +228,7 @@ Result<Loaded> load(const std::string& folder, const Identity& identity, std::in
 }
 
 std::optional<Model> calibrated_model(int descriptor) {
-  return calibrated_model_by(descriptor, direct_engine);
+  return calibrated_model_by(descriptor, direct_engine());
 }
 
 std::optional<Model> calibrated_model_by(int descriptor, const std::string& engine) {

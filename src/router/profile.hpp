@@ -20,9 +20,12 @@
 
 namespace k2k::router {
 
-inline constexpr const char* direct_engine = "pread";  // What direct transfers are made by.
 inline constexpr std::int64_t profile_days_max = 90;
 inline constexpr std::size_t profile_bytes_max = 64 * 1024;
+
+// What direct transfers into ordinary memory are made by here, as io::make_direct() has it:
+// "uring", "pool". Asked once. "none": they cannot be made.
+const std::string& direct_engine();
 
 // Whose costs they are.
 struct Identity {
@@ -31,8 +34,8 @@ struct Identity {
   std::string device;              // "254:0"
   std::string device_model;        // Of /sys; "" where it does not tell (overlay, btrfs, network).
   std::uint64_t device_bytes = 0;  // 0 likewise.
-  std::string engine;
-  std::string kernel;  // uname -r
+  std::string engine;              // direct_engine(), or DeviceWays::name() of a device's memory.
+  std::string kernel;              // uname -r
 
   bool operator==(const Identity&) const = default;
 };
@@ -47,12 +50,12 @@ struct Profile {
 };
 
 // Of the file or folder behind the descriptor. Errors: EBADF.
-Result<Identity> identify(int descriptor, const std::string& engine = direct_engine,
+Result<Identity> identify(int descriptor, const std::string& engine = direct_engine(),
                           const std::string& sys_folder = "/sys");
 
 // Where profiles lie. ENOENT: no variable names a place; the message says which to set.
 Result<std::string> profile_folder();
-// PLACE/254-0_ext4_0123456789abcdef_pread.json
+// PLACE/254-0_ext4_0123456789abcdef_uring.json
 std::string profile_path(const std::string& folder, const Identity& identity);
 
 // Makes the folder if it is missing, and replaces the profile. Returns its path. Errors, with path
@@ -73,7 +76,9 @@ struct Loaded {
   Profile profile;   // Empty if absent.
 };
 
-// What is known of `identity`; `target` is the path that the fix names. Errors, with path and fix:
+// What is known of `identity`; `target` is the path that the fix names. Of direct_engine() it may
+// be what was measured by plain preads, as k2k once did: then it is stale. Errors, with path and
+// fix:
 //   EINVAL  it is no profile: cut off, edited, wrong types, numbers out of range, no regular file
 //   EFBIG   longer than profile_bytes_max          those of open(2) and read(2), but not ENOENT
 Result<Loaded> load(const std::string& folder, const Identity& identity, std::int64_t now_s,
@@ -82,7 +87,7 @@ Result<Loaded> load(const std::string& folder, const Identity& identity, std::in
 // What is known of the device behind a descriptor, for ReaderConfig::model_of: nothing without a
 // profile, or with one that cannot be read (k2k route explain says what is wrong with it).
 std::optional<Model> calibrated_model(int descriptor);
-// Likewise by that engine: DeviceReaderConfig::model_of.
+// Likewise by that engine, for DeviceReaderConfig::model_of.
 std::optional<Model> calibrated_model_by(int descriptor, const std::string& engine);
 
 // As the file has it, for tests and for k2k calibrate --json.

@@ -167,6 +167,31 @@ TEST_F(ProfileFile, that_is_stale_says_what_differs) {
   EXPECT_NE(says(other).find("the engine was pread and is uring"), std::string::npos);
 }
 
+TEST_F(ProfileFile, of_plain_preads_is_a_stale_one_of_what_is_measured_now) {
+  Profile former = example();
+  former.identity.engine = "pread";
+  former.identity.device_model = "disk";
+  ASSERT_TRUE(store(folder_, former));
+  Identity wanted = former.identity;
+  wanted.engine = direct_engine();
+  Result<Loaded> found = loaded(wanted);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->state, ProfileState::stale);
+  EXPECT_EQ(found->model, former.fit.model);
+  EXPECT_EQ(found->says, "the profile is stale: the engine was pread and is " + wanted.engine +
+                             "; run 'k2k calibrate /data'");
+  Identity cuda = wanted;
+  cuda.engine = "cuda-staging-uring";
+  EXPECT_EQ(loaded(cuda)->state, ProfileState::absent) << "that is another way altogether";
+
+  Profile now = example();
+  now.identity = wanted;
+  now.fit.model.call_us = 7;
+  ASSERT_TRUE(store(folder_, now));
+  EXPECT_EQ(loaded(wanted)->state, ProfileState::measured);
+  EXPECT_EQ(loaded(wanted)->model.call_us, 7);
+}
+
 TEST_F(ProfileFile, of_another_format_is_stale_and_its_numbers_are_not_used) {
   Result<Loaded> found = with_text(R"({"format": 2, "model": "something new"})");
   ASSERT_TRUE(found) << found.error().message;

@@ -101,10 +101,22 @@ TEST_F(Calibrated, profile_is_stored_and_planned_with) {
 TEST_F(Calibrated, dry_run_is_a_table_and_stores_nothing) {
   const Outcome measured = run("calibrate --dry-run " + data_ + " 2>&1");
   if (measured.status != 0) GTEST_SKIP() << measured.out;
-  for (const char* part : {"engine pread\n", "  C  ", "  S  ", "bandwidth direct", "R^2", "b*",
+  for (const char* part : {", engine ", "  C  ", "  S  ", "bandwidth direct", "R^2", "b*",
                            "stored            nothing (--dry-run)", "\n8.0 MiB"}) {
     EXPECT_NE(measured.out.find(part), std::string::npos) << part << "\n" << measured.out;
   }
+  EXPECT_TRUE(profiles_empty());
+}
+
+TEST_F(Calibrated, memory_that_is_not_there_is_said_before_anything_is_measured) {
+  const Outcome wrong = run("calibrate --memory gpu " + data_ + " 2>&1");
+  EXPECT_EQ(wrong.status, 2) << wrong.out;
+  EXPECT_NE(wrong.out.find("mapped"), std::string::npos) << wrong.out;
+  const Outcome none = run("route engines --json");
+  if (json::parse(none.out)["memories"][1]["there"]) GTEST_SKIP() << "there is a CUDA device";
+  const Outcome cuda = run("calibrate --memory cuda " + data_ + " 2>&1");
+  EXPECT_EQ(cuda.status, 1);
+  EXPECT_EQ(cuda.out.find("k2k: CUDA memory: "), 0u) << cuda.out;
   EXPECT_TRUE(profiles_empty());
 }
 
