@@ -26,6 +26,7 @@ int HostCopies::wait(std::uint32_t buffer) {
 template <class Begin, class End>
 int HostCopies::move(std::size_t bytes, Begin begin, End end) {
   const auto buffers = static_cast<std::uint32_t>(parts_.size());
+  K2K_EXPECT(buffers > 0);
   std::uint32_t oldest = 0;
   std::uint32_t under_way = 0;
   std::size_t begun = 0;

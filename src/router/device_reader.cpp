@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,138 +10,25 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "router/device_execution.hpp"
+#include "router/device_channels.hpp"
 #include "router/expectation.hpp"
 #include "router/open_files.hpp"
-#include "router/planner.hpp"
 
 namespace k2k::router {
 
 namespace {
 
 // A longer request is served in parts of this.
-constexpr std::uint32_t part_pages = 4096;
+constexpr std::uint32_t part_pages = DeviceChannel::part_pages;
 constexpr std::size_t part_bytes = std::size_t{part_pages} * page_bytes;
 // An unasked read was not from memory if it took this long and twice what its copy should. A copy
 // of the device's is seen up to 20 µs late.
 constexpr double slow_ns = 80'000;
 constexpr double slow_factor = 2;
-constexpr std::size_t bounce_kept_bytes = std::size_t{4} << 20;
-
-// Host memory for whole calls, kept as long as it is short.
-class Bounce {
- public:
-  Bounce() = default;
-  ~Bounce() { drop(); }
-  Bounce(const Bounce&) = delete;
-  Bounce& operator=(const Bounce&) = delete;
-
-  // Nothing: so much is not to be had.
-  std::optional<std::span<std::byte>> take(std::size_t bytes) {
-    if (bytes > memory_.size()) {
-      drop();
-      const std::size_t whole = std::max(bytes, std::size_t{page_bytes});
-      void* const made =
-          ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (made == MAP_FAILED) return {};
-      memory_ = {static_cast<std::byte*>(made), whole};
-    }
-    return memory_.first(bytes);
-  }
-  void give_back() {
-    if (memory_.size() > bounce_kept_bytes) drop();
-  }
-
- private:
-  void drop() {
-    if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
-    memory_ = {};
-  }
-
-  std::span<std::byte> memory_;
-};
-
-// What one request in progress needs.
-struct Channel {
-  std::unique_ptr<io::Engine> cached;
-  std::unique_ptr<io::Engine> direct;
-  io::HostCopies copies;
-  Planner planner;
-  Bounce bounce{};
-  DeviceExecution execution{part_pages + 1};
-  std::vector<std::uint8_t> residency = std::vector<std::uint8_t>(part_pages + 1);
-};
-
-class Channels {
- public:
-  Channels(const DeviceWays& ways, const Model& model, std::uint32_t kept)
-      : ways_(ways), model_(model), kept_(kept) {}
-
-  Result<std::unique_ptr<Channel>> take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        std::unique_ptr<Channel> channel = std::move(free_.back());
-        free_.pop_back();
-        return channel;
-      }
-    }
-    Result<std::unique_ptr<io::Engine>> cached = ways_.make_cached();
-    if (!cached) return cached.error();
-    Result<std::unique_ptr<io::Engine>> direct = ways_.make_direct();
-    if (!direct) return direct.error();
-    Result<io::HostCopies> copies = ways_.make_copies();
-    if (!copies) return copies.error();
-    // Of a model that was checked.
-    return std::unique_ptr<Channel>(
-        new Channel{.cached = std::move(cached).value(),
-                    .direct = std::move(direct).value(),
-                    .copies = std::move(copies).value(),
-                    .planner = Planner::create(model_, part_pages + 1).value()});
-  }
-  void give_back(std::unique_ptr<Channel> channel) {
-    channel->bounce.give_back();
-    const std::lock_guard lock(mutex_);
-    if (free_.size() < kept_) free_.push_back(std::move(channel));
-  }
-  // Those of the parent are left as they are: their copies and buffers are its.
-  void abandon() {
-    new (&mutex_) std::mutex;
-    for (std::unique_ptr<Channel>& channel : free_) static_cast<void>(channel.release());
-    free_.clear();
-  }
-
- private:
-  const DeviceWays& ways_;
-  const Model model_;
-  const std::uint32_t kept_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Channel>> free_;
-};
-
-// One of them, for a scope; or why there is none.
-class Taken {
- public:
-  explicit Taken(Channels& channels) : channels_(channels), channel_(channels.take()) {}
-  ~Taken() {
-    if (channel_) channels_.give_back(std::move(channel_).value());
-  }
-  Taken(const Taken&) = delete;
-  Taken& operator=(const Taken&) = delete;
-  explicit operator bool() const { return channel_.ok(); }
-  [[nodiscard]] ssize_t refusal() const { return -channel_.error().code; }
-  Channel& operator*() { return *channel_.value(); }
-
- private:
-  Channels& channels_;
-  Result<std::unique_ptr<Channel>> channel_;
-};
 
 struct Counters {
   using Counter = std::atomic<std::uint64_t>;
@@ -170,7 +56,7 @@ class Reader final : public DeviceReader {
 
   // The first channel shows whether there can be any.
   Status try_channel() {
-    Result<std::unique_ptr<Channel>> first = channels_.take();
+    Result<std::unique_ptr<DeviceChannel>> first = channels_.take();
     if (!first) return first.error();
     channels_.give_back(std::move(first).value());
     return {};
@@ -179,7 +65,7 @@ class Reader final : public DeviceReader {
   ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
     add(counters_.reads, 1);
     if (is_child_) return -EFAULT;
-    Taken channel(channels_);
+    TakenChannel channel(channels_);
     if (!channel) return channel.refusal();
     const Request request{descriptor, static_cast<std::byte*>(memory),
                           std::min(bytes, io::transfer_bytes_max),
@@ -209,7 +95,7 @@ class Reader final : public DeviceReader {
     add(call.write ? counters_.writes : counters_.reads, 1);
     if (is_child_) return -EFAULT;
     if (call.pieces.size() > IOV_MAX) return -EINVAL;
-    Taken channel(channels_);
+    TakenChannel channel(channels_);
     if (!channel) return channel.refusal();
     const ssize_t count = through_host(call, *channel);
     if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
@@ -254,12 +140,12 @@ class Reader final : public DeviceReader {
   }
 
   // By the page cache, as pread(2) would.
-  ssize_t buffered(const Request& request, Channel& channel) {
+  ssize_t buffered(const Request& request, DeviceChannel& channel) {
     const ssize_t count = read_all(request, *channel.cached);
     if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
     return count;
   }
-  ssize_t unasked(const Request& request, Channel& channel) {
+  ssize_t unasked(const Request& request, DeviceChannel& channel) {
     add(counters_.unasked, 1);
     return buffered(request, channel);
   }
@@ -267,7 +153,7 @@ class Reader final : public DeviceReader {
     return std::max(slow_ns, slow_factor * static_cast<double>(bytes) / config_.model.cache_gbs);
   }
   // As unasked(); its time says whether it came from memory.
-  ssize_t watched(const Request& request, Channel& channel) {
+  ssize_t watched(const Request& request, DeviceChannel& channel) {
     const std::uint64_t begin = cycles();
     const ssize_t count = unasked(request, channel);
     if (ns_since(begin) > fast_ns(request.bytes)) {
@@ -281,7 +167,7 @@ class Reader final : public DeviceReader {
     return static_cast<double>(cycles() - begin) * ns_per_cycle_;
   }
   // What probe() expects to be cached. Where it does not know, the read's time teaches it.
-  ssize_t expected_cached(const Request& request, OpenFile& file, Channel& channel) {
+  ssize_t expected_cached(const Request& request, OpenFile& file, DeviceChannel& channel) {
     const std::uint64_t begin = cycles();
     const ssize_t count = buffered(request, channel);
     const std::size_t pages = request.pages();
@@ -292,7 +178,7 @@ class Reader final : public DeviceReader {
     return count;
   }
 
-  ssize_t asked(const Request& whole, Channel& channel) {
+  ssize_t asked(const Request& whole, DeviceChannel& channel) {
     struct stat facts{};
     if (::fstat(whole.descriptor, &facts) != 0) return unasked(whole, channel);
     const Request request = within_file(whole, facts);
@@ -302,9 +188,7 @@ class Reader final : public DeviceReader {
     if (direct == nullptr || direct->alignment().offset > page_bytes) {
       return unasked(whole, channel);
     }
-    if (!(channel.planner.model() == file->model())) {
-      channel.planner = Planner::create(file->model(), part_pages + 1).value();
-    }
+    channel.plan_by(file->model());
     add(counters_.asked, 1);
     std::size_t done = 0;
     while (done < request.bytes && file->direct() != nullptr) {
@@ -324,7 +208,7 @@ class Reader final : public DeviceReader {
   }
 
   ssize_t one_part(const Request& part, const struct stat& facts, OpenFile& file,
-                   const io::DirectFile& direct, Channel& channel) {
+                   const io::DirectFile& direct, DeviceChannel& channel) {
     const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
     const std::size_t cached =
         file.probe(part.descriptor, facts, part.first_page(), residency, config_.grain_pages);
@@ -351,7 +235,7 @@ class Reader final : public DeviceReader {
     return moved < 0 ? -errno : moved;
   }
 
-  ssize_t through_host(const WholeCall& call, Channel& channel) {
+  ssize_t through_host(const WholeCall& call, DeviceChannel& channel) {
     if (call.offset && *call.offset < 0) return -EINVAL;  // -1 would be the own position.
     std::vector<iovec> pieces(call.pieces.begin(), call.pieces.end());
     std::size_t bytes = 0;
@@ -376,7 +260,7 @@ class Reader final : public DeviceReader {
   }
   // What a read brought goes on to the device, as far as that takes it.
   static ssize_t scatter(const WholeCall& call, std::span<const iovec> pieces, ssize_t moved,
-                         Channel& channel) {
+                         DeviceChannel& channel) {
     auto left = static_cast<std::size_t>(moved);
     for (std::size_t at = 0; at < pieces.size() && left > 0; ++at) {
       const std::size_t part = std::min(left, pieces[at].iov_len);
@@ -405,7 +289,7 @@ class Reader final : public DeviceReader {
   const DeviceWays ways_;
   Expectation expectation_;
   OpenFiles files_;
-  Channels channels_;
+  DeviceChannels channels_;
   Counters counters_;
   std::atomic<bool> is_child_{false};
 };

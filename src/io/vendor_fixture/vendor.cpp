@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include "io/gpu_file_calls.hpp"
@@ -53,6 +54,8 @@ __attribute__((visibility("default"))) k2k::io::vendor::Control k2k_vendor;
 }
 
 int k2k::io::vendor::told(const char* name) {
+  static std::mutex asking;  // Threads of cuFile's engine.
+  const std::lock_guard lock(asking);
   if (std::strcmp(name, k2k_vendor.failing) != 0) return 0;
   if (k2k_vendor.after-- > 0) return 0;
   k2k_vendor.failing[0] = '\0';
