@@ -8,15 +8,17 @@
 
 namespace k2k::io {
 
-Result<Partition> Partition::create(std::uint64_t pages_max) {
-  if (pages_max >= 1 && pages_max <= partition_pages_max) return Partition(pages_max);
+Result<Partition> Partition::create(std::uint64_t pages_max, std::uint64_t grain) {
+  K2K_EXPECT(grain >= 1);
+  if (pages_max >= 1 && pages_max <= partition_pages_max) return Partition(pages_max, grain);
   return Error{EINVAL, fmt::format("a read-ahead partition of {} pages; give 1 to {}", pages_max,
                                    partition_pages_max)};
 }
 
 // An extent has a page at least, so there are never more of them than pages; while one is split,
 // its pages are fewer already.
-Partition::Partition(std::uint64_t pages_max) : pages_max_(pages_max) {
+Partition::Partition(std::uint64_t pages_max, std::uint64_t grain)
+    : pages_max_(pages_max), grain_(grain) {
   spare_.reserve(pages_max);
   pieces_.reserve(pages_max);
   Extents nodes;
@@ -103,7 +105,9 @@ void Partition::make_room(std::uint64_t pages) {
   while (pages_ + pages > pages_max_) {
     const Extent& oldest = *oldest_;
     const auto [file, first] = oldest.place;
-    const std::uint64_t gone = std::min(oldest.pages, pages_ + pages - pages_max_);
+    std::uint64_t gone = pages_ + pages - pages_max_;
+    if (oldest.retired) gone = (first + gone + grain_ - 1) / grain_ * grain_ - first;
+    gone = std::min(gone, oldest.pages);
     pieces_.push_back({file, {first, gone}});
     const auto at = extents_.find(oldest.place);
     if (gone == oldest.pages) {

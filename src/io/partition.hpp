@@ -41,8 +41,9 @@ class Partition {
     bool operator==(const Piece&) const = default;
   };
 
-  // EINVAL: `pages_max` is 0 or above partition_pages_max.
-  static Result<Partition> create(std::uint64_t pages_max);
+  // EINVAL: `pages_max` is 0 or above partition_pages_max. `grain`: what was retired goes up to a
+  // multiple of so many pages at once, for a folio that jutted out would stay; at least 1.
+  static Result<Partition> create(std::uint64_t pages_max, std::uint64_t grain = 1);
 
   Partition(Partition&&) = default;
   Partition(const Partition&) = delete;
@@ -72,6 +73,7 @@ class Partition {
   // Of these, those that were retired.
   [[nodiscard]] std::uint64_t pages_retired() const { return pages_retired_; }
   [[nodiscard]] std::uint64_t pages_max() const { return pages_max_; }
+  [[nodiscard]] std::uint64_t grain() const { return grain_; }
   [[nodiscard]] std::size_t ranges() const { return extents_.size(); }
 
  private:
@@ -85,7 +87,7 @@ class Partition {
   };
   using Extents = std::map<Place, Extent>;
 
-  explicit Partition(std::uint64_t pages_max);
+  Partition(std::uint64_t pages_max, std::uint64_t grain);
 
   // The first extent that ends behind a page of the file, or what comes after the file.
   Extents::iterator first_behind(std::uint64_t file, std::uint64_t page);
@@ -102,6 +104,7 @@ class Partition {
   void make_room(std::uint64_t pages);
 
   std::uint64_t pages_max_;
+  std::uint64_t grain_;
   std::uint64_t pages_ = 0;
   std::uint64_t pages_retired_ = 0;
   Extents extents_;

@@ -317,5 +317,22 @@ TEST(Partition, does_what_a_list_of_pages_does_in_many_random_operations) {
   EXPECT_EQ(operations, 100000u);
 }
 
+TEST(Partition, evicts_what_was_retired_up_to_the_grain) {
+  auto made = Partition::create(64, 16);
+  ASSERT_TRUE(made.ok());
+  Partition& partition = made.value();
+  ASSERT_TRUE(partition.insert(1, {3, 60}).empty());
+  partition.retire(1, {3, 40});
+  const auto gone = partition.insert(2, {0, 6});
+  ASSERT_EQ(gone.size(), 1u);
+  EXPECT_EQ(gone[0], (Partition::Piece{1, {3, 13}})) << "two had to go";
+  EXPECT_EQ(partition.pages(), 53u);
+  const auto rest = partition.insert(2, {100, 50});
+  ASSERT_EQ(rest.size(), 2u);
+  EXPECT_EQ(rest[0], (Partition::Piece{1, {16, 27}})) << "no more than was retired";
+  EXPECT_EQ(rest[1], (Partition::Piece{1, {43, 12}})) << "and of the rest what had to";
+  EXPECT_EQ(partition.pages(), 64u);
+}
+
 }  // namespace
 }  // namespace k2k::io

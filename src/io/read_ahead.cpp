@@ -35,18 +35,24 @@ std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint64_t unre
   return std::max({std::uint64_t{1}, partition_pages / 32, left / 3});
 }
 
-ReadAhead::ReadAhead(std::uint64_t device_pages, std::uint64_t window_pages_max)
-    : device_pages_(device_pages), window_cap_(window_pages_max) {}
+ReadAhead::ReadAhead(std::uint64_t device_pages, std::uint64_t window_pages_max,
+                     std::uint64_t kernel_step)
+    : device_pages_(device_pages), window_cap_(window_pages_max), kernel_step_(kernel_step) {}
 
 void ReadAhead::set_advice(Advice advice) {
   advice_ = advice;
   if (advice == Advice::random) streams_ = {};
 }
 
-std::uint64_t ReadAhead::window_max() const {
+std::uint64_t ReadAhead::kernel_window() const {
   if (advice_ == Advice::random) return 0;
-  const std::uint64_t wanted = advice_ == Advice::sequential ? 2 * device_pages_ : device_pages_;
-  return std::min(wanted, window_cap_);
+  return advice_ == Advice::sequential ? 2 * device_pages_ : device_pages_;
+}
+
+std::uint64_t ReadAhead::window_max() const { return std::min(kernel_window(), window_cap_); }
+
+std::uint64_t ReadAhead::kernel_pages() const {
+  return 2 * kernel_window() + device_pages_ + 3 * kernel_step_;
 }
 
 std::uint64_t ReadAhead::limit() const { return std::min(device_pages_, window_max()); }
@@ -73,19 +79,67 @@ ReadAheadAnswer ReadAhead::on_read(std::uint64_t offset, std::uint64_t bytes,
   bytes = std::min(bytes, file_bytes - std::min(offset, file_bytes));
   const PageRange request = pages_of(offset, bytes);
   const std::uint64_t file_pages = pages_of(0, file_bytes).pages;
-  if (request.empty() || limit() == 0) return {};
+  if (request.empty() || kernel_window() == 0) return {};
   Stream& stream = stream_at(request.first);
   const bool known = std::exchange(stream.used, true);
   stream.last_page = (offset + bytes) / page_bytes;
-  if (request.pages > limit()) {
+  if (request.pages > (stream.by_kernel || by_kernel_ ? device_pages_ : limit())) {
     stream.window = {};
+    stream.by_kernel = false;
     return {};
   }
-  if (stream.has(request.first)) return {push(stream, request, file_pages), true};
-  stream.window = {};
+  if (stream.has(request.first)) {
+    const bool due = by_kernel_ && request.end() > stream.mark;
+    if (stream.by_kernel || due) return announce(stream, request, file_pages, false);
+    return {push(stream, request, file_pages), true};
+  }
+  stream.window = {request.first, 0};
+  stream.back = request.first;
+  stream.by_kernel = false;
   if (!known && request.first != 0) return {};
   if (cached) return {{}, true};
+  if (by_kernel_) return announce(stream, request, file_pages, false);
   return {open(stream, request, file_pages), true};
+}
+
+ReadAheadAnswer ReadAhead::on_done(std::uint64_t offset, std::uint64_t bytes,
+                                   std::uint64_t file_bytes) {
+  const PageRange request = pages_of(offset, bytes);
+  const auto found = std::ranges::find_if(streams_, [&](const Stream& each) {
+    return each.used && each.by_kernel && each.has(request.first);
+  });
+  if (found == streams_.end() || request.empty()) return {};
+  std::rotate(streams_.begin(), found, found + 1);
+  return announce(streams_.front(), request, pages_of(0, file_bytes).pages, true);
+}
+
+// The kernel reads, for a request that ends at e and windows of R, nothing behind e + 2 R: a
+// request that reaches the mark of a window, which is R long and begins before e, brings the next
+// one.
+ReadAheadAnswer ReadAhead::announce(Stream& stream, PageRange request, std::uint64_t file_pages,
+                                    bool early) const {
+  stream.by_kernel = true;
+  const std::uint64_t may_end = std::min(request.end() + 2 * kernel_window(), file_pages);
+  const std::uint64_t announced = stream.window.end();
+  const bool is_near = may_end + kernel_step_ > announced;
+  if (may_end <= announced && !(early && is_near)) {
+    return {.sequential = true, .by_kernel = true, .due = is_near};
+  }
+  const std::uint64_t end = std::max(std::min(may_end + 2 * kernel_step_, file_pages), announced);
+  // Requests of work-groups overtake each other: a step behind is still the stream's.
+  const std::uint64_t left = request.first - std::min(request.first, kernel_step_);
+  const PageRange done{stream.back, std::max(left, stream.back) - stream.back};
+  stream.back = done.end();
+  const PageRange more{announced, end - announced};
+  if (!more.empty()) stream.window = more;
+  return {.prefetch = more, .sequential = true, .by_kernel = true, .done = done};
+}
+
+void ReadAhead::skip_to(std::uint64_t page) {
+  Stream& stream = streams_.front();
+  if (stream.by_kernel && page > stream.window.end()) {
+    stream.window.pages = page - stream.window.first;
+  }
 }
 
 PageRange ReadAhead::open(Stream& stream, PageRange request, std::uint64_t file_pages) const {

@@ -357,6 +357,96 @@ TEST(ReadAhead, asks_for_what_the_kernel_would_of_a_reader_of_one_size) {
   }
 }
 
+TEST(ReadAhead, announces_all_that_the_kernel_may_bring_and_takes_it_back) {
+  for (const std::uint64_t max : {1u, 2u, 5u, 8u, 32u, 33u, 100u, 128u}) {
+    for (const std::uint64_t step : {1u, 7u, 32u}) {
+      for (std::uint64_t pages = 1; pages <= max; ++pages) {
+        Kernel kernel(max);
+        ReadAhead ahead(max, 1, step);
+        ahead.set_by_kernel(true);
+        std::uint64_t announced = 0, done = 0;
+        const auto note = [&](const ReadAheadAnswer& answer) {
+          if (!answer.prefetch.empty()) {
+            ASSERT_EQ(answer.prefetch.first, announced);
+          }
+          announced += answer.prefetch.pages;
+          if (!answer.done.empty()) {
+            ASSERT_EQ(answer.done.first, done);
+          }
+          done += answer.done.pages;
+          ASSERT_LE(announced - done, ahead.kernel_pages());
+        };
+        for (std::uint64_t first = 0; first < 10 * max; first += pages) {
+          const ReadAheadAnswer answer = read(ahead, first, pages);
+          ASSERT_TRUE(answer.sequential && answer.by_kernel);
+          note(answer);
+          ASSERT_LE(kernel.read(first, pages), announced)
+              << "requests of " << pages << " pages, windows of " << max << ", at " << first;
+          ASSERT_LE(done, first) << "what is still to be read is not done with";
+          // Else the next one says it in time.
+          if (answer.due && first % 3 != 0) {
+            note(ahead.on_done(first * page_bytes, pages * page_bytes, endless * page_bytes));
+          }
+        }
+        EXPECT_GE(done + ahead.kernel_pages(), announced);
+      }
+    }
+  }
+}
+
+TEST(ReadAhead, leaves_streams_to_the_kernel_from_when_there_is_room) {
+  ReadAhead ahead(device, 16, 8);
+  EXPECT_EQ(plain(read(ahead, 0, 4)), with_prefetch(0, 8)) << "its own windows";
+  ahead.set_by_kernel(true);
+  const ReadAheadAnswer goes_over = read(ahead, 4, 4);
+  EXPECT_TRUE(goes_over.by_kernel);
+  EXPECT_EQ(goes_over.prefetch.first, 8u);
+  EXPECT_EQ(goes_over.prefetch.end(), 8 + 2 * device + 2 * 8);
+  ahead.set_by_kernel(false);
+  EXPECT_TRUE(read(ahead, 8, device).by_kernel) << "it stays so, up to the device's own limit";
+  EXPECT_EQ(read(ahead, 5000, 1), not_sequential);
+  EXPECT_FALSE(read(ahead, 5001, 1).by_kernel) << "no room for another one";
+  EXPECT_EQ(plain(read(ahead, 8 + device, device + 1)), not_sequential);
+  EXPECT_FALSE(read(ahead, 9 + 2 * device, 1).by_kernel) << "it was closed";
+}
+
+TEST(ReadAhead, has_nothing_due_of_streams_that_are_gone) {
+  ReadAhead ahead(device, cap, 8);
+  const auto done = [&](std::uint64_t first) {
+    return ahead.on_done(first * page_bytes, page_bytes, endless * page_bytes);
+  };
+  EXPECT_EQ(done(0), not_sequential);
+  read(ahead, 0, 1);
+  EXPECT_EQ(done(0), not_sequential) << "a stream of our own windows";
+  ahead.set_by_kernel(true);
+  for (std::uint64_t first = 1; first < 100; ++first) read(ahead, first, 1);
+  EXPECT_TRUE(done(99).by_kernel);
+  ahead.set_advice(Advice::random);
+  EXPECT_EQ(done(99), not_sequential);
+  EXPECT_FALSE(read(ahead, 100, 1).by_kernel);
+}
+
+TEST(ReadAhead, says_nothing_of_what_it_was_told_is_cached) {
+  ReadAhead ahead(device, cap, 8);
+  ahead.set_by_kernel(true);
+  const ReadAheadAnswer first = read(ahead, 0, 1);
+  ahead.skip_to(first.prefetch.end() + 1000);
+  for (std::uint64_t page = 1; page < 1000; ++page) {
+    ASSERT_TRUE(read(ahead, page, 1).prefetch.empty()) << page;
+  }
+  ahead.skip_to(1);  // Known already.
+  const ReadAheadAnswer next = read(ahead, 1000, 30);
+  EXPECT_EQ(next.prefetch.first, first.prefetch.end() + 1000);
+}
+
+TEST(ReadAhead, counts_on_the_kernels_double_windows_for_sequential) {
+  ReadAhead ahead(device, cap, 8);
+  ahead.set_by_kernel(true);
+  ahead.set_advice(Advice::sequential);
+  EXPECT_EQ(read(ahead, 0, 1).prefetch.end(), 1 + 4 * device + 16);
+  EXPECT_EQ(ahead.kernel_pages(), 4 * device + device + 24);
+}
+
 TEST(WindowPagesMax, leaves_room_for_two_windows_a_stream) {
   EXPECT_EQ(window_pages_max(512, 0), 170u);
   EXPECT_EQ(window_pages_max(512, 128), 128u) << "where a lone stream's windows stay";

@@ -108,6 +108,10 @@ class Reader final : public DeviceReader {
     return failed;
   }
 
+  // Nothing is read ahead for it but by the kernel.
+  void used_by_host(int, std::int64_t, std::uint64_t) override {}
+  [[nodiscard]] std::uint64_t pages_held() const override { return 0; }
+
   void closing(int descriptor) override { files_.closing(descriptor); }
   void forget(std::uint64_t device, std::uint64_t inode) override { files_.forget(device, inode); }
   void after_fork_child() override {

@@ -132,13 +132,15 @@ class Reader final : public FileReader {
         ns_per_cycle_(nanoseconds_per_cycle()),
         ns_per_byte_(1 / config.model.cache_gbs),
         files_([this](int descriptor) { return model_of(descriptor); },
-               [this](const OpenFile& file) {
+               [this](OpenFile& file) {
                  if (prefetch_) prefetch_->ending(file);
                }),
         channels_(config) {
     // What it can refuse was checked.
     if (config.partition_pages == 0) return;
-    prefetch_ = Prefetch::create(config.partition_pages, files_).value();
+    const auto beyond =
+        config.partition_where_free ? Prefetch::Beyond::unbounded : Prefetch::Beyond::smaller;
+    prefetch_ = Prefetch::create(config.partition_pages, beyond, files_).value();
   }
 
   ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
@@ -160,6 +162,12 @@ class Reader final : public FileReader {
         case Prefetch::Kind::cached_stream:
           expectation_.note_asked(descriptor, true);
           return streamed(request, *answer.file);
+        case Prefetch::Kind::kernels:
+        case Prefetch::Kind::cached_kernels:
+          if (answer.file) {
+            expectation_.note_asked(descriptor, answer.kind == Prefetch::Kind::cached_kernels);
+          }
+          return accompanied(request, answer.due);
         case Prefetch::Kind::random:
           if (trusted) break;
           return asked(request);
@@ -195,6 +203,14 @@ class Reader final : public FileReader {
     return failed;
   }
 
+  void used_by_host(int descriptor, std::int64_t offset, std::uint64_t bytes) override {
+    if (!prefetch_ || offset < 0) return;
+    prefetch_->keep(descriptor, io::pages_of(static_cast<std::uint64_t>(offset), bytes));
+  }
+  [[nodiscard]] std::uint64_t pages_held() const override {
+    return prefetch_ ? prefetch_->pages_held() : 0;
+  }
+
   void closing(int descriptor) override {
     if (prefetch_) prefetch_->closing(descriptor);
     files_.closing(descriptor);
@@ -216,7 +232,7 @@ class Reader final : public FileReader {
     return {of(all.reads),          of(all.writes),      of(all.unasked),      of(all.asked),
             of(all.mixed),          of(all.bytes_cache), of(all.bytes_direct), of(all.fall_backs),
             files_.files_refused(), of(all.misaligned),  ahead.pages_ahead,    ahead.pages_evicted,
-            ahead.pages_held};
+            ahead.pages_held,       ahead.pages_kept,    ahead.pages_again};
   }
 
  private:
@@ -243,6 +259,15 @@ class Reader final : public FileReader {
     const ssize_t count = buffered({file.random(), request.memory, request.bytes, request.offset});
     if (count > 0) {
       prefetch_->after_stream_read(file, request.offset, static_cast<std::uint64_t>(count));
+    }
+    return count;
+  }
+  // The next part of a stream of which the kernel reads ahead.
+  ssize_t accompanied(const Request& request, bool due) {
+    const ssize_t count = unasked(request);
+    if (due && count > 0) {
+      prefetch_->after_kernels_read(request.descriptor, request.offset,
+                                    static_cast<std::uint64_t>(count));
     }
     return count;
   }

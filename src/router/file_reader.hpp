@@ -31,6 +31,7 @@
 namespace k2k::router {
 
 // Of what may be in the page cache only because it was read ahead; 4 KiB each.
+inline constexpr std::uint32_t read_ahead_pages_default = io::partition_pages_default;
 inline constexpr std::uint32_t read_ahead_pages_max = io::partition_pages_max;
 
 struct ReaderConfig {
@@ -46,9 +47,12 @@ struct ReaderConfig {
   std::uint32_t read_ahead_bytes =
       512 * 1024;                 // What the kernel reads ahead of a sequential reader.
   std::uint32_t grain_pages = 8;  // Stretches in which residency is asked for. 1 to 4096.
-  // So much may be in the page cache only because it was read ahead. 0: the kernel reads ahead as
-  // it likes, which is faster, and nothing is evicted. Up to read_ahead_pages_max.
+  // So much may be in the page cache only because it was read ahead; what is more is evicted. 0:
+  // the kernel reads ahead as it likes, and nothing is evicted. Up to read_ahead_pages_max.
   std::uint32_t partition_pages = 0;
+  // Streams whose windows, the kernel's own, do not fit into that: in smaller windows and slower
+  // (false), or as if it were 0.
+  bool partition_where_free = false;
 };
 
 // What became of requests since the reader's begin.
@@ -68,6 +72,8 @@ struct ReaderStats {
   std::uint64_t pages_ahead = 0;    // Absent, and read ahead.
   std::uint64_t pages_evicted = 0;  // Of those, asked to go again; the kernel keeps what is in use.
   std::uint64_t pages_held = 0;     // Of those, not asked to go: at most partition_pages.
+  std::uint64_t pages_kept = 0;     // Of those, left to stay, for a host program used them.
+  std::uint64_t pages_again = 0;    // Of pages_ahead, those that were evicted before.
 };
 
 class FileReader {
@@ -86,6 +92,10 @@ class FileReader {
                          std::int64_t offset) = 0;
   // posix_fadvise(2), heeded as well: 0 or a positive errno.
   virtual int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) = 0;
+  // The program reads or writes these bytes itself, with memory of the host: what was read ahead of
+  // them stays in the page cache. Worth a call while pages_held().
+  virtual void used_by_host(int descriptor, std::int64_t offset, std::uint64_t bytes) = 0;
+  [[nodiscard]] virtual std::uint64_t pages_held() const = 0;
   // The program is about to close this descriptor: the twin of its inode is closed first. That
   // drops the process's POSIX locks on the file, as the program's own close does, whatever other
   // descriptors it has; the next request makes a new twin.

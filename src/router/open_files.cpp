@@ -120,6 +120,32 @@ void OpenFile::note_read(std::size_t pages, std::uint64_t nanoseconds, std::uint
   }
 }
 
+void OpenFile::evict(io::PageRange range) {
+  {
+    const std::lock_guard lock(probing_);
+    evicted_.add(range);
+    const bool goes_on = !juts_out_.empty() && juts_out_.end() == range.first;
+    if (goes_on) range = {juts_out_.first, juts_out_.pages + range.pages};
+  }
+  static_cast<void>(io::raw(SYS_fadvise64, random(), range.first * io::page_bytes,
+                            range.pages * io::page_bytes, POSIX_FADV_DONTNEED));
+  std::uint8_t last = 0;
+  const bool stays = probe(random(), range.end() - 1, {&last, 1}, 1) == 1;
+  const std::uint64_t pages = stays ? std::min(range.pages, folio_pages_max) : 0;
+  const std::lock_guard lock(probing_);
+  juts_out_ = {range.end() - pages, pages};
+}
+
+void OpenFile::keep(io::PageRange range) {
+  const std::lock_guard lock(probing_);
+  if (range.first < juts_out_.end() && juts_out_.first < range.end()) juts_out_ = {};
+}
+
+std::uint64_t OpenFile::evicted_before(io::PageRange range) {
+  const std::lock_guard lock(probing_);
+  return evicted_.take(range);
+}
+
 // Of find(), whatever ends it.
 class OpenFiles::Opening {
  public:

@@ -28,7 +28,9 @@
 #include <vector>
 
 #include "io/direct_file.hpp"
+#include "io/page_range.hpp"
 #include "io/residency.hpp"
+#include "router/evicted.hpp"
 #include "router/model.hpp"
 
 namespace k2k::router {
@@ -110,7 +112,16 @@ class OpenFile {
                     std::span<std::uint8_t> bytes, std::uint32_t grain);
   void note_read(std::size_t pages, std::uint64_t nanoseconds, std::uint64_t fast_page_ns);
 
+  // Asks that these pages leave the page cache (POSIX_FADV_DONTNEED). Expects random(). A folio
+  // goes as a whole or not at all: one that juts out is asked for again with what comes behind it.
+  void evict(io::PageRange range);
+  // Somebody uses these: they are not asked for again.
+  void keep(io::PageRange range);
+  // These come to be read ahead: how many of them were evicted before.
+  std::uint64_t evicted_before(io::PageRange range);
+
  private:
+  static constexpr std::uint64_t folio_pages_max = 512;  // The largest that Linux makes here.
   static constexpr int unopened = -2;
 
   static std::uint64_t next_id();
@@ -122,6 +133,8 @@ class OpenFile {
   std::atomic<bool> refused_{false}, transferred_{false};
   std::mutex probing_;
   std::optional<io::ResidencyProbe> probe_;
+  Evicted evicted_;         // Guarded, too.
+  io::PageRange juts_out_;  // The end of what was evicted last, where it is still there; guarded.
   std::optional<Result<io::RandomFile>> random_file_;  // Likewise guarded.
   std::atomic<int> random_{unopened};
 };
@@ -135,7 +148,7 @@ class OpenFiles {
   // Costs of the device behind a descriptor; asked once a file.
   using ModelOf = std::function<Model(int descriptor)>;
   // Of an entry that ends, while its twin is still open; the table is locked where it is swept.
-  using Ending = std::function<void(const OpenFile&)>;
+  using Ending = std::function<void(OpenFile&)>;
   explicit OpenFiles(ModelOf model_of, Ending ending = {})
       : model_of_(std::move(model_of)), ending_(std::move(ending)) {}
 

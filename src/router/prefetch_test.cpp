@@ -9,11 +9,17 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <span>
+#include <string>
 #include <thread>
 
+#include "io/read_ahead_setting.hpp"
 #include "router/file_fixture.hpp"
 #include "router/file_reader.hpp"
 
@@ -35,15 +41,19 @@ std::unique_ptr<FileReader> reader(std::uint32_t partition_pages = bound) {
 }
 
 // The file's whole pages [first, end) that are cached.
-std::size_t cached(const DataFile& file, std::size_t first = 0, std::size_t end = file_pages) {
+std::size_t cached_of(int descriptor, std::size_t first, std::size_t end) {
   std::vector<unsigned char> pages(end - first);
-  void* const mapped = ::mmap(nullptr, pages.size() * page, PROT_NONE, MAP_SHARED,
-                              file.descriptor(), static_cast<off_t>(first * page));
+  void* const mapped = ::mmap(nullptr, pages.size() * page, PROT_NONE, MAP_SHARED, descriptor,
+                              static_cast<off_t>(first * page));
   EXPECT_NE(mapped, MAP_FAILED);
   EXPECT_EQ(::mincore(mapped, pages.size() * page, pages.data()), 0);
   ::munmap(mapped, pages.size() * page);
   return static_cast<std::size_t>(
       std::ranges::count_if(pages, [](unsigned char each) { return (each & 1) != 0; }));
+}
+
+std::size_t cached(const DataFile& file, std::size_t first = 0, std::size_t end = file_pages) {
+  return cached_of(file.descriptor(), first, end);
 }
 
 bool comes_true(const std::function<bool()>& what) {
@@ -247,6 +257,154 @@ TEST_F(Prefetching, does_not_guess_what_is_cached) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+}
+
+// Files of zeros without blocks, larger than what the kernel reads ahead here; the bound is what
+// its windows need.
+class Accompanying : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const folder = std::getenv("TMPDIR");
+    path = std::string(folder == nullptr ? "." : folder) + "/k2k-router-XXXXXX";
+    descriptor = ::mkostemp(path.data(), O_CLOEXEC);
+    ASSERT_GE(descriptor, 0);
+    const std::uint64_t window = io::read_ahead_pages(descriptor);
+    most = std::max<std::uint64_t>(512, std::bit_ceil(8 * window));
+    pages = 4 * most;
+    request = std::min<std::uint64_t>(16, std::max<std::uint64_t>(1, window)) * page;
+    if (window == 0 || pages > 262'144) GTEST_SKIP() << "windows of " << window << " pages";
+    ASSERT_EQ(::ftruncate(descriptor, static_cast<off_t>(pages * page)), 0);
+    if (!io::DirectFile::open(descriptor, io::DirectFile::Access::read).ok()) {
+      GTEST_SKIP() << "no direct transfers in this folder: the kernel reads ahead";
+    }
+  }
+  void TearDown() override {
+    ::close(descriptor);
+    ::unlink(path.c_str());
+  }
+
+  [[nodiscard]] std::unique_ptr<FileReader> reader_of(std::uint64_t bound_pages) const {
+    return FileReader::create({.partition_pages = static_cast<std::uint32_t>(bound_pages),
+                               .partition_where_free = true})
+        .value();
+  }
+  // `each` after every 64th request.
+  void read_to(
+      FileReader& reader, std::uint64_t first, std::uint64_t end,
+      const std::function<void()>& each = [] {}) const {
+    const Memory memory = memory_of(request);
+    std::size_t count = 0;
+    for (std::uint64_t at = first * page; at < end * page; at += request) {
+      ASSERT_EQ(reader.pread(descriptor, memory.get(), request, static_cast<std::int64_t>(at)),
+                static_cast<ssize_t>(request));
+      ASSERT_TRUE(std::ranges::all_of(std::span(memory.get(), request),
+                                      [](std::byte byte) { return byte == std::byte{0}; }));
+      ASSERT_LE(reader.stats().pages_held, most);
+      if (++count % 64 == 0) each();
+    }
+  }
+  [[nodiscard]] std::size_t cached(std::uint64_t first, std::uint64_t end) const {
+    return cached_of(descriptor, first, end);
+  }
+
+  std::string path;
+  int descriptor = -1;
+  std::uint64_t most = 0;     // Pages that the reader may hold.
+  std::uint64_t pages = 0;    // Of the file.
+  std::uint64_t request = 0;  // Bytes.
+};
+
+TEST_F(Accompanying, a_stream_leaves_it_to_the_kernel_within_the_bound) {
+  const auto read = reader_of(most);
+  read_to(*read, 0, pages, [&] { EXPECT_LE(cached(0, pages), most); });
+  const ReaderStats stats = read->stats();
+  EXPECT_GE(stats.pages_ahead, pages / 2);
+  EXPECT_LE(stats.pages_ahead, pages);
+  EXPECT_GE(stats.pages_evicted + stats.pages_held, stats.pages_ahead);
+  EXPECT_EQ(stats.pages_again, 0u);
+  read->closing(descriptor);
+  EXPECT_EQ(read->stats().pages_held, 0u);
+  EXPECT_TRUE(comes_true([&] { return cached(0, pages) == 0; })) << cached(0, pages);
+}
+
+TEST_F(Accompanying, is_not_done_where_the_kernels_windows_do_not_fit) {
+  const auto read = reader_of(4);
+  read_to(*read, 0, most);
+  EXPECT_EQ(read->stats().pages_ahead, 0u);
+  EXPECT_EQ(read->stats().pages_evicted, 0u);
+  EXPECT_EQ(read->pages_held(), 0u);
+  EXPECT_GE(cached(0, most), most / 2) << "the kernel's, and it keeps them";
+}
+
+TEST_F(Accompanying, a_host_program_keeps_what_it_used) {
+  const auto read = reader_of(most);
+  read_to(*read, 0, most / 4);
+  const std::uint64_t held = read->pages_held();
+  ASSERT_GE(held, most / 4);
+  const int other = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  read->used_by_host(other, 0, most / 16 * page);
+  ::close(other);
+  EXPECT_EQ(read->pages_held(), held - most / 16) << "whichever descriptor it is";
+  EXPECT_EQ(read->stats().pages_kept, most / 16);
+  read->used_by_host(descriptor, -1, page);
+  read->used_by_host(descriptor, 0, 0);
+  read->used_by_host(-1, 0, page);
+  EXPECT_EQ(read->stats().pages_kept, most / 16);
+  read_to(*read, most / 4, pages);
+  read->closing(descriptor);
+  EXPECT_TRUE(comes_true([&] { return cached(most / 8, pages) == 0; }));
+  EXPECT_GE(cached(0, most / 16), most / 32) << "nobody evicts them";
+}
+
+TEST_F(Accompanying, a_stream_that_comes_again_is_counted) {
+  const auto read = reader_of(most);
+  read_to(*read, 0, pages);
+  ASSERT_EQ(read->stats().pages_again, 0u);
+  read_to(*read, 0, most);
+  EXPECT_GT(read->stats().pages_again, most / 2);
+  EXPECT_LE(read->stats().pages_again, 2 * most);
+}
+
+TEST_F(Accompanying, takes_no_page_that_was_there) {
+  const Memory memory = memory_of(page);
+  for (std::uint64_t at = 0; at < most; ++at) {
+    ASSERT_EQ(::pread(descriptor, memory.get(), page, static_cast<off_t>(at * page)),
+              static_cast<ssize_t>(page));
+  }
+  const std::size_t there = cached(0, most);
+  {
+    const auto read = reader_of(most);
+    read_to(*read, 0, pages);
+  }
+  EXPECT_GE(cached(0, most), there / 2);
+  EXPECT_LE(cached(most + most / 2, pages), most) << "what the kernel had read ahead, at most";
+}
+
+TEST_F(Accompanying, looks_no_more_at_what_is_all_cached) {
+  const int other = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const Memory memory = memory_of(most * page);
+  ASSERT_EQ(::pread(other, memory.get(), most * page, 0), static_cast<ssize_t>(most * page));
+  ::close(other);
+  const auto read = reader_of(most);
+  for (int pass = 0; pass < 3; ++pass) {
+    read_to(*read, 0, most / 2);
+    EXPECT_EQ(read->stats().pages_evicted, 0u);
+  }
+  // Its end is found again by a reader that trusts.
+  read_to(*read, most / 2, 3 * most, [&] { EXPECT_LE(read->pages_held(), most); });
+  EXPECT_GT(read->stats().pages_ahead, most / 2);
+}
+
+TEST_F(Accompanying, shares_the_bound_among_streams) {
+  const auto read = reader_of(most);
+  std::vector<std::thread> threads;
+  constexpr std::uint64_t parts = 4;
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    threads.emplace_back(
+        [&, part] { read_to(*read, part * pages / parts, (part + 1) * pages / parts); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(read->stats().pages_ahead, 0u) << "one has room";
 }
 
 }  // namespace
