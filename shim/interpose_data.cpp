@@ -15,6 +15,7 @@
 // g++ knows that read(2) does not look at the buffer; we do look at its address.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
+using k2k::shim::host_used;
 using k2k::shim::in_far_side;
 using k2k::shim::near_any;
 using k2k::shim::ranges;
@@ -54,44 +55,52 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
                answer);
 }
 
+// What libc answered the program. Its pages may be the far side's; what is appended by an offset is
+// not found there.
+ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
+  if (moved > 0 && ranges.watched()) host_used(descriptor, at_position, offset, moved);
+  return moved;
+}
+
 [[gnu::noinline]] ssize_t slow_read(int descriptor, void* memory, size_t bytes,
                                     const void* caller) {
-  if (in_far_side(caller) || !ranges.holds(memory, bytes)) {
-    return real.read(descriptor, memory, bytes);
+  if (in_far_side(caller)) return real.read(descriptor, memory, bytes);
+  if (ranges.holds(memory, bytes)) {
+    ssize_t answer;
+    if (one(descriptor, memory, bytes, false, true, 0, caller, &answer)) return answer;
   }
-  ssize_t answer;
-  const bool served = one(descriptor, memory, bytes, false, true, 0, caller, &answer);
-  return served ? answer : real.read(descriptor, memory, bytes);
+  return seen(descriptor, true, 0, real.read(descriptor, memory, bytes));
 }
 
 [[gnu::noinline]] ssize_t slow_pread(int descriptor, void* memory, size_t bytes, off_t offset,
                                      const void* caller) {
-  const int kind = ranges.kind_of(memory, bytes);
-  if (in_far_side(caller) || kind == 0) return real.pread(descriptor, memory, bytes, offset);
-  ssize_t answer;
-  if (kind == k2k_io_mapped && serve_at(descriptor, memory, bytes, offset, &answer)) return answer;
-  const bool served = one(descriptor, memory, bytes, false, false, offset, caller, &answer);
-  return served ? answer : real.pread(descriptor, memory, bytes, offset);
+  if (in_far_side(caller)) return real.pread(descriptor, memory, bytes, offset);
+  if (const int kind = ranges.kind_of(memory, bytes); kind != 0) {
+    ssize_t answer;
+    if (kind == k2k_io_mapped && serve_at(descriptor, memory, bytes, offset, &answer)) return answer;
+    if (one(descriptor, memory, bytes, false, false, offset, caller, &answer)) return answer;
+  }
+  return seen(descriptor, false, offset, real.pread(descriptor, memory, bytes, offset));
 }
 
 [[gnu::noinline]] ssize_t slow_write(int descriptor, const void* memory, size_t bytes,
                                      const void* caller) {
-  if (in_far_side(caller) || !ranges.holds(memory, bytes)) {
-    return real.write(descriptor, memory, bytes);
+  if (in_far_side(caller)) return real.write(descriptor, memory, bytes);
+  if (ranges.holds(memory, bytes)) {
+    ssize_t answer;
+    if (one(descriptor, memory, bytes, true, true, 0, caller, &answer)) return answer;
   }
-  ssize_t answer;
-  const bool served = one(descriptor, memory, bytes, true, true, 0, caller, &answer);
-  return served ? answer : real.write(descriptor, memory, bytes);
+  return seen(descriptor, true, 0, real.write(descriptor, memory, bytes));
 }
 
 [[gnu::noinline]] ssize_t slow_pwrite(int descriptor, const void* memory, size_t bytes,
                                       off_t offset, const void* caller) {
-  if (in_far_side(caller) || !ranges.holds(memory, bytes)) {
-    return real.pwrite(descriptor, memory, bytes, offset);
+  if (in_far_side(caller)) return real.pwrite(descriptor, memory, bytes, offset);
+  if (ranges.holds(memory, bytes)) {
+    ssize_t answer;
+    if (one(descriptor, memory, bytes, true, false, offset, caller, &answer)) return answer;
   }
-  ssize_t answer;
-  const bool served = one(descriptor, memory, bytes, true, false, offset, caller, &answer);
-  return served ? answer : real.pwrite(descriptor, memory, bytes, offset);
+  return seen(descriptor, false, offset, real.pwrite(descriptor, memory, bytes, offset));
 }
 
 [[gnu::noinline]] ssize_t slow_readv(int descriptor, const iovec* pieces, int count,
@@ -99,7 +108,9 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
   ssize_t answer;
   const bool served = near_any(pieces, count) &&
                       many(descriptor, pieces, count, false, true, 0, 0, caller, &answer);
-  return served ? answer : real.readv(descriptor, pieces, count);
+  if (served) return answer;
+  const ssize_t moved = real.readv(descriptor, pieces, count);
+  return in_far_side(caller) ? moved : seen(descriptor, true, 0, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_preadv(int descriptor, const iovec* pieces, int count, off_t offset,
@@ -107,7 +118,9 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
   ssize_t answer;
   const bool served = near_any(pieces, count) &&
                       many(descriptor, pieces, count, false, false, offset, 0, caller, &answer);
-  return served ? answer : real.preadv(descriptor, pieces, count, offset);
+  if (served) return answer;
+  const ssize_t moved = real.preadv(descriptor, pieces, count, offset);
+  return in_far_side(caller) ? moved : seen(descriptor, false, offset, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_preadv2(int descriptor, const iovec* pieces, int count, off_t offset,
@@ -115,7 +128,9 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
   ssize_t answer;
   const bool served =
       many(descriptor, pieces, count, false, offset == -1, offset, flags, caller, &answer);
-  return served ? answer : real.preadv2(descriptor, pieces, count, offset, flags);
+  if (served) return answer;
+  const ssize_t moved = real.preadv2(descriptor, pieces, count, offset, flags);
+  return in_far_side(caller) ? moved : seen(descriptor, offset == -1, offset, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_writev(int descriptor, const iovec* pieces, int count,
@@ -123,7 +138,9 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
   ssize_t answer;
   const bool served =
       near_any(pieces, count) && many(descriptor, pieces, count, true, true, 0, 0, caller, &answer);
-  return served ? answer : real.writev(descriptor, pieces, count);
+  if (served) return answer;
+  const ssize_t moved = real.writev(descriptor, pieces, count);
+  return in_far_side(caller) ? moved : seen(descriptor, true, 0, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_pwritev(int descriptor, const iovec* pieces, int count, off_t offset,
@@ -131,7 +148,9 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
   ssize_t answer;
   const bool served = near_any(pieces, count) &&
                       many(descriptor, pieces, count, true, false, offset, 0, caller, &answer);
-  return served ? answer : real.pwritev(descriptor, pieces, count, offset);
+  if (served) return answer;
+  const ssize_t moved = real.pwritev(descriptor, pieces, count, offset);
+  return in_far_side(caller) ? moved : seen(descriptor, false, offset, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_pwritev2(int descriptor, const iovec* pieces, int count,
@@ -139,7 +158,9 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
   ssize_t answer;
   const bool served =
       many(descriptor, pieces, count, true, offset == -1, offset, flags, caller, &answer);
-  return served ? answer : real.pwritev2(descriptor, pieces, count, offset, flags);
+  if (served) return answer;
+  const ssize_t moved = real.pwritev2(descriptor, pieces, count, offset, flags);
+  return in_far_side(caller) ? moved : seen(descriptor, offset == -1, offset, moved);
 }
 
 [[gnu::noinline]] int slow_advise(int descriptor, off_t offset, off_t bytes, int advice,

@@ -77,6 +77,20 @@ int Ranges::remove_overlapping(const void* memory, std::size_t bytes) {
 
 void Ranges::publish() {
   number_.store(number_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  show_ends();
+}
+
+void Ranges::watch(bool all) {
+  watched_.store(all, std::memory_order_relaxed);
+  show_ends();
+}
+
+void Ranges::show_ends() {
+  if (watched()) {
+    low_.store(0, std::memory_order_relaxed);
+    high_.store(UINTPTR_MAX, std::memory_order_relaxed);
+    return;
+  }
   const Copy& now = current();
   const std::size_t count = now.count.load(std::memory_order_relaxed);
   low_.store(count == 0 ? UINTPTR_MAX : word(now.ranges[0].first), std::memory_order_relaxed);

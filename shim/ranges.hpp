@@ -3,13 +3,14 @@
 //
 //   near()     asked by every call of a host program: is it between the lowest and the highest one?
 //   kind_of()  asked of those: does the whole buffer lie in one range, and whose is that?
+//   watched()  are host memory's calls of interest, too? Then every address is near.
 //
 // Readers wait for nobody, so that signal handlers may read. There are two copies of the sorted
 // table; a writer fills the one that is not current and then makes it so. A reader looks again only
 // if another writer has begun after that one, which it sees in the number of the current copy.
 //
-// Threading: near(), kind_of() and holds() from anywhere; what changes it from any thread, one at a
-// time.
+// Threading: near(), kind_of(), holds() and watched() from anywhere; what changes it from any thread,
+// one at a time.
 
 #include <atomic>
 #include <cstddef>
@@ -29,7 +30,8 @@ class Ranges {
     int kind = 0;
   };
 
-  // One compare where nothing is registered: no address is above the lowest one then.
+  // One compare where nothing is registered and nothing watched: no address is above the lowest one
+  // then.
   [[nodiscard]] bool near(const void* memory) const {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     return address >= low_.load(std::memory_order_relaxed) &&
@@ -69,6 +71,9 @@ class Ranges {
   int remove(const void* memory, Held* was = nullptr);
   // Those that a range would overlap. How many.
   int remove_overlapping(const void* memory, std::size_t bytes);
+  // From now on, or no more.
+  void watch(bool all);
+  [[nodiscard]] bool watched() const { return watched_.load(std::memory_order_relaxed); }
 
  private:
   struct Range {
@@ -91,11 +96,13 @@ class Ranges {
   [[nodiscard]] Copy& current() { return copies_[number_.load(std::memory_order_relaxed) & 1]; }
   [[nodiscard]] Copy& other() { return copies_[~number_.load(std::memory_order_relaxed) & 1]; }
   void publish();
+  void show_ends();
 
   // Between two of their values lies every range that is in both tables, so it does not matter
   // which of the two words a reader sees first.
   std::atomic<std::uintptr_t> low_{UINTPTR_MAX};
   std::atomic<std::uintptr_t> high_{0};
+  std::atomic<bool> watched_{false};
   std::atomic<std::uint64_t> number_{0};  // Of the current copy.
   Copy copies_[2];
 };

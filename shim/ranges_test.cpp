@@ -141,5 +141,32 @@ TEST(Ranges, one_that_stays_is_seen_while_others_come_and_go) {
   EXPECT_EQ(missed, 0);
 }
 
+TEST(Ranges, that_are_watched_make_every_address_near_and_none_held) {
+  Ranges ranges;
+  static char memory[3][100];
+  int other = 0;
+  ASSERT_EQ(ranges.add(memory[1], 100), 0);
+  EXPECT_FALSE(ranges.near(memory[0]));
+  ranges.watch(true);
+  EXPECT_TRUE(ranges.watched());
+  for (const void* const address :
+       {static_cast<const void*>(memory[0]), static_cast<const void*>(memory[2]),
+        static_cast<const void*>(&other), static_cast<const void*>(nullptr)}) {
+    EXPECT_TRUE(ranges.near(address));
+    EXPECT_FALSE(ranges.holds(address, 1));
+  }
+  EXPECT_TRUE(ranges.holds(memory[1], 100));
+  EXPECT_FALSE(ranges.empty());
+  ASSERT_EQ(ranges.add(memory[2], 100), 0);
+  EXPECT_TRUE(ranges.near(memory[0])) << "a new range changes nothing in that";
+  ASSERT_EQ(ranges.remove(memory[2]), 0);
+  ranges.watch(false);
+  EXPECT_FALSE(ranges.near(memory[0]));
+  EXPECT_FALSE(ranges.near(&other));
+  EXPECT_TRUE(ranges.near(memory[1]));
+  ASSERT_EQ(ranges.remove(memory[1]), 0);
+  EXPECT_TRUE(ranges.empty());
+}
+
 }  // namespace
 }  // namespace k2k::shim

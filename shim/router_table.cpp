@@ -34,16 +34,26 @@ using router::FileReader;
 // until its last instruction.
 FileReader* reader = nullptr;
 
-// K2K_IO_READ_AHEAD_PAGES: what may be in the page cache for sequential device reads alone. Not a
-// number up to the most that there can be: nothing.
-std::optional<std::uint32_t> read_ahead_pages() {
+struct ReadAhead {
+  std::uint32_t pages = router::read_ahead_pages_default;
+  bool where_free = true;
+};
+
+// K2K_IO_READ_AHEAD_PAGES: what may be in the page cache for sequential device reads alone, on
+// whatever device; unset: 512, where that costs nothing. K2K_IO_CONSERVATIVE=1: the kernel's
+// affair. Not a number up to the most that there can be: nothing.
+std::optional<ReadAhead> read_ahead() {
+  const char* const conservative = ::secure_getenv("K2K_IO_CONSERVATIVE");
+  if (conservative != nullptr && *conservative != '\0' && *conservative != '0') {
+    return ReadAhead{.pages = 0};
+  }
   const char* const wanted = ::secure_getenv("K2K_IO_READ_AHEAD_PAGES");
-  if (wanted == nullptr || *wanted == '\0') return 0;
+  if (wanted == nullptr || *wanted == '\0') return ReadAhead{};
   std::uint32_t pages = 0;
   const char* const end = wanted + std::strlen(wanted);
   const auto [behind, error] = std::from_chars(wanted, end, pages);
   if (error != std::errc() || behind != end || pages > router::read_ahead_pages_max) return {};
-  return pages;
+  return ReadAhead{.pages = pages, .where_free = false};
 }
 
 ssize_t read_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
@@ -86,6 +96,17 @@ void stats(k2k_io_counts* counts) {
 void after_fork_child() {
   reader->after_fork_child();
   cuda_after_fork_child();
+}
+
+std::uint64_t held() { return reader->pages_held(); }
+
+void used_by_host(int descriptor, std::int64_t offset, std::uint64_t bytes) {
+  reader->used_by_host(descriptor, offset, bytes);
+}
+
+void ahead(k2k_io_ahead* counts) {
+  const router::ReaderStats now = reader->stats();
+  *counts = {.held = now.pages_held, .kept = now.pages_kept, .again = now.pages_again};
 }
 
 int owns(int descriptor) { return io::is_own(descriptor) ? 1 : 0; }
@@ -140,11 +161,14 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                      .serves = serves,
                                      .pread_in = read_in,
                                      .pwrite_in = write_in,
-                                     .whole_in = whole_in};
+                                     .whole_in = whole_in,
+                                     .held = held,
+                                     .used_by_host = used_by_host,
+                                     .ahead = ahead};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   if (reader == nullptr) {
-    const std::optional<std::uint32_t> pages = read_ahead_pages();
-    if (!pages) {
+    const std::optional<ReadAhead> wanted = read_ahead();
+    if (!wanted) {
       ::dprintf(STDERR_FILENO,
                 "k2k_io: K2K_IO_READ_AHEAD_PAGES is no number of pages from 0 to %u; libc serves "
                 "the calls\n",
@@ -152,7 +176,9 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
       return errno = EINVAL, nullptr;
     }
     k2k::Result<std::unique_ptr<FileReader>> made =
-        FileReader::create({.model_of = k2k::router::calibrated_model, .partition_pages = *pages});
+        FileReader::create({.model_of = k2k::router::calibrated_model,
+                            .partition_pages = wanted->pages,
+                            .partition_where_free = wanted->where_free});
     if (!made) return errno = made.error().code, nullptr;
     k2k::io::high_numbers_only = true;
     reader = std::move(made).value().release();

@@ -98,6 +98,19 @@ Contents contents_of(const Request& request) {
   return contents;
 }
 
+// Not waited for: the next call comes by here, too.
+void watch(bool all) {
+  if (pthread_mutex_trylock(&changing) != 0) return;
+  ranges.watch(all);
+  pthread_mutex_unlock(&changing);
+}
+
+// After a call with device memory: has the far side read ahead what the program may want to keep?
+void look_at_held(const k2k_io_table& far) {
+  const bool held = far.held != nullptr && far.held() != 0;
+  if (held != ranges.watched()) watch(held);
+}
+
 // One piece; the count or a negative errno.
 ssize_t move(const k2k_io_table& far, const Request& request, const iovec& piece, std::size_t bytes,
              std::int64_t offset) {
@@ -111,6 +124,9 @@ ssize_t move(const k2k_io_table& far, const Request& request, const iovec& piece
                          : far.pread(request.descriptor, piece.iov_base, bytes, offset);
   }
   const ssize_t moved = real.pread(request.descriptor, piece.iov_base, bytes, offset);
+  if (moved > 0 && far.used_by_host != nullptr && ranges.watched()) {
+    far.used_by_host(request.descriptor, offset, static_cast<std::uint64_t>(moved));
+  }
   return moved < 0 ? -errno : moved;
 }
 
@@ -256,6 +272,7 @@ bool serve(const Request& request, ssize_t* answer) {
   ssize_t moved = 0;
   const bool served = contents.far_kind != 0 ? move_far(*far, request, &moved)
                                              : move_request(*far, request, contents, &moved);
+  look_at_held(*far);
   if (!served) return errno = before, false;
   errno = moved < 0 ? static_cast<int>(-moved) : before;
   *answer = moved < 0 ? -1 : moved;
@@ -272,10 +289,26 @@ bool serve_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offs
   const NoCancellation off;
   const Inside inside;
   const ssize_t moved = far->pread(descriptor, memory, bytes, offset);
+  look_at_held(*far);
   count(counts.reads);
   errno = moved < 0 ? static_cast<int>(-moved) : before;
   *answer = moved < 0 ? -1 : moved;
   return true;
+}
+
+void host_used(int descriptor, bool at_position, std::int64_t offset, ssize_t moved) {
+  const k2k_io_table* const far = far_side_if_loaded();
+  if (far == nullptr || far->held == nullptr || far->used_by_host == nullptr) return;
+  if (Inside::now()) return;  // A signal handler within such a call: it waits for no lock.
+  const Inside inside;
+  const int before = errno;
+  if (far->held() == 0) {
+    watch(false);
+  } else {
+    const off_t end = at_position ? lseek(descriptor, 0, SEEK_CUR) : offset + moved;
+    if (end >= moved) far->used_by_host(descriptor, end - moved, static_cast<std::uint64_t>(moved));
+  }
+  errno = before;
 }
 
 bool near_any(const iovec* pieces, int count) {

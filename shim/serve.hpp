@@ -36,6 +36,10 @@ bool serve(const Request& request, ssize_t* answer);
 bool serve_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset,
               ssize_t* answer);
 
+// Host memory's calls, which are libc's: what moved `moved` bytes at `offset`, or ended at the
+// file's position. Only while ranges.watched().
+void host_used(int descriptor, bool at_position, std::int64_t offset, ssize_t moved);
+
 // Does any piece begin between the lowest and the highest device address? `pieces` may be wrong.
 bool near_any(const iovec* pieces, int count);
 

@@ -23,7 +23,11 @@ namespace {
   const int to = *wanted == '/' ? open(wanted, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
                                 : STDERR_FILENO;
   k2k_io_counts far{};
-  if (const k2k_io_table* const table = far_side_if_loaded()) table->stats(&far);
+  k2k_io_ahead ahead{};
+  if (const k2k_io_table* const table = far_side_if_loaded()) {
+    table->stats(&far);
+    if (table->ahead != nullptr) table->ahead(&ahead);
+  }
   const struct {
     const char* name;
     std::uint64_t value;
@@ -46,6 +50,9 @@ namespace {
       {"misaligned", far.misaligned},
       {"pages_ahead", far.pages_ahead},
       {"pages_evicted", far.pages_evicted},
+      {"pages_held", ahead.held},
+      {"pages_kept", ahead.kept},
+      {"pages_again", ahead.again},
   };
   char line[1024];
   int length = std::snprintf(line, sizeof line, "k2k_io %d:", getpid());

@@ -36,6 +36,13 @@ struct k2k_io_counts {
   uint64_t pages_ahead, pages_evicted; /* Read ahead for sequential reads; of these, let go. */
 };
 
+/* Of the pages read ahead, since the same time. */
+struct k2k_io_ahead {
+  uint64_t held;  /* Now in the page cache for the far side alone, or to be. */
+  uint64_t kept;  /* Left there, for the program used them itself. */
+  uint64_t again; /* Read ahead once more, after they had been let go. */
+};
+
 /* A call as the program made it, for memory that the kernel cannot reach. */
 struct k2k_io_call {
   const struct iovec* pieces;
@@ -92,6 +99,16 @@ struct k2k_io_table {
   /* As `whole`. `in_kind` has a byte a piece: 1 for memory of that kind, 0 for what the kernel
    * reaches. */
   ssize_t (*whole_in)(int kind, const struct k2k_io_call* call, const unsigned char* in_kind);
+
+  /* The pages that the far side has in the page cache for device reads alone, and evicts when it
+   * needs them no more; null: it never has any. Cheap: asked after each call with device memory. */
+  uint64_t (*held)(void);
+
+  /* The program read or wrote these bytes itself, with memory of the host: their pages are its own
+   * now. Asked only while held() is not 0; of any descriptor, files or not. */
+  void (*used_by_host)(int descriptor, int64_t offset, uint64_t bytes);
+
+  void (*ahead)(struct k2k_io_ahead* counts);
 };
 
 /* The one symbol of the far side. Null with errno if it cannot serve this version, or here. */

@@ -3,6 +3,8 @@
 // program can be seen.
 //
 //   K2K_BOUNCE_WHOLE=1  whole() is there, as where the kernel does not reach device memory
+//   K2K_BOUNCE_HOLDS=1  it has pages read ahead from its first read on, until a file is closed; the
+//                       statistics' pages_kept are the bytes that it was told the program used
 //   K2K_BOUNCE_SPLIT=1  a write is two, as no far side may do: tests that look for it must find it
 //
 // Threading: any thread.
@@ -37,6 +39,8 @@ std::map<Inode, int>* twins = new std::map<Inode, int>;
 std::atomic<std::uint64_t> reads{0};
 std::atomic<std::uint64_t> writes{0};
 std::atomic<std::uint64_t> bytes_moved{0};
+std::atomic<std::uint64_t> pages_held{0};
+std::atomic<std::uint64_t> bytes_used{0};
 
 bool is_set(const char* name, const char* value) {
   const char* const now = std::getenv(name);
@@ -82,6 +86,7 @@ ssize_t read_at(int descriptor, void* memory, std::size_t bytes, std::int64_t of
     if (static_cast<std::size_t>(got) < want) break;
   }
   ++reads;
+  if (is_set("K2K_BOUNCE_HOLDS", "1")) pages_held = 1;
   bytes_moved += done;
   return static_cast<ssize_t>(done);
 }
@@ -111,6 +116,7 @@ void forget(int, std::uint64_t device, std::uint64_t inode) {
   if (found == twins->end()) return;
   if (found->second >= 0) close(found->second);
   twins->erase(found);
+  pages_held = 0;
 }
 
 void stats(k2k_io_counts* counts) {
@@ -126,8 +132,14 @@ void after_fork_child() {
     if (twin >= 0) close(twin);
   }
   twins->clear();
-  reads = writes = bytes_moved = 0;
+  reads = writes = bytes_moved = pages_held = bytes_used = 0;
 }
+
+std::uint64_t held() { return pages_held; }
+
+void used_by_host(int, std::int64_t, std::uint64_t bytes) { bytes_used += bytes; }
+
+void ahead(k2k_io_ahead* counts) { *counts = {.held = pages_held, .kept = bytes_used, .again = 0}; }
 
 int owns(int descriptor) {
   const std::lock_guard held(lock);
@@ -187,7 +199,10 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                      .serves = serves,
                                      .pread_in = read_in,
                                      .pwrite_in = write_in,
-                                     .whole_in = whole_in};
+                                     .whole_in = whole_in,
+                                     .held = held,
+                                     .used_by_host = used_by_host,
+                                     .ahead = ahead};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   return &table;
 }

@@ -336,6 +336,56 @@ void vectors() {
   say_bytes("data", device, 8200000);
 }
 
+// Files that were read ahead for the device and that the program reads, too. Host memory's calls:
+// of the file 19,600 bytes in the parent, of others 30.
+void host_reads() {
+  make_file("data");
+  const int file = open_file("data");
+  const int copy = dup(file);
+  say("to the disk", fsync(file));
+  say("and from memory", posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED));
+  long total = 0;
+  for (off_t at = 0; at < 1 << 20; at += 16384) total += pread(file, device, 16384, at);
+  say("from the device", total);
+  static char host[8192];
+  const iovec two[] = {{host, 1000}, {host + 4000, 2000}};
+  say("read", read(file, host, 1000));
+  say("pread", pread(copy, host, 2000, 1 << 19));
+  say("readv", readv(copy, two, 2));
+  say("preadv", preadv(file, two, 2, 4096));
+  say("preadv2", preadv2(copy, two, 2, -1, 0));
+  say("position", lseek(file, 0, SEEK_CUR));
+  say_bytes("data", host, sizeof host);
+  say("write", write(file, host, 500));
+  say("pwrite", pwrite(copy, host, 100, 77));
+  say("writev", writev(file, two, 2));
+  say("pwritev", pwritev(file, two, 2, 50000));
+  const iovec mixed[] = {{host, 1000}, {device, 5000}};
+  say("mixed", preadv(file, mixed, 2, 8192));
+  int ends[2];
+  say("pipe", pipe(ends));
+  say("write to a pipe", write(ends[1], host, 30));
+  say("read of a pipe", read(ends[0], host, 30));
+  say("read of none", read(-1, host, 30));
+  say("read at the end", pread(file, host, 30, file_bytes));
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool right = pread(file, host, 500, 0) == 500 && pread(file, device, 50000, 0) == 50000 &&
+                       pread(file, host, 500, 0) == 500;
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  say("child", WEXITSTATUS(status));
+  say("close", close(copy));
+  say("close", close(file));
+  const int again = open_file("data");
+  say("read", read(again, host, 1000));
+  say_bytes("data", host, sizeof host);
+  say("write to a pipe", write(ends[1], host, 30));
+}
+
 void fortified() {
   make_file("data");
   const int file = open_file("data");
@@ -700,11 +750,12 @@ void constructors() {
 }
 
 const k2k::shim::probe::Scene scenes[] = {
-    {"positions", positions}, {"locks", locks},     {"lock_of_a_stream", lock_of_a_stream},
-    {"numbers", numbers},     {"vectors", vectors}, {"fortified", fortified},
-    {"errors", errors},       {"signals", signals}, {"threads", threads},
-    {"appending", appending}, {"forking", forking}, {"writing", writing},
-    {"ranges", ranges},       {"full", full},       {"constructors", constructors}};
+    {"positions", positions},      {"locks", locks},         {"lock_of_a_stream", lock_of_a_stream},
+    {"numbers", numbers},          {"vectors", vectors},     {"host_reads", host_reads},
+    {"fortified", fortified},      {"errors", errors},       {"signals", signals},
+    {"threads", threads},          {"appending", appending}, {"forking", forking},
+    {"writing", writing},          {"ranges", ranges},       {"full", full},
+    {"constructors", constructors}};
 
 }  // namespace
 

@@ -50,8 +50,8 @@ TEST_P(Scenes, look_the_same_where_the_router_reads_ahead) {
 
 INSTANTIATE_TEST_SUITE_P(, Scenes,
                          testing::Values("positions", "locks", "lock_of_a_stream", "numbers",
-                                         "vectors", "fortified", "errors", "signals", "threads",
-                                         "appending", "forking", "writing", "ranges",
+                                         "vectors", "host_reads", "fortified", "errors", "signals",
+                                         "threads", "appending", "forking", "writing", "ranges",
                                          "constructors"),
                          [](const auto& one) { return std::string(one.param); });
 
@@ -59,6 +59,36 @@ TEST_F(Programs, twins_end_with_the_last_descriptor_of_a_file_and_not_before) {
   const Outcome outcome = play_in(K2K_SHIM_PROBE, "locks", preloaded());
   EXPECT_EQ(stat_of(outcome, "forgotten"), 4) << outcome.error;
   EXPECT_EQ(stat_of(outcome, "kept"), 3) << outcome.error;
+}
+
+TEST_F(Programs, what_they_read_themselves_is_told_while_pages_are_held) {
+  const Outcome without = play_in(K2K_SHIM_PROBE, "host_reads", "A=1");
+  const Outcome told = play_in(K2K_SHIM_PROBE, "host_reads", preloaded("K2K_BOUNCE_HOLDS=1"));
+  EXPECT_EQ(told.out, without.out);
+  EXPECT_EQ(stat_of(told, "pages_kept"), 19600) << told.error;
+  EXPECT_EQ(stat_of(told, "pages_held"), 0) << told.error;
+  const Outcome holds_none = play_in(K2K_SHIM_PROBE, "host_reads", preloaded());
+  EXPECT_EQ(stat_of(holds_none, "pages_kept"), 0) << holds_none.error;
+}
+
+TEST_F(Programs, keep_what_was_read_ahead_and_they_read_themselves) {
+  const Outcome outcome =
+      play_in(K2K_SHIM_PROBE, "host_reads",
+              "LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1 K2K_IO_READ_AHEAD_PAGES=1024");
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  if (stat_of(outcome, "pages_ahead") == 0) GTEST_SKIP() << "no direct transfers in this folder";
+  EXPECT_GT(stat_of(outcome, "pages_kept"), 0) << outcome.error;
+  EXPECT_EQ(stat_of(outcome, "pages_held"), 0) << "the file is closed: " << outcome.error;
+}
+
+TEST_F(Programs, read_nothing_ahead_where_that_is_to_be_the_kernels) {
+  const Outcome outcome = play_in(K2K_SHIM_PROBE, "host_reads",
+                                  "LD_PRELOAD=" K2K_SHIM
+                                  " K2K_IO_STATS=1 K2K_IO_READ_AHEAD_PAGES=1024 "
+                                  "K2K_IO_CONSERVATIVE=1");
+  EXPECT_EQ(stat_of(outcome, "pages_ahead"), 0) << outcome.error;
+  EXPECT_EQ(stat_of(outcome, "pages_evicted"), 0) << outcome.error;
+  EXPECT_GT(stat_of(outcome, "reads"), 0) << outcome.error;
 }
 
 TEST_F(Programs, the_table_of_ranges_is_full_at_256) {
