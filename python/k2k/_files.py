@@ -66,7 +66,8 @@ def stats() -> dict[str, int]:
     came through the page cache. files_refused: files without direct transfers since. misaligned:
     reads whose memory direct transfers cannot take. pages_ahead, pages_evicted, pages_held: pages
     of 4 KiB read ahead of sequential reads; of these, let go again, and in the page cache for no
-    other reason now.
+    other reason now. pages_kept: of these, left to stay. pages_again: read ahead after they had
+    been let go.
 
     OSError: out of memory. LibraryError: there is no libk2k.so.
     """

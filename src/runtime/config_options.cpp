@@ -84,6 +84,10 @@ constexpr ConfigOption row(const char* key, OptionKind kind, std::uint64_t least
                            const char* help) {
   return {key, kind, least, most, words, unit, help, store<section, field>, show<section, field>};
 }
+constexpr ConfigOption named(ConfigOption option, const char* short_name) {
+  option.short_name = short_name;
+  return option;
+}
 template <auto field>
 constexpr auto device = row<&RuntimeConfig::device, field>;
 template <auto field>
@@ -222,8 +226,16 @@ const ConfigOption options[] = {
     files<&runtime::FilesConfig::read_ahead_pages>(
         "files.read_ahead_pages", number, 0, router::read_ahead_pages_max, "", "pages of 4 KiB",
         "What may be in the page cache only because it was read ahead of sequential reads; more is "
-        "evicted. 0: the operating system reads ahead as it likes, which is faster, and nothing is "
-        "evicted. SPIN's: 512."),
+        "evicted. 0: as files.conservative."),
+    files<&runtime::FilesConfig::read_ahead>("files.read_ahead", choice, 0, 0, "auto|bounded", "",
+                                             "Keep to that bound where the device's read_ahead_kb "
+                                             "is an eighth of it at most, so that it "
+                                             "costs nothing, or everywhere."),
+    named(files<&runtime::FilesConfig::conservative>(
+              "files.conservative", boolean, 0, 1, "", "",
+              "Leave all read-ahead to the operating system and evict nothing: for files that "
+              "programs read which K2K cannot see."),
+          "conservative"),
 
     control<&ControlConfig::socket>("control.socket", boolean, 0, 1, "", "",
                                     "Let k2k ctl and k2k top of the same user see and change the "

@@ -15,9 +15,12 @@ constexpr std::uint32_t unprobed_bytes = 16 * 1024;
 
 Result<std::shared_ptr<router::FileReader>> create_reader(const FilesConfig& config) {
   if (!config.router) return std::shared_ptr<router::FileReader>();
+  const std::uint32_t pages = config.conservative ? 0 : config.read_ahead_pages;
+  const bool where_free = config.read_ahead == FilesConfig::ReadAhead::automatic;
   auto reader = router::FileReader::create({.model_of = router::calibrated_model,
                                             .unprobed_bytes = unprobed_bytes,
-                                            .partition_pages = config.read_ahead_pages});
+                                            .partition_pages = pages,
+                                            .partition_where_free = where_free});
   if (!reader) return reader.error();
   return std::shared_ptr<router::FileReader>(std::move(reader).value());
 }

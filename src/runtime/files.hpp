@@ -4,6 +4,7 @@
 //
 // Threading: values; create_reader() from anywhere.
 
+#include <cstdint>
 #include <memory>
 
 #include "base/result.hpp"
@@ -12,10 +13,17 @@
 namespace k2k::runtime {
 
 struct FilesConfig {
+  // automatic: within the bound where that costs nothing, that is, where the operating system's own
+  // windows fit into it. bounded: everywhere, elsewhere in smaller windows.
+  enum class ReadAhead : std::uint8_t { automatic, bounded };
+
   bool router = true;  // Reads of 16 KiB and more by the fastest mix of page cache and O_DIRECT.
-  // What may be in the page cache only because it was read ahead for kernels, 4 KiB each. 0: the
-  // operating system reads ahead as it likes, which is faster, and nothing is evicted.
-  std::uint32_t read_ahead_pages = 0;
+  ReadAhead read_ahead = ReadAhead::automatic;
+  // The bound: what may be in the page cache only because it was read ahead for kernels, 4 KiB
+  // each. 0: as conservative.
+  std::uint32_t read_ahead_pages = router::read_ahead_pages_default;
+  // The operating system reads ahead as it likes, and nothing is evicted.
+  bool conservative = false;
 };
 
 // Nothing if the configuration does not want one.

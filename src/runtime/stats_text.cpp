@@ -202,7 +202,9 @@ nlohmann::ordered_json files_json(const router::ReaderStats& files) {
           {"misaligned", files.misaligned},
           {"pages_ahead", files.pages_ahead},
           {"pages_evicted", files.pages_evicted},
-          {"pages_held", files.pages_held}};
+          {"pages_held", files.pages_held},
+          {"pages_kept", files.pages_kept},
+          {"pages_again", files.pages_again}};
 }
 
 double ledger_disagreement_percent(const server::Stats& stats) {

@@ -74,6 +74,7 @@ TEST(Files, that_are_read_front_to_back_are_read_ahead) {
   const bool direct = has_direct(file);
   RuntimeConfig config = config_of(true);
   config.files.read_ahead_pages = 128;
+  config.files.read_ahead = runtime::FilesConfig::ReadAhead::bounded;
   auto runtime = Runtime::create(config);
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;
   const router::Memory memory = router::memory_of(file_bytes);
