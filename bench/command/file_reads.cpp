@@ -6,6 +6,9 @@
 // is that of the faster single path (by its median) to ours, with the interval of the rounds'
 // ratios.
 //
+// read_ahead_kib is the device's; sequential reads within a bound on what is cached for them alone
+// are held against the kernel's read-ahead where the bound is eight of its windows.
+//
 // Budgets (SPIN, sections 6.1 to 6.3, and beyond): >= 0.95 of the best single path, >= 0.90 below
 // 4 KiB, >= 1.2 at 25 to 75 % with extents of 32 to 512 KiB, >= 0.97 of pread fully cached with 4
 // threads, >= 0.98 of O_DIRECT cold and random from 64 KiB. A cell fails if its whole interval
@@ -29,6 +32,7 @@
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
 #include "io/engine.hpp"
+#include "io/read_ahead_setting.hpp"
 #include "router/file_reader.hpp"
 
 namespace k2k::bench {
@@ -40,7 +44,12 @@ constexpr std::size_t reads_max = 2000;  // Of a round.
 constexpr double cached_bytes_min =
     64.0 * mib;  // Read in a round, if all is cached: in more passes.
 
-constexpr const char* bounded = "sequential, 512 pages ahead";
+// What may be in the page cache for sequential reads alone.
+struct Bound {
+  const char* what;
+  std::uint32_t pages;
+  bool is_free;  // The device's own windows fit into it.
+};
 
 struct Cell {
   const char* what;
@@ -50,9 +59,20 @@ struct Cell {
   std::uint32_t threads;
   bool sequential;
   double target;
+  std::uint32_t bound = 0;  // Pages; 0: the kernel reads ahead as it likes.
 };
 
-std::vector<Cell> all_cells() {
+// SPIN's, and, where the device's windows need more, what they need.
+std::vector<Bound> bounds_of(std::uint64_t window_pages) {
+  const auto needed = static_cast<std::uint32_t>(8 * window_pages);
+  std::vector<Bound> bounds = {{"sequential, 512 pages ahead", 512, needed > 0 && needed <= 512}};
+  const bool can_be = needed <= router::read_ahead_pages_max;
+  if (needed > 512 && can_be) bounds.push_back({"sequential, 8 windows ahead", needed, true});
+  return bounds;
+}
+
+// `window_pages`: the device's read_ahead_kb.
+std::vector<Cell> all_cells(std::uint64_t window_pages) {
   std::vector<Cell> cells;
   for (const std::uint32_t threads : {1u, 4u}) {
     for (const std::size_t block : {2 * kib, 4 * kib, 16 * kib, 64 * kib, 512 * kib, 8 * mib}) {
@@ -73,9 +93,13 @@ std::vector<Cell> all_cells() {
   for (const std::size_t block : {4 * kib, 64 * kib, 256 * kib}) {
     cells.push_back({"sequential", block, 0, 128 * kib, 1, true, 0.95});
   }
-  // Within a bound on what is cached for that alone: no promise but that one.
-  for (const std::size_t block : {4 * kib, 64 * kib, 256 * kib}) {
-    cells.push_back({bounded, block, 0, 128 * kib, 1, true, 0});
+  // Where the bound has no room for the device's windows, or the request is larger than one,
+  // nothing is promised but the bound.
+  for (const Bound& bound : bounds_of(window_pages)) {
+    for (const std::size_t block : {4 * kib, 64 * kib, 256 * kib}) {
+      const bool promised = bound.is_free && block <= window_pages * page_bytes;
+      cells.push_back({bound.what, block, 0, 128 * kib, 1, true, promised ? 0.95 : 0, bound.pages});
+    }
   }
   return cells;
 }
@@ -149,6 +173,7 @@ Status measure(const Cell& cell, const CachedFile& file, router::FileReader& rea
                        ? reader.pread(descriptor, memory, bytes, static_cast<std::int64_t>(offset))
                        : ::pread(descriptor, memory, bytes, static_cast<off_t>(offset));
           });
+      if (path == 2 && cell.bound > 0) reader.closing(descriptor);
       ::close(descriptor);
       if (seconds[path] < 0) return Error{EIO, "a read of the benchmark's file came short"};
     }
@@ -284,20 +309,23 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort) {
   const router::Model model = model_of(*file.value());
   auto reader = router::FileReader::create({.model = model, .read_ahead_bytes = 8 * mib});
   if (!reader) return reader.error();
-  auto within = router::FileReader::create(
-      {.model = model, .read_ahead_bytes = 8 * mib, .partition_pages = 512});
-  if (!within) return within.error();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   int missed = 0;
-  for (const Cell& cell : all_cells()) {
+  const int descriptor = file.value()->open(0);
+  const std::uint64_t window_pages = io::read_ahead_pages(descriptor);
+  ::close(descriptor);
+  for (const Cell& cell : all_cells(window_pages)) {
     // In brief: one of each kind.
     const bool shown = cell.threads == 1 && (cell.block == 8 * mib || cell.sequential) &&
                        cell.extent == 128 * kib && cell.residency <= 50;
     if (effort == Effort::brief && !shown) continue;
     Measured measured;
     const int rounds = effort == Effort::brief ? 2 : 12;
-    const auto& by = cell.what == bounded ? within : reader;
-    if (Status status = measure(cell, *file.value(), *by.value(), rounds, measured); !status) {
+    auto within = router::FileReader::create(
+        {.model = model, .read_ahead_bytes = 8 * mib, .partition_pages = cell.bound});
+    if (!within) return within.error();
+    router::FileReader& by = cell.bound > 0 ? *within.value() : *reader.value();
+    if (Status status = measure(cell, *file.value(), by, rounds, measured); !status) {
       return status.error();
     }
     rows.push_back(describe(cell, measured));
@@ -310,6 +338,7 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort) {
                                   {"direct_gbs", rounded(model.direct_gbs)},
                                   {"cache_gbs", rounded(model.cache_gbs)},
                                   {"next_us", rounded(model.next_us)}}},
+                                {"read_ahead_kib", window_pages * page_bytes / kib},
                                 {"rows", rows},
                                 {"missed", missed},
                                 {"reads", stats.reads},
