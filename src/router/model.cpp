@@ -46,7 +46,7 @@ double streamed_bytes_max(const Model& model) {
 
 double next_us_of(const Model& model) {
   const double saturated_us = model.cutoff_bytes / (model.direct_gbs * bytes_a_us);
-  return model.call_us < saturated_us ? 0 : std::min(model.next_us, model.call_us);
+  return std::clamp(model.next_us, 0.0, std::max(0.0, model.call_us - saturated_us));
 }
 
 Result<Costs> costs_of(const Model& model) {

@@ -50,8 +50,8 @@ double cache_us(const Model& model, std::uint32_t pages);
 // (the disk's time at full bandwidth and a tenth, or the copy's) than by a direct transfer.
 double streamed_bytes_max(const Model& model);
 
-// Model::next_us as it is used: C at most. 0 where C < S / BW_direct: there a transfer of S outruns
-// the saturated device, so that one after another is what the model means.
+// Model::next_us as it is used: C - S / BW_direct at most, so that transfers together never take
+// longer than one after the other. 0 where that is nothing.
 double next_us_of(const Model& model);
 
 // Sixteenths of a picosecond. The limits of costs_of() keep every sum of a request's times, sixteen

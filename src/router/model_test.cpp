@@ -76,10 +76,11 @@ TEST(Model, leaves_streams_to_read_ahead_up_to_where_a_direct_transfer_takes_as_
   }
 }
 
-TEST(Model, knows_further_transfers_where_c_is_no_less_than_the_saturated_device_takes) {
+TEST(Model, takes_further_transfers_to_add_no_more_than_they_would_alone) {
   EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7, 6}), 6);
   EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7, 600}), 60);
   EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7}), 0);
+  EXPECT_EQ(next_us_of({60, 100'000, 2, 5.7, 600}), 10);
   EXPECT_EQ(next_us_of({10, 1 << 20, 3, 10, 6}), 0);
 }
 
