@@ -205,6 +205,8 @@ std::string as_text(const Profile& profile, const Measurement& measured, const s
   text += row("S", in_bytes(static_cast<std::size_t>(model.cutoff_bytes)));
   text += row("bandwidth direct", fmt::format("{:.3g} GB/s", model.direct_gbs));
   text += row("bandwidth cache", fmt::format("{:.3g} GB/s", model.cache_gbs));
+  text +=
+      row("next", fmt::format("{:.1f} us for each further transfer of a request", model.next_us));
   text += row("R^2", fmt::format("direct {:.4f}, cache {:.4f}", profile.fit.direct_r2,
                                  profile.fit.cache_r2));
   text += row("b*", never == router::pages_max
@@ -257,7 +259,7 @@ int calibrate(const Context& context, const Options& options) {
     return complain(measured.error().message);
   }
   const Measurement& points = measured.value();
-  const Result<router::Fit> fit = router::fit(points.direct, points.cache);
+  const Result<router::Fit> fit = router::fit(points.direct, points.cache, points.together);
   if (!fit) return complain(folder.value() + ": " + fit.error().message);
   Profile profile;
   profile.identity = points.identity;

@@ -197,7 +197,8 @@ ordered_json as_json(const Request& request, const router::Loaded& profile,
             {"call_us", model.call_us},
             {"cutoff_bytes", model.cutoff_bytes},
             {"direct_gbs", model.direct_gbs},
-            {"cache_gbs", model.cache_gbs}}},
+            {"cache_gbs", model.cache_gbs},
+            {"next_us", model.next_us}}},
           {"schedule", schedule.name},
           {"head", describe(request.head)},
           {"segments", segments},
@@ -212,6 +213,7 @@ std::string profile_text(const router::Loaded& profile) {
   std::string text = fmt::format(
       "C {:.1f} us, S {}, direct {:.3g} GB/s, cache {:.3g} GB/s", model.call_us,
       in_bytes(static_cast<std::size_t>(model.cutoff_bytes)), model.direct_gbs, model.cache_gbs);
+  if (model.next_us > 0) text += fmt::format(", next {:.1f} us", model.next_us);
   const bool measured = profile.state == router::ProfileState::measured;
   return text + "\n          " +
          (measured ? "measured: " + harmless(profile.path) : harmless(profile.says));

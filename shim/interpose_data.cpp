@@ -77,7 +77,8 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
   if (in_far_side(caller)) return real.pread(descriptor, memory, bytes, offset);
   if (const int kind = ranges.kind_of(memory, bytes); kind != 0) {
     ssize_t answer;
-    if (kind == k2k_io_mapped && serve_at(descriptor, memory, bytes, offset, &answer)) return answer;
+    if (kind == k2k_io_mapped && serve_at(descriptor, memory, bytes, offset, &answer))
+      return answer;
     if (one(descriptor, memory, bytes, false, false, offset, caller, &answer)) return answer;
   }
   return seen(descriptor, false, offset, real.pread(descriptor, memory, bytes, offset));

@@ -9,8 +9,8 @@
 // table; a writer fills the one that is not current and then makes it so. A reader looks again only
 // if another writer has begun after that one, which it sees in the number of the current copy.
 //
-// Threading: near(), kind_of(), holds() and watched() from anywhere; what changes it from any thread,
-// one at a time.
+// Threading: near(), kind_of(), holds() and watched() from anywhere; what changes it from any
+// thread, one at a time.
 
 #include <atomic>
 #include <cstddef>

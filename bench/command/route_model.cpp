@@ -179,7 +179,8 @@ Result<nlohmann::ordered_json> route_model(const RuntimeConfig&, Effort effort) 
   const auto longest = brief ? router::calibrate_time_min * 6 : router::calibrate_time_default;
   const auto measured = router::measure(std::filesystem::temp_directory_path().string(), longest);
   if (!measured) return failed(measured.error());
-  const auto fit = router::fit(measured.value().direct, measured.value().cache);
+  const auto fit =
+      router::fit(measured.value().direct, measured.value().cache, measured.value().together);
   if (!fit) return failed(fit.error());
   const router::Model& model = fit.value().model;
   auto file = CachedFile::make();
@@ -216,6 +217,7 @@ Result<nlohmann::ordered_json> route_model(const RuntimeConfig&, Effort effort) 
         {"cutoff_kib", rounded(model.cutoff_bytes / kib)},
         {"direct_gbs", rounded(model.direct_gbs)},
         {"cache_gbs", rounded(model.cache_gbs)},
+        {"next_us", rounded(model.next_us)},
         {"direct_r2", rounded(fit.value().direct_r2)},
         {"cache_r2", rounded(fit.value().cache_r2)}}},
       {"rows",

@@ -7,18 +7,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/huge_pages.hpp"
 #include "io/blocking.hpp"
 #include "io/direct_file.hpp"
+#include "io/drained.hpp"
 #include "io/engine.hpp"
 #include "io/one_transfer.hpp"
 #include "io/residency.hpp"
@@ -32,6 +35,8 @@ constexpr std::size_t largest_bytes = std::size_t{8} << 20;
 constexpr std::size_t synced_bytes = std::size_t{32} << 20;  // So that writing heeds the time.
 // Where reads go to is as large as no cache of the CPU: device memory is not found there, either.
 constexpr std::size_t buffer_bytes = calibrate_target_bytes;
+constexpr std::uint32_t together_transfers = 64;
+constexpr std::size_t together_bytes = std::size_t{32} << 10;
 constexpr std::uint64_t seed = 1;
 constexpr std::uint64_t free_share = 4;    // No more than this part of what is free is taken.
 constexpr double writing_share_max = 0.4;  // Of the time; the rest is for reading.
@@ -102,6 +107,8 @@ class Calibration {
   // Did it count? Not if the time was over, or cached pages were evicted meanwhile.
   Result<bool> round(std::vector<std::size_t>& order);
   Result<double> timed(int descriptor, std::size_t bytes, std::uint64_t first);
+  Result<double> timed_together();
+  Status read_together();
   Status read_once(int descriptor, std::size_t bytes, std::uint64_t offset);
   [[nodiscard]] std::byte* target() const {
     return target_.memory == nullptr ? buffer_.get() : target_.address;
@@ -126,12 +133,13 @@ class Calibration {
   std::unique_ptr<std::byte, void (*)(void*)> buffer_{nullptr, &std::free};
   std::vector<std::size_t> sizes_;
   std::vector<Times> times_;
+  std::vector<double> together_;
   int rounds_ = 0;
 };
 
 Status Calibration::make_engines() {
   if (target_.memory == nullptr) {
-    Result<std::unique_ptr<io::Engine>> direct = io::make_direct(1);
+    Result<std::unique_ptr<io::Engine>> direct = io::make_direct(together_transfers);
     if (!direct) return direct.error();
     direct_engine_ = std::move(direct).value();
     cached_engine_ = io::make_buffered(1).value();
@@ -274,6 +282,47 @@ Result<double> Calibration::timed(int descriptor, std::size_t bytes, std::uint64
   return std::max<double>(1, static_cast<double>((now() - begin).count())) / 1000;
 }
 
+// What a request's direct transfers are: apart from each other in the file, side by side in memory.
+Status Calibration::read_together() {
+  const std::size_t bytes = std::max(together_bytes, alignment_);
+  const std::size_t apart = half_ / together_transfers;
+  std::byte* const place =
+      target() + random_() % ((buffer_bytes / bytes) - together_transfers + 1) * bytes;
+  std::vector<io::Transfer> all;
+  for (std::size_t at = 0; at < together_transfers; ++at) {
+    const std::uint64_t offset =
+        at * apart + random_() % ((apart - bytes) / alignment_ + 1) * alignment_;
+    all.push_back({.file = direct_->descriptor(),
+                   .offset = offset - offset % alignment_,
+                   .memory = place + at * bytes,
+                   .bytes = bytes,
+                   .tag = at});
+  }
+  const io::Drained drained(*direct_engine_);
+  std::array<io::Completion, together_transfers> completions;
+  std::span<const io::Transfer> waiting(all);
+  while (!waiting.empty() || direct_engine_->outstanding() > 0) {
+    waiting = waiting.subspan(direct_engine_->submit(waiting));
+    const std::size_t count =
+        direct_engine_->poll(completions, waiting.empty() ? completions.size() : 1);
+    for (std::size_t at = 0; at < count; ++at) {
+      const std::int64_t result = completions[at].result;
+      if (result == static_cast<std::int64_t>(bytes)) continue;
+      return failed("read", result < 0 ? static_cast<int>(-result) : EIO,
+                    "see the kernel's log (dmesg)");
+    }
+  }
+  return {};
+}
+
+// The second of two times, microseconds.
+Result<double> Calibration::timed_together() {
+  if (Status status = read_together(); !status) return status.error();
+  const Instant begin = now();
+  if (Status status = read_together(); !status) return status.error();
+  return std::max<double>(1, static_cast<double>((now() - begin).count())) / 1000;
+}
+
 Result<bool> Calibration::round(std::vector<std::size_t>& order) {
   std::shuffle(order.begin(), order.end(), random_);
   std::vector<std::pair<double, double>> times(sizes_.size());
@@ -288,12 +337,15 @@ Result<bool> Calibration::round(std::vector<std::size_t>& order) {
     if (!cache) return cache.error();
     times[at] = {direct.value(), cache.value()};
   }
+  const Result<double> together = timed_together();
+  if (!together) return together.error();
   const Result<bool> counts = round_counts();
   if (!counts || !counts.value()) return counts;
   for (std::size_t at = 0; at < times.size(); ++at) {
     times_[at].direct.push_back(times[at].first);
     times_[at].cache.push_back(times[at].second);
   }
+  together_.push_back(together.value());
   ++rounds_;
   return true;
 }
@@ -343,6 +395,8 @@ Measurement Calibration::result() const {
   all.rounds = rounds_;
   all.file_bytes = file_bytes_;
   all.took = now() - begin_;
+  all.together = {together_transfers, static_cast<double>(std::max(together_bytes, alignment_)),
+                  median(together_)};
   for (std::size_t at = 0; at < sizes_.size(); ++at) {
     const auto bytes = static_cast<double>(sizes_[at]);
     all.direct.push_back({bytes, median(times_[at].direct)});

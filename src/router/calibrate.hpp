@@ -7,6 +7,7 @@
 //   a round  every size once, in random order; directly and from the cache. Each read that counts
 //            follows one of its own size that does not: what the read before it left behind (a
 //            throttle's debt, a sleeping queue) is not its own
+//   together 64 transfers of 32 KiB in flight at once, from all over the first half
 //   a point  the median of the rounds; one in which cached pages were evicted does not count
 //   engines  io::make_direct() and plain preads into ordinary memory; or those of DeviceWays into
 //            memory of a device that the CPU cannot address
@@ -49,6 +50,7 @@ struct Measurement {
   Identity identity;  // Of the file: with overlays its device is not the folder's.
   std::vector<Point> direct;
   std::vector<Point> cache;
+  Together together;
   int rounds = 0;
   std::size_t file_bytes = 0;
   Nanoseconds took{};

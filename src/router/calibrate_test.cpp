@@ -59,8 +59,11 @@ TEST_F(Calibrate, gives_a_point_a_size_that_fits_a_model) {
   ASSERT_EQ(found->cache.size(), 22u);
   EXPECT_EQ(found->direct.front().bytes, 4096);
   EXPECT_EQ(found->direct.back().bytes, 8 << 20);
-  const Result<Fit> model = fit(found->direct, found->cache);
-  EXPECT_TRUE(model) << model.error().message;
+  EXPECT_EQ(found->together.transfers, 64u);
+  EXPECT_GT(found->together.us, 0);
+  const Result<Fit> model = fit(found->direct, found->cache, found->together);
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_GT(model.value().model.next_us, 0);
 }
 
 TEST_F(Calibrate, measures_the_engines_of_a_devices_memory) {

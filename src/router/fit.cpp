@@ -175,7 +175,8 @@ double cache_bytes_us(const Model& model, double bytes) {
   return std::max(0.0, bytes) / (model.cache_gbs * bytes_a_us);
 }
 
-Result<Fit> fit(std::span<const Point> direct, std::span<const Point> cache) {
+Result<Fit> fit(std::span<const Point> direct, std::span<const Point> cache,
+                const std::optional<Together>& together) {
   const Points copies = large(cache);
   if (Status status = check("direct transfers", direct, direct.size(), direct_points_min);
       !status) {
@@ -199,6 +200,11 @@ Result<Fit> fit(std::span<const Point> direct, std::span<const Point> cache) {
                   .cutoff_bytes = hinge->cutoff,
                   .direct_gbs = 1 / (hinge->slope * bytes_a_us),
                   .cache_gbs = squares / rates / bytes_a_us};
+  if (together && together->transfers > 1) {
+    const double alone = direct_bytes_us(result.model, together->transfers * together->bytes);
+    const double more = (together->us - alone) / (together->transfers - 1);
+    result.model.next_us = std::clamp(more, next_us_min, std::max(next_us_min, hinge->call));
+  }
   if (const Result<Costs> costs = costs_of(result.model); !costs) {
     return Error{EINVAL, fmt::format("the measured times give no model: {}; {}",
                                      costs.error().message, again)};

@@ -14,6 +14,8 @@
 // Threading: pure functions.
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +37,13 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
+// So many direct transfers of so many bytes each, in flight at once, took so long in all.
+struct Together {
+  std::uint32_t transfers = 0;
+  double bytes = 0;
+  double us = 0;
+};
+
 // A point that the model misses by more than deviation_max.
 struct Deviation {
   bool direct = false;
@@ -54,7 +63,11 @@ struct Fit {
 // The sizes of each way ascend. EINVAL, with the way and the point named: too few or too many
 // points; a number that is not finite and positive; sizes that do not ascend; direct times that do
 // not grow with the size, or a model that costs_of() refuses.
-Result<Fit> fit(std::span<const Point> direct, std::span<const Point> cache);
+// Model::next_us is what `together` takes beyond one transfer of all its bytes, a further transfer;
+// without it, 0. It is next_us_min at least: 0 would mean that it is not known.
+inline constexpr double next_us_min = 0.1;
+Result<Fit> fit(std::span<const Point> direct, std::span<const Point> cache,
+                const std::optional<Together>& together = {});
 
 // Of any number of bytes, microseconds.
 double direct_bytes_us(const Model& model, double bytes);

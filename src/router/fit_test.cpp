@@ -196,5 +196,18 @@ TEST(Fit, random_times_give_a_valid_model_or_an_error) {
   EXPECT_GT(models, 0);
 }
 
+TEST(Fit, takes_from_transfers_in_flight_what_each_adds) {
+  const Model model{60, 0, 2.8, 5.7};
+  const auto next_of = [&](std::optional<Together> together) {
+    return fit(direct_of(model), cache_of(model), together).value().model.next_us;
+  };
+  const double alone = direct_bytes_us(model, 64 * 32768);
+  EXPECT_EQ(next_of({}), 0);
+  EXPECT_NEAR(next_of(Together{64, 32768, alone + 63 * 2.5}), 2.5, 1e-3);
+  EXPECT_EQ(next_of(Together{64, 32768, alone / 2}), next_us_min) << "known, if faster than alone";
+  EXPECT_NEAR(next_of(Together{64, 32768, 1e6}), 60, 1e-3) << "no more than by itself";
+  EXPECT_EQ(next_of(Together{1, 32768, 100}), 0);
+}
+
 }  // namespace
 }  // namespace k2k::router

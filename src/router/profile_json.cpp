@@ -11,6 +11,7 @@ namespace k2k::router {
 namespace {
 
 using nlohmann::ordered_json;
+using namespace nlohmann::literals;
 
 constexpr std::size_t text_bytes_max = 256;
 
@@ -135,7 +136,8 @@ std::string to_json(const Profile& profile) {
        {{"call_us", model.call_us},
         {"cutoff_bytes", model.cutoff_bytes},
         {"direct_gbs", model.direct_gbs},
-        {"cache_gbs", model.cache_gbs}}},
+        {"cache_gbs", model.cache_gbs},
+        {"next_us", model.next_us}}},
       {"r2", {{"direct", profile.fit.direct_r2}, {"cache", profile.fit.cache_r2}}},
       {"points", {{"direct", describe(profile.direct)}, {"cache", describe(profile.cache)}}},
   };
@@ -172,6 +174,8 @@ Result<Parsed> parse_profile(std::string_view text) {
   fields.read("/model/cutoff_bytes", model.cutoff_bytes);
   fields.read("/model/direct_gbs", model.direct_gbs);
   fields.read("/model/cache_gbs", model.cache_gbs);
+  // Profiles of before have none.
+  if (all.contains("/model/next_us"_json_pointer)) fields.read("/model/next_us", model.next_us);
   fields.read("/r2/direct", profile.fit.direct_r2);
   fields.read("/r2/cache", profile.fit.cache_r2);
   fields.read("/points/direct", profile.direct);

@@ -24,7 +24,7 @@ Profile example() {
   Profile profile;
   profile.identity = {"ext4", "0123456789abcdef", "254:0", "Disk \"5\"\xff", 1ull << 40, "pread",
                       "6.1.0"};
-  profile.fit.model = {80.125, 16384, 1.2345678901234567, 8.1};
+  profile.fit.model = {80.125, 16384, 1.2345678901234567, 8.1, 2.375};
   profile.fit.direct_r2 = 0.995;
   profile.fit.cache_r2 = 0.99;
   profile.direct = {{4096, 80}, {65536, 130.5}, {1 << 20, 1000}};
@@ -85,6 +85,7 @@ TEST_F(ProfileFile, is_found_as_it_was_stored) {
   EXPECT_EQ(found->model.cutoff_bytes, profile.fit.model.cutoff_bytes);
   EXPECT_EQ(found->model.direct_gbs, profile.fit.model.direct_gbs);
   EXPECT_EQ(found->model.cache_gbs, profile.fit.model.cache_gbs);
+  EXPECT_EQ(found->model.next_us, profile.fit.model.next_us);
   EXPECT_EQ(found->profile.identity, identity);
   EXPECT_EQ(found->profile.direct, profile.direct);
   EXPECT_EQ(found->profile.cache, profile.cache);
@@ -407,6 +408,19 @@ TEST_F(Sys, names_file_systems) {
   EXPECT_EQ(identify(proc).value().file_system, "0x9fa0");
   ::close(proc);
   EXPECT_EQ(identify(-1).error().code, EBADF);
+}
+
+TEST(Profile, of_before_further_transfers_were_measured_is_read_as_it_is) {
+  const Result<Parsed> parsed = parse_profile(
+      R"({"format":1,"k2k":"0.1.0","made_s":1800000000,"identity":{"file_system":"ext4",)"
+      R"("file_system_id":"0123456789abcdef","device":"254:0","device_model":"Disk",)"
+      R"("device_bytes":1000,"engine":"pread","kernel":"6.1.0"},"model":{"call_us":80.5,)"
+      R"("cutoff_bytes":65536.0,"direct_gbs":2.5,"cache_gbs":8.25},"r2":{"direct":0.999,)"
+      R"("cache":0.998},"points":{"direct":[[4096.0,80.5]],"cache":[[4096.0,2.5]]},)"
+      R"("sum":"78cbfe1931ab2c38"})");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed.value().profile.fit.model.call_us, 80.5);
+  EXPECT_EQ(parsed.value().profile.fit.model.next_us, 0);
 }
 
 }  // namespace
