@@ -1,5 +1,7 @@
 #include "router/books.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -86,7 +88,10 @@ void Books::insert(const std::shared_ptr<OpenFile>& file, PageRange range) {
     if (found == open_.end()) continue;
     jobs_pages_ += gone.range.pages;
     Job* const last = jobs_.empty() ? nullptr : &jobs_.back();
-    if (last != nullptr && last->file == gone.file && last->range.end() == gone.range.first) {
+    // A job stays small: who waits for room waits for one.
+    const bool goes_on = last != nullptr && last->file == gone.file &&
+                         last->range.end() == gone.range.first && last->range.pages < grain_;
+    if (goes_on) {
       last->range.pages += gone.range.pages;
     } else {
       jobs_.push_back({gone.file, found->second, gone.range});
@@ -108,6 +113,9 @@ void Books::evict_later(std::unique_lock<std::mutex>& lock) {
 }
 
 void Books::evict_jobs() {
+  // It takes the CPU from nobody who wakes up, readers above all.
+  const sched_param none{};
+  static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &none));
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || is_time(); });
