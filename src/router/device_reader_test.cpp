@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "io/separate_memory_fixture.hpp"
@@ -202,15 +203,15 @@ TEST_F(DeviceReaderTest, mends_a_copy_that_failed_once) {
   expect_read(*read, file, 1'500'000, 4096);
 }
 
-// The kernel's count of this thread's write calls; nothing where it keeps none.
-std::optional<long> write_calls() {
+// The kernel's count of this thread's write calls; -1 where it keeps none.
+long write_calls() {
   std::ifstream counts("/proc/thread-self/io");
   for (std::string name; counts >> name;) {
     long count = 0;
     counts >> count;
     if (name == "syscw:") return count;
   }
-  return {};
+  return -1;
 }
 
 TEST_F(DeviceReaderTest, writes_by_one_call_however_long_it_is) {
@@ -219,20 +220,20 @@ TEST_F(DeviceReaderTest, writes_by_one_call_however_long_it_is) {
   for (std::size_t at = 0; at < device_bytes; ++at) {
     memory_->inside()[at] = static_cast<std::byte>(at * 2654435761u >> 11);
   }
-  // A sanitizer asks the kernel by writes of its own, once a type.
-  ASSERT_EQ(write->pwrite(file.descriptor(), memory_->address(), 1, 0), 1);
   for (const std::size_t bytes : {std::size_t{1}, 3 * page + 5, std::size_t{20} << 20}) {
-    const std::optional<long> before = write_calls();
-    ASSERT_EQ(write->pwrite(file.descriptor(), memory_->address() + 7, bytes, 1001),
-              static_cast<ssize_t>(bytes));
-    if (before) {
-      EXPECT_EQ(*write_calls(), *before + 1) << bytes;
+    long least = std::numeric_limits<long>::max();  // A sanitizer makes some of its own at first.
+    for (int again = 0; again < 3; ++again) {
+      const long before = write_calls();
+      ASSERT_EQ(write->pwrite(file.descriptor(), memory_->address() + 7, bytes, 1001),
+                static_cast<ssize_t>(bytes));
+      least = std::min(least, write_calls() - before);
     }
+    EXPECT_EQ(least, write_calls() < 0 ? 0 : 1) << bytes;
     std::vector<std::byte> seen(bytes);
     ASSERT_EQ(::pread(file.descriptor(), seen.data(), bytes, 1001), static_cast<ssize_t>(bytes));
     ASSERT_EQ(std::memcmp(seen.data(), memory_->inside().data() + 7, bytes), 0);
   }
-  EXPECT_EQ(write->stats().writes, 4u);
+  EXPECT_EQ(write->stats().writes, 9u);
 }
 
 TEST_F(DeviceReaderTest, writes_nothing_where_the_device_gives_not_all) {
