@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devtool import report_labs
+from devtool import report_files, report_labs
 from devtool.console import Refused, say
 from devtool.figures import Figure, Record, markdown_table, newest
 from devtool.tree import ROOT, shown
@@ -72,7 +72,9 @@ def page(results: Path = RESULTS) -> str:
     for experiment in EXPERIMENTS:
         record = newest(results / f"{experiment.bench}.jsonl")
         parts.append(_section(experiment, record) if record else _missing(experiment))
-    return "\n".join([*parts, report_labs.sections(results)])
+    files = report_labs.sections(results, report_files.HEAD, report_files.FILES)
+    laboratories = report_labs.sections(results, report_labs.HEAD, report_labs.LABORATORIES)
+    return "\n".join([*parts, files, laboratories])
 
 
 def draw(results: Path, folder: Path) -> None:
@@ -97,7 +99,7 @@ def draw(results: Path, folder: Path) -> None:
             names = [table.name(row).replace(", ", "\n") for row in rows]
             plots.draw_bars(names, groups, table.label, table.title, path, table.log_y)
             say(f"drew {shown(path)}")
-    report_labs.draw(results, folder)
+    report_labs.draw(results, folder, [*report_files.FILES, *report_labs.LABORATORIES])
 
 
 def _section(experiment: Experiment, record: Record) -> str:

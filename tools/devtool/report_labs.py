@@ -43,16 +43,16 @@ class Laboratory:
     bars: Callable[[list[Record]], list[Bars]]
 
 
-def sections(results: Path) -> str:
+def sections(results: Path, head: str, laboratories: Sequence[Laboratory]) -> str:
     """As markdown. Errors: Refused, for a record that cannot be read."""
-    return "\n".join([HEAD, *(_section(one, results) for one in LABORATORIES)])
+    return "\n".join([head, *(_section(one, results) for one in laboratories)])
 
 
-def draw(results: Path, folder: Path) -> None:
+def draw(results: Path, folder: Path, laboratories: Sequence[Laboratory]) -> None:
     """Draws every laboratory there is a record of. Expects matplotlib."""
     from devtool import plots
 
-    for one in LABORATORIES:
+    for one in laboratories:
         record = newest(results / f"{one.bench}.jsonl")
         if record is None:
             continue

@@ -81,6 +81,6 @@ def test_a_record_without_what_is_drawn_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_was_not_recorded_says_how_to(tmp_path: Path) -> None:
-    text = report_labs.sections(tmp_path)
+    text = report_labs.sections(tmp_path, report_labs.HEAD, report_labs.LABORATORIES)
     for laboratory in report_labs.LABORATORIES:
         assert f"`./dev bench --record {laboratory.bench}`" in text

@@ -1,0 +1,133 @@
+"""File data into device memory: what `k2k bench reads` and `k2k bench model` measured, as tables and bars."""
+
+from devtool.figures import Record
+from devtool.report_labs import Bars, Laboratory
+
+HEAD = """\
+# File data into device memory
+
+What `k2k bench reads` and `k2k bench model` measured of the router (`docs/design/router.md`), on a file of 64 MiB where temporary files are.
+`./dev bench --record NAME` measures again.
+"""
+KIB_A_MIB = 1024
+READS_HEADING = [
+    *("block", "cached", "extents", "threads", "page cache", "O_DIRECT", "router"),
+    *("against", "ratio", "95 % interval", "target", "verdict"),
+]
+
+
+def _size(kib: float) -> str:
+    return f"{kib:g} KiB" if kib < KIB_A_MIB else f"{kib / KIB_A_MIB:g} MiB"
+
+
+def _gbs(row: Record, key: str) -> str:
+    return f"{row[key]:.3g}" if key in row else "–"
+
+
+def _cells(row: Record) -> list[str]:
+    return [
+        _size(row["block_kib"]),
+        f"{row['residency']} %",
+        _size(row["extent_kib"]),
+        str(row["threads"]),
+        _gbs(row, "buffered_gbs"),
+        _gbs(row, "direct_gbs"),
+        _gbs(row, "ours_gbs"),
+        "O_DIRECT" if row["against"] == "direct" else "page cache",
+        f"{row['ratio']:.3g}",
+        f"{row['low']:.3g} to {row['high']:.3g}",
+        f"{row['target']:g}" if row["target"] else "–",
+        row["verdict"] if row["target"] else "–",
+    ]
+
+
+def _name(row: Record) -> str:
+    extents = f", {_size(row['extent_kib'])}" if row["what"] == "mixed" else ""
+    return f"{_size(row['block_kib'])}{extents}, {row['residency']} %"
+
+
+def _bars_of(key: str, title: str, rows: list[Record]) -> Bars:
+    groups: dict[str, list[float | None]] = {
+        legend: [row.get(column) for row in rows]
+        for column, legend in (
+            ("buffered_gbs", "page cache"),
+            ("direct_gbs", "O_DIRECT"),
+            ("ours_gbs", "router"),
+        )
+    }
+    cells = [_cells(row) for row in rows]
+    return Bars(key, title, READS_HEADING, cells, [_name(row) for row in rows], groups, "GB/s")
+
+
+def reads_bars(rows: list[Record]) -> list[Bars]:
+    def random(threads: int) -> list[Record]:
+        return [row for row in rows if row["what"] == "random" and row["threads"] == threads]
+
+    mixed = [row for row in rows if row["what"] == "mixed"]
+    streams = [row for row in rows if row["what"].startswith("sequential")]
+    return [
+        _bars_of("mixed", "Reads of 8 MiB, by the extents that are cached", mixed),
+        _bars_of("random", "Reads in random order, one thread", random(1)),
+        _bars_of("random-4", "Reads in random order, four threads", random(4)),
+        _bars_of("sequential", "Reads front to back; the last ones within 512 pages", streams),
+    ]
+
+
+def reads_answer(rows: list[Record]) -> str:
+    judged = [row for row in rows if row["target"]]
+    failed = [row for row in judged if row["verdict"] != "met"]
+    text = f"{len(judged) - len(failed)} of {len(judged)} cells reach their target."
+    for row in failed:
+        text += (
+            f" {row['what'].capitalize()} {_name(row)}, {row['threads']} "
+            f"thread{'s' if row['threads'] > 1 else ''}: {row['ratio']:.3g}, {row['verdict']} ({row['target']:g})."
+        )
+    return text
+
+
+def model_bars(rows: list[Record]) -> list[Bars]:
+    columns = {
+        "mean_error_percent": "mean",
+        "median_error_percent": "median",
+        "p95_error_percent": "95th percentile",
+        "bias_percent": "median with its sign",
+    }
+    table = [
+        [row["requests_are"], str(row["requests"]), *(f"{row[key]:.3g} %" for key in columns)]
+        for row in rows
+    ]
+    groups: dict[str, list[float | None]] = {
+        columns[key]: [row[key] for row in rows]
+        for key in ("mean_error_percent", "median_error_percent")
+    }
+    names = [str(row["requests_are"]) for row in rows]
+    heading = ["requests", "how many", *columns.values()]
+    return [Bars("error", "Error of the model", heading, table, names, groups, "%")]
+
+
+def model_answer(rows: list[Record]) -> str:
+    whole = rows[0]
+    speed = rows[-1]
+    return (
+        f"{whole['requests']} requests take {whole['mean_error_percent']:.3g} % more or less than the model says in the mean, "
+        f"{whole['median_error_percent']:.3g} % in the median; {speed['mean_error_percent']:.3g} and "
+        f"{speed['median_error_percent']:.3g} % at the machine's speed of the moment. SPIN reports a mean of 1.6 %."
+    )
+
+
+FILES = (
+    Laboratory(
+        "reads",
+        "Page cache and direct transfers in one request",
+        "is a request by the router as fast as by the better of the two ways, and faster where both pay?",
+        reads_answer,
+        reads_bars,
+    ),
+    Laboratory(
+        "model",
+        "The router's model",
+        "how far is what it says from what a request takes?",
+        model_answer,
+        model_bars,
+    ),
+)

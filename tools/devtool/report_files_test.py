@@ -1,0 +1,52 @@
+"""What is said of reads and of the model is what the newest records say."""
+
+from pathlib import Path
+from typing import Any
+
+from devtool import report
+from devtool.report_fixture import section, write
+
+ABOUT = {
+    "time": "2026-11-22T00:00:00+00:00",
+    "commit": "abc123",
+    "machine": "two cores",
+    "command": "k2k bench",
+}
+
+
+def cell(what: str, block_kib: float, threads: int, verdict: str, **more: Any) -> dict[str, Any]:
+    return {
+        **{"what": what, "block_kib": block_kib, "residency": 25, "extent_kib": 32},
+        **{"threads": threads, "buffered_gbs": 1.5, "direct_gbs": 2.5, "ours_gbs": 3.0},
+        **{"against": "direct", "ratio": 1.17, "low": 1.1, "high": 1.19, "target": 1.2},
+        **{"verdict": verdict},
+        **more,
+    }
+
+
+def test_reads_are_told_with_what_was_missed(tmp_path: Path) -> None:
+    short = cell("random", 2, 4, "met", against="buffered")
+    del short["direct_gbs"]
+    missed = cell("mixed", 8192, 1, "missed")
+    bounded = cell("sequential, 512 pages ahead", 64, 1, "met", target=0)
+    write(tmp_path, "reads", ABOUT | {"rows": [short, missed, bounded]})
+    text = section(report.page(tmp_path), "Page cache and direct transfers in one request")
+    assert (
+        "1 of 2 cells reach their target. Mixed 8 MiB, 32 KiB, 25 %, 1 thread: 1.17, missed (1.2)."
+        in text
+    )
+    assert "| 2 KiB | 25 % | 32 KiB | 4 | 1.5 | – | 3 | page cache | 1.17 | 1.1 to 1.19 |" in text
+    assert (
+        "| 64 KiB | 25 % | 32 KiB | 1 | 1.5 | 2.5 | 3 | O_DIRECT | 1.17 | 1.1 to 1.19 | – | – |"
+        in text
+    )
+
+
+def test_the_model_is_told_with_its_error(tmp_path: Path) -> None:
+    error = {"mean_error_percent": 25.0, "median_error_percent": 16.0}
+    row = {"requests": 5000, **error, "p95_error_percent": 75.0, "bias_percent": -10.0}
+    rows = [{"requests_are": "all", **row}, {"requests_are": "at speed", **row}]
+    write(tmp_path, "model", ABOUT | {"rows": rows})
+    text = section(report.page(tmp_path), "The router's model")
+    assert "5000 requests take 25 % more or less than the model says in the mean, 16 %" in text
+    assert "| all | 5000 | 25 % | 16 % | 75 % | -10 % |" in text
