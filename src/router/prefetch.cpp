@@ -18,10 +18,16 @@ using io::PageRange;
 
 // Residency is asked for, and pages are entered, in pieces of this.
 constexpr std::uint64_t piece_pages = 512;
-// Of the books: what the kernel may bring is entered in steps of this.
-constexpr std::uint64_t step_part = 16;
 // The rule is not told where a file ends: it is looked up when there is something to read.
 constexpr std::uint64_t endless = std::uint64_t{1} << 62;
+
+// What the kernel may bring is entered in steps: a sixteenth of the books, but no less than what is
+// cheap enough, as far as there is room beside three windows.
+std::uint64_t step_of(std::uint64_t books_pages, std::uint64_t window_pages) {
+  constexpr std::uint64_t step_cheap = 64;
+  const std::uint64_t room = books_pages - std::min(books_pages, 3 * window_pages);
+  return std::max({std::uint64_t{1}, books_pages / 16, std::min(room / 4, step_cheap)});
+}
 
 // Those of the range that lie in the file.
 PageRange within(const struct stat& facts, PageRange range) {
@@ -75,8 +81,7 @@ void Prefetch::begin(Slot& slot, int descriptor, const struct stat& facts) {
     if (is_new) found->second = io::read_ahead_pages(descriptor);
     pages = found->second;
   }
-  slot.rule.emplace(pages, window_max(),
-                    std::max<std::uint64_t>(1, books_->pages_max() / step_part));
+  slot.rule.emplace(pages, window_max(), step_of(books_->pages_max(), pages));
 }
 
 // Forgets whose it was.
