@@ -27,7 +27,7 @@ TEST(Partition, has_from_one_page_to_its_largest_size) {
   }
   EXPECT_EQ(Partition::create(0).error().message,
             "a read-ahead partition of 0 pages; give 1 to 1048576");
-  EXPECT_EQ(partition_of(partition_pages_default).pages_max(), 512u);
+  EXPECT_EQ(partition_of(partition_pages_default).pages_max(), 2048u);
 }
 
 TEST(Partition, evicts_the_oldest_pages_first_and_no_more_than_it_must) {
