@@ -17,13 +17,18 @@ namespace k2k {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
-// As std::aligned_alloc(), and freed by std::free(): in whole huge pages what has room for one. Of
+// As posix_memalign(3), and freed by std::free(): in whole huge pages what has room for one. Of
 // small pages where the kernel has no others (transparent_hugepage is "never", or memory is short).
+// Null: there is no memory.
 inline void* allocate_in_huge_pages(std::size_t alignment, std::size_t bytes) {
-  if (bytes < huge_page_bytes) return std::aligned_alloc(alignment, bytes);
-  void* const memory = std::aligned_alloc(std::max(alignment, huge_page_bytes), bytes);
+  const bool huge = bytes >= huge_page_bytes;
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, huge ? std::max(alignment, huge_page_bytes) : alignment, bytes) !=
+      0) {
+    return nullptr;
+  }
   // Advice: memory without it is memory as well.
-  if (memory != nullptr) ::madvise(memory, bytes - bytes % huge_page_bytes, MADV_HUGEPAGE);
+  if (huge) ::madvise(memory, bytes - bytes % huge_page_bytes, MADV_HUGEPAGE);
   return memory;
 }
 
