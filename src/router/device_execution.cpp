@@ -53,14 +53,7 @@ void DeviceExecution::note(std::span<const io::Completion> completions) {
 }
 
 bool DeviceExecution::prove(io::Engine& cached_engine) {
-  const io::Transfer& first = direct_.front();
-  const std::int64_t result = io::result_of(first, cached_engine);
-  pieces_[first.tag].result = result;
-  if (!is_refusal(result)) return true;
-  for (const io::Transfer& other : std::span(direct_).subspan(1)) {
-    pieces_[other.tag].direct = false;  // Nothing came of it: complete() brings it.
-  }
-  return false;
+  return note_first(direct_, io::result_of(direct_.front(), cached_engine), pieces_);
 }
 
 void DeviceExecution::transfer(io::Engine& cached_engine, io::Engine& direct_engine,
@@ -93,20 +86,6 @@ void DeviceExecution::transfer(io::Engine& cached_engine, io::Engine& direct_eng
   }
 }
 
-// The rest of a piece by the page cache.
-void DeviceExecution::complete(Piece& piece, const Request& request, io::Engine& cached_engine,
-                               Outcome& outcome) {
-  const auto done = static_cast<std::size_t>(std::max<std::int64_t>(piece.result, 0));
-  if (done == piece.bytes) return;
-  const ssize_t count =
-      read_all({request.descriptor, request.memory + (piece.offset + done - request.offset),
-                piece.bytes - done, piece.offset + done},
-               cached_engine);
-  if (count > 0) outcome.bytes_cache += static_cast<std::uint64_t>(count);
-  if (count >= 0) piece.result = static_cast<std::int64_t>(done) + count;
-  if (count < 0 && done == 0) piece.result = count;
-}
-
 Outcome DeviceExecution::run(const Request& request, const Plan& plan, const io::DirectFile& direct,
                              io::Engine& cached_engine, io::Engine& direct_engine, bool proven) {
   Outcome outcome;
@@ -118,24 +97,12 @@ Outcome DeviceExecution::run(const Request& request, const Plan& plan, const io:
   }
   transfer(cached_engine, direct_engine, direct_ones);
 
-  // In the file's order: nothing behind a short piece is read again, as the kernel would stop
-  // there.
-  std::uint64_t done = 0;
-  for (Piece& piece : pieces_) {
-    const std::int64_t first = piece.result;
-    const auto moved = static_cast<std::uint64_t>(std::max<std::int64_t>(first, 0));
-    (piece.direct ? outcome.bytes_direct : outcome.bytes_cache) += moved;
-    outcome.refused += piece.direct && first < 0 ? 1 : 0;
-    complete(piece, request, cached_engine, outcome);
-    const bool is_whole = piece.result == static_cast<std::int64_t>(piece.bytes);
-    if (piece.direct) {
-      outcome.is_no_direct_file |= is_refusal(first) || (first == -EIO && is_whole);
-    }
-    if (piece.result < 0 && done == 0) outcome.answer = static_cast<ssize_t>(piece.result);
-    if (piece.result > 0) done += static_cast<std::uint64_t>(piece.result);
-    if (!is_whole) break;
-  }
-  if (done > 0) outcome.answer = static_cast<ssize_t>(done);
+  const auto by_cache = [&](const Request& rest) { return read_all(rest, cached_engine); };
+  outcome.answer = answer_of(pieces_, [&](Piece& piece) {
+    if (piece.direct) return complete_direct(piece, request, outcome, by_cache);
+    outcome.bytes_cache += static_cast<std::uint64_t>(std::max<std::int64_t>(piece.result, 0));
+    complete(piece, request, outcome, by_cache);
+  });
   return outcome;
 }
 

@@ -36,7 +36,6 @@ class DeviceExecution {
   void transfer(io::Engine& cached_engine, io::Engine& direct_engine,
                 std::span<const io::Transfer> direct_ones);
   void note(std::span<const io::Completion> completions);
-  void complete(Piece& piece, const Request& request, io::Engine& cached_engine, Outcome& outcome);
 
   std::vector<Piece> pieces_;  // In the file's order.
   std::vector<io::Transfer> direct_;

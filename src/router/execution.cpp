@@ -82,16 +82,12 @@ void cut(const Request& request, const Plan& plan, std::uint32_t alignment,
   });
 }
 
-// The rest of a piece by the page cache.
-void Execution::complete(Piece& piece, const Request& request, Outcome& outcome) {
-  const auto done = static_cast<std::size_t>(std::max<std::int64_t>(piece.result, 0));
-  if (done == piece.bytes) return;
-  const ssize_t count =
-      read_all({request.descriptor, request.memory + (piece.offset + done - request.offset),
-                piece.bytes - done, piece.offset + done});
-  if (count > 0) outcome.bytes_cache += static_cast<std::uint64_t>(count);
-  if (count >= 0) piece.result = static_cast<std::int64_t>(done) + count;
-  if (count < 0 && done == 0) piece.result = count;
+bool note_first(std::span<const io::Transfer> transfers, std::int64_t result,
+                std::span<Piece> pieces) {
+  pieces[transfers.front().tag].result = result;
+  if (!is_refusal(result)) return true;
+  for (const io::Transfer& other : transfers.subspan(1)) pieces[other.tag].direct = false;
+  return false;
 }
 
 bool Execution::prove() {
@@ -99,13 +95,7 @@ bool Execution::prove() {
     return a.bytes < b.bytes;
   };
   std::swap(transfers_.front(), *std::min_element(transfers_.begin(), transfers_.end(), by_size));
-  const io::Transfer& first = transfers_.front();
-  const std::int64_t result = io::transfer_now(first).result;
-  pieces_[first.tag].result = result;
-  if (!is_refusal(result)) return true;
-  for (const io::Transfer& other : std::span(transfers_).subspan(1))
-    pieces_[other.tag].direct = false;
-  return false;
+  return note_first(transfers_, io::transfer_now(transfers_.front()).result, pieces_);
 }
 
 Outcome Execution::run(const Request& request, const Plan& plan, const io::DirectFile& direct,
@@ -137,10 +127,11 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
     }
     if (!waiting.empty()) submit();
   };
+  const auto by_cache = [](const Request& rest) { return read_all(rest); };
   submit();
   for (Piece& piece : pieces_) {
     if (piece.direct) continue;
-    complete(piece, request, outcome);
+    complete(piece, request, outcome, by_cache);
     if (!waiting.empty()) poll(0);
   }
   // With nothing left to submit the thread is woken once, not by each of them.
@@ -148,23 +139,9 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
     poll(waiting.empty() ? completions.size() : 1);
   }
 
-  // In the file's order: nothing behind a short piece is read again, as the kernel would stop
-  // there.
-  std::uint64_t done = 0;
-  for (Piece& piece : pieces_) {
-    if (piece.direct) {
-      outcome.bytes_direct += static_cast<std::uint64_t>(std::max<std::int64_t>(piece.result, 0));
-      outcome.refused += piece.result < 0 ? 1 : 0;
-      const std::int64_t direct_result = piece.result;
-      complete(piece, request, outcome);
-      const bool is_whole = piece.result == static_cast<std::int64_t>(piece.bytes);
-      outcome.is_no_direct_file |= is_refusal(direct_result) || (direct_result == -EIO && is_whole);
-    }
-    if (piece.result < 0 && done == 0) outcome.answer = static_cast<ssize_t>(piece.result);
-    if (piece.result > 0) done += static_cast<std::uint64_t>(piece.result);
-    if (piece.result < static_cast<std::int64_t>(piece.bytes)) break;
-  }
-  if (done > 0) outcome.answer = static_cast<ssize_t>(done);
+  outcome.answer = answer_of(pieces_, [&](Piece& piece) {
+    if (piece.direct) complete_direct(piece, request, outcome, by_cache);
+  });
   return outcome;
 }
 

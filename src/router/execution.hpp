@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +76,51 @@ inline bool is_refusal(std::int64_t result) {
   return result == -EREMOTEIO || result == -EINVAL || result == -EOPNOTSUPP;
 }
 
+// Completes a piece that came short or not at all by read_rest(Request), which reads by the page
+// cache: the bytes, or a negative errno if there is none.
+template <class ReadRest>
+void complete(Piece& piece, const Request& request, Outcome& outcome, ReadRest read_rest) {
+  const auto done = static_cast<std::size_t>(std::max<std::int64_t>(piece.result, 0));
+  if (done == piece.bytes) return;
+  const ssize_t count =
+      read_rest(Request{request.descriptor, request.memory + (piece.offset + done - request.offset),
+                        piece.bytes - done, piece.offset + done});
+  if (count > 0) outcome.bytes_cache += static_cast<std::uint64_t>(count);
+  if (count >= 0) piece.result = static_cast<std::int64_t>(done) + count;
+  if (count < 0 && done == 0) piece.result = count;
+}
+
+// The same of a direct piece, whose transfer has ended: what it brought and what it says of the
+// file is in the outcome then.
+template <class ReadRest>
+void complete_direct(Piece& piece, const Request& request, Outcome& outcome, ReadRest read_rest) {
+  const std::int64_t first = piece.result;
+  outcome.bytes_direct += static_cast<std::uint64_t>(std::max<std::int64_t>(first, 0));
+  outcome.refused += first < 0 ? 1 : 0;
+  complete(piece, request, outcome, read_rest);
+  const bool is_whole = piece.result == static_cast<std::int64_t>(piece.bytes);
+  outcome.is_no_direct_file |= is_refusal(first) || (first == -EIO && is_whole);
+}
+
+// The request's answer, of its pieces in the file's order, each first handed to finish(). Nothing
+// behind a short piece is read again, as the kernel would stop there.
+template <class Finish>
+ssize_t answer_of(std::span<Piece> pieces, Finish finish) {
+  std::uint64_t done = 0;
+  for (Piece& piece : pieces) {
+    finish(piece);
+    if (piece.result < 0 && done == 0) return static_cast<ssize_t>(piece.result);
+    if (piece.result > 0) done += static_cast<std::uint64_t>(piece.result);
+    if (piece.result < static_cast<std::int64_t>(piece.bytes)) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+// Notes what became of the first of these, made before the others. False if it was refused: then
+// all are pieces of the page cache.
+bool note_first(std::span<const io::Transfer> transfers, std::int64_t result,
+                std::span<Piece> pieces);
+
 class Execution {
  public:
   // Memory for requests of up to `pages` pages.
@@ -88,7 +134,6 @@ class Execution {
               io::Engine& engine, bool proven);
 
  private:
-  void complete(Piece& piece, const Request& request, Outcome& outcome);
   // Makes the shortest direct transfer, then the first of transfers_; false if it was refused, and
   // all pieces come by the page cache.
   bool prove();
