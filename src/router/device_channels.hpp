@@ -22,6 +22,7 @@
 #include "router/device_execution.hpp"
 #include "router/device_ways.hpp"
 #include "router/planner.hpp"
+#include "router/reader_parts.hpp"
 
 namespace k2k::router {
 
@@ -44,8 +45,6 @@ class Bounce {
 };
 
 struct DeviceChannel {
-  static constexpr std::uint32_t part_pages = 4096;  // Of a request at a time.
-
   // Expects a model that costs_of() takes. Errors: DeviceWays' engines'.
   static Result<std::unique_ptr<DeviceChannel>> create(const DeviceWays& ways, const Model& model);
   void plan_by(const Model& model);

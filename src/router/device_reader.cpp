@@ -1,13 +1,11 @@
 #include "router/device_reader.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <utility>
@@ -17,28 +15,16 @@
 #include "router/device_channels.hpp"
 #include "router/expectation.hpp"
 #include "router/open_files.hpp"
+#include "router/reader_parts.hpp"
 
 namespace k2k::router {
 
 namespace {
 
-// A longer request is served in parts of this.
-constexpr std::uint32_t part_pages = DeviceChannel::part_pages;
-constexpr std::size_t part_bytes = std::size_t{part_pages} * page_bytes;
 // An unasked read was not from memory if it took this long and twice what its copy should. A copy
 // of the device's is seen up to 20 µs late.
 constexpr double slow_ns = 80'000;
 constexpr double slow_factor = 2;
-
-struct Counters {
-  using Counter = std::atomic<std::uint64_t>;
-  Counter reads{0}, writes{0}, unasked{0}, asked{0}, mixed{0}, bytes_cache{0}, bytes_direct{0},
-      fall_backs{0};
-};
-
-void add(Counters::Counter& counter, std::uint64_t count) {
-  counter.fetch_add(count, std::memory_order_relaxed);
-}
 
 class Reader final : public DeviceReader {
  public:
@@ -194,21 +180,10 @@ class Reader final : public DeviceReader {
     }
     channel.plan_by(file->model());
     add(counters_.asked, 1);
-    std::size_t done = 0;
-    while (done < request.bytes && file->direct() != nullptr) {
-      const Request part{request.descriptor, request.memory + done,
-                         std::min(request.bytes - done, part_bytes), request.offset + done};
-      const ssize_t count = one_part(part, facts, *file, *direct, channel);
-      if (count < 0) return done > 0 ? static_cast<ssize_t>(done) : count;
-      done += static_cast<std::size_t>(count);
-      if (static_cast<std::size_t>(count) < part.bytes) return static_cast<ssize_t>(done);
-    }
-    if (done == whole.bytes) return static_cast<ssize_t>(done);
-    // Refused in between, or beyond what was said to be the file's end: the kernel's word.
-    const ssize_t count = buffered(
-        {whole.descriptor, whole.memory + done, whole.bytes - done, whole.offset + done}, channel);
-    if (count < 0 && done == 0) return count;
-    return static_cast<ssize_t>(done) + std::max<ssize_t>(count, 0);
+    return read_in_parts(
+        whole, request, *file,
+        [&](const Request& part) { return one_part(part, facts, *file, *direct, channel); },
+        [&](const Request& rest) { return buffered(rest, channel); });
   }
 
   ssize_t one_part(const Request& part, const struct stat& facts, OpenFile& file,
@@ -221,12 +196,7 @@ class Reader final : public DeviceReader {
     const Outcome outcome =
         channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.cached,
                               *channel.direct, file.has_transferred());
-    add(counters_.mixed, 1);
-    add(counters_.bytes_cache, outcome.bytes_cache);
-    add(counters_.bytes_direct, outcome.bytes_direct);
-    if (outcome.refused > 0) add(counters_.fall_backs, outcome.refused);
-    if (outcome.is_no_direct_file) file.refuse_direct();
-    if (outcome.bytes_direct > 0) file.note_transfer();
+    note(outcome, counters_, file);
     return outcome.answer;
   }
 
@@ -298,11 +268,6 @@ class Reader final : public DeviceReader {
   std::atomic<bool> is_child_{false};
 };
 
-struct Range32 {
-  const char* name;
-  std::uint32_t value, least, most;
-};
-
 Status check(const DeviceReaderConfig& config) {
   const Range32 ranges[] = {
       {"channels_kept", config.channels_kept, 1, 256},
@@ -310,11 +275,7 @@ Status check(const DeviceReaderConfig& config) {
       {"read_ahead_bytes", config.read_ahead_bytes, 0, 1u << 30},
       {"grain_pages", config.grain_pages, 1, part_pages},
   };
-  for (const Range32& range : ranges) {
-    if (range.value >= range.least && range.value <= range.most) continue;
-    return Error{EINVAL, fmt::format("{} is {}; permitted are {} to {}", range.name, range.value,
-                                     range.least, range.most)};
-  }
+  if (Status status = check_ranges(ranges); !status) return status;
   const Result<Costs> costs = costs_of(config.model);
   return costs ? Status() : Status(costs.error());
 }

@@ -1,13 +1,10 @@
 #include "router/file_reader.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -23,14 +20,12 @@
 #include "router/open_files.hpp"
 #include "router/planner.hpp"
 #include "router/prefetch.hpp"
+#include "router/reader_parts.hpp"
 
 namespace k2k::router {
 
 namespace {
 
-// A longer request is served in parts of this.
-constexpr std::uint32_t part_pages = 4096;
-constexpr std::size_t part_bytes = std::size_t{part_pages} * page_bytes;
 // An unasked read was not from memory if it took this long and twice what its copy should.
 constexpr double slow_ns = 20'000;
 constexpr double slow_factor = 2;
@@ -46,17 +41,6 @@ struct Channel {
   Execution execution{part_pages + 1};
   std::vector<std::uint8_t> residency = std::vector<std::uint8_t>(part_pages + 1);
 };
-
-// Counters that threads add to; the sum is what is asked for.
-struct Counters {
-  using Counter = std::atomic<std::uint64_t>;
-  Counter reads{0}, writes{0}, unasked{0}, asked{0}, mixed{0}, bytes_cache{0}, bytes_direct{0},
-      fall_backs{0}, misaligned{0};
-};
-
-void add(Counters::Counter& counter, std::uint64_t count) {
-  counter.fetch_add(count, std::memory_order_relaxed);
-}
 
 // A channel for each request in progress, made when first needed.
 class Channels {
@@ -328,23 +312,12 @@ class Reader final : public FileReader {
       channel->planner = planner_of(file->model());
     }
     add(counters_.asked, 1);
-    std::size_t done = 0;
-    const std::size_t within = request.bytes;
-    while (done < within && file->direct() != nullptr) {
-      const Request part{request.descriptor, request.memory + done,
-                         std::min(within - done, part_bytes), request.offset + done};
-      const ssize_t count = one_part(part, facts, *file, *direct, *channel.operator->());
-      if (count < 0) return done > 0 ? static_cast<ssize_t>(done) : count;
-      done += static_cast<std::size_t>(count);
-      if (static_cast<std::size_t>(count) < part.bytes) return static_cast<ssize_t>(done);
-    }
-    if (done == whole.bytes) return static_cast<ssize_t>(done);
-    // Refused in between; or it goes beyond what was said to be the file's end, where the kernel
-    // has the last word: it may have grown, and FUSE's files need not be as long as they say.
-    const ssize_t count =
-        buffered({whole.descriptor, whole.memory + done, whole.bytes - done, whole.offset + done});
-    if (count < 0 && done == 0) return count;
-    return static_cast<ssize_t>(done) + std::max<ssize_t>(count, 0);
+    return read_in_parts(
+        whole, request, *file,
+        [&](const Request& part) {
+          return one_part(part, facts, *file, *direct, *channel.operator->());
+        },
+        [&](const Request& rest) { return buffered(rest); });
   }
 
   ssize_t one_part(const Request& part, const struct stat& facts, OpenFile& file,
@@ -357,12 +330,7 @@ class Reader final : public FileReader {
     if (cached == residency.size()) return expected_cached(part, file);
     const Outcome outcome = channel.execution.run(part, channel.planner.overlapped(residency),
                                                   direct, *channel.engine, file.has_transferred());
-    add(counters_.mixed, 1);
-    add(counters_.bytes_cache, outcome.bytes_cache);
-    add(counters_.bytes_direct, outcome.bytes_direct);
-    if (outcome.refused > 0) add(counters_.fall_backs, outcome.refused);
-    if (outcome.is_no_direct_file) file.refuse_direct();
-    if (outcome.bytes_direct > 0) file.note_transfer();
+    note(outcome, counters_, file);
     return outcome.answer;
   }
 
@@ -376,11 +344,6 @@ class Reader final : public FileReader {
   Counters counters_;
 };
 
-struct Range32 {
-  const char* name;
-  std::uint32_t value, least, most;
-};
-
 Status check(const ReaderConfig& config) {
   const Range32 ranges[] = {
       {"channels_max", config.channels_max, 1, 256},
@@ -390,12 +353,7 @@ Status check(const ReaderConfig& config) {
       {"grain_pages", config.grain_pages, 1, part_pages},
       {"partition_pages", config.partition_pages, 0, read_ahead_pages_max},
   };
-  for (const Range32& range : ranges) {
-    if (range.value >= range.least && range.value <= range.most) continue;
-    return Error{EINVAL, fmt::format("{} is {}; permitted are {} to {}", range.name, range.value,
-                                     range.least, range.most)};
-  }
-  return {};
+  return check_ranges(ranges);
 }
 
 }  // namespace
