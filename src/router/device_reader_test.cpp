@@ -66,10 +66,6 @@ class DeviceReaderTest : public testing::Test {
   static void cache_some(const DataFile& file) {
     file.cache([](std::size_t at) { return at / 40 % 2 == 0; });
   }
-  static bool has_direct(const DataFile& file) {
-    return io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read).ok();
-  }
-
   const std::shared_ptr<io::SeparateMemory> memory_ =
       std::make_shared<io::SeparateMemory>(device_bytes);
 };

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/direct_file.hpp"
+
 namespace k2k::router {
 
 // Memory that every device can read into.
@@ -79,5 +81,9 @@ class DataFile {
   std::string path_;
   std::vector<std::byte> bytes_;
 };
+
+inline bool has_direct(const DataFile& file) {
+  return io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read).ok();
+}
 
 }  // namespace k2k::router

@@ -33,10 +33,6 @@ std::unique_ptr<FileReader> reader(std::uint32_t channels = 4) {
   return std::move(made).value();
 }
 
-bool has_direct(const DataFile& file) {
-  return io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read).ok();
-}
-
 // The answer is the kernel's and the bytes are the file's; nothing behind them is touched.
 void expect_read(FileReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
                  std::size_t shift = 0) {

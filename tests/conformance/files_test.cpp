@@ -48,10 +48,6 @@ void read_whole(Runtime& runtime, DataFile& file, std::byte* memory) {
   EXPECT_TRUE(std::equal(memory, memory + file_bytes, file.bytes().begin()));
 }
 
-bool has_direct(const DataFile& file) {
-  return io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read).ok();
-}
-
 TEST(Files, are_read_by_page_cache_and_direct_transfers_together) {
   DataFile file(file_bytes);
   const bool direct = has_direct(file);
