@@ -12,9 +12,7 @@ namespace {
 constexpr std::size_t bounce_kept_bytes = std::size_t{4} << 20;
 
 // Expects a model that costs_of() takes.
-Planner planner_of(const Model& model) {
-  return Planner::create(model, part_pages + 1).value();
-}
+Planner planner_of(const Model& model) { return Planner::create(model, part_pages + 1).value(); }
 
 }  // namespace
 
