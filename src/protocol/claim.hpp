@@ -41,7 +41,9 @@ K2K_HD inline bool is_open(const Slot& slot) { return observe(slot).state == Slo
 // Who locked the slot and found it open begins a new life of it, and gets its number.
 K2K_HD inline std::uint32_t take(Slot& slot) {
   const std::uint32_t generation = slot.generation + 1;
-  store_hint(&slot.generation, generation);  // Released by the move; see loan_ended().
+  // Whoever sees the number alone must see all that the slot's last life did: loan_ended()'s
+  // acquire.
+  store_release(&slot.generation, generation);
   move<SlotState::free, SlotState::populating, Side::device>(slot);
   return generation;
 }
