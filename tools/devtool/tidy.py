@@ -35,7 +35,7 @@ class Unit:
 
 def tidy() -> list[str]:
     """Returns the findings, one string a file that has any."""
-    build.configure(PRESET)
+    build.build(PRESET, ["build.ninja"])  # Compile commands of the sources as they are now.
     CACHE.mkdir(parents=True, exist_ok=True)
     salt = which_version(CLANG_TIDY) + (ROOT / ".clang-tidy").read_text()
     todo = _units()
