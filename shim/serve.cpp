@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "k2k/io.h"
 #include "shim/counts.hpp"
 #include "shim/descriptors.hpp"
 #include "shim/far_side.hpp"
@@ -16,6 +17,8 @@
 #include "shim/real.hpp"
 
 namespace k2k::shim {
+
+static_assert(Ranges::ranges_max == k2k_io_ranges_max);
 
 constinit Ranges ranges;
 constinit Counts counts;
@@ -334,6 +337,7 @@ bool advise(int descriptor, off_t offset, off_t bytes, int advice, const void* c
 }
 
 int add_range(const void* memory, std::size_t bytes, int kind) {
+  if (kind < k2k_io_mapped || kind > k2k_io_hip) return -EINVAL;
   pthread_mutex_lock(&changing);
   watch_forks();
   const int added = ranges.add(memory, bytes, kind);

@@ -9,9 +9,11 @@
 
 #include <cstdint>
 
-#include "shim/ranges.hpp"
+#include "io/ranges.hpp"
 
 namespace k2k::shim {
+
+using io::Ranges;
 
 // Hidden: else each look at it goes through the table of other libraries' symbols.
 [[gnu::visibility("hidden")]] extern Ranges ranges;

@@ -37,6 +37,12 @@ inline int do_register(void* memory, std::size_t bytes) {
   return call == nullptr ? 0 : call(memory, bytes);
 }
 
+inline int do_register_kind(void* memory, std::size_t bytes, int kind) {
+  auto* const call = reinterpret_cast<int (*)(void*, std::size_t, int)>(
+      dlsym(RTLD_DEFAULT, "k2k_io_register_kind"));
+  return call == nullptr ? 0 : call(memory, bytes, kind);
+}
+
 inline int do_unregister(void* memory) {
   auto* const call = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_DEFAULT, "k2k_io_unregister"));
   return call == nullptr ? 0 : call(memory);

@@ -58,6 +58,8 @@ void full() {
   }
   say_bytes("data", many, sizeof many);
   for (int i = 0; i < registered; ++i) do_unregister(many[i]);
+  std::printf("no kind: %d %d\n", do_register_kind(device, 100, 0),
+              do_register_kind(device, 100, 4));
   std::printf("after all are gone: %d\n", do_register(device, device_bytes));
   say("read", read(file, device, 100));
 }

@@ -1,8 +1,8 @@
-#include "shim/ranges.hpp"
+#include "io/ranges.hpp"
 
 #include <cerrno>
 
-namespace k2k::shim {
+namespace k2k::io {
 
 // Each release pairs with the acquires of kind_of().
 void Ranges::set(Range& range, std::uintptr_t first, std::uintptr_t last, int kind) {
@@ -18,7 +18,7 @@ void Ranges::set(Range& range, const Range& from) {
 int Ranges::add(const void* memory, std::size_t bytes, int kind) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   if (first == 0 || bytes == 0 || bytes > UINTPTR_MAX - first) return -EINVAL;
-  if (kind < k2k_io_mapped || kind > k2k_io_hip) return -EINVAL;
+  if (kind <= 0) return -EINVAL;
   const std::uintptr_t last = first + bytes;
 
   const Copy& now = current();
@@ -97,4 +97,4 @@ void Ranges::show_ends() {
   high_.store(count == 0 ? 0 : word(now.ranges[count - 1].last), std::memory_order_relaxed);
 }
 
-}  // namespace k2k::shim
+}  // namespace k2k::io

@@ -1,5 +1,5 @@
 #pragma once
-// Which addresses are device memory, and of which kind (k2k_io_kind of k2k/io.h).
+// Which addresses are device memory, and of which kind: a number above 0, the user's to choose.
 //
 //   near()     asked by every call of a host program: is it between the lowest and the highest one?
 //   kind_of()  asked of those: does the whole buffer lie in one range, and whose is that?
@@ -16,13 +16,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "k2k/io.h"
-
-namespace k2k::shim {
+namespace k2k::io {
 
 class Ranges {
  public:
-  static constexpr std::size_t ranges_max = k2k_io_ranges_max;
+  static constexpr std::size_t ranges_max = 256;
 
   struct Held {
     std::uintptr_t first = 0;
@@ -65,9 +63,10 @@ class Ranges {
     }
   }
 
-  // 0 or a negative errno, see k2k/io.h. The caller keeps other writers away.
-  int add(const void* memory, std::size_t bytes, int kind = k2k_io_mapped);
-  // What was there is told in `was`.
+  // 0, or -EINVAL: null, no bytes, an end beyond the address space, no kind; -EEXIST: it overlaps a
+  // range; -ENOSPC: ranges_max are there. The caller keeps other writers away.
+  int add(const void* memory, std::size_t bytes, int kind = 1);
+  // What was there is told in `was`. -ENOENT: no range begins there.
   int remove(const void* memory, Held* was = nullptr);
   // Those that a range would overlap. How many.
   int remove_overlapping(const void* memory, std::size_t bytes);
@@ -107,4 +106,4 @@ class Ranges {
   Copy copies_[2];
 };
 
-}  // namespace k2k::shim
+}  // namespace k2k::io
