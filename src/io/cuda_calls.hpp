@@ -63,6 +63,10 @@ struct Calls {
   K2K_IO_CUDA_ENTRIES(K2K_IO_CUDA_MEMBER)
 #undef K2K_IO_CUDA_MEMBER
 
+  const char* memory = "cuda";  // DeviceMemory::name()
+  const char* vendor = "CUDA";  // In messages.
+  const char* tool = "nvidia-smi";
+
   // Initialised, with a device. ENODEV: why not, and what mends it. The library stays loaded.
   static Result<Calls> load(const std::string& library);
 
