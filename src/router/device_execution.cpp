@@ -53,6 +53,7 @@ void DeviceExecution::note(std::span<const io::Completion> completions) {
 }
 
 bool DeviceExecution::prove(io::Engine& cached_engine) {
+  shortest_first(direct_);
   return note_first(direct_, io::result_of(direct_.front(), cached_engine), pieces_);
 }
 

@@ -30,7 +30,7 @@ class DeviceExecution {
 
  private:
   void make_transfers(const Request& request, const io::DirectFile& direct);
-  // Makes the first direct transfer through the page cache's engine, whose calls are pread(2)
+  // Makes the shortest direct transfer through the page cache's engine, whose calls are pread(2)
   // alone; false if it was refused, and all come by the page cache.
   bool prove(io::Engine& cached_engine);
   void transfer(io::Engine& cached_engine, io::Engine& direct_engine,

@@ -62,7 +62,10 @@ class Reader final : public DeviceReader {
     const bool sequential = expectation_.is_sequential(descriptor, request.offset);
     expectation_.note_end(descriptor, request.end());
     if (expectation_.expects_cached(descriptor)) return watched(request, *channel);
-    if (sequential && bytes <= config_.read_ahead_bytes) return unasked(request, *channel);
+    if (sequential &&
+        bytes <= expectation_.streamed_max(descriptor).value_or(config_.read_ahead_bytes)) {
+      return unasked(request, *channel);
+    }
     return asked(request, *channel);
   }
 
@@ -175,6 +178,9 @@ class Reader final : public DeviceReader {
     if (request.bytes == 0) return unasked(whole, channel);
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
+    expectation_.note_streamed_max(
+        whole.descriptor,
+        streamed_max(direct == nullptr ? nullptr : file.get(), config_.read_ahead_bytes));
     if (direct == nullptr || direct->alignment().offset > page_bytes) {
       return unasked(whole, channel);
     }

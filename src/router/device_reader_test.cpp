@@ -143,6 +143,23 @@ TEST_F(DeviceReaderTest, expects_what_was_cached_to_be_so_and_asks_no_more) {
   EXPECT_EQ(read->stats().asked, before + 1) << "advice is heeded";
 }
 
+TEST_F(DeviceReaderTest, leaves_streams_to_read_ahead_where_that_is_as_fast) {
+  DataFile file(8 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto read = reader();
+  const auto limit = static_cast<std::size_t>(streamed_bytes_max(config().model));
+  ASSERT_LT(2 * limit, config().read_ahead_bytes);
+  const auto direct_bytes = [&](std::size_t bytes) {
+    file.evict();
+    expect_read(*read, file, 4 * page, 1 << 20);
+    const std::uint64_t before = read->stats().bytes_direct;
+    expect_read(*read, file, bytes, (1 << 20) + 4 * page);
+    return read->stats().bytes_direct - before;
+  };
+  EXPECT_EQ(direct_bytes(limit / page * page), 0u);
+  EXPECT_GT(direct_bytes(2 * limit / page * page), 0u);
+}
+
 TEST_F(DeviceReaderTest, answers_wrong_calls_as_the_kernel_does) {
   DataFile file(1 << 20);
   const auto read = reader();

@@ -90,11 +90,15 @@ bool note_first(std::span<const io::Transfer> transfers, std::int64_t result,
   return false;
 }
 
-bool Execution::prove() {
+void shortest_first(std::span<io::Transfer> transfers) {
   const auto by_size = [](const io::Transfer& a, const io::Transfer& b) {
     return a.bytes < b.bytes;
   };
-  std::swap(transfers_.front(), *std::min_element(transfers_.begin(), transfers_.end(), by_size));
+  std::swap(transfers.front(), *std::min_element(transfers.begin(), transfers.end(), by_size));
+}
+
+bool Execution::prove() {
+  shortest_first(transfers_);
   return note_first(transfers_, io::transfer_now(transfers_.front()).result, pieces_);
 }
 

@@ -116,6 +116,9 @@ ssize_t answer_of(std::span<Piece> pieces, Finish finish) {
   return static_cast<ssize_t>(done);
 }
 
+// A file's first transfer is made alone, and what it says of the file is known sooner so.
+void shortest_first(std::span<io::Transfer> transfers);
+
 // Notes what became of the first of these, made before the others. False if it was refused: then
 // all are pieces of the page cache.
 bool note_first(std::span<const io::Transfer> transfers, std::int64_t result,

@@ -272,13 +272,6 @@ class Reader final : public FileReader {
     return count;
   }
 
-  // Longer ones are as fast by themselves, and leave the page cache to others.
-  void note_streamed_max(int descriptor, const OpenFile* file) {
-    double bytes = config_.read_ahead_bytes;
-    if (file != nullptr) bytes = std::min(bytes, streamed_bytes_max(file->model()));
-    expectation_.note_streamed_max(descriptor, static_cast<std::uint32_t>(bytes));
-  }
-
   // What probe() expects to be cached. Where it does not know, the read's time teaches it.
   ssize_t expected_cached(const Request& request, OpenFile& file) {
     if (file.knows_residency()) return buffered(request);
@@ -300,7 +293,9 @@ class Reader final : public FileReader {
     if (request.bytes == 0) return unasked(whole);  // What there is to say of it the kernel says.
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
-    note_streamed_max(whole.descriptor, direct == nullptr ? nullptr : file.get());
+    expectation_.note_streamed_max(
+        whole.descriptor,
+        streamed_max(direct == nullptr ? nullptr : file.get(), config_.read_ahead_bytes));
     if (direct == nullptr) return unasked(whole);
     if (!is_aligned(request, direct->alignment())) {
       add(counters_.misaligned, 1);

@@ -44,6 +44,14 @@ inline void note(const Outcome& outcome, Counters& counters, OpenFile& file) {
   if (outcome.bytes_direct > 0) file.note_transfer();
 }
 
+// The longest request of a stream that is left to read-ahead: longer ones are as fast by
+// themselves, and leave the page cache to others. `file`: nothing where it has no direct transfers.
+inline std::uint32_t streamed_max(const OpenFile* file, std::uint32_t read_ahead_bytes) {
+  double bytes = read_ahead_bytes;
+  if (file != nullptr) bytes = std::min(bytes, streamed_bytes_max(file->model()));
+  return static_cast<std::uint32_t>(bytes);
+}
+
 // The answer to `whole`, of which `within` lies in the file as fstat(2) has it: by read_part()
 // while the file has direct transfers, and what is left by the page cache. Refused in between; or
 // it goes beyond what was said to be the file's end, where the kernel has the last word: it may
