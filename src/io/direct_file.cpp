@@ -17,8 +17,11 @@ namespace k2k::io {
 
 namespace {
 
-// Of the program's open mode, what a write through the twin must do as well.
-constexpr int kept_flags = O_APPEND | O_SYNC | O_DSYNC | O_NOATIME;
+// Of the program's open mode, what the twin must do as well.
+constexpr int kept_flags(DirectFile::Access access) {
+  const int always = O_NOATIME;
+  return access == DirectFile::Access::write ? always : O_APPEND | O_SYNC | O_DSYNC | always;
+}
 
 Error failed(int descriptor, int code, const char* what) {
   return Error{code, fmt::format("direct transfers on descriptor {}: {} ({})", descriptor, what,
@@ -57,7 +60,9 @@ std::optional<int> mode_of(int descriptor_flags, DirectFile::Access access) {
     return O_RDONLY;
   }
   if (mode == O_RDONLY) return {};
-  return mode;
+  if (access == DirectFile::Access::read_write) return mode;
+  if (mode != O_WRONLY && mode != O_RDWR) return {};
+  return O_WRONLY;
 }
 
 struct Facts {
@@ -128,7 +133,7 @@ Result<Opened> open_twin(int descriptor, DirectFile::Access access, int extra) {
   // process's locks on the file.
   if (is_locked(descriptor)) return not_opened(descriptor, EBUSY);
   const std::int64_t opened =
-      open_again(descriptor, *mode | (static_cast<int>(flags) & kept_flags) | extra);
+      open_again(descriptor, *mode | (static_cast<int>(flags) & kept_flags(access)) | extra);
   if (opened < 0) return not_opened(descriptor, static_cast<int>(-opened));
   const int twin = moved_high(static_cast<int>(opened));
   if (twin < 0) return not_opened(descriptor, -twin);

@@ -1,7 +1,7 @@
 #pragma once
-// Twins of an open file, second descriptors of the same inode: one that reads past the page cache
-// (O_DIRECT), with the alignment that its transfers must have, and one that reads by the page cache
-// what it is asked for and nothing ahead (POSIX_FADV_RANDOM).
+// Twins of an open file, second descriptors of the same inode: those that read or write past the
+// page cache (O_DIRECT), with the alignment that their transfers must have, and one that reads by
+// the page cache what it is asked for and nothing ahead (POSIX_FADV_RANDOM).
 //
 // A twin is opened through /proc/self/fd, so that a renamed or replaced path does not matter, at
 // a high number (twin_number_min or above, if the limit of descriptors allows), close-on-exec.
@@ -46,13 +46,14 @@ class Twin {
 class DirectFile : public Twin {
  public:
   // read_write: what the descriptor permits, which is writing and perhaps reading. The twin also
-  // has its O_APPEND, O_SYNC, O_DSYNC and O_NOATIME, as they are now.
-  enum class Access : std::uint8_t { read, read_write };
+  // has its O_APPEND, O_SYNC, O_DSYNC and O_NOATIME, as they are now. write: writing alone, at any
+  // offset and whatever the descriptor does besides: of these flags the twin has O_NOATIME only.
+  enum class Access : std::uint8_t { read, read_write, write };
 
   // EBADF: no such descriptor, or not open for that. EINVAL: no regular file or block device, or
   // its file system has no direct transfers (tmpfs among them). EACCES: /proc/self/fd/N may not be
   // opened again (a file given from elsewhere whose mode forbids it). EBUSY: somebody holds a POSIX
-  // lock on the file. EMFILE, ENFILE, ENOENT (no /proc): as open(2).
+  // lock on the file. EROFS, EMFILE, ENFILE, ENOENT (no /proc): as open(2).
   static Result<DirectFile> open(int descriptor, Access access);
 
   [[nodiscard]] const Alignment& alignment() const { return alignment_; }

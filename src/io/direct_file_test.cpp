@@ -152,6 +152,23 @@ TEST_F(DirectFileTest, WritesAppendAndReachTheDiskAsTheDescriptorsDo) {
   EXPECT_EQ(flags & O_SYNC, O_DSYNC);
 }
 
+TEST_F(DirectFileTest, WritesAnywhereWhateverElseTheDescriptorDoes) {
+  for (const int flags : {O_RDWR, O_WRONLY | O_APPEND, O_RDWR | O_SYNC, O_WRONLY | O_DSYNC}) {
+    const Opened writing = open_file(path_, flags);
+    const DirectFile twin = DirectFile::open(writing.number(), Access::write).value();
+    const int seen = ::fcntl(twin.descriptor(), F_GETFL);
+    EXPECT_EQ(seen & O_ACCMODE, O_WRONLY);
+    EXPECT_EQ(seen & (O_APPEND | O_SYNC | O_DSYNC), 0);
+    EXPECT_NE(seen & O_DIRECT, 0);
+    ASSERT_EQ(::pwrite(twin.descriptor(), memory_.data(), page, page), ssize_t{page});
+    EXPECT_EQ(::lseek(file_.number(), 0, SEEK_END), off_t{file_bytes});
+  }
+  const Opened for_reading = open_file(path_, O_RDONLY);
+  EXPECT_EQ(refused(for_reading.number(), Access::write).code, EBADF);
+  const Opened for_neither = open_file(path_, 3);  // For ioctl(2) alone.
+  EXPECT_EQ(refused(for_neither.number(), Access::write).code, EBADF);
+}
+
 TEST_F(DirectFileTest, AFullTableOfDescriptorsIsAnError) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);

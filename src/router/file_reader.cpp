@@ -21,6 +21,7 @@
 #include "router/planner.hpp"
 #include "router/prefetch.hpp"
 #include "router/reader_parts.hpp"
+#include "router/writes.hpp"
 
 namespace k2k::router {
 
@@ -119,7 +120,8 @@ class Reader final : public FileReader {
                [this](OpenFile& file) {
                  if (prefetch_) prefetch_->ending(file);
                }),
-        channels_(config) {
+        channels_(config),
+        writes_(config.exclusive ? config.direct_write_bytes : 0, files_, counters_) {
     // What it can refuse was checked.
     if (config.partition_pages == 0) return;
     const auto beyond =
@@ -170,13 +172,11 @@ class Reader final : public FileReader {
   ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
                  std::int64_t offset) override {
     add(counters_.writes, 1);
-    const ssize_t count = ::pwrite(descriptor, memory, bytes, offset);
-    if (count < 0) return -errno;
-    if (prefetch_ && offset >= 0) {
+    const ssize_t count = writes_.pwrite(descriptor, memory, bytes, offset);
+    if (prefetch_ && count >= 0 && offset >= 0) {
       prefetch_->keep(descriptor, io::pages_of(static_cast<std::uint64_t>(offset),
                                                static_cast<std::uint64_t>(count)));
     }
-    add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
     return count;
   }
 
@@ -213,10 +213,11 @@ class Reader final : public FileReader {
     };
     const Counters& all = counters_;
     const PrefetchStats ahead = prefetch_ ? prefetch_->stats() : PrefetchStats();
-    return {of(all.reads),          of(all.writes),      of(all.unasked),      of(all.asked),
-            of(all.mixed),          of(all.bytes_cache), of(all.bytes_direct), of(all.fall_backs),
-            files_.files_refused(), of(all.misaligned),  ahead.pages_ahead,    ahead.pages_evicted,
-            ahead.pages_held,       ahead.pages_kept,    ahead.pages_again};
+    return {
+        of(all.reads),          of(all.writes),      of(all.unasked),      of(all.asked),
+        of(all.mixed),          of(all.bytes_cache), of(all.bytes_direct), of(all.fall_backs),
+        files_.files_refused(), of(all.misaligned),  ahead.pages_ahead,    ahead.pages_evicted,
+        ahead.pages_held,       ahead.pages_kept,    ahead.pages_again,    of(all.writes_direct)};
   }
 
  private:
@@ -337,6 +338,7 @@ class Reader final : public FileReader {
   std::unique_ptr<Prefetch> prefetch_;  // Its thread ends before what it evicts from.
   Channels channels_;
   Counters counters_;
+  Writes writes_;
 };
 
 Status check(const ReaderConfig& config) {
@@ -347,6 +349,7 @@ Status check(const ReaderConfig& config) {
       {"read_ahead_bytes", config.read_ahead_bytes, 0, 1u << 30},
       {"grain_pages", config.grain_pages, 1, part_pages},
       {"partition_pages", config.partition_pages, 0, read_ahead_pages_max},
+      {"direct_write_bytes", config.direct_write_bytes, page_bytes, 1u << 30},
   };
   return check_ranges(ranges);
 }

@@ -11,8 +11,8 @@
 //                                                                           plan, run
 //                                                                           (execution.hpp)
 //
-// A write is one kernel call, through the page cache: split, it could be seen half done, and
-// ordinary memory is copied faster than a device takes it.
+// A write is one kernel call, through the page cache: split, it could be seen half done. Whose
+// files nobody else uses meanwhile may permit more (ReaderConfig::exclusive; writes.hpp).
 //
 // Threading: any thread. Requests share channels (engine, planner, scratch), one each for its time.
 
@@ -53,6 +53,12 @@ struct ReaderConfig {
   // Streams whose windows, the kernel's own, do not fit into that: in smaller windows and slower
   // (false), or as if it were 0.
   bool partition_where_free = false;
+  // While a request writes, nobody else reads or writes those bytes, says the caller: a write may
+  // be more than one kernel call, and a long one of uncached pages is a direct transfer.
+  bool exclusive = false;
+  // Then: of whole pages that long. Where one write follows another, shorter ones are sooner in the
+  // page cache than a device answers. 4096 to 2^30.
+  std::uint32_t direct_write_bytes = 512 * 1024;
 };
 
 // What became of requests since the reader's begin.
@@ -65,8 +71,9 @@ struct ReaderStats {
   std::uint64_t mixed = 0;        // Of these: some pages came directly.
   std::uint64_t bytes_cache = 0;  // By pread or pwrite.
   std::uint64_t bytes_direct = 0;
-  std::uint64_t fall_backs = 0;  // Direct transfers refused; their bytes came by pread.
-  // Files without direct transfers: their file system has none, or refused one.
+  std::uint64_t fall_backs = 0;  // Direct transfers refused; their bytes came by pread or pwrite.
+  // Files without direct transfers: their file system has none, or refused one. Reads and writes
+  // of a file count apart.
   std::uint64_t files_refused = 0;
   std::uint64_t misaligned = 0;     // Memory that direct transfers cannot take: by pread.
   std::uint64_t pages_ahead = 0;    // Absent, and read ahead.
@@ -74,6 +81,7 @@ struct ReaderStats {
   std::uint64_t pages_held = 0;     // Of those, not asked to go: at most partition_pages.
   std::uint64_t pages_kept = 0;     // Of those, left to stay, for a host program used them.
   std::uint64_t pages_again = 0;    // Of pages_ahead, those that were evicted before.
+  std::uint64_t writes_direct = 0;  // Of writes, those that went past the page cache in part.
 };
 
 class FileReader {

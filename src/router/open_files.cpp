@@ -82,12 +82,12 @@ int OpenFile::random(int descriptor) {
 }
 
 std::shared_ptr<OpenFile> OpenFile::open(int descriptor, const Model& model,
-                                         std::shared_ptr<DirectDevice> device) {
+                                         std::shared_ptr<DirectDevice> device, Access access) {
   auto file = std::make_shared<OpenFile>(model, std::move(device));
   if (file->device_->refuses()) {
     file->refuse_direct();
   } else {
-    Result<io::DirectFile> direct = io::DirectFile::open(descriptor, io::DirectFile::Access::read);
+    Result<io::DirectFile> direct = io::DirectFile::open(descriptor, access);
     if (!direct && is_for_now(direct.error().code)) return nullptr;
     if (!direct && is_of_file_system(direct.error().code)) file->refuse_direct();
     if (direct) file->direct_.emplace(std::move(direct).value());
@@ -183,8 +183,17 @@ std::shared_ptr<OpenFile> OpenFiles::find(int descriptor, const struct stat& fac
   if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode)) return nullptr;
   if (!can_be_read(descriptor))
     return nullptr;  // Of an inode that another descriptor can read, too.
+  return find(descriptor, facts, Access::read);
+}
+
+std::shared_ptr<OpenFile> OpenFiles::find_for_writing(int descriptor, const struct stat& facts) {
+  if (!S_ISREG(facts.st_mode) || !can_be_written_in_parts(descriptor)) return nullptr;
+  return find(descriptor, facts, Access::write);
+}
+
+std::shared_ptr<OpenFile> OpenFiles::find(int descriptor, const struct stat& facts, Access access) {
   // A block device's inode is its node's: two nodes of one device have an entry each.
-  const Key key{facts.st_dev, facts.st_ino};
+  const Key key{{facts.st_dev, facts.st_ino}, access};
   Ended ended;
   std::shared_ptr<DirectDevice> device;
   {
@@ -194,13 +203,14 @@ std::shared_ptr<OpenFile> OpenFiles::find(int descriptor, const struct stat& fac
     if (found != files_.end()) return found->second;
     if (files_.size() >= std::max(files_unswept, 2 * swept_size_)) ended = sweep_locked();
     if (files_.size() + opening_.size() >= files_max) return nullptr;
-    device = device_locked(facts.st_dev);
+    device = device_locked(facts.st_dev, access);
     opening_.emplace(key, false);
     resized_locked();
   }
   Opening opening(*this, key);
   ended.clear();
-  return opening.opened(OpenFile::open(descriptor, model_of_(descriptor), std::move(device)));
+  const Model model = access == Access::read ? model_of_(descriptor) : Model();
+  return opening.opened(OpenFile::open(descriptor, model, std::move(device), access));
 }
 
 void OpenFiles::resized_locked() {
@@ -208,40 +218,44 @@ void OpenFiles::resized_locked() {
 }
 
 bool OpenFiles::wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key) {
-  const auto is_opened = [&] { return !opening_.contains(key); };
+  const auto is_opened = [&] { return opening_.empty() || !opening_.contains(key); };
   return is_opened() || opened_.wait_for(lock, wait_for_twin_max, is_opened);
 }
 
-std::shared_ptr<DirectDevice> OpenFiles::device_locked(dev_t device) {
-  const auto found = devices_.find(device);
+std::shared_ptr<DirectDevice> OpenFiles::device_locked(dev_t device, Access access) {
+  const std::pair key{device, access};
+  const auto found = devices_.find(key);
   if (found != devices_.end()) return found->second;
   auto made = std::make_shared<DirectDevice>(files_refused_);
-  if (devices_.size() < devices_max) devices_.emplace(device, made);
+  if (devices_.size() < devices_max) devices_.emplace(key, made);
   return made;
 }
 
 std::shared_ptr<OpenFile> OpenFiles::known(int descriptor) const {
-  const std::optional<Key> key = inode_of(descriptor);
-  if (!key) return nullptr;
+  const std::optional<Inode> inode = inode_of(descriptor);
+  if (!inode) return nullptr;
   const std::lock_guard lock(mutex_);
-  const auto found = files_.find(*key);
+  const auto found = files_.find({*inode, Access::read});
   return found == files_.end() ? nullptr : found->second;
 }
 
 void OpenFiles::closing(int descriptor) {
   // Relaxed: a file's first request and the close of its descriptor at once are the program's race.
   if (size_.load(std::memory_order_relaxed) == 0) return;
-  if (const std::optional<Key> key = inode_of(descriptor)) forget(key->first, key->second);
+  if (const std::optional<Inode> inode = inode_of(descriptor)) forget(inode->first, inode->second);
 }
 
 void OpenFiles::forget(std::uint64_t device, std::uint64_t inode) {
-  const Key key{device, inode};
   const Instant end = now() + wait_for_requests_max;
+  for (const Access access : {Access::read, Access::write}) forget({{device, inode}, access}, end);
+}
+
+void OpenFiles::forget(const Key& key, Instant end) {
   std::shared_ptr<OpenFile> ended;
   {
     std::unique_lock lock(mutex_);
     const auto is_opened = [&] { return !opening_.contains(key); };
-    if (!opened_.wait_for(lock, wait_for_requests_max, is_opened)) opening_[key] = true;
+    if (!opened_.wait_for(lock, end - now(), is_opened)) opening_[key] = true;
     const auto found = files_.find(key);
     if (found == files_.end()) return;
     ended = std::move(found->second);
@@ -261,14 +275,14 @@ std::size_t OpenFiles::sweep() {
 }
 
 OpenFiles::Ended OpenFiles::sweep_locked() {
-  std::set<Key> used;
+  std::set<Inode> used;
   const bool known = for_each_descriptor([&](int descriptor) {
     if (io::is_own(descriptor)) return;
-    if (const std::optional<Key> key = inode_of(descriptor)) used.insert(*key);
+    if (const std::optional<Inode> inode = inode_of(descriptor)) used.insert(*inode);
   });
   Ended ended;
   for (auto at = files_.begin(); known && at != files_.end();) {
-    if (used.contains(at->first)) {
+    if (used.contains(at->first.first)) {
       ++at;
       continue;
     }

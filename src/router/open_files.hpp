@@ -1,6 +1,7 @@
 #pragma once
 // What is kept of each file that was read for the device: its O_DIRECT twin and how its residency
-// is found out. One entry an inode, however many descriptors the program has of it.
+// is found out. One entry an inode, however many descriptors the program has of it; and one more
+// for writing, if it is written directly (writes.hpp). What is said of twins here is said of both.
 //
 // A twin keeps its inode open, and closing it drops the process's POSIX locks on the file. So an
 // entry ends when the program closes any descriptor of the inode, which drops them by itself
@@ -27,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "io/direct_file.hpp"
 #include "io/page_range.hpp"
 #include "io/residency.hpp"
@@ -35,8 +37,8 @@
 
 namespace k2k::router {
 
-// What became of direct transfers on one device (st_dev). Once refusals_max of its files were
-// refused them for what they are, and none ever had one, the next files are not tried.
+// What became of direct reads, or writes, on one device (st_dev). Once refusals_max of its files
+// were refused them for what they are, and none ever had one, the next files are not tried.
 //
 // Threading: any.
 class DirectDevice {
@@ -69,11 +71,13 @@ class DirectDevice {
 
 class OpenFile {
  public:
-  // Of a descriptor that can be read; nothing while a POSIX lock on the file forbids a twin, or no
-  // descriptor is left for one. Whatever else fails leaves the file without a twin or with sampled
-  // residency: it can still be read by the page cache.
+  // Of a descriptor that permits the access; nothing while a POSIX lock on the file forbids a twin,
+  // or no descriptor is left for one. Whatever else fails leaves the file without a twin or with
+  // sampled residency: the page cache still serves it.
+  using Access = io::DirectFile::Access;
   static std::shared_ptr<OpenFile> open(int descriptor, const Model& model,
-                                        std::shared_ptr<DirectDevice> device);
+                                        std::shared_ptr<DirectDevice> device,
+                                        Access access = Access::read);
   OpenFile(const Model& model, std::shared_ptr<DirectDevice> device)
       : model_(model), device_(std::move(device)) {}
 
@@ -157,9 +161,12 @@ class OpenFiles {
   std::shared_ptr<OpenFile> find(int descriptor);
   // The same, for who has just asked what fstat(2) says of it.
   std::shared_ptr<OpenFile> find(int descriptor, const struct stat& facts);
-  // Likewise, but none is made.
+  // Likewise the entry for writing, of a regular file whose descriptor can_be_written_in_parts().
+  // It has no model.
+  std::shared_ptr<OpenFile> find_for_writing(int descriptor, const struct stat& facts);
+  // As find(), but none is made.
   std::shared_ptr<OpenFile> known(int descriptor) const;
-  // Ends the entry of the descriptor's inode: the program is about to close it.
+  // Ends the entries of the descriptor's inode: the program is about to close it.
   // Waits for its requests in progress, 1 s at most: the last one would close the twin.
   void closing(int descriptor);
   void forget(std::uint64_t device, std::uint64_t inode);
@@ -175,16 +182,20 @@ class OpenFiles {
   void after_fork_child();
 
  private:
-  using Key = std::pair<dev_t, ino_t>;
+  using Access = OpenFile::Access;
+  using Inode = std::pair<dev_t, ino_t>;
+  using Key = std::pair<Inode, Access>;
   using Ended = std::vector<std::shared_ptr<OpenFile>>;
   class Opening;
 
   // These expect mutex_ held. Twins are closed with what sweep_locked() returns: unlocked.
   Ended sweep_locked();
-  std::shared_ptr<DirectDevice> device_locked(dev_t device);
+  std::shared_ptr<DirectDevice> device_locked(dev_t device, Access access);
   void resized_locked();
   // Waits until nobody opens a twin of the inode; false: not in time.
   bool wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key);
+  std::shared_ptr<OpenFile> find(int descriptor, const struct stat& facts, Access access);
+  void forget(const Key& key, Instant end);
 
   const ModelOf model_of_;
   const Ending ending_;
@@ -197,7 +208,7 @@ class OpenFiles {
   // One at a time: of two twins of one inode the one that is given up would drop POSIX locks.
   std::map<Key, bool> opening_;
   std::condition_variable opened_;
-  std::map<dev_t, std::shared_ptr<DirectDevice>> devices_;
+  std::map<std::pair<dev_t, Access>, std::shared_ptr<DirectDevice>> devices_;
   std::size_t swept_size_ = 0;
 };
 

@@ -78,6 +78,32 @@ TEST_F(ReaderOnPeerDevice, writes_through_the_page_cache) {
   EXPECT_EQ(back, std::vector<std::byte>(3 * page, std::byte{0x5a}));
 }
 
+TEST_F(ReaderOnPeerDevice, writes_whole_pages_directly_in_exclusive_mode) {
+  DataFile file(file_bytes);
+  const auto writer =
+      FileReader::create({.exclusive = true, .direct_write_bytes = 4 * page}).value();
+  const io::PeerMemory memory = allocated(file_bytes);
+  std::memset(memory.bytes().data(), 0x5a, file_bytes);
+  // Twice: what was refused is not tried again.
+  for (int again = 0; again < 2; ++again) {
+    file.evict();
+    ASSERT_EQ(writer->pwrite(file.descriptor(), memory.bytes().data() + 100, 32 * page, 100),
+              static_cast<ssize_t>(32 * page));
+    ASSERT_EQ(::fsync(file.descriptor()), 0);
+  }
+  std::fill_n(file.bytes().begin() + 100, 32 * page, std::byte{0x5a});
+  std::vector<std::byte> back(file_bytes);
+  ASSERT_EQ(::pread(file.descriptor(), back.data(), back.size(), 0),
+            static_cast<ssize_t>(back.size()));
+  EXPECT_EQ(back, file.bytes());
+  const ReaderStats stats = writer->stats();
+  const bool reached = refused_ == 0;
+  EXPECT_EQ(stats.writes_direct, reached ? 2u : 0u);
+  EXPECT_EQ(stats.bytes_direct, reached ? 2 * 31 * page : 0u);
+  EXPECT_EQ(stats.fall_backs, reached ? 0u : 1u);
+  EXPECT_EQ(stats.files_refused, reached ? 0u : 1u);
+}
+
 TEST_F(ReaderOnPeerDevice, copies_all_where_no_way_leads_and_tries_each_file_once) {
   if (refused_ == 0) GTEST_SKIP() << "the drive reaches it";
   DataFile file(file_bytes);

@@ -1,5 +1,5 @@
 #pragma once
-// Which descriptors the router reads: those that are open for reading by the page cache.
+// Which descriptors the router reads, and which writes may be more than one kernel call.
 //
 // Threading: any thread.
 
@@ -11,6 +11,15 @@ namespace k2k::router {
 inline bool can_be_read(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   return flags >= 0 && (flags & O_ACCMODE) != O_WRONLY && (flags & (O_DIRECT | O_PATH)) == 0;
+}
+
+// Open for writing anywhere by the page cache: a write under O_APPEND, O_SYNC or O_DSYNC is what
+// these say only as one call of that descriptor.
+inline bool can_be_written_in_parts(int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  const int mode = flags & O_ACCMODE;
+  return flags >= 0 && (mode == O_WRONLY || mode == O_RDWR) &&
+         (flags & (O_APPEND | O_DIRECT | O_DSYNC | O_PATH | O_SYNC)) == 0;
 }
 
 }  // namespace k2k::router

@@ -27,7 +27,7 @@ inline constexpr std::size_t part_bytes = std::size_t{part_pages} * page_bytes;
 struct Counters {
   using Counter = std::atomic<std::uint64_t>;
   Counter reads{0}, writes{0}, unasked{0}, asked{0}, mixed{0}, bytes_cache{0}, bytes_direct{0},
-      fall_backs{0}, misaligned{0};
+      fall_backs{0}, misaligned{0}, writes_direct{0};
 };
 
 inline void add(Counters::Counter& counter, std::uint64_t count) {

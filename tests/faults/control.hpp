@@ -18,12 +18,15 @@ struct Control {
   std::atomic<std::uint64_t> space_bytes{none};
   // What stat(2) says of every file's size instead of the truth.
   std::atomic<std::uint64_t> said_bytes{none};
-  // No read is answered with more.
+  // No read is answered with more, nor a write by a descriptor with O_DIRECT.
   std::atomic<std::uint64_t> read_bytes_max{none};
-  // Errno for opening with O_DIRECT, and for reading by such a descriptor; 0: it can be done.
+  std::atomic<std::uint64_t> direct_write_bytes_max{none};
+  // Errno for opening with O_DIRECT, and for reading and writing by such a descriptor; 0: it can be
+  // done.
   std::atomic<std::int32_t> direct_open_error{0};
   std::atomic<std::int32_t> direct_read_error{0};
-  // Files that are opened from now on bypass the page cache: each read(2) is the server's answer.
+  std::atomic<std::int32_t> direct_write_error{0};
+  // Files that are opened from now on bypass the page cache: each call is the server's answer.
   std::atomic<std::uint32_t> uncached{0};
   // While set, such requests are not answered.
   std::atomic<std::uint32_t> hold_direct_opens{0};
@@ -34,6 +37,7 @@ struct Control {
   std::atomic<std::uint64_t> reads{0};
   std::atomic<std::uint64_t> direct_opens{0};
   std::atomic<std::uint64_t> direct_reads{0};
+  std::atomic<std::uint64_t> direct_writes{0};
   std::atomic<std::uint64_t> failed{0};  // Answered with an error of the above.
   std::atomic<std::uint64_t> held{0};    // Waiting now.
 };

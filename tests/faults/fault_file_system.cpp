@@ -119,9 +119,15 @@ int read_file(const char*, char* into, std::size_t bytes, off_t offset, fuse_fil
 
 int write_file(const char*, const char* from, std::size_t bytes, off_t offset,
                fuse_file_info* file) {
+  if (is_direct(file)) {
+    ++control->direct_writes;
+    if (const int error = control->direct_write_error; error != 0) return fail(error);
+  }
   if (touches_bad_byte(bytes, offset)) return fail(EIO);
   if (static_cast<std::uint64_t>(offset) + bytes > control->space_bytes) return fail(ENOSPC);
-  return answer_of(::pwrite(descriptor_of(file), from, bytes, offset));
+  const std::uint64_t limit = is_direct(file) ? control->direct_write_bytes_max.load() : bytes;
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, limit));
+  return answer_of(::pwrite(descriptor_of(file), from, most, offset));
 }
 
 int cut(const char* path, off_t bytes, fuse_file_info* file) {
