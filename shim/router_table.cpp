@@ -39,14 +39,16 @@ struct ReadAhead {
   bool where_free = true;
 };
 
+bool is_set(const char* name) {
+  const char* const value = ::secure_getenv(name);
+  return value != nullptr && *value != '\0' && *value != '0';
+}
+
 // K2K_IO_READ_AHEAD_PAGES: what may be in the page cache for sequential device reads alone, on
 // whatever device; unset: 512, where that costs nothing. K2K_IO_CONSERVATIVE=1: the kernel's
 // affair. Not a number up to the most that there can be: nothing.
 std::optional<ReadAhead> read_ahead() {
-  const char* const conservative = ::secure_getenv("K2K_IO_CONSERVATIVE");
-  if (conservative != nullptr && *conservative != '\0' && *conservative != '0') {
-    return ReadAhead{.pages = 0};
-  }
+  if (is_set("K2K_IO_CONSERVATIVE")) return ReadAhead{.pages = 0};
   const char* const wanted = ::secure_getenv("K2K_IO_READ_AHEAD_PAGES");
   if (wanted == nullptr || *wanted == '\0') return ReadAhead{};
   std::uint32_t pages = 0;
@@ -109,6 +111,8 @@ void ahead(k2k_io_ahead* counts) {
   *counts = {.held = now.pages_held, .kept = now.pages_kept, .again = now.pages_again};
 }
 
+std::uint64_t writes_direct() { return reader->stats().writes_direct; }
+
 int owns(int descriptor) { return io::is_own(descriptor) ? 1 : 0; }
 
 int serves(int kind) {
@@ -164,7 +168,8 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                      .whole_in = whole_in,
                                      .held = held,
                                      .used_by_host = used_by_host,
-                                     .ahead = ahead};
+                                     .ahead = ahead,
+                                     .writes_direct = writes_direct};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   if (reader == nullptr) {
     const std::optional<ReadAhead> wanted = read_ahead();
@@ -178,7 +183,8 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
     k2k::Result<std::unique_ptr<FileReader>> made =
         FileReader::create({.model_of = k2k::router::calibrated_model,
                             .partition_pages = wanted->pages,
-                            .partition_where_free = wanted->where_free});
+                            .partition_where_free = wanted->where_free,
+                            .exclusive = is_set("K2K_IO_EXCLUSIVE")});
     if (!made) return errno = made.error().code, nullptr;
     k2k::io::high_numbers_only = true;
     reader = std::move(made).value().release();

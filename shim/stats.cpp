@@ -24,9 +24,11 @@ namespace {
                                 : STDERR_FILENO;
   k2k_io_counts far{};
   k2k_io_ahead ahead{};
+  std::uint64_t writes_direct = 0;
   if (const k2k_io_table* const table = far_side_if_loaded()) {
     table->stats(&far);
     if (table->ahead != nullptr) table->ahead(&ahead);
+    if (table->writes_direct != nullptr) writes_direct = table->writes_direct();
   }
   const struct {
     const char* name;
@@ -53,6 +55,7 @@ namespace {
       {"pages_held", ahead.held},
       {"pages_kept", ahead.kept},
       {"pages_again", ahead.again},
+      {"writes_direct", writes_direct},
   };
   char line[1024];
   int length = std::snprintf(line, sizeof line, "k2k_io %d:", getpid());

@@ -30,7 +30,7 @@ struct k2k_io_counts {
   uint64_t unasked; /* Too short to ask for its pages, or expected to be cached. */
   uint64_t mixed;   /* Some pages came directly. */
   uint64_t bytes_cache, bytes_direct;
-  uint64_t fall_backs;    /* Direct transfers refused; their bytes came by pread. */
+  uint64_t fall_backs;    /* Direct transfers refused; their bytes came by pread or pwrite. */
   uint64_t files_refused; /* Files without: their file system has none, or refused one. */
   uint64_t misaligned;    /* Memory that direct transfers cannot take. */
   uint64_t pages_ahead, pages_evicted; /* Read ahead for sequential reads; of these, let go. */
@@ -109,6 +109,10 @@ struct k2k_io_table {
   void (*used_by_host)(int descriptor, int64_t offset, uint64_t bytes);
 
   void (*ahead)(struct k2k_io_ahead* counts);
+
+  /* How many writes went past the page cache in part; null: none does. Only where the user says so
+   * (K2K_IO_EXCLUSIVE=1) pwrite() may be more than one call of the kernel. */
+  uint64_t (*writes_direct)(void);
 };
 
 /* The one symbol of the far side. Null with errno if it cannot serve this version, or here. */

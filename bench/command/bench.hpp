@@ -46,6 +46,7 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& config, Effort effort
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);
 // Of SPIN (USENIX ATC'17), section 6.
 Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> file_writes(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> route_model(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> soak(const RuntimeConfig& config, Effort effort);
 

@@ -55,6 +55,10 @@ const std::vector<Benchmark>& benchmarks() {
       {"reads", "Is a read by the router as fast as the best single path? (SPIN, section 6)",
        ">= 0.95 x the faster of page cache and O_DIRECT, >= 1.2 x where extents are mixed",
        file_reads, true, true},
+      {"writes", "What does a long write past the page cache cost, and leave? (files.exclusive)",
+       "64 MiB by 512 KiB and more: no longer, and half the CPU time; nothing left in the page "
+       "cache",
+       file_writes, true, true},
       {"model", "How far is the router's model from what a request takes? (SPIN, section 4.3.1)",
        "SPIN: a mean error of 1.6 %", route_model, true, true},
       {"soak", "Does anything leak in 10^9 no-ops and 10^7 calls of every kind? (minutes)",

@@ -67,7 +67,7 @@ def stats() -> dict[str, int]:
     reads whose memory direct transfers cannot take. pages_ahead, pages_evicted, pages_held: pages
     of 4 KiB read ahead of sequential reads; of these, let go again, and in the page cache for no
     other reason now. pages_kept: of these, left to stay. pages_again: read ahead after they had
-    been let go.
+    been let go. writes_direct: writes that went past the page cache in part (files.exclusive).
 
     OSError: out of memory. LibraryError: there is no libk2k.so.
     """

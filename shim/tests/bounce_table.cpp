@@ -202,7 +202,8 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                      .whole_in = whole_in,
                                      .held = held,
                                      .used_by_host = used_by_host,
-                                     .ahead = ahead};
+                                     .ahead = ahead,
+                                     .writes_direct = nullptr};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   return &table;
 }

@@ -236,6 +236,10 @@ const ConfigOption options[] = {
               "Leave all read-ahead to the operating system and evict nothing: for files that "
               "programs read which K2K cannot see."),
           "conservative"),
+    files<&runtime::FilesConfig::exclusive>(
+        "files.exclusive", boolean, 0, 1, "", "",
+        "Write 512 KiB and more past the page cache where it is not cached: for files whose bytes "
+        "nobody else reads or writes while a kernel writes them."),
 
     control<&ControlConfig::socket>("control.socket", boolean, 0, 1, "", "",
                                     "Let k2k ctl and k2k top of the same user see and change the "

@@ -20,7 +20,8 @@ Result<std::shared_ptr<router::FileReader>> create_reader(const FilesConfig& con
   auto reader = router::FileReader::create({.model_of = router::calibrated_model,
                                             .unprobed_bytes = unprobed_bytes,
                                             .partition_pages = pages,
-                                            .partition_where_free = where_free});
+                                            .partition_where_free = where_free,
+                                            .exclusive = config.exclusive});
   if (!reader) return reader.error();
   return std::shared_ptr<router::FileReader>(std::move(reader).value());
 }

@@ -24,6 +24,9 @@ struct FilesConfig {
   std::uint32_t read_ahead_pages = router::read_ahead_pages_default;
   // The operating system reads ahead as it likes, and nothing is evicted.
   bool conservative = false;
+  // While a kernel writes to a file, nobody else reads or writes those bytes: a write may be more
+  // than one call, and a long one of uncached pages is a direct transfer (router/writes.hpp).
+  bool exclusive = false;
 };
 
 // Nothing if the configuration does not want one.

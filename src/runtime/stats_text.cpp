@@ -74,11 +74,13 @@ std::string files_text(const router::ReaderStats& files) {
   constexpr double mib = 1024 * 1024;
   constexpr double pages_a_mib = 256;
   return fmt::format(
-      "files: {} reads, {} in part directly; {:.1f} MiB by the page cache, {:.1f} MiB directly; {} "
-      "transfers refused; {:.1f} MiB read ahead, {:.1f} of it evicted\n",
-      files.reads, files.mixed, static_cast<double>(files.bytes_cache) / mib,
-      static_cast<double>(files.bytes_direct) / mib, files.fall_backs,
-      static_cast<double>(files.pages_ahead) / pages_a_mib,
+      "files: {} reads, {} in part directly; {} writes, {} in part directly; {:.1f} MiB by the "
+      "page "
+      "cache, {:.1f} MiB directly; {} transfers refused; {:.1f} MiB read ahead, {:.1f} of it "
+      "evicted\n",
+      files.reads, files.mixed, files.writes, files.writes_direct,
+      static_cast<double>(files.bytes_cache) / mib, static_cast<double>(files.bytes_direct) / mib,
+      files.fall_backs, static_cast<double>(files.pages_ahead) / pages_a_mib,
       static_cast<double>(files.pages_evicted) / pages_a_mib);
 }
 
@@ -204,7 +206,8 @@ nlohmann::ordered_json files_json(const router::ReaderStats& files) {
           {"pages_evicted", files.pages_evicted},
           {"pages_held", files.pages_held},
           {"pages_kept", files.pages_kept},
-          {"pages_again", files.pages_again}};
+          {"pages_again", files.pages_again},
+          {"writes_direct", files.writes_direct}};
 }
 
 double ledger_disagreement_percent(const server::Stats& stats) {

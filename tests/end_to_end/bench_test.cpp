@@ -168,6 +168,22 @@ TEST_F(Bench, reads_are_compared_with_the_better_of_page_cache_and_direct_transf
   EXPECT_EQ(result["fall_backs"], 0);
 }
 
+TEST_F(Bench, writes_past_the_page_cache_are_compared_with_others_and_leave_nothing_there) {
+  if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
+  ::setenv("TMPDIR", ".", 1);
+  const json result = brief("writes");
+  ::unsetenv("TMPDIR");
+  ASSERT_EQ(result["rows"].size(), 6u);
+  for (const json& row : result["rows"]) {
+    EXPECT_GT(row["default_us"].get<double>(), 0);
+    EXPECT_GT(row["exclusive_us"].get<double>(), 0);
+    EXPECT_GT(row["cpu_ratio"].get<double>(), 0);
+    EXPECT_LE(row["low"].get<double>(), row["high"].get<double>());
+    EXPECT_EQ(row["cached_exclusive_mib"].get<double>(), 0);
+  }
+  EXPECT_EQ(result["writes_direct"], result["writes"]);
+}
+
 TEST_F(Bench, model_says_how_far_it_is_from_requests_of_each_kind) {
   if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
   ::setenv("TMPDIR", ".", 1);

@@ -281,6 +281,70 @@ void replaced() {
   say("close", close(now) + close(other) + close(fresh));
 }
 
+void say_locked(int descriptor) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) _exit(fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK ? 1 : 0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  say("locked", WEXITSTATUS(status));
+}
+
+// Long writes, which may go past the page cache where nobody else uses the file: positions, locks,
+// numbers and what is there at the end.
+void long_writes() {
+  fill_device(device_bytes);
+  const int file = open_file("out", O_RDWR | O_CREAT);
+  say("write", write(file, device, 1 << 20));
+  say("write on", write(file, device + (1 << 20), (2 << 20) + 777));
+  say("position", lseek(file, 0, SEEK_CUR));
+  say("behind the end", pwrite(file, device + 5, 1 << 20, (8 << 20) + 5));
+  say("next number", dup(file) - file);
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  say("lock", fcntl(file, F_SETLK, &lock));
+  say("write under it", pwrite(file, device, 1 << 20, 12 << 20));
+  say_locked(file);
+  say("close the other", close(file + 1));
+  say_locked(file);
+  say("append", fcntl(file, F_SETFL, O_APPEND));
+  say("write at the end", pwrite(file, device, 1 << 20, 0));
+  say("size", lseek(file, 0, SEEK_END));
+  say("no more", fcntl(file, F_SETFL, 0));
+  const pid_t child = fork();
+  if (child == 0) _exit(pwrite(file, device + 4096, 1 << 20, 16 << 20) == 1 << 20 ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  say("child", status);
+  const iovec pieces[] = {{device, 1 << 20}, {device + (2 << 20), 1 << 20}};
+  say("pwritev", pwritev(file, pieces, 2, 20 << 20));
+  say("cut", ftruncate(file, (21 << 20) + 99));
+  say("write on", pwrite(file, device + 99, 1 << 20, (21 << 20) + 99));
+  std::vector<char> host(23 << 20);
+  say("read", pread(file, host.data(), host.size(), 0));
+  say_bytes("data", host.data(), host.size());
+  say("close", close(file));
+
+  // Nobody has it open for writing any more: else it could not be run.
+  const int program = open_file("program", O_RDWR | O_CREAT | O_TRUNC);
+  const int from = open("/bin/true", O_RDONLY);
+  say("program", read(from, device, 1 << 20) > 0);
+  say("write", write(program, device, 1 << 20));
+  say("mode", fchmod(program, 0700));
+  say("close", close(program) + close(from));
+  std::fflush(stdout);
+  const pid_t runs = fork();
+  if (runs == 0) {
+    execl(path_of("program").c_str(), "program", nullptr);
+    _exit(errno);
+  }
+  waitpid(runs, &status, 0);
+  errno = 0;
+  say("it runs", status);
+}
+
 // FOLDER's file system stops answering questions about its files (the page of its faults is in
 // K2K_FAULT_CONTROL): calls for a file of the current folder's go on.
 void hanging() {
@@ -374,12 +438,17 @@ void torn() {
   std::fprintf(stderr, "records of %zu writers were seen\n", whose.size());
 }
 
-const k2k::shim::probe::Scene scenes[] = {
-    {"bad_byte", bad_byte},     {"to_the_end", to_the_end},
-    {"full_disk", full_disk},   {"limited_file", limited_file},
-    {"full_table", full_table}, {"many_files", many_files},
-    {"storm", storm},           {"replaced", replaced},
-    {"hanging", hanging},       {"torn", torn}};
+const k2k::shim::probe::Scene scenes[] = {{"bad_byte", bad_byte},
+                                          {"to_the_end", to_the_end},
+                                          {"full_disk", full_disk},
+                                          {"limited_file", limited_file},
+                                          {"full_table", full_table},
+                                          {"many_files", many_files},
+                                          {"storm", storm},
+                                          {"replaced", replaced},
+                                          {"hanging", hanging},
+                                          {"torn", torn},
+                                          {"long_writes", long_writes}};
 
 }  // namespace
 

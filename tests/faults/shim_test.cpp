@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "io/direct_file.hpp"
 #include "io/files_fixture.hpp"
@@ -25,13 +26,16 @@ using shim::stat_of;
 constexpr std::size_t file_bytes = (3 << 20) + 5000;
 const std::string by_router = "LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1 ";
 const std::string reading_ahead = by_router + "K2K_IO_READ_AHEAD_PAGES=64 ";
+const std::string exclusively = by_router + "K2K_IO_EXCLUSIVE=1 ";
+const std::vector<std::string> usual = {reading_ahead, by_router};
 
 class ShimOnFaults : public shim::Programs {
  protected:
-  // Plays a scene in `place`, which `prepare` makes ready for it each time. Returns what it was by
-  // the router.
+  // Plays a scene in `place`, which `prepare` makes ready for it each time. Returns what it was in
+  // the last environment.
   Outcome expect_same(const std::string& place, const std::string& scene,
-                      const std::function<void()>& prepare) const {
+                      const std::function<void()>& prepare,
+                      const std::vector<std::string>& environments = usual) const {
     const auto play = [&](const std::string& environment) {
       prepare();
       const std::size_t space = scene.find(' ');
@@ -43,7 +47,7 @@ class ShimOnFaults : public shim::Programs {
     EXPECT_EQ(without.status, 0) << without.error;
     EXPECT_NE(without.out, "");
     Outcome routed;
-    for (const std::string& environment : {reading_ahead, by_router}) {
+    for (const std::string& environment : environments) {
       routed = play(environment);
       EXPECT_EQ(routed.status, 0) << routed.error;
       EXPECT_EQ(routed.out, without.out) << environment;
@@ -53,13 +57,17 @@ class ShimOnFaults : public shim::Programs {
     return routed;
   }
   // On the file system of the test's folder.
-  Outcome expect_same_here(const std::string& scene) const {
+  Outcome expect_same_here(const std::string& scene,
+                           const std::vector<std::string>& environments = usual) const {
     const std::string place = std::filesystem::absolute(here_.path("place")).string();
-    return expect_same(place, scene, [&] {
-      std::filesystem::remove_all(place);
-      std::filesystem::create_directory(place);
-      io::make_file(here_, "place/data", file_bytes);
-    });
+    return expect_same(
+        place, scene,
+        [&] {
+          std::filesystem::remove_all(place);
+          std::filesystem::create_directory(place);
+          io::make_file(here_, "place/data", file_bytes);
+        },
+        environments);
   }
   [[nodiscard]] bool has_direct() const {
     io::make_file(here_, "some", 4096);
@@ -179,6 +187,25 @@ TEST_F(ShimOnFaults, signals_change_nothing) {
 
 TEST_F(ShimOnFaults, a_file_replaced_and_cut_under_a_program_reads_the_same) {
   expect_same_here("replaced");
+}
+
+TEST_F(ShimOnFaults, long_writes_are_the_same_and_direct_only_where_that_is_asked_for) {
+  const Outcome usually = expect_same_here("long_writes");
+  EXPECT_EQ(stat_of(usually, "writes_direct"), 0) << usually.error;
+  EXPECT_EQ(stat_of(usually, "bytes_direct"), 0) << usually.error;
+  EXPECT_NE(usually.out.find("it runs: 0\n"), std::string::npos) << usually.out;
+  const Outcome outcome = expect_same_here("long_writes", {exclusively});
+  EXPECT_TRUE(!has_direct() || stat_of(outcome, "writes_direct") >= 5) << outcome.error;
+  EXPECT_EQ(stat_of(outcome, "fall_backs"), 0) << outcome.error;
+  // A mode that is switched off.
+  const Outcome off = expect_same_here("long_writes", {by_router + "K2K_IO_EXCLUSIVE=0 "});
+  EXPECT_EQ(stat_of(off, "writes_direct"), 0) << off.error;
+}
+
+TEST_F(ShimOnFaults, signals_and_limits_change_nothing_in_exclusive_writes) {
+  expect_same_here("storm", {exclusively});
+  expect_same_here("limited_file", {exclusively});
+  expect_same_here("full_table 64", {exclusively});
 }
 
 TEST_F(ShimOnFaults, a_write_is_never_seen_in_part_where_the_kernel_lets_nobody_see_it) {
