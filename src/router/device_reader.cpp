@@ -93,7 +93,7 @@ class Reader final : public DeviceReader {
 
   int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) override {
     const int failed = ::posix_fadvise(descriptor, offset, bytes, advice);
-    if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_asked(descriptor, false);
+    if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_evicted(descriptor);
     return failed;
   }
 
@@ -197,7 +197,9 @@ class Reader final : public DeviceReader {
     const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
     const std::size_t cached =
         file.probe(part.descriptor, facts, part.first_page(), residency, config_.grain_pages);
-    expectation_.note_asked(part.descriptor, cached == residency.size());
+    expectation_.note_asked(part.descriptor, cached == residency.size()
+                                                 ? Expectation::Cached::all
+                                                 : Expectation::Cached::some);
     if (cached == residency.size()) return expected_cached(part, file, channel);
     const Outcome outcome =
         channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.cached,

@@ -33,6 +33,11 @@ bool is_aligned(const Request& request, const io::Alignment& alignment) {
   return (address - request.offset) % alignment.memory == 0;
 }
 
+bool is_one_transfer(const Request& request, const io::Alignment& alignment) {
+  return is_aligned(request, alignment) && request.offset % alignment.offset == 0 &&
+         request.bytes % alignment.offset == 0;
+}
+
 ssize_t read_all(const Request& request) {
   std::size_t done = 0;
   while (done < request.bytes) {
@@ -44,6 +49,18 @@ ssize_t read_all(const Request& request) {
     done += static_cast<std::size_t>(count);
   }
   return static_cast<ssize_t>(done);
+}
+
+Outcome read_directly(const Request& request, const io::DirectFile& direct) {
+  Outcome outcome;
+  Piece piece{request.offset, request.bytes, true, 0};
+  piece.result = io::transfer_now({direct.descriptor(), request.offset, request.memory,
+                                   request.bytes, 0, io::Direction::read})
+                     .result;
+  outcome.answer = answer_of({&piece, 1}, [&](Piece& only) {
+    complete_direct(only, request, outcome, [](const Request& rest) { return read_all(rest); });
+  });
+  return outcome;
 }
 
 Execution::Execution(std::uint32_t pages) {

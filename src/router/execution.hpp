@@ -124,6 +124,12 @@ void shortest_first(std::span<io::Transfer> transfers);
 bool note_first(std::span<const io::Transfer> transfers, std::int64_t result,
                 std::span<Piece> pieces);
 
+// May all of it be one direct transfer?
+bool is_one_transfer(const Request& request, const io::Alignment& alignment);
+
+// Reads all of such a request directly, by pread(2); completed as Execution::run() does.
+Outcome read_directly(const Request& request, const io::DirectFile& direct);
+
 class Execution {
  public:
   // Memory for requests of up to `pages` pages.

@@ -1,23 +1,36 @@
 #pragma once
 // Whether to ask which pages are cached at all, by what became of a descriptor's last requests.
 //
-// Asking takes 0.7 us for a page and 75 us for 8 MiB here; a cached read takes 0.8 and 2,400. Where
-// everything has been cached it is therefore not asked for, and the time that reads take says when
-// that changed:
+// Asking takes 0.7 us for a page and 75 us for 8 MiB here; a cached read takes 0.8 and 2,400, a
+// direct one of 64 KiB 60. Where everything has been cached, or nothing, it is therefore not asked
+// for. Of cached reads their time says when that changed; a direct read takes as long whatever is
+// cached, so after one of sixteen it is asked whether it would have been needed.
 //
-//   trust   0 ... trust_max, a descriptor's own
-//   above ask_below          read by the page cache, unasked; slow: trust falls fast, and to
-//                            nothing if the read was so long that a direct one would have paid
-//   below it                 ask; all cached: trust rises by one; some not: it falls to nothing
+//       all cached, or a fast read: + 1 -->                       <-- nothing cached: - 1
+//
+//   trust   absent_last ... absent_from ...   0   ... cached_from ... cached_max
+//           |-- directly, unasked ----|---- ask ------|- by the page cache, unasked -|
+//           asked after
+//
+//   some of it cached                             nothing is left
+//   all cached where nothing was, or conversely   nothing is left, and counts as the first of its
+//                                                 kind
+//   a direct read, unasked                        one on to absent_last, and after that has said
+//                                                 "nothing" again, back to absent_from
+//   a slow read by the page cache                 falls fast; to nothing if it was so long that a
+//                                                 direct one would have paid
+//   written by the page cache; evicted on advice  nothing is left of "absent"; of "cached"
 //
 // So eight in a row were cached before anything goes unasked: of blocks of which every other one is
-// cached, that happens in one of 256.
+// cached, that happens in one of 256. Sixty-four were absent before anything is read directly
+// unasked: where few are cached, and at random, at most one in forty comes directly that need not.
 //
 // It is a hint: a wrong one costs time and never an answer, so descriptors that are closed and
 // opened again need not be told.
 //
 // Threading: any; words of one descriptor are relaxed and race harmlessly.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -26,16 +39,70 @@
 
 namespace k2k::router {
 
+// The rule, for one descriptor.
+namespace trust {
+
+inline constexpr std::int32_t cached_max = 16;
+inline constexpr std::int32_t cached_from = 8;
+inline constexpr std::int32_t slow_costs = 4;  // Who is interrupted is slow, too.
+inline constexpr std::int32_t absent_from = -64;
+inline constexpr std::int32_t absent_last = absent_from - 15;
+
+enum class Event : std::uint8_t {
+  all,        // Asked: all is cached.
+  some,       // Some is.
+  none,       // Nothing is.
+  fast,       // Read by the page cache, unasked: as fast as memory.
+  slow,       // Not so.
+  slow_long,  // Nor so, and long.
+  direct,     // Read directly, unasked.
+  written,    // By the page cache.
+  evicted,    // As advised.
+};
+
+[[nodiscard]] constexpr bool expects_cached(std::int32_t trust) { return trust >= cached_from; }
+[[nodiscard]] constexpr bool expects_absent(std::int32_t trust) { return trust <= absent_from; }
+
+[[nodiscard]] constexpr std::int32_t after(std::int32_t trust, Event event) {
+  switch (event) {
+    case Event::all:
+    case Event::fast:
+      return std::min(std::max(trust, 0) + 1, cached_max);
+    case Event::none:
+      return std::max(std::min(trust, 0) - 1, absent_from);
+    case Event::direct:
+      return expects_absent(trust) ? std::max(trust - 1, absent_last) : trust;
+    case Event::slow:
+      return std::max(trust - slow_costs, 0);
+    case Event::written:
+      return std::max(trust, 0);
+    case Event::evicted:
+      return std::min(trust, 0);
+    case Event::some:
+    case Event::slow_long:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace trust
+
 class Expectation {
  public:
-  static constexpr std::uint32_t trust_max = 16;
-  static constexpr std::uint32_t ask_below = 8;
-  static constexpr std::uint32_t slow_costs = 4;  // Who is interrupted is slow, too.
   static constexpr std::size_t long_bytes = 64 * 1024;
   static constexpr int descriptors_max = 1024;  // Others share words.
 
   [[nodiscard]] bool expects_cached(int descriptor) const {
-    return of(descriptor).trust.load(std::memory_order_relaxed) >= ask_below;
+    return trust::expects_cached(of(descriptor).trust.load(std::memory_order_relaxed));
+  }
+  // Nothing of the next request is cached. `ask`: after it is read, for once.
+  struct Absent {
+    bool expected = false;
+    bool ask = false;
+  };
+  [[nodiscard]] Absent expects_absent(int descriptor) const {
+    const std::int32_t now = of(descriptor).trust.load(std::memory_order_relaxed);
+    return {trust::expects_absent(now), now == trust::absent_last};
   }
   // Does a request that begins here go on where the last one ended?
   [[nodiscard]] bool is_sequential(int descriptor, std::uint64_t offset) const {
@@ -56,34 +123,40 @@ class Expectation {
   }
 
   // What an unasked read was: as fast as memory, or not.
-  void note_fast(int descriptor) {
-    std::atomic<std::uint32_t>& trust = of(descriptor).trust;
-    const std::uint32_t now = trust.load(std::memory_order_relaxed);
-    if (now < trust_max) trust.store(now + 1, std::memory_order_relaxed);
-  }
+  void note_fast(int descriptor) { note(descriptor, trust::Event::fast); }
   void note_slow(int descriptor, std::size_t bytes) {
-    std::atomic<std::uint32_t>& trust = of(descriptor).trust;
-    const std::uint32_t now = trust.load(std::memory_order_relaxed);
-    const bool some_left = now > slow_costs && bytes < long_bytes;
-    trust.store(some_left ? now - slow_costs : 0, std::memory_order_relaxed);
+    note(descriptor, bytes < long_bytes ? trust::Event::slow : trust::Event::slow_long);
   }
-  // What asking said.
-  void note_asked(int descriptor, bool all_cached) {
-    if (all_cached) return note_fast(descriptor);
-    of(descriptor).trust.store(0, std::memory_order_relaxed);
+  // What asking said. `none` is for who knows; who guesses says `some`.
+  enum class Cached : std::uint8_t { none, some, all };
+  void note_asked(int descriptor, Cached cached) {
+    using trust::Event;
+    note(descriptor, cached == Cached::all    ? Event::all
+                     : cached == Cached::none ? Event::none
+                                              : Event::some);
   }
+  void note_direct(int descriptor) { note(descriptor, trust::Event::direct); }
+  void note_written(int descriptor) { note(descriptor, trust::Event::written); }
+  void note_evicted(int descriptor) { note(descriptor, trust::Event::evicted); }
 
  private:
   static constexpr std::uint32_t unknown = ~std::uint32_t{0};
   struct Of {
     std::atomic<std::uint64_t> end{~std::uint64_t{0}};
-    std::atomic<std::uint32_t> trust{0};
+    std::atomic<std::int32_t> trust{0};
     std::atomic<std::uint32_t> streamed_max{unknown};
   };
   [[nodiscard]] const Of& of(int descriptor) const {
     return all_[static_cast<std::uint32_t>(descriptor) % descriptors_max];
   }
   Of& of(int descriptor) { return all_[static_cast<std::uint32_t>(descriptor) % descriptors_max]; }
+
+  void note(int descriptor, trust::Event event) {
+    std::atomic<std::int32_t>& trust = of(descriptor).trust;
+    const std::int32_t now = trust.load(std::memory_order_relaxed);
+    const std::int32_t next = trust::after(now, event);
+    if (next != now) trust.store(next, std::memory_order_relaxed);
+  }
 
   std::array<Of, descriptors_max> all_;
 };

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,8 @@ namespace {
 constexpr double slow_ns = 20'000;
 constexpr double slow_factor = 2;
 constexpr std::chrono::milliseconds channel_wait_max{20};
+// Asking of longer ones takes little of their time.
+constexpr std::uint32_t unasked_pages_max = 256;
 
 // Expects a model that costs_of() takes.
 Planner planner_of(const Model& model) { return Planner::create(model, part_pages + 1).value(); }
@@ -143,15 +147,16 @@ class Reader final : public FileReader {
           prefetch_->before_read(descriptor, request.offset, request.bytes, trusted);
       switch (answer.kind) {
         case Prefetch::Kind::stream:
-          expectation_.note_asked(descriptor, false);
+          expectation_.note_asked(descriptor, Cached::some);
           return streamed(request, *answer.file);
         case Prefetch::Kind::cached_stream:
-          expectation_.note_asked(descriptor, true);
+          expectation_.note_asked(descriptor, Cached::all);
           return streamed(request, *answer.file);
         case Prefetch::Kind::kernels:
         case Prefetch::Kind::cached_kernels:
           if (answer.file) {
-            expectation_.note_asked(descriptor, answer.kind == Prefetch::Kind::cached_kernels);
+            const bool cached = answer.kind == Prefetch::Kind::cached_kernels;
+            expectation_.note_asked(descriptor, cached ? Cached::all : Cached::some);
           }
           return accompanied(request, answer.due);
         case Prefetch::Kind::random:
@@ -173,6 +178,7 @@ class Reader final : public FileReader {
                  std::int64_t offset) override {
     add(counters_.writes, 1);
     const ssize_t count = writes_.pwrite(descriptor, memory, bytes, offset);
+    if (count >= 0) expectation_.note_written(descriptor);
     if (prefetch_ && count >= 0 && offset >= 0) {
       prefetch_->keep(descriptor, io::pages_of(static_cast<std::uint64_t>(offset),
                                                static_cast<std::uint64_t>(count)));
@@ -182,7 +188,7 @@ class Reader final : public FileReader {
 
   int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) override {
     const int failed = ::posix_fadvise(descriptor, offset, bytes, advice);
-    if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_asked(descriptor, false);
+    if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_evicted(descriptor);
     if (failed == 0 && prefetch_) prefetch_->advise(descriptor, offset, bytes, advice);
     return failed;
   }
@@ -221,6 +227,8 @@ class Reader final : public FileReader {
   }
 
  private:
+  using Cached = Expectation::Cached;
+
   Model model_of(int descriptor) const {
     const std::optional<Model> known =
         config_.model_of ? config_.model_of(descriptor) : std::optional<Model>();
@@ -287,6 +295,32 @@ class Reader final : public FileReader {
     return count;
   }
 
+  // What a file has of a request; a guess, where it is one, is said to be `some`.
+  static Cached cached_of(OpenFile& file, const Request& request, std::size_t pages) {
+    if (pages == request.pages()) return Cached::all;
+    return pages == 0 && file.knows_residency() ? Cached::none : Cached::some;
+  }
+
+  // Directly, for nothing of the last requests was cached. Asking first would take longer than all
+  // else here: a core that has waited for a disk finds nothing of the kernel in its caches.
+  ssize_t expected_absent(const Request& request, const struct stat& facts, OpenFile& file,
+                          const io::DirectFile& direct, bool ask) {
+    const Outcome outcome = read_directly(request, direct);
+    if (ask) {
+      std::array<std::uint8_t, unasked_pages_max> residency;
+      const std::size_t pages =
+          file.probe(request.descriptor, facts, request.first_page(),
+                     std::span(residency).first(request.pages()), config_.grain_pages);
+      expectation_.note_asked(request.descriptor, cached_of(file, request, pages));
+      if (prefetch_) prefetch_->used_again(file, {request.first_page(), request.pages()});
+    } else {
+      expectation_.note_direct(request.descriptor);
+    }
+    add(ask ? counters_.asked : counters_.unasked, 1);
+    note(outcome, counters_, file);
+    return outcome.answer;
+  }
+
   ssize_t asked(const Request& whole) {
     struct stat facts{};
     if (::fstat(whole.descriptor, &facts) != 0) return unasked(whole);
@@ -294,6 +328,11 @@ class Reader final : public FileReader {
     if (request.bytes == 0) return unasked(whole);  // What there is to say of it the kernel says.
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
+    const Expectation::Absent absent = expectation_.expects_absent(whole.descriptor);
+    if (absent.expected && direct != nullptr && request.bytes == whole.bytes &&
+        request.pages() <= unasked_pages_max && is_one_transfer(request, direct->alignment())) {
+      return expected_absent(request, facts, *file, *direct, absent.ask);
+    }
     expectation_.note_streamed_max(
         whole.descriptor,
         streamed_max(direct == nullptr ? nullptr : file.get(), config_.read_ahead_bytes));
@@ -321,7 +360,7 @@ class Reader final : public FileReader {
     const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
     const std::size_t cached =
         file.probe(part.descriptor, facts, part.first_page(), residency, config_.grain_pages);
-    expectation_.note_asked(part.descriptor, cached == residency.size());
+    expectation_.note_asked(part.descriptor, cached_of(file, part, cached));
     if (prefetch_) prefetch_->used_again(file, {part.first_page(), part.pages()});
     if (cached == residency.size()) return expected_cached(part, file);
     const Outcome outcome = channel.execution.run(part, channel.planner.overlapped(residency),

@@ -3,6 +3,7 @@
 // and direct transfers, with the answers that the kernel would give.
 //
 //   below unprobed_bytes, or all of the descriptor's last requests cached   pread, unasked
+//   nothing of the descriptor's last requests cached                        directly, unasked
 //   of a sequential stream                                                  pread, read ahead for
 //                                                                           it (prefetch.hpp)
 //   below read_ahead_bytes and going on where the last one ended            pread: the kernel reads
@@ -65,10 +66,10 @@ struct ReaderConfig {
 struct ReaderStats {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
-  // Too short to ask for its pages, expected to be cached, or of a file without direct transfers.
+  // Too short to ask for its pages, expected to be cached or not, or without direct transfers.
   std::uint64_t unasked = 0;
   std::uint64_t asked = 0;        // Residency was asked for.
-  std::uint64_t mixed = 0;        // Of these: some pages came directly.
+  std::uint64_t mixed = 0;        // Reads of which some pages came directly.
   std::uint64_t bytes_cache = 0;  // By pread or pwrite.
   std::uint64_t bytes_direct = 0;
   std::uint64_t fall_backs = 0;  // Direct transfers refused; their bytes came by pread or pwrite.

@@ -1,0 +1,91 @@
+// Goal: also where nothing is expected to be cached, and the disk is asked before anybody else, the
+// answers on a file system that fails are those of pread(2), and what it refuses is remembered.
+// Method: cold reads on the fault file system until they go unasked, then its faults.
+
+#include <optional>
+
+#include "router/expectation.hpp"
+#include "tests/faults/file_reader_fixture.hpp"
+
+namespace k2k::faults {
+namespace {
+
+constexpr std::size_t block = 16 * page;
+constexpr std::size_t blocks = file_bytes / block;
+
+class ExpectedAbsentOnFaults : public FileReaderOnFaults {
+ protected:
+  void SetUp() override {
+    FileReaderOnFaults::SetUp();
+    if (IsSkipped()) return;
+    file_.emplace(open("data"));
+    reader_ = make_reader();
+    for (std::size_t number = 0; number < -router::trust::absent_from; ++number) {
+      const std::size_t offset = number * 7 % blocks * block;
+      ASSERT_EQ(routed(*reader_, descriptor(), {block, offset}).count, ssize_t{block});
+    }
+    asked_ = reader_->stats().asked;
+    ASSERT_EQ(reader_->stats().bytes_direct, asked_ * block);
+  }
+  // Nobody was asked since.
+  void expect_unasked(std::uint64_t requests) const {
+    EXPECT_EQ(reader_->stats().asked, asked_);
+    EXPECT_EQ(reader_->stats().unasked, requests);
+  }
+
+  [[nodiscard]] int descriptor() const { return file_->number(); }
+
+  std::optional<io::Opened> file_;
+  std::unique_ptr<FileReader> reader_;
+  std::uint64_t asked_ = 0;
+};
+
+TEST_F(ExpectedAbsentOnFaults, ends_before_a_bad_byte_or_has_its_error) {
+  constexpr std::size_t bad = 5 * block + 3 * page + 7;
+  for (const std::size_t offset : {5 * block, 5 * block + 3 * page, 5 * block + 2 * page}) {
+    const Piece piece{block, offset};
+    evict(descriptor());
+    control().bad_byte = bad;
+    const Answer kernels = plain(descriptor(), piece);
+    evict(descriptor());
+    EXPECT_EQ(routed(*reader_, descriptor(), piece), kernels) << offset;
+    control().bad_byte = Control::none;
+  }
+  expect_unasked(3);
+  EXPECT_EQ(reader_->stats().fall_backs, 3u);
+  EXPECT_EQ(reader_->stats().files_refused, 0u) << "the page cache fared no better";
+}
+
+TEST_F(ExpectedAbsentOnFaults, completes_short_reads) {
+  control().read_bytes_max = 5 * page;
+  const Answer answer = routed(*reader_, descriptor(), {block, 9 * block});
+  EXPECT_EQ(answer.count, ssize_t{block});
+  EXPECT_TRUE(io::holds_content(answer.bytes, 9 * block));
+  expect_unasked(1);
+}
+
+TEST_F(ExpectedAbsentOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long_it_is) {
+  for (const std::uint64_t said : {std::uint64_t{0}, std::uint64_t{9 * block + page}}) {
+    control().said_bytes = said;
+    expect_same(*reader_, descriptor(), {block, 9 * block});
+  }
+}
+
+class RefusalsUnasked : public ExpectedAbsentOnFaults, public testing::WithParamInterface<int> {};
+
+TEST_P(RefusalsUnasked, are_read_by_the_page_cache_and_remembered) {
+  control().direct_read_error = GetParam();
+  const std::uint64_t before = control().direct_reads;
+  for (const std::size_t number : {3, 9, 20}) {
+    expect_same(*reader_, descriptor(), {block, number * block});
+  }
+  EXPECT_EQ(control().direct_reads, before + 1);
+  EXPECT_EQ(reader_->stats().fall_backs, 1u);
+  EXPECT_EQ(reader_->stats().files_refused, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, RefusalsUnasked, testing::Values(EREMOTEIO, EINVAL, EIO, EOPNOTSUPP),
+                         [](const auto& one) { return std::string(strerrorname_np(one.param)); });
+
+}  // namespace
+}  // namespace k2k::faults
