@@ -25,6 +25,10 @@ struct Benchmark {
   Result<nlohmann::ordered_json> (*run)(const RuntimeConfig& config, Effort effort);
   bool has_brief = false;  // Does it heed `effort`?
   bool long_run = false;   // Takes minutes: only run by name.
+  // In place of `run`, where it measures cells that can be chosen: those in whose names this
+  // regular expression (ECMAScript) is found. EINVAL: it is none, or is found in no name.
+  Result<nlohmann::ordered_json> (*run_only)(const RuntimeConfig& config, Effort effort,
+                                             const std::string& only) = nullptr;
 };
 
 // Never empty.
@@ -45,7 +49,8 @@ Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig& config, Effort ef
 Result<nlohmann::ordered_json> faults(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);
 // Of SPIN (USENIX ATC'17), section 6.
-Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort,
+                                          const std::string& only);
 Result<nlohmann::ordered_json> file_writes(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> route_model(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> soak(const RuntimeConfig& config, Effort effort);

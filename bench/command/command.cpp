@@ -53,8 +53,8 @@ const std::vector<Benchmark>& benchmarks() {
       {"atomics", "What do the operations cost that slots are made of? (table 3.4)",
        "thesis: compare-swap 1.35 us, swap 0.78, atomic load 0.36, load 0.24", atomics, true},
       {"reads", "Is a read by the router as fast as the best single path? (SPIN, section 6)",
-       ">= 0.95 x the faster of page cache and O_DIRECT, >= 1.2 x where extents are mixed",
-       file_reads, true, true},
+       ">= 0.95 x the faster of page cache and O_DIRECT, >= 1.2 x where extents are mixed", nullptr,
+       true, true, file_reads},
       {"writes", "What does a long write past the page cache cost, and leave? (files.exclusive)",
        "64 MiB by 512 KiB and more: no longer, and half the CPU time; nothing left in the page "
        "cache",
@@ -83,14 +83,21 @@ std::string text_of(const std::string& key, const nlohmann::ordered_json& value)
   return fmt::format("  {:<18} {}\n", key, value.dump());
 }
 
-int run_one(const bench::Benchmark& benchmark, bench::Effort effort, const Context& context) {
+int run_one(const bench::Benchmark& benchmark, bench::Effort effort, const std::string& only,
+            const Context& context) {
   if (effort == bench::Effort::brief && !benchmark.has_brief) {
     return complain(fmt::format("bench {}: has no --brief; leave it out", benchmark.name),
                     exit_usage);
   }
+  if (!only.empty() && benchmark.run_only == nullptr) {
+    return complain(fmt::format("bench {}: has no --only; leave it out", benchmark.name),
+                    exit_usage);
+  }
   auto loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
-  auto result = benchmark.run(loaded.value().config, effort);
+  const RuntimeConfig& config = loaded.value().config;
+  auto result = benchmark.run_only != nullptr ? benchmark.run_only(config, effort, only)
+                                              : benchmark.run(config, effort);
   if (!result) return complain(fmt::format("bench {}: {}", benchmark.name, result.error().message));
   if (context.json) return print(result.value().dump() + "\n");
   std::string text = fmt::format("{}\n", benchmark.question);
@@ -131,7 +138,8 @@ Command bench_command() {
               "ratio holds on a noisy machine. The last line of --json is one object.",
           .examples = {{"k2k bench", "What there is, and what each must reach."},
                        {"k2k bench roundtrip", "Cost of one call from device code."},
-                       {"k2k bench pread --json", "For machines."}},
+                       {"k2k bench pread --json", "For machines."},
+                       {"k2k bench reads --only '64 KiB, 0 %'", "What is cold of 64 KiB."}},
           .has_json = true,
           .add = [](CLI::App& app, Context& context) -> Run {
             auto chosen = std::make_shared<std::string>();
@@ -146,11 +154,15 @@ Command bench_command() {
             auto brief = std::make_shared<bool>(false);
             app.add_flag("--brief", *brief,
                          "A second or two: whether it works, not figures to compare");
-            return [&context, chosen, brief] {
+            auto only = std::make_shared<std::string>();
+            app.add_option("--only", *only,
+                           "Of reads: the cells in whose names this regular expression is found; "
+                           "such a name is 'random 64 KiB, 0 % in 128 KiB, 1 thread'");
+            return [&context, chosen, brief, only] {
               if (chosen->empty()) return list(context);
               const auto effort = *brief ? bench::Effort::brief : bench::Effort::full;
               for (const bench::Benchmark& benchmark : bench::benchmarks()) {
-                if (*chosen == benchmark.name) return run_one(benchmark, effort, context);
+                if (*chosen == benchmark.name) return run_one(benchmark, effort, *only, context);
               }
               return exit_usage;
             };

@@ -19,19 +19,23 @@
 // slow beside the copy, page cache and read-ahead keep it busy too, and there is nothing to gain.
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <random>
+#include <regex>
+#include <string>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
-#include "io/engine.hpp"
+#include "bench/command/measured_model.hpp"
 #include "io/read_ahead_setting.hpp"
 #include "router/file_reader.hpp"
 
@@ -100,6 +104,38 @@ std::vector<Cell> all_cells(std::uint64_t window_pages) {
       const bool promised = bound.is_free && block <= window_pages * page_bytes;
       cells.push_back({bound.what, block, 0, 128 * kib, 1, true, promised ? 0.95 : 0, bound.pages});
     }
+  }
+  return cells;
+}
+
+std::string name_of(const Cell& cell) {
+  return fmt::format("{} {} KiB, {} % in {} KiB, {} {}", cell.what, cell.block / kib,
+                     cell.residency, cell.extent / kib, cell.threads,
+                     cell.threads == 1 ? "thread" : "threads");
+}
+
+// Those that are to be measured.
+Result<std::vector<Cell>> chosen_cells(std::vector<Cell> cells, Effort effort,
+                                       const std::string& only) {
+  if (only.empty()) {
+    // In brief: one of each kind.
+    std::erase_if(cells, [&](const Cell& cell) {
+      const bool shown = cell.threads == 1 && (cell.block == 8 * mib || cell.sequential) &&
+                         cell.extent == 128 * kib && cell.residency <= 50;
+      return effort == Effort::brief && !shown;
+    });
+    return cells;
+  }
+  try {
+    const std::regex pattern(only);
+    std::erase_if(cells,
+                  [&](const Cell& cell) { return !std::regex_search(name_of(cell), pattern); });
+  } catch (const std::regex_error& error) {
+    return Error{EINVAL, fmt::format("--only {}: no regular expression: {}", only, error.what())};
+  }
+  if (cells.empty()) {
+    return Error{EINVAL, fmt::format("--only {}: no cell has such a name; one is '{}'", only,
+                                     name_of(all_cells(0).front()))};
   }
   return cells;
 }
@@ -244,81 +280,28 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
   return row;
 }
 
-// 2 MiB in 64 transfers that are in flight at once, microseconds.
-double together_us(const CachedFile& file) {
-  constexpr std::size_t count = 64;
-  constexpr std::size_t bytes = 2 * mib / count;
-  const auto engine = io::make_direct(count);
-  if (!engine) return 0;
-  const Memory memory = memory_of(count * bytes);
-  const int descriptor = file.open(O_DIRECT);
-  Samples samples;
-  std::mt19937_64 random(4);
-  for (int read = 0; read < 11; ++read) {
-    std::vector<io::Transfer> transfers;
-    for (std::size_t at = 0; at < count; ++at) {
-      const std::uint64_t offset = at * mib + random() % (mib / bytes) * bytes;
-      transfers.push_back(
-          {descriptor, offset, memory.get() + at * bytes, bytes, at, io::Direction::read});
-    }
-    std::vector<io::Completion> completions(count);
-    const Instant begin = now();
-    engine.value()->submit(transfers);
-    while (engine.value()->outstanding() > 0) engine.value()->poll(completions, count);
-    samples.add(std::chrono::duration<double, std::micro>(now() - begin).count());
-  }
-  ::close(descriptor);
-  return samples.median();
-}
-
-// Of this file's device: the numbers of SPIN's model, from a few transfers.
-router::Model model_of(const CachedFile& file) {
-  const auto median_us = [&](int flags, std::size_t bytes) {
-    const Memory memory = memory_of(bytes);
-    const int descriptor = file.open(flags);
-    Samples samples;
-    std::mt19937_64 random(3);
-    for (int read = 0; read < 11; ++read) {
-      const std::uint64_t at = random() % (file_bytes / bytes) * bytes;
-      const Instant begin = now();
-      static_cast<void>(::pread(descriptor, memory.get(), bytes, static_cast<off_t>(at)));
-      samples.add(std::chrono::duration<double, std::micro>(now() - begin).count());
-    }
-    ::close(descriptor);
-    return samples.median();
-  };
-  file.cache(0, mib);
-  const double small = median_us(O_DIRECT, 4 * kib);
-  const double large = median_us(O_DIRECT, 4 * mib);
-  const double next = std::max((together_us(file) - median_us(O_DIRECT, 2 * mib)) / 63, 0.1);
-  file.cache(100, mib);
-  const double cached = median_us(0, 4 * mib);
-  const double bytes = 4.0 * mib;
-  return {.call_us = small,
-          .cutoff_bytes = 4 * kib,
-          .direct_gbs = bytes / std::max(large - small, 1.0) / 1000,
-          .cache_gbs = bytes / cached / 1000,
-          .next_us = std::min(next, small)};
-}
-
 }  // namespace
 
-Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort) {
+Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort,
+                                          const std::string& only) {
   auto file = CachedFile::make();
   if (!file) return file.error();
-  const router::Model model = model_of(*file.value());
+  const int descriptor = file.value()->open(0);
+  const std::uint64_t window_pages = io::read_ahead_pages(descriptor);
+  ::close(descriptor);
+  const auto cells = chosen_cells(all_cells(window_pages), effort, only);
+  if (!cells) return cells.error();
+  router::Model model = router::ReaderConfig().model;
+  if (effort == Effort::full) {
+    const auto fit = measured_fit(router::calibrate_time_default);
+    if (!fit) return fit.error();
+    model = fit.value().model;
+  }
   auto reader = router::FileReader::create({.model = model, .read_ahead_bytes = 8 * mib});
   if (!reader) return reader.error();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   int missed = 0;
-  const int descriptor = file.value()->open(0);
-  const std::uint64_t window_pages = io::read_ahead_pages(descriptor);
-  ::close(descriptor);
-  for (const Cell& cell : all_cells(window_pages)) {
-    // In brief: one of each kind.
-    const bool shown = cell.threads == 1 && (cell.block == 8 * mib || cell.sequential) &&
-                       cell.extent == 128 * kib && cell.residency <= 50;
-    if (effort == Effort::brief && !shown) continue;
+  for (const Cell& cell : cells.value()) {
     Measured measured;
     const int rounds = effort == Effort::brief ? 2 : 12;
     auto within = router::FileReader::create(

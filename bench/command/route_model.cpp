@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <random>
 #include <utility>
@@ -23,11 +22,10 @@
 #include "base/descriptor.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
+#include "bench/command/measured_model.hpp"
 #include "io/direct_file.hpp"
 #include "io/engine.hpp"
-#include "router/calibrate.hpp"
 #include "router/execution.hpp"
-#include "router/fit.hpp"
 #include "router/planner.hpp"
 
 namespace k2k::bench {
@@ -112,17 +110,13 @@ struct Errors {
   }
 };
 
-Error failed(const Error& why) {
-  return {why.code, why.message + "; set TMPDIR to a folder on a disk with O_DIRECT (ext4, xfs)"};
-}
-
 // Requests of one file, planned and executed by one model.
 class Validation {
  public:
   static Result<Validation> create(const router::Model& model, const CachedFile& file) {
     Descriptor descriptor(file.open(0));
     auto direct = io::DirectFile::open(descriptor.number(), io::DirectFile::Access::read);
-    if (!direct) return failed(direct.error());
+    if (!direct) return no_disk(direct.error());
     auto engine = io::make_direct(outstanding);
     if (!engine) return engine.error();
     auto planner = router::Planner::create(model, pages_max);
@@ -177,11 +171,8 @@ class Validation {
 Result<nlohmann::ordered_json> route_model(const RuntimeConfig&, Effort effort) {
   const bool brief = effort == Effort::brief;
   const auto longest = brief ? router::calibrate_time_min * 6 : router::calibrate_time_default;
-  const auto measured = router::measure(std::filesystem::temp_directory_path().string(), longest);
-  if (!measured) return failed(measured.error());
-  const auto fit =
-      router::fit(measured.value().direct, measured.value().cache, measured.value().together);
-  if (!fit) return failed(fit.error());
+  const auto fit = measured_fit(longest);
+  if (!fit) return fit.error();
   const router::Model& model = fit.value().model;
   auto file = CachedFile::make();
   if (!file) return file.error();

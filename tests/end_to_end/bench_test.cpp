@@ -184,6 +184,32 @@ TEST_F(Bench, writes_past_the_page_cache_are_compared_with_others_and_leave_noth
   EXPECT_EQ(result["writes_direct"], result["writes"]);
 }
 
+TEST_F(Bench, reads_measures_the_cells_that_are_asked_for) {
+  if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
+  ::setenv("TMPDIR", ".", 1);
+  const json result = brief("reads --only 'random 512 KiB, 50 %.*1 thread'");
+  const Outcome none = bench("reads --brief --only nothing 2>&1");
+  const Outcome broken = bench("reads --brief --only '(' 2>&1");
+  ::unsetenv("TMPDIR");
+  ASSERT_EQ(result["rows"].size(), 1u);
+  EXPECT_EQ(result["rows"][0]["block_kib"], 512);
+  EXPECT_EQ(result["rows"][0]["residency"], 50);
+  EXPECT_EQ(result["rows"][0]["threads"], 1);
+  EXPECT_EQ(none.status, 1);
+  EXPECT_EQ(none.out,
+            "k2k: bench reads: --only nothing: no cell has such a name; one is 'random 2 KiB, 0 % "
+            "in 128 KiB, 1 thread'\n");
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_TRUE(broken.out.starts_with("k2k: bench reads: --only (: no regular expression: "))
+      << broken.out;
+}
+
+TEST_F(Bench, refuses_only_where_there_are_no_cells) {
+  const Outcome outcome = bench("pread --only x 2>&1");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "k2k: bench pread: has no --only; leave it out\n");
+}
+
 TEST_F(Bench, model_says_how_far_it_is_from_requests_of_each_kind) {
   if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
   ::setenv("TMPDIR", ".", 1);
