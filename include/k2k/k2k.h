@@ -117,7 +117,8 @@ void k2k_files_destroy(k2k_files* files);
 /* pread(2): the bytes read, 0 at the end of the file, or a negative errno. Less than `bytes` near
  * the end, beyond 2,147,479,552 bytes, and where the kernel gives less. A page can come directly
  * only if `memory` and `offset` leave the same rest when divided by 4096 (512 on many devices).
- *   -EINTR, -EIO, -ESPIPE, ...  as pread(2)    -EPERM  after fork() */
+ * Memory of a GPU alone is taken where it is registered (k2k_memory_register()); any offset suits
+ * it. -EINTR, -EIO, -ESPIPE, ...  as pread(2)    -EPERM  after fork() */
 int64_t k2k_files_pread(k2k_files* files, int descriptor, void* memory, size_t bytes,
                         int64_t offset);
 
@@ -129,8 +130,34 @@ int64_t k2k_files_pread(k2k_files* files, int descriptor, void* memory, size_t b
 int k2k_files_closing(k2k_files* files, int descriptor);
 
 /* What became of the reads, as k2k_stats_json() writes: "reads", "bytes_cache", "bytes_direct",
- * ...; all 0 where files.router is off.   -ERANGE  as there */
+ * ...; with those into registered memory since `files` was created, whoever made them. Others are
+ * not counted where files.router is off.   -ERANGE  as there */
 int k2k_files_stats_json(const k2k_files* files, char* buffer, size_t bytes, size_t* needed);
+
+/* --- memory -----------------------------------------------------------------------------------
+ * Memory that neither the CPU nor the kernel reaches, a GPU's. What is told here can be read into
+ * by k2k_files_pread(), and by kernels of every runtime read into and written from, as ordinary
+ * memory can. A request that begins in a range and ends beyond it is answered with -EFAULT. Memory
+ * that the CPU reaches needs no word. Unverified on hardware. */
+
+enum k2k_memory_kind {
+  k2k_memory_cuda = 2, /* cudaMalloc(), cuMemAlloc() and their kin, of the first device. */
+  k2k_memory_hip = 3   /* hipMalloc() and its kin, likewise. */
+};
+
+/* The first range pins memory of the host: not while a kernel runs that waits for its requests.
+ *   -EINVAL  null, no bytes, an end beyond the address space, or no kind of the above
+ *   -EEXIST  it overlaps memory that is registered    -ENOSPC  256 ranges are registered
+ *   -ENODEV  no driver, or no device                  -EIO     as the driver says
+ * After fork() the child has no range; it cannot use the parent's device. */
+int k2k_memory_register(void* address, size_t bytes, int kind);
+
+/* Before it is freed. Waits for the calls that use it: one with a pipe ends when that does.
+ *   -ENOENT  no registered memory begins at `address` */
+int k2k_memory_unregister(void* address);
+
+/* 1: the bytes lie in one registered range, 0: they do not. */
+int k2k_memory_registered(const void* address, size_t bytes);
 
 /* --- device -----------------------------------------------------------------------------------
  * Only from inside a kernel; elsewhere they end the process with a message. They never touch

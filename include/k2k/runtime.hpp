@@ -1,6 +1,8 @@
 #pragma once
-// The door for host programs: start a runtime, launch kernels, read its counters. C++20.
+// The door for host programs: start a runtime, launch kernels, read its counters; tell of memory.
+// C++20.
 
 #include "runtime/demand_region.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/runtime.hpp"
 #include "runtime/trace.hpp"

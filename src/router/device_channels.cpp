@@ -57,7 +57,8 @@ void DeviceChannel::plan_by(const Model& model) {
 
 Result<std::unique_ptr<DeviceChannel>> DeviceChannels::take() {
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (all_made_) given_back_.wait(lock, [this] { return !free_.empty(); });
     if (!free_.empty()) {
       std::unique_ptr<DeviceChannel> channel = std::move(free_.back());
       free_.pop_back();
@@ -71,10 +72,23 @@ void DeviceChannels::give_back(std::unique_ptr<DeviceChannel> channel) {
   channel->bounce.give_back();
   const std::lock_guard lock(mutex_);
   if (free_.size() < kept_) free_.push_back(std::move(channel));
+  given_back_.notify_one();
+}
+
+Status DeviceChannels::make_all() {
+  const std::lock_guard lock(mutex_);
+  while (free_.size() < kept_) {
+    Result<std::unique_ptr<DeviceChannel>> channel = DeviceChannel::create(ways_, model_);
+    if (!channel) return channel.error();
+    free_.push_back(std::move(channel).value());
+  }
+  all_made_ = true;
+  return {};
 }
 
 void DeviceChannels::abandon() {
   new (&mutex_) std::mutex;
+  new (&given_back_) std::condition_variable;
   for (std::unique_ptr<DeviceChannel>& channel : free_) static_cast<void>(channel.release());
   free_.clear();
 }

@@ -3,12 +3,14 @@
 // between two of them: engines, copies and their pinned buffers, a planner, scratch.
 //
 // A request that finds none makes one; a few are kept. So a file system that hangs holds up the
-// requests for its own files, and nobody else.
+// requests for its own files, and nobody else. Where none may be made (a device whose driver pins
+// memory only between kernels), all are made at first, and requests wait for one.
 //
 // Threading: DeviceChannels from any thread; one owner a channel.
 
 #include <sys/types.h>
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,6 +68,8 @@ class DeviceChannels {
 
   Result<std::unique_ptr<DeviceChannel>> take();
   void give_back(std::unique_ptr<DeviceChannel> channel);
+  // Makes as many as are kept; from now on no more. Errors: DeviceChannel::create()'s.
+  Status make_all();
   // In the child of fork(): those of the parent are left as they are, their copies are its.
   void abandon();
 
@@ -74,7 +78,9 @@ class DeviceChannels {
   const Model model_;
   const std::uint32_t kept_;
   std::mutex mutex_;
+  std::condition_variable given_back_;
   std::vector<std::unique_ptr<DeviceChannel>> free_;
+  bool all_made_ = false;  // Set before the first request.
 };
 
 // One of them, for a scope; or why there is none.

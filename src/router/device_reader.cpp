@@ -42,6 +42,7 @@ class Reader final : public DeviceReader {
 
   // The first channel shows whether there can be any.
   Status try_channel() {
+    if (config_.channels_fixed) return channels_.make_all();
     Result<std::unique_ptr<DeviceChannel>> first = channels_.take();
     if (!first) return first.error();
     channels_.give_back(std::move(first).value());

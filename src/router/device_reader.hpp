@@ -41,6 +41,9 @@ struct DeviceReaderConfig {
   // Channels that stay when their requests have ended: each pins buffers + 5 times buffer_bytes.
   // 1 to 256. Requests that find none make one.
   std::uint32_t channels_kept = 4;
+  // All of them are made at once and no more: others wait for one. For devices that pin no memory
+  // while a kernel runs that waits for its requests.
+  bool channels_fixed = false;
   std::uint32_t unprobed_bytes = 4096;          // As ReaderConfig's.
   std::uint32_t read_ahead_bytes = 512 * 1024;  // Likewise.
   std::uint32_t grain_pages = 8;                // Likewise.

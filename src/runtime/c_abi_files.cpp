@@ -13,12 +13,16 @@
 
 #include "base/api.hpp"
 #include "router/file_reader.hpp"
+#include "router/registered_memory.hpp"
 #include "runtime/c_abi_common.hpp"
 #include "runtime/files.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/stats_text.hpp"
 
 struct k2k_files {
   std::shared_ptr<k2k::router::FileReader> reader;  // Null: plain pread(2).
+  // Of registered memory, whoever reads; counted from here on.
+  k2k::router::ReaderStats before = k2k::router::RegisteredMemory::of_process().stats();
   pid_t creator = ::getpid();
 };
 
@@ -37,6 +41,14 @@ int forked() {
 ssize_t plain_pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
   const ssize_t count = ::pread(descriptor, memory, bytes, offset);
   return count < 0 ? -errno : count;
+}
+
+ssize_t read_at(const k2k_files& files, int descriptor, void* memory, std::size_t bytes,
+                std::int64_t offset) {
+  auto& registered = k2k::router::RegisteredMemory::of_process();
+  if (const auto answer = registered.pread(descriptor, memory, bytes, offset)) return *answer;
+  return files.reader ? files.reader->pread(descriptor, memory, bytes, offset)
+                      : plain_pread(descriptor, memory, bytes, offset);
 }
 
 }  // namespace
@@ -68,8 +80,7 @@ K2K_API int64_t k2k_files_pread(k2k_files* files, int descriptor, void* memory, 
   if (memory == nullptr && bytes > 0) return missing("memory");
   return guarded([&]() -> int64_t {
     if (files->creator != ::getpid()) return forked();
-    const ssize_t count = files->reader ? files->reader->pread(descriptor, memory, bytes, offset)
-                                        : plain_pread(descriptor, memory, bytes, offset);
+    const ssize_t count = read_at(*files, descriptor, memory, bytes, offset);
     if (count >= 0) return count;
     const int code = static_cast<int>(-count);
     return failed({code, fmt::format("reading {} bytes at offset {} of descriptor {}: {}", bytes,
@@ -82,6 +93,7 @@ K2K_API int k2k_files_closing(k2k_files* files, int descriptor) {
   return guarded([&] {
     if (files->creator != ::getpid()) return forked();
     if (files->reader) files->reader->closing(descriptor);
+    k2k::router::RegisteredMemory::of_process().closing(descriptor);
     return 0;
   });
 }
@@ -92,10 +104,31 @@ K2K_API int k2k_files_stats_json(const k2k_files* files, char* buffer, size_t by
   if (files == nullptr) return missing("files");
   if (buffer == nullptr && bytes > 0) return missing("buffer");
   return guarded([&] {
-    const k2k::router::ReaderStats stats =
-        files->reader ? files->reader->stats() : k2k::router::ReaderStats{};
+    k2k::router::ReaderStats stats =
+        k2k::router::since(files->before, k2k::router::RegisteredMemory::of_process().stats());
+    if (files->reader) k2k::router::add_to(stats, files->reader->stats());
     return k2k::c_abi::copy_out(k2k::files_json(stats).dump(), buffer, bytes, needed);
   });
+}
+
+K2K_API int k2k_memory_register(void* address, size_t bytes, int kind) {
+  return guarded([&] {
+    const bool fits = kind >= 0 && kind <= UINT8_MAX;
+    const auto as_kind = fits ? static_cast<k2k::MemoryKind>(kind) : k2k::MemoryKind();
+    const k2k::Status done = k2k::register_memory(address, bytes, as_kind);
+    return done ? 0 : failed(done.error());
+  });
+}
+
+K2K_API int k2k_memory_unregister(void* address) {
+  return guarded([&] {
+    const k2k::Status done = k2k::unregister_memory(address);
+    return done ? 0 : failed(done.error());
+  });
+}
+
+K2K_API int k2k_memory_registered(const void* address, size_t bytes) {
+  return k2k::router::RegisteredMemory::of_process().holds(address, bytes) ? 1 : 0;
 }
 
 }  // extern "C"

@@ -7,8 +7,10 @@
 #include <mutex>
 #include <utility>
 
+#include "router/registered_memory.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
+#include "runtime/memory.hpp"
 #include "server/server.hpp"
 
 namespace k2k {
@@ -20,16 +22,22 @@ struct Runtime::State {
   std::mutex changing;  // The program and the control socket may reconfigure at once.
   std::unique_ptr<backend::Backend> backend;
   std::shared_ptr<router::FileReader> files;
+  // Of registered memory, whoever reads; counted from here on.
+  router::ReaderStats files_before = router::RegisteredMemory::of_process().stats();
   std::unique_ptr<server::Server> server;
   std::unique_ptr<runtime::Control> control;
 
   // Threads do not survive fork(): the child has a picture of a runtime, not one.
   [[nodiscard]] bool forked() const { return ::getpid() != creator; }
 
+  // Is memory of allocate() the device's alone, by addresses of CUDA?
+  [[nodiscard]] bool has_cuda_memory() const { return backend->info().platform == "cuda"; }
+
   [[nodiscard]] server::Stats stats() const {
     server::Stats stats = server->stats();
     stats.control = control->stats();
-    if (files) stats.files = files->stats();
+    stats.files = router::since(files_before, router::RegisteredMemory::of_process().stats());
+    if (files) router::add_to(stats.files, files->stats());
     return stats;
   }
   Status change(const std::function<Status(server::ServerConfig&)>& edit);
@@ -134,12 +142,21 @@ Result<std::vector<server::DetachedError>> Runtime::drain() {
   return state_->server->drain();
 }
 
+// What cannot be registered is read into through the arena, in parts (decision 0003).
 Result<void*> Runtime::allocate(std::size_t bytes) {
   if (state_->forked()) return forked_error();
-  return state_->backend->allocate(bytes);
+  Result<void*> memory = state_->backend->allocate(bytes);
+  if (memory && state_->has_cuda_memory()) {
+    static_cast<void>(register_memory(memory.value(), bytes, MemoryKind::cuda).ok());
+  }
+  return memory;
 }
 void Runtime::free(void* address) {
-  if (!state_->forked()) state_->backend->free(address);
+  if (state_->forked()) return;
+  if (address != nullptr && state_->has_cuda_memory()) {
+    static_cast<void>(unregister_memory(address).ok());
+  }
+  state_->backend->free(address);
 }
 
 Result<void*> Runtime::allocate_shared(std::size_t bytes) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdio>
 
+#include "services/device_call.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {
@@ -35,7 +36,11 @@ bool has_readiness(int descriptor) {
 
 std::int64_t attempt_on(int descriptor, const Request& request, std::uint64_t done, int flags) {
   iovec part{reinterpret_cast<void*>(request.arguments[1] + done), request.arguments[2] - done};
-  const long number = request.number == read_number ? SYS_preadv2 : SYS_pwritev2;
+  const bool reads = request.number == read_number;
+  if (const auto answer = device_attempt(descriptor, part.iov_base, part.iov_len, !reads, flags)) {
+    return *answer;
+  }
+  const long number = reads ? SYS_preadv2 : SYS_pwritev2;
   return raw(number, static_cast<std::uint64_t>(descriptor), &part, 1ul, whole_file_position,
              whole_file_position, flags);
 }
@@ -87,7 +92,10 @@ Answer transfer_without_waiting(const Request& request, Progress& progress) {
   const int descriptor = static_cast<int>(request.arguments[0]);
   const bool writes = request.number != read_number;
   // A write to a file stays one call: split, it could interleave with another's.
-  if (writes && is_regular(descriptor)) return {pass_on(request), false, {}};
+  if (writes && is_regular(descriptor)) {
+    const auto answer = device_call(request);
+    return {answer ? *answer : pass_on(request), false, {}};
+  }
   const auto done = static_cast<std::int64_t>(progress.bytes);
   const std::int64_t value = attempt_without_waiting(request, progress.bytes);
   if (value == -EOPNOTSUPP && !never_waits(descriptor)) return {0, true, {}};

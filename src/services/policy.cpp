@@ -5,6 +5,8 @@
 #include <cerrno>
 
 #include "calls/rows.hpp"
+#include "router/registered_memory.hpp"
+#include "services/device_call.hpp"
 
 namespace k2k::services {
 
@@ -126,7 +128,10 @@ std::int64_t admit(const Request& request, Openness openness, const backend::Bac
     const std::uint64_t address = request.arguments[index];
     const std::uint64_t bytes = reach_of(row.parameters[index], request);
     if (address == 0 || bytes == 0) continue;
-    if (!backend.host_may_access(reinterpret_cast<const void*>(address), bytes)) return -EFAULT;
+    const auto* const memory = reinterpret_cast<const void*>(address);
+    if (backend.host_may_access(memory, bytes)) continue;
+    if (!takes_device_memory(request.number)) return -EFAULT;
+    if (!router::RegisteredMemory::of_process().holds(memory, bytes)) return -EFAULT;
   }
   return 0;
 }

@@ -9,6 +9,8 @@
 #include <mutex>
 
 #include "router/readable.hpp"
+#include "router/registered_memory.hpp"
+#include "services/raw.hpp"
 
 namespace k2k::services {
 
@@ -17,11 +19,27 @@ namespace {
 // Of files with the same remainder of their inodes' numbers.
 std::array<std::mutex, 64> positions;
 
+// A range that was taken back meanwhile is the kernel's to refuse.
+std::int64_t read_at(router::FileReader* files, int descriptor, void* memory, off_t bytes,
+                     off_t offset) {
+  const auto count = static_cast<std::size_t>(bytes);
+  if (const auto answer =
+          router::RegisteredMemory::of_process().pread(descriptor, memory, count, offset)) {
+    return *answer;
+  }
+  if (files != nullptr) return files->pread(descriptor, memory, count, offset);
+  return raw(SYS_pread64, descriptor, memory, count, offset);
+}
+
 }  // namespace
 
-std::optional<std::int64_t> routed_read(const Request& request, router::FileReader& files) {
+std::optional<std::int64_t> routed_read(const Request& request, router::FileReader* files) {
   const std::uint64_t wanted = request.arguments[2];
   if (request.number != SYS_read || wanted < routed_read_bytes_min) return {};
+  auto* const memory = reinterpret_cast<void*>(request.arguments[1]);
+  router::RegisteredMemory& registered = router::RegisteredMemory::of_process();
+  if (files == nullptr && !registered.holds(memory, wanted)) return {};
+  if (registered.cuts(memory, wanted)) return {};  // EFAULT, however much the file has.
   const auto descriptor = static_cast<int>(request.arguments[0]);
   struct stat status{};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return {};
@@ -34,8 +52,7 @@ std::optional<std::int64_t> routed_read(const Request& request, router::FileRead
   const auto bytes = static_cast<off_t>(std::min(wanted, static_cast<std::uint64_t>(left)));
   const off_t end = ::lseek(descriptor, bytes, SEEK_CUR);
   if (end < bytes) return {};
-  const std::int64_t count = files.pread(descriptor, reinterpret_cast<void*>(request.arguments[1]),
-                                         static_cast<std::size_t>(bytes), end - bytes);
+  const std::int64_t count = read_at(files, descriptor, memory, bytes, end - bytes);
   const off_t used = std::max<off_t>(count, 0);
   if (used < bytes) ::lseek(descriptor, used - bytes, SEEK_CUR);
   return count;

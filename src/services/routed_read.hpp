@@ -20,9 +20,10 @@ namespace k2k::services {
 // Below, two lseek(2) cost more than a better way can win.
 inline constexpr std::uint64_t routed_read_bytes_min = 64 << 10;
 
-// The count, or a negative errno. Nothing where the kernel's own read does as well or knows better:
-// another call, less than routed_read_bytes_min wanted or left up to the file's end, no regular
-// file, a descriptor that may not be read or is O_DIRECT.
-std::optional<std::int64_t> routed_read(const Request& request, router::FileReader& files);
+// The count, or a negative errno. Into registered memory (router/registered_memory.hpp) also
+// without `files`. Nothing where the kernel's own read does as well or knows better: another call,
+// less than routed_read_bytes_min wanted or left up to the file's end, no regular file, a
+// descriptor that may not be read or is O_DIRECT.
+std::optional<std::int64_t> routed_read(const Request& request, router::FileReader* files);
 
 }  // namespace k2k::services

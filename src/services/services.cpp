@@ -1,6 +1,8 @@
 #include "services/services.hpp"
 
 #include "calls/rows.hpp"
+#include "router/registered_memory.hpp"
+#include "services/device_call.hpp"
 #include "services/fault.hpp"
 #include "services/file.hpp"
 #include "services/network.hpp"
@@ -19,9 +21,16 @@ bool is_message(const calls::Row& row) { return row.family == calls::Family::net
 
 // The request as it stands, but for what the router does instead.
 std::int64_t pass_on(const Request& request, router::FileReader* files) {
-  if (files == nullptr) return pass_on(request);
+  if (const auto answer = device_call(request)) return *answer;
   const auto& word = request.arguments;
   const auto descriptor = static_cast<int>(word[0]);
+  router::RegisteredMemory& registered = router::RegisteredMemory::of_process();
+  if (request.number == SYS_close) registered.closing(descriptor);
+  if (request.number == SYS_fadvise64) {
+    registered.advise(descriptor, static_cast<std::int64_t>(word[1]),
+                      static_cast<std::int64_t>(word[2]), static_cast<int>(word[3]));
+  }
+  if (files == nullptr) return pass_on(request);
   switch (request.number) {
     case SYS_pread64:
       return files->pread(descriptor, reinterpret_cast<void*>(word[1]), word[2],
@@ -59,8 +68,8 @@ Answer execute_without_waiting(const Request& request, Progress& progress,
   if (missing == -EAGAIN) return {0, true, {}};
   if (missing != 0) return {missing, false, {}};
   if (is_transfer(row)) {
-    if (files != nullptr && progress.bytes == 0) {
-      if (const auto count = routed_read(request, *files)) return {*count, false, {}};
+    if (progress.bytes == 0) {
+      if (const auto count = routed_read(request, files)) return {*count, false, {}};
     }
     return transfer_without_waiting(request, progress);
   }

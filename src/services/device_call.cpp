@@ -1,0 +1,105 @@
+#include "services/device_call.hpp"
+
+#include <limits.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "router/registered_memory.hpp"
+
+namespace k2k::services {
+
+namespace {
+
+using router::RegisteredMemory;
+
+// The vector, from wherever the request says that it is. Empty: not there, or none that is one.
+std::vector<iovec> vector_of(std::uint64_t address, std::uint64_t count) {
+  if (count == 0 || count > IOV_MAX) return {};
+  std::vector<iovec> pieces(count);
+  const iovec here{pieces.data(), count * sizeof(iovec)};
+  const iovec there{reinterpret_cast<void*>(address), here.iov_len};
+  const ssize_t copied = ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0);
+  if (copied != static_cast<ssize_t>(here.iov_len)) return {};
+  return pieces;
+}
+
+struct VectorForm {
+  bool is_one = false;
+  bool write = false;
+  bool has_offset = false;
+  bool has_flags = false;
+};
+
+VectorForm form_of(std::uint16_t number) {
+  switch (number) {
+    case SYS_readv:
+      return {true, false, false, false};
+    case SYS_writev:
+      return {true, true, false, false};
+    case SYS_preadv:
+      return {true, false, true, false};
+    case SYS_pwritev:
+      return {true, true, true, false};
+    case SYS_preadv2:
+      return {true, false, true, true};
+    case SYS_pwritev2:
+      return {true, true, true, true};
+    default:
+      return {};
+  }
+}
+
+std::optional<std::int64_t> vector_call(const Request& request, const VectorForm& form) {
+  const auto& word = request.arguments;
+  const std::vector<iovec> pieces = vector_of(word[1], word[2]);
+  router::VectorCall call{
+      .descriptor = static_cast<int>(word[0]), .pieces = pieces, .write = form.write};
+  if (form.has_offset) call.offset = static_cast<std::int64_t>(word[3]);
+  if (form.has_flags) {
+    call.flags = static_cast<int>(word[5]);
+    if (call.offset == -1) call.offset.reset();
+  }
+  return RegisteredMemory::of_process().call(call);
+}
+
+}  // namespace
+
+bool takes_device_memory(std::uint16_t number) {
+  return number == SYS_read || number == SYS_write || number == SYS_pread64 ||
+         number == SYS_pwrite64;
+}
+
+std::optional<std::int64_t> device_call(const Request& request) {
+  RegisteredMemory& registered = RegisteredMemory::of_process();
+  if (!registered.any()) [[likely]]
+    return {};
+  const auto& word = request.arguments;
+  const auto descriptor = static_cast<int>(word[0]);
+  auto* const memory = reinterpret_cast<void*>(word[1]);
+  switch (request.number) {
+    case SYS_pread64:
+      return registered.pread(descriptor, memory, word[2], static_cast<std::int64_t>(word[3]));
+    case SYS_pwrite64:
+      return registered.pwrite(descriptor, memory, word[2], static_cast<std::int64_t>(word[3]));
+    case SYS_read:
+    case SYS_write:
+      return device_attempt(descriptor, memory, word[2], request.number == SYS_write, 0);
+    default:
+      break;
+  }
+  const VectorForm form = form_of(request.number);
+  return form.is_one ? vector_call(request, form) : std::nullopt;
+}
+
+std::optional<std::int64_t> device_attempt(int descriptor, void* memory, std::uint64_t bytes,
+                                           bool write, int flags) {
+  const iovec piece{memory, bytes};
+  return RegisteredMemory::of_process().call(
+      {.descriptor = descriptor, .pieces = {&piece, 1}, .write = write, .flags = flags});
+}
+
+}  // namespace k2k::services
