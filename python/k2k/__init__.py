@@ -15,6 +15,7 @@ from k2k._files import read_into, stats
 from k2k._header import SafetensorsError
 from k2k._library import LibraryError
 from k2k._load import Progress, Tensors, load_safetensors
+from k2k._registered import register_memory, unregister_memory
 from k2k._tensor import Tensor
 
 __version__ = "0.1.0"
@@ -27,5 +28,7 @@ __all__ = [
     "Tensors",
     "load_safetensors",
     "read_into",
+    "register_memory",
     "stats",
+    "unregister_memory",
 ]

@@ -13,6 +13,7 @@ MAJOR_MAX = 1
 READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 CPU_DEVICES = {1, 3, 11, 13}  # CPU, CUDAHost, ROCMHost, CUDAManaged: the CPU can address them.
+CUDA_DEVICE = 2
 DEVICES = {
     2: "CUDA",
     4: "OpenCL",
@@ -82,7 +83,7 @@ def device_name(kind: int) -> str:
 
 
 def export(source: Any) -> Exported:
-    """Of an object with __dlpack__ whose device the CPU can address.
+    """Of an object with __dlpack__.
 
     Whatever __dlpack__ raises; BufferError: a version or capsule that is not known.
     """

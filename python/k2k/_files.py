@@ -29,7 +29,8 @@ def read_into(buffer: Any, file: File, offset: int = 0) -> int:
 
     buffer: C-contiguous writable memory of any shape and type: a NumPy array, an object with the
         buffer protocol (bytearray, array, mmap, memoryview), or one with __dlpack__ in memory that
-        the CPU can address (torch.Tensor on the CPU or pinned). It receives the file's bytes as
+        the CPU can address (torch.Tensor on the CPU or pinned), or of CUDA where it is registered
+        (register_memory(); also by __cuda_array_interface__). It receives the file's bytes as
         they are. Pages come by direct transfers only if address and offset leave the same rest
         when divided by 4096 (512 on many devices); others come through the page cache.
     file: a path, a descriptor, or an object with fileno(). The position of a file object is neither
@@ -44,8 +45,9 @@ def read_into(buffer: Any, file: File, offset: int = 0) -> int:
     an error any part of it may have been written.
 
     TypeError: no buffer, no file, or a buffer of Python objects.
-    ValueError: a read-only or non-contiguous buffer, or an offset out of range.
-    NotImplementedError: memory that the CPU cannot address, such as a GPU's.
+    ValueError: a read-only or non-contiguous buffer, memory of CUDA that is not registered, or an
+    offset out of range.
+    NotImplementedError: memory that the CPU cannot address of other devices.
     OSError: opening or reading failed; errno says how, filename which path.
     LibraryError: there is no libk2k.so.
     """

@@ -65,6 +65,9 @@ def _declared(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
             ctypes.c_int64,
             [handle, ctypes.c_int, ctypes.c_void_p, count, ctypes.c_int64],
         ),
+        "k2k_memory_register": (ctypes.c_int, [handle, count, ctypes.c_int]),
+        "k2k_memory_unregister": (ctypes.c_int, [handle]),
+        "k2k_memory_registered": (ctypes.c_int, [handle, count]),
         "k2k_files_closing": (ctypes.c_int, [handle, ctypes.c_int]),
         "k2k_files_stats_json": (
             ctypes.c_int,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from k2k import _dlpack
+from k2k import _dlpack, _registered
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,9 @@ class Memory:
 def memory_of(buffer: Any) -> Memory:
     """The memory of a NumPy array, an object with the buffer protocol, or one with DLPack.
 
-    TypeError: neither of these, or its elements are Python objects. ValueError: read-only, or not
-    C-contiguous. NotImplementedError: memory that the CPU cannot address.
+    TypeError: neither of these, or its elements are Python objects. ValueError: read-only, not
+    C-contiguous, or memory of CUDA that is not registered. NotImplementedError: memory of another
+    device that the CPU cannot address.
     """
     if isinstance(buffer, np.ndarray):
         return _of_array(buffer)
@@ -56,16 +57,42 @@ def _of_device_array(array: Any) -> Memory:
     what = type(array).__name__
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
         kind = int(array.__dlpack_device__()[0])
-        if kind not in _dlpack.CPU_DEVICES:
+        if kind not in _dlpack.CPU_DEVICES and kind != _dlpack.CUDA_DEVICE:
             raise _unsupported(_dlpack.device_name(kind))
         exported = _dlpack.export(array)
         _check(what, contiguous=exported.contiguous, read_only=exported.read_only)
-        return Memory(exported.address, exported.nbytes, exported.capsule)
+        memory = Memory(exported.address, exported.nbytes, exported.capsule)
+        return memory if kind in _dlpack.CPU_DEVICES else _registered_one(what, memory)
     if hasattr(array, "__cuda_array_interface__"):
-        raise _unsupported("CUDA")
+        return _of_cuda_array(what, array)
     raise TypeError(
         f"{what} is no buffer: pass a NumPy array, a writable object with the buffer protocol "
         "(bytearray, mmap, memoryview) or one with __dlpack__ (torch.Tensor)"
+    )
+
+
+def _of_cuda_array(what: str, array: Any) -> Memory:
+    facts = array.__cuda_array_interface__
+    address, read_only = facts["data"]
+    element = np.dtype(facts["typestr"])
+    shape, strides = tuple(facts["shape"]), facts.get("strides")
+    nbytes = int(np.prod(shape, dtype=np.int64)) * element.itemsize
+    expected = element.itemsize
+    contiguous = True
+    for extent, stride in zip(reversed(shape), reversed(strides or ()), strict=False):
+        contiguous = contiguous and (extent == 1 or stride == expected)
+        expected *= extent
+    _check(what, contiguous=contiguous or nbytes == 0, read_only=bool(read_only))
+    return _registered_one(what, Memory(int(address or 0), nbytes, array))
+
+
+def _registered_one(what: str, memory: Memory) -> Memory:
+    # Not asked of the kernel: what is said to be CUDA's is not to be written by the CPU.
+    if memory.nbytes == 0 or _registered.is_registered(memory.address, memory.nbytes):
+        return memory
+    raise ValueError(
+        f"the {what} lies in memory of CUDA that is not registered: k2k.register_memory("
+        f"{memory.address:#x}, {memory.nbytes}) first, or read into host memory and copy it"
     )
 
 

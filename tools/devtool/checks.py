@@ -119,7 +119,7 @@ def python() -> Outcome:
 
 def _package(tools: Path) -> Outcome:
     """The tests of python/k2k against the library of the release build."""
-    build.build("release", ["k2k"])
+    build.build("release", ["k2k", "shim_cuda"])  # And a driver of the tests' own.
     library = build.folder("release") / "libk2k.so"
     return _passes(
         [tools / "pytest", "-q", "python"], "pytest of python/", env={"K2K_LIBRARY": str(library)}

@@ -1,0 +1,50 @@
+"""register_memory() and unregister_memory(): memory of a GPU that files are read into."""
+
+from k2k import _library
+
+KINDS = {"cuda": 2, "hip": 3}  # k2k_memory_kind of include/k2k/k2k.h
+
+
+def register_memory(address: int, nbytes: int, kind: str = "cuda") -> None:
+    """From now on read_into() and kernels of the runtime read files into this memory of a GPU.
+
+    address, nbytes: a whole allocation, or a part of one: of cudaMalloc, of
+        torch.Tensor.data_ptr(), of cupy.ndarray.data.ptr. Memory that the CPU can address needs no
+        registration.
+    kind: "cuda" or "hip": of the first device. Unverified on hardware.
+
+    ValueError: another kind, no bytes, or a number that is no address.
+    OSError: EEXIST: it overlaps memory that is registered; ENOSPC: 256 ranges are; ENODEV: no
+    driver or no device; EIO, ENOMEM: as the driver says. LibraryError: there is no libk2k.so.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind is {kind!r}; permitted are {', '.join(map(repr, KINDS))}")
+    _check(address)
+    if not 0 < nbytes < 2**64 - address:
+        raise ValueError(f"nbytes is {nbytes}; permitted are 1 to the end of the address space")
+    library = _library.load()
+    _raise_if(library.k2k_memory_register(address, nbytes, KINDS[kind]))
+
+
+def unregister_memory(address: int) -> None:
+    """Before the memory is freed; waits for the reads and writes that use it.
+
+    OSError: ENOENT: no registered memory begins at the address.
+    """
+    _check(address)
+    _raise_if(_library.load().k2k_memory_unregister(address))
+
+
+def is_registered(address: int, nbytes: int) -> bool:
+    """Do the bytes lie in one registered range?"""
+    return bool(_library.load().k2k_memory_registered(address, nbytes))
+
+
+def _check(address: int) -> None:
+    if not 0 < address < 2**64:
+        raise ValueError(f"address is {address}; pass that of the memory")
+
+
+def _raise_if(code: int) -> None:
+    if code < 0:
+        raise OSError(-code, _library.load().k2k_last_error().decode(errors="replace"))
