@@ -61,6 +61,22 @@ int allocate(Next& next, int kind, const void* caller, Memory* memory, std::size
   return code;
 }
 
+// Rows of `width` bytes, which the library sets apart as it likes.
+template <class Memory, class... More>
+int allocate_rows(Next& next, int kind, const void* caller, Memory* memory, std::size_t* pitch,
+                  std::size_t width, std::size_t height, More... more) {
+  const auto real =
+      reinterpret_cast<int (*)(Memory*, std::size_t*, std::size_t, std::size_t, More...)>(
+          next.find(caller));
+  if (real == nullptr) return no_device;
+  const Depth depth;
+  const int code = real(memory, pitch, width, height, more...);
+  if (code != 0 || memory == nullptr || pitch == nullptr || *pitch == 0 || height == 0) return code;
+  if (!depth.is_outer() || in_far_side(caller)) return code;
+  note_allocated(pointer(*memory), *pitch * height, kind);
+  return code;
+}
+
 // What is about to be freed is nobody's first: another thread may be given the same addresses
 // before this one is back.
 template <class Memory, class... More>
@@ -83,6 +99,23 @@ int free_memory(Next& next, const void* caller, Memory memory, More... more) {
   K2K_API int name(Memory* memory, std::size_t bytes) {     \
     static constinit Next next(#name);                      \
     return allocate(next, kind, K2K_CALLER, memory, bytes); \
+  }
+// In the order of a stream: a read of a file may come before it is there, as one by another stream
+// may, which is the program's affair.
+#define K2K_ALLOCATES_LATER(name, kind, Memory)                       \
+  K2K_API int name(Memory* memory, std::size_t bytes, void* stream) { \
+    static constinit Next next(#name);                                \
+    return allocate(next, kind, K2K_CALLER, memory, bytes, stream);   \
+  }
+#define K2K_ALLOCATES_FROM_POOL(name, kind, Memory)                               \
+  K2K_API int name(Memory* memory, std::size_t bytes, void* pool, void* stream) { \
+    static constinit Next next(#name);                                            \
+    return allocate(next, kind, K2K_CALLER, memory, bytes, pool, stream);         \
+  }
+#define K2K_ALLOCATES_ROWS(name, kind, Memory)                                                  \
+  K2K_API int name(Memory* memory, std::size_t* pitch, std::size_t width, std::size_t height) { \
+    static constinit Next next(#name);                                                          \
+    return allocate_rows(next, kind, K2K_CALLER, memory, pitch, width, height);                 \
   }
 // Managed memory is the CPU's, too.
 #define K2K_MANAGES(name, Memory)                                           \
@@ -107,6 +140,19 @@ extern "C" {
 K2K_ALLOCATES(cudaMalloc, k2k_io_cuda, void*)
 K2K_ALLOCATES(cuMemAlloc_v2, k2k_io_cuda, unsigned long long)
 K2K_ALLOCATES(hipMalloc, k2k_io_hip, void*)
+// _ptsz: nvcc --default-stream per-thread
+K2K_ALLOCATES_LATER(cudaMallocAsync, k2k_io_cuda, void*)
+K2K_ALLOCATES_LATER(cudaMallocAsync_ptsz, k2k_io_cuda, void*)
+K2K_ALLOCATES_LATER(cuMemAllocAsync, k2k_io_cuda, unsigned long long)
+K2K_ALLOCATES_LATER(cuMemAllocAsync_ptsz, k2k_io_cuda, unsigned long long)
+K2K_ALLOCATES_LATER(hipMallocAsync, k2k_io_hip, void*)
+K2K_ALLOCATES_FROM_POOL(cudaMallocFromPoolAsync, k2k_io_cuda, void*)
+K2K_ALLOCATES_FROM_POOL(cudaMallocFromPoolAsync_ptsz, k2k_io_cuda, void*)
+K2K_ALLOCATES_FROM_POOL(cuMemAllocFromPoolAsync, k2k_io_cuda, unsigned long long)
+K2K_ALLOCATES_FROM_POOL(cuMemAllocFromPoolAsync_ptsz, k2k_io_cuda, unsigned long long)
+K2K_ALLOCATES_FROM_POOL(hipMallocFromPoolAsync, k2k_io_hip, void*)
+K2K_ALLOCATES_ROWS(cudaMallocPitch, k2k_io_cuda, void*)
+K2K_ALLOCATES_ROWS(hipMallocPitch, k2k_io_hip, void*)
 K2K_MANAGES(cudaMallocManaged, void*)
 K2K_MANAGES(cuMemAllocManaged, unsigned long long)
 K2K_MANAGES(hipMallocManaged, void*)
@@ -114,9 +160,15 @@ K2K_FREES(cudaFree, void*)
 K2K_FREES(cuMemFree_v2, unsigned long long)
 K2K_FREES(hipFree, void*)
 K2K_FREES_LATER(cudaFreeAsync, void*)
-K2K_FREES_LATER(cudaFreeAsync_ptsz, void*)  // nvcc --default-stream per-thread
+K2K_FREES_LATER(cudaFreeAsync_ptsz, void*)
 K2K_FREES_LATER(cuMemFreeAsync, unsigned long long)
 K2K_FREES_LATER(cuMemFreeAsync_ptsz, unsigned long long)
 K2K_FREES_LATER(hipFreeAsync, void*)
+
+K2K_API int cuMemAllocPitch_v2(unsigned long long* memory, std::size_t* pitch, std::size_t width,
+                               std::size_t height, unsigned element) {
+  static constinit Next next("cuMemAllocPitch_v2");
+  return allocate_rows(next, k2k_io_cuda, K2K_CALLER, memory, pitch, width, height, element);
+}
 
 }  // extern "C"

@@ -21,7 +21,8 @@
 #include "io/raw.hpp"
 #include "router/file_reader.hpp"
 #include "router/profile.hpp"
-#include "shim/cuda_reader.hpp"
+#include "router/registered_memory.hpp"
+#include "shim/gpu_readers.hpp"
 #include "shim/table.h"
 
 namespace k2k::shim {
@@ -67,29 +68,32 @@ ssize_t write_at(int descriptor, const void* memory, std::size_t bytes, std::int
 }
 
 int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) {
-  if (DeviceReader* const cuda = cuda_reader_if_made()) {
-    cuda->advise(descriptor, offset, bytes, advice);
+  for (DeviceReader* const gpu : gpu_readers_made()) {
+    if (gpu != nullptr) gpu->advise(descriptor, offset, bytes, advice);
   }
   return reader->advise(descriptor, offset, bytes, advice);
 }
 
 void forget(int, std::uint64_t device, std::uint64_t inode) {
-  if (DeviceReader* const cuda = cuda_reader_if_made()) cuda->forget(device, inode);
+  for (DeviceReader* const gpu : gpu_readers_made()) {
+    if (gpu != nullptr) gpu->forget(device, inode);
+  }
   reader->forget(device, inode);
 }
 
 void stats(k2k_io_counts* counts) {
-  const router::ReaderStats now = reader->stats();
-  DeviceReader* const cuda = cuda_reader_if_made();
-  const router::ReaderStats more = cuda == nullptr ? router::ReaderStats() : cuda->stats();
-  *counts = {.reads = now.reads + more.reads,
-             .writes = now.writes + more.writes,
-             .unasked = now.unasked + more.unasked,
-             .mixed = now.mixed + more.mixed,
-             .bytes_cache = now.bytes_cache + more.bytes_cache,
-             .bytes_direct = now.bytes_direct + more.bytes_direct,
-             .fall_backs = now.fall_backs + more.fall_backs,
-             .files_refused = now.files_refused + more.files_refused,
+  router::ReaderStats now = reader->stats();
+  for (const DeviceReader* const gpu : gpu_readers_made()) {
+    if (gpu != nullptr) router::add_to(now, gpu->stats());
+  }
+  *counts = {.reads = now.reads,
+             .writes = now.writes,
+             .unasked = now.unasked,
+             .mixed = now.mixed,
+             .bytes_cache = now.bytes_cache,
+             .bytes_direct = now.bytes_direct,
+             .fall_backs = now.fall_backs,
+             .files_refused = now.files_refused,
              .misaligned = now.misaligned,
              .pages_ahead = now.pages_ahead,
              .pages_evicted = now.pages_evicted};
@@ -97,7 +101,7 @@ void stats(k2k_io_counts* counts) {
 
 void after_fork_child() {
   reader->after_fork_child();
-  cuda_after_fork_child();
+  gpu_readers_after_fork_child();
 }
 
 std::uint64_t held() { return reader->pages_held(); }
@@ -115,30 +119,24 @@ std::uint64_t writes_direct() { return reader->stats().writes_direct; }
 
 int owns(int descriptor) { return io::is_own(descriptor) ? 1 : 0; }
 
-int serves(int kind) {
-  if (kind == k2k_io_cuda) return cuda_reader() != nullptr ? 1 : 0;
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) {
-    ::dprintf(STDERR_FILENO, "k2k_io: memory of HIP is not served yet; calls with it go to libc\n");
-  }
-  return 0;
-}
+int serves(int kind) { return gpu_reader(kind) != nullptr ? 1 : 0; }
 
 // What follows is called after serves().
-ssize_t read_in(int, int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
-  return cuda_reader()->pread(descriptor, memory, bytes, offset);
+ssize_t read_in(int kind, int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
+  return gpu_reader(kind)->pread(descriptor, memory, bytes, offset);
 }
 
-ssize_t write_in(int, int descriptor, const void* memory, std::size_t bytes, std::int64_t offset) {
-  return cuda_reader()->pwrite(descriptor, memory, bytes, offset);
+ssize_t write_in(int kind, int descriptor, const void* memory, std::size_t bytes,
+                 std::int64_t offset) {
+  return gpu_reader(kind)->pwrite(descriptor, memory, bytes, offset);
 }
 
-ssize_t whole_in(int, const k2k_io_call* call, const unsigned char* in_kind) {
+ssize_t whole_in(int kind, const k2k_io_call* call, const unsigned char* in_kind) {
   std::array<bool, IOV_MAX> is_device;
   const auto count = static_cast<std::size_t>(call->count);
   std::transform(in_kind, in_kind + count, is_device.begin(),
                  [](unsigned char each) { return each != 0; });
-  return cuda_reader()->whole(
+  return gpu_reader(kind)->whole(
       {.descriptor = call->descriptor,
        .pieces = {call->pieces, count},
        .is_device = {is_device.data(), count},

@@ -24,14 +24,16 @@ extern "C" {
 
 enum { k2k_io_ranges_max = 256 };
 
-/* Whose memory it is. What cudaMalloc(), cudaMallocManaged(), cuMemAlloc(), cuMemAllocManaged(),
- * hipMalloc() and hipMallocManaged() return is registered by the library, and no longer so when it
- * is freed, wherever the program is linked to these functions. Who looks them up by dlsym(), has
- * them in itself (a static CUDA runtime), or takes cudaMallocAsync() registers by itself. */
+/* Whose memory it is. What cudaMalloc(), cuMemAlloc(), hipMalloc() and their kin (Managed, Async,
+ * FromPoolAsync, Pitch) return is registered by the library, and no longer so when it is freed,
+ * wherever the program is linked to these functions. Who looks them up by dlsym(), has them in
+ * itself (a static CUDA runtime), or takes cuMemMap() or the arrays of cudaMalloc3D() registers by
+ * itself. Memory that is allocated in the order of a stream is there when the stream got there, for
+ * reads of files as for other streams. */
 enum k2k_io_kind {
   k2k_io_mapped = 1, /* CPU and kernel reach it: a mapped PCI device's, managed memory, any. */
   k2k_io_cuda = 2,   /* A CUDA device's alone. */
-  k2k_io_hip = 3     /* A HIP device's alone. Not served yet: libc has such calls. */
+  k2k_io_hip = 3     /* A HIP device's alone. */
 };
 
 /* 0, or a negative errno:

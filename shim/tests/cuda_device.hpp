@@ -19,6 +19,15 @@ int cudaFreeAsync(void*, void*);
 int cudaMemcpy(void*, const void*, std::size_t, int);
 int cuMemAlloc_v2(unsigned long long*, std::size_t);
 int cuMemFree_v2(unsigned long long);
+int cudaMallocAsync(void**, std::size_t, void*);
+int cudaMallocFromPoolAsync(void**, std::size_t, void*, void*);
+int cudaMallocPitch(void**, std::size_t*, std::size_t, std::size_t);
+int cuMemAllocAsync(unsigned long long*, std::size_t, void*);
+int cuMemAllocFromPoolAsync(unsigned long long*, std::size_t, void*, void*);
+int cuMemFreeAsync(unsigned long long, void*);
+int hipMallocAsync(void**, std::size_t, void*);
+int hipMallocFromPoolAsync(void**, std::size_t, void*, void*);
+int hipFreeAsync(void*, void*);
 int hipMalloc(void**, std::size_t);
 int hipFree(void*);
 extern k2k::io::vendor::Control k2k_vendor;
@@ -88,5 +97,12 @@ inline void say_file(const char* what) {
   close(file);
   errno = 0;
 }
+
+// Of what cuda_ordered.cpp plays.
+void ordered();
+void rows();
+void hip();
+void freeing();
+void freeing_in_order();
 
 }  // namespace k2k::shim::probe

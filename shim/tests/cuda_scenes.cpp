@@ -173,10 +173,6 @@ void allocations() {
   say_bytes("data", managed, 200'000);
   std::printf("managed, wrong: %d\n", cudaMallocManaged(&managed, 200'000, 9));
 
-  void* hip = nullptr;
-  std::printf("hip: %d\n", hipMalloc(&hip, 4096));
-  say("not served", pread(file, hip, 100, 0));
-  std::printf("hip: %d\n", hipFree(hip));
   std::printf("left: %d\n", k2k_vendor.allocations.load());
 }
 
@@ -192,44 +188,6 @@ void copies_that_fail() {
   k2k_vendor.fail("cuEventQuery", 999);
   say("not written", pwrite(file, device, 100, 0));
   give_back(device);
-}
-
-// Who frees waits for those that read.
-void freeing() {
-  const int file = make_data();
-  std::atomic<char*> shared = nullptr;
-  std::atomic<bool> is_over = false;
-  std::atomic<long> right = 0;
-  std::atomic<long> gone = 0;
-  std::atomic<long> other = 0;
-  std::vector<std::thread> readers;
-  for (int number = 0; number < 3; ++number) {
-    readers.emplace_back([&] {
-      while (!is_over) {
-        char* const device = shared;
-        if (device == nullptr) continue;
-        const ssize_t count = pread(file, device, 1 << 20, 1000);
-        if (count == 1 << 20) {
-          ++right;
-        } else if (count == -1 && errno == EFAULT) {
-          ++gone;
-        } else {
-          ++other;
-        }
-      }
-    });
-  }
-  for (int round = 0; round < 40 || right < 20; ++round) {
-    char* const device = allocate(1 << 20);
-    shared = device;
-    usleep(2000);
-    give_back(device);
-    shared = nullptr;
-  }
-  is_over = true;
-  for (std::thread& reader : readers) reader.join();
-  std::printf("other answers: %ld, copies to memory that was freed: %d\n", other.load(),
-              k2k_vendor.wrong_copies.load());
 }
 
 void many() {
@@ -255,6 +213,10 @@ constexpr k2k::shim::probe::Scene scenes[] = {
     {"allocations", allocations},
     {"copies", copies_that_fail},
     {"freeing", freeing},
+    {"freeing_in_order", freeing_in_order},
+    {"ordered", ordered},
+    {"rows", rows},
+    {"hip", hip},
     {"many", many},
 };
 

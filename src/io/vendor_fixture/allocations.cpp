@@ -111,7 +111,10 @@ K2K_VENDOR(cuMemFree_v2, unsigned long long address) {
   --k2k_vendor.allocations;
   return 0;
 }
-K2K_VENDOR(cuMemFreeAsync, unsigned long long address, void*) { return cuMemFree_v2(address); }
+K2K_VENDOR(cuMemFreeAsync, unsigned long long address, void* stream) {
+  k2k_vendor.last_stream = stream;
+  return cuMemFree_v2(address);
+}
 
 K2K_VENDOR(cudaMalloc, void** address, std::size_t bytes) {
   unsigned long long made = 0;
@@ -122,7 +125,10 @@ K2K_VENDOR(cudaMalloc, void** address, std::size_t bytes) {
 K2K_VENDOR(cudaFree, void* address) {
   return address == nullptr ? 0 : cuMemFree_v2(reinterpret_cast<unsigned long long>(address));
 }
-K2K_VENDOR(cudaFreeAsync, void* address, void*) { return cudaFree(address); }
+K2K_VENDOR(cudaFreeAsync, void* address, void* stream) {
+  k2k_vendor.last_stream = stream;
+  return cudaFree(address);
+}
 K2K_VENDOR(cudaMallocManaged, void** address, std::size_t bytes, unsigned flags) {
   if (flags != 1) return invalid_value;
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
@@ -135,6 +141,39 @@ K2K_VENDOR(cudaMemcpy, void* to, const void* from, std::size_t bytes, int) {
   if (target == nullptr || source == nullptr) return invalid_value;
   std::memcpy(target, source, bytes);
   return 0;
+}
+// In the order of a stream, which got there already.
+K2K_VENDOR(cuMemAllocAsync, unsigned long long* address, std::size_t bytes, void* stream) {
+  k2k_vendor.last_stream = stream;
+  return cuMemAlloc_v2(address, bytes);
+}
+K2K_VENDOR(cuMemAllocFromPoolAsync, unsigned long long* address, std::size_t bytes, void* pool,
+           void* stream) {
+  k2k_vendor.last_pool = pool;
+  return cuMemAllocAsync(address, bytes, stream);
+}
+K2K_VENDOR(cudaMallocAsync, void** address, std::size_t bytes, void* stream) {
+  unsigned long long made = 0;
+  if (const int code = cuMemAllocAsync(&made, bytes, stream); code != 0) return code;
+  *address = reinterpret_cast<void*>(made);
+  return 0;
+}
+K2K_VENDOR(cudaMallocFromPoolAsync, void** address, std::size_t bytes, void* pool, void* stream) {
+  k2k_vendor.last_pool = pool;
+  return cudaMallocAsync(address, bytes, stream);
+}
+K2K_VENDOR(hipMallocAsync, void** address, std::size_t bytes, void* stream) {
+  return cudaMallocAsync(address, bytes, stream);
+}
+K2K_VENDOR(hipMallocFromPoolAsync, void** address, std::size_t bytes, void* pool, void* stream) {
+  return cudaMallocFromPoolAsync(address, bytes, pool, stream);
+}
+K2K_VENDOR(hipFreeAsync, void* address, void* stream) { return cudaFreeAsync(address, stream); }
+// Rows are 512 bytes apart, or a multiple.
+K2K_VENDOR(cudaMallocPitch, void** address, std::size_t* pitch, std::size_t width,
+           std::size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return cudaMalloc(address, *pitch * height);
 }
 K2K_VENDOR(hipMalloc, void** address, std::size_t bytes) { return cudaMalloc(address, bytes); }
 K2K_VENDOR(hipFree, void* address) { return cudaFree(address); }

@@ -23,6 +23,8 @@ struct Control {
   std::atomic<int> synchronized = 0;
   std::atomic<int> allocations = 0;   // Of device memory.
   std::atomic<int> wrong_copies = 0;  // Into or out of memory that was freed meanwhile.
+  std::atomic<const void*> last_stream = nullptr;  // Of an allocation or free in its order.
+  std::atomic<const void*> last_pool = nullptr;
   std::atomic<int> opened = 0;
   std::atomic<int> files = 0;
   std::atomic<int> registrations = 0;  // Of files, ever.
