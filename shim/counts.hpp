@@ -20,6 +20,8 @@ struct Counts {
   Count nested{0};       // From a signal handler within such a call: libc had them.
   Count forgotten{0};    // Files of which the program closed its last descriptor.
   Count unregistered{0};  // Allocations of device memory beyond k2k_io_ranges_max: libc has them.
+  Count by_number{0};     // Of all that reached the far side: made by syscall(2).
+  Count rings{0};         // io_uring_setup(2) by syscall(2): what goes by them passes us by.
   Count kept{0};          // A descriptor was closed while the program had another one of the file.
 };
 

@@ -7,72 +7,23 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstdarg>
 #include <cstdio>
 
 #include "base/api.hpp"
+#include "shim/closing.hpp"
 #include "shim/descriptors.hpp"
 #include "shim/far_side.hpp"
-#include "shim/open_numbers.hpp"
 #include "shim/real.hpp"
 
-using k2k::shim::any_open_number;
 using k2k::shim::before_close;
+using k2k::shim::close_ours;
 using k2k::shim::closes_matter;
 using k2k::shim::in_far_side;
-using k2k::shim::is_far_sides;
+using k2k::shim::may_close;
+using k2k::shim::may_replace;
 using k2k::shim::real;
 using k2k::shim::tracked;
-
-namespace {
-
-// False: to the program it is not open.
-[[gnu::cold, gnu::noinline]] bool may_close(int descriptor, const void* caller) {
-  if (in_far_side(caller)) return true;
-  if (is_far_sides(descriptor)) return errno = EBADF, false;
-  before_close(descriptor, descriptor);
-  return true;
-}
-
-// The lowest of the far side's descriptors from `first` on; INT_MAX if there is none.
-int next_far_sides(int first, int last) {
-  int lowest = INT_MAX;
-  any_open_number(first, last, [&](int number) {
-    if (number < lowest && is_far_sides(number)) lowest = number;
-    return false;
-  });
-  return lowest;
-}
-
-// Closes the program's descriptors of first..last, one stretch between two of the far side's after
-// another.
-[[gnu::cold, gnu::noinline]] int close_ours(unsigned first, unsigned last) {
-  if (first > last) return real.close_range(first, last, 0);  // EINVAL
-  const int end = last > INT_MAX ? INT_MAX : static_cast<int>(last);
-  int at = first > INT_MAX ? INT_MAX : static_cast<int>(first);
-  before_close(at, end);
-  while (at <= end) {
-    const int spared = next_far_sides(at, end);
-    if (spared == INT_MAX) return real.close_range(static_cast<unsigned>(at), last, 0);
-    if (spared > at) {
-      real.close_range(static_cast<unsigned>(at), static_cast<unsigned>(spared) - 1, 0);
-    }
-    at = spared + 1;
-  }
-  return 0;
-}
-
-// Before `to` becomes a copy of `from`. False: it must not.
-[[gnu::cold, gnu::noinline]] bool may_replace(int from, int to, const void* caller) {
-  if (in_far_side(caller) || from == to || real.fcntl(from, F_GETFD) < 0) return true;
-  // To move the twin away would drop locks. The kernel knows this error, too.
-  if (is_far_sides(to)) return errno = EBUSY, false;
-  before_close(to, to);
-  return true;
-}
-
-}  // namespace
 
 #define K2K_CALLER __builtin_return_address(0)
 

@@ -34,6 +34,7 @@ struct Real {
   int (*dup3)(int, int, int);
   int (*fcntl)(int, int, ...);
   int (*fclose)(std::FILE*);
+  long (*syscall)(long, long, long, long, long, long, long);
 };
 
 [[gnu::visibility("hidden")]] extern Real real;  // Hidden: one instruction less a call.

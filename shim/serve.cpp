@@ -269,7 +269,11 @@ bool serve(const Request& request, ssize_t* answer) {
   const k2k_io_table* const far = far_side();
   if (far == nullptr) return count(counts.without_far), false;
 
-  pthread_testcancel();
+  if (request.by_number) {
+    count(counts.by_number);
+  } else {
+    pthread_testcancel();
+  }
   const NoCancellation off;
   const Inside inside;
   ssize_t moved = 0;

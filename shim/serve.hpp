@@ -2,7 +2,8 @@
 // Reads and writes with device memory.
 //
 // Threading: any thread, signal handlers included. These are cancellation points as libc's are;
-// within, cancellation is off.
+// within, cancellation is off. Those made by
+// syscall(2) are none.
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -27,6 +28,7 @@ struct Request {
   std::int64_t offset = 0;   // Else here.
   int flags = 0;             // RWF_ of preadv2(2)
   const void* caller = nullptr;
+  bool by_number = false;  // By syscall(2), which is no cancellation point.
 };
 
 // False: the request is libc's as it was made. True: *answer is what the call returns, errno is

@@ -7,6 +7,7 @@
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,10 +18,12 @@ namespace k2k::shim {
 namespace {
 
 using Read = ssize_t (*)(int, void*, std::size_t);
+using Syscall = long (*)(long, ...);
 
 constexpr int turns = 2001;
 constexpr int turn_calls = 50;
 
+template <class Read>
 double turn_ns(Read read, int descriptor, void* memory) {
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < turn_calls; ++i) benchmark::DoNotOptimize(read(descriptor, memory, 0));
@@ -37,6 +40,12 @@ void host_memory(benchmark::State& state) {
   void* const library = dlopen(K2K_SHIM, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return state.SkipWithError(dlerror());
   const auto through = reinterpret_cast<Read>(dlsym(library, "read"));
+  const auto numbered = reinterpret_cast<Syscall>(dlsym(library, "syscall"));
+  const auto by = [](Syscall call) {
+    return [call](int descriptor, void* memory, std::size_t bytes) {
+      return call(SYS_read, descriptor, memory, bytes);
+    };
+  };
   const auto add = reinterpret_cast<int (*)(void*, std::size_t)>(dlsym(library, "k2k_io_register"));
   const auto remove = reinterpret_cast<int (*)(void*)>(dlsym(library, "k2k_io_unregister"));
   const int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -52,8 +61,11 @@ void host_memory(benchmark::State& state) {
   double shim_ns = 0;
   for (auto _ : state) {
     for (std::size_t i = 0; i < turns; ++i) {
-      libc[i] = turn_ns(&::read, descriptor, memory);
-      shim[i] = turn_ns(through, descriptor, memory);
+      const bool number = state.range(2) != 0;
+      libc[i] = number ? turn_ns(by(&::syscall), descriptor, memory)
+                       : turn_ns(&::read, descriptor, memory);
+      shim[i] =
+          number ? turn_ns(by(numbered), descriptor, memory) : turn_ns(through, descriptor, memory);
     }
     libc_ns = median(libc);
     shim_ns = median(shim);
@@ -69,11 +81,14 @@ void host_memory(benchmark::State& state) {
   dlclose(library);
 }
 BENCHMARK(host_memory)
-    ->ArgNames({"ranges", "near"})
-    ->Args({0, 0})
-    ->Args({1, 0})
-    ->Args({1, 1})
-    ->Args({255, 1})
+    ->ArgNames({"ranges", "near", "number"})
+    ->Args({0, 0, 0})
+    ->Args({1, 0, 0})
+    ->Args({1, 1, 0})
+    ->Args({255, 1, 0})
+    ->Args({0, 0, 1})
+    ->Args({1, 0, 1})
+    ->Args({1, 1, 1})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -43,6 +43,8 @@ namespace {
       {"forgotten", counts.forgotten},
       {"kept", counts.kept},
       {"unregistered", counts.unregistered},
+      {"by_number", counts.by_number},
+      {"rings", counts.rings},
       {"unasked", far.unasked},
       {"mixed", far.mixed},
       {"bytes_cache", far.bytes_cache},

@@ -100,6 +100,7 @@ inline void say_file(const char* what) {
 
 // Of what cuda_ordered.cpp plays.
 void ordered();
+void numbered();
 void rows();
 void hip();
 void freeing();

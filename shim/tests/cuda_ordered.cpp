@@ -1,6 +1,7 @@
 // Scenes with memory that is allocated and freed in the order of a stream, in rows, or by HIP, and
 // with frees while others read. See cuda_scenes.cpp.
 
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -105,6 +106,19 @@ void ordered() {
   std::printf("fails: %d, %s\n", code, memory == &memory ? "untouched" : "?");
   std::printf("free of null: %d\n", cudaFreeAsync(nullptr, stream));
   std::printf("left: %d\n", k2k_vendor.allocations.load());
+}
+
+void numbered() {
+  const int file = make_data();
+  char* const device = allocate(1 << 20);
+  char host[100];
+  const iovec pieces[] = {{device + 300'000, 5000}, {host, sizeof host}};
+  say("pread", syscall(SYS_pread64, file, device, 300'000ul, 77ul));
+  say("readv", syscall(SYS_readv, file, pieces, 2));
+  say("write", syscall(SYS_write, file, device, 1000ul));
+  say_device("data", device, 305'000);
+  say_file("file");
+  give_back(device);
 }
 
 void rows() {

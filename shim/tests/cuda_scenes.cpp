@@ -215,6 +215,7 @@ constexpr k2k::shim::probe::Scene scenes[] = {
     {"freeing", freeing},
     {"freeing_in_order", freeing_in_order},
     {"ordered", ordered},
+    {"numbered", numbered},
     {"rows", rows},
     {"hip", hip},
     {"many", many},

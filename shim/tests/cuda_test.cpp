@@ -94,6 +94,12 @@ TEST_F(CudaPrograms, memory_in_the_order_of_a_stream_is_served_from_its_allocati
                              "pool: handed on\nfails: 2, untouched\nfree of null: 0\nleft: 0\n");
 }
 
+TEST_F(CudaPrograms, calls_by_number_are_served) {
+  const Outcome outcome = play("numbered");
+  EXPECT_EQ(outcome.out, play_in(K2K_CUDA_PROBE, "numbered", "PROBE_HOST=1").out) << outcome.error;
+  EXPECT_EQ(stat_of(outcome, "by_number"), 3) << outcome.error;
+}
+
 TEST_F(CudaPrograms, rows_are_served_with_what_sets_them_apart) {
   const Outcome outcome = play("rows");
   EXPECT_EQ(outcome.out, "pitch: 1024\n" + life("rows", "20480", "now") + "no rows: 1\n");

@@ -7,6 +7,9 @@
 // Compiled with -O2 -D_FORTIFY_SOURCE=2, as distributions compile.
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -69,8 +72,15 @@ char early[64];
 long early_bytes = -1;
 int early_error = 0;
 
+// Before every library's constructor.
+char first[3][8];
+long first_bytes[4];
+int first_error = 0;
+
 void constructors() {
   std::printf("before main: %ld %d %.8s\n", early_bytes, early_error, early);
+  std::printf("before all: %ld %ld %ld %ld %d %.8s %.8s %.8s\n", first_bytes[0], first_bytes[1],
+              first_bytes[2], first_bytes[3], first_error, first[0], first[1], first[2]);
   errno = 0;
 }
 
@@ -81,6 +91,21 @@ void constructors() {
   char none;
   if (read(-1, &none, 1) < 0) early_error = errno;
 }
+
+void read_first(int, char**, char**) {
+  const int file = open("/proc/self/exe", O_RDONLY);
+  first_bytes[0] = pread(file, first[0], 4, 0);
+  first_bytes[1] = syscall(SYS_read, file, first[1], 4ul);
+  const iovec piece{first[2], 3};
+  first_bytes[2] = preadv2(file, &piece, 1, 1, 0);
+  void* const mapped = reinterpret_cast<void*>(
+      syscall(SYS_mmap, nullptr, 4096ul, PROT_READ, MAP_PRIVATE, file, 4096ul));
+  first_bytes[3] = mapped == MAP_FAILED ? 1 : syscall(SYS_munmap, mapped, 4096ul);
+  close(file);
+  if (syscall(SYS_read, -1, nullptr, 1ul) == -1) first_error = errno;
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_all)(int, char**,
+                                                                       char**) = read_first;
 
 const Scene scenes[] = {{"positions", positions},
                         {"locks", locks},
@@ -97,7 +122,11 @@ const Scene scenes[] = {{"positions", positions},
                         {"writing", writing},
                         {"ranges", ranges},
                         {"full", full},
-                        {"constructors", constructors}};
+                        {"constructors", constructors},
+                        {"by_number", by_number},
+                        {"closing_by_number", closing_by_number},
+                        {"cancelled_by_number", cancelled_by_number},
+                        {"ring_by_number", ring_by_number}};
 
 }  // namespace
 

@@ -105,5 +105,10 @@ void threads();
 void appending();
 void forking();
 void writing();
+// probe_by_number.cpp:
+void by_number();
+void closing_by_number();
+void cancelled_by_number();
+void ring_by_number();
 
 }  // namespace k2k::shim::probe

@@ -52,13 +52,36 @@ INSTANTIATE_TEST_SUITE_P(, Scenes,
                          testing::Values("positions", "locks", "lock_of_a_stream", "numbers",
                                          "vectors", "host_reads", "fortified", "errors", "signals",
                                          "threads", "appending", "forking", "writing", "ranges",
-                                         "constructors"),
+                                         "constructors", "by_number", "closing_by_number",
+                                         "cancelled_by_number"),
                          [](const auto& one) { return std::string(one.param); });
 
 TEST_F(Programs, twins_end_with_the_last_descriptor_of_a_file_and_not_before) {
   const Outcome outcome = play_in(K2K_SHIM_PROBE, "locks", preloaded());
   EXPECT_EQ(stat_of(outcome, "forgotten"), 4) << outcome.error;
   EXPECT_EQ(stat_of(outcome, "kept"), 3) << outcome.error;
+}
+
+TEST_F(Programs, calls_by_number_are_served_as_those_by_name_and_counted) {
+  const Outcome served = play_in(K2K_SHIM_PROBE, "by_number", preloaded());
+  EXPECT_EQ(stat_of(served, "by_number"), 16) << served.error;
+  EXPECT_EQ(stat_of(served, "reads") + stat_of(served, "writes") + stat_of(served, "by_kernel"), 16)
+      << served.error;
+  EXPECT_EQ(stat_of(served, "forgotten"), 1) << served.error;
+  const Outcome closed = play_in(K2K_SHIM_PROBE, "closing_by_number", preloaded());
+  EXPECT_EQ(stat_of(closed, "forgotten"), 5) << closed.error;
+  EXPECT_EQ(stat_of(closed, "kept"), 1) << closed.error;
+  EXPECT_EQ(stat_of(closed, "rings"), 0) << closed.error;
+}
+
+TEST_F(Programs, rings_that_they_ask_for_are_counted_and_not_those_of_the_far_side) {
+  const Outcome asked = play_in(K2K_SHIM_PROBE, "ring_by_number", preloaded());
+  EXPECT_EQ(asked.out, play_in(K2K_SHIM_PROBE, "ring_by_number", "A=1").out);
+  EXPECT_EQ(stat_of(asked, "rings"), 1) << asked.error;
+  const Outcome routed =
+      play_in(K2K_SHIM_PROBE, "vectors", "LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1");
+  EXPECT_EQ(stat_of(routed, "rings"), 0) << routed.error;
+  EXPECT_EQ(stat_of(routed, "by_number"), 0) << routed.error;
 }
 
 TEST_F(Programs, what_they_read_themselves_is_told_while_pages_are_held) {

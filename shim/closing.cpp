@@ -1,0 +1,59 @@
+#include "shim/closing.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "shim/descriptors.hpp"
+#include "shim/far_side.hpp"
+#include "shim/open_numbers.hpp"
+#include "shim/real.hpp"
+
+namespace k2k::shim {
+namespace {
+
+// The lowest of the far side's descriptors from `first` on; INT_MAX if there is none.
+int next_far_sides(int first, int last) {
+  int lowest = INT_MAX;
+  any_open_number(first, last, [&](int number) {
+    if (number < lowest && is_far_sides(number)) lowest = number;
+    return false;
+  });
+  return lowest;
+}
+
+}  // namespace
+
+bool may_close(int descriptor, const void* caller) {
+  if (in_far_side(caller)) return true;
+  if (is_far_sides(descriptor)) return errno = EBADF, false;
+  before_close(descriptor, descriptor);
+  return true;
+}
+
+int close_ours(unsigned first, unsigned last) {
+  if (first > last) return real.close_range(first, last, 0);  // EINVAL
+  const int end = last > INT_MAX ? INT_MAX : static_cast<int>(last);
+  int at = first > INT_MAX ? INT_MAX : static_cast<int>(first);
+  before_close(at, end);
+  while (at <= end) {
+    const int spared = next_far_sides(at, end);
+    if (spared == INT_MAX) return real.close_range(static_cast<unsigned>(at), last, 0);
+    if (spared > at) {
+      real.close_range(static_cast<unsigned>(at), static_cast<unsigned>(spared) - 1, 0);
+    }
+    at = spared + 1;
+  }
+  return 0;
+}
+
+bool may_replace(int from, int to, const void* caller) {
+  if (in_far_side(caller) || from == to || real.fcntl(from, F_GETFD) < 0) return true;
+  // To move the twin away would drop locks. The kernel knows this error, too.
+  if (is_far_sides(to)) return errno = EBUSY, false;
+  before_close(to, to);
+  return true;
+}
+
+}  // namespace k2k::shim
