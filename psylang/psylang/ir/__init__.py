@@ -1,0 +1,1 @@
+"""The intermediate representation: types, operations, programs, and their meaning."""
