@@ -1,0 +1,9 @@
+"""What `fast` computes: mathematics and random numbers, written in the IR's own operations.
+
+Every target computes the same bits, for they are the same additions, multiplications and fused
+multiply-adds everywhere. `expansions()` is what passes.expand and the interpreter take.
+"""
+
+from psylang.numerics.expansions import expansions
+
+__all__ = ["expansions"]
