@@ -1,0 +1,117 @@
+"""The order of the passes, and the record of what each of them did."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from psylang.ir.graph import Origin, Program
+from psylang.passes.constants import Constants
+from psylang.passes.copies import Copies
+from psylang.passes.cse import CommonSubexpressions
+from psylang.passes.dead_code import DeadCode
+from psylang.passes.expand import Expand, Expansion
+from psylang.passes.hoist import Hoist
+from psylang.passes.if_conversion import IfConversion
+from psylang.passes.layout import Layout
+from psylang.passes.rewrite import Pass
+from psylang.passes.scalarise import Scalarise
+from psylang.passes.strip_mine import StripMine
+from psylang.passes.unroll import Unroll
+
+CLEANING: tuple[Pass, ...] = (Constants(), Copies(), CommonSubexpressions(), DeadCode())
+# In `exact` a branch is converted if that costs about as much as a mispredicted jump.
+EXACT_BRANCH_COST = 32
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What optimise() does beyond cleaning.
+
+    keep_signature: parameters, inputs and states that nobody reads stay declared.
+    unroll, strip_mine, if_conversion: None leaves the pass out. Of if_conversion None stands for
+    the numerics' own: every `if` in `fast`, cheap ones without loops in `exact`.
+    """
+
+    keep_signature: bool = False
+    unroll: Unroll | None = field(default_factory=Unroll)
+    strip_mine: StripMine | None = field(default_factory=StripMine)
+    if_conversion: IfConversion | None = None
+
+
+@dataclass(frozen=True)
+class Removed:
+    """How many operations `name` of `origin` a pass left out, or made others of."""
+
+    origin: Origin
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one pass did. ops_before, ops_after: operations, constants not counted."""
+
+    name: str
+    seconds: float
+    ops_before: int
+    ops_after: int
+    removed: tuple[Removed, ...]
+
+
+def passes_for(
+    program: Program, expansions: Mapping[str, Expansion], settings: Settings
+) -> Sequence[Sequence[Pass]]:
+    """Who runs, in order. A group CLEANING is left out if nothing changed since the last one."""
+    fast = program.numerics == "fast"
+    ifs = settings.if_conversion or (
+        IfConversion() if fast else IfConversion(EXACT_BRANCH_COST, loops=False)
+    )
+    groups: list[Sequence[Pass]] = [[Scalarise()], CLEANING]
+    if settings.unroll is not None:
+        groups += [[settings.unroll], CLEANING]
+    groups += [[ifs], CLEANING]
+    if fast:
+        mine = [] if settings.strip_mine is None else [settings.strip_mine]
+        groups += [[*mine, Expand(expansions)]]
+    groups += [CLEANING, [Hoist()], CLEANING]
+    if not settings.keep_signature:
+        groups.append([Layout()])
+    return groups
+
+
+def optimise(
+    program: Program,
+    expansions: Mapping[str, Expansion],
+    settings: Settings | None = None,
+    records: list[Record] | None = None,
+) -> Program:
+    """The program as the emitters want it: scalars only, and no more of them than needed.
+
+    expansions: of `fast` (numerics/); an `exact` program has none, and they are not used.
+    records: gets one of each pass that changed something. PassError: as Expand says.
+    """
+    cleaned: Program | None = None
+    for group in passes_for(program, expansions, settings or Settings()):
+        if group is CLEANING and program is cleaned:
+            continue
+        for one in group:
+            before, begin = program, time.perf_counter()
+            program = one(before)
+            if records is not None and program is not before:
+                records.append(_record(one, before, program, time.perf_counter() - begin))
+        if group is CLEANING:
+            cleaned = program
+    return program
+
+
+def _record(by: Pass, before: Program, after: Program, seconds: float) -> Record:
+    had, has = _counted(before), _counted(after)
+    removed = tuple(Removed(*key, count) for key, count in (had - has).items())
+    return Record(type(by).__name__, seconds, had.total(), has.total(), removed)
+
+
+def _counted(program: Program) -> Counter[tuple[Origin, str]]:
+    return Counter((op.origin, op.name) for op in program.body.walk() if op.name != "constant")
