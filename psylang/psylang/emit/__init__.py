@@ -1,0 +1,35 @@
+"""LLVM code of programs: scalar, and several trials in vector registers (SPMD).
+
+The compiler itself is imported when something is compiled: a process whose machine code comes from
+the cache does without its 40 modules.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from psylang.emit.targets import Target, UnknownTargetError, host_targets, target
+
+if TYPE_CHECKING:
+    from psylang.emit.compile import assembly, compile_object, llvm_text, optimised
+
+__all__ = [
+    "Target",
+    "UnknownTargetError",
+    "assembly",
+    "compile_object",
+    "host_targets",
+    "llvm_text",
+    "optimised",
+    "target",
+]
+
+_COMPILER = frozenset({"assembly", "compile_object", "llvm_text", "optimised"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _COMPILER:
+        from psylang.emit import compile
+
+        return getattr(compile, name)
+    raise AttributeError(f"module 'psylang.emit' has no attribute '{name}'")

@@ -1,0 +1,66 @@
+"""The interface between compiled code and its caller.
+
+    void psylang_run(i64 begin, i64 end, i64 trials, i64 seed, void** buffers)
+
+Independent programs run trials begin … end - 1; `trials` is ignored. Others run sequences
+begin … end - 1 of `trials` trials each, in order; the number of a trial is sequence * trials + t.
+
+buffers: parameters, inputs, states, outputs, and in `exact` with streams the generators. A
+parameter is one value in C order, or a row a trial if it is varying; inputs and outputs have a row
+a trial; states and generators a row a sequence. Rows count from trial and sequence 0: whoever has
+less moves the pointer back. Elements are NumPy's; a bool is one byte. A state is read at its
+sequence's begin and written at its end.
+
+Threading: any number of threads may run disjoint ranges at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from psylang.ir.graph import Program
+
+SYMBOL = "psylang_run"
+
+# NumPy's RandomState as its get_state() tells it.
+GENERATOR = np.dtype(
+    [
+        ("key", np.uint32, 624),
+        ("position", np.int32),
+        ("has_gauss", np.int32),
+        ("gauss", np.float64),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """Where which buffer is: indices of the first of each kind."""
+
+    inputs: int
+    states: int
+    outputs: int
+    generators: int
+    count: int
+
+
+def buffers_of(program: Program) -> Buffers:
+    inputs = len(program.parameters)
+    states = inputs + len(program.inputs)
+    outputs = states + len(program.states)
+    generators = outputs + len(program.outputs)
+    has_generators = program.numerics == "exact" and bool(program.streams)
+    return Buffers(inputs, states, outputs, generators, generators + has_generators)
+
+
+def generators_of(
+    program: Program, seeds: tuple[int, ...]
+) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    """A row of generators: shape (streams,), one seeded with each of `seeds`."""
+    row = np.zeros(len(program.streams), GENERATOR)
+    for index, seed in enumerate(seeds):
+        _, key, position, has_gauss, gauss = np.random.RandomState([seed]).get_state(legacy=True)
+        row[index] = (key, position, has_gauss, gauss)
+    return row

@@ -1,0 +1,101 @@
+"""From a program to LLVM text and to object code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+import llvmlite.ir as ll
+
+from psylang.emit.kernel import Kernel
+from psylang.emit.targets import Target, initialise
+from psylang.ir.graph import Program
+from psylang.ir.types import DType
+from psylang.numerics import expansions
+from psylang.passes.pipeline import Record, Settings, optimise
+
+OPTIMISATION = 2  # Of LLVM's levels; 3 takes longer and gains nothing on straight-line code.
+LONG_PROGRAM_OPS = 2000
+LONG_PROGRAM_WIDTH = 8
+NO_VARYING: frozenset[str] = frozenset()
+
+
+def llvm_text(program: Program, target: Target, varying: frozenset[str] = NO_VARYING) -> str:
+    """LLVM assembly of psylang_run() for the target; LLVM's own passes come later.
+
+    ValueError: a name in `varying` is no parameter.
+    """
+    unknown = varying - {parameter.name for parameter in program.parameters}
+    if unknown:
+        known = ", ".join(parameter.name for parameter in program.parameters) or "none"
+        raise ValueError(f"no parameter {', '.join(sorted(unknown))}; there are: {known}")
+    module = ll.Module(program.name)
+    module.triple = target.triple
+    fast = program.numerics == "fast"
+    after = optimised(program)
+    width = _width(after, target) if fast else 1
+    Kernel(module, after, width, varying).emit()
+    return str(module)
+
+
+def _width(program: Program, target: Target) -> int:
+    """Long programs spill at any width, and LLVM takes twice as long for twice the lanes.
+
+    Programs of f32 have twice the lanes, for half of the bits.
+    """
+    ops = sum(1 for op in program.body.walk() if op.name != "constant")
+    width = target.width if ops <= LONG_PROGRAM_OPS else min(target.width, LONG_PROGRAM_WIDTH)
+    return 2 * width if width > 1 and is_single(program) else width
+
+
+def is_single(program: Program) -> bool:
+    """Whether it computes in f32, and has f64 at its ends at most (passes.precision)."""
+    ops = list(program.body.walk())
+    kinds = {value.type.dtype for op in ops if op.name != "convert" for value in op.results}
+    return DType.F32 in kinds and DType.F64 not in kinds
+
+
+def optimised(program: Program, records: list[Record] | None = None) -> Program:
+    """What is emitted: the program after all passes, with the same signature.
+
+    records: gets what each pass did.
+    """
+    return optimise(program, expansions(), Settings(keep_signature=True), records)
+
+
+def compile_object(program: Program, target: Target, varying: frozenset[str] = NO_VARYING) -> bytes:
+    """Object code with the one symbol psylang_run (abi.py). ValueError: as llvm_text()."""
+    machine = _machine(target)
+    module = _optimised(llvm_text(program, target, varying), machine)
+    return bytes(machine.emit_object(module))
+
+
+def assembly(program: Program, target: Target, varying: frozenset[str] = NO_VARYING) -> str:
+    """The target's assembly, for readers."""
+    machine = _machine(target)
+    return str(machine.emit_assembly(_optimised(llvm_text(program, target, varying), machine)))
+
+
+def _machine(target: Target) -> Any:
+    initialise()
+    if not llvm.get_process_triple().startswith(target.triple.split("-")[0]):
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu,
+        features=target.features,
+        opt=OPTIMISATION,
+        reloc="pic",
+        codemodel="small",
+        jit=False,
+    )
+
+
+def _optimised(text: str, machine: Any) -> Any:
+    module = llvm.parse_assembly(text)
+    module.verify()
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION)
+    passes = llvm.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
+    return module

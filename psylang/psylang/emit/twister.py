@@ -1,0 +1,166 @@
+"""NumPy's legacy generator in LLVM: MT19937 and the polar method, for `exact`.
+
+M. Matsumoto and T. Nishimura, Mersenne Twister, ACM TOMACS 8, 1998. The normal numbers are those of
+numpy.random.RandomState.normal(), one of a pair kept for the next call, digit for digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import llvmlite.ir as ll
+
+from psylang.emit.abi import GENERATOR
+from psylang.emit.lanes import I1, I32, I64, POINTER
+
+DOUBLE = ll.DoubleType()
+WORDS = 624
+SHIFT = 397
+UPPER = 0x80000000
+LOWER = 0x7FFFFFFF
+MATRIX = 0x9908B0DF
+GENERATOR_BYTES = GENERATOR.itemsize
+_FIELDS: Mapping[str, Any] = GENERATOR.fields or {}
+POSITION, HAS_GAUSS, GAUSS = (_FIELDS[name][1] for name in ("position", "has_gauss", "gauss"))
+
+
+def _field(builder: Any, state: Any, offset: int) -> Any:
+    return builder.gep(state, [I64(offset)], source_etype=ll.IntType(8))
+
+
+def _word(builder: Any, state: Any, index: Any) -> Any:
+    return builder.gep(state, [index], source_etype=I32)
+
+
+class _Loop:
+    """for index in range(begin, end), as a block that is left by close()."""
+
+    def __init__(self, builder: Any, begin: int, end: int) -> None:
+        self._builder, self._end = builder, end
+        before = builder.block
+        self._block = builder.append_basic_block("words")
+        builder.branch(self._block)
+        builder.position_at_end(self._block)
+        self.index = builder.phi(I64)
+        self.index.add_incoming(I64(begin), before)
+
+    def close(self) -> None:
+        builder = self._builder
+        following = builder.add(self.index, I64(1))
+        self.index.add_incoming(following, builder.block)
+        after = builder.append_basic_block("words.done")
+        more = builder.icmp_unsigned("<", following, I64(self._end))
+        builder.cbranch(more, self._block, after)
+        builder.position_at_end(after)
+
+
+def _function(module: Any, name: str, result: Any, arguments: list[Any]) -> tuple[Any, Any]:
+    function = ll.Function(module, ll.FunctionType(result, arguments), name)
+    function.linkage = "internal"
+    return function, ll.IRBuilder(function.append_basic_block("entry"))
+
+
+def _regenerate(module: Any) -> Any:
+    """The next 624 words."""
+    function, builder = _function(module, "mt_regenerate", ll.VoidType(), [POINTER])
+    (state,) = function.args
+
+    def twist(here: Any, following: Any, far: Any) -> None:
+        low = builder.load(_word(builder, state, following), typ=I32)
+        high = builder.load(_word(builder, state, here), typ=I32)
+        mixed = builder.or_(builder.and_(high, I32(UPPER)), builder.and_(low, I32(LOWER)))
+        odd = builder.icmp_unsigned("!=", builder.and_(low, I32(1)), I32(0))
+        value = builder.xor(
+            builder.load(_word(builder, state, far), typ=I32), builder.lshr(mixed, I32(1))
+        )
+        value = builder.xor(value, builder.select(odd, I32(MATRIX), I32(0)))
+        builder.store(value, _word(builder, state, here))
+
+    for begin, end, offset in (
+        (0, WORDS - SHIFT, SHIFT),
+        (WORDS - SHIFT, WORDS - 1, SHIFT - WORDS),
+    ):
+        loop = _Loop(builder, begin, end)
+        twist(loop.index, builder.add(loop.index, I64(1)), builder.add(loop.index, I64(offset)))
+        loop.close()
+    twist(I64(WORDS - 1), I64(0), I64(SHIFT - 1))
+    builder.ret_void()
+    return function
+
+
+def _next_word(module: Any) -> Any:
+    regenerate = _regenerate(module)
+    function, builder = _function(module, "mt_word", I32, [POINTER])
+    (state,) = function.args
+    place = _field(builder, state, POSITION)
+    position = builder.load(place, typ=I32)
+    used = builder.icmp_unsigned(">=", position, I32(WORDS))
+    with builder.if_then(used, likely=False):
+        builder.call(regenerate, [state])
+    index = builder.select(used, I32(0), position)
+    builder.store(builder.add(index, I32(1)), place)
+    word = builder.load(_word(builder, state, builder.zext(index, I64)), typ=I32)
+    word = builder.xor(word, builder.lshr(word, I32(11)))
+    word = builder.xor(word, builder.and_(builder.shl(word, I32(7)), I32(0x9D2C5680)))
+    word = builder.xor(word, builder.and_(builder.shl(word, I32(15)), I32(0xEFC60000)))
+    builder.ret(builder.xor(word, builder.lshr(word, I32(18))))
+    return function
+
+
+def _uniform(module: Any) -> Any:
+    """[0, 1) with 53 bits."""
+    following = _next_word(module)
+    function, builder = _function(module, "mt_uniform", DOUBLE, [POINTER])
+    (state,) = function.args
+    first = builder.lshr(builder.call(following, [state]), I32(5))
+    second = builder.lshr(builder.call(following, [state]), I32(6))
+    high = builder.fmul(builder.uitofp(first, DOUBLE), DOUBLE(67108864.0))
+    both = builder.fadd(high, builder.uitofp(second, DOUBLE))
+    builder.ret(builder.fdiv(both, DOUBLE(9007199254740992.0)))
+    return function
+
+
+def _normal(module: Any) -> Any:
+    uniform = module.globals["mt_uniform"]
+    function, builder = _function(module, "mt_normal", DOUBLE, [POINTER])
+    (state,) = function.args
+    has = _field(builder, state, HAS_GAUSS)
+    kept = _field(builder, state, GAUSS)
+    with builder.if_then(builder.icmp_unsigned("!=", builder.load(has, typ=I32), I32(0))):
+        builder.store(I32(0), has)
+        value = builder.load(kept, typ=DOUBLE)
+        builder.store(DOUBLE(0.0), kept)
+        builder.ret(value)
+    draw = builder.append_basic_block("draw")
+    found = builder.append_basic_block("found")
+    builder.branch(draw)
+    builder.position_at_end(draw)
+    x, y = (
+        builder.fsub(builder.fmul(DOUBLE(2.0), builder.call(uniform, [state])), DOUBLE(1.0))
+        for _ in range(2)
+    )
+    square = builder.fadd(builder.fmul(x, x), builder.fmul(y, y))
+    outside = builder.or_(
+        builder.fcmp_ordered(">=", square, DOUBLE(1.0)),
+        builder.fcmp_ordered("==", square, DOUBLE(0.0)),
+    )
+    builder.cbranch(outside, draw, found)
+    builder.position_at_end(found)
+    log = module.globals.get("log") or ll.Function(module, ll.FunctionType(DOUBLE, [DOUBLE]), "log")
+    root = ll.Function(module, ll.FunctionType(DOUBLE, [DOUBLE]), "llvm.sqrt.f64")
+    ratio = builder.fdiv(builder.fmul(DOUBLE(-2.0), builder.call(log, [square])), square)
+    factor = builder.call(root, [ratio])
+    builder.store(builder.fmul(factor, x), kept)
+    builder.store(I32(1), has)
+    builder.ret(builder.fmul(factor, y))
+    return function
+
+
+def generator_functions(module: Any) -> dict[str, Any]:
+    """By the operation's name: double (state*) functions of this module."""
+    uniform = _uniform(module)
+    return {"random.uniform": uniform, "random.normal": _normal(module)}
+
+
+__all__ = ["GENERATOR_BYTES", "I1", "generator_functions"]
