@@ -1,0 +1,101 @@
+"""The model API: cognitive models from typed components, compiled to the IR.
+
+A Model has mechanisms (Transfer, DDM, LCA, …), projections, inputs, conditions, control and
+outputs; Model.program() gives the program of one trial.
+"""
+
+from psylang.model.analytical import DDMAnalytical
+from psylang.model.composition import Model
+from psylang.model.compound import All, Any, Not, NWhen, While
+from psylang.model.compute import Compute
+from psylang.model.conditions import (
+    AfterNCalls,
+    AfterNPasses,
+    AfterPass,
+    AllHaveRun,
+    Always,
+    AtPass,
+    BeforePass,
+    Condition,
+    EveryNCalls,
+    EveryNPasses,
+    JustRan,
+    Never,
+    TimeInterval,
+    WhenFinished,
+)
+from psylang.model.control import (
+    ControlSignal,
+    Evenly,
+    ExponentialCost,
+    GridSearch,
+    LinearCost,
+    Listed,
+)
+from psylang.model.criteria import AtLeast, MaxVsAverage, MaxVsNext, Settled
+from psylang.model.decision import DDM, LCA
+from psylang.model.errors import ModelError
+from psylang.model.function import Function, function
+from psylang.model.functions import Exponential, Linear, Logistic, ReLU, SoftMax, Tanh
+from psylang.model.integrators import (
+    AdaptiveIntegrator,
+    DriftDiffusion,
+    LeakyCompetingIntegrator,
+    SimpleIntegrator,
+)
+from psylang.model.mechanism import Mechanism, Recurrent, Transfer
+from psylang.model.parameters import Parameter
+
+__all__ = [
+    "DDM",
+    "LCA",
+    "AdaptiveIntegrator",
+    "AfterNCalls",
+    "AfterNPasses",
+    "AfterPass",
+    "All",
+    "AllHaveRun",
+    "Always",
+    "Any",
+    "AtLeast",
+    "AtPass",
+    "BeforePass",
+    "Compute",
+    "Condition",
+    "ControlSignal",
+    "DDMAnalytical",
+    "DriftDiffusion",
+    "Evenly",
+    "EveryNCalls",
+    "EveryNPasses",
+    "Exponential",
+    "ExponentialCost",
+    "Function",
+    "GridSearch",
+    "JustRan",
+    "LeakyCompetingIntegrator",
+    "Linear",
+    "LinearCost",
+    "Listed",
+    "Logistic",
+    "MaxVsAverage",
+    "MaxVsNext",
+    "Mechanism",
+    "Model",
+    "ModelError",
+    "NWhen",
+    "Never",
+    "Not",
+    "Parameter",
+    "ReLU",
+    "Recurrent",
+    "Settled",
+    "SimpleIntegrator",
+    "SoftMax",
+    "Tanh",
+    "TimeInterval",
+    "Transfer",
+    "WhenFinished",
+    "While",
+    "function",
+]

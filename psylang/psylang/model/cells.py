@@ -1,0 +1,103 @@
+"""What a trial knows while it is written: values by key, and which of them it read and wrote.
+
+Keys are ("memory", node, slot), ("port", node, port), ("steps" | "calls" | "ran" | "truncated",
+node), ("since", node, owner), ("times", number) and ("pass",), ("done",). Numbers and truths are
+plain Python while they are known, else values of the IR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from psylang.ir.graph import Value
+from psylang.ir.types import BOOL, I32
+from psylang.model.context import Context
+
+Key = tuple[str, ...]
+Cell = int | bool | Value
+
+
+@dataclass
+class Cells:
+    """known: the values. exposed: keys that were read before they were written here. written:
+    keys in order of their first writing; definite: those written whatever happens."""
+
+    known: dict[Key, Cell] = field(default_factory=dict)
+    exposed: dict[Key, None] = field(default_factory=dict)
+    written: dict[Key, None] = field(default_factory=dict)
+    definite: set[Key] = field(default_factory=set)
+
+    def inner(self) -> Cells:
+        """The same values, with a record of their own."""
+        return Cells(dict(self.known))
+
+    def note_read(self, key: Key) -> None:
+        if key not in self.definite:
+            self.exposed.setdefault(key)
+
+    def write(self, key: Key, value: Cell, always: bool = True) -> None:
+        self.known[key] = value
+        self.written.setdefault(key)
+        if always:
+            self.definite.add(key)
+
+
+class Logic:
+    """Truths and counts, plain or of the IR; plain ones are computed here."""
+
+    def __init__(self, context: Context | None) -> None:
+        self._context = context
+
+    @property
+    def context(self) -> Context:
+        if self._context is None:
+            raise NotKnownError
+        return self._context
+
+    def value(self, cell: Cell) -> Value:
+        """A plain number or truth as a value."""
+        if isinstance(cell, Value):
+            return cell
+        return self.context.build.constant(cell, BOOL if isinstance(cell, bool) else I32)
+
+    def both(self, a: Cell, b: Cell) -> bool | Value:
+        if isinstance(a, Value) and isinstance(b, Value):
+            return self.context.build.and_(a, b)
+        plain, other = (b, a) if isinstance(a, Value) else (a, b)
+        return (other if isinstance(other, Value) else bool(other)) if plain else False
+
+    def either(self, a: Cell, b: Cell) -> bool | Value:
+        if isinstance(a, Value) and isinstance(b, Value):
+            return self.context.build.or_(a, b)
+        plain, other = (b, a) if isinstance(a, Value) else (a, b)
+        return True if plain else (other if isinstance(other, Value) else bool(other))
+
+    def negated(self, a: Cell) -> bool | Value:
+        return self.context.build.not_(a) if isinstance(a, Value) else not a
+
+    def at_least(self, count: Cell, n: int) -> bool | Value:
+        return self.context.build.ge(count, n) if isinstance(count, Value) else count >= n
+
+    def multiple_of(self, count: Cell, n: int) -> bool | Value:
+        if not isinstance(count, Value):
+            return count % n == 0
+        build = self.context.build
+        return build.op("eq", build.op("urem", count, n), 0)
+
+    def counted(self, count: Cell, ran: Cell) -> Cell:
+        """One more, if `ran`."""
+        if not isinstance(count, Value) and not isinstance(ran, Value):
+            return count + int(ran)
+        build = self.context.build
+        if not isinstance(ran, Value):
+            return build.add(self.value(count), 1) if ran else count
+        return build.add(self.value(count), self.choice(ran, 1, 0))
+
+    def choice(self, condition: Cell, yes: Cell, no: Cell) -> Cell:
+        if not isinstance(condition, Value):
+            return yes if condition else no
+        return self.context.build.select(condition, self.value(yes), self.value(no))
+
+
+class NotKnownError(Exception):
+    """A condition depends on what is only known at run time. Never leaves this package."""

@@ -1,0 +1,56 @@
+"""What a Model checks of names, ports, shapes and ranges; each refusal names what to change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from psylang.model.errors import ModelError, listed
+from psylang.model.layout import Projection
+from psylang.model.mechanism import Mechanism
+from psylang.model.parameters import Array
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def named(kind: str, name: str) -> str:
+    """The name. ModelError: it is none."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ModelError(f"the {kind} name {name!r} must be of letters, digits and _")
+    return name
+
+
+def port_of(node: Mechanism, ports: Mapping[str, Any], name: str) -> str:
+    """The port of that name, the main one of "". ModelError: there is none."""
+    if name and name not in ports:
+        raise ModelError(f"`{node.name}` has no port `{name}`; it has {listed(ports)}")
+    return name or next(iter(ports))
+
+
+def within(name: str, value: Array, limits: tuple[float, float] | None) -> None:
+    """ModelError: a value is outside of its range."""
+    if limits is not None and not np.all((value >= limits[0]) & (value <= limits[1])):
+        raise ModelError(
+            f"`{name}` is {value}, outside of its range {limits}; change the one or the other"
+        )
+
+
+def fits(
+    made: Projection,
+    sender: tuple[int, ...],
+    receiver: tuple[int, ...],
+    matrix: tuple[int, ...] | None,
+) -> None:
+    """ModelError: the shapes do not go together; all of them are named."""
+    start, end = sender or (1,), receiver or (1,)
+    fits = start == end if not matrix else matrix == (*start, *end)
+    if len(start) != 1 or len(end) != 1 or not fits:
+        what = "no matrix" if matrix is None else f"a matrix of shape {matrix}"
+        raise ModelError(
+            f"`{made.sender}.{made.sender_port}` of shape {sender} does not go to "
+            f"`{made.receiver}.{made.receiver_port}` of shape {receiver} by {what}; the matrix "
+            f"must have shape {(*start, *end)}"
+        )

@@ -1,0 +1,370 @@
+"""Model: mechanisms, projections, inputs, conditions, control and outputs, by name.
+
+model = Model("choice")
+drift = model.parameter("drift", 0.3, range=(-5, 5))
+decision = model.add(DDM("decision", integrator=DriftDiffusion(rate=drift)))
+model.output("response_time", decision, "response_time")
+program = model.program(vary=["drift"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from psylang.ir.graph import Numerics, Program
+from psylang.model.checks import fits, named, port_of, within
+from psylang.model.compound import All
+from psylang.model.conditions import AllHaveRun, Always, Condition, EveryNCalls
+from psylang.model.control import GridSearch
+from psylang.model.errors import ModelError, listed
+from psylang.model.layout import External, Projection, Recorded
+from psylang.model.mechanism import Mechanism
+from psylang.model.parameters import (
+    Array,
+    Limits,
+    Parameter,
+    array_of,
+    checked_range,
+    name_of,
+    numbers_of,
+)
+from psylang.model.schedule import Schedule, consideration_sets, predecessors
+
+M = TypeVar("M", bound=Mechanism)
+PASSES_MAX = 1000
+
+
+class Model:
+    """A cognitive model: what it is made of. program() compiles it to the IR.
+
+    max_passes: of a trial whose end is not known beforehand; beyond, `truncated` is true.
+    """
+
+    def __init__(self, name: str, max_passes: int = PASSES_MAX) -> None:
+        self.name = named("model", name)
+        if isinstance(max_passes, bool) or not isinstance(max_passes, int) or max_passes < 1:
+            raise ModelError(f"max_passes is {max_passes!r}; it must be a whole number above 0")
+        self.max_passes = max_passes
+        self.revision = 0  # One more with each change: a plan can tell that it is stale.
+        self.mechanisms: dict[str, Mechanism] = {}
+        self.projections: dict[str, Projection] = {}
+        self.externals: dict[str, External] = {}
+        self.conditions: dict[str, Condition] = {}
+        self.groups: list[frozenset[str]] = []
+        self.closing: list[str] = []
+        self.termination: Condition = AllHaveRun()
+        self.search: GridSearch | None = None
+        self.outputs: dict[str, Recorded] = {}
+        self.arriving: dict[tuple[str, str], list[str]] = {}
+        self.names: dict[str, dict[str, str]] = {}
+        self._parameters: dict[str, Parameter] = {}
+        self._limits: dict[str, list[Limits]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name}: {listed(self.mechanisms)}>"
+
+    # Parts.
+
+    def parameter(
+        self,
+        name: str,
+        default: Any,
+        range: tuple[float, float] | None = None,
+        says: str = "",
+    ) -> Parameter:
+        """A number with a name, for fields of components. range: what analyses may assume.
+
+        ModelError: the name is taken, the default is not finite, or not within the range.
+        """
+        made = Parameter(named("parameter", name), array_of(name, default), None, says)
+        if range is not None:
+            made = Parameter(name, made.default, checked_range(name, range), says)
+        return self._register(made)
+
+    def _register(self, made: Parameter) -> Parameter:
+        if made.name in self._parameters:
+            raise ModelError(f"there is already a parameter `{made.name}` in `{self.name}`")
+        within(made.name, made.default, made.range)
+        self._parameters[made.name] = made
+        self._limits[made.name] = []
+        self.revision += 1
+        return made
+
+    def add(self, mechanism: M) -> M:
+        """A mechanism, which becomes part of the model. ModelError: its name is taken."""
+        named("mechanism", mechanism.name)
+        if mechanism.name in self.mechanisms:
+            raise ModelError(f"there is already a mechanism `{mechanism.name}` in `{self.name}`")
+        if mechanism.max_steps < 1 or mechanism.max_steps >= 2**31:
+            raise ModelError(
+                f"max_steps of `{mechanism.name}` is {mechanism.max_steps}; it must be in "
+                "1 … 2**31 - 1"
+            )
+        self._number(mechanism.name, mechanism.own_scope())
+        self.mechanisms[mechanism.name] = mechanism
+        self.revision += 1
+        return mechanism
+
+    def _number(self, component: str, holder: Any) -> None:
+        """Makes parameters of the numbers of a component."""
+        names: dict[str, str] = {}
+        for one in numbers_of(holder, component):
+            name = names[one.path] = name_of(one.path, one.value)
+            if isinstance(one.value, Parameter):
+                if self._parameters.get(name) is not one.value:
+                    raise ModelError(
+                        f"`{one.path}` holds the parameter `{name}` of another model; make it "
+                        f"with parameter() of `{self.name}`"
+                    )
+            else:
+                self._register(Parameter(name, array_of(name, one.value)))
+            one.limits.check(name, self._parameters[name].default)
+            self._limits[name].append(one.limits)
+        self.names[component] = names
+
+    def connect(
+        self,
+        sender: str | Mechanism,
+        receiver: str | Mechanism,
+        matrix: Any = None,
+        *,
+        sender_port: str = "",
+        receiver_port: str = "",
+        feedback: bool = False,
+        name: str = "",
+    ) -> Projection:
+        """A projection. matrix: (sender's size, receiver's size), a Parameter, a number that all
+        elements are multiplied by, or None: as it is. Its zeros are no connections.
+
+        ModelError: unknown names, shapes that do not match, or a mechanism to itself.
+        """
+        start, end = self._known(sender), self._known(receiver)
+        if start is end:
+            raise ModelError(
+                f"a projection of `{start.name}` to itself; give it a Recurrent(…) instead: it "
+                "reads the activity of each step"
+            )
+        given, taken = port_of(start, start.ports(), sender_port), None
+        taken = port_of(end, end.arrivals(), receiver_port)
+        made = Projection(
+            name=named("projection", name or f"{start.name}_to_{end.name}"),
+            sender=start.name,
+            sender_port=given,
+            receiver=end.name,
+            receiver_port=taken,
+            matrix=matrix,
+            feedback=feedback,
+        )
+        if made.name in self.projections or made.name in self.mechanisms:
+            raise ModelError(f"there is already a `{made.name}`; give the projection a name")
+        kind = start.ports()[given]
+        if not kind.dtype.is_float:
+            raise ModelError(
+                f"`{start.name}.{given}` has elements of {kind.dtype.value}; only numbers of f64 "
+                "are projected"
+            )
+        shape = matrix.default.shape if isinstance(matrix, Parameter) else np.shape(matrix)
+        fits(made, kind.shape, end.arrivals()[taken], None if matrix is None else shape)
+        self._number(made.name, made)
+        self.projections[made.name] = made
+        self.arriving.setdefault((end.name, taken), []).append(made.name)
+        self.revision += 1
+        return made
+
+    def input(
+        self, name: str, receiver: str | Mechanism, port: str = "", default: Any = None
+    ) -> None:
+        """What each trial is given, of the port's shape. Called again: it goes there, too."""
+        node = self._known(receiver)
+        port = port_of(node, node.arrivals(), port)
+        shape, before = node.arrivals()[port], self.externals.get(named("input", name))
+        array = None if default is None else array_of(name, default)
+        if array is not None and array.shape != shape:
+            raise ModelError(
+                f"default of input `{name}` has shape {array.shape}, port `{node.name}.{port}` "
+                f"has {shape}"
+            )
+        if before is None:
+            made = External(name, shape, array, ((node.name, port),))
+        else:
+            if before.shape != shape or array is not None:
+                raise ModelError(
+                    f"input `{name}` of shape {before.shape} goes to `{node.name}.{port}` of "
+                    f"shape {shape}, too; shapes must match, and its default is given once"
+                )
+            made = External(name, shape, before.default, (*before.receivers, (node.name, port)))
+        self.externals[name] = made
+        self.arriving.setdefault((node.name, port), []).append(name)
+        self.revision += 1
+
+    def together(self, *mechanisms: str | Mechanism) -> None:
+        """Mechanisms that run at once, each seeing what the others gave before: a cycle of them
+        needs no feedback projection. ModelError: one that is in another such group, or unknown."""
+        group = frozenset(self._known(one).name for one in mechanisms)
+        twice = [name for name in sorted(group) if any(name in other for other in self.groups)]
+        if twice or len(group) < 2:
+            raise ModelError(
+                f"{listed(twice or sorted(group))}: a group is of two mechanisms or more, and a "
+                "mechanism is in one"
+            )
+        self.groups.append(group)
+        self.revision += 1
+
+    def last(self, mechanism: str | Mechanism) -> None:
+        """A mechanism that runs once in a trial, after the last pass; only others of that kind may
+        hear from it. It makes no part of AllHaveRun. ModelError: it is one already."""
+        node = self._known(mechanism)
+        if node.name in self.closing or node.name in self.conditions:
+            raise ModelError(f"`{node.name}` is a last one, or has a condition, already")
+        self.closing.append(node.name)
+        self.revision += 1
+
+    def when(self, mechanism: str | Mechanism, condition: Condition) -> None:
+        """When a mechanism runs; else when all that it hears from have, since it ran."""
+        node = self._known(mechanism)
+        if node.name in self.closing:
+            raise ModelError(f"`{node.name}` runs after the last pass; it takes no condition")
+        self._knows(condition)
+        self.conditions[node.name] = condition
+        self.revision += 1
+
+    def ends(self, condition: Condition) -> None:
+        """When a trial ends; else when all mechanisms have run."""
+        self._knows(condition)
+        self.termination = condition
+        self.revision += 1
+
+    def control(self, search: GridSearch) -> None:
+        """What sets parameters before each trial; its choice is the output `allocation`."""
+        if self.search is not None:
+            raise ModelError(f"`{self.name}` has a control already; a model has one")
+        node = self._known(search.objective)
+        port = port_of(node, node.ports(), search.objective_port)
+        if node.ports()[port].size != 1 or not node.ports()[port].dtype.is_float:
+            raise ModelError(
+                f"the objective `{node.name}.{port}` is {node.ports()[port]}; it must be one number"
+            )
+        for signal in search.signals:
+            self.default(signal.name)
+        self.search = search
+        self.revision += 1
+
+    def output(
+        self,
+        name: str,
+        mechanism: str | Mechanism | Sequence[str | Mechanism],
+        port: str = "",
+    ) -> None:
+        """A value to record, as it is when the trial ends; of several mechanisms one after the
+        other, in a vector. ModelError: unknown, name taken, or several of other than numbers."""
+        several = isinstance(mechanism, Sequence) and not isinstance(mechanism, str)
+        nodes = [self._known(one) for one in (mechanism if several else (mechanism,))]  # type: ignore[union-attr,arg-type]
+        if named("output", name) in self.outputs or name in ("truncated", "allocation"):
+            raise ModelError(f"there is already an output `{name}` of `{self.name}`")
+        places = [(node.name, port_of(node, node.ports(), port)) for node in nodes]
+        kinds = [self.mechanisms[node].ports()[place] for node, place in places]
+        if several and not (kinds and all(kind.dtype.is_float for kind in kinds)):
+            raise ModelError(f"output `{name}` is of no mechanism, or not of numbers alone")
+        self.outputs[name] = Recorded(tuple(places), several)
+        self.revision += 1
+
+    # What it is.
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """All parameters by name: those made by parameter(), and fields as `component.field`."""
+        return dict(self._parameters)
+
+    def limits(self, name: str) -> tuple[Limits, ...]:
+        """What the fields that a parameter is used for may be."""
+        return tuple(self._limits[name])
+
+    def schedule(self) -> Schedule:
+        """Consideration sets, conditions, and the end of a trial. ModelError: a cycle."""
+        nodes = [name for name in self.mechanisms if name not in self.closing]
+        wrong = [
+            one.name
+            for one in self.projections.values()
+            if one.sender in self.closing and one.receiver in nodes
+        ]
+        if wrong:
+            raise ModelError(f"{listed(wrong)}: from what runs after the last pass, to what did")
+        edges = self._edges(nodes)
+        sets = consideration_sets(nodes, edges, self.groups)
+        senders = predecessors(nodes, edges, self.groups)
+        default = {
+            node: All(*(EveryNCalls(one, 1) for one in nodes if one in before))
+            if before
+            else Always()
+            for node, before in senders.items()
+        }
+        everyone = [self.mechanisms[node] for node in nodes]
+        return Schedule(
+            sets,
+            {**default, **self.conditions},
+            self.termination,
+            self.max_passes,
+            frozenset(one.name for one in everyone if not one.ends()),
+            frozenset(
+                one.name
+                for one in everyone
+                if one.ends() and one.until_finished and one.reset == "trial"
+            ),
+        )
+
+    def afterwards(self) -> tuple[str, ...]:
+        """The mechanisms that run after the last pass, in order. ModelError: a cycle."""
+        sets = consideration_sets(self.closing, self._edges(self.closing))
+        return tuple(node for one in sets for node in one)
+
+    def _edges(self, among: Sequence[str]) -> list[tuple[str, str]]:
+        links = [one for one in self.projections.values() if not one.feedback]
+        ends = [(one.sender, one.receiver) for one in links]
+        return [one for one in ends if one[0] in among and one[1] in among]
+
+    def program(
+        self,
+        numerics: Numerics = "fast",
+        fix: Mapping[str, Any] | None = None,
+        vary: Iterable[str] = (),
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Program:
+        """The program of one trial.
+
+        fix: values of parameters, which become constants; those neither fixed nor varied are
+        constants of their defaults. vary: parameters that are given at run time. ranges: of
+        varied parameters, in place of their own.
+        ModelError: an unknown name, a shape that does not match, NaN, a value out of range, a
+        cycle, a trial that never ends, or no output.
+        """
+        from psylang.model.lowering import lowered
+
+        return lowered(self, numerics, dict(fix or {}), vary, dict(ranges or {}))
+
+    # Names.
+
+    def _known(self, mechanism: str | Mechanism) -> Mechanism:
+        name = mechanism if isinstance(mechanism, str) else mechanism.name
+        found = self.mechanisms.get(name)
+        if found is None or (not isinstance(mechanism, str) and found is not mechanism):
+            raise ModelError(
+                f"there is no mechanism `{name}` in `{self.name}`; it has {listed(self.mechanisms)}"
+            )
+        return found
+
+    def default(self, name: str) -> Array:
+        """Of a parameter. ModelError: there is none of that name."""
+        if name not in self._parameters:
+            known = listed(self._parameters)
+            raise ModelError(f"there is no parameter `{name}` in `{self.name}`; it has {known}")
+        return self._parameters[name].default
+
+    def _knows(self, condition: Condition) -> None:
+        if not isinstance(condition, Condition):
+            raise ModelError(f"{condition!r} is no condition; see psylang.model.conditions")
+        for one in condition.walk():
+            for node in one.nodes():
+                self._known(node)

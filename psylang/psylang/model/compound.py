@@ -1,0 +1,102 @@
+"""Conditions that are made of others, or that ask a function of the modeller's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from psylang.model.conditions import Clock, Condition, Truth
+from psylang.model.errors import ModelError
+
+if TYPE_CHECKING:
+    from psylang.model.mechanism import Mechanism
+
+
+@dataclass(frozen=True, init=False)
+class All(Condition):
+    """When each of them holds."""
+
+    conditions: tuple[Condition, ...]
+
+    def __init__(self, *conditions: Condition) -> None:
+        object.__setattr__(self, "conditions", conditions)
+
+    def parts(self) -> tuple[Condition, ...]:
+        return self.conditions
+
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        result: Truth = True
+        for one in self.conditions:
+            result = clock.both(result, one.holds(clock, owner))
+        return result
+
+
+@dataclass(frozen=True, init=False)
+class Any(Condition):
+    """When one of them holds."""
+
+    conditions: tuple[Condition, ...]
+
+    def __init__(self, *conditions: Condition) -> None:
+        object.__setattr__(self, "conditions", conditions)
+
+    def parts(self) -> tuple[Condition, ...]:
+        return self.conditions
+
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        none: Truth = True
+        for one in self.conditions:
+            none = clock.both(none, clock.negated(one.holds(clock, owner)))
+        return clock.negated(none)
+
+
+@dataclass(frozen=True)
+class Not(Condition):
+    """When the other one does not hold."""
+
+    condition: Condition
+
+    def parts(self) -> tuple[Condition, ...]:
+        return (self.condition,)
+
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        return clock.negated(self.condition.holds(clock, owner))
+
+
+@dataclass(frozen=True, eq=False)
+class NWhen(Condition):
+    """The first n times in a trial that the other one lets the owner run."""
+
+    condition: Condition
+    n: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
+            raise ModelError(f"NWhen takes a whole number of at least 1, not {self.n!r}")
+
+    def parts(self) -> tuple[Condition, ...]:
+        return (self.condition,)
+
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        spent = clock.at_least(clock.times(self), self.n)
+        return clock.both(clock.negated(spent), self.condition.holds(clock, owner))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class While(Condition):
+    """While a function (psylang.model.function) of the main outputs of some nodes is true."""
+
+    ask: Callable[..., object]
+    names: tuple[str, ...]
+
+    def __init__(self, ask: Callable[..., object], *nodes: str | Mechanism) -> None:
+        object.__setattr__(self, "ask", ask)
+        names = tuple(node if isinstance(node, str) else node.name for node in nodes)
+        object.__setattr__(self, "names", names)
+
+    def nodes(self) -> tuple[str, ...]:
+        return self.names
+
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        return clock.ask(self.ask, self.names)

@@ -1,0 +1,194 @@
+"""Control by grid search: the best allocation by hand, ties, costs, and whose noise is whose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from psylang.ir.interpret import interpret
+from psylang.model import (
+    AfterNPasses,
+    Compute,
+    ControlSignal,
+    Evenly,
+    GridSearch,
+    LinearCost,
+    Listed,
+    Model,
+    ModelError,
+    Transfer,
+    While,
+    function,
+)
+from psylang.model.decision import DDM
+from psylang.model.noise import Normal
+
+
+@function
+def hill(x, top):  # type: ignore[no-untyped-def]
+    return 10.0 - (x[0] - top) ** 2
+
+
+def hill_climber(signal: ControlSignal, **fields: Any) -> Model:
+    model = Model("hill")
+    layer = model.add(Transfer("layer", noise=fields.pop("noise", None)))
+    model.input("x", layer)
+    height = model.add(
+        Compute("height", function=hill, inputs={"x": 1}, parameters={"top": 3.0}, size=0)
+    )
+    model.connect(layer, height)
+    model.control(GridSearch([signal], objective="height", **fields))
+    model.output("height", height)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("modulation", "best"), [("multiplicative", 1.5), ("additive", 1.0), ("override", 3.0)]
+)
+def test_modulation(modulation: Any, best: float) -> None:
+    signal = ControlSignal("layer.function.slope", Evenly(0.0, 3.0, 7), modulation)
+    model = hill_climber(signal)
+    slope = 2.0 if modulation != "override" else 1.0
+    x = 1.0
+    program = model.program("exact", fix={"layer.function.slope": slope})
+    given = interpret(program, inputs={"x": [[x]]})
+    assert given["allocation"].tolist() == [[best]]
+    assert given["height"].tolist() == [10.0]
+
+
+def test_costs_and_directions() -> None:
+    levels = Listed((0.0, 1.0, 2.0, 3.0))
+    signal = ControlSignal("layer.function.slope", levels, cost=LinearCost(slope=4.0))
+    given = interpret(hill_climber(signal).program("exact"), inputs={"x": [[1.0]]})
+    assert given["allocation"].tolist() == [[1.0]]  # 10 - 4 - 4 is 2; of 2: 10 - 1 - 8 is 1.
+    least = ControlSignal("layer.function.slope", levels)
+    given = interpret(
+        hill_climber(least, direction="minimize").program("exact"), inputs={"x": [[1.0]]}
+    )
+    assert given["allocation"].tolist() == [[0.0]]
+
+
+def test_of_equal_ones_the_first() -> None:
+    signal = ControlSignal("layer.function.slope", Listed((5.0, 1.0, 3.0)))
+    given = interpret(hill_climber(signal).program("exact"), inputs={"x": [[0.0]]})
+    assert given["allocation"].tolist() == [[5.0]]
+
+
+def test_exact_candidates_meet_the_draws_of_the_trial() -> None:
+    signal = ControlSignal("layer.noise.standard_deviation", Evenly(0.0, 4.0, 9), "override")
+    model = hill_climber(signal, noise=Normal())
+    given = interpret(model.program("exact"), trials=20, inputs={"x": np.ones((20, 1))})
+    random = np.random.RandomState([0])
+    for allocation, height in zip(given["allocation"][:, 0], given["height"], strict=True):
+        z = random.normal()
+        heights = [10.0 - (1.0 + level * z - 3.0) ** 2 for level in np.linspace(0, 4, 9)]
+        assert allocation == 0.5 * int(np.argmax(heights))
+        assert height == max(heights)
+
+
+def test_fast_candidates_have_noise_of_their_own() -> None:
+    signal = ControlSignal("layer.noise.standard_deviation", Evenly(0.0, 4.0, 9), "override")
+    program = hill_climber(signal, noise=Normal()).program("fast")
+    (search,) = (op for op in program.body.ops if op.name == "argmin")
+    inner = [op for op in search.regions[0].ops if op.name == "random.normal"]
+    outer = [op for op in program.body.ops if op.name == "random.normal"]
+    assert [op.operands[2] for op in inner] == [search.regions[0].arguments[0]]
+    constants = {
+        op.result: op.attributes["value"] for op in program.body.ops if op.name == "constant"
+    }
+    assert [constants[op.operands[2]] for op in outer] == [9]
+
+
+def test_what_runs_after_the_last_pass_has_draws_of_its_own() -> None:
+    model = hill_climber(ControlSignal("layer.function.slope", Evenly(0.0, 3.0, 4)))
+    model.last(report := model.add(Transfer("report", noise=Normal())))
+    model.connect("layer", report)
+    model.output("report", report)
+    given = interpret(model.program("exact"), inputs={"x": [[1.0]]})
+    assert given["report"][0, 0] == 3.0 + np.random.RandomState([0]).normal()
+
+
+def test_a_search_over_conditions_that_ask_for_values() -> None:
+    @function
+    def low(x):  # type: ignore[no-untyped-def]
+        return x[0] < 2.0
+
+    signal = ControlSignal("layer.function.slope", Evenly(0.0, 3.0, 4), "additive")
+    model = hill_climber(signal)
+    model.when("height", While(low, "layer"))
+    model.ends(AfterNPasses(1))
+    for numerics in ("exact", "fast"):
+        program = model.program(numerics, fix={"layer.function.slope": 0.5})
+        given = interpret(program, inputs={"x": [[1.0]]})
+        # Heights are 3.75, 7.75 and, where it does not run, what it begins with: 1 and 1.
+        assert given["allocation"].tolist() == [[1.0]]
+        assert given["height"].tolist() == [7.75]
+
+
+def test_two_signals_the_last_one_fastest() -> None:
+    model = Model("two")
+    layer = model.add(Transfer("layer", size=2))
+    model.input("x", layer)
+
+    @function
+    def flat(x):  # type: ignore[no-untyped-def]
+        return x[0] * 0.0
+
+    outcome = model.add(Compute("outcome", function=flat, inputs={"x": 2}, size=0))
+    model.connect(layer, outcome)
+    signals = [
+        ControlSignal("layer.function.slope", Evenly(1.0, 2.0, 2), cost=LinearCost(-1.0)),
+        ControlSignal("layer.function.intercept", Evenly(0.0, 2.0, 3), "additive"),
+    ]
+    search = GridSearch(signals, objective="outcome")
+    model.control(search)
+    model.output("y", layer)
+    assert search.candidates == 6
+    given = interpret(model.program("exact"), inputs={"x": [[1.0, 2.0]]})
+    assert given["allocation"].tolist() == [[1.0, 0.0]]  # Negative costs are none: all are equal.
+
+
+def test_searches_that_are_refused() -> None:
+    signal = ControlSignal("layer.function.slope", Evenly(0.0, 1.0, 2))
+    with pytest.raises(ModelError, match="a search over no signals"):
+        GridSearch([], objective="height")
+    with pytest.raises(ModelError, match="name a parameter twice"):
+        GridSearch([signal, signal], objective="height")
+    with pytest.raises(ModelError, match="direction is 'up'; it is maximize or minimize"):
+        GridSearch([signal], objective="height", direction="up")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="levels are a whole number of at least 1, not 0"):
+        Evenly(0.0, 1.0, 0)
+    with pytest.raises(ModelError, match=r"levels from 0\.0 to nan must be finite"):
+        Evenly(0.0, float("nan"), 3)
+    with pytest.raises(ModelError, match="0 listed levels; there must be 1 to 64"):
+        Listed(())
+    with pytest.raises(ModelError, match=r"no parameter `layer\.gain` in `hill`"):
+        hill_climber(ControlSignal("layer.gain", Evenly(0.0, 1.0, 2)))
+    with pytest.raises(ModelError, match=r"modulation of `layer\.function\.slope` is 'times'"):
+        hill_climber(
+            ControlSignal("layer.function.slope", Evenly(0.0, 1.0, 2), "times")  # type: ignore[arg-type]
+        ).program()
+    model = hill_climber(signal)
+    with pytest.raises(ModelError, match="`hill` has a control already"):
+        model.control(GridSearch([signal], objective="height"))
+    big = [ControlSignal(f"p{k}", Evenly(0.0, 1.0, 2)) for k in range(31)]
+    with pytest.raises(ModelError, match=r"2147483648 allocations; a search takes less than"):
+        GridSearch(big, objective="height")
+
+
+def test_a_loop_of_draws_cannot_be_shared() -> None:
+    model = Model("m")
+    decision = model.add(DDM("decision"))
+    model.control(
+        GridSearch(
+            [ControlSignal("decision.integrator.threshold", Evenly(0.5, 1.0, 2))],
+            objective="decision",
+            objective_port="response_time",
+        )
+    )
+    model.output("x", decision)
+    with pytest.raises(ModelError, match="`decision` draws within a loop that is searched over"):
+        model.program("exact")
+    assert model.program("fast").is_independent()

@@ -1,0 +1,14 @@
+"""What the model API says to a modeller whose model cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class ModelError(ValueError):
+    """A model, or a request about it, that has no meaning; the message says what to change."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a message, in order, each in quotes of its own; "none" of nothing."""
+    return ", ".join(f"`{name}`" for name in names) or "none"

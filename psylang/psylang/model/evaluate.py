@@ -1,0 +1,186 @@
+"""Compiles the body of a user-defined function by walking its syntax tree.
+
+What is known while compiling is computed by Python; the rest becomes operations. A branch on a
+known condition is decided; one on a value computes both sides and selects. A `for` over a known
+range is unrolled up to UNROLL_MAX rounds, else (or if it breaks) it becomes a loop.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from psylang.ir.builder import Builder
+from psylang.ir.graph import Value
+from psylang.ir.ops import TypeMismatchError
+from psylang.ir.types import I64
+from psylang.model.arithmetic import (
+    Datum,
+    as_float,
+    as_truth,
+    as_value,
+    binary,
+    is_known,
+    items,
+    merged,
+)
+from psylang.model.expressions import SIGNS, Env, Expressions
+
+UNROLL_MAX = 256
+NOTHING = object()  # What a block gives that does not return.
+
+
+class Evaluator(Expressions):
+    """Of the statements of one function."""
+
+    # Statements.
+
+    def block(self, body: Sequence[ast.stmt], env: Env) -> Datum:
+        """Runs statements; what they return, or NOTHING."""
+        for number, node in enumerate(body):
+            rest = body[number + 1 :]
+            if isinstance(node, ast.Return):
+                if node.value is None:
+                    self.refuse(node, "returns nothing; return a number or an array")
+                return self.expression(node.value, env)
+            if isinstance(node, ast.If):
+                result = self.branch(node, rest, env)
+                if result is not NOTHING or self.returns(node):
+                    return result
+                continue
+            self.statement(node, env)
+        return NOTHING
+
+    @staticmethod
+    def returns(node: ast.AST) -> bool:
+        return any(isinstance(one, ast.Return) for one in ast.walk(node))
+
+    def branch(self, node: ast.If, rest: Sequence[ast.stmt], env: Env) -> Datum:
+        """An if; where one of its sides returns, what follows it belongs to both."""
+        condition = self.expression(node.test, env)
+        after = list(rest) if self.returns(node) else []
+        if is_known(condition):
+            return self.block([*(node.body if condition else node.orelse), *after], env)
+        truth, yes, no = self.guarded(node, as_truth, condition), dict(env), dict(env)
+        results = self.block([*node.body, *after], yes), self.block([*node.orelse, *after], no)
+        if self.returns(node):
+            if NOTHING in results:
+                self.refuse(node, "one branch returns, the other does not; let both return")
+            return self.guarded(node, merged, truth, *results)
+        self.join(node, truth, yes, no, env)
+        return NOTHING
+
+    def join(self, node: ast.AST, truth: Value, yes: Env, no: Env, env: Env) -> None:
+        """Names after a branch: those that both sides know."""
+        env.clear()
+        for name in yes:
+            if name in no:
+                env[name] = self.guarded(node, merged, truth, yes[name], no[name])
+
+    def statement(self, node: ast.stmt, env: Env) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                datum = self.expression(value, env)
+                for target in targets:
+                    self.assign(target, datum, env)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.assign(target, self.expression(value, env), env)
+            case ast.AugAssign(target=target, op=op, value=value):
+                left = self.expression(self.loaded(target), env)
+                right = self.expression(value, env)
+                self.assign(target, self.guarded(node, binary, SIGNS[type(op)], left, right), env)
+            case ast.For():
+                self.loop(node, env)
+            case ast.Pass():
+                pass
+            case ast.Expr(value=ast.Constant(value=str())):
+                pass  # A docstring.
+            case ast.While():
+                self.refuse(
+                    node,
+                    "`while` has no bound; write `for _ in range(limit):` with `if …: break`",
+                )
+            case _:
+                self.refuse(node, f"`{type(node).__name__.lower()}` is not compiled")
+
+    @staticmethod
+    def loaded(target: ast.expr) -> ast.expr:
+        twin = ast.parse(ast.unparse(target), mode="eval").body
+        return ast.copy_location(twin, target)
+
+    # Loops.
+
+    def loop(self, node: ast.For, env: Env) -> None:
+        if node.orelse:
+            self.refuse(node, "`else` of a loop is not compiled")
+        bad = (ast.Return, ast.Continue)
+        for inner in ast.walk(node):
+            if isinstance(inner, bad):
+                self.refuse(inner, f"`{type(inner).__name__.lower()}` within a loop; use a branch")
+        rounds = self.expression(node.iter, env)
+        if not isinstance(rounds, range):
+            rounds = self.guarded(node, items, rounds)
+        breaks = any(isinstance(inner, ast.Break) for inner in ast.walk(node))
+        if not breaks and len(rounds) <= UNROLL_MAX:
+            for datum in rounds:
+                self.assign(node.target, datum, env)
+                self.block(node.body, env)
+            return
+        if not isinstance(rounds, range) or not isinstance(node.target, ast.Name):
+            self.refuse(node, "a loop that breaks, or is long, must be over a range, by one name")
+        if rounds:
+            self.long_loop(node, node.target.id, rounds, env)
+
+    def long_loop(self, node: ast.For, counter: str, rounds: range, env: Env) -> None:
+        """As a loop of the IR. Carried: names that it assigns and that were there before."""
+        assigned = {
+            one.id
+            for inner in node.body
+            for one in ast.walk(inner)
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        }
+        carried = [name for name in env if name in assigned and name != counter]
+        first = [self.guarded(node, as_carried, env[name]) for name in carried]
+        build = self.build
+
+        def inside(number: Value, *values: Value) -> tuple[Value, Sequence[Value]]:
+            inner = {**env, **dict(zip(carried, values, strict=True)), counter: number}
+            broken = self.breaking(node.body, inner)
+            after = build.add(number, rounds.step)
+            more = build.op("lt" if rounds.step > 0 else "gt", after, rounds.stop)
+            again = more if broken is None else build.and_(more, build.not_(broken))
+            return again, [after, *(self.guarded(node, as_carried, inner[n]) for n in carried)]
+
+        begin = build.constant(rounds.start, I64)
+        try:
+            _, *results = build.loop([begin, *first], inside, len(rounds), [counter, *carried])
+        except TypeMismatchError as error:
+            self.refuse(node, f"a name changes its type in the loop: {error}")
+        env.update(zip(carried, results, strict=True))
+
+    def breaking(self, body: Sequence[ast.stmt], env: Env) -> Value | None:
+        """Runs the body of a loop; whether it broke, None if it cannot."""
+        for number, node in enumerate(body):
+            if isinstance(node, ast.Break):
+                always: Value = self.guarded(node, as_value, True)
+                return always
+            if not any(isinstance(one, ast.Break) for one in ast.walk(node)):
+                self.block([node], env)
+                continue
+            if not isinstance(node, ast.If):
+                self.refuse(node, "`break` within a loop in a loop is not compiled")
+            condition = self.guarded(node, as_truth, self.expression(node.test, env))
+            yes, no, rest = dict(env), dict(env), body[number + 1 :]
+            left = self.breaking([*node.body, *rest], yes)
+            right = self.breaking([*node.orelse, *rest], no)
+            self.join(node, condition, yes, no, env)
+            sides = [self.guarded(node, as_value, one or False) for one in (left, right)]
+            broken: Value = self.build.select(condition, *sides)
+            return broken
+        return None
+
+
+def as_carried(build: Builder, datum: Datum) -> Value:
+    """A value that a loop carries: numbers are f64."""
+    value = as_value(build, datum)
+    return value if value.type.dtype.value == "bool" else as_float(build, value)

@@ -1,0 +1,98 @@
+"""@function: a Python function that is compiled into models.
+
+    @function
+    def action(player, prey, gain):
+        distance = np.sqrt(np.sum((prey - player) ** 2))
+        return (prey - player) * gain if distance < 5 else prey - player
+
+Its body is read as a syntax tree: assignments, branches, loops over ranges and arrays, calls of
+the functions in calls.py and of other @functions. It may be called from Python, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from psylang.ir.builder import Builder
+from psylang.ir.graph import Origin
+from psylang.model.arithmetic import Datum
+from psylang.model.context import Context
+from psylang.model.errors import ModelError
+from psylang.model.evaluate import NOTHING, Evaluator
+
+
+class Function:
+    """What @function makes of a Python function. ModelError: what it has that is not compiled."""
+
+    def __init__(self, python: Callable[..., Any]) -> None:
+        self.python = python
+        self.__name__ = getattr(python, "__name__", "function")
+        self.__doc__ = python.__doc__
+        code = getattr(python, "__code__", None)
+        if code is None or self.__name__ == "<lambda>":
+            raise ModelError(f"the source of {python!r} is not there; define it by `def` in a file")
+        self._file, self._first = Path(code.co_filename).name, code.co_firstlineno
+        stars = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+        if stars or code.co_kwonlyargcount or getattr(python, "__defaults__", None):
+            raise ModelError(
+                f"{self._file}:{self._first}: `{self.__name__}` has arguments with stars, keywords "
+                "or defaults; give all of them a place"
+            )
+        self.arguments: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+
+    @cached_property
+    def _tree(self) -> ast.FunctionDef:
+        """Read when it is first compiled: most functions of a library never are."""
+        try:
+            lines, self._first = inspect.getsourcelines(self.python)
+        except (OSError, TypeError):
+            raise ModelError(
+                f"the source of {self.python!r} is not there; define it by `def` in a file"
+            ) from None
+        tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+        if not isinstance(tree, ast.FunctionDef):
+            raise ModelError(f"{self._file}:{self._first}: @function is for a `def`")
+        return tree
+
+    def __call__(self, *data: Any) -> Any:
+        return self.python(*data)
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}({', '.join(self.arguments)})>"
+
+    def _place(self, node: ast.AST) -> str:
+        return f"{self._file}:{self._first + getattr(node, 'lineno', 1) - 1}"
+
+    def _names(self) -> Mapping[str, Any]:
+        found = inspect.getclosurevars(self.python)
+        return {**found.builtins, **found.globals, **found.nonlocals}
+
+    def emit(self, context: Context, data: Sequence[Datum]) -> Datum:
+        """What it gives, as operations of the program."""
+        return self.inline(context.build, data, Origin(self.__name__))
+
+    def inline(self, build: Builder, data: Sequence[Datum], origin: Origin) -> Datum:
+        """The same, into any builder."""
+        if len(data) != len(self.arguments):
+            raise ModelError(
+                f"{self._place(self._tree)}: `{self.__name__}` takes {len(self.arguments)} "
+                f"arguments ({', '.join(self.arguments)}), not {len(data)}"
+            )
+        body = self._tree.body
+        evaluator = Evaluator(build, self._names(), self._place, origin)
+        env = dict(zip(self.arguments, data, strict=True))
+        result = evaluator.block(body, env)
+        if result is NOTHING:
+            raise ModelError(f"{self._place(self._tree)}: `{self.__name__}` returns nothing")
+        return result
+
+
+def function(python: Callable[..., Any]) -> Function:
+    """Decorates a function that models may compute with. ModelError: it cannot be read."""
+    return Function(python)

@@ -1,0 +1,138 @@
+"""Integrators: how a mechanism's state follows its input, one step at a time.
+
+Formulas and, in `exact`, the order of operations are PsyNeuLink's (docs/semantics.md, 4). `rate` of
+the leaky competing one is its leak; noise is a distribution (noise.py) or nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from psylang.ir.graph import Value
+from psylang.model.context import Scope
+from psylang.model.noise import Distribution
+from psylang.model.parameters import Number, number, part
+
+
+class Integrator(Protocol):
+    """What has emit(): from the value before and the input to the next value, of one shape."""
+
+    @property
+    def initial(self) -> Number: ...
+    def emit(self, at: Scope, before: Value, x: Value) -> Value: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SimpleIntegrator:
+    """before + rate * x + noise + offset."""
+
+    rate: Number = number(1.0)
+    offset: Number = number(0.0)
+    noise: Distribution | None = part()
+    initial: Number = number(0.0)
+
+    def emit(self, at: Scope, before: Value, x: Value) -> Value:
+        noise = sampled(at, x.type.shape)
+        value = at.build.add(before, at.times(x, "rate"))
+        return at.plus(value if noise is None else at.build.add(value, noise), "offset")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdaptiveIntegrator:
+    """(1 - rate) * before + rate * x + noise + offset: an exponentially weighted mean."""
+
+    rate: Number = number(0.5, least=0.0, most=1.0)
+    offset: Number = number(0.0)
+    noise: Distribution | None = part()
+    initial: Number = number(0.0)
+
+    def emit(self, at: Scope, before: Value, x: Value) -> Value:
+        build, rate = at.build, at["rate"]
+        noise = sampled(at, x.type.shape)
+        kept = build.mul(build.sub(1.0, rate), before)
+        value = build.add(kept, build.mul(rate, x)) if at.exact else build.fma(rate, x, kept)
+        return at.plus(value if noise is None else build.add(value, noise), "offset")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeakyCompetingIntegrator:
+    """before + (x - leak * before) * dt + noise * sqrt(dt) + offset (Usher & McClelland 2001)."""
+
+    leak: Number = number(0.5)
+    dt: Number = number(0.1, above=0.0)
+    offset: Number = number(0.0)
+    noise: Distribution | None = part()
+    initial: Number = number(0.0)
+
+    def emit(self, at: Scope, before: Value, x: Value) -> Value:
+        build, dt = at.build, at["dt"]
+        noise = sampled(at, x.type.shape)
+        if at.exact:
+            change = build.add(build.mul(build.neg(at["leak"]), before), x)
+            value = build.add(before, build.mul(change, dt))
+        else:
+            kept = build.sub(1.0, build.mul(at["leak"], dt))
+            value = build.fma(before, kept, build.mul(x, dt))
+        if noise is not None:
+            root = build.op("sqrt", dt)
+            value = (
+                build.add(value, build.mul(noise, root))
+                if at.exact
+                else build.fma(noise, root, value)
+            )
+        return at.plus(value, "offset")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DriftDiffusion:
+    """before + rate * x * dt + noise * sqrt(dt) * z + offset, z normal, kept within ±threshold
+    (Ratcliff 1978, in steps). noise is a standard deviation over one unit of time."""
+
+    rate: Number = number(1.0)
+    noise: Number = number(1.0, least=0.0)
+    threshold: Number = number(1.0, above=0.0)
+    dt: Number = number(0.001, above=0.0)
+    offset: Number = number(0.0)
+    initial: Number = number(0.0)
+
+    def slope(self, at: Scope, x: Value | None) -> Value:
+        """What the input, or 1 of no input, adds in a step; in `fast` with the offset."""
+        rate = at["rate"] if x is None else at.build.mul(at["rate"], x)
+        slope = at.build.mul(rate, at["dt"])
+        return slope if at.exact else at.plus(slope, "offset")
+
+    def scale(self, at: Scope) -> Value:
+        """The standard deviation of a step."""
+        return at.build.mul(at["noise"], at.build.op("sqrt", at["dt"]))
+
+    def free(self, at: Scope, before: Value, slope: Value, scale: Value) -> Value:
+        """A step without thresholds."""
+        build = at.build
+        z = at.normals("noise", before.type.shape)
+        if at.exact:
+            value = build.add(build.add(before, slope), build.mul(scale, z))
+            return at.plus(value, "offset")
+        # The round's chain of dependences is one addition.
+        return build.add(before, build.fma(scale, z, slope))
+
+    def kept(self, at: Scope, value: Value) -> Value:
+        """Within the thresholds."""
+        build, threshold = at.build, at["threshold"]
+        return build.op("min", build.op("max", value, build.neg(threshold)), threshold)
+
+    def emit(self, at: Scope, before: Value, x: Value) -> Value:
+        return self.kept(at, self.free(at, before, self.slope(at, x), self.scale(at)))
+
+
+def sampled(at: Scope, shape: tuple[int, ...]) -> Value | None:
+    """Draws of the `noise` of a component or part, one an element, in order; None of no noise."""
+    distribution: Any = at.holder.noise
+    if distribution is None:
+        return None
+    inner = at.part("noise")
+    with inner.origin():
+        count = int(np.prod(shape))
+        return at.each(shape, lambda k: distribution.sample(inner.for_element(k, count)))

@@ -1,0 +1,209 @@
+"""A model as the writer of trials sees it: tables that do not change while a program is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psylang.ir.builder import ProgramBuilder
+from psylang.ir.graph import Numerics, Origin, Value
+from psylang.ir.interpret import interpret
+from psylang.ir.types import DType, Type
+from psylang.model.cells import Key
+from psylang.model.context import Context, Scope, total
+from psylang.model.errors import ModelError
+from psylang.model.mechanism import Mechanism, Run
+from psylang.model.parameters import Array, Number, number
+
+if TYPE_CHECKING:
+    from psylang.model.trial import Trial
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Projection:
+    """From an output port to an input port: y[j] is the sum of x[i] * matrix[i][j].
+
+    matrix: None passes the value on. feedback: it does not decide who runs first.
+    """
+
+    name: str
+    sender: str
+    sender_port: str
+    receiver: str
+    receiver_port: str
+    matrix: Number | None = number(None)
+    feedback: bool = False
+
+
+@dataclass(frozen=True)
+class External:
+    """What each trial is given, and the (mechanism, port) pairs that it goes to."""
+
+    name: str
+    shape: tuple[int, ...]
+    default: Array | None
+    receivers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An output: (mechanism, port) pairs. joined: their elements are one vector."""
+
+    places: tuple[tuple[str, str], ...]
+    joined: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Mechanisms by name, what arrives where, and the names of the numbers of everything."""
+
+    mechanisms: Mapping[str, Mechanism]
+    arriving: Mapping[tuple[str, str], Sequence[Projection | External]]
+    names: Mapping[str, Mapping[str, str]]  # component -> path of a field -> parameter
+    defaults: Mapping[str, Array]
+    varied: frozenset[str] = frozenset()
+    _made: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def scope(self, context: Context, component: str, holder: Any = None) -> Scope:
+        """A component's view of a context."""
+        one = holder or self.mechanisms[component].own_scope()
+        return Scope(context, component, self.names[component], one, component)
+
+    def arrivals(self, node: str, trial: Trial) -> dict[str, list[Value]]:
+        """What is brought to each input port, in the order in which the model was made."""
+        result: dict[str, list[Value]] = {}
+        for port, shape in self.mechanisms[node].arrivals().items():
+            sources = self.arriving.get((node, port), ())
+            result[port] = [shaped(trial, self._brought(one, trial), shape) for one in sources]
+        return result
+
+    def _brought(self, source: Projection | External, trial: Trial) -> Value:
+        if isinstance(source, External):
+            return trial.inputs[source.name]
+        value = trial.port(source.sender, source.sender_port)
+        if source.matrix is None:
+            return value
+        at = self.scope(trial.context, source.name, source)
+        with at.origin("matrix"):
+            return projected(at, value)
+
+    def asked(self, trial: Trial, function: Callable[..., object], nodes: Sequence[str]) -> Value:
+        """A function of the main outputs of nodes, as a condition."""
+        emit = getattr(function, "emit", None)
+        if emit is None:
+            raise ModelError("While takes a function made by @psylang.model.function")
+        result = emit(trial.context, [trial.port(node) for node in nodes])
+        value = trial.logic.value(result)
+        if value.type.dtype.value != "bool" or value.type.shape:
+            raise ModelError(f"the function of While gives {value.type}; it must give a bool")
+        return value
+
+    # What is true before the first trial, computed at the parameters' defaults.
+
+    def slots(self, node: str, numerics: Numerics) -> tuple[str, ...]:
+        """The names of what a mechanism remembers."""
+        if (node, numerics) not in self._made:
+            build = ProgramBuilder(node, numerics)
+            at = self.scope(Context(build, self.defaults, {}, {}), node)
+            self._made[(node, numerics)] = tuple(self.mechanisms[node].initial(at))
+        slots: tuple[str, ...] = self._made[(node, numerics)]
+        return slots
+
+    def begins_known(self, node: str) -> bool:
+        """Whether what a mechanism begins with depends on no varied parameter."""
+        if (node, "known") not in self._made:
+            constants = {
+                name: one for name, one in self.defaults.items() if name not in self.varied
+            }
+            at = self.scope(Context(ProgramBuilder(node, "exact"), constants, {}, {}), node)
+            mechanism = self.mechanisms[node]
+            try:
+                mechanism.outputs(at, mechanism.initial(at), Run(0, False))
+            except KeyError:
+                self._made[(node, "known")] = False
+            else:
+                self._made[(node, "known")] = True
+        return bool(self._made[(node, "known")])
+
+    def initial_memory(self, node: str) -> Mapping[str, NDArray[Any]]:
+        return self._numeric(node)[0]
+
+    def initial_port(self, node: str, port: str) -> NDArray[Any]:
+        return self._numeric(node)[1][port]
+
+    def _numeric(self, node: str) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+        if (node, "") not in self._made:
+            mechanism = self.mechanisms[node]
+            build = ProgramBuilder(node, "exact")
+            at = self.scope(Context(build, self.defaults, {}, {}), node)
+            memory = mechanism.initial(at)
+            for name, value in memory.items():
+                build.output(f"memory.{name}", value)
+            for name, value in mechanism.outputs(at, memory, Run(0, False)).items():
+                build.output(f"port.{name}", value)
+            given = {name: np.array(row[0]) for name, row in interpret(build.build()).items()}
+            self._made[(node, "")] = (
+                {name: given[f"memory.{name}"] for name in memory},
+                {name: given[f"port.{name}"] for name in mechanism.ports()},
+            )
+        made: tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]] = self._made[(node, "")]
+        return made
+
+    def state_name(self, key: Key) -> str:
+        """Of the state that keeps a cell. A port may have the name of a slot, and another value."""
+        name = ".".join(key[1:])
+        twice = key[0] == "port" and key[2] in self.initial_memory(key[1])
+        return f"{name}.port" if twice else name
+
+    def type_of(self, key: Key) -> Type:
+        """Of a memory slot or an output port."""
+        if key[0] == "port":
+            return self.mechanisms[key[1]].ports()[key[2]]
+        return Type(DType.F64, self.initial_memory(key[1])[key[2]].shape)
+
+
+def projected(at: Scope, value: Value) -> Value:
+    """A value times the matrix of a projection; a number stands for a multiple of identity.
+
+    Where a constant matrix is mostly zeros they are no connections: nothing is multiplied.
+    """
+    build, constant = at.build, at.constant("matrix")
+    if (
+        constant is not None
+        and constant.ndim == 2
+        and 2 * np.count_nonzero(constant) <= constant.size
+    ):
+        return _sparse(at, value, constant)
+    matrix = at["matrix"]
+    if not matrix.type.shape:
+        return build.mul(value, matrix)
+    return build.op("dot", value if value.type.shape else build.stack([value]), matrix)
+
+
+def _sparse(at: Scope, value: Value, matrix: Array) -> Value:
+    build, columns = at.build, []
+    for weights in matrix.T:
+        terms = []
+        for index, weight in enumerate(weights.tolist()):
+            if weight:
+                unit = build.extract(value, index)
+                terms.append(unit if weight == 1.0 else build.mul(unit, weight))
+        columns.append(total(at, terms) if terms else build.constant(0.0))
+    return build.stack(columns)
+
+
+def shaped(trial: Trial, value: Value, shape: tuple[int, ...]) -> Value:
+    """A value of one element as a scalar or a vector of one, as the port wants it."""
+    if value.type.shape == shape:
+        return value
+    build = trial.context.build
+    with build.at(Origin()):
+        scalar = build.extract(value, *(0,) * len(value.type.shape))
+        return build.stack([scalar], shape) if shape else scalar
+
+
+__all__ = ["External", "Layout", "Projection", "Recorded", "shaped"]

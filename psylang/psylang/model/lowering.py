@@ -1,0 +1,239 @@
+"""From a Model to the program of one of its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from psylang.ir.builder import ProgramBuilder
+from psylang.ir.graph import Numerics, Origin, Program, Value
+from psylang.ir.types import BOOL, I32, DType, Type
+from psylang.model.arithmetic import elements
+from psylang.model.cells import Key
+from psylang.model.checks import within
+from psylang.model.composition import Model
+from psylang.model.context import Context
+from psylang.model.control import GridSearch
+from psylang.model.errors import ModelError, listed
+from psylang.model.layout import External, Layout, Projection
+from psylang.model.parameters import Array, array_of, checked_range
+from psylang.model.passes import write_passes
+from psylang.model.schedule import Schedule, Steps, plan
+from psylang.model.trial import BEGUN, States, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def lowered(
+    model: Model,
+    numerics: Numerics,
+    fix: dict[str, Any],
+    vary: Iterable[str],
+    ranges: dict[str, tuple[float, float]],
+) -> Program:
+    """See Model.program."""
+    if numerics not in ("exact", "fast"):
+        raise ModelError(f"numerics are {numerics!r}; they are exact or fast")
+    if not model.outputs:
+        raise ModelError(f"`{model.name}` has no output; name one by model.output(name, mechanism)")
+    varied = _varied(model, vary, fix)
+    values = _values(model, fix)
+    build = ProgramBuilder(model.name, numerics)
+    chosen = _parameters(model, build, varied, values, ranges)
+    constants = {name: value for name, value in values.items() if name not in varied}
+    seeds = {name: one.seed for name, one in model.mechanisms.items()}
+    context = Context(build, constants, chosen, seeds)
+    layout = _layout(model, values, frozenset(varied))
+    inputs = {
+        one.name: build.input(one.name, Type(DType.F64, one.shape), one.default)
+        for one in model.externals.values()
+    }
+    trial = Trial(context, layout, inputs, States())
+    _write(model, trial)
+    return build.build()
+
+
+def _varied(model: Model, vary: Iterable[str], fix: Mapping[str, Any]) -> list[str]:
+    if isinstance(vary, str):
+        raise ModelError(f"vary is the text {vary!r}; give a list of names, like [{vary!r}]")
+    varied = list(vary)
+    for name in (*varied, *fix):
+        model.default(name)
+    both = sorted(set(varied) & set(fix))
+    if both or len(set(varied)) != len(varied):
+        twice = both or sorted({name for name in varied if varied.count(name) > 1})
+        raise ModelError(f"{listed(twice)}: named twice; a parameter is fixed or varied, once")
+    return varied
+
+
+def _values(model: Model, fix: Mapping[str, Any]) -> dict[str, Array]:
+    """All parameters' values: fixed ones, else defaults. ModelError: shape, NaN, limits, range."""
+    values = {name: one.default for name, one in model.parameters.items()}
+    for name, given in fix.items():
+        array, default = array_of(name, given), values[name]
+        if array.shape != default.shape:
+            if array.shape:
+                raise ModelError(
+                    f"`{name}` is fixed at an array of shape {array.shape}, its default has shape "
+                    f"{default.shape}; they must be the same"
+                )
+            array = array_of(name, np.full(default.shape, array))
+        for limits in model.limits(name):
+            limits.check(name, array)
+        within(name, array, model.parameters[name].range)
+        values[name] = array
+    return values
+
+
+def _parameters(
+    model: Model,
+    build: ProgramBuilder,
+    varied: list[str],
+    values: Mapping[str, Array],
+    ranges: Mapping[str, tuple[float, float]],
+) -> dict[str, Value]:
+    for name in ranges:
+        model.default(name)
+        if name not in varied:
+            raise ModelError(
+                f"there is a range for `{name}`, which is a constant; add it to vary, or drop the "
+                "range"
+            )
+    chosen = {}
+    for name in varied:
+        limits = model.parameters[name].range
+        if name in ranges:
+            limits = checked_range(name, ranges[name])
+            within(name, values[name], limits)
+        chosen[name] = build.parameter(name, values[name], limits)
+    return chosen
+
+
+def _layout(model: Model, values: Mapping[str, Array], varied: frozenset[str]) -> Layout:
+    for node, mechanism in model.mechanisms.items():
+        missing = [
+            port
+            for port in mechanism.arrivals()
+            if port not in mechanism.free_ports() and not model.arriving.get((node, port))
+        ]
+        if missing:
+            raise ModelError(
+                f"nothing arrives at {listed(f'{node}.{port}' for port in missing)}; connect it, "
+                "or make it an input"
+            )
+    sources: dict[str, Projection | External] = {**model.projections, **model.externals}
+    clash = set(model.projections) & set(model.externals)
+    if clash:
+        raise ModelError(f"{listed(sorted(clash))}: an input and a projection of one name")
+    return Layout(
+        model.mechanisms,
+        {port: [sources[name] for name in names] for port, names in model.arriving.items()},
+        model.names,
+        values,
+        varied,
+    )
+
+
+def _write(model: Model, trial: Trial) -> None:
+    schedule, closing = model.schedule(), model.afterwards()
+    planned = plan(schedule)
+    wanted: list[Key] = [
+        ("port", node, port) for one in model.outputs.values() for node, port in one.places
+    ]
+    wanted += [
+        ("port", one.sender, one.sender_port)
+        for one in model.projections.values()
+        if one.receiver in closing
+    ]
+    levels: list[Value] = []
+    if model.search is not None and model.search.objective in closing:
+        raise ModelError(
+            f"the objective `{model.search.objective}` runs after the last pass; a search sees "
+            "passes alone"
+        )
+    if model.search is not None:
+        levels = _searched(trial, schedule, planned, model.search)
+        model.search.apply(trial.context, levels)
+    write_passes(trial, schedule, planned, wanted)
+    for node in closing:
+        trial.call(node, trial)
+    build = trial.context.build
+    for name, one in model.outputs.items():
+        values = [trial.port(node, port) for node, port in one.places]
+        if one.joined:
+            with build.at(Origin("", name)):
+                build.output(name, build.stack([e for v in values for e in elements(build, v)]))
+        else:
+            build.output(name, values[0])
+    if levels:
+        with build.at(Origin("control", "allocation")):
+            build.output("allocation", build.stack(levels), ("signal",))
+    truncated = trial.cells.known.get(("truncated",))
+    if truncated is not None:
+        with build.at(Origin("", "truncated")):
+            flag = truncated if isinstance(truncated, Value) else build.constant(truncated, BOOL)
+            build.output("truncated", flag)
+    if BEGUN in trial.states.values:
+        trial.cells.known[BEGUN] = True
+    for key in list(trial.states.values):
+        build.set_state(trial.layout.state_name(key), trial.present(key))
+
+
+def _searched(
+    trial: Trial,
+    schedule: Schedule,
+    planned: Sequence[Steps] | None,
+    search: GridSearch,
+) -> list[Value]:
+    """The levels of the best allocation; in `exact` draws are made before, for all candidates."""
+    context, node = trial.context, search.objective
+    port = search.objective_port or next(iter(trial.layout.mechanisms[node].ports()))
+
+    def loss(point: Trial, candidate: Value) -> Value:
+        inner = point.context
+        levels = search.allocation(inner, candidate)
+        before = dict(inner.modulated), inner.candidate
+        search.apply(inner, levels)
+        inner.candidate = candidate
+        write_passes(point, schedule, planned, [("port", node, port)])
+        value = point.port(node, port)
+        outcome = inner.build.extract(value, *(0,) * len(value.type.shape))
+        result = search.loss(inner, outcome, levels)
+        inner.modulated, inner.candidate = before
+        return result
+
+    made: dict[str, list[Value]] = {}
+    if context.exact:
+        rehearsal = context.rehearsal()
+        number = rehearsal.build.constant(0, I32)
+        loss(trial.twin(rehearsal), number)
+        made = _drawn(context, rehearsal)
+
+    def replayed() -> dict[str, Iterator[Value]] | None:
+        return {stream: iter(values) for stream, values in made.items()} if context.exact else None
+
+    def of_candidate(candidate: Value) -> Value:
+        context.draws.replayed = replayed()
+        return loss(trial.twin(), candidate)
+
+    levels = search.search(context, of_candidate)
+    context.draws.replayed = replayed()
+    context.candidate = search.candidates
+    return levels
+
+
+def _drawn(context: Context, rehearsal: Context) -> dict[str, list[Value]]:
+    """The draws of a simulated trial, made now."""
+    made: dict[str, list[Value]] = {}
+    for stream, kind, depth in rehearsal.draws.recorded or ():
+        if depth > 0:
+            raise ModelError(
+                f"`{stream}` draws within a loop that is searched over: in `exact` all candidates "
+                "meet the same draws, and their number must be known; use fast numerics, or no "
+                "loop"
+            )
+        made.setdefault(stream, []).append(context.draw(kind, stream, "", 0))
+    return made

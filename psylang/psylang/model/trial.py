@@ -1,0 +1,263 @@
+"""Writes one trial: mechanisms called in the order of the schedule, their values in cells.
+
+A cell that is read before the trial wrote it has an initial value: of a mechanism that resets,
+what its initial memory gives; of one that does not, what the trial before left (a state).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from psylang.ir.graph import Region, Value
+from psylang.ir.ops import OPS, TypeMismatchError
+from psylang.ir.types import BOOL
+from psylang.model.cells import Cell, Cells, Key, Logic
+from psylang.model.context import Context, Scope
+from psylang.model.errors import ModelError
+from psylang.model.mechanism import Mechanism, Memory, Run, Values
+
+if TYPE_CHECKING:
+    from psylang.model.layout import Layout
+
+
+BEGUN: Key = ("begun", "begun")  # Whether the sequence had a trial before.
+
+
+@dataclass
+class States:
+    """States of the program by cell, and the values they begin with."""
+
+    values: dict[Key, Value] = field(default_factory=dict)
+
+
+class LazyMemory(Mapping[str, Value]):
+    """The memory of a mechanism; a slot that nobody asks for is not made."""
+
+    def __init__(self, trial: Trial, node: str, slots: Sequence[str]) -> None:
+        self._trial, self._node, self._slots = trial, node, slots
+
+    def __getitem__(self, slot: str) -> Value:
+        if slot not in self._slots:
+            raise KeyError(slot)
+        return self._trial.memory(self._node, slot)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._slots)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+
+class Trial:
+    """One trial, or one simulated by a search, that is being written."""
+
+    def __init__(
+        self,
+        context: Context,
+        layout: Layout,
+        inputs: Mapping[str, Value],
+        states: States,
+        cells: Cells | None = None,
+    ) -> None:
+        self.context = context
+        self.layout = layout
+        self.inputs = inputs
+        self.states = states
+        self.cells = cells or Cells()
+        self.logic = Logic(context)
+
+    def twin(self, context: Context | None = None) -> Trial:
+        """The same with cells of its own; with another context its states are its own, too."""
+        states = self.states if context is None else States(dict(self.states.values))
+        return Trial(context or self.context, self.layout, self.inputs, states, self.cells.inner())
+
+    def rehearsed(self, write: Callable[[Trial], None]) -> Cells:
+        """What `write` would read and write; nothing of it is kept."""
+        return self.rehearsed_cost(write)[0]
+
+    def rehearsed_cost(self, write: Callable[[Trial], None]) -> tuple[Cells, int]:
+        """The same, and about how many additions its operations take."""
+        trial = self.twin(self.context.rehearsal())
+        write(trial)
+        ops = Region((), trial.context.build.take()).walk()
+        return trial.cells, sum(
+            OPS[op.name].cost * op.result.type.size for op in ops if op.name in OPS
+        )
+
+    def scope(self, node: str) -> Scope:
+        """Of a mechanism, drawing for its next step."""
+        return self.layout.scope(self.context, node)
+
+    # Values that are there before they are written.
+
+    def memory(self, node: str, slot: str) -> Value:
+        key = ("memory", node, slot)
+        self.cells.note_read(key)
+        if key not in self.cells.known:
+            mechanism = self.layout.mechanisms[node]
+            if mechanism.reset == "never":
+                known = self._state(key, self.layout.initial_memory(node)[slot])
+                self.cells.known[key] = self._begun(
+                    node, known, lambda: mechanism.initial(self.scope(node))[slot]
+                )
+            else:
+                for name, value in mechanism.initial(self.scope(node)).items():
+                    self.cells.known.setdefault(("memory", node, name), value)
+        return self.logic.value(self.cells.known[key])
+
+    def port(self, node: str, port: str = "") -> Value:
+        """The value of an output port, the main one if not named."""
+        mechanism = self.layout.mechanisms[node]
+        key = ("port", node, port or next(iter(mechanism.ports())))
+        self.cells.note_read(key)
+        if key not in self.cells.known:
+            slot = mechanism.slot_of(key[2])
+            if slot:
+                self.cells.known[key] = self.memory(node, slot)
+            elif mechanism.reset == "never":
+                known = self._state(key, self.layout.initial_port(node, key[2]))
+                self.cells.known[key] = self._begun(node, known, lambda: self._first(node)[key[2]])
+            else:
+                slots = self.layout.slots(node, self.context.numerics)
+                begun = LazyMemory(self, node, slots)
+                values = mechanism.outputs(self.scope(node), begun, Run(0, False))
+                for name, value in values.items():
+                    self.cells.known.setdefault(("port", node, name), value)
+        return self.logic.value(self.cells.known[key])
+
+    def _first(self, node: str) -> Values:
+        """The output ports of a mechanism that never ran."""
+        mechanism, at = self.layout.mechanisms[node], self.scope(node)
+        return mechanism.outputs(at, mechanism.initial(at), Run(0, False))
+
+    def _begun(self, node: str, kept: Value, first: Callable[[], Value]) -> Value:
+        """What the trial before left; of a sequence's first one, where what a mechanism begins
+        with depends on parameters that are varied, that."""
+        if self.layout.begins_known(node):
+            return kept
+        if BEGUN not in self.states.values:
+            self.states.values[BEGUN] = self.context.build.state("begun", False, BOOL)
+        return self.context.build.select(self.states.values[BEGUN], kept, first())
+
+    def _state(self, key: Key, initial: object) -> Value:
+        if key not in self.states.values:
+            name = self.layout.state_name(key)
+            type = self.layout.type_of(key)
+            self.states.values[key] = self.context.build.state(name, initial, type)  # type: ignore[arg-type]
+        return self.states.values[key]
+
+    def present(self, key: Key) -> Value:
+        """A cell as a value, made now if it was not there."""
+        if key[0] == "memory":
+            return self.memory(key[1], key[2])
+        if key[0] == "port":
+            return self.port(key[1], key[2])
+        self.cells.note_read(key)
+        default: Cell = False if key[0] in ("ran", "done", "truncated") else 0
+        value = self.logic.value(self.cells.known.get(key, default))
+        self.cells.known[key] = value
+        return value
+
+    # Calls.
+
+    def call(self, node: str, frozen: Trial, always: bool = True) -> None:
+        """Runs a mechanism; its inputs are what `frozen` knows of the others.
+
+        ModelError: shapes of its parameters that do not go together.
+        """
+        try:
+            with self.scope(node).origin():
+                self._call(node, frozen, always)
+        except TypeMismatchError as error:
+            raise ModelError(
+                f"shapes in `{node}` do not go together: {error}; see the shapes of its "
+                "parameters and its size"
+            ) from None
+
+    def _call(self, node: str, frozen: Trial, always: bool) -> None:
+        mechanism, at = self.layout.mechanisms[node], self.scope(node)
+        slots = self.layout.slots(node, self.context.numerics)
+        prepared = mechanism.prepare(at, self.layout.arrivals(node, frozen))
+        self.cells.note_read(("steps", node))
+        steps = self.cells.known.get(("steps", node), 0)
+        truncated: Cell = False
+        memory: Memory
+        if mechanism.ends() and mechanism.until_finished:
+            begun = {slot: self.memory(node, slot) for slot in slots}
+            memory, steps = self._loop(mechanism, prepared, begun, steps)
+            truncated = mechanism.goes_on(at, memory)
+        else:
+            memory = LazyMemory(self, node, slots)
+            memory = mechanism.step(at.at_step(steps), prepared, memory)
+            steps = self.logic.counted(steps, True)
+        outputs = mechanism.outputs(at, memory, Run(steps, truncated))
+        for slot, value in memory.items():
+            self.cells.write(("memory", node, slot), value, always)
+        for port, value in outputs.items():
+            self.cells.write(("port", node, port), value, always)
+        self.cells.write(("steps", node), steps, always)
+        if isinstance(truncated, Value):
+            self.cells.note_read(("truncated",))
+            before = self.cells.known.get(("truncated",), False)
+            self.cells.write(("truncated",), self.logic.either(before, truncated), always)
+
+    def _loop(
+        self, mechanism: Mechanism, prepared: Values, begun: Memory, steps: Cell
+    ) -> tuple[Memory, Value]:
+        """Steps until it is finished, or has done its maximum of them."""
+        build, at, slots = self.context.build, self.scope(mechanism.name), list(begun)
+        last: Cell = mechanism.max_steps
+        if isinstance(steps, Value):
+            last = build.add(steps, mechanism.max_steps)
+
+        def inside(*carried: Value) -> tuple[Value, Sequence[Value]]:
+            memory = dict(zip(slots, carried[:-1], strict=True))
+            after = mechanism.step(at.at_step(carried[-1]), prepared, memory)
+            count = build.add(carried[-1], 1)
+            again = build.and_(mechanism.goes_on(at, after), build.lt(count, last))
+            return again, [*(after[slot] for slot in slots), count]
+
+        first = [*begun.values(), self.logic.value(steps)]
+        hints = [*(f"{mechanism.name}_{slot}" for slot in slots), "step"]
+        with self.context.inside(), at.origin():
+            *values, count = build.loop(first, inside, mechanism.max_steps, hints)
+        return dict(zip(slots, values, strict=True)), count
+
+    def maybe_call(self, node: str, frozen: Trial, runs: Cell) -> None:
+        """Runs a mechanism if `runs`; else its cells keep their values."""
+        if not isinstance(runs, Value):
+            if runs:
+                self.call(node, frozen)
+            return
+        rehearsal = self.rehearsed(lambda trial: trial.call(node, frozen.seen_by(trial)))
+        keys = list(rehearsal.written)
+        for key in dict.fromkeys((*rehearsal.exposed, *keys)):
+            self.present(key)  # Before a region opens: what is made inside is not seen outside.
+        before = [self.present(key) for key in keys]
+
+        def then() -> Sequence[Value]:
+            trial = self.twin()
+            trial.call(node, frozen.seen_by(trial))
+            return [trial.present(key) for key in keys]
+
+        mechanism = self.layout.mechanisms[node]
+        if self.context.exact or (mechanism.ends() and mechanism.until_finished):
+            with self.context.inside():
+                after = self.context.build.if_(runs, then, lambda: before)
+        else:
+            # In `fast` a step without a loop is pure: it costs less than a branch.
+            select = self.context.build.select
+            after = tuple(select(runs, yes, no) for yes, no in zip(then(), before, strict=True))
+        for key, value in zip(keys, after, strict=True):
+            self.cells.write(key, value, False)
+
+    def frozen(self) -> Trial:
+        """What the mechanisms of a time step see of one another: the values before it."""
+        return self.seen_by(self)
+
+    def seen_by(self, trial: Trial) -> Trial:
+        """These values, made in `trial`'s program; what is read of them, that one reads."""
+        cells = Cells(dict(self.cells.known), trial.cells.exposed, {}, set(trial.cells.definite))
+        return Trial(trial.context, self.layout, self.inputs, trial.states, cells)
