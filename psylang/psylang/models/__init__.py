@@ -1,0 +1,21 @@
+"""The library: published models, written with psylang.model."""
+
+from psylang.models.decisions import ddm, ddm_analytical, lca
+from psylang.models.extended_stroop import extended_stroop
+from psylang.models.multitasking import multitasking
+from psylang.models.necker import necker_3, necker_8, necker_vectorised
+from psylang.models.predator_prey import predator_prey
+from psylang.models.stroop import botvinick_stroop
+
+__all__ = [
+    "botvinick_stroop",
+    "ddm",
+    "ddm_analytical",
+    "extended_stroop",
+    "lca",
+    "multitasking",
+    "necker_3",
+    "necker_8",
+    "necker_vectorised",
+    "predator_prey",
+]

@@ -1,0 +1,1 @@
+"""The reference models, one module each."""
