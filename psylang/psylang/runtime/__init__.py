@@ -1,0 +1,33 @@
+"""Compiles models, keeps the machine code, and runs it."""
+
+from psylang.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CacheWarning,
+    CompileError,
+    InterruptedRunError,
+    ModelChangedError,
+    NotSupportedError,
+    PsylangError,
+)
+from psylang.runtime.histogram import Histogram
+from psylang.runtime.plan import Model, Plan, compile
+from psylang.runtime.results import Results
+from psylang.runtime.search import Search
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "CacheWarning",
+    "CompileError",
+    "Histogram",
+    "InterruptedRunError",
+    "Model",
+    "ModelChangedError",
+    "NotSupportedError",
+    "Plan",
+    "PsylangError",
+    "Results",
+    "Search",
+    "compile",
+]

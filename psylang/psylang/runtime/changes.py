@@ -1,0 +1,208 @@
+"""Notices that a model was changed after it was compiled, at a few microseconds a run.
+
+All parts of a model that can change (lists, dictionaries, objects, writeable arrays; not frozen
+dataclasses, tuples, numbers) are looked at before each run: whether they hold the very same things.
+If not, a digest of everything tells whether what they hold is equal.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import hashlib
+import itertools
+import operator
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psylang.ir.graph import Program
+from psylang.runtime.errors import ModelChangedError
+
+_ATOMS = (int, float, complex, bool, str, bytes, type(None), Enum, type, ast.AST, types.ModuleType)
+_CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
+
+
+class Watch:
+    """Remembers `model` as it is now."""
+
+    def __init__(self, model: object) -> None:
+        self._model = model
+        self._watched = not isinstance(model, Program)  # Those are never changed, by contract.
+        if self._watched:
+            self._parts = _Parts(model)
+            self._mark = _mark(model)
+
+    def check(self) -> None:
+        """ModelChangedError: it is not as it was."""
+        if not self._watched or self._parts.are_same():
+            return
+        if _mark(self._model) != self._mark:
+            name = getattr(self._model, "name", type(self._model).__name__)
+            raise ModelChangedError(
+                f"the model `{name}` was changed after psylang.compile(); "
+                "compile it again: plan = psylang.compile(model, …)"
+            )
+        self._parts = _Parts(self._model)
+
+
+class _Parts:
+    """Parts of a model that can change, by kind, and what they held.
+
+    The comparisons are loops in C over all parts of a kind: models have hundreds.
+    """
+
+    def __init__(self, model: object) -> None:
+        self.rows: list[Any] = []  # Lists and sets.
+        self.tables: list[Mapping[Any, Any]] = []  # Dictionaries, and those of objects.
+        self.others: list[tuple[Callable[[Any], tuple[Any, ...]], Any]] = []
+        self.arrays: list[NDArray[Any]] = []
+        self._seen: dict[int, object] = {}  # Keeps all alive, so ids stay theirs.
+        self.find(model)
+        self._lengths = self._measure()
+        self._held = list(self._contents())
+        self._bits = self._read()
+
+    def __len__(self) -> int:
+        return len(self.rows) + len(self.tables) + len(self.others) + len(self.arrays)
+
+    def are_same(self) -> bool:
+        """They hold the very things that they held when this was made."""
+        return (
+            self._measure() == self._lengths
+            and all(map(operator.is_, self._contents(), self._held))
+            and self._read() == self._bits
+        )
+
+    def _measure(self) -> list[int]:
+        return [*map(len, self.rows), *map(len, self.tables)]
+
+    def _contents(self) -> Iterator[Any]:
+        flat = itertools.chain.from_iterable
+        values = flat(map(operator.methodcaller("values"), self.tables))
+        others = flat(read(one) for read, one in self.others)
+        return itertools.chain(flat(self.rows), flat(self.tables), values, others)
+
+    def _read(self) -> list[Any]:
+        return [(one.dtype, one.shape, one.tobytes()) for one in self.arrays]
+
+    def find(self, one: object) -> None:
+        """Adds what can change of `one` and all that it holds."""
+        if isinstance(one, (*_ATOMS, np.generic)) or id(one) in self._seen:
+            return
+        self._seen[id(one)] = one
+        parts: Iterable[Any] = ()
+        if isinstance(one, np.ndarray):
+            if _is_writeable(one):
+                self.arrays.append(one)
+        elif isinstance(one, (tuple, frozenset)):
+            parts = one
+        elif _is_frozen(one):
+            parts = [getattr(one, part.name, None) for part in dataclasses.fields(one)]  # type: ignore[arg-type]
+        elif isinstance(one, types.FunctionType):
+            self.others.append((_of_function, one))
+        elif isinstance(one, Mapping):
+            self.tables.append(one)
+            parts = [*one, *one.values()]
+        elif isinstance(one, (list, set)):
+            self.rows.append(one)
+            parts = one
+        elif isinstance(one, _CODE):
+            pass
+        elif hasattr(one, "__dict__"):
+            self.tables.append(one.__dict__)
+            parts = list(one.__dict__.values())
+        else:
+            self.others.append((_slots, one))
+            parts = _slots(one)
+        for part in parts:
+            self.find(part)
+
+
+def _of_function(one: Any) -> tuple[Any, ...]:
+    return (one.__code__, one.__defaults__, *map(_held, one.__closure__ or ()))
+
+
+def _is_frozen(one: object) -> bool:
+    found = getattr(type(one), "__dataclass_params__", None)
+    return found is not None and bool(found.frozen)
+
+
+def _is_writeable(array: NDArray[Any]) -> bool:
+    base: object = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return True
+        base = base.base
+    return False
+
+
+def _slots(one: object) -> tuple[object, ...]:
+    return tuple(_fields(one))
+
+
+def _mark(model: object) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for text in _texts(model, {}):
+        digest.update(text)
+        digest.update(b"\0")
+    return digest.digest()
+
+
+def _texts(one: object, seen: dict[int, int]) -> Iterator[bytes]:
+    if isinstance(one, ast.AST):
+        yield ast.dump(one).encode()
+        return
+    if isinstance(one, (*_ATOMS, np.generic)):
+        yield repr(one).encode()
+        return
+    if id(one) in seen:  # Shared parts and circles: by the order of their first appearance.
+        yield b"seen %d" % seen[id(one)]
+        return
+    seen[id(one)] = len(seen)
+    yield type(one).__qualname__.encode()
+    if isinstance(one, np.ndarray):
+        yield repr((one.dtype, one.shape)).encode() + one.tobytes()
+        return
+    if isinstance(one, types.FunctionType):
+        yield one.__code__.co_code + repr(one.__code__.co_consts).encode()
+        parts: Any = [one.__defaults__, *map(_held, one.__closure__ or ())]
+    elif isinstance(one, _CODE):
+        parts = [repr(one)]
+    elif isinstance(one, Mapping):
+        parts = [part for pair in one.items() for part in pair]
+    elif isinstance(one, (set, frozenset)):
+        parts = sorted(map(repr, one))
+    elif isinstance(one, (list, tuple)):
+        parts = one
+    else:
+        parts = _fields(one) or [id(one)]  # Opaque: it is itself, and nothing else is.
+    for part in parts:
+        yield from _texts(part, seen)
+    yield b"end"
+
+
+def _fields(one: object) -> list[object]:
+    values: dict[str, object] = {
+        name: value
+        for name, value in getattr(one, "__dict__", {}).items()
+        if not isinstance(getattr(type(one), name, None), functools.cached_property)
+    }
+    for kind in type(one).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(one, name):
+                values[name] = getattr(one, name)
+    return [part for pair in values.items() for part in pair]
+
+
+def _held(cell: Any) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # Not bound yet.
+        return None

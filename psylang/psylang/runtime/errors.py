@@ -1,0 +1,55 @@
+"""What compile(), run() and search() raise. Every message says what failed, why, and the fix.
+
+All but InterruptedRunError are PsylangError, so that a caller who wants one `except` has it; they
+are also the built-in kind that such a mistake usually is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class PsylangError(Exception):
+    """Something that the caller can mend; the message says how."""
+
+
+class ArgumentError(PsylangError, ValueError):
+    """An argument has a value, shape, range or name that does not fit."""
+
+
+class ArgumentTypeError(PsylangError, TypeError):
+    """An argument has elements of another kind: floats for integers, texts for numbers, …"""
+
+
+class NotSupportedError(PsylangError, NotImplementedError):
+    """This version cannot do it, and says so rather than do something else."""
+
+
+class CompileError(PsylangError, RuntimeError):
+    """The machine code could not be made or loaded."""
+
+
+class ModelChangedError(PsylangError, RuntimeError):
+    """The model was changed after it was compiled: the plan would run the old one."""
+
+
+class CacheWarning(UserWarning):
+    """The folder of compiled objects cannot be used; everything works, but compiles each time."""
+
+
+class InterruptedRunError(KeyboardInterrupt):
+    """Ctrl-C during a run. `partial`: Results of the first `done` trials, None if none.
+
+    A KeyboardInterrupt, so that programs which know nothing of it end as always.
+    """
+
+    def __init__(self, done: int, total: int, partial: Any) -> None:
+        super().__init__(f"interrupted after {done} of {total} trials")
+        self.done = done
+        self.total = total
+        self.partial = partial
+
+
+def listed(names: Any) -> str:
+    """Names for a message, in order, or `none`."""
+    return ", ".join(str(name) for name in names) or "none"

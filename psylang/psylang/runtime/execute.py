@@ -1,0 +1,237 @@
+"""One run of machine code: its buffers, its chunks, what is kept of each.
+
+Rows of results and of what a trial is given are whole arrays, or, where all rows are the same or
+are counted and dropped, blocks of a chunk's size: the ABI lets a caller who has a part of a buffer
+move the pointer back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psylang.runtime.histogram import Counter
+from psylang.runtime.schedule import (
+    ALONE_S,
+    FIRST_TRIALS,
+    GROWTH_MAX,
+    SLICE_S,
+    Schedule,
+    aligned_piece,
+    note_time,
+)
+from psylang.runtime.variants import Variant
+
+# Of blocks that follow the chunks: a few hundred KiB, so they stay in the core's cache.
+BLOCK_ROWS = 1 << 15
+GENERATOR_BYTES_MAX = 16 << 20
+
+Checkpoint = Callable[[int, int], None]
+
+
+@dataclass
+class Given:
+    """What a run computes from. Arrays are in C order, of the program's types.
+
+    first: number of the first sequence; rows of all arrays begin there. parameters: a value, or of
+    those that vary a row a trial. inputs: a row a trial, or one value for all (then `repeated`).
+    generators: one sequence's, or None.
+    """
+
+    sequences: int
+    trials: int
+    seed: int
+    parameters: list[NDArray[Any]]
+    inputs: list[NDArray[Any]]
+    repeated: list[bool]
+    generators: NDArray[Any] | None
+    first: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows from some number on, for the buffer `index`."""
+
+    index: int
+    array: NDArray[Any]
+
+    def moved(self, first: int) -> int:
+        """Where row 0 would be if the array's first row had that number."""
+        stride = self.array.strides[0] if self.array.shape[0] > 1 else self.array.nbytes
+        return address(self.array) - first * stride
+
+
+def address(array: NDArray[Any]) -> int:
+    """Of the first element; of arrays that can be written by the way that is quicker."""
+    if array.flags.writeable and array.nbytes:
+        buffer: Any = array
+        return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+    where: int = array.__array_interface__["data"][0]
+    return where
+
+
+@dataclass
+class Execution:
+    """A run in the making. outputs: arrays of a row a trial; None of those that are not stored."""
+
+    variant: Variant
+    given: Given
+    outputs: list[NDArray[Any] | None]
+    counters: list[Counter] = field(default_factory=list)
+    rows_done: int = 0
+
+    def __post_init__(self) -> None:
+        given, program = self.given, self.variant.program
+        self._lock = threading.Lock()
+        self._independent = program.is_independent()
+        row = given.first * given.trials
+        self._repeated: list[_Part] = []
+        self._blocks: list[int] = []
+        at = [
+            _Part(0, array).moved(row)
+            if parameter.name in self.variant.varying and row
+            else address(array)
+            for parameter, array in zip(program.parameters, given.parameters, strict=True)
+        ]
+        for array, repeated in zip(given.inputs, given.repeated, strict=True):
+            if repeated:
+                rows = min(BLOCK_ROWS, given.sequences * given.trials)
+                block = np.ascontiguousarray(np.broadcast_to(array, (rows, *array.shape)))
+                self._repeated.append(_Part(len(at), block))
+                array = block
+            at.append(_Part(0, array).moved(row) if row else address(array))
+        self._first_state = len(at)
+        at += [0] * len(program.states)
+        self._first_output = len(at)
+        for number, output in enumerate(self.outputs):
+            if output is None:
+                self._blocks.append(number)
+                at.append(0)
+            else:
+                at.append(_Part(0, output).moved(row) if row else address(output))
+        if given.generators is not None:
+            at.append(0)
+        self._at = at
+        self._pointers = ctypes.c_void_p * len(at)
+
+    def go(self, threads: int, progress: Callable[[int, int], None] | None = None) -> None:
+        """Everything. KeyboardInterrupt: `rows_done` rows from the first on are complete."""
+        given, kernel = self.given, self.variant.kernel
+        rows = given.sequences * given.trials
+        each = kernel.seconds_per_trial
+        bounded = bool(self._repeated or self._blocks)
+        short = rows * each < ALONE_S if each else rows == 1
+        generators = 0 if given.generators is None else given.generators.nbytes
+        in_place = not self._blocks and not (bounded and rows > BLOCK_ROWS)
+        if (
+            short
+            and in_place
+            and progress is None
+            and generators * given.sequences <= GENERATOR_BYTES_MAX
+        ):
+            self._at_once(rows)
+            self.rows_done = rows
+            return
+        units, per_unit = (rows, 1) if self._independent else (given.sequences, given.trials)
+        most = max(BLOCK_ROWS // per_unit, 1) if bounded else units
+        if generators:
+            most = min(most, max(GENERATOR_BYTES_MAX // generators, 1))
+        run = self._run_trials if self._independent else self._run_sequences
+        schedule = Schedule(kernel, units, per_unit, run, progress, most)
+        try:
+            schedule.go(threads)
+        finally:
+            self.rows_done = schedule.rows_done()
+
+    def _at_once(self, rows: int) -> None:
+        """All of a short run in one call of the machine code."""
+        given, kernel = self.given, self.variant.kernel
+        begin = time.perf_counter()
+        if self._independent and not self.counters:
+            row = given.first * given.trials
+            kernel.call(row, row + rows, 1, given.seed, self._pointers(*self._at))
+        else:
+            run = self._run_trials if self._independent else self._run_sequences
+            run(0, rows if self._independent else given.sequences, lambda *_: None)
+        note_time(kernel, (time.perf_counter() - begin) / rows)
+
+    def _run_trials(self, begin: int, end: int, checkpoint: Checkpoint) -> None:
+        first = self.given.first * self.given.trials
+        self._call(begin + first, end + first, 1, (begin, end), [], checkpoint)
+
+    def _run_sequences(self, begin: int, end: int, checkpoint: Checkpoint) -> None:
+        """Whole sequences, or pieces of a long one, which go on from the state that was left."""
+        trials, kernel, first = self.given.trials, self.variant.kernel, self.given.first
+        parts = self._per_sequence(end - begin)
+        each = kernel.seconds_per_trial
+        if end - begin > 1 or trials == 1 or (0 < each * trials < ALONE_S and not self._blocks):
+            moved = [(part.index, part.moved(begin + first)) for part in parts]
+            rows = (begin * trials, end * trials)
+            self._call(begin + first, end + first, trials, rows, moved, checkpoint)
+            return
+        at, last, most = (begin + first) * trials, (end + first) * trials, FIRST_TRIALS
+        offset = first * trials
+        while at < last:
+            size = aligned_piece(at, last, min(most, BLOCK_ROWS))
+            number = at // size
+            moved = [(part.index, part.moved(number)) for part in parts]
+            start = time.perf_counter()
+            rows = (at - offset, at - offset + size)
+            self._call(number, number + 1, size, rows, moved, checkpoint)
+            took = max(time.perf_counter() - start, 1e-9) / size
+            note_time(kernel, took)
+            most = max(min(int(SLICE_S / took), GROWTH_MAX * size), 1)
+            at += size
+
+    def _per_sequence(self, count: int) -> list[_Part]:
+        """Buffers of a row a sequence, as they are before its first trial."""
+        states = self.variant.program.states
+        first = [(self._first_state + i, state.initial) for i, state in enumerate(states)]
+        if self.given.generators is not None:
+            first.append((len(self._at) - 1, self.given.generators))
+        parts = []
+        for index, row in first:
+            array = np.empty((count, *row.shape), row.dtype)
+            array[...] = row
+            parts.append(_Part(index, array))
+        return parts
+
+    def _call(
+        self,
+        begin: int,
+        end: int,
+        trials: int,
+        rows: tuple[int, int],
+        moved: list[tuple[int, int]],
+        checkpoint: Checkpoint,
+    ) -> None:
+        """Units begin … end - 1 as the code counts them, which are `rows` of our arrays."""
+        row = rows[0] + self.given.first * self.given.trials
+        at = self._at.copy()
+        for index, where in moved:
+            at[index] = where
+        for part in self._repeated:
+            at[part.index] = part.moved(row)
+        blocks = {}
+        for number in self._blocks:
+            kind = self.variant.program.outputs[number].type
+            block = np.empty((rows[1] - rows[0], *kind.shape), kind.dtype.numpy)
+            at[self._first_output + number] = _Part(0, block).moved(row)
+            blocks[number] = block
+        self.variant.kernel.call(begin, end, trials, self.given.seed, self._pointers(*at))
+        if self.counters:
+            chunk = {}
+            for number, output in enumerate(self.variant.program.outputs):
+                stored = self.outputs[number]
+                chunk[output.name] = blocks[number] if stored is None else stored[slice(*rows)]
+            with self._lock:
+                for counter in self.counters:
+                    counter.add(chunk)
+        checkpoint(*rows)

@@ -1,0 +1,388 @@
+"""compile() and the Plan that it gives: a model's machine code, to be run any number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psylang.ir.graph import Numerics, Program
+from psylang.runtime.arguments import bound
+from psylang.runtime.changes import Watch
+from psylang.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    InterruptedRunError,
+    listed,
+)
+from psylang.runtime.execute import Execution, Given
+from psylang.runtime.explain import Explanation
+from psylang.runtime.histogram import counters, needed
+from psylang.runtime.precision import Precision, in_precision
+from psylang.runtime.progress import ProgressLine
+from psylang.runtime.results import Results
+from psylang.runtime.schedule import THREADS_MAX, cores
+from psylang.runtime.search import Reduce, Search, search
+from psylang.runtime.specialise import specialised
+from psylang.runtime.values import known, memory_for, row_bytes, whole
+from psylang.runtime.variants import Variant, Variants
+
+Progress = Callable[[int, int], None] | bool | None
+
+
+class Model(Protocol):
+    """What compile() takes besides programs of the IR."""
+
+    def program(
+        self,
+        *,
+        numerics: Numerics,
+        fix: Mapping[str, Any],
+        vary: Collection[str],
+        ranges: Mapping[str, tuple[float, float]],
+    ) -> Program:
+        """One trial of it. The errors of the arguments are the model's own, ValueErrors."""
+        ...
+
+
+def compile(
+    model: Model | Program,
+    *,
+    fix: Mapping[str, Any] | None = None,
+    vary: Collection[str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    numerics: Numerics | None = None,
+    precision: Precision = "f64",
+) -> Plan:
+    """Makes machine code of a model, or finds it in the cache.
+
+    fix: parameters that become constants. vary: parameters that run() may set, without another
+    compilation; all others become constants. None: none of a model's, all of a program's that are
+    not fixed. ranges: (least, greatest) of parameters: promises, which run() keeps by checking.
+    numerics: "fast" (own mathematics and counted random numbers; the default) or "exact" (libm and
+    Mersenne Twister, one trial at a time). A Program has its numerics already.
+    precision: "f32" computes with half the digits, faster; arrays stay f64. Of `fast` only.
+
+    ArgumentError, ArgumentTypeError: names, values, ranges, precision. NotSupportedError: f32 of a
+    program that looks at the bits of f64. CompileError: LLVM refused. A model's own refusals come
+    out as they are.
+    """
+    if numerics not in (None, "fast", "exact"):
+        raise ArgumentError(f"numerics is {numerics!r}; there are 'fast' and 'exact'")
+    if isinstance(vary, str):
+        raise ArgumentTypeError(f"vary is the text {vary!r}; give a list, vary=[{vary!r}]")
+    for name, given in (("fix", fix), ("ranges", ranges)):
+        if given is not None and not isinstance(given, Mapping):
+            raise ArgumentTypeError(
+                f"{name} is {type(given).__name__}; give a mapping, {{name: …}}"
+            )
+    if isinstance(model, Program):
+        if numerics not in (None, model.numerics):
+            raise ArgumentError(
+                f"the program `{model.name}` is written with {model.numerics} numerics; "
+                f"numerics={numerics!r} must be asked for where it is built"
+            )
+        return Plan(model, specialised(model, fix or {}, vary, ranges or {}), precision)
+    if not callable(getattr(model, "program", None)):
+        raise ArgumentTypeError(
+            f"a {type(model).__name__} is no model; give one of psylang.models, a "
+            "psylang.model.Model, or a psylang.ir Program"
+        )
+    made = model.program(
+        numerics=numerics or "fast", fix=fix or {}, vary=vary or (), ranges=ranges or {}
+    )
+    return Plan(model, made, precision)
+
+
+class Plan:
+    """A compiled model. Any number of threads may use one plan at once.
+
+    program: its IR, in the plan's precision. run() and search() compute, explain() tells what was
+    compiled.
+    """
+
+    def __init__(
+        self, model: Model | Program, program: Program, precision: Precision = "f64"
+    ) -> None:
+        self.program = in_precision(program, precision)
+        self.name = program.name
+        self.precision = precision
+        self._written = program
+        self._watch = Watch(model)
+        self._variants = Variants(self.program)
+        self._others: dict[str, Variants] = {}  # In the other precision, once it is asked for.
+        self._outputs = {output.name: output for output in program.outputs}
+        # Looked up here, as small runs are to be quick.
+        self._row_bytes = {output.name: row_bytes(output) for output in program.outputs}
+        self._row_shapes = {output.name: output.type.shape for output in program.outputs}
+        self._dtypes = {output.name: output.type.dtype.numpy for output in program.outputs}
+        self._variants.get(None, None, frozenset())  # Errors of the compiler belong to compile().
+
+    @property
+    def parameters(self) -> dict[str, NDArray[Any]]:
+        """What run(params=…) may set, with the defaults."""
+        return {one.name: one.default for one in self.program.parameters}
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of what run(inputs=…) is given for a trial."""
+        return {one.name: one.type.shape for one in self.program.inputs}
+
+    @property
+    def outputs(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of what a trial gives."""
+        return {one.name: one.type.shape for one in self.program.outputs}
+
+    def run(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        trials: int | None = None,
+        sequences: int = 1,
+        seed: int = 0,
+        precision: Precision | None = None,
+        threads: int | None = None,
+        record: Sequence[str] | None = None,
+        histogram: Mapping[str, Any] | None = None,
+        isa: str | None = None,
+        progress: Progress = None,
+        allow_nan: bool = False,
+    ) -> Results:
+        """Computes `sequences` times `trials` trials.
+
+        inputs, params: by name, of the shape that the plan says for one value for all trials, with
+        (trials,) in front for a row a trial, or (sequences, trials). trials: if left out, as many
+        as those have, or 1. States begin anew in each sequence.
+        seed: 0 … 2**63 - 1. In `exact`, 0 are the streams' own seeds, as PsyNeuLink has them, and
+        others lead to other streams. The results depend on nothing but the arguments; not on
+        `threads` (None: all cores, where it pays), and in `fast` not on `isa` (None: the best).
+        precision: "f64" or "f32", as of compile(); None: the plan's. Another than the plan's is
+        compiled when it is first asked for.
+        record: the outputs to keep; None: all, or those not asked for as histograms only.
+        histogram: by output (bins, low, high), edges, or a Histogram; counted without being stored.
+        progress: True for a line on standard error, or a function of (trials done, trials).
+
+        Ctrl-C ends the run within some 50 ms (or a trial): InterruptedRunError, a
+        KeyboardInterrupt, has in `partial` the first trials that were complete; histograms that
+        are not complete are dropped. ArgumentError, ArgumentTypeError: something does not fit; the
+        message says what would. ModelChangedError: compile the model again. NotSupportedError,
+        CompileError: as compile().
+        """
+        return self._run_from(
+            0,
+            inputs,
+            params,
+            trials=trials,
+            sequences=sequences,
+            seed=seed,
+            precision=precision,
+            threads=threads,
+            record=record,
+            histogram=histogram,
+            isa=isa,
+            progress=progress,
+            allow_nan=allow_nan,
+        )
+
+    def _run_from(
+        self,
+        first: int,
+        inputs: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        trials: int | None = None,
+        sequences: int = 1,
+        seed: int = 0,
+        precision: Precision | None = None,
+        threads: int | None = None,
+        record: Sequence[str] | None = None,
+        histogram: Mapping[str, Any] | None = None,
+        isa: str | None = None,
+        progress: Progress = None,
+        allow_nan: bool = False,
+    ) -> Results:
+        """run(), of sequences from number `first` on."""
+        self._watch.check()
+        variants = self._variants
+        if precision is None or precision == self.precision:
+            precision = self.precision
+        else:
+            variants = self._in(precision)
+        asked = counters(histogram, self.program.outputs) if histogram else []
+        if record is not None or asked:
+            record = self._recorded(record, bool(asked))
+        given, varying = bound(
+            self.program, inputs, params, trials, sequences, seed, allow_nan, first
+        )
+        count = _threads(threads)
+        kept = None
+        if record is not None:
+            wanted = {*record, *needed(asked)}
+            if len(wanted) < len(self._outputs):
+                kept = tuple(name for name in self._outputs if name in wanted)
+        variant = variants.get(isa, kept, varying)
+        total = given.sequences * given.trials
+        stored = [
+            output.name
+            for output in variant.program.outputs
+            if record is None or output.name in record
+        ]
+        memory_for(sum(self._row_bytes[name] for name in stored), total)
+        arrays = {
+            name: np.empty((total, *self._row_shapes[name]), self._dtypes[name]) for name in stored
+        }
+        execution = Execution(
+            variant, given, [arrays.get(output.name) for output in variant.program.outputs], asked
+        )
+
+        def results(rows: int | None = None) -> Results:
+            return self._results(
+                arrays,
+                {one.output: one.total for one in asked} if rows is None else {},
+                given,
+                (precision, variant.target.name),
+                rows,
+            )
+
+        show = ProgressLine(self.name) if progress is True else progress or None
+        if show is not None and not callable(show):
+            raise ArgumentTypeError(f"progress is {progress!r}; give True or a function")
+        try:
+            execution.go(count, show)
+        except KeyboardInterrupt:
+            if isinstance(show, ProgressLine):
+                show.leave()
+            done = execution.rows_done
+            partial = results(done) if done else None
+            raise InterruptedRunError(done, total, partial) from None
+        return results()
+
+    def search(
+        self,
+        grid: Mapping[str, Sequence[Any] | NDArray[Any]],
+        *,
+        trials: int = 1,
+        objective: str | Callable[[Mapping[str, Any]], float] | None = None,
+        maximize: bool = False,
+        reduce: Reduce = "mean",
+        inputs: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        precision: Precision | None = None,
+        threads: int | None = None,
+        isa: str | None = None,
+        progress: Progress = None,
+        allow_nan: bool = False,
+    ) -> Search:
+        """Runs `trials` trials at every point of the grid, and reduces them to a table.
+
+        grid: by parameter the values to try (numbers, or rows of the parameter's shape); points
+        are in C order, the last name changes fastest. reduce: "mean", "std", "median", "min",
+        "max", "sum", or a function of one point's array of shape (trials, *shape).
+        objective: an output, or a function of {output: reduced value}, to be least, or greatest
+        with `maximize`; may be left out if there is one output. Other arguments: as of run(); each
+        point is a sequence of its own, so its random numbers are its own in `fast`, and the same at
+        all points in `exact`.
+
+        The errors of run(), and ArgumentError: an empty grid, or no point with a finite objective.
+        """
+        return search(
+            self,
+            grid,
+            trials=trials,
+            objective=objective,
+            maximize=maximize,
+            reduce=reduce,
+            inputs=inputs,
+            params=params,
+            progress=progress,
+            run={
+                "seed": seed,
+                "precision": precision,
+                "threads": threads,
+                "isa": isa,
+                "allow_nan": allow_nan,
+            },
+        )
+
+    def _in(self, precision: Precision) -> Variants:
+        """Machine code in another precision than the plan's. Errors as in_precision()."""
+        found = self._others.get(precision) if isinstance(precision, str) else None
+        if found is None:
+            made = Variants(in_precision(self._written, precision))
+            found = self._others.setdefault(precision, made)
+        return found
+
+    def variant(self, isa: str | None = None) -> Variant:
+        """The machine code for an instruction set of this machine. ArgumentError: it has none."""
+        return self._variants.get(isa, None, frozenset())
+
+    def explain(self) -> Explanation:
+        """What was compiled, and into what; a text, and in notebooks HTML."""
+        from psylang import emit
+
+        records: list[Any] = []
+        optimised = emit.optimised(self.program, records)
+        return Explanation(self.program, self.precision, optimised, self._variants.all(), records)
+
+    def __repr__(self) -> str:
+        how = self.program.numerics + (", f32" if self.precision == "f32" else "")
+        return (
+            f"Plan({self.name}, {how}; params: {listed(self.parameters)}; "
+            f"inputs: {listed(self.inputs)}; outputs: {listed(self.outputs)})"
+        )
+
+    def _recorded(self, record: Sequence[str] | None, counted: bool) -> list[str]:
+        if record is None:
+            return []
+        if isinstance(record, str):
+            raise ArgumentTypeError(f"record is the text {record!r}; give record=[{record!r}]")
+        known("record", dict.fromkeys(record), self._outputs)
+        if not record and not counted:
+            raise ArgumentError(
+                "record is empty and there is no histogram: nothing would be left of the run; "
+                f"record some of {listed(self._outputs)}"
+            )
+        return list(record)
+
+    def _results(
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        histograms: Mapping[str, Any],
+        given: Given,
+        how: tuple[Precision, str],
+        rows: int | None,
+    ) -> Results:
+        """how: precision and instruction set. rows: only the first ones, in one row of trials, of a
+        run that was interrupted."""
+        front: tuple[str, ...] = ("trial",)
+        shape: tuple[int, ...] = (given.trials,)
+        if rows is not None:
+            arrays = {name: array[:rows] for name, array in arrays.items()}
+            shape = (rows,)
+        elif given.sequences > 1:
+            front, shape = ("sequence", "trial"), (given.sequences, given.trials)
+            arrays = {
+                name: array.reshape(*shape, *array.shape[1:]) for name, array in arrays.items()
+            }
+        return Results(
+            arrays,
+            {name: (*front, *self._outputs[name].dims) for name in arrays},
+            histograms,
+            {
+                "model": self.name,
+                "trials": given.trials if rows is None else rows,
+                "sequences": given.sequences if rows is None else 1,
+                "seed": given.seed,
+                "numerics": self.program.numerics,
+                "precision": how[0],
+                "isa": how[1],
+            },
+        )
+
+
+def _threads(threads: int | None) -> int:
+    return cores() if threads is None else whole("threads", threads, 1, THREADS_MAX)

@@ -1,0 +1,83 @@
+"""Results, progress and loading: the small parts that a run leans on."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import psylang
+from psylang.runtime.histogram import Counts
+from psylang.runtime.kernel import Kernel, prepare
+from psylang.runtime.plan_fixture import compiled, session_cache, straight
+from psylang.runtime.progress import ProgressLine
+
+__all__ = ["compiled", "session_cache"]
+
+
+@pytest.mark.usefixtures("compiled")
+def test_xarray_has_the_arrays_with_their_axes() -> None:
+    plan = psylang.compile(straight())
+    results = plan.run(trials=4)
+    if importlib.util.find_spec("xarray") is None:
+        with pytest.raises(psylang.NotSupportedError, match=r"pip install 'psylang\[xarray\]'"):
+            results.to_xarray()
+        with pytest.raises(psylang.NotSupportedError, match="xarray"):
+            plan.search({"a": [1.0]}, objective="y").to_xarray()
+        return
+    data = results.to_xarray()
+    assert data["v"].dims == ("trial", "unit")
+    np.testing.assert_array_equal(data["y"].values, results.y)
+    assert plan.search({"a": [1.0, 2.0]}, objective="y").to_xarray()["y"].dims == ("a",)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_histograms_of_outputs_that_are_stored_too() -> None:
+    plan = psylang.compile(straight())
+    for trials in (1, 5, 5, 100_000):
+        results = plan.run(
+            trials=trials, record=["y"], histogram={"y": (1, 0, 1e9)}, params={"a": 0.0}
+        )
+        assert results.histograms["y"].counts.tolist() == [trials]
+        assert results.y.shape == (trials,)
+    assert "histogram of y: 1 bins over 0 … 1e+09, 100000 counted" in repr(results)
+
+
+def test_the_density_of_a_histogram() -> None:
+    counts = Counts(np.array([0.0, 0.5, 2.5]), np.array([1, 4]), below=5)
+    assert counts.total == 10
+    assert counts.density.tolist() == [0.2, 0.2]
+
+
+def test_progress_is_a_line_that_ends(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    quick = ProgressLine("quick")
+    quick(0, 10)
+    quick(10, 10)
+    assert capsys.readouterr().err == ""
+    line = ProgressLine("model")
+    for now, done in ((0.05, 1), (1.0, 25), (1.01, 30), (4.0, 100)):  # noqa: B007
+        line(done, 100)
+    shown = capsys.readouterr().err
+    assert [part.strip() for part in shown.split("\r")] == [
+        "",
+        "model: 25 of 100 trials, 3 s left",
+        "model: 100 of 100 trials",
+    ]
+    assert shown.endswith("\n")
+
+
+def test_code_without_the_symbol_cannot_be_loaded() -> None:
+    import llvmlite.binding as llvm
+
+    prepare()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    code = machine.emit_object(llvm.parse_assembly("define void @other() { ret void }"))
+    with pytest.raises(psylang.CompileError, match="no `psylang_run`"):
+        Kernel(code)
+    with pytest.raises(psylang.CompileError, match="cannot be loaded"):
+        Kernel(b"no object")

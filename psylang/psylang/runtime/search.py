@@ -1,0 +1,222 @@
+"""Grids of parameters: every point is simulated, reduced, and the best one named.
+
+Points are sequences of one run, with the grid's parameters a row a trial: so vectors of trials are
+full even where a point has one trial, and nothing is compiled again. Points are taken in blocks;
+blocks do not change the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psylang.runtime.errors import ArgumentError, ArgumentTypeError, NotSupportedError, listed
+from psylang.runtime.progress import ProgressLine
+from psylang.runtime.values import as_array, known, memory_for, refuse_nan, row_bytes, whole
+
+if TYPE_CHECKING:
+    from psylang.runtime.plan import Plan, Progress
+
+Reduce = Literal["mean", "std", "median", "min", "max", "sum"] | Callable[[NDArray[Any]], Any]
+BLOCK_TRIALS = 1 << 20
+_REDUCERS: Mapping[str, Callable[..., Any]] = {
+    "mean": np.mean,
+    "std": np.std,
+    "median": np.median,
+    "min": np.min,
+    "max": np.max,
+    "sum": np.sum,
+}
+
+
+class Search:
+    """A table of reduced results over a grid.
+
+    grid: the values tried, by parameter. table: by output an array of shape (*grid shape, *shape).
+    objective: of shape (grid shape). best: the parameters of the best point; best_index: where it
+    is in the grid; best_value: its objective.
+    """
+
+    def __init__(
+        self,
+        grid: Mapping[str, NDArray[Any]],
+        table: Mapping[str, NDArray[Any]],
+        dims: Mapping[str, tuple[str, ...]],
+        objective: NDArray[np.float64],
+        maximize: bool,
+    ) -> None:
+        self.grid = dict(grid)
+        self.table = dict(table)
+        self.dims = {name: (*grid, *axes) for name, axes in dims.items()}
+        self.objective = objective
+        ordered = -objective if maximize else objective
+        if np.isnan(ordered).all():
+            raise ArgumentError("the objective is NaN at every point of the grid; choose another")
+        index = np.unravel_index(int(np.nanargmin(ordered)), objective.shape)
+        self.best_index = tuple(int(i) for i in index)
+        self.best_value = float(objective[self.best_index])
+        self.best = {
+            name: values[i].copy() if values.ndim > 1 else values[i].item()
+            for (name, values), i in zip(grid.items(), self.best_index, strict=True)
+        }
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self.table:
+            raise KeyError(f"no result `{name}`; there is {listed(self.table)}")
+        return self.table[name]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table as one dictionary a point: parameters, outputs, objective."""
+        made = []
+        for index in np.ndindex(self.objective.shape):
+            row = {n: v[i].tolist() for (n, v), i in zip(self.grid.items(), index, strict=True)}
+            row |= {name: np.asarray(array[index]).tolist() for name, array in self.table.items()}
+            made.append({**row, "objective": float(self.objective[index])})
+        return made
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset with the grid as coordinates. NotSupportedError: no xarray."""
+        try:
+            import xarray
+        except ImportError:
+            raise NotSupportedError(
+                "to_xarray() needs xarray: pip install 'psylang[xarray]'"
+            ) from None
+        data: dict[str, Any] = {name: (self.dims[name], one) for name, one in self.table.items()}
+        coordinates = {name: values for name, values in self.grid.items() if values.ndim == 1}
+        return xarray.Dataset(data, coords=coordinates)
+
+    def __repr__(self) -> str:
+        shape = " x ".join(f"{name} {len(values)}" for name, values in self.grid.items())
+        best = ", ".join(f"{name} {value}" for name, value in self.best.items())
+        return f"Search({shape}; best: {best}, objective {self.best_value:.6g})"
+
+
+def search(
+    plan: Plan,
+    grid: Mapping[str, Sequence[Any] | NDArray[Any]],
+    *,
+    trials: int,
+    objective: str | Callable[[Mapping[str, Any]], float] | None,
+    maximize: bool,
+    reduce: Reduce,
+    inputs: Mapping[str, Any] | None,
+    params: Mapping[str, Any] | None,
+    progress: Progress,
+    run: Mapping[str, Any],
+) -> Search:
+    """Plan.search(), which see."""
+    values = _grid(plan, grid, params or {}, bool(run["allow_nan"]))
+    trials = whole("trials", trials, 1, 1 << 40)
+    reducer = _reducer(reduce)
+    of_point = _objective(plan, objective)
+    shape = tuple(len(one) for one in values.values())
+    count = math.prod(shape)
+    memory_for(sum(map(row_bytes, plan.program.outputs)), count)
+    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in plan.outputs}
+    per_block = max(BLOCK_TRIALS // trials, 1)
+    progress = ProgressLine(plan.name) if progress is True else progress
+    for first in range(0, count, per_block):
+        points = np.arange(first, min(first + per_block, count))
+        indices = np.unravel_index(points, shape)
+        given = dict(params or {})
+        for (name, one), index in zip(values.items(), indices, strict=True):
+            column = one[index][:, np.newaxis]
+            given[name] = np.broadcast_to(column, (len(points), trials, *one.shape[1:]))
+        results = plan._run_from(
+            first,
+            inputs,
+            given,
+            trials=trials,
+            sequences=len(points),
+            progress=_shown(progress, first * trials, count * trials),
+            **run,
+        )
+        for name, column_of in columns.items():
+            array = results[name].reshape(len(points), trials, *plan.outputs[name])
+            column_of.append(reducer(array))
+    flat = {name: np.concatenate(parts) for name, parts in columns.items()}
+    objectives = np.array(
+        [_number(of_point({name: one[i] for name, one in flat.items()})) for i in range(count)]
+    )
+    table = {name: one.reshape(*shape, *one.shape[1:]) for name, one in flat.items()}
+    dims = {
+        output.name: output.dims
+        if table[output.name].ndim == len(shape) + len(output.dims)
+        else tuple(f"{output.name}_{i}" for i in range(table[output.name].ndim - len(shape)))
+        for output in plan.program.outputs
+    }
+    return Search(values, table, dims, objectives.reshape(shape), maximize)
+
+
+def _grid(
+    plan: Plan,
+    grid: Mapping[str, Sequence[Any] | NDArray[Any]],
+    params: Mapping[str, Any],
+    allow_nan: bool,
+) -> dict[str, NDArray[Any]]:
+    known("grid", grid, plan.parameters)
+    if not grid:
+        raise ArgumentError(f"the grid is empty; give values of some of {listed(plan.parameters)}")
+    both = [name for name in grid if name in params]
+    if both:
+        raise ArgumentError(f"{listed(both)} is in grid and in params; leave it in one of them")
+    types = {parameter.name: parameter.type for parameter in plan.program.parameters}
+    made = {}
+    for name, given in grid.items():
+        array = as_array(f"grid[{name!r}]", given, types[name])
+        if array.ndim != len(types[name].shape) + 1 or array.shape[1:] != types[name].shape:
+            raise ArgumentError(
+                f"grid[{name!r}] has shape {array.shape}; give the values to try, a row each: "
+                f"(n, {', '.join(map(str, types[name].shape))})"
+            )
+        if not len(array):
+            raise ArgumentError(f"grid[{name!r}] has no values")
+        refuse_nan(f"grid[{name!r}]", array, allow_nan)
+        made[name] = array
+    return made
+
+
+def _reducer(reduce: Reduce) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    if callable(reduce):
+        return lambda block: np.array([np.asarray(reduce(point)) for point in block])
+    if reduce not in _REDUCERS:
+        raise ArgumentError(f"reduce is {reduce!r}; give one of {listed(_REDUCERS)} or a function")
+    function = _REDUCERS[reduce]
+    return lambda block: np.asarray(function(block, axis=1))
+
+
+def _objective(
+    plan: Plan, objective: str | Callable[[Mapping[str, Any]], float] | None
+) -> Callable[[Mapping[str, Any]], Any]:
+    if callable(objective):
+        return objective
+    if objective is None:
+        if len(plan.outputs) != 1:
+            raise ArgumentError(
+                f"objective is missing; name one of {listed(plan.outputs)}, or give a function"
+            )
+        (objective,) = plan.outputs
+    known("objective", {objective: 0}, plan.outputs)
+    name = objective
+    return lambda reduced: reduced[name]
+
+
+def _number(value: Any) -> float:
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "fiub":
+        raise ArgumentTypeError(
+            f"the objective of a point is {value!r}; it must be one number: give a function"
+        )
+    return float(array.reshape(()))
+
+
+def _shown(progress: Progress, before: int, total: int) -> Progress:
+    """Of all blocks together."""
+    if not callable(progress):
+        return progress
+    return lambda done, _: progress(before + done, total)

@@ -1,0 +1,163 @@
+"""A program's machine code in its variants: instruction set, outputs kept, parameters a trial.
+
+Each is compiled when it is first asked for, or loaded from the cache of objects. The key has all
+that the code depends on: the program, the target, the versions, and the compiler's own sources.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from psylang.ir.graph import Program
+from psylang.runtime.cache import ObjectCache, user_cache
+from psylang.runtime.digest import digest
+from psylang.runtime.errors import ArgumentError, CompileError, listed
+from psylang.runtime.kernel import Kernel, prepare
+from psylang.runtime.specialise import with_outputs
+from psylang.version import __version__
+
+if TYPE_CHECKING:
+    from psylang.emit import Target
+
+# What decides which code comes out of a program.
+_COMPILER = ("ir", "numerics", "passes", "emit")
+
+
+@dataclass
+class Variant:
+    """One compiled program. cached: it came from the disk. seconds: compiling or loading it."""
+
+    program: Program
+    target: Target
+    varying: frozenset[str]
+    kernel: Kernel
+    cached: bool
+    seconds: float
+
+
+class Variants:
+    """Those of one program; any number of threads may ask."""
+
+    def __init__(self, program: Program, cache: ObjectCache | None = None) -> None:
+        self._program = program
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._made: dict[tuple[str | None, tuple[str, ...] | None, frozenset[str]], Variant] = {}
+
+    def get(
+        self, isa: str | None, outputs: tuple[str, ...] | None, varying: frozenset[str]
+    ) -> Variant:
+        """isa, outputs: None for the best, and for all. ArgumentError: no such instruction set.
+        CompileError: LLVM refused."""
+        key = (isa, outputs, varying)
+        found = self._made.get(key)
+        if found is not None:
+            return found
+        with self._lock:
+            if key not in self._made:
+                program = self._program
+                if outputs is not None:
+                    program = with_outputs(program, outputs)
+                cache = self._cache or shared_cache()
+                self._made[key] = _made(program, target_of(isa), varying, cache)
+            return self._made[key]
+
+    def all(self) -> list[Variant]:
+        """What was made so far."""
+        return list(self._made.values())
+
+
+def target_of(isa: str | None) -> Target:
+    """The target with this name, the best of this machine if None. ArgumentError: none has it."""
+    prepare()
+    from psylang.emit import host_targets
+
+    targets = host_targets()
+    if isa is None:
+        return targets[0]
+    for target in targets:
+        if target.name == isa:
+            return target
+    names = listed(target.name for target in targets)
+    raise ArgumentError(f"isa is {isa!r}; this machine has {names}")
+
+
+_shared: dict[tuple[str, ...], ObjectCache] = {}
+
+
+def shared_cache() -> ObjectCache:
+    """The process's cache of the environment as it is now; each warns once."""
+    names = ("PSYLANG_CACHE_DIR", "PSYLANG_CACHE_BYTES", "XDG_CACHE_HOME", "HOME")
+    key = tuple(os.environ.get(name, "") for name in names)
+    if key not in _shared:
+        _shared[key] = user_cache()
+    return _shared[key]
+
+
+def _made(program: Program, target: Target, varying: frozenset[str], cache: ObjectCache) -> Variant:
+    begin = time.perf_counter()
+
+    def variant(code: bytes, cached: bool) -> Variant:
+        kernel = Kernel(code)
+        return Variant(program, target, varying, kernel, cached, time.perf_counter() - begin)
+
+    key = object_key(program, target, varying)
+    code = cache.get(key)
+    if code is not None:
+        try:
+            return variant(code, True)
+        except CompileError:  # Whole, but not what this process can load: made anew.
+            pass
+    code = _compiled(program, target, varying)
+    made = variant(code, False)
+    cache.put(key, code)
+    return made
+
+
+def _compiled(program: Program, target: Target, varying: frozenset[str]) -> bytes:
+    from psylang import emit
+
+    try:
+        return emit.compile_object(program, target, varying)
+    except RuntimeError as error:
+        raise CompileError(
+            f"`{program.name}` cannot be compiled for {target.name}: {error}"
+        ) from error
+
+
+def object_key(program: Program, target: Target, varying: frozenset[str]) -> str:
+    """Of the machine code in the cache: 64 hexadecimal digits."""
+    parts = (
+        digest(program),
+        repr(target),
+        repr(sorted(varying)),
+        __version__,
+        llvmlite.__version__,
+        repr(llvm.llvm_version_info),
+        _compiler_stamp(),
+    )
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@functools.cache
+def _compiler_stamp() -> str:
+    """Changes when a file of the compiler does: whoever works on it gets no old code."""
+    root = Path(__file__).parents[1]
+    lines = []
+    for package in _COMPILER:
+        for folder, _, names in os.walk(root / package):
+            for name in names:
+                if name.endswith(".py"):
+                    found = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118  Milliseconds.
+                    lines.append(f"{package} {name} {found.st_size} {found.st_mtime_ns}")
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
