@@ -1,0 +1,260 @@
+"""The command line from outside: what it prints, its status, and one line for every mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from psylang.cli import main as module
+from psylang.cli.bench import SAYS
+from psylang.cli.completion import commands
+from psylang.cli.main import main
+from psylang.runtime.plan_fixture import session_cache
+
+__all__ = ["session_cache"]
+DDM = "psylang.models:ddm"
+MINE = """
+from psylang.ir.builder import ProgramBuilder
+
+def model(factor=2.0):
+    build = ProgramBuilder("mine")
+    a = build.parameter("a", 1.0)
+    build.output("y", build.mul(build.mul(a, factor), build.input("x")))
+    return build.build()
+
+program = model()
+number = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, session_cache: Path) -> None:
+    monkeypatch.setenv("PSYLANG_CACHE_DIR", str(session_cache))
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    path = tmp_path / "mine_models.py"
+    path.write_text(MINE)
+    return str(path)
+
+
+def test_run_prints_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", DDM, "--param", "drift=3", "--trials", "2000"]) == 0
+    out = capsys.readouterr().out
+    assert re.match(r"ddm: 2000 trials in .* s, .* µs each \(fast, f64, \w+, seed 0\)\n", out)
+    assert "response_time" in out
+
+
+def test_run_in_f32(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = []
+    for precision in ("f64", "f32"):
+        assert main(["run", DDM, "--trials", "500", "--precision", precision, "--json"]) == 0
+        summary = json.loads(capsys.readouterr().out)
+        assert summary["precision"] == precision
+        assert summary["outputs"]["response_time"]["dtype"] == "float64"
+        outputs.append(summary["outputs"])
+    assert outputs[0] != outputs[1]
+    assert outputs[0]["response_time"]["mean"] == pytest.approx(
+        outputs[1]["response_time"]["mean"], rel=0.01
+    )
+    assert main(["run", DDM, "--precision", "f32", "--numerics", "exact"]) == 2
+    assert "what PsyNeuLink computes, in f64; leave precision out" in capsys.readouterr().err
+    assert main(["compile", DDM, "--precision", "f32", "--emit", "llvm", "--output", "-"]) == 0
+    assert 'x float> @"llvm.fma' in capsys.readouterr().out
+
+
+def test_run_prints_json_that_repeats(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", DDM, "--trials", "500", "--seed", "7", "--json", "--threads"]
+    summaries = []
+    for threads in ("1", "2"):
+        assert main([*command, threads]) == 0
+        summaries.append(json.loads(capsys.readouterr().out))
+    assert summaries[0]["outputs"] == summaries[1]["outputs"]
+    assert summaries[0]["trials"] == 500
+    assert summaries[0]["outputs"]["choice"]["shape"] == [500]
+
+
+def test_inputs_files_and_histograms(
+    mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "x.npy", np.arange(4.0))
+    out = tmp_path / "out.npz"
+    command = ["run", f"{mine}:model", "--set", "factor=3.0", "--input", f"x=@{tmp_path}/x.npy"]
+    assert main([*command, "--param", "a=[1, 1, 2, 2]", "--output", str(out)]) == 0
+    assert np.load(out)["y"].tolist() == [0.0, 3.0, 12.0, 18.0]
+    assert main([*command, "--fix", "a=1.0", "--histogram", "y=2,0,10", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["outputs"] == {}
+    assert summary["histograms"]["y"]["counts"] == [2, 2]
+    assert main([*command, "--histogram", "y=2,0,10"]) == 0
+    assert "0 below, 0 above, 0 NaN" in capsys.readouterr().out
+
+
+def test_compile_writes_code(mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind, sign in (("object", b"psylang_run"), ("llvm", b"define"), ("assembly", b".text")):
+        path = tmp_path / kind
+        command = ["compile", f"{mine}:program", "--emit", kind, "--output", str(path), "--json"]
+        assert main(command) == 0
+        assert sign in path.read_bytes()
+        assert json.loads(capsys.readouterr().out)["parameters"] == ["a"]
+    assert main(["compile", f"{mine}:program"]) == 0
+    assert re.match(r"mine for \w+: \d+ bytes, was in the cache", capsys.readouterr().out)
+
+
+def test_explain_as_text_json_and_html(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", f"{mine}:program"]) == 0
+    assert "name            mine" in capsys.readouterr().out
+    assert main(["explain", f"{mine}:program", "--json"]) == 0
+    assert ["name", "mine"] in json.loads(capsys.readouterr().out)["model"]
+    assert main(["explain", f"{mine}:program", "--html"]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "models"], "`models` is no MODULE:OBJECT; give one like psylang.models:ddm"),
+        (["run", "no_such_thing:x"], "there is no module no_such_thing, neither installed nor in"),
+        (["run", "no.py:x"], "there is no file no.py"),
+        (["run", "psylang.models:dmd"], "psylang.models has no `dmd`; it has"),
+        (["run", "math:pi"], "math:pi is a float, neither a model nor a function"),
+        (["run", "math:floor"], "math:floor: .*give its arguments by --set NAME=VALUE"),
+        (["run", "builtins:int"], "a int is no model"),
+        (["run", DDM, "--set", "drfit=1"], "unexpected keyword argument 'drfit'; give its"),
+        (["run", DDM, "--param", "drift"], "--param drift is no NAME=VALUE"),
+        (["run", DDM, "--param", "drift=x"], "--param drift=x is no value; give a number"),
+        (["run", DDM, "--param", "drift=1", "--param", "drift=2"], "--param drift is given twice"),
+        (["run", DDM, "--param", "drift=nan"], r"params\['drift'\] has NaN"),
+        (["run", DDM, "--param", "drift=@no.npy"], "--param drift: no.npy cannot be read"),
+        (["run", DDM, "--param", "drfit=1"], "no parameter `drfit`"),
+        (["run", DDM, "--trials", "0"], "trials is 0; it must be 1"),
+        (["run", DDM, "--seed", "-1"], "seed is -1; it must be 0"),
+        (["run", DDM, "--isa", "mmx"], "isa is 'mmx'; this machine has"),
+        (["run", DDM, "--record", "rt"], "record: there is no `rt`; there is response_time"),
+        (["run", DDM, "--histogram", "choice=1"], "--histogram choice=1 is no NAME=BINS,LOW,HIGH"),
+        (["run", DDM, "--output", "x.csv"], "--output x.csv: the name must end with .npz"),
+        (["compile", DDM, "--emit", "llvm"], "--emit llvm needs --output FILE"),
+    ],
+)
+def test_mistakes_are_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == module.EXIT_USAGE
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert errors.startswith("psylang: ")
+    assert errors.count("\n") == 1
+    assert re.search(message, errors)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "psylang: the following arguments are required: COMMAND; see psylang --help"),
+        (["fly"], "psylang: argument COMMAND: invalid choice: 'fly'"),
+        (["run"], "psylang run: the following arguments are required: MODEL; see psylang run"),
+        (["run", DDM, "--trails", "3"], "psylang: unrecognized arguments: --trails 3"),
+        (["run", DDM, "--trials", "x"], "psylang run: argument --trials: invalid int value: 'x'"),
+    ],
+)
+def test_unknown_options_are_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == module.EXIT_USAGE
+    errors = capsys.readouterr().err
+    assert errors.startswith(message)
+    assert errors.count("\n") == 1
+
+
+def test_what_cannot_be_written_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", DDM, "--output", "/no/such/folder/x.o"]) == module.EXIT_FAILED
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def shell(command: list[str], **more: str) -> subprocess.Popen[str]:
+    """A child that heeds SIGINT: a shell's background job, and what it starts, would ignore it."""
+    root = Path(module.__file__).parents[2]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root), **more},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def test_ctrl_c_is_one_line_and_130() -> None:
+    command = [sys.executable, "-m", "psylang", "run", DDM, "--trials", "300000000"]
+    with shell([*command, "--histogram", "choice=2,0,1", "--progress"]) as child:
+        assert child.stderr is not None
+        assert child.stderr.read(5) == "\nddm:"  # It runs; the line begins with \r.
+        child.send_signal(signal.SIGINT)
+        out, errors = child.communicate(timeout=100)
+    assert (child.returncode, out) == (130, "")
+    last = errors.splitlines()[-1]
+    assert re.fullmatch(r"psylang: interrupted after \d+ of 300000000 trials", last)
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = f"{sys.executable} -m psylang explain {DDM} | head -1"
+    with shell(["bash", "-c", command]) as child:
+        out, errors = child.communicate(timeout=100)
+    assert (out, errors) == ("model\n", "")
+
+
+def test_help_imports_no_command() -> None:
+    script = (
+        "import sys; from psylang.cli.main import parser; parser().format_help(); "
+        "from psylang.cli.completion import bash; bash(); print('psylang.cli.bench' in sys.modules)"
+    )
+    with shell([sys.executable, "-c", script]) as child:
+        assert child.communicate()[0] == "False\n"
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion_knows_all_commands_and_options(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", name]) == 0
+    script = capsys.readouterr().out
+    for command, parser in commands().items():
+        assert command in script
+        for action in parser._actions:
+            for option in action.option_strings:
+                if option.startswith("--"):
+                    assert (f"-l {option[2:]}" if name == "fish" else option) in script
+    program = shutil.which(name)
+    if program is not None:
+        path = tmp_path / "script"
+        path.write_text(script)
+        subprocess.run([program, "-n", str(path)], check=True)
+
+
+def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["completion", "bash"])
+    ask = capsys.readouterr().out + (
+        'COMP_WORDS=(psylang run m --th); COMP_CWORD=3; _psylang; echo "${COMPREPLY[@]}"\n'
+        'COMP_WORDS=(psylang co); COMP_CWORD=1; _psylang; echo "${COMPREPLY[@]}"\n'
+        'COMP_WORDS=(psylang run m --numerics ""); COMP_CWORD=4; _psylang; echo "${COMPREPLY[@]}"\n'
+        'COMP_WORDS=(psylang run m --precision ""); _psylang; echo "${COMPREPLY[@]}"\n'
+    )
+    done = subprocess.run(["bash"], input=ask, capture_output=True, text=True, check=True)
+    assert done.stdout == "--threads\ncompile completion\nfast exact\nf64 f32\n"
+
+
+def test_the_figures_of_bench_are_all_explained() -> None:
+    text = " ".join(commands()["bench"].format_help().split())
+    assert [key for key in SAYS if key not in text] == []

@@ -1,0 +1,155 @@
+"""The command line: what each sub-command takes, and who does it.
+
+Exit status: 0 done, 1 it failed, 2 the command line or what it asks for is wrong, 130 interrupted.
+Errors are one line on standard error that says what to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from psylang.cli.options import add_common, add_model, add_run
+from psylang.version import __version__
+
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+DESCRIPTION = """\
+Compiles cognitive models to machine code, and runs them.
+
+A MODEL is MODULE:OBJECT or FILE.py:OBJECT. OBJECT is a psylang.model.Model, a psylang.ir Program,
+or a function that returns one, such as psylang.models:ddm; --set gives the function arguments.
+"""
+EPILOG = """\
+examples:
+  psylang run psylang.models:ddm --param drift=0.5 --trials 100000
+  psylang run psylang.models:ddm --trials 1000000 --histogram response_time=50,0,5
+  psylang explain psylang.models:lca --set size=3
+  psylang compile mine.py:model --emit assembly --output mine.s
+  psylang completion bash > ~/.local/share/bash-completion/completions/psylang
+
+exit status:
+  0 done, 1 it failed, 2 the command line or what it asks for is wrong, 130 interrupted
+
+environment:
+  XDG_CACHE_HOME, PSYLANG_CACHE_DIR   where machine code is kept (~/.cache/psylang)
+  PSYLANG_CACHE_BYTES                 how much of it (268435456); 0 for none
+"""
+
+
+class UsageError(Exception):
+    """The command line asks for what cannot be; shown as it is."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with all options; completion is made from it, too."""
+    top = Parser(
+        prog="psylang",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"psylang {__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, dest="command")
+
+    def add(name: str, says: str, more: str = "") -> argparse.ArgumentParser:
+        command = commands.add_parser(
+            name,
+            help=says,
+            description=f"{says[0].upper()}{says[1:]}.{more and ' '}{more}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.set_defaults(run=_lazily(name))
+        return command
+
+    made = add("compile", "make machine code of a model", "Without --output it goes to the cache.")
+    add_model(made)
+    add_common(made)
+    made.add_argument(
+        "--emit",
+        choices=("object", "llvm", "assembly"),
+        default="object",
+        help="what to write to --output; default: object",
+    )
+    made.add_argument("--output", metavar="FILE", help="where to write it; - is standard output")
+
+    run = add("run", "simulate trials of a model", "Prints a summary of each output.")
+    add_model(run)
+    add_common(run)
+    add_run(run)
+
+    bench = add(
+        "bench",
+        "measure this machine",
+        "\nMedians; what is compared is measured in turns. The last line of --json is one object:\n"
+        "isa, ddm_us, numba_ddm_us, ddm_2threads_us (microseconds a trial of 100,000 DDM trials),\n"
+        "pp100_s, pp100_peak_mb (predator-prey, 100 levels), warm_start_ms (in a fresh process,\n"
+        "from a model to its first result, out of the cache; psylang.models is imported before),\n"
+        "run_fixed_us (a run of one trial), import_ms (import psylang alone). What cannot\n"
+        "be measured here is null: numba_ddm_us without Numba, ddm_2threads_us with one core.",
+    )
+    bench.add_argument("--quick", action="store_true", help="fewer repetitions; below 55 s")
+    bench.add_argument("--json", action="store_true", help="print one JSON object")
+
+    explain = add("explain", "tell what a model is compiled to, and what was left out")
+    add_model(explain)
+    add_common(explain)
+    explain.add_argument("--html", action="store_true", help="print a page for a browser")
+
+    completion = add("completion", "print the completion of a shell")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
+    return top
+
+
+def _lazily(name: str) -> Callable[[argparse.Namespace], int]:
+    """A command's module is imported when it runs."""
+
+    def run(options: argparse.Namespace) -> int:
+        from importlib import import_module
+
+        command: Callable[[argparse.Namespace], int] = import_module(f"psylang.cli.{name}").main
+        return command(options)
+
+    return run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line; returns the exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt as interrupt:
+        _say(str(interrupt) or "interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # Whoever reads has enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except UsageError as error:
+        _say(str(error))
+        return EXIT_USAGE
+    except Exception as error:
+        from psylang.runtime.errors import ArgumentTypeError, PsylangError
+
+        if not isinstance(error, (PsylangError, ValueError, OSError, MemoryError)):
+            raise
+        _say(str(error) or type(error).__name__)
+        return EXIT_USAGE if isinstance(error, (ValueError, ArgumentTypeError)) else EXIT_FAILED
+
+
+def _say(text: str) -> None:
+    print(f"psylang: {' '.join(text.split())}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Finds the model that a command line names, and reads the values it gives."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import psylang
+from psylang.cli.main import UsageError
+from psylang.ir.graph import Program
+
+
+def plan_of(options: argparse.Namespace) -> psylang.Plan:
+    """The plan of a command with add_model() and add_common(). UsageError: it names none."""
+    found = model_of(options.model, pairs("--set", options.set))
+    program = isinstance(found, Program)
+    vary = None if program else list(pairs("--param", options.param))
+    return psylang.compile(
+        found,
+        fix=pairs("--fix", options.fix),
+        vary=vary,
+        numerics=options.numerics,
+        precision=options.precision,
+    )
+
+
+def model_of(name: str, arguments: dict[str, Any]) -> Any:
+    """MODULE:OBJECT or FILE.py:OBJECT; a function is called."""
+    module_name, colon, path = name.rpartition(":")
+    if not colon or not module_name or not path:
+        raise UsageError(f"`{name}` is no MODULE:OBJECT; give one like psylang.models:ddm")
+    found: Any = _module(module_name)
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            there = [one for one in dir(found) if not one.startswith("_")]
+            raise UsageError(
+                f"{module_name} has no `{path}`; it has {', '.join(there) or 'nothing'}"
+            ) from None
+    if isinstance(found, Program) or (hasattr(found, "program") and not isinstance(found, type)):
+        if arguments:
+            raise UsageError(f"--set is for functions that make models; {name} is a model")
+        return found
+    if not callable(found):
+        raise UsageError(f"{name} is a {type(found).__name__}, neither a model nor a function")
+    try:
+        return found(**arguments)
+    except TypeError as error:
+        raise UsageError(f"{name}: {error}; give its arguments by --set NAME=VALUE") from error
+
+
+def _module(name: str) -> ModuleType:
+    if name.endswith(".py"):
+        path = Path(name)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        if not path.is_file() or spec is None or spec.loader is None:
+            raise UsageError(f"there is no file {name}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module
+        spec.loader.exec_module(module)
+        return module
+    if str(Path.cwd()) not in sys.path and "" not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise UsageError(f"{name} needs the module {error.name}, which is missing") from None
+        raise UsageError(
+            f"there is no module {name}, neither installed nor in {Path.cwd()}"
+        ) from None
+
+
+def pairs(option: str, given: Sequence[str]) -> dict[str, Any]:
+    """NAME=VALUE options. UsageError: one is not like that, or is given twice."""
+    values: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{option} {text} is no NAME=VALUE")
+        if name in values:
+            raise UsageError(f"{option} {name} is given twice")
+        values[name] = value_of(f"{option} {name}", value)
+    return values
+
+
+def value_of(what: str, text: str) -> Any:
+    """A number, a list, True, a text in quotes, or the array of @FILE.npy."""
+    if text.startswith("@"):
+        try:
+            return np.load(text[1:], allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{what}: {text[1:]} cannot be read: {error}") from None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        pass
+    try:
+        return float(text)  # nan, inf.
+    except ValueError:
+        raise UsageError(
+            f"{what}={text} is no value; give a number, a list like [1, 2], 'text' or @FILE.npy"
+        ) from None

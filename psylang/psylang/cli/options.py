@@ -1,0 +1,88 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_model(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL", help="MODULE:OBJECT or FILE.py:OBJECT")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="argument of the function that makes the model; may be repeated",
+    )
+
+
+def add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter that stays free in the machine code, and its value (a number, [1, 2], or "
+        "@FILE.npy); may be repeated",
+    )
+    command.add_argument(
+        "--fix",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter that becomes a constant; may be repeated",
+    )
+    command.add_argument(
+        "--numerics",
+        choices=("fast", "exact"),
+        help="fast: the same bits everywhere, many trials at once (default); exact: libm and "
+        "Mersenne Twister, as PsyNeuLink",
+    )
+    command.add_argument(
+        "--precision",
+        choices=("f64", "f32"),
+        default="f64",
+        help="what is computed with; f32: half the digits, faster, of fast numerics only; "
+        "default: f64",
+    )
+    command.add_argument("--isa", metavar="NAME", help="instruction set; default: the best here")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--trials", type=int, metavar="N", help="trials; default: rows of inputs, or 1"
+    )
+    command.add_argument(
+        "--sequences",
+        type=int,
+        default=1,
+        metavar="N",
+        help="times that they begin anew; default: 1",
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="0 … 2**63 - 1; default: 0"
+    )
+    command.add_argument("--threads", type=int, metavar="N", help="default: all cores")
+    command.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an input: a value for all trials, rows, or @FILE.npy; may be repeated",
+    )
+    command.add_argument(
+        "--record",
+        action="append",
+        metavar="NAME",
+        help="keep this output only; may be repeated; default: all",
+    )
+    command.add_argument(
+        "--histogram",
+        action="append",
+        default=[],
+        metavar="NAME=BINS,LOW,HIGH",
+        help="count an output instead of storing it; may be repeated",
+    )
+    command.add_argument("--output", metavar="FILE.npz", help="write the arrays there")
+    command.add_argument("--progress", action="store_true", help="a line on standard error")
