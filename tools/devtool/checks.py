@@ -17,6 +17,7 @@ from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
 from devtool.install_check import check_install
 from devtool.process import Command, cores, run
+from devtool.psylang_check import check_psylang
 from devtool.tidy import tidy
 from devtool.tree import BUILD, CPP_SUFFIXES, ROOT, files, shown
 
@@ -214,6 +215,11 @@ STEPS = (
     Step("format", "clang-format of all C++", cpp_format),
     Step("floors", "include arrows, vendor headers and CMake targets obey floors.toml", floors),
     Step("python", "ruff, mypy --strict and pytest over our Python and the package k2k", python),
+    Step(
+        "psylang",
+        "its tests, the layers of its packages, pip install and a run from outside",
+        lambda: Outcome(check_psylang()),
+    ),
     Step("freestanding", "device-side headers compile alone as C++17", freestanding),
     Step("doxygen", "the reference is generated without warnings", doxygen),
     Step("generated", "generated files are up to date", generated),

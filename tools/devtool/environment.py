@@ -48,12 +48,14 @@ FORMAT_PACKAGES = (Package("clang-format-19", "clang-format-19"),)
 CHECK_PACKAGES = (
     *BUILD_PACKAGES,
     *FORMAT_PACKAGES,
+    Package("binutils-aarch64-linux-gnu", "aarch64-linux-gnu-ld"),
     Package("clang-tidy-19", "clang-tidy-19"),
     Package("doxygen", "doxygen"),
     Package("fio", "fio"),
     Package("fish", "fish"),
     Package("make", "make"),
     Package("pkg-config", "pkg-config"),
+    Package("qemu-user", "qemu-aarch64"),
     Package("spin", "spin"),
     Package("zsh", "zsh"),
 )
@@ -82,6 +84,7 @@ def need_packages(packages: tuple[Package, ...]) -> None:
 def need_python_tools() -> Path:
     """Makes .venv as requirements-dev.txt says, if it is not so yet. Returns its bin folder."""
     need_requirements("requirements-dev.txt", VENV, begin=lambda: make_venv(VENV))
+    need_paths(VENV, ROOT / "psylang")
     return VENV / "bin"
 
 
@@ -90,6 +93,15 @@ def need_plot_tools() -> Path:
     bin_folder = need_python_tools()
     need_requirements("requirements-plot.txt", VENV, stamp="requirements-plot.sha256")
     return bin_folder
+
+
+def need_paths(venv_folder: Path, *paths: Path) -> None:
+    """Python of the virtual environment finds packages there, wherever it is started."""
+    text = "".join(f"{path}\n" for path in paths)
+    for packages in venv_folder.glob("lib/python*/site-packages"):
+        file = packages / "repository.pth"
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
 
 
 def make_venv(folder: Path) -> None:

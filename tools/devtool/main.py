@@ -25,7 +25,6 @@ from devtool.uninstall import uninstall
 
 EXIT_INTERRUPTED = 130
 NOT_YET = {
-    "psylang": "the compiler for cognitive models",
     "p2p": "the peer-to-peer data path",
 }
 
@@ -54,6 +53,8 @@ def _dispatch(arguments: list[str]) -> int:
         return _k2k(arguments[1:])
     if arguments and arguments[0] == "python":
         exec_in_venv(arguments[1:])
+    if arguments and arguments[0] == "psylang":
+        exec_in_venv(["-m", "psylang", *arguments[1:]])
     parser = _parser()
     if not arguments or arguments[0] == "help":
         parser.parse_args([*arguments[1:2], "--help"])
@@ -106,9 +107,10 @@ def _parser() -> argparse.ArgumentParser:
     builds.add_argument("targets", nargs="*", metavar="TARGET", help="what; everything if left out")
 
     add("format", "format all C++ and Python, renew the generated files", _format)
-    # The two below never get here; they are listed for the help.
+    # The three below never get here; they are listed for the help.
     add("k2k", "build k2k if need be and run it with the arguments that follow", _check)
-    add("python", "run the Python of .venv with the arguments that follow", _check)
+    add("psylang", "run psylang, the compiler of cognitive models, with what follows", _check)
+    add("python", "run the Python of .venv, which has psylang, with what follows", _check)
 
     removal = add("uninstall", "remove what `cmake --install` put into PREFIX, exactly", _uninstall)
     removal.add_argument(

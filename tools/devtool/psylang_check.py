@@ -1,0 +1,60 @@
+"""Psylang: its tests, the layers of its packages, and an installation that runs by itself."""
+
+import shutil
+from pathlib import Path
+
+from devtool.console import Status
+from devtool.environment import make_venv, need_python_tools
+from devtool.process import Command, run
+from devtool.tree import BUILD, ROOT
+
+PACKAGE = ROOT / "psylang"
+WORK = BUILD / "psylang-check"
+MODEL = "psylang.models:ddm"
+TRIALS = 1000
+
+
+def check_psylang() -> list[str]:
+    """Returns the problems found."""
+    tools = need_python_tools()
+    return [
+        *_passes([tools / "pytest", "-q", "psylang"], "pytest of psylang/"),
+        *_passes(lint_imports(tools), "layers of psylang/", {"PYTHONPATH": str(PACKAGE)}),
+        *_install(),
+    ]
+
+
+def lint_imports(tools: Path) -> Command:
+    return [tools / "lint-imports", "--no-cache", "--config", PACKAGE / "pyproject.toml"]
+
+
+def _install() -> list[str]:
+    """`pip install ./psylang` alone, into nothing, must suffice for `psylang run`."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    # pip builds in the source's folder: in a copy of it.
+    shutil.copytree(PACKAGE, WORK / "source", ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    make_venv(WORK / "venv")
+    python, outside = WORK / "venv/bin/python", WORK / "outside"
+    outside.mkdir()
+    program = python.with_name("psylang")
+    commands: list[tuple[str, Command]] = [
+        ("pip install ./psylang", [python, "-m", "pip", "install", "-q", WORK / "source"]),
+        ("psylang run", [program, "run", MODEL, "--trials", str(TRIALS), "--json"]),
+        ("psylang --version", [program, "--version"]),
+    ]
+    env = {"XDG_CACHE_HOME": str(WORK / "cache"), "PYTHONPATH": ""}
+    for title, command in commands:
+        if problems := _passes(command, title, env, outside):
+            return problems
+    kept = list((WORK / "cache/psylang").glob("*.object"))
+    return [] if kept else ["psylang run left no machine code in XDG_CACHE_HOME/psylang"]
+
+
+def _passes(
+    command: Command, title: str, env: dict[str, str] | None = None, cwd: Path = ROOT
+) -> list[str]:
+    with Status(title):
+        done = run(command, cwd, env)
+    if done.returncode == 0:
+        return []
+    return [done.stdout.replace(f"{ROOT}/", "").strip() or f"{title} ended with {done.returncode}"]

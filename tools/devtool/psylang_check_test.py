@@ -1,0 +1,65 @@
+"""The step `psylang` finds what it is there for."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from devtool import main, psylang_check
+from devtool.checks import STEPS
+from devtool.tree import ROOT
+
+
+def test_it_is_a_step_of_every_check() -> None:
+    (step,) = (step for step in STEPS if step.name == "psylang")
+    assert step.always
+
+
+def test_dev_psylang_runs_the_command_line_of_venv(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+
+    def noted(arguments: list[str]) -> None:
+        ran.append(arguments)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(main, "exec_in_venv", noted)
+    with pytest.raises(SystemExit):
+        main.main(["psylang", "run", "m:o", "--help"])
+    assert ran == [["-m", "psylang", "run", "m:o", "--help"]]
+
+
+def test_an_import_against_the_layers_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "psylang"
+    for name in ("cli", "runtime", "emit", "passes", "numerics", "ir", "model", "models"):
+        folder = package / "psylang" / name
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("")
+    (package / "psylang/__init__.py").write_text("")
+    (package / "pyproject.toml").write_text((ROOT / "psylang/pyproject.toml").read_text())
+    monkeypatch.setattr(psylang_check, "PACKAGE", package)
+    command = psylang_check.lint_imports(Path(sys.executable).parent)
+    if not Path(command[0]).exists():
+        pytest.skip("import-linter is not installed beside this Python")
+
+    def problems() -> list[str]:
+        return psylang_check._passes(command, "layers", {"PYTHONPATH": str(package)})
+
+    assert problems() == []
+    for module, imported in (("ir", "passes"), ("model", "runtime"), ("emit", "runtime")):
+        path = package / "psylang" / module / "__init__.py"
+        path.write_text(f"import psylang.{imported}\n")
+        (problem,) = problems()
+        assert f"psylang.{module} is not allowed to import psylang.{imported}" in problem
+        path.write_text("")
+
+
+def test_a_command_that_fails_is_a_problem_with_its_words() -> None:
+    assert psylang_check._passes(["python3", "-c", "print('why'); raise SystemExit(3)"], "t") == [
+        "why"
+    ]
+    assert psylang_check._passes(["python3", "-c", "raise SystemExit(3)"], "t") == [
+        "t ended with 3"
+    ]
+    assert psylang_check._passes(["python3", "-c", ""], "t") == []
