@@ -18,6 +18,7 @@ from devtool.hip_check import check_hip
 from devtool.install_check import check_install
 from devtool.process import Command, cores, run
 from devtool.psylang_check import check_psylang
+from devtool.python_tests import run_pytest
 from devtool.tidy import tidy
 from devtool.tree import BUILD, CPP_SUFFIXES, ROOT, files, shown
 
@@ -113,7 +114,7 @@ def python() -> Outcome:
         _passes([tools / "ruff", "check", "--no-cache", *ours], "ruff", "some: ./dev format"),
         _passes([tools / "ruff", "format", "--no-cache", "--check", *ours], "ruff", "./dev format"),
         _passes([tools / "mypy", f"--cache-dir={BUILD / 'mypy'}", *ours], "mypy"),
-        _passes([tools / "pytest", "-q", "tools"], "pytest"),
+        _pytest(tools, "tools"),
         _package(tools),
     )
 
@@ -121,10 +122,12 @@ def python() -> Outcome:
 def _package(tools: Path) -> Outcome:
     """The tests of python/k2k against the library of the release build."""
     build.build("release", ["k2k", "shim_cuda"])  # And a driver of the tests' own.
-    library = build.folder("release") / "libk2k.so"
-    return _passes(
-        [tools / "pytest", "-q", "python"], "pytest of python/", env={"K2K_LIBRARY": str(library)}
-    )
+    return _pytest(tools, "python", {"K2K_LIBRARY": str(build.folder("release") / "libk2k.so")})
+
+
+def _pytest(tools: Path, folder: str, env: Mapping[str, str] | None = None) -> Outcome:
+    ended = run_pytest(tools / "pytest", folder, f"pytest of {folder}/", env)
+    return Outcome(ended.problems, ended.note)
 
 
 def device_headers() -> list[tuple[Path, list[str]]]:
@@ -156,6 +159,11 @@ def freestanding() -> Outcome:
 def generated() -> Outcome:
     fix = "is not what its generator prints; run ./dev format"
     return Outcome([f"{one.file}: {fix}" for one in generate.outdated()])
+
+
+def psylang() -> Outcome:
+    ended = check_psylang()
+    return Outcome(ended.problems, ended.note)
 
 
 def doxygen() -> Outcome:
@@ -208,7 +216,8 @@ def _passes(
 
 
 def _all(*outcomes: Outcome) -> Outcome:
-    return Outcome([problem for outcome in outcomes for problem in outcome.problems])
+    problems = [problem for outcome in outcomes for problem in outcome.problems]
+    return Outcome(problems, "; ".join(outcome.note for outcome in outcomes if outcome.note))
 
 
 STEPS = (
@@ -218,7 +227,7 @@ STEPS = (
     Step(
         "psylang",
         "its tests, the layers of its packages, pip install and a run from outside",
-        lambda: Outcome(check_psylang()),
+        psylang,
     ),
     Step("freestanding", "device-side headers compile alone as C++17", freestanding),
     Step("doxygen", "the reference is generated without warnings", doxygen),

@@ -6,6 +6,7 @@ from pathlib import Path
 from devtool.console import Status
 from devtool.environment import make_venv, need_python_tools
 from devtool.process import Command, run
+from devtool.python_tests import Ended, run_pytest
 from devtool.tree import BUILD, ROOT
 
 PACKAGE = ROOT / "psylang"
@@ -14,14 +15,16 @@ MODEL = "psylang.models:ddm"
 TRIALS = 1000
 
 
-def check_psylang() -> list[str]:
-    """Returns the problems found."""
+def check_psylang() -> Ended:
+    """Runs all of it, whatever the others found."""
     tools = need_python_tools()
-    return [
-        *_passes([tools / "pytest", "-q", "psylang"], "pytest of psylang/"),
+    tests = run_pytest(tools / "pytest", "psylang", "pytest of psylang/")
+    problems = [
+        *tests.problems,
         *_passes(lint_imports(tools), "layers of psylang/", {"PYTHONPATH": str(PACKAGE)}),
         *_install(),
     ]
+    return Ended(problems, tests.note)
 
 
 def lint_imports(tools: Path) -> Command:

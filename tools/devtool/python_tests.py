@@ -1,0 +1,48 @@
+"""Runs pytest. Few tests that failed are run again, alone, and named if they pass, as by ctest."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devtool.console import Status, say
+from devtool.process import Command, run
+from devtool.testing import AGAIN_MAX, NEVER_AGAIN
+from devtool.tree import ROOT
+
+TESTS_FAILED = 1  # The exit status of pytest that means nothing worse.
+FAILED = re.compile(r"^FAILED (.+?)(?: - .*)?$", re.MULTILINE)
+ERROR = re.compile(r"^ERROR ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Ended:
+    problems: list[str] = field(default_factory=list)
+    note: str = ""  # Names what passed only alone.
+
+
+def run_pytest(
+    pytest: Path, folder: str, title: str, env: Mapping[str, str] | None = None
+) -> Ended:
+    """Runs the tests below `folder` of the repository."""
+    command: Command = [pytest, "-q", folder]
+    with Status(title):
+        done = run(command, env=env)
+    if done.returncode == 0:
+        return Ended()
+    output = done.stdout.replace(f"{ROOT}/", "").strip()
+    names = failed_tests(done.returncode, output)
+    if names:
+        with Status(f"{title}, {len(names)} again, alone"):
+            again = run([*command, "--last-failed", "--last-failed-no-failures=none"], env=env)
+        if again.returncode == 0:
+            say(output)
+            return Ended(note=f"passed only when run again, alone: {', '.join(names)}")
+    return Ended([output or f"{title} ended with {done.returncode}"])
+
+
+def failed_tests(status: int, output: str) -> list[str]:
+    """Those that are worth another run: few, and each failed by itself."""
+    names: list[str] = FAILED.findall(output)
+    own = status == TESTS_FAILED and not ERROR.search(output) and not NEVER_AGAIN.search(output)
+    return names if own and len(names) <= AGAIN_MAX else []
