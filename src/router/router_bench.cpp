@@ -16,7 +16,7 @@ namespace k2k::router {
 namespace {
 
 constexpr std::uint32_t pages = 2048;
-constexpr std::size_t vectors = 256;
+constexpr std::size_t vectors = 128;
 
 using Residencies = std::vector<std::vector<std::uint8_t>>;
 
@@ -43,7 +43,7 @@ void plans(benchmark::State& state, const Residencies& all, const Scan& scan, Ma
   std::size_t at = 0;
   for (auto _ : state) {
     benchmark::DoNotOptimize(make(planner, all[at]));
-    at = (at + 97) % vectors;
+    at = (at + 61) % vectors;
   }
 }
 
