@@ -1,7 +1,6 @@
 """Predator-prey game with 4 levels of attention for each of three avatars.
 
-Only 3 trials: PsyNeuLink takes 7 s and more for each, and each searches the whole grid of 64
-points.
+PsyNeuLink takes 20 s for each trial, which searches the whole grid of 64 points.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from models import predator_prey
 
 NAME = "predator_prey_4"
 TOLERANCE = 0.0
-PARAMETERS = predator_prey.parameters(levels=4, trials=3)
+PARAMETERS = predator_prey.parameters(levels=4, trials=100)
 
 
 def simulate() -> Columns:

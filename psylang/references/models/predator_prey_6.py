@@ -1,6 +1,6 @@
 """Predator-prey game with 6 levels of attention for each of three avatars.
 
-Only one trial: PsyNeuLink takes 16 s and more for it, and it searches the whole grid of 216
+Only ten trials: PsyNeuLink takes 100 s for each, which searches the whole grid of 216
 points.
 """
 
@@ -12,7 +12,7 @@ from models import predator_prey
 
 NAME = "predator_prey_6"
 TOLERANCE = 0.0
-PARAMETERS = predator_prey.parameters(levels=6, trials=1)
+PARAMETERS = predator_prey.parameters(levels=6, trials=10)
 
 
 def simulate() -> Columns:
