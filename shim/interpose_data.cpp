@@ -1,6 +1,7 @@
 // What libk2k_io.so puts in front of libc: reads, writes and advice.
 //
-// A call with host memory costs the comparison of near() and one jump.
+// A call costs a jump (real.hpp); once there is device memory, the comparison of near() and
+// another.
 
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -15,6 +16,8 @@
 // g++ knows that read(2) does not look at the buffer; we do look at its address.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
+using k2k::shim::enter;
+using k2k::shim::entries;
 using k2k::shim::host_used;
 using k2k::shim::in_far_side;
 using k2k::shim::near_any;
@@ -171,95 +174,115 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
   return served ? answer : real.advise(descriptor, offset, bytes, advice);
 }
 
-}  // namespace
-
 // What the program returns to tells the far side's calls from its own.
 #define K2K_CALLER __builtin_return_address(0)
 
-extern "C" {
+// What a program with device memory calls.
 
-void __chk_fail() __attribute__((noreturn));  // libc's: a buffer would overflow.
-
-K2K_API ssize_t read(int descriptor, void* memory, size_t bytes) {
+ssize_t checked_read(int descriptor, void* memory, size_t bytes) {
   if (ranges.near(memory)) [[unlikely]]
     return slow_read(descriptor, memory, bytes, K2K_CALLER);
   return real.read(descriptor, memory, bytes);
 }
 
-K2K_API ssize_t pread(int descriptor, void* memory, size_t bytes, off_t offset) {
+ssize_t checked_pread(int descriptor, void* memory, size_t bytes, off_t offset) {
   if (ranges.near(memory)) [[unlikely]]
     return slow_pread(descriptor, memory, bytes, offset, K2K_CALLER);
   return real.pread(descriptor, memory, bytes, offset);
 }
 
-K2K_API ssize_t write(int descriptor, const void* memory, size_t bytes) {
+ssize_t checked_write(int descriptor, const void* memory, size_t bytes) {
   if (ranges.near(memory)) [[unlikely]]
     return slow_write(descriptor, memory, bytes, K2K_CALLER);
   return real.write(descriptor, memory, bytes);
 }
 
-K2K_API ssize_t pwrite(int descriptor, const void* memory, size_t bytes, off_t offset) {
+ssize_t checked_pwrite(int descriptor, const void* memory, size_t bytes, off_t offset) {
   if (ranges.near(memory)) [[unlikely]]
     return slow_pwrite(descriptor, memory, bytes, offset, K2K_CALLER);
   return real.pwrite(descriptor, memory, bytes, offset);
 }
 
-K2K_API ssize_t readv(int descriptor, const iovec* pieces, int count) {
+ssize_t checked_readv(int descriptor, const iovec* pieces, int count) {
   if (!ranges.empty()) [[unlikely]]
     return slow_readv(descriptor, pieces, count, K2K_CALLER);
   return real.readv(descriptor, pieces, count);
 }
 
-K2K_API ssize_t preadv(int descriptor, const iovec* pieces, int count, off_t offset) {
+ssize_t checked_preadv(int descriptor, const iovec* pieces, int count, off_t offset) {
   if (!ranges.empty()) [[unlikely]]
     return slow_preadv(descriptor, pieces, count, offset, K2K_CALLER);
   return real.preadv(descriptor, pieces, count, offset);
 }
 
-K2K_API ssize_t preadv2(int descriptor, const iovec* pieces, int count, off_t offset, int flags) {
+ssize_t checked_preadv2(int descriptor, const iovec* pieces, int count, off_t offset, int flags) {
   if (!ranges.empty()) [[unlikely]]
     return slow_preadv2(descriptor, pieces, count, offset, flags, K2K_CALLER);
   return real.preadv2(descriptor, pieces, count, offset, flags);
 }
 
-K2K_API ssize_t writev(int descriptor, const iovec* pieces, int count) {
+ssize_t checked_writev(int descriptor, const iovec* pieces, int count) {
   if (!ranges.empty()) [[unlikely]]
     return slow_writev(descriptor, pieces, count, K2K_CALLER);
   return real.writev(descriptor, pieces, count);
 }
 
-K2K_API ssize_t pwritev(int descriptor, const iovec* pieces, int count, off_t offset) {
+ssize_t checked_pwritev(int descriptor, const iovec* pieces, int count, off_t offset) {
   if (!ranges.empty()) [[unlikely]]
     return slow_pwritev(descriptor, pieces, count, offset, K2K_CALLER);
   return real.pwritev(descriptor, pieces, count, offset);
 }
 
-K2K_API ssize_t pwritev2(int descriptor, const iovec* pieces, int count, off_t offset, int flags) {
+ssize_t checked_pwritev2(int descriptor, const iovec* pieces, int count, off_t offset, int flags) {
   if (!ranges.empty()) [[unlikely]]
     return slow_pwritev2(descriptor, pieces, count, offset, flags, K2K_CALLER);
   return real.pwritev2(descriptor, pieces, count, offset, flags);
 }
 
-// A program of host memory alone has its advice given by libc.
-K2K_API int posix_fadvise(int descriptor, off_t offset, off_t bytes, int advice) noexcept {
+int checked_advise(int descriptor, off_t offset, off_t bytes, int advice) {
   if (!ranges.empty()) [[unlikely]]
     return slow_advise(descriptor, offset, bytes, advice, K2K_CALLER);
   return real.advise(descriptor, offset, bytes, advice);
 }
 
-// What -D_FORTIFY_SOURCE calls: `room` is the buffer's.
-K2K_API ssize_t __read_chk(int descriptor, void* memory, size_t bytes, size_t room) {
-  if (bytes > room) __chk_fail();
-  if (ranges.near(memory)) [[unlikely]]
-    return slow_read(descriptor, memory, bytes, K2K_CALLER);
-  return real.read(descriptor, memory, bytes);
+}  // namespace
+
+void k2k::shim::check_data_calls() {
+  enter(entries.read, &checked_read);
+  enter(entries.pread, &checked_pread);
+  enter(entries.readv, &checked_readv);
+  enter(entries.preadv, &checked_preadv);
+  enter(entries.preadv2, &checked_preadv2);
+  enter(entries.write, &checked_write);
+  enter(entries.pwrite, &checked_pwrite);
+  enter(entries.writev, &checked_writev);
+  enter(entries.pwritev, &checked_pwritev);
+  enter(entries.pwritev2, &checked_pwritev2);
+  enter(entries.advise, &checked_advise);
 }
 
-K2K_API ssize_t __pread_chk(int descriptor, void* memory, size_t bytes, off_t offset, size_t room) {
-  if (bytes > room) __chk_fail();
-  if (ranges.near(memory)) [[unlikely]]
-    return slow_pread(descriptor, memory, bytes, offset, K2K_CALLER);
-  return real.pread(descriptor, memory, bytes, offset);
+extern "C" {
+
+K2K_JUMPS(read, 0, ssize_t read(int, void*, size_t))
+K2K_JUMPS(pread, 1, ssize_t pread(int, void*, size_t, off_t))
+K2K_JUMPS(readv, 2, ssize_t readv(int, const iovec*, int))
+K2K_JUMPS(preadv, 3, ssize_t preadv(int, const iovec*, int, off_t))
+K2K_JUMPS(preadv2, 4, ssize_t preadv2(int, const iovec*, int, off_t, int))
+K2K_JUMPS(write, 5, ssize_t write(int, const void*, size_t))
+K2K_JUMPS(pwrite, 6, ssize_t pwrite(int, const void*, size_t, off_t))
+K2K_JUMPS(writev, 7, ssize_t writev(int, const iovec*, int))
+K2K_JUMPS(pwritev, 8, ssize_t pwritev(int, const iovec*, int, off_t))
+K2K_JUMPS(pwritev2, 9, ssize_t pwritev2(int, const iovec*, int, off_t, int))
+// A program of host memory alone has its advice given by libc.
+K2K_JUMPS(advise, 10, int posix_fadvise(int, off_t, off_t, int) noexcept)
+
+// What -D_FORTIFY_SOURCE calls: the last word is the buffer's size. As many instructions as libc's
+// own have, and __chk_fail() is reached as though by the program.
+[[gnu::naked]] K2K_API ssize_t __read_chk(int, void*, size_t, size_t) {
+  __asm__("cmp %rcx, %rdx; ja __chk_fail@PLT; jmp *k2k_io_entries+8*0(%rip)");
+}
+[[gnu::naked]] K2K_API ssize_t __pread_chk(int, void*, size_t, off_t, size_t) {
+  __asm__("cmp %r8, %rdx; ja __chk_fail@PLT; jmp *k2k_io_entries+8*1(%rip)");
 }
 
 // off_t has 64 bits: these are the same functions.

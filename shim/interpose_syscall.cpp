@@ -65,7 +65,7 @@ Form form_of(long number, const Words& words) {
 int descriptor_of(long word) { return static_cast<int>(word); }
 
 long pass(long number, const Words& words) {
-  return real.syscall(number, words.a, words.b, words.c, words.d, words.e, words.f);
+  return real_syscall(number, words.a, words.b, words.c, words.d, words.e, words.f);
 }
 
 // A read or write that may be of device memory, or of pages that the far side holds.
@@ -163,5 +163,5 @@ extern "C" long k2k_io_syscall(long number, long a, long b, long c, long d, long
     default:
       break;
   }
-  return real.syscall(number, a, b, c, d, e, f);
+  return real_syscall(number, a, b, c, d, e, f);
 }

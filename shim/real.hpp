@@ -1,21 +1,30 @@
 #pragma once
-// The functions that we stand in front of.
+// The functions that we stand in front of, and the words by which a program's calls go.
 //
-// Until our constructor ran (others' may run before it, and read) each is the bare system call;
-// afterwards it is the next definition behind ours, libc's as a rule, so that cancellation points
-// and other interposers stay what they are.
+// What libk2k_io.so defines under libc's names is one jump, to what `entries` says:
 //
-// Threading: written once, by the constructor.
+//   at first             finds the next definition behind ours (libc's as a rule, so that
+//   cancellation
+//                        points and other interposers stay what they are), enters it, and calls it
+//   then                 that one: a program without device memory pays the jump
+//   from the first range what looks at the buffer or the descriptor (check_calls())
+//
+// `real` is what stands behind at all times.
+//
+// Threading: any thread, signal handlers included. The words are written by atomic stores and read
+// by plain loads, which are one instruction with the jump; on x86-64 an aligned word is read whole,
+// and whichever value is seen leads to a function that does the call.
 
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 
 namespace k2k::shim {
 
-struct Real {
+struct Functions {
   ssize_t (*read)(int, void*, std::size_t);
   ssize_t (*pread)(int, void*, std::size_t, off_t);
   ssize_t (*readv)(int, const iovec*, int);
@@ -34,9 +43,29 @@ struct Real {
   int (*dup3)(int, int, int);
   int (*fcntl)(int, int, ...);
   int (*fclose)(std::FILE*);
-  long (*syscall)(long, long, long, long, long, long, long);
 };
 
-[[gnu::visibility("hidden")]] extern Real real;  // Hidden: one instruction less a call.
+// Hidden: one instruction less a call.
+[[gnu::visibility("hidden")]] extern Functions real;
+[[gnu::visibility("hidden")]] extern Functions entries __asm__("k2k_io_entries");
+// Of syscall(2), which is looked at from the start: interpose_syscall.cpp.
+using Syscall = long (*)(long, long, long, long, long, long, long);
+[[gnu::visibility("hidden")]] extern Syscall real_syscall;
+
+template <class Function>
+void enter(Function& word, Function function) {
+  std::atomic_ref<Function>(word).store(function, std::memory_order_release);
+}
+
+// Before the first range is there: from now on calls are looked at. One thread at a time.
+void check_calls();
+// Its parts, by file.
+void check_data_calls();
+void check_descriptor_calls();
 
 }  // namespace k2k::shim
+
+// Defines a function that is one jump: `number` is the field's, in words.
+#define K2K_JUMPS(field, number, ...)                                   \
+  static_assert(offsetof(k2k::shim::Functions, field) == 8 * (number)); \
+  [[gnu::naked]] K2K_API __VA_ARGS__ { __asm__("jmp *k2k_io_entries+8*" #number "(%rip)"); }

@@ -344,6 +344,7 @@ int add_range(const void* memory, std::size_t bytes, int kind) {
   if (kind < k2k_io_mapped || kind > k2k_io_hip) return -EINVAL;
   pthread_mutex_lock(&changing);
   watch_forks();
+  check_calls();
   const int added = ranges.add(memory, bytes, kind);
   pthread_mutex_unlock(&changing);
   return added;
@@ -359,6 +360,7 @@ int remove_range(const void* memory) {
 void note_allocated(const void* memory, std::size_t bytes, int kind) {
   pthread_mutex_lock(&changing);
   watch_forks();
+  check_calls();
   ranges.remove_overlapping(memory, bytes);
   const int added = ranges.add(memory, bytes, kind);
   pthread_mutex_unlock(&changing);

@@ -1,7 +1,12 @@
 // Programs under libk2k_io.so: what they print is what they print without.
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -192,6 +197,60 @@ TEST_F(Programs, the_library_needs_libc_and_nothing_else) {
         << line;
   }
   EXPECT_GT(needed, 0);
+}
+
+// What the library's function jumps to: `jmp *word(%rip)` is six bytes.
+template <class Function>
+void* jumps_to(Function* function) {
+  const auto* const code = reinterpret_cast<const unsigned char*>(function);
+  if (code[0] != 0xff || code[1] != 0x25) return nullptr;
+  std::int32_t distance;
+  std::memcpy(&distance, code + 2, sizeof distance);
+  void* target;
+  std::memcpy(&target, code + 6 + distance, sizeof target);
+  return target;
+}
+
+TEST(Shim, a_call_is_a_jump_to_libc_until_memory_is_registered) {
+  void* const library = dlopen(K2K_SHIM, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto* const through =
+      reinterpret_cast<ssize_t (*)(int, void*, std::size_t)>(dlsym(library, "read"));
+  auto* const add =
+      reinterpret_cast<int (*)(void*, std::size_t)>(dlsym(library, "k2k_io_register"));
+  void* const libc = dlsym(RTLD_NEXT, "read");
+  static char some[16];
+  ASSERT_NE(jumps_to(through), nullptr);
+  EXPECT_NE(jumps_to(through), libc) << "nobody has called it";
+  EXPECT_EQ(through(-1, some, sizeof some), -1);
+  EXPECT_EQ(jumps_to(through), libc);
+  EXPECT_EQ(add(some, sizeof some), 0);
+  EXPECT_NE(jumps_to(through), libc);
+  const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  char host[4];
+  EXPECT_EQ(through(file, host, sizeof host), 4);
+  EXPECT_EQ(std::string(host + 1, 3), "ELF");
+  EXPECT_NE(jumps_to(through), libc);
+  close(file);
+}
+
+class FirstCalls : public Programs {};
+
+TEST_F(FirstCalls, whoever_stands_behind_the_library_has_the_calls) {
+  const Outcome outcome =
+      run("LD_PRELOAD=" K2K_SHIM ":" K2K_FIRST_CALLS, "dd if=/dev/zero bs=4 count=1 status=none");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.out, "bbbb");
+}
+
+TEST_F(FirstCalls, need_no_lock_of_the_loader) {
+  const Outcome without = run("K2K_SCENES=" K2K_FIRST_CALLS, K2K_CUDA_LOADER " first calls");
+  ASSERT_EQ(without.status, 0) << without.error;
+  ASSERT_EQ(without.out, "3 ELF 900 0\n");
+  const Outcome with = run("LD_PRELOAD=" K2K_SHIM " K2K_SCENES=" K2K_FIRST_CALLS,
+                           K2K_CUDA_LOADER " first calls", 20);
+  EXPECT_EQ(with.status, 0) << with.error;
+  EXPECT_EQ(with.out, without.out);
 }
 
 class Tools : public Programs, public testing::WithParamInterface<const char*> {};
