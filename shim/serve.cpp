@@ -16,6 +16,10 @@
 #include "shim/in_use.hpp"
 #include "shim/real.hpp"
 
+// Linked without the compiler's start files: what a program pays for them is four look-ups of names
+// that nobody has. pthread_atfork() asks for this; null: of something that is never unloaded.
+extern "C" [[gnu::visibility("hidden")]] constinit void* const __dso_handle = nullptr;
+
 namespace k2k::shim {
 
 static_assert(Ranges::ranges_max == k2k_io_ranges_max);
