@@ -3,9 +3,9 @@
 //
 // What libk2k_io.so defines under libc's names is one jump, to what `entries` says:
 //
-//   at first             finds the next definition behind ours (libc's as a rule, so that
-//   cancellation
-//                        points and other interposers stay what they are), enters it, and calls it
+//   at first             finds the next definition behind ours (libc's as a rule, so that points
+//                        of cancellation and other interposers stay what they are), enters it, and
+//                        calls it
 //   then                 that one: a program without device memory pays the jump
 //   from the first range what looks at the buffer or the descriptor (check_calls())
 //
