@@ -17,6 +17,11 @@ namespace k2k {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
+// Advice, for memory that begins with one: without it, it is memory as well.
+inline void advise_huge_pages(void* memory, std::size_t bytes) {
+  ::madvise(memory, bytes - bytes % huge_page_bytes, MADV_HUGEPAGE);
+}
+
 // As posix_memalign(3), and freed by std::free(): in whole huge pages what has room for one. Of
 // small pages where the kernel has no others (transparent_hugepage is "never", or memory is short).
 // Null: there is no memory.
@@ -27,8 +32,7 @@ inline void* allocate_in_huge_pages(std::size_t alignment, std::size_t bytes) {
       0) {
     return nullptr;
   }
-  // Advice: memory without it is memory as well.
-  if (huge) ::madvise(memory, bytes - bytes % huge_page_bytes, MADV_HUGEPAGE);
+  if (huge) advise_huge_pages(memory, bytes);
   return memory;
 }
 

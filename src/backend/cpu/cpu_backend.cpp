@@ -45,7 +45,7 @@ struct PrivateLayout {
   explicit PrivateLayout(const DeviceConfig& config)
       : items(config.resident_waves * config.wave_lanes),
         stack_bytes(FibrePool::bytes_for(items, config.stack_bytes)),
-        local_stride(round_up(scratch_bytes + config.local_bytes, page_bytes)),
+        local_stride(round_up(variables_begin + config.local_bytes, page_bytes)),
         local_bytes(config.resident_groups * local_stride) {}
   [[nodiscard]] std::size_t bytes() const { return stack_bytes + local_bytes; }
 

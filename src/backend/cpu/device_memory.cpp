@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::size_t line_bytes = 64;
 
+// What is a page or more is whole pages, so that files are read into it directly.
+std::size_t alignment_of(std::size_t bytes) { return bytes < page_bytes ? line_bytes : page_bytes; }
+
 std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uint32_t waves,
                   std::byte* base) {
   Carver<line_bytes> carver(base);
@@ -69,11 +72,15 @@ Error no_memory(std::size_t bytes) {
 // From calloc: what is large costs nothing until it is touched. What calloc gave stands in the word
 // before the address.
 Result<void*> DeviceMemory::allocate_shared(std::size_t bytes) {
-  void* const given = bytes <= addressable_bytes ? std::calloc(bytes + 2 * line_bytes, 1) : nullptr;
+  const bool huge = bytes >= huge_page_bytes;
+  const std::size_t alignment = huge ? huge_page_bytes : alignment_of(bytes);
+  void* const given =
+      bytes <= addressable_bytes ? std::calloc(bytes + alignment + line_bytes, 1) : nullptr;
   if (given == nullptr) return no_memory(bytes);
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(given) + sizeof(void*);
-  void* const address = reinterpret_cast<void*>(round_up(first, line_bytes));
+  void* const address = reinterpret_cast<void*>(round_up(first, alignment));
   static_cast<void**>(address)[-1] = given;
+  if (huge) advise_huge_pages(address, bytes);
   return address;
 }
 
@@ -84,7 +91,7 @@ void DeviceMemory::free_shared(void* address) {
 Result<void*> DeviceMemory::allocate(std::size_t bytes) {
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
   void* const address =
-      bytes <= addressable_bytes ? allocate_in_huge_pages(line_bytes, rounded) : nullptr;
+      bytes <= addressable_bytes ? allocate_in_huge_pages(alignment_of(bytes), rounded) : nullptr;
   if (address == nullptr) return no_memory(bytes);
   std::memset(address, 0, rounded);
   if (!strict_) return address;

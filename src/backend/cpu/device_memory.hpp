@@ -40,10 +40,10 @@ class DeviceMemory {
   // Reserved, not accessible yet.
   [[nodiscard]] std::byte* private_memory() const { return private_pages_.data(); }
 
-  // Zeroed, 64-byte aligned. Errors: ENOMEM.
+  // Zeroed, aligned to 64 bytes, from a page on to pages. Errors: ENOMEM.
   Result<void*> allocate(std::size_t bytes);
   void free(void* address);
-  // Never private. Errors: ENOMEM.
+  // Likewise, and never private; from a huge page on of huge pages. Errors: ENOMEM.
   static Result<void*> allocate_shared(std::size_t bytes);
   static void free_shared(void* address);
 

@@ -72,8 +72,11 @@ struct LocalVariable {
 };
 inline constexpr std::uint32_t local_variables_max = 32;
 
-// The first bytes of a group's local memory belong to the device library: Item::scratch.
+// The first bytes of a group's local memory belong to the device library: Item::scratch. Variables
+// begin with the page behind, so that a large one is whole pages, which files are read into
+// directly.
 inline constexpr std::size_t scratch_bytes = 64;
+inline constexpr std::size_t variables_begin = page_bytes;
 
 struct Group {
   std::uint32_t id = 0;

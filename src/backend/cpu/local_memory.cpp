@@ -26,8 +26,12 @@ void* Unit::hook_local(WorkItem& me, const void* tag, std::size_t bytes,
   for (std::uint32_t index = 0; index < group.local_variables; ++index) {
     if (group.variables[index].tag == tag) return group.variables[index].memory;
   }
-  const std::size_t begin = round_up(group.local_used, alignment == 0 ? 1 : alignment);
-  const std::size_t needed = begin + bytes - scratch_bytes;
+  const std::size_t limit = variables_begin + plan_.config.local_bytes;
+  std::size_t begin = round_up(group.local_used, alignment == 0 ? 1 : alignment);
+  const std::size_t needed = begin + bytes - variables_begin;
+  // From its own page on, if there is room.
+  const std::size_t page = round_up(begin, page_bytes);
+  if (bytes >= page_bytes && bytes <= limit && page <= limit - bytes) begin = page;
   if (alignment > page_bytes || group.local_variables == local_variables_max) {
     fail(EINVAL,
          "kernel '%s': a work-group has at most %u local variables, aligned to at most "

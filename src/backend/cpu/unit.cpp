@@ -221,8 +221,11 @@ void Unit::fill_group(Group& group, std::uint32_t id) {
   group.arrived = group.barriers = 0;
   group.first = items_ + std::size_t{row} * group.items;
   group.local = local_ + row * plan_.local_stride;
-  if (group.local_used != 0) zero_fresh(group.local, group.local_used);
-  group.local_used = scratch_bytes;
+  if (group.local_used != 0) zero_fresh(group.local, scratch_bytes);
+  if (group.local_variables != 0) {
+    zero_fresh(group.local + variables_begin, group.local_used - variables_begin);
+  }
+  group.local_used = variables_begin;
   group.local_variables = 0;
 
   for (std::uint32_t rank = 0; rank < group.items; ++rank) {
