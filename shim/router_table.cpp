@@ -74,11 +74,11 @@ int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) 
   return reader->advise(descriptor, offset, bytes, advice);
 }
 
-void forget(int, std::uint64_t device, std::uint64_t inode) {
+void forget(int descriptor, std::uint64_t device, std::uint64_t inode) {
   for (DeviceReader* const gpu : gpu_readers_made()) {
-    if (gpu != nullptr) gpu->forget(device, inode);
+    if (gpu != nullptr) gpu->forget(descriptor, device, inode);
   }
-  reader->forget(device, inode);
+  reader->forget(descriptor, device, inode);
 }
 
 void stats(k2k_io_counts* counts) {
@@ -180,6 +180,8 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
     }
     k2k::Result<std::unique_ptr<FileReader>> made =
         FileReader::create({.model_of = k2k::router::calibrated_model,
+                            .small_file_bytes = k2k::router::small_file_bytes_default,
+                            .trial_bytes = k2k::router::trial_bytes_default,
                             .partition_pages = wanted->pages,
                             .partition_where_free = wanted->where_free,
                             .exclusive = is_set("K2K_IO_EXCLUSIVE")});

@@ -40,13 +40,16 @@ struct Cachestat {
   std::uint64_t recently_evicted;
 };
 
-// How many pages are cached, or a negative errno.
+}  // namespace
+
 std::int64_t cached_pages(int descriptor, PageRange range) {
   CachestatRange asked = {range.first * page_bytes, range.pages * page_bytes};
   Cachestat found = {};
   if (::syscall(cachestat_number, descriptor, &asked, &found, 0) != 0) return -errno;
   return static_cast<std::int64_t>(std::min(found.cached, range.pages));
 }
+
+namespace {
 
 // What the probe must know of a file each time: which it is, and where it ends.
 struct Identity {

@@ -25,8 +25,14 @@
 #include <span>
 
 #include "base/result.hpp"
+#include "io/page_range.hpp"
 
 namespace k2k::io {
+
+// How many of these pages the page cache has, by one call of cachestat(2) and with nothing set up
+// for it; at least 1 page. 0 also where that call sees nothing (overlayfs). A negative errno: no
+// such call (ENOSYS), or not of this file (EPERM).
+std::int64_t cached_pages(int descriptor, PageRange range);
 
 enum class ProbeWay : std::uint8_t { cachestat, mincore, sampled };
 

@@ -100,10 +100,14 @@ class Reader final : public DeviceReader {
 
   // Nothing is read ahead for it but by the kernel.
   void used_by_host(int, std::int64_t, std::uint64_t) override {}
+  // Its copies are waited for, whatever is cached.
+  ssize_t try_pread(int, void*, std::size_t, std::int64_t) override { return -EAGAIN; }
   [[nodiscard]] std::uint64_t pages_held() const override { return 0; }
 
   void closing(int descriptor) override { files_.closing(descriptor); }
-  void forget(std::uint64_t device, std::uint64_t inode) override { files_.forget(device, inode); }
+  void forget(int, std::uint64_t device, std::uint64_t inode) override {
+    files_.forget(device, inode);
+  }
   void after_fork_child() override {
     is_child_ = true;
     files_.after_fork_child();
@@ -188,7 +192,7 @@ class Reader final : public DeviceReader {
     channel.plan_by(file->model());
     add(counters_.asked, 1);
     return read_in_parts(
-        whole, request, *file,
+        whole, request, *file, part_bytes,
         [&](const Request& part) { return one_part(part, facts, *file, *direct, channel); },
         [&](const Request& rest) { return buffered(rest, channel); });
   }

@@ -34,8 +34,8 @@ namespace k2k::router {
 struct DeviceReaderConfig {
   // Of the files' device, where model_of does not know better.
   Model model = ReaderConfig().model;
-  // Asked once a file: what is known of the device behind a descriptor, by the engine of that name
-  // (DeviceWays::name()).
+  // Asked once a device: what is known of the device behind a descriptor, by the engine of that
+  // name (DeviceWays::name()).
   std::function<std::optional<Model>(int descriptor, const std::string& engine)> model_of{};
   DeviceWaysConfig ways{};
   // Channels that stay when their requests have ended: each pins buffers + 5 times buffer_bytes.

@@ -1,5 +1,7 @@
 #include "router/execution.hpp"
 
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 
 #include "io/blocking.hpp"
 #include "io/drained.hpp"
+#include "io/raw.hpp"
 
 namespace k2k::router {
 
@@ -99,6 +102,20 @@ void cut(const Request& request, const Plan& plan, std::uint32_t alignment,
   });
 }
 
+namespace {
+
+// No direct piece is longer than `most` bytes afterwards, a multiple of the alignment.
+void cut_direct(std::vector<Piece>& pieces, std::size_t most) {
+  for (std::size_t at = 0; at < pieces.size(); ++at) {
+    if (!pieces[at].direct || pieces[at].bytes <= most) continue;
+    const Piece rest{pieces[at].offset + most, pieces[at].bytes - most, true, 0};
+    pieces[at].bytes = most;
+    pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at) + 1, rest);
+  }
+}
+
+}  // namespace
+
 bool note_first(std::span<const io::Transfer> transfers, std::int64_t result,
                 std::span<Piece> pieces) {
   pieces[transfers.front().tag].result = result;
@@ -114,29 +131,56 @@ void shortest_first(std::span<io::Transfer> transfers) {
   std::swap(transfers.front(), *std::min_element(transfers.begin(), transfers.end(), by_size));
 }
 
-bool Execution::prove() {
+std::int64_t copy_checked(std::byte* to, const std::byte* from, std::size_t bytes) {
+  iovec source{const_cast<std::byte*>(from), bytes};
+  iovec target{to, bytes};
+  return io::raw(SYS_process_vm_writev, ::getpid(), &source, 1ul, &target, 1ul, 0ul);
+}
+
+bool can_copy_checked() {
+  std::byte from{}, to{};
+  return copy_checked(&to, &from, 1) == 1;
+}
+
+std::byte* Execution::transfer_memory(const Request& request, const Piece& piece) const {
+  if (bounce_.empty()) return request.memory + (piece.offset - request.offset);
+  return bounce_.data() + (piece.offset - request.first_page() * page_bytes);
+}
+
+void Execution::arrived(const Request& request, std::size_t piece, std::int64_t result) {
+  Piece& ended = pieces_[piece];
+  if (!bounce_.empty() && result > 0) {
+    result = copy_checked(request.memory + (ended.offset - request.offset),
+                          transfer_memory(request, ended), static_cast<std::size_t>(result));
+  }
+  ended.result = result;
+}
+
+bool Execution::prove(const Request& request) {
   shortest_first(transfers_);
-  return note_first(transfers_, io::transfer_now(transfers_.front()).result, pieces_);
+  const io::Transfer& first = transfers_.front();
+  if (!note_first(transfers_, io::transfer_now(first).result, pieces_)) return false;
+  arrived(request, first.tag, pieces_[first.tag].result);
+  return true;
 }
 
 Outcome Execution::run(const Request& request, const Plan& plan, const io::DirectFile& direct,
-                       io::Engine& engine, bool proven) {
+                       io::Engine& engine, bool proven, std::span<std::byte> bounce) {
   Outcome outcome;
+  bounce_ = bounce;
   cut(request, plan, direct.alignment().offset, pieces_);
-  const auto memory_of = [&](const Piece& piece) {
-    return request.memory + (piece.offset - request.offset);
-  };
+  if (!bounce_.empty()) cut_direct(pieces_, bounce_piece_bytes);
   transfers_.clear();
   for (std::size_t at = 0; at < pieces_.size(); ++at) {
     const Piece& piece = pieces_[at];
     if (!piece.direct) continue;
-    transfers_.push_back({direct.descriptor(), piece.offset, memory_of(piece), piece.bytes, at,
-                          io::Direction::read});
+    transfers_.push_back({direct.descriptor(), piece.offset, transfer_memory(request, piece),
+                          piece.bytes, at, io::Direction::read});
   }
   std::span<const io::Transfer> waiting(transfers_);
   const bool alone = pieces_.size() == 1;
   if (!waiting.empty() && (alone || !proven)) {
-    waiting = prove() ? waiting.subspan(1) : waiting.first(0);
+    waiting = prove(request) ? waiting.subspan(1) : waiting.first(0);
   }
   const io::Drained drained(engine);
   const auto submit = [&] { waiting = waiting.subspan(engine.submit(waiting)); };
@@ -144,7 +188,7 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
   const auto poll = [&](std::size_t least) {
     const std::size_t count = engine.poll(completions, least);
     for (std::size_t at = 0; at < count; ++at) {
-      pieces_[completions[at].tag].result = completions[at].result;
+      arrived(request, completions[at].tag, completions[at].result);
     }
     if (!waiting.empty()) submit();
   };
@@ -155,9 +199,10 @@ Outcome Execution::run(const Request& request, const Plan& plan, const io::Direc
     complete(piece, request, outcome, by_cache);
     if (!waiting.empty()) poll(0);
   }
-  // With nothing left to submit the thread is woken once, not by each of them.
+  // With nothing left to submit the thread is woken once, not by each of them; but what bounces is
+  // copied while the others are in flight.
   while (engine.outstanding() > 0 || !waiting.empty()) {
-    poll(waiting.empty() ? completions.size() : 1);
+    poll(waiting.empty() && bounce_.empty() ? completions.size() : 1);
   }
 
   outcome.answer = answer_of(pieces_, [&](Piece& piece) {

@@ -6,6 +6,11 @@
 //   plan                   |....cache....|....direct....|..cache..|.....direct......|
 //   pieces                 |   pread     |  engine      |  pread  |  engine   |pread|
 //
+// Memory that does not lie as the file's offsets do is no direct transfer's: then those come into a
+// bounce buffer that does, in pieces of bounce_piece_bytes, and each is copied from there while the
+// next ones are in flight (SPIN, USENIX ATC'17, 4.3.1, bounces such ends). The kernel makes the
+// copy, so that a wrong address is EFAULT there, too.
+//
 // A direct piece that is refused or comes short is completed by the page cache, which then says
 // what the kernel would have: the end of the file, or the error. The answer counts the bytes up to
 // the first piece that stayed short.
@@ -130,24 +135,36 @@ bool is_one_transfer(const Request& request, const io::Alignment& alignment);
 // Reads all of such a request directly, by pread(2); completed as Execution::run() does.
 Outcome read_directly(const Request& request, const io::DirectFile& direct);
 
+// Copies to memory that may be wrong, as the kernel's read would: the bytes, or a negative errno.
+std::int64_t copy_checked(std::byte* to, const std::byte* from, std::size_t bytes);
+// May this process do so? A seccomp filter may say no.
+bool can_copy_checked();
+
 class Execution {
  public:
+  static constexpr std::size_t bounce_piece_bytes = std::size_t{512} << 10;
+
   // Memory for requests of up to `pages` pages.
   explicit Execution(std::uint32_t pages);
-  // Expects an engine with nothing outstanding, is_aligned(), and a plan of the request's pages.
+  // Expects an engine with nothing outstanding, and a plan of the request's pages. `bounce`: where
+  // not is_aligned(), memory for all of these pages, which begins with one; else empty.
   // Before it ends, also by cancellation of the thread, nothing is outstanding again.
   // A transfer with nothing beside it is a pread(2): the ring takes longer, and its thread wakes.
   // `proven`: the file has direct transfers. Else the shortest one is made alone likewise, and the
   // others only if that is not refused: io_uring asks for ever where the answer is EOPNOTSUPP.
   Outcome run(const Request& request, const Plan& plan, const io::DirectFile& direct,
-              io::Engine& engine, bool proven);
+              io::Engine& engine, bool proven, std::span<std::byte> bounce = {});
 
  private:
   // Makes the shortest direct transfer, then the first of transfers_; false if it was refused, and
   // all pieces come by the page cache.
-  bool prove();
+  bool prove(const Request& request);
+  // A transfer has ended: its piece's result, once it is where it belongs.
+  void arrived(const Request& request, std::size_t piece, std::int64_t result);
+  [[nodiscard]] std::byte* transfer_memory(const Request& request, const Piece& piece) const;
 
-  std::vector<Piece> pieces_;  // In the file's order; `direct` ones are in transfers_, too.
+  std::span<std::byte> bounce_;  // Of the request in progress.
+  std::vector<Piece> pieces_;    // In the file's order; `direct` ones are in transfers_, too.
   std::vector<io::Transfer> transfers_;
 };
 

@@ -1,5 +1,15 @@
 #pragma once
-// Whether to ask which pages are cached at all, by what became of a descriptor's last requests.
+// Whether to ask which pages are cached at all, by what became of a descriptor's last requests; and
+// whether anything is kept of its file yet.
+//
+// A file is outside at first: nothing is known of it, and its reads are plain ones. It is entered
+// when there is something to gain: a read that filled its memory was slower than memory, or one
+// that is too long to try was not cached entirely. Only then it has a twin and a probe.
+//
+//               a whole read was slow; not all of a long one is cached; advised
+//   outside  ------------------------------------------------------------------->  entered
+//            <-------------------------------------------------------------------
+//                                     the descriptor is closed
 //
 // Asking takes 0.7 us for a page and 75 us for 8 MiB here; a cached read takes 0.8 and 2,400, a
 // direct one of 64 KiB 60. Where everything has been cached, or nothing, it is therefore not asked
@@ -26,7 +36,8 @@
 // unasked: where few are cached, and at random, at most one in forty comes directly that need not.
 //
 // It is a hint: a wrong one costs time and never an answer, so descriptors that are closed and
-// opened again need not be told.
+// opened again need not be told. What is said of a file that is outside is exact, for a twin has to
+// be closed with its file: may_be_entered().
 //
 // Threading: any; words of one descriptor are relaxed and race harmlessly.
 
@@ -104,6 +115,26 @@ class Expectation {
     const std::int32_t now = of(descriptor).trust.load(std::memory_order_relaxed);
     return {trust::expects_absent(now), now == trust::absent_last};
   }
+  // Is the descriptor's file entered? A hint where descriptors share words.
+  [[nodiscard]] bool is_entered(int descriptor) const {
+    return of(descriptor).entered.load(std::memory_order_relaxed);
+  }
+  // Never false of a descriptor whose file was entered by it.
+  [[nodiscard]] bool may_be_entered(int descriptor) const {
+    return has_word_of_its_own(descriptor) ? is_entered(descriptor) : true;
+  }
+  // There is something to gain: what was trusted to be cached is not.
+  void note_entered(int descriptor) {
+    of(descriptor).entered.store(true, std::memory_order_relaxed);
+    note(descriptor, trust::Event::evicted);
+  }
+  // Its number will be another file's.
+  void note_closed(int descriptor) {
+    if (!has_word_of_its_own(descriptor)) return;
+    std::atomic<bool>& entered = of(descriptor).entered;
+    if (entered.load(std::memory_order_relaxed)) entered.store(false, std::memory_order_relaxed);
+  }
+
   // Does a request that begins here go on where the last one ended?
   [[nodiscard]] bool is_sequential(int descriptor, std::uint64_t offset) const {
     return of(descriptor).end.load(std::memory_order_relaxed) == offset;
@@ -145,7 +176,11 @@ class Expectation {
     std::atomic<std::uint64_t> end{~std::uint64_t{0}};
     std::atomic<std::int32_t> trust{0};
     std::atomic<std::uint32_t> streamed_max{unknown};
+    std::atomic<bool> entered{false};
   };
+  static bool has_word_of_its_own(int descriptor) {
+    return descriptor >= 0 && descriptor < descriptors_max;
+  }
   [[nodiscard]] const Of& of(int descriptor) const {
     return all_[static_cast<std::uint32_t>(descriptor) % descriptors_max];
   }

@@ -175,5 +175,31 @@ TEST(Expectation, reads_few_directly_that_are_cached_at_random) {
   }
 }
 
+TEST(Expectation, says_of_each_descriptor_whether_its_file_was_entered) {
+  Expectation expectation;
+  constexpr int shared = Expectation::descriptors_max + 5;
+  for (const int each : {5, 6, shared}) EXPECT_FALSE(expectation.is_entered(each));
+  EXPECT_FALSE(expectation.may_be_entered(5));
+  EXPECT_TRUE(expectation.may_be_entered(shared)) << "of one that shares its word nothing is sure";
+  EXPECT_TRUE(expectation.may_be_entered(-1));
+  for (int read = 0; read < 20; ++read) expectation.note_fast(5);
+  expectation.note_entered(5);
+  EXPECT_TRUE(expectation.is_entered(5) && expectation.may_be_entered(5));
+  EXPECT_FALSE(expectation.expects_cached(5)) << "that something is absent was seen";
+  EXPECT_FALSE(expectation.is_entered(6));
+  expectation.note_closed(shared);
+  EXPECT_TRUE(expectation.may_be_entered(5)) << "another's close takes nothing from it";
+  expectation.note_closed(5);
+  EXPECT_FALSE(expectation.is_entered(5) || expectation.may_be_entered(5));
+}
+
+TEST(Expectation, keeps_of_a_file_that_is_entered_what_is_known_to_be_absent) {
+  Expectation expectation;
+  for (int read = 0; read < 80; ++read) expectation.note_asked(7, Expectation::Cached::none);
+  ASSERT_TRUE(expectation.expects_absent(7).expected);
+  expectation.note_entered(7);
+  EXPECT_TRUE(expectation.expects_absent(7).expected);
+}
+
 }  // namespace
 }  // namespace k2k::router

@@ -103,7 +103,7 @@ TEST_F(ExpectedAbsent, asks_of_long_requests_and_of_those_that_are_no_single_tra
   }
 }
 
-TEST_F(ExpectedAbsent, does_not_ask_after_memory_that_direct_transfers_cannot_take) {
+TEST_F(ExpectedAbsent, reads_into_memory_that_lies_otherwise_by_a_copy_more) {
   const Memory memory = memory_of(block + page);
   const std::uint64_t before = stats().misaligned;
   ASSERT_EQ(pread(memory.get() + 1, block, 3 * block), static_cast<ssize_t>(block));

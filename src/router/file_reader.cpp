@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <span>
@@ -16,7 +18,10 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/huge_pages.hpp"
 #include "io/engine.hpp"
+#include "io/raw.hpp"
+#include "io/residency.hpp"
 #include "router/execution.hpp"
 #include "router/expectation.hpp"
 #include "router/open_files.hpp"
@@ -36,8 +41,17 @@ constexpr std::chrono::milliseconds channel_wait_max{20};
 // Asking of longer ones takes little of their time.
 constexpr std::uint32_t unasked_pages_max = 256;
 
+// What misaligned memory's direct transfers come into, a part of a request at a time.
+constexpr std::uint32_t bounce_pages = 1024;
+constexpr std::size_t bounce_bytes = std::size_t{bounce_pages} * page_bytes;
+
 // Expects a model that costs_of() takes.
 Planner planner_of(const Model& model) { return Planner::create(model, part_pages + 1).value(); }
+
+struct Free {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using HugeMemory = std::unique_ptr<std::byte, Free>;
 
 // What one request in progress needs.
 struct Channel {
@@ -45,6 +59,15 @@ struct Channel {
   Planner planner;
   Execution execution{part_pages + 1};
   std::vector<std::uint8_t> residency = std::vector<std::uint8_t>(part_pages + 1);
+  HugeMemory bounce{};  // Made when first needed.
+
+  // Empty: there is no memory.
+  std::span<std::byte> bounce_memory() {
+    if (!bounce) {
+      bounce.reset(static_cast<std::byte*>(allocate_in_huge_pages(page_bytes, bounce_bytes)));
+    }
+    return bounce ? std::span(bounce.get(), bounce_bytes) : std::span<std::byte>();
+  }
 };
 
 // A channel for each request in progress, made when first needed.
@@ -139,6 +162,7 @@ class Reader final : public FileReader {
                           std::min(bytes, io::transfer_bytes_max),
                           static_cast<std::uint64_t>(offset)};
     if (bytes < config_.unprobed_bytes || offset < 0 || descriptor < 0) return unasked(request);
+    if (!expectation_.is_entered(descriptor) && stays_outside(request)) return outside(request);
     const bool sequential = expectation_.is_sequential(descriptor, request.offset);
     expectation_.note_end(descriptor, request.end());
     const bool trusted = expectation_.expects_cached(descriptor);
@@ -177,6 +201,8 @@ class Reader final : public FileReader {
   ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
                  std::int64_t offset) override {
     add(counters_.writes, 1);
+    // Its twin for writing is the descriptor's to close.
+    if (writes_.may_be_direct(bytes)) expectation_.note_entered(descriptor);
     const ssize_t count = writes_.pwrite(descriptor, memory, bytes, offset);
     if (count >= 0) expectation_.note_written(descriptor);
     if (prefetch_ && count >= 0 && offset >= 0) {
@@ -186,10 +212,38 @@ class Reader final : public FileReader {
     return count;
   }
 
+  ssize_t try_pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
+    if (offset < 0 || descriptor < 0) return pread(descriptor, memory, bytes, offset);  // Refused.
+    const bool is_long = bytes >= config_.unprobed_bytes;
+    const bool entered = is_long && expectation_.is_entered(descriptor);
+    if (entered ? !expectation_.expects_cached(descriptor)
+                : is_long && (bytes > config_.trial_bytes || books_are_strict_)) {
+      return -EAGAIN;
+    }
+    const Request request{descriptor, static_cast<std::byte*>(memory),
+                          std::min(bytes, io::transfer_bytes_max),
+                          static_cast<std::uint64_t>(offset)};
+    if (entered && prefetch_ && expectation_.is_sequential(descriptor, request.offset)) {
+      return -EAGAIN;
+    }
+    const ssize_t count = without_waiting(request);
+    if (count == -EAGAIN) return count;
+    add(counters_.reads, 1);
+    add(counters_.unasked, 1);
+    if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
+    if (!is_long) return count;
+    expectation_.note_end(descriptor, request.end());
+    if (count == static_cast<ssize_t>(request.bytes)) expectation_.note_fast(descriptor);
+    return count;
+  }
+
   int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) override {
     const int failed = ::posix_fadvise(descriptor, offset, bytes, advice);
     if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_evicted(descriptor);
-    if (failed == 0 && prefetch_) prefetch_->advise(descriptor, offset, bytes, advice);
+    if (failed == 0 && prefetch_) {
+      if (Prefetch::keeps(advice)) expectation_.note_entered(descriptor);
+      prefetch_->advise(descriptor, offset, bytes, advice);
+    }
     return failed;
   }
 
@@ -202,10 +256,16 @@ class Reader final : public FileReader {
   }
 
   void closing(int descriptor) override {
+    if (!expectation_.may_be_entered(descriptor)) return;
+    expectation_.note_closed(descriptor);
     if (prefetch_) prefetch_->closing(descriptor);
     files_.closing(descriptor);
   }
-  void forget(std::uint64_t device, std::uint64_t inode) override { files_.forget(device, inode); }
+  // The inode may have been entered by another descriptor.
+  void forget(int descriptor, std::uint64_t device, std::uint64_t inode) override {
+    expectation_.note_closed(descriptor);
+    files_.forget(device, inode);
+  }
 
   void after_fork_child() override {
     files_.after_fork_child();
@@ -245,6 +305,61 @@ class Reader final : public FileReader {
   ssize_t unasked(const Request& request) {
     add(counters_.unasked, 1);
     return buffered(request);
+  }
+  // pread(2)'s answer, if the page cache has it; else -EAGAIN. A miss has the kernel read ahead.
+  static ssize_t without_waiting(const Request& request) {
+    const iovec piece{request.memory, request.bytes};
+    const ssize_t count =
+        ::preadv2(request.descriptor, &piece, 1, static_cast<off_t>(request.offset), RWF_NOWAIT);
+    if (count == static_cast<ssize_t>(request.bytes)) return count;
+    if (count < 0) return errno == EOPNOTSUPP ? -EAGAIN : -errno;
+    // A read that the page cache cuts short ends with a page; one that the file's end does, mostly
+    // within one.
+    const std::uint64_t end = request.offset + static_cast<std::uint64_t>(count);
+    if (end % page_bytes != 0) return count;
+    struct stat facts{};
+    const bool at_end = ::fstat(request.descriptor, &facts) == 0 && S_ISREG(facts.st_mode) &&
+                        end >= static_cast<std::uint64_t>(facts.st_size);
+    return at_end ? count : -EAGAIN;
+  }
+
+  [[nodiscard]] bool is_small(const struct stat& facts) const {
+    return S_ISREG(facts.st_mode) && facts.st_size <= config_.small_file_bytes;
+  }
+  // Of a file of which nothing is kept: is there nothing to gain from doing so? If there may be, it
+  // is entered.
+  bool stays_outside(const Request& request) {
+    if (config_.trial_bytes > 0 && !books_are_strict_) {
+      if (request.bytes <= config_.trial_bytes) return true;
+      if (expectation_.expects_cached(request.descriptor)) return true;
+    }
+    struct stat facts{};
+    if (::fstat(request.descriptor, &facts) != 0 || is_small(facts)) return true;
+    if (config_.trial_bytes > 0 && !books_are_strict_ && is_all_cached(request, facts)) return true;
+    expectation_.note_entered(request.descriptor);
+    return false;
+  }
+  // By one call, and without a probe.
+  static bool is_all_cached(const Request& whole, const struct stat& facts) {
+    const Request request = within_file(whole, facts);
+    if (request.bytes == 0) return true;
+    const io::PageRange pages{request.first_page(), request.pages()};
+    return io::cached_pages(request.descriptor, pages) == static_cast<std::int64_t>(pages.pages);
+  }
+  // As unasked(). Where it was not from memory, and there is more of the file, that is entered.
+  ssize_t outside(const Request& request) {
+    expectation_.note_end(request.descriptor, request.end());
+    const std::uint64_t begin = cycles();
+    const ssize_t count = unasked(request);
+    if (count < static_cast<ssize_t>(request.bytes)) return count;
+    const double ns = static_cast<double>(cycles() - begin) * ns_per_cycle_;
+    if (ns <= fast_ns(request.bytes)) {
+      expectation_.note_fast(request.descriptor);
+    } else if (struct stat facts{}; config_.trial_bytes > 0 &&
+                                    ::fstat(request.descriptor, &facts) == 0 && !is_small(facts)) {
+      expectation_.note_entered(request.descriptor);
+    }
+    return count;
   }
   // The next part of a stream: what it needs was asked for.
   ssize_t streamed(const Request& request, const OpenFile& file) {
@@ -325,7 +440,8 @@ class Reader final : public FileReader {
     struct stat facts{};
     if (::fstat(whole.descriptor, &facts) != 0) return unasked(whole);
     const Request request = within_file(whole, facts);
-    if (request.bytes == 0) return unasked(whole);  // What there is to say of it the kernel says.
+    // What there is to say of no bytes the kernel says.
+    if (request.bytes == 0 || is_small(facts)) return unasked(whole);
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
     const Expectation::Absent absent = expectation_.expects_absent(whole.descriptor);
@@ -337,34 +453,38 @@ class Reader final : public FileReader {
         whole.descriptor,
         streamed_max(direct == nullptr ? nullptr : file.get(), config_.read_ahead_bytes));
     if (direct == nullptr) return unasked(whole);
-    if (!is_aligned(request, direct->alignment())) {
-      add(counters_.misaligned, 1);
-      return unasked(whole);
-    }
     const Taken channel(channels_);
     if (!channel) return unasked(whole);
+    std::span<std::byte> bounce;
+    if (!is_aligned(request, direct->alignment())) {
+      add(counters_.misaligned, 1);
+      if (can_bounce_) bounce = channel->bounce_memory();
+      const Request bounced{-1, bounce.data() + request.offset % page_bytes, 0, request.offset};
+      if (bounce.empty() || !is_aligned(bounced, direct->alignment())) return unasked(whole);
+    }
     if (!(channel->planner.model() == file->model())) {
       channel->planner = planner_of(file->model());
     }
     add(counters_.asked, 1);
     return read_in_parts(
-        whole, request, *file,
+        whole, request, *file, bounce.empty() ? part_bytes : bounce_bytes - page_bytes,
         [&](const Request& part) {
-          return one_part(part, facts, *file, *direct, *channel.operator->());
+          return one_part(part, facts, *file, *direct, *channel.operator->(), bounce);
         },
         [&](const Request& rest) { return buffered(rest); });
   }
 
   ssize_t one_part(const Request& part, const struct stat& facts, OpenFile& file,
-                   const io::DirectFile& direct, Channel& channel) {
+                   const io::DirectFile& direct, Channel& channel, std::span<std::byte> bounce) {
     const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
     const std::size_t cached =
         file.probe(part.descriptor, facts, part.first_page(), residency, config_.grain_pages);
     expectation_.note_asked(part.descriptor, cached_of(file, part, cached));
     if (prefetch_) prefetch_->used_again(file, {part.first_page(), part.pages()});
     if (cached == residency.size()) return expected_cached(part, file);
-    const Outcome outcome = channel.execution.run(part, channel.planner.overlapped(residency),
-                                                  direct, *channel.engine, file.has_transferred());
+    const Outcome outcome =
+        channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.engine,
+                              file.has_transferred(), bounce);
     note(outcome, counters_, file);
     return outcome.answer;
   }
@@ -372,6 +492,9 @@ class Reader final : public FileReader {
   const ReaderConfig config_;
   const double ns_per_cycle_;
   const double ns_per_byte_;
+  // Read-ahead is in the books from each file's first request on.
+  const bool books_are_strict_ = config_.partition_pages > 0 && !config_.partition_where_free;
+  const bool can_bounce_ = can_copy_checked();
   Expectation expectation_;
   OpenFiles files_;
   std::unique_ptr<Prefetch> prefetch_;  // Its thread ends before what it evicts from.

@@ -2,6 +2,8 @@
 // pread(2) and pwrite(2) for memory of the device: each request by the fastest mix of page cache
 // and direct transfers, with the answers that the kernel would give.
 //
+//   of a file that is outside (expectation.hpp), and up to trial_bytes      pread, whose time tells
+//   of one of small_file_bytes at most                                      pread
 //   below unprobed_bytes, or all of the descriptor's last requests cached   pread, unasked
 //   nothing of the descriptor's last requests cached                        directly, unasked
 //   of a sequential stream                                                  pread, read ahead for
@@ -35,16 +37,29 @@ namespace k2k::router {
 inline constexpr std::uint32_t read_ahead_pages_default = io::partition_pages_default;
 inline constexpr std::uint32_t read_ahead_pages_max = io::partition_pages_max;
 
+// What the product is set to. A twin, its probe and its entry take 10 to 40 us: of a file that is
+// read once, direct transfers win as much from 128 KiB on; a cold read of 256 KiB that is tried by
+// the page cache loses a tenth of a millisecond, once a file.
+inline constexpr std::uint32_t small_file_bytes_default = 128 * 1024;
+inline constexpr std::uint32_t trial_bytes_default = 256 * 1024;
+
 struct ReaderConfig {
   // Of the files' device, where model_of does not know better.
   Model model{.call_us = 80, .cutoff_bytes = 64 * 1024, .direct_gbs = 2.5, .cache_gbs = 8};
-  // Asked once a file: what is known of the device behind a descriptor. One that costs_of() refuses
-  // counts as unknown.
+  // Asked once a device: what is known of the one behind a descriptor. A model that costs_of()
+  // refuses counts as unknown.
   std::function<std::optional<Model>(int descriptor)> model_of{};
   // Requests in progress; others wait 20 ms at most, and come by pread. 1 to 256.
   std::uint32_t channels_max = 16;
   std::uint32_t outstanding = 64;       // Direct transfers of one of them. 1 to 4096.
   std::uint32_t unprobed_bytes = 4096;  // Requests below are not looked at.
+  // Files of this length at most are left to the page cache.
+  std::uint32_t small_file_bytes = 0;
+  // Requests of this length at most are plain reads while their file is outside; longer ones are
+  // asked about. 0: every file is entered at its first request. Where read-ahead is bounded
+  // everywhere (partition_pages without partition_where_free), each file that is not small is, too:
+  // what the kernel reads ahead of a plain read would be in no books.
+  std::uint32_t trial_bytes = 0;
   std::uint32_t read_ahead_bytes =
       512 * 1024;                 // What the kernel reads ahead of a sequential reader.
   std::uint32_t grain_pages = 8;  // Stretches in which residency is asked for. 1 to 4096.
@@ -76,7 +91,9 @@ struct ReaderStats {
   // Files without direct transfers: their file system has none, or refused one. Reads and writes
   // of a file count apart.
   std::uint64_t files_refused = 0;
-  std::uint64_t misaligned = 0;     // Memory that direct transfers cannot take: by pread.
+  // Requests of several pages into memory that does not lie as the file's offsets do, of which
+  // direct transfers were wanted: reads take a copy more, writes go by pwrite.
+  std::uint64_t misaligned = 0;
   std::uint64_t pages_ahead = 0;    // Absent, and read ahead.
   std::uint64_t pages_evicted = 0;  // Of those, asked to go again; the kernel keeps what is in use.
   std::uint64_t pages_held = 0;     // Of those, not asked to go: at most partition_pages.
@@ -99,6 +116,11 @@ class FileReader {
   virtual ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) = 0;
   virtual ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
                          std::int64_t offset) = 0;
+  // The same for who must not wait. The answer, where it is known at once; -EAGAIN where a disk
+  // would be waited for, or a plan made: then pread() of another thread's answers it. Nothing that
+  // is read directly is brought into the page cache by it.
+  virtual ssize_t try_pread(int descriptor, void* memory, std::size_t bytes,
+                            std::int64_t offset) = 0;
   // posix_fadvise(2), heeded as well: 0 or a positive errno.
   virtual int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) = 0;
   // The program reads or writes these bytes itself, with memory of the host: what was read ahead of
@@ -109,8 +131,9 @@ class FileReader {
   // drops the process's POSIX locks on the file, as the program's own close does, whatever other
   // descriptors it has; the next request makes a new twin.
   virtual void closing(int descriptor) = 0;
-  // The same of an inode, by st_dev and st_ino, for who has no descriptor of it left.
-  virtual void forget(std::uint64_t device, std::uint64_t inode) = 0;
+  // The same of an inode, by st_dev and st_ino, for who has just closed its last descriptor, which
+  // had that number.
+  virtual void forget(int descriptor, std::uint64_t device, std::uint64_t inode) = 0;
   // First thing in the child of fork(): the parent's engines are not the child's.
   virtual void after_fork_child() = 0;
 

@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <limits>
 #include <thread>
 
+#include "io/raw.hpp"
 #include "io/residency.hpp"
 #include "router/file_fixture.hpp"
 #include "router/open_files.hpp"
@@ -361,31 +363,217 @@ TEST(FileReader, keeps_the_locks_of_the_program_until_it_closes) {
   }
 }
 
-TEST(FileReader, plans_by_what_is_known_of_each_files_device) {
+TEST(FileReader, plans_by_what_is_known_of_a_device_and_asks_that_once) {
   DataFile one(4 << 20);
   DataFile other(4 << 20);
   if (!has_direct(one)) GTEST_SKIP() << "no direct transfers in this folder";
-  std::vector<int> asked;
-  ReaderConfig config{.channels_max = 1, .grain_pages = 1};
-  config.model_of = [&](int descriptor) {
-    asked.push_back(descriptor);
-    Model costs = model();
-    // One device that is as fast as the cache, and one that nobody could describe.
-    costs.direct_gbs = descriptor == one.descriptor() ? 50 : -1;
-    return std::optional<Model>(costs);
+  const auto direct_bytes = [&](double direct_gbs) {
+    int asked = 0;
+    ReaderConfig config{.model = model(), .channels_max = 1, .grain_pages = 1};
+    config.model_of = [&](int) {
+      ++asked;
+      Model costs = model();
+      costs.direct_gbs = direct_gbs;
+      return std::optional<Model>(costs);
+    };
+    auto read = FileReader::create(config).value();
+    for (DataFile* const file : {&one, &other, &one}) {
+      file->cache([](std::size_t at) { return at % 64 != 0; });
+      expect_read(*read, *file, 4 << 20, 0);
+    }
+    EXPECT_EQ(asked, 1) << "of two files of one device";
+    return read->stats().bytes_direct;
   };
-  auto read = FileReader::create(config).value();
-  const auto direct_bytes = [&](DataFile& file) {
-    const std::uint64_t before = read->stats().bytes_direct;
-    file.cache([](std::size_t at) { return at % 64 != 0; });
-    expect_read(*read, file, 4 << 20, 0);
-    return read->stats().bytes_direct - before;
-  };
-  for (int round = 0; round < 3; ++round) {
-    const std::uint64_t fast = direct_bytes(one);
-    EXPECT_GT(fast, direct_bytes(other)) << "cached pages are taken along";
+  // One device that is as fast as the cache, and one that nobody could describe.
+  EXPECT_GT(direct_bytes(50), direct_bytes(-1)) << "cached pages are taken along";
+}
+
+// What the product does: nothing is set up for a file until there is something to gain.
+class Outside : public testing::Test {
+ protected:
+  static std::unique_ptr<FileReader> product(std::uint32_t pages = 0, bool where_free = false) {
+    return FileReader::create({.model = model(),
+                               .channels_max = 2,
+                               .small_file_bytes = small_file_bytes_default,
+                               .trial_bytes = trial_bytes_default,
+                               .grain_pages = 1,
+                               .partition_pages = pages,
+                               .partition_where_free = where_free})
+        .value();
   }
-  EXPECT_EQ(asked, (std::vector<int>{one.descriptor(), other.descriptor()}));
+  // Descriptors of K2K's own: twins, and what an engine needs.
+  static int own_descriptors() {
+    int own = 0;
+    for (int at = 0; at < io::own_numbers_max; ++at) own += io::is_own(at) ? 1 : 0;
+    return own;
+  }
+  static void cache(DataFile& file) {
+    file.cache([](std::size_t) { return true; });
+  }
+};
+
+TEST_F(Outside, small_files_are_plain_reads_whatever_is_asked_of_them) {
+  DataFile file(small_file_bytes_default);
+  const int before = own_descriptors();
+  for (const std::uint32_t pages : {0u, 2048u}) {
+    const auto read = product(pages);
+    for (const std::size_t bytes : {std::size_t{20'000}, file.size(), std::size_t{8} << 20}) {
+      file.evict();
+      expect_read(*read, file, bytes, 0);
+      expect_read(*read, file, bytes, 50'000);
+      expect_read(*read, file, bytes, file.size());
+    }
+    EXPECT_EQ(own_descriptors(), before);
+    EXPECT_EQ(read->stats().unasked, 9u);
+    EXPECT_EQ(read->stats().bytes_direct, 0u);
+    read->closing(file.descriptor());
+  }
+}
+
+TEST_F(Outside, a_large_file_that_is_cached_is_plain_reads_too) {
+  DataFile file(6 << 20);
+  cache(file);
+  if (io::cached_pages(file.descriptor(), {0, 1}) != 1) GTEST_SKIP() << "no cachestat(2) here";
+  const auto read = product();
+  const int before = own_descriptors();
+  for (int round = 0; round < 20; ++round) expect_read(*read, file, 4 << 20, round * 4096);
+  EXPECT_EQ(own_descriptors(), before);
+  EXPECT_EQ(read->stats().asked, 0u);
+}
+
+TEST_F(Outside, a_long_read_of_what_is_not_cached_enters_the_file_until_it_is_closed) {
+  DataFile file(6 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto read = product();
+  const int before = own_descriptors();
+  for (int round = 0; round < 2; ++round) {
+    file.evict();
+    expect_read(*read, file, 4 << 20, 0);
+    EXPECT_EQ(read->stats().bytes_direct, (round + 1u) * (4 << 20));
+    EXPECT_GT(own_descriptors(), before) << "its twin and an engine";
+    const int entered = own_descriptors();
+    read->closing(file.descriptor());
+    EXPECT_EQ(own_descriptors(), entered - 1) << "the twin is closed";
+  }
+  cache(file);
+  const std::uint64_t asked = read->stats().asked;
+  expect_read(*read, file, 4 << 20, 0);
+  if (io::cached_pages(file.descriptor(), {0, 1}) != 1) GTEST_SKIP() << "no cachestat(2) here";
+  EXPECT_EQ(read->stats().asked, asked) << "outside again";
+}
+
+TEST_F(Outside, a_short_read_that_is_slower_than_memory_enters_the_file) {
+  DataFile file(6 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto read = product();
+  // How slow a disk is nobody knows, but none is always as fast as memory.
+  for (int round = 0; round < 200 && read->stats().bytes_direct == 0; ++round) {
+    file.evict();
+    expect_read(*read, file, 64 << 10, (static_cast<std::size_t>(round) * 37 % 90) << 16);
+  }
+  EXPECT_GT(read->stats().bytes_direct, 0u);
+}
+
+TEST_F(Outside, where_read_ahead_is_bounded_everywhere_every_larger_file_is_entered) {
+  DataFile file(6 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  file.evict();
+  const auto read = product(2048, false);
+  const int before = own_descriptors();
+  expect_read(*read, file, 64 << 10, 0);
+  EXPECT_GT(own_descriptors(), before);
+}
+
+TEST_F(Outside, advice_that_is_kept_enters_a_file) {
+  DataFile file(6 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  file.evict();
+  const auto read = product(2048, true);
+  ASSERT_EQ(read->advise(file.descriptor(), 0, 0, POSIX_FADV_RANDOM), 0);
+  expect_read(*read, file, 64 << 10, 1 << 20);
+  EXPECT_EQ(read->stats().bytes_direct, 64u << 10) << "at its first request";
+}
+
+TEST_F(Outside, a_read_that_may_not_wait_is_answered_from_memory_or_not_at_all) {
+  DataFile file((1 << 20) + 4096 + 100);
+  const auto read = product();
+  const Memory memory = memory_of(2 << 20);
+  const auto tried = [&](std::size_t bytes, std::size_t offset) {
+    return read->try_pread(file.descriptor(), memory.get(), bytes,
+                           static_cast<std::int64_t>(offset));
+  };
+  cache(file);
+  const std::size_t whole_pages = file.size() / page * page;
+  for (const auto& [bytes, offset, answer] : {std::array<std::size_t, 3>{100, 5, 100},
+                                              {65536, 4096, 65536},
+                                              {65536, whole_pages, 100},
+                                              {65536, file.size(), 0},
+                                              {65536, file.size() + 8192, 0},
+                                              {0, 0, 0}}) {
+    const ssize_t count = tried(bytes, offset);
+    if (count == -EAGAIN) GTEST_SKIP() << "no RWF_NOWAIT on this file system";
+    ASSERT_EQ(count, static_cast<ssize_t>(answer)) << bytes << " at " << offset;
+    ASSERT_TRUE(std::equal(memory.get(), memory.get() + answer,
+                           file.bytes().begin() + static_cast<std::ptrdiff_t>(offset)));
+  }
+  EXPECT_EQ(tried(1 << 20, 0), -EAGAIN) << "a long one wants a plan";
+  EXPECT_EQ(read->try_pread(file.descriptor(), nullptr, 100, 0), -EFAULT);
+  EXPECT_EQ(read->try_pread(-1, memory.get(), 100, 0), -EBADF);
+  EXPECT_EQ(read->try_pread(file.descriptor(), memory.get(), 100, -1), -EINVAL);
+  EXPECT_EQ(read->stats().reads, 9u) << "but for those that it left to others";
+  file.evict();
+  EXPECT_EQ(tried(65536, 0), -EAGAIN);
+}
+
+TEST_F(Outside, a_file_that_ends_with_a_page_is_not_taken_for_one_that_is_cached_in_part) {
+  DataFile file(16 * page);
+  const auto read = product();
+  const Memory memory = memory_of(1 << 20);
+  const auto tried = [&] { return read->try_pread(file.descriptor(), memory.get(), 32 * page, 0); };
+  cache(file);
+  const ssize_t count = tried();
+  if (count == -EAGAIN) GTEST_SKIP() << "no RWF_NOWAIT on this file system";
+  EXPECT_EQ(count, ssize_t{16 * page});
+  file.cache([](std::size_t at) { return at < 8; });
+  EXPECT_EQ(tried(), -EAGAIN);
+}
+
+TEST(FileReader, reads_directly_into_memory_that_does_not_lie_as_the_file_does) {
+  DataFile file((9 << 20) + 777);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto read = reader();
+  for (const std::size_t shift : {std::size_t{16}, std::size_t{64}, std::size_t{1}}) {
+    const ReaderStats before = read->stats();
+    file.evict();
+    expect_read(*read, file, 9 << 20, 0, shift);
+    EXPECT_EQ(read->stats().misaligned, before.misaligned + 1);
+    EXPECT_EQ(read->stats().bytes_direct, before.bytes_direct + (9 << 20));
+    file.evict();
+    expect_read(*read, file, 64 << 10, 1 << 20, shift);
+    file.evict();
+    expect_read(*read, file, (5 << 20) + 5, 4096 + 3, shift);  // Ends bounce, too.
+    file.cache([](std::size_t at) { return at / 100 % 2 == 0; });
+    expect_read(*read, file, file.size(), 0, shift);
+  }
+  EXPECT_EQ(read->stats().fall_backs, 0u);
+}
+
+TEST(FileReader, says_of_wrong_memory_what_the_kernel_says_however_it_lies) {
+  DataFile file(2 << 20);
+  const auto read = reader();
+  auto* const room = static_cast<std::byte*>(
+      ::mmap(nullptr, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(room, MAP_FAILED);
+  ASSERT_EQ(::mprotect(room + (1 << 20), 1 << 20, PROT_NONE), 0);
+  for (const std::size_t shift : {std::size_t{0}, std::size_t{64}}) {
+    file.evict();
+    EXPECT_EQ(read->pread(file.descriptor(), room + (1 << 20) + shift, 512 << 10, 0), -EFAULT);
+    file.evict();
+    const ssize_t plain = ::pread(file.descriptor(), room + (768 << 10) + shift, 512 << 10, 0);
+    file.evict();
+    EXPECT_EQ(read->pread(file.descriptor(), room + (768 << 10) + shift, 512 << 10, 0), plain);
+  }
+  ::munmap(room, 2 << 20);
 }
 
 TEST(OpenFiles, keep_one_entry_an_inode_and_end_it_with_its_last_descriptor) {

@@ -203,13 +203,13 @@ std::shared_ptr<OpenFile> OpenFiles::find(int descriptor, const struct stat& fac
     if (found != files_.end()) return found->second;
     if (files_.size() >= std::max(files_unswept, 2 * swept_size_)) ended = sweep_locked();
     if (files_.size() + opening_.size() >= files_max) return nullptr;
-    device = device_locked(facts.st_dev, access);
+    device = device_locked(facts, access);
     opening_.emplace(key, false);
     resized_locked();
   }
   Opening opening(*this, key);
   ended.clear();
-  const Model model = access == Access::read ? model_of_(descriptor) : Model();
+  const Model model = access == Access::read ? model_of(descriptor, *device) : Model();
   return opening.opened(OpenFile::open(descriptor, model, std::move(device), access));
 }
 
@@ -222,8 +222,21 @@ bool OpenFiles::wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key
   return is_opened() || opened_.wait_for(lock, wait_for_twin_max, is_opened);
 }
 
-std::shared_ptr<DirectDevice> OpenFiles::device_locked(dev_t device, Access access) {
-  const std::pair key{device, access};
+// Asked unlocked: a file system may take long to say what it is.
+Model OpenFiles::model_of(int descriptor, DirectDevice& device) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (device.model()) return *device.model();
+  }
+  const Model model = model_of_(descriptor);
+  const std::lock_guard lock(mutex_);
+  if (!device.model()) device.set_model(model);
+  return *device.model();
+}
+
+std::shared_ptr<DirectDevice> OpenFiles::device_locked(const struct stat& facts, Access access) {
+  const bool is_node = S_ISBLK(facts.st_mode);
+  const DeviceKey key{is_node ? facts.st_rdev : facts.st_dev, is_node, access};
   const auto found = devices_.find(key);
   if (found != devices_.end()) return found->second;
   auto made = std::make_shared<DirectDevice>(files_refused_);
@@ -240,12 +253,13 @@ std::shared_ptr<OpenFile> OpenFiles::known(int descriptor) const {
 }
 
 void OpenFiles::closing(int descriptor) {
-  // Relaxed: a file's first request and the close of its descriptor at once are the program's race.
   if (size_.load(std::memory_order_relaxed) == 0) return;
   if (const std::optional<Inode> inode = inode_of(descriptor)) forget(inode->first, inode->second);
 }
 
 void OpenFiles::forget(std::uint64_t device, std::uint64_t inode) {
+  // Relaxed: a file's first request and the close of its descriptor at once are the program's race.
+  if (size_.load(std::memory_order_relaxed) == 0) return;
   const Instant end = now() + wait_for_requests_max;
   for (const Access access : {Access::read, Access::write}) forget({{device, inode}, access}, end);
 }

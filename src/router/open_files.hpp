@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <compare>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -37,8 +38,9 @@
 
 namespace k2k::router {
 
-// What became of direct reads, or writes, on one device (st_dev). Once refusals_max of its files
-// were refused them for what they are, and none ever had one, the next files are not tried.
+// What became of direct reads, or writes, on one device (st_dev), and what it costs. Once
+// refusals_max of its files were refused them for what they are, and none ever had one, the next
+// files are not tried.
 //
 // Threading: any.
 class DirectDevice {
@@ -63,7 +65,12 @@ class DirectDevice {
     if (!has_transferred()) transferred_.store(true, std::memory_order_relaxed);
   }
 
+  // What it costs, once somebody has found that out. Guarded by the table's lock.
+  [[nodiscard]] const std::optional<Model>& model() const { return model_; }
+  void set_model(const Model& model) { model_ = model; }
+
  private:
+  std::optional<Model> model_;
   const std::shared_ptr<std::atomic<std::uint64_t>> all_;
   std::atomic<std::uint64_t> refusals_{0};
   std::atomic<bool> transferred_{false};
@@ -149,7 +156,8 @@ class OpenFiles {
   static constexpr std::size_t files_unswept = 64;  // Beyond, a new file first looks for old ones.
   static constexpr std::size_t devices_max = 256;   // Of those beyond nothing is remembered.
 
-  // Costs of the device behind a descriptor; asked once a file.
+  // Costs of the device behind a descriptor; asked once a device, or more often by threads that
+  // open its first files at once.
   using ModelOf = std::function<Model(int descriptor)>;
   // Of an entry that ends, while its twin is still open; the table is locked where it is swept.
   using Ending = std::function<void(OpenFile&)>;
@@ -190,7 +198,8 @@ class OpenFiles {
 
   // These expect mutex_ held. Twins are closed with what sweep_locked() returns: unlocked.
   Ended sweep_locked();
-  std::shared_ptr<DirectDevice> device_locked(dev_t device, Access access);
+  std::shared_ptr<DirectDevice> device_locked(const struct stat& facts, Access access);
+  Model model_of(int descriptor, DirectDevice& device);
   void resized_locked();
   // Waits until nobody opens a twin of the inode; false: not in time.
   bool wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key);
@@ -208,7 +217,14 @@ class OpenFiles {
   // One at a time: of two twins of one inode the one that is given up would drop POSIX locks.
   std::map<Key, bool> opening_;
   std::condition_variable opened_;
-  std::map<std::pair<dev_t, Access>, std::shared_ptr<DirectDevice>> devices_;
+  // Of a file, its st_dev; of a block device's node, its st_rdev.
+  struct DeviceKey {
+    dev_t device;
+    bool is_node;
+    Access access;
+    auto operator<=>(const DeviceKey&) const = default;
+  };
+  std::map<DeviceKey, std::shared_ptr<DirectDevice>> devices_;
   std::size_t swept_size_ = 0;
 };
 

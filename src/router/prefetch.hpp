@@ -18,6 +18,7 @@
 //
 // Threading: any thread.
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -78,6 +79,11 @@ class Prefetch {
   void keep(int descriptor, io::PageRange range);
   // posix_fadvise(2), when the kernel took it. `bytes` 0: to the end.
   void advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice);
+  // Is such advice kept of a descriptor?
+  static bool keeps(int advice) {
+    return advice == POSIX_FADV_NORMAL || advice == POSIX_FADV_SEQUENTIAL ||
+           advice == POSIX_FADV_RANDOM;
+  }
   // The program closes this descriptor: its number will be another file's.
   void closing(int descriptor);
   // Its twins are about to be closed: what is in the books goes with them.

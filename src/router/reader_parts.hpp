@@ -52,17 +52,18 @@ inline std::uint32_t streamed_max(const OpenFile* file, std::uint32_t read_ahead
   return static_cast<std::uint32_t>(bytes);
 }
 
-// The answer to `whole`, of which `within` lies in the file as fstat(2) has it: by read_part()
+// The answer to `whole`, of which `within` lies in the file as fstat(2) has it, `most` bytes at a
+// time: by read_part()
 // while the file has direct transfers, and what is left by the page cache. Refused in between; or
 // it goes beyond what was said to be the file's end, where the kernel has the last word: it may
 // have grown, and FUSE's files need not be as long as they say.
 template <class ReadPart, class Buffered>
 ssize_t read_in_parts(const Request& whole, const Request& within, const OpenFile& file,
-                      ReadPart read_part, Buffered buffered) {
+                      std::size_t most, ReadPart read_part, Buffered buffered) {
   std::size_t done = 0;
   while (done < within.bytes && file.direct() != nullptr) {
-    const Request part{within.descriptor, within.memory + done,
-                       std::min(within.bytes - done, part_bytes), within.offset + done};
+    const Request part{within.descriptor, within.memory + done, std::min(within.bytes - done, most),
+                       within.offset + done};
     const ssize_t count = read_part(part);
     if (count < 0) return done > 0 ? static_cast<ssize_t>(done) : count;
     done += static_cast<std::size_t>(count);

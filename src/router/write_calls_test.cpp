@@ -178,7 +178,7 @@ TEST_F(ExclusiveWrites, and_reads_of_one_file_have_a_twin_each_until_it_is_close
   EXPECT_EQ(own(), before + rings + 1);
   struct stat facts{};
   ASSERT_EQ(::fstat(data.descriptor(), &facts), 0);
-  writer->forget(facts.st_dev, facts.st_ino);
+  writer->forget(-1, facts.st_dev, facts.st_ino);
   EXPECT_EQ(own(), before + rings);
   EXPECT_EQ(writer->stats().writes_direct, 3u);
 }

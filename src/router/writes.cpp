@@ -55,7 +55,7 @@ bool is_lasting(std::int64_t result) { return is_refusal(result) || result == -E
 ssize_t Writes::pwrite(int descriptor, const void* memory, std::size_t bytes, std::int64_t offset) {
   const Request request{descriptor, static_cast<std::byte*>(const_cast<void*>(memory)), bytes,
                         static_cast<std::uint64_t>(offset)};
-  const bool is_long = direct_bytes_ > 0 && bytes >= direct_bytes_;
+  const bool is_long = may_be_direct(bytes);
   // Beyond, the kernel writes less than all or nothing.
   const bool is_plain = bytes <= io::transfer_bytes_max && request.offset <= offset_max - bytes;
   if (!is_long || !is_plain) return by_cache(request);

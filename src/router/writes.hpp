@@ -38,6 +38,10 @@ class Writes {
   Writes(std::uint64_t direct_bytes, OpenFiles& files, Counters& counters)
       : direct_bytes_(direct_bytes), files_(files), counters_(counters) {}
 
+  // Might a write of that length go past the page cache?
+  [[nodiscard]] bool may_be_direct(std::size_t bytes) const {
+    return direct_bytes_ > 0 && bytes >= direct_bytes_;
+  }
   // The count, or a negative errno. Its memory is only read.
   ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes, std::int64_t offset);
 

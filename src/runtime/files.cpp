@@ -19,6 +19,8 @@ Result<std::shared_ptr<router::FileReader>> create_reader(const FilesConfig& con
   const bool where_free = config.read_ahead == FilesConfig::ReadAhead::automatic;
   auto reader = router::FileReader::create({.model_of = router::calibrated_model,
                                             .unprobed_bytes = unprobed_bytes,
+                                            .small_file_bytes = router::small_file_bytes_default,
+                                            .trial_bytes = router::trial_bytes_default,
                                             .partition_pages = pages,
                                             .partition_where_free = where_free,
                                             .exclusive = config.exclusive});

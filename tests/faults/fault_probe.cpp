@@ -194,20 +194,21 @@ void full_table() {
 // Many files are in use at once, under the limit that most shells set.
 void many_files() {
   constexpr int files = 60;
+  constexpr std::size_t bytes = 300'000;  // In one read: too long to be tried by the page cache.
   const rlimit limit{1024, 1024};
   say("limit", setrlimit(RLIMIT_NOFILE, &limit));
   std::vector<int> open_ones;
   for (int i = 0; i < files; ++i) {
     const std::string name = "file" + std::to_string(i);
     const int file = open_file(name.c_str(), O_RDWR | O_CREAT);
-    fill_device(200'000, i);
-    if (write(file, device, 200'000) != 200'000) say("write", i);
+    fill_device(bytes, i);
+    if (write(file, device, bytes) != bytes) say("write", i);
     fsync(file);
     open_ones.push_back(file);
   }
   for (const int file : open_ones) {
     evict(file);
-    if (pread(file, device, 200'000, 0) != 200'000) say("read", file);
+    if (pread(file, device, bytes, 0) != bytes) say("read", file);
   }
   errno = 0;
   say("next number", dup(open_ones.front()));
