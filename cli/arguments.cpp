@@ -8,39 +8,41 @@ namespace {
 
 constexpr char operand_mark = '\0';
 
-// Options of k2k itself are understood behind a command.
-const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
-    if (const CLI::Option* const option = at->get_option_no_throw(name)) return option;
+// The commands named so far, the innermost last; k2k itself is the first.
+using Path = std::vector<const CommandOutline*>;
+
+// Options of k2k itself are understood behind a command. `name` has its dashes.
+const OptionOutline* find_option(const Path& path, const std::string& name) {
+  const bool is_long = name.starts_with("--");
+  const std::string bare = name.substr(is_long ? 2 : 1);
+  for (auto command = path.rbegin(); command != path.rend(); ++command) {
+    for (const OptionOutline& option : (*command)->options) {
+      const auto& names = is_long ? option.long_names : option.short_names;
+      if (std::find(names.begin(), names.end(), bare) != names.end()) return &option;
+    }
   }
   return nullptr;
 }
 
-const CLI::App* find_command(const CLI::App& app, const std::string& name) {
-  const auto found =
-      app.get_subcommands([&](const CLI::App* one) { return one->get_name() == name; });
-  return found.empty() ? nullptr : found.front();
-}
-
 // "--file", "-f", "-lf": is its value the next word? In a cluster the first that takes one takes
 // the rest.
-bool wants_next(const CLI::App& app, const std::string& word) {
+bool wants_next(const Path& path, const std::string& word) {
   if (word.starts_with("--")) {
-    const CLI::Option* const option = find_option(app, word);
-    return option != nullptr && takes_value(*option);
+    const OptionOutline* const option = find_option(path, word);
+    return option != nullptr && option->takes_value;
   }
   for (std::size_t at = 1; at < word.size(); ++at) {
-    const CLI::Option* const option = find_option(app, {'-', word[at]});
+    const OptionOutline* const option = find_option(path, {'-', word[at]});
     if (option == nullptr) return false;
-    if (takes_value(*option)) return at + 1 == word.size();
+    if (option->takes_value) return at + 1 == word.size();
   }
   return false;
 }
 
 // "--name=value" of an option that takes one becomes two words.
-void push_option(const CLI::App& app, const std::string& word, std::vector<std::string>& words) {
+void push_option(const Path& path, const std::string& word, std::vector<std::string>& words) {
   const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
-  if (equals != std::string::npos && wants_next(app, word.substr(0, equals))) {
+  if (equals != std::string::npos && wants_next(path, word.substr(0, equals))) {
     words.push_back(word.substr(0, equals));
     words.push_back(word.substr(equals + 1));
   } else {
@@ -50,13 +52,10 @@ void push_option(const CLI::App& app, const std::string& word, std::vector<std::
 
 }  // namespace
 
-bool takes_value(const CLI::Option& option) {
-  return option.get_type_size() != 0 && option.get_expected_min() > 0;
-}
-
-std::vector<std::string> marked_arguments(const CLI::App& root, int argc, const char* const* argv) {
+std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
+                                          const char* const* argv) {
   std::vector<std::string> words;
-  const CLI::App* app = &root;
+  Path path = {&root};
   bool ended = false;     // "--" was there.
   bool is_value = false;  // Of the option before it.
   for (int index = 1; index < argc; ++index) {
@@ -67,11 +66,11 @@ std::vector<std::string> marked_arguments(const CLI::App& root, int argc, const 
     } else if (!ended && word == "--") {
       ended = true;
     } else if (!ended && word.size() > 1 && word[0] == '-') {
-      push_option(*app, word, words);
-      is_value = wants_next(*app, word);
-    } else if (const CLI::App* const command = find_command(*app, word)) {
+      push_option(path, word, words);
+      is_value = wants_next(path, word);
+    } else if (const CommandOutline* const command = path.back()->find(word)) {
       words.push_back(word);
-      app = command;
+      path.push_back(command);
     } else {
       words.push_back(operand_mark + word);
     }
@@ -85,16 +84,6 @@ bool is_marked(const std::string& word) { return !word.empty() && word[0] == ope
 std::string without_mark(std::string word) {
   if (is_marked(word)) word.erase(0, 1);
   return word;
-}
-
-void remove_marks(CLI::App& app) {
-  for (CLI::Option* const option :
-       app.get_options([](const CLI::Option* one) { return !one->nonpositional(); })) {
-    option->transform(without_mark);
-  }
-  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    remove_marks(*command);
-  }
 }
 
 }  // namespace k2k::cli

@@ -7,22 +7,18 @@
 //
 // Threading: the main thread.
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.hpp"
+
 namespace k2k::cli {
 
-// Is there always a value behind this option?
-bool takes_value(const CLI::Option& option);
-
 // What CLI::App::parse() takes: the last argument first. Options end at "--".
-std::vector<std::string> marked_arguments(const CLI::App& root, int argc, const char* const* argv);
+std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
+                                          const char* const* argv);
 
 bool is_marked(const std::string& word);
 std::string without_mark(std::string word);
-
-// The positionals of `app` and of the commands below it get their words without the mark.
-void remove_marks(CLI::App& app);
 
 }  // namespace k2k::cli

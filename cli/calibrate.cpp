@@ -301,15 +301,15 @@ Command calibrate_command() {
                     "Measure the current folder's; store nothing."}},
       .exits = {{130, "Ctrl-C: nothing was stored."}},
       .has_json = true,
-      .add = [](CLI::App& app, Context& context) -> Run {
+      .add = [](CommandLine& line, Context& context) -> Run {
         auto options = std::make_shared<Options>();
-        app.add_option("PATH", options->path, "A folder on the device (.)");
-        app.add_option("--seconds", options->seconds, "Take no longer than that, 1 to 55 (20)")
-            ->type_name("S");
-        app.add_option("--memory", options->memory, "Read into: mapped, cuda (mapped)")
-            ->type_name("MEMORY")
-            ->check(CLI::IsMember({"mapped", "cuda"}));
-        app.add_flag("--dry-run", options->dry_run, "Measure and print; store nothing");
+        line.option("PATH", options->path, "A folder on the device (.)");
+        line.option("--seconds", options->seconds, "Take no longer than that, 1 to 55 (20)")
+            .type("S");
+        line.option("--memory", options->memory, "Read into: mapped, cuda (mapped)")
+            .type("MEMORY")
+            .one_of({"mapped", "cuda"});
+        line.flag("--dry-run", options->dry_run, "Measure and print; store nothing");
         return [&context, options] { return calibrate(context, *options); };
       },
   };

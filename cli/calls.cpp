@@ -109,7 +109,7 @@ Command calls_command() {
                    {"k2k calls --json | jq -r '.[] | select(.blocking == \"never\").name'",
                     "Names of the calls that never block."}},
       .has_json = true,
-      .add = [](CLI::App&, Context& context) -> Run {
+      .add = [](CommandLine&, Context& context) -> Run {
         return [&context] { return run_calls(context); };
       },
   };

@@ -2,12 +2,13 @@
 // What a sub-command is to k2k, and what k2k offers it. One file of cli/ a sub-command.
 //
 // A sub-command is one function that returns a Command: its texts as data, and `add`, which puts
-// options on its own CLI::App and returns what to run. main.cpp lists these functions.
+// options on its own CommandLine and returns what to run. main.cpp lists these functions.
 //
 //   Command info_command() {
-//     return {.name = "info", .summary = "...", .add = [](CLI::App& app, Context& context) -> Run {
+//     return {.name = "info", .summary = "...", .add = [](CommandLine& line, Context& context) ->
+//     Run {
 //       auto all = std::make_shared<bool>(false);
-//       app.add_flag("--all", *all, "Show everything");
+//       line.flag("--all", *all, "Show everything");
 //       return [&context, all] { ...; return exit_ok; };
 //     }};
 //   }
@@ -24,7 +25,6 @@
 //
 // Threading: the main thread.
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <string>
@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "cli/command_line.hpp"
 #include "runtime/config.hpp"
 
 namespace k2k::cli {
@@ -55,7 +56,7 @@ struct Command {
   std::vector<Example> examples = {};
   std::vector<std::pair<int, std::string>> exits = {};  // Beside the usual 0, 1 and 2.
   bool has_json = false;                                // Does it heed Context::json?
-  Run (*add)(CLI::App& app, Context& context) = nullptr;
+  Run (*add)(CommandLine& line, Context& context) = nullptr;
 };
 
 struct Context {

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 
 namespace k2k::cli {
@@ -31,42 +30,34 @@ struct Place {
   std::string word_command;        // Prints more of them; "" if there is none.
 };
 
-void collect(const CLI::App& app, const std::string& path, const Context& context,
-             std::vector<Place>& places) {
+void collect(const CommandOutline& command, const std::string& path, std::vector<Place>& places) {
   Place place;
   place.path = path;
-  for (const CLI::Option* option : app.get_options()) {
-    const auto found = context.words.find(option);
-    const std::vector<std::string> words =
-        found == context.words.end() ? std::vector<std::string>{} : found->second;
-    if (!option->nonpositional()) {
-      place.words.insert(place.words.end(), words.begin(), words.end());
-      const auto command = context.word_commands.find(option);
-      if (command != context.word_commands.end()) place.word_command = command->second;
+  for (const OptionOutline& option : command.options) {
+    if (!option.operand.empty()) {
+      place.words.insert(place.words.end(), option.words.begin(), option.words.end());
+      if (!option.word_command.empty()) place.word_command = option.word_command;
       continue;
     }
-    for (const std::string& name : option->get_lnames()) {
-      place.options.push_back(
-          {"--" + name, option->get_description(), takes_value(*option), words});
+    for (const std::string& name : option.long_names) {
+      place.options.push_back({"--" + name, option.help, option.takes_value, option.words});
     }
-    for (const std::string& name : option->get_snames()) {
-      place.options.push_back({"-" + name, option->get_description(), takes_value(*option), words});
+    for (const std::string& name : option.short_names) {
+      place.options.push_back({"-" + name, option.help, option.takes_value, option.words});
     }
   }
-  const auto children = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* child : children) {
-    place.children.push_back({child->get_name(), child->get_description(), false, {}});
+  for (const CommandOutline& child : command.commands) {
+    place.children.push_back({child.name, child.help, false, {}});
   }
   places.push_back(std::move(place));
-  for (const CLI::App* child : children) {
-    collect(*child, path.empty() ? child->get_name() : path + " " + child->get_name(), context,
-            places);
+  for (const CommandOutline& child : command.commands) {
+    collect(child, path.empty() ? child.name : path + " " + child.name, places);
   }
 }
 
 std::vector<Place> all_places(const Context& context) {
   std::vector<Place> places;
-  collect(*context.root, "", context, places);
+  collect(outline_of(context), "", places);
   return places;
 }
 
@@ -315,11 +306,9 @@ Command completion_command() {
                    {"k2k completion zsh > \"${fpath[1]}/_k2k\"", "For every zsh."},
                    {"k2k completion fish > ~/.config/fish/completions/k2k.fish",
                     "For every fish."}},
-      .add = [](CLI::App& app, Context& context) -> Run {
+      .add = [](CommandLine& line, Context& context) -> Run {
         auto shell = std::make_shared<std::string>();
-        const std::vector<std::string> shells = {"bash", "zsh", "fish"};
-        CLI::Option* const which = app.add_option("SHELL", *shell, "bash, zsh or fish")->required();
-        context.words[which] = shells;
+        line.option("SHELL", *shell, "bash, zsh or fish").required().offer({"bash", "zsh", "fish"});
         return [&context, shell] {
           if (*shell == "bash") return print(bash(context));
           if (*shell == "zsh") return print(zsh(context));

@@ -110,31 +110,23 @@ std::string settings_text(bool color) {
   return text;
 }
 
-// App::help() would answer with the help of the command that is running: this one.
-std::string help_of(const CLI::App& app) {
-  return app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
-}
-
 int help(const Context& context, const std::vector<std::string>& topic) {
-  if (topic.empty()) return print(help_of(*context.root));
   if (topic == std::vector<std::string>{"config"}) return print(settings_text(context.color));
-  CLI::App* app = context.root;
+  const CommandOutline root = outline_of(context);
+  const CommandOutline* command = &root;
   for (const std::string& word : topic) {
-    const std::vector<CLI::App*> named =
-        app->get_subcommands([&](const CLI::App* one) { return one->get_name() == word; });
-    if (named.empty()) {
+    const CommandOutline* const named = command->find(word);
+    if (named == nullptr) {
       std::vector<std::string> known = {"config"};
-      for (const CLI::App* one : app->get_subcommands([](const CLI::App*) { return true; })) {
-        known.push_back(one->get_name());
-      }
+      for (const CommandOutline& one : command->commands) known.push_back(one.name);
       const std::string near = nearest(word, known);
       return complain(fmt::format("no help for '{}';{} 'k2k --help' lists the commands", word,
                                   near.empty() ? "" : fmt::format(" did you mean '{}'?", near)),
                       exit_usage);
     }
-    app = named.front();
+    command = named;
   }
-  return print(help_of(*app));
+  return print(help_of(context, topic));
 }
 
 }  // namespace
@@ -151,20 +143,18 @@ Command config_command() {
                    {"mkdir -p ~/.config/k2k && $EDITOR \"$(k2k config path)\"",
                     "Edit the configuration file."}},
       .has_json = true,
-      .add = [](CLI::App& app, Context& context) -> Run {
-        app.require_subcommand(1);
-        CLI::App* const shows = app.add_subcommand("show", "List key, value and origin");
-        CLI::App* const names = app.add_subcommand("path", "Name the configuration file");
-        CLI::App* const explains = app.add_subcommand("explain", "Explain one setting");
+      .add = [](CommandLine& line, Context& context) -> Run {
+        line.require_command();
+        const CommandLine shows = line.command("show", "List key, value and origin");
+        const CommandLine names = line.command("path", "Name the configuration file");
+        CommandLine explains = line.command("explain", "Explain one setting");
         auto key = std::make_shared<std::string>();
-        CLI::Option* const which =
-            explains->add_option("KEY", *key, "Such as device.spin_us")->required();
-        for (const ConfigOption& option : config_options()) {
-          context.words[which].emplace_back(option.key);
-        }
+        std::vector<std::string> keys;
+        for (const ConfigOption& option : config_options()) keys.emplace_back(option.key);
+        explains.option("KEY", *key, "Such as device.spin_us").required().offer(keys);
         return [&context, shows, names, key] {
-          if (shows->parsed()) return show(context);
-          return names->parsed() ? path(context) : explain(context, *key);
+          if (shows.given()) return show(context);
+          return names.given() ? path(context) : explain(context, *key);
         };
       },
   };
@@ -178,12 +168,11 @@ Command help_command() {
           "Prints the help of a command. 'k2k help config' lists every setting with its "
           "flag, variable, default and range.",
       .examples = {{"k2k help config", "List every setting."}},
-      .add = [](CLI::App& app, Context& context) -> Run {
+      .add = [](CommandLine& line, Context& context) -> Run {
         auto topic = std::make_shared<std::vector<std::string>>();
-        CLI::Option* const which = app.add_option("TOPIC", *topic, "A command, or config");
-        for (const Command& command : *context.commands) {
-          context.words[which].push_back(command.name);
-        }
+        std::vector<std::string> topics;
+        for (const Command& command : *context.commands) topics.push_back(command.name);
+        line.option("TOPIC", *topic, "A command, or config").offer(topics);
         return [&context, topic] { return help(context, *topic); };
       },
   };

@@ -216,14 +216,14 @@ Command ctl_command() {
                    {"k2k ctl 1234 coalescing=adaptive bottom_half=split", "Both at once."},
                    {"k2k ctl 1234 --json | jq .stats.governor", "What the cap did."}},
       .has_json = true,
-      .add = [](CLI::App& app, Context& context) -> Run {
+      .add = [](CommandLine& line, Context& context) -> Run {
         auto words = std::make_shared<std::vector<std::string>>();
         auto names = std::make_shared<bool>(false);
-        CLI::Option* const which = app.add_option(
-            "PID", *words, "A process, then KEY=VALUE for each change; without, all are listed");
-        context.words[which] = control_words();
-        context.word_commands[which] = "k2k ctl --names";
-        app.add_flag("--names", *names, "Print the names of processes alone, for completion");
+        line.option("PID", *words,
+                    "A process, then KEY=VALUE for each change; without, all are listed")
+            .offer(control_words())
+            .offer_by("k2k ctl --names");
+        line.flag("--names", *names, "Print the names of processes alone, for completion");
         return
             [&context, words, names] { return *names ? list_names() : run_ctl(context, *words); };
       },

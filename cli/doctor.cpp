@@ -79,7 +79,7 @@ Command doctor_command() {
                     "Only what to do."}},
       .exits = {{0, "Nothing failed."}, {1, "Something failed."}},
       .has_json = true,
-      .add = [](CLI::App&, Context& context) -> Run {
+      .add = [](CommandLine&, Context& context) -> Run {
         return [&context] { return run_doctor(context); };
       },
   };

@@ -136,16 +136,14 @@ Command host_command() {
                    {"sudo k2k host limit off", "No limit."},
                    {"k2k host --json | jq '[.holders[].use] | add'", "What is used of it."}},
       .has_json = true,
-      .add = [](CLI::App& app, Context& context) -> Run {
-        app.require_subcommand(0, 1);
-        CLI::App* const limits =
-            app.add_subcommand("limit", "Set the limit, in percent of all cores' CPU time");
+      .add = [](CommandLine& line, Context& context) -> Run {
+        line.require_command(false);
+        CommandLine limits =
+            line.command("limit", "Set the limit, in percent of all cores' CPU time");
         auto text = std::make_shared<std::string>();
-        CLI::Option* const which =
-            limits->add_option("PCT", *text, "0.01 to 100, or off")->required();
-        context.words[which] = {"off"};
+        limits.option("PCT", *text, "0.01 to 100, or off").required().offer({"off"});
         return [&context, limits, text] {
-          return limits->parsed() ? change(context, *text) : show(context);
+          return limits.given() ? change(context, *text) : show(context);
         };
       },
   };

@@ -133,7 +133,7 @@ Command info_command() {
                    {"k2k info --device-wave-lanes 64", "Show what another setting would give."},
                    {"k2k info --json | jq .resident_bytes", "One number for a script."}},
       .has_json = true,
-      .add = [](CLI::App&, Context& context) -> Run {
+      .add = [](CommandLine&, Context& context) -> Run {
         return [&context] { return run_info(context); };
       },
   };

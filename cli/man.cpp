@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -40,44 +41,38 @@ std::string item(const std::string& term, std::string_view text) {
 }
 
 // \fB--json\fR, \fB--config\fR \fIFILE\fR
-std::string option_term(const CLI::Option& option) {
+std::string option_term(const OptionOutline& option) {
   std::string names;
   const auto add = [&](const std::string& name) {
     names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(name));
   };
-  for (const std::string& name : option.get_snames()) add("-" + name);
-  for (const std::string& name : option.get_lnames()) add("--" + name);
-  if (!option.nonpositional()) names = fmt::format("\\fI{}\\fR", roff(option.get_name(true)));
-  const bool takes_value = option.nonpositional() && option.get_expected_max() > 0 &&
-                           option.get_type_size() != 0 && !option.get_type_name().empty();
-  return takes_value ? fmt::format("{} \\fI{}\\fR", names, roff(option.get_type_name())) : names;
+  for (const std::string& name : option.short_names) add("-" + name);
+  for (const std::string& name : option.long_names) add("--" + name);
+  if (!option.operand.empty()) return fmt::format("\\fI{}\\fR", roff(option.operand));
+  const bool shows_value = option.may_take_value && !option.type.empty();
+  return shows_value ? fmt::format("{} \\fI{}\\fR", names, roff(option.type)) : names;
 }
 
-std::string options_of(const CLI::App& app) {
+std::string options_of(const CommandOutline& command) {
   std::string text;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;
-    text += item(option_term(*option), option->get_description());
+  for (const OptionOutline& option : command.options) {
+    if (option.in_help) text += item(option_term(option), option.help);
   }
   return text;
 }
 
-std::string synopsis_of(const CLI::App& app, const std::string& path) {
+std::string synopsis_of(const CommandOutline& command, const std::string& path) {
   std::string line = fmt::format(".B {}\n", roff(path));
-  if (!app.get_options([](const CLI::Option* option) { return option->nonpositional(); }).empty()) {
+  const auto is_option = [](const OptionOutline& option) { return option.operand.empty(); };
+  if (std::any_of(command.options.begin(), command.options.end(), is_option)) {
     line += "[\\fIOPTION\\fR]...\n";
   }
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->nonpositional()) continue;
-    const bool many = option->get_expected_max() > 1;
-    const std::string name = fmt::format("\\fI{}\\fR", roff(option->get_name(true)));
-    line += (option->get_required() ? name : "[" + name + "]") + (many ? "...\n" : "\n");
+  for (const OptionOutline& option : command.options) {
+    if (is_option(option)) continue;
+    const std::string name = fmt::format("\\fI{}\\fR", roff(option.operand));
+    line += (option.required ? name : "[" + name + "]") + (option.many ? "...\n" : "\n");
   }
   return line;
-}
-
-std::vector<const CLI::App*> children_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
 std::string title(const std::string& name) {
@@ -155,8 +150,8 @@ std::string main_page(const Context& context) {
                       "settings, examines the machine, and runs programs whose kernels make the "
                       "calls.\n")) +
          section("COMMANDS", commands) +
-         section("OPTIONS",
-                 roff("May stand before and behind the command.\n") + options_of(*context.root)) +
+         section("OPTIONS", roff("May stand before and behind the command.\n") +
+                                options_of(outline_of(context))) +
          section("ENVIRONMENT", roff("A flag is stronger than a variable, a variable than the "
                                      "file. An unknown K2K_ variable is an error.\n") +
                                     environment()) +
@@ -165,17 +160,17 @@ std::string main_page(const Context& context) {
 }
 
 std::string command_page(const Context& context, const Command& command) {
-  const CLI::App& app = *context.root->get_subcommand(command.name);
+  const CommandOutline root = outline_of(context);
+  const CommandOutline& outline = *root.find(command.name);
   const std::string name = "k2k-" + command.name;
   const std::string path = "k2k " + command.name;
-  std::string synopsis = children_of(app).empty() ? synopsis_of(app, path) : "";
-  std::string options = options_of(app);
-  for (const CLI::App* child : children_of(app)) {
-    synopsis +=
-        (synopsis.empty() ? "" : ".br\n") + synopsis_of(*child, path + " " + child->get_name());
-    options += fmt::format(".SS {} {}\n{}\n", roff(command.name), roff(child->get_name()),
-                           roff(child->get_description() + ".")) +
-               options_of(*child);
+  std::string synopsis = outline.commands.empty() ? synopsis_of(outline, path) : "";
+  std::string options = options_of(outline);
+  for (const CommandOutline& child : outline.commands) {
+    synopsis += (synopsis.empty() ? "" : ".br\n") + synopsis_of(child, path + " " + child.name);
+    options += fmt::format(".SS {} {}\n{}\n", roff(command.name), roff(child.name),
+                           roff(child.help + ".")) +
+               options_of(child);
   }
   return title(name) +
          section("NAME", fmt::format("{} \\- {}\n", roff(name), roff(command.summary))) +
@@ -217,15 +212,13 @@ Command man_command() {
           "or a command with or without 'k2k-' before it.",
       .examples = {{"k2k man info | man -l -", "Read the page of k2k info."},
                    {"k2k man --list", "List the pages."}},
-      .add = [](CLI::App& app, Context& context) -> Run {
+      .add = [](CommandLine& line, Context& context) -> Run {
         auto page = std::make_shared<std::string>("k2k");
         auto list = std::make_shared<bool>(false);
-        CLI::Option* const which = app.add_option("PAGE", *page, "Which page; k2k if left out");
-        app.add_flag("--list", *list, "List the pages");
-        context.words[which].emplace_back("k2k");
-        for (const Command& command : *context.commands) {
-          context.words[which].push_back("k2k-" + command.name);
-        }
+        std::vector<std::string> pages = {"k2k"};
+        for (const Command& command : *context.commands) pages.push_back("k2k-" + command.name);
+        line.option("PAGE", *page, "Which page; k2k if left out").offer(pages);
+        line.flag("--list", *list, "List the pages");
         return [&context, page, list] { return run_man(context, *page, *list); };
       },
   };

@@ -1,10 +1,11 @@
 // From arguments to one action: the parser, its help, and its complaints.
 //
-// Order: parse everything, then run. CLI11 throws; nothing but this file sees it.
+// Order: parse everything, then run. CLI11 throws; nothing but this file sees that.
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -167,6 +168,17 @@ std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   return fmt::format("{}; '{} --help' shows the usage", what, path);
 }
 
+// The operands of `app` and of the commands below it get their words without the mark.
+void remove_marks(CLI::App& app) {
+  for (CLI::Option* const option :
+       app.get_options([](const CLI::Option* one) { return !one->nonpositional(); })) {
+    option->transform(without_mark);
+  }
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    remove_marks(*command);
+  }
+}
+
 // Everything of one invocation, so that `run` reads as its steps.
 class Invocation {
  public:
@@ -190,7 +202,8 @@ class Invocation {
     add_configuration(root_, context_, flags_);
     for (const Command& command : commands) {
       CLI::App* const app = root_.add_subcommand(command.name, command.summary);
-      Run action = command.add(*app, context_);
+      CommandLine line(*app, context_);
+      Run action = command.add(line, context_);
       app->final_callback([this, &command, action = std::move(action)] {
         command_ = &command;
         action_ = action;
@@ -202,7 +215,7 @@ class Invocation {
   int parse(int argc, const char* const* argv) {
     bare_ = argc <= 1;
     try {
-      root_.parse(marked_arguments(root_, argc, argv));
+      root_.parse(marked_arguments(outline_of(context_), argc, argv));
     } catch (const CLI::CallForHelp&) {
       return finish(print(deepest(root_).first->help()));
     } catch (const CLI::CallForAllHelp&) {

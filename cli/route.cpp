@@ -131,33 +131,30 @@ int plan(const Context& context, const Options& options) {
                             : as_text(plans, context.color));
 }
 
-void add_schedule(CLI::App& app, std::string& schedule, Context& context) {
-  CLI::Option* const which =
-      app.add_option("--schedule", schedule,
-                     "exact, greedy, greedy-range, split or overlapped (exact)")
-          ->type_name("WORD");
-  context.words[which] = schedule_names();
+void add_schedule(CommandLine& line, std::string& schedule) {
+  line.option("--schedule", schedule, "exact, greedy, greedy-range, split or overlapped (exact)")
+      .type("WORD")
+      .offer(schedule_names());
 }
 
 // Of plan and simulate.
-void add_model(CLI::App& app, Options& options) {
-  app.add_option("--c-us", options.model.call_us,
-                 "C: microseconds of a direct transfer of up to the cutoff (584)")
-      ->type_name("US");
-  app.add_option("--cutoff-kib", options.cutoff_kib,
-                 "S: KiB from which on a direct transfer saturates the device (512)")
-      ->type_name("KIB");
-  app.add_option("--bw-p2p-gbs", options.model.direct_gbs,
-                 "Bandwidth beyond the cutoff, 10^9 bytes a second (2.65)")
-      ->type_name("GBS");
-  app.add_option("--bw-pc-gbs", options.model.cache_gbs,
-                 "Bandwidth of the page cache, 10^9 bytes a second (10.1)")
-      ->type_name("GBS");
-  app.add_option(
-         "--next-us", options.model.next_us,
-         "Microseconds that each further direct transfer of a request adds while others are "
-         "in flight, for overlapped; 0: they come one after another, C each (0)")
-      ->type_name("US");
+void add_model(CommandLine& line, Options& options) {
+  line.option("--c-us", options.model.call_us,
+              "C: microseconds of a direct transfer of up to the cutoff (584)")
+      .type("US");
+  line.option("--cutoff-kib", options.cutoff_kib,
+              "S: KiB from which on a direct transfer saturates the device (512)")
+      .type("KIB");
+  line.option("--bw-p2p-gbs", options.model.direct_gbs,
+              "Bandwidth beyond the cutoff, 10^9 bytes a second (2.65)")
+      .type("GBS");
+  line.option("--bw-pc-gbs", options.model.cache_gbs,
+              "Bandwidth of the page cache, 10^9 bytes a second (10.1)")
+      .type("GBS");
+  line.option("--next-us", options.model.next_us,
+              "Microseconds that each further direct transfer of a request adds while others are "
+              "in flight, for overlapped; 0: they come one after another, C each (0)")
+      .type("US");
 }
 
 }  // namespace
@@ -205,40 +202,38 @@ Command route_command() {
                    {"k2k route simulate", "How near each schedule comes to the least time."},
                    {"k2k route simulate --full --json", "The paper's 200,000 vectors a pattern."}},
       .has_json = true,
-      .add = [](CLI::App& app, Context& context) -> Run {
+      .add = [](CommandLine& line, Context& context) -> Run {
         auto options = std::make_shared<Options>();
-        app.require_subcommand(1);
-        CLI::App* const plans = app.add_subcommand("plan", "Plan the requests of a file");
-        plans->add_option("--residency", options->file, "A request a line, a character a page")
-            ->required()
-            ->type_name("FILE");
-        add_schedule(*plans, options->schedule, context);
-        CLI::App* const explains =
-            app.add_subcommand("explain", "Say what would become of a read of a file, and why");
-        explains->add_option("FILE", options->explain.file, "A file")->required();
-        explains->add_option("OFFSET", options->explain.offset, "From here on: 4096, 64K, 8M, 1G")
-            ->required();
-        explains->add_option("LEN", options->explain.length, "That many bytes, up to 2G")
-            ->required();
-        add_schedule(*explains, options->explain.schedule, context);
-        CLI::App* const simulates =
-            app.add_subcommand("simulate", "Compare the schedules on random residencies");
-        simulates->add_flag("--full", options->simulate.full, "200,000 vectors of each pattern");
-        simulates->add_option("--vectors", options->simulate.vectors, "That many of each (20,000)")
-            ->check(CLI::Range(1, 10'000'000))
-            ->type_name("N");
-        simulates->add_option("--seed", options->simulate.seed, "Of the random numbers (1)")
-            ->type_name("N");
-        CLI::App* const engines =
-            app.add_subcommand("engines", "List what could bring file data to which memory");
-        add_model(*plans, *options);
-        add_model(*simulates, *options);
+        line.require_command();
+        CommandLine plans = line.command("plan", "Plan the requests of a file");
+        plans.option("--residency", options->file, "A request a line, a character a page")
+            .required()
+            .type("FILE");
+        add_schedule(plans, options->schedule);
+        CommandLine explains =
+            line.command("explain", "Say what would become of a read of a file, and why");
+        explains.option("FILE", options->explain.file, "A file").required();
+        explains.option("OFFSET", options->explain.offset, "From here on: 4096, 64K, 8M, 1G")
+            .required();
+        explains.option("LEN", options->explain.length, "That many bytes, up to 2G").required();
+        add_schedule(explains, options->explain.schedule);
+        CommandLine simulates =
+            line.command("simulate", "Compare the schedules on random residencies");
+        simulates.flag("--full", options->simulate.full, "200,000 vectors of each pattern");
+        simulates.option("--vectors", options->simulate.vectors, "That many of each (20,000)")
+            .within(1, 10'000'000)
+            .type("N");
+        simulates.option("--seed", options->simulate.seed, "Of the random numbers (1)").type("N");
+        const CommandLine engines =
+            line.command("engines", "List what could bring file data to which memory");
+        add_model(plans, *options);
+        add_model(simulates, *options);
         return [&context, options, plans, explains, engines] {
-          if (engines->parsed()) return list_engines(context);
-          if (explains->parsed()) return explain_route(context, options->explain);
+          if (engines.given()) return list_engines(context);
+          if (explains.given()) return explain_route(context, options->explain);
           options->model.cutoff_bytes = options->cutoff_kib * 1024;
-          return plans->parsed() ? plan(context, *options)
-                                 : simulate_routes(context, options->model, options->simulate);
+          return plans.given() ? plan(context, *options)
+                               : simulate_routes(context, options->model, options->simulate);
         };
       },
   };

@@ -317,14 +317,12 @@ Command top_command() {
                    {"k2k top 1234 --interval 0.2", "One of them, five times a second."},
                    {"k2k top --once --json | jq '.[].requests_per_second'", "For scripts."}},
       .has_json = true,
-      .add = [](CLI::App& app, Context& context) -> Run {
+      .add = [](CommandLine& line, Context& context) -> Run {
         auto options = std::make_shared<Options>();
-        CLI::Option* const which =
-            app.add_option("PID", options->processes, "Processes; without, all");
-        context.word_commands[which] = "k2k ctl --names";
-        app.add_option("--interval", options->interval_s, "Seconds between two looks")
-            ->type_name("S");
-        app.add_flag("--once", options->once, "End after the first interval");
+        line.option("PID", options->processes, "Processes; without, all")
+            .offer_by("k2k ctl --names");
+        line.option("--interval", options->interval_s, "Seconds between two looks").type("S");
+        line.flag("--once", options->once, "End after the first interval");
         return [&context, options] { return run_top(context, *options); };
       },
   };

@@ -19,7 +19,7 @@ namespace {
 struct Lab {
   const char* name;
   const char* summary;
-  Run (*add)(CLI::App& app, Context& context);
+  Run (*add)(CommandLine& line, Context& context);
 };
 constexpr Lab labs[] = {
     {"governor", "What a cap on the CPU time of accelerators' requests does",
@@ -34,17 +34,17 @@ constexpr Lab labs[] = {
      k2k::labs::trace::add_lab},
 };
 
-Run add_labs(CLI::App& app, Context& context) {
-  app.require_subcommand(1);
-  std::vector<std::pair<CLI::App*, Run>> added;
+Run add_labs(CommandLine& line, Context& context) {
+  line.require_command();
+  std::vector<std::pair<CommandLine, Run>> added;
   for (const Lab& lab : labs) {
-    CLI::App* const one = app.add_subcommand(lab.name, lab.summary);
-    added.emplace_back(one, lab.add(*one, context));
+    CommandLine one = line.command(lab.name, lab.summary);
+    added.emplace_back(one, lab.add(one, context));
   }
   return [added] {
     // One is required.
     return std::find_if(added.begin(), added.end(),
-                        [](const auto& one) { return one.first->parsed(); })
+                        [](const auto& one) { return one.first.given(); })
         ->second();
   };
 }

@@ -88,60 +88,47 @@ int run_grep(GrepFlags flags, const Context& context) {
   return grep::search(options, loaded.value().config);
 }
 
-void choice(CLI::App& app, Context& context, const char* name, std::string& value,
+void choice(CommandLine& line, const char* name, std::string& value,
             const std::vector<std::string>& words, const char* help) {
-  CLI::Option* const option = app.add_option(name, value, help)
-                                  ->check(CLI::IsMember(words))
-                                  ->capture_default_str()
-                                  ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  context.words[option] = words;
+  line.option(name, value, help).one_of(words).show_default().last_wins();
 }
 
-Run add_grep(CLI::App& app, Context& context) {
+Run add_grep(CommandLine& line, Context& context) {
   auto flags = std::make_shared<GrepFlags>();
   grep::SearchOptions& options = flags->options;
-  const auto several = CLI::MultiOptionPolicy::TakeAll;
-  const auto last = CLI::MultiOptionPolicy::TakeLast;
-  app.add_option("-f,--file", flags->word_files, "Words, one a line; - is standard input")
-      ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->multi_option_policy(several);
-  app.add_option("-e,--regexp", flags->words, "One word, or several with newlines between")
-      ->type_name("WORD")
-      ->allow_extra_args(false)
-      ->multi_option_policy(several);
-  app.add_option("PATH", flags->operands,
-                 "Files and directories; without -f and -e the first is a word [.]");
-  app.add_flag("-F,--fixed-strings", flags->always_so, "Words are no patterns (always so)");
-  app.add_flag("-l,--files-with-matches", flags->always_so, "Print names of files (always so)");
-  app.add_flag("-r,--recursive", flags->always_so, "Descend into directories (always so)");
-  app.add_flag("-q,--quiet", options.job.quiet, "Print nothing, end at the first match");
-  app.add_flag("-s,--no-messages", options.job.no_messages,
-               "No messages about files that cannot be read");
-  choice(app, context, "--granularity", flags->granularity, {"work-item", "work-group"},
+  line.option("-f,--file", flags->word_files, "Words, one a line; - is standard input")
+      .type("FILE")
+      .repeated();
+  line.option("-e,--regexp", flags->words, "One word, or several with newlines between")
+      .type("WORD")
+      .repeated();
+  line.option("PATH", flags->operands,
+              "Files and directories; without -f and -e the first is a word [.]");
+  line.flag("-F,--fixed-strings", flags->always_so, "Words are no patterns (always so)");
+  line.flag("-l,--files-with-matches", flags->always_so, "Print names of files (always so)");
+  line.flag("-r,--recursive", flags->always_so, "Descend into directories (always so)");
+  line.flag("-q,--quiet", options.job.quiet, "Print nothing, end at the first match");
+  line.flag("-s,--no-messages", options.job.no_messages,
+            "No messages about files that cannot be read");
+  choice(line, "--granularity", flags->granularity, {"work-item", "work-group"},
          "Who searches a file");
-  CLI::Option* const blocking =
-      app.add_flag("--blocking", flags->blocking, "Wait for the answers of write and close");
-  app.add_flag("--no-wait", flags->no_wait, "Do not wait for them (the default)")
-      ->excludes(blocking);
-  choice(app, context, "--wait", flags->wait, {"polling", "halting"},
+  const Option blocking =
+      line.flag("--blocking", flags->blocking, "Wait for the answers of write and close");
+  line.flag("--no-wait", flags->no_wait, "Do not wait for them (the default)").excludes(blocking);
+  choice(line, "--wait", flags->wait, {"polling", "halting"},
          "How a work-item waits for an answer");
-  app.add_option("--groups", options.groups, "Work-groups to launch")
-      ->check(CLI::Range(1, 4096))
-      ->multi_option_policy(last);
-  app.add_option("--items", options.items, "Work-items a group")
-      ->check(CLI::Range(1, 1024))
-      ->multi_option_policy(last);
-  app.add_option("--queue-bytes", options.job.queue_bytes, "Room for names that wait for a worker")
-      ->check(CLI::Range(0, 1 << 30))
-      ->capture_default_str()
-      ->multi_option_policy(last);
-  app.add_option("--chunk-bytes", options.job.chunk_bytes, "Bytes a read")
-      ->check(CLI::Range(1, 1 << 30))
-      ->capture_default_str()
-      ->multi_option_policy(last);
-  app.add_flag("--stats", options.stats, "Print what the server did on standard error");
-  choice(app, context, "--progress", flags->progress, {"auto", "always", "never"},
+  line.option("--groups", options.groups, "Work-groups to launch").within(1, 4096).last_wins();
+  line.option("--items", options.items, "Work-items a group").within(1, 1024).last_wins();
+  line.option("--queue-bytes", options.job.queue_bytes, "Room for names that wait for a worker")
+      .within(0, 1 << 30)
+      .show_default()
+      .last_wins();
+  line.option("--chunk-bytes", options.job.chunk_bytes, "Bytes a read")
+      .within(1, 1 << 30)
+      .show_default()
+      .last_wins();
+  line.flag("--stats", options.stats, "Print what the server did on standard error");
+  choice(line, "--progress", flags->progress, {"auto", "always", "never"},
          "Draw a bar on standard error; auto: if that is a terminal and standard output is none");
   return [&context, flags] { return run_grep(*flags, context); };
 }

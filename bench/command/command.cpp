@@ -141,23 +141,22 @@ Command bench_command() {
                        {"k2k bench pread --json", "For machines."},
                        {"k2k bench reads --only '64 KiB, 0 %'", "What is cold of 64 KiB."}},
           .has_json = true,
-          .add = [](CLI::App& app, Context& context) -> Run {
+          .add = [](CommandLine& line, Context& context) -> Run {
             auto chosen = std::make_shared<std::string>();
             std::vector<std::string> names;
             for (const bench::Benchmark& benchmark : bench::benchmarks()) {
               names.emplace_back(benchmark.name);
             }
-            CLI::Option* name = app.add_option(
-                "NAME", *chosen, fmt::format("Which: {}; none lists them", fmt::join(names, ", ")));
-            context.words[name] = names;
-            name->check(CLI::IsMember(names));
+            line.option("NAME", *chosen,
+                        fmt::format("Which: {}; none lists them", fmt::join(names, ", ")))
+                .one_of(names);
             auto brief = std::make_shared<bool>(false);
-            app.add_flag("--brief", *brief,
-                         "A second or two: whether it works, not figures to compare");
+            line.flag("--brief", *brief,
+                      "A second or two: whether it works, not figures to compare");
             auto only = std::make_shared<std::string>();
-            app.add_option("--only", *only,
-                           "Of reads: the cells in whose names this regular expression is found; "
-                           "such a name is 'random 64 KiB, 0 % in 128 KiB, 1 thread'");
+            line.option("--only", *only,
+                        "Of reads: the cells in whose names this regular expression is found; "
+                        "such a name is 'random 64 KiB, 0 % in 128 KiB, 1 thread'");
             return [&context, chosen, brief, only] {
               if (chosen->empty()) return list(context);
               const auto effort = *brief ? bench::Effort::brief : bench::Effort::full;

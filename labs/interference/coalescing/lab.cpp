@@ -202,18 +202,18 @@ int run(const cli::Context& context, const Options& options) {
 
 }  // namespace
 
-cli::Run add_lab(CLI::App& app, cli::Context& context) {
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::Option* const which =
-      app.add_option("shape", options->shapes, "Only these load shapes, of " + list_of_shapes());
-  for (const Shape& shape : shapes()) context.words[which].emplace_back(shape.name);
-  app.add_option("--rounds", options->rounds,
-                 "How often each setting is given its events, 4 to 1000 (20)");
-  app.add_option("--slice", options->slice, "Time of a setting in a round, in ms (200)");
-  app.add_flag("--quick", options->quick, "8 rounds of 100 ms: all shapes in less than a minute");
-  app.add_flag("--simulate", options->simulate,
-               "Simulated time: the policy's own code, no threads");
-  app.add_option("--seed", options->seed, "The same number gives the same events (1)");
+  std::vector<std::string> names;
+  for (const Shape& shape : shapes()) names.emplace_back(shape.name);
+  line.option("shape", options->shapes, "Only these load shapes, of " + list_of_shapes())
+      .offer(names);
+  line.option("--rounds", options->rounds,
+              "How often each setting is given its events, 4 to 1000 (20)");
+  line.option("--slice", options->slice, "Time of a setting in a round, in ms (200)");
+  line.flag("--quick", options->quick, "8 rounds of 100 ms: all shapes in less than a minute");
+  line.flag("--simulate", options->simulate, "Simulated time: the policy's own code, no threads");
+  line.option("--seed", options->seed, "The same number gives the same events (1)");
   return [&context, options] { return run(context, *options); };
 }
 

@@ -169,24 +169,21 @@ int run_table(const cli::Context& context, const std::vector<const Generator*>& 
   return status;
 }
 
-cli::Run add_lab(CLI::App& app, cli::Context& context) {
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::Option* const name = app.add_option(
-      "NAME", options->names,
-      fmt::format("Which: {}; all if none is given", fmt::join(names_of_all(), ", ")));
-  CLI::Option* const scale = app.add_option(
-      "--scale", options->scale,
-      "How much there is to do: small (a test), medium, large (up to 1 GiB; medium)");
-  CLI::Option* const per = app.add_option(
-      "--per", options->per, "ubench: what an access is, a page fault or a system call (fault)");
-  CLI::Option* const rate =
-      app.add_option("--rate", options->rate,
-                     "ubench: accesses a second, 1 to 1e7, at most for 5 s, or inf (inf)");
-  app.add_option("--seed", options->seed, "Of the inputs: the same number gives the same (1)");
-  context.words[name] = names_of_all();
-  context.words[scale] = {"small", "medium", "large"};
-  context.words[per] = {"fault", "call"};
-  context.words[rate] = {"inf"};
+  line.option("NAME", options->names,
+              fmt::format("Which: {}; all if none is given", fmt::join(names_of_all(), ", ")))
+      .offer(names_of_all());
+  line.option("--scale", options->scale,
+              "How much there is to do: small (a test), medium, large (up to 1 GiB; medium)")
+      .offer({"small", "medium", "large"});
+  line.option("--per", options->per,
+              "ubench: what an access is, a page fault or a system call (fault)")
+      .offer({"fault", "call"});
+  line.option("--rate", options->rate,
+              "ubench: accesses a second, 1 to 1e7, at most for 5 s, or inf (inf)")
+      .offer({"inf"});
+  line.option("--seed", options->seed, "Of the inputs: the same number gives the same (1)");
   return [&context, options] {
     const auto generators = chosen(options->names);
     const Result<Settings> settings = settings_of(*options);

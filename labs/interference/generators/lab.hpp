@@ -9,7 +9,7 @@
 namespace k2k::labs::generators {
 
 // Adds the options and returns what to run.
-cli::Run add_lab(CLI::App& app, cli::Context& context);
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context);
 
 // Runs these and prints the table: exit_failure where one answers wrongly, after the whole table.
 int run_table(const cli::Context& context, const std::vector<const Generator*>& generators,

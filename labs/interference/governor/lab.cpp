@@ -304,44 +304,36 @@ int run_simulated(const cli::Context& context, const Options& options) {
 
 }  // namespace
 
-cli::Run add_lab(CLI::App& app, cli::Context& context) {
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   auto options = std::make_shared<Options>();
-  app.add_flag("--simulate", options->simulate,
-               "Simulated time: the policies' own code, no threads");
-  app.add_option("--seconds", options->seconds,
-                 "Real threads: time of a row, 1 to 60 (8, or less so that all take 55)");
-  app.add_flag(
-      "--all", options->all,
-      "More loads: one core, burst after silence, log-normal, UVM-sized, paper-calibrated, "
-      "cores that are not always busy");
-  app.add_option("--cores", options->cores, "A load of one's own: cores of the machine (4)");
-  app.add_option(
-      "--cap", options->cap,
-      "Fraction of all cores' CPU time, or such as 5% (0.05); for auto the loss allowed");
-  app.add_option(
-      "--service", options->service,
-      "Service time in us: uniform:LO:HI, lognormal:MEAN:SIGMA or fixed:X (uniform:2:50)");
-  app.add_option("--outstanding", options->outstanding,
-                 "The accelerator stalls with so many requests unanswered (64)");
-  app.add_option(
-      "--busy", options->busy,
-      "CPU programs want each core for this part of the time, such as 0.75 or 75% (none; "
-      "simulated: all of it)");
-  CLI::Option* const offered =
-      app.add_option("--offered", options->offered, "New requests a second, or inf (inf)");
-  CLI::Option* const which =
-      app.add_option("--policy", options->policies, "Only these, such as backoff,budget");
-  which->expected(1)->delimiter(',')->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  CLI::Option* const load = app.add_option("--load", options->load,
-                                           "Real threads: requests are reads of work-items on a "
-                                           "core, or a trace, whose device takes none "
-                                           "(reads)");
-  context.words[load] = {"reads", "trace"};
-  app.add_option("--seed", options->seed, "The same number gives the same result (1)");
-  context.words[offered] = {"inf"};
-  for (const policy::Policy one : policy::all_policies) {
-    context.words[which].emplace_back(policy::name_of(one));
-  }
+  line.flag("--simulate", options->simulate, "Simulated time: the policies' own code, no threads");
+  line.option("--seconds", options->seconds,
+              "Real threads: time of a row, 1 to 60 (8, or less so that all take 55)");
+  line.flag("--all", options->all,
+            "More loads: one core, burst after silence, log-normal, UVM-sized, paper-calibrated, "
+            "cores that are not always busy");
+  line.option("--cores", options->cores, "A load of one's own: cores of the machine (4)");
+  line.option("--cap", options->cap,
+              "Fraction of all cores' CPU time, or such as 5% (0.05); for auto the loss allowed");
+  line.option("--service", options->service,
+              "Service time in us: uniform:LO:HI, lognormal:MEAN:SIGMA or fixed:X (uniform:2:50)");
+  line.option("--outstanding", options->outstanding,
+              "The accelerator stalls with so many requests unanswered (64)");
+  line.option("--busy", options->busy,
+              "CPU programs want each core for this part of the time, such as 0.75 or 75% (none; "
+              "simulated: all of it)");
+  line.option("--offered", options->offered, "New requests a second, or inf (inf)").offer({"inf"});
+  std::vector<std::string> policies;
+  for (const policy::Policy one : policy::all_policies) policies.emplace_back(policy::name_of(one));
+  line.option("--policy", options->policies, "Only these, such as backoff,budget")
+      .commas()
+      .offer(policies);
+  line.option("--load", options->load,
+              "Real threads: requests are reads of work-items on a "
+              "core, or a trace, whose device takes none "
+              "(reads)")
+      .offer({"reads", "trace"});
+  line.option("--seed", options->seed, "The same number gives the same result (1)");
   return [&context, options] {
     return options->simulate ? run_simulated(context, *options) : run_real(context, *options);
   };

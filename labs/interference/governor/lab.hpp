@@ -8,6 +8,6 @@
 namespace k2k::labs::governor {
 
 // Puts the options on `app`; the Run measures or simulates, and prints.
-cli::Run add_lab(CLI::App& app, cli::Context& context);
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context);
 
 }  // namespace k2k::labs::governor

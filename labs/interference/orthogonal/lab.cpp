@@ -120,12 +120,12 @@ int run(const cli::Context& context, const Options& options) {
 
 }  // namespace
 
-cli::Run add_lab(CLI::App& app, cli::Context& context) {
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   auto options = std::make_shared<Options>();
-  app.add_option("--seconds", options->seconds,
-                 "Time of each row, 0.2 to 60 (4 under 1 %, 1 under 4 % and more)");
-  app.add_option("--cap", options->cap,
-                 "Only this one: a fraction of all cores' CPU time, or such as 5% (1, 5 and 25 %)");
+  line.option("--seconds", options->seconds,
+              "Time of each row, 0.2 to 60 (4 under 1 %, 1 under 4 % and more)");
+  line.option("--cap", options->cap,
+              "Only this one: a fraction of all cores' CPU time, or such as 5% (1, 5 and 25 %)");
   return [&context, options] { return run(context, *options); };
 }
 

@@ -8,6 +8,6 @@
 namespace k2k::labs::orthogonal {
 
 // Adds the options and returns what to run.
-cli::Run add_lab(CLI::App& app, cli::Context& context);
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context);
 
 }  // namespace k2k::labs::orthogonal

@@ -116,21 +116,20 @@ int run(const cli::Context& context, const Options& options) {
 
 }  // namespace
 
-cli::Run add_lab(CLI::App& app, cli::Context& context) {
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::Option* const trace =
-      app.add_option("trace", options->trace,
-                     "A file (docs/design/trace.md), or a load: uniform, burst, lognormal, "
-                     "poisson:RATE")
-          ->required();
-  context.words[trace] = {"uniform", "burst", "lognormal", "poisson:10000"};
-  app.add_option("--outstanding", options->outstanding,
-                 "The accelerator stalls with so many requests unanswered (64)");
-  app.add_option("--seconds", options->seconds,
-                 "Events due later are left out (5, or to the end of a file)");
-  app.add_option("--cap", options->cap,
-                 "Fraction of all cores' CPU time, or such as 5% (server.cap_permille)");
-  app.add_option("--seed", options->seed, "The same number gives the same load (1)");
+  line.option("trace", options->trace,
+              "A file (docs/design/trace.md), or a load: uniform, burst, lognormal, "
+              "poisson:RATE")
+      .required()
+      .offer({"uniform", "burst", "lognormal", "poisson:10000"});
+  line.option("--outstanding", options->outstanding,
+              "The accelerator stalls with so many requests unanswered (64)");
+  line.option("--seconds", options->seconds,
+              "Events due later are left out (5, or to the end of a file)");
+  line.option("--cap", options->cap,
+              "Fraction of all cores' CPU time, or such as 5% (server.cap_permille)");
+  line.option("--seed", options->seed, "The same number gives the same load (1)");
   return [&context, options] { return run(context, *options); };
 }
 

@@ -8,6 +8,6 @@
 namespace k2k::labs::trace {
 
 // Puts the options on `app`; the Run replays and prints.
-cli::Run add_lab(CLI::App& app, cli::Context& context);
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context);
 
 }  // namespace k2k::labs::trace
