@@ -13,8 +13,9 @@
 //     }};
 //   }
 //
-// From outside cli/: a folder that brings `command.cpp` (apps/grep, bench/command, labs) is
-// compiled into k2k by cli/CMakeLists.txt, all its *.cpp but main.cpp, *_test.cpp and *_bench.cpp.
+// From outside cli/: a folder that brings `command.cpp` (bench/command, labs) is compiled into k2k
+// by cli/CMakeLists.txt, all its *.cpp but main.cpp, *_test.cpp and *_bench.cpp; apps/grep is a
+// library, because it is also a program.
 // command.cpp includes this header and defines, in namespace k2k::cli, `Command grep_command()` or
 // `Command bench_command()`; nothing else is needed. A program of its own (grep's main.cpp) can
 // hand such a Command to run_alone().

@@ -1,6 +1,6 @@
 #pragma once
-// The sub-commands of k2k itself. Those of apps/grep, bench/command and labs exist only where their
-// folder does (cli/CMakeLists.txt).
+// The sub-commands of k2k itself. Those of bench/command and labs exist only where their folder
+// does (cli/CMakeLists.txt).
 
 #include "cli/command.hpp"
 
@@ -19,7 +19,7 @@ Command man_command();
 Command completion_command();
 Command help_command();
 
-Command grep_command();   // K2K_HAS_GREP
+Command grep_command();   // apps/grep
 Command bench_command();  // K2K_HAS_BENCH
 Command lab_command();    // K2K_HAS_LAB
 

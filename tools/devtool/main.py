@@ -128,9 +128,10 @@ def _add_preset(command: argparse.ArgumentParser) -> None:
 
 
 def _demo(_: argparse.Namespace) -> int:
-    build.build("release", ["programs"])
+    build.build("release", ["k2k_grep_alone"])
     sys.stdout.flush()
-    command = [sys.executable, "-B", str(ROOT / "tools/demo.py"), str(_cli())]
+    program = build.folder("release") / "apps/grep/k2k-grep"
+    command = [sys.executable, "-B", str(ROOT / "tools/demo.py"), str(program)]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
