@@ -11,8 +11,7 @@
 //
 // Budgets (SPIN, sections 6.1 to 6.3, and beyond): >= 0.95 of the best single path, >= 0.90 below
 // 4 KiB, >= 1.2 at 25 to 75 % with extents of 32 to 512 KiB, >= 0.97 of pread fully cached with 4
-// threads, >= 0.98 of O_DIRECT cold and random from 64 KiB. A cell fails if its whole interval
-// does.
+// threads, >= 0.98 of O_DIRECT cold and random from 64 KiB. bench/verdict.hpp judges.
 //
 // No mix is faster than the transfer of what is not cached, at the bandwidth that O_DIRECT reaches
 // in the same rounds. What that leaves for a gain of 1.2 is said as `possible`: where the disk is
@@ -26,6 +25,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <random>
 #include <regex>
@@ -36,6 +36,7 @@
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
 #include "bench/command/measured_model.hpp"
+#include "bench/verdict.hpp"
 #include "io/read_ahead_setting.hpp"
 #include "router/file_reader.hpp"
 
@@ -224,18 +225,6 @@ Status measure(const Cell& cell, const CachedFile& file, router::FileReader& rea
   return {};
 }
 
-// 95 % of the mean of logarithms, by Student's t of ten samples or more (2.2).
-struct Interval {
-  double low, mean, high;
-};
-Interval interval_of(const std::vector<double>& ratios) {
-  Samples logs;
-  for (const double ratio : ratios) logs.add(std::log(ratio));
-  const double half = 2.2 * logs.deviation() /
-                      std::sqrt(static_cast<double>(std::max<std::size_t>(logs.size(), 1)));
-  return {std::exp(logs.mean() - half), std::exp(logs.mean()), std::exp(logs.mean() + half)};
-}
-
 // What a mix that takes no longer than its uncached part would reach against the best single path.
 Interval possible_of(const Cell& cell, const Measured& measured, bool direct_is_best) {
   const double uncached = 1 - cell.residency / 100.0;
@@ -270,12 +259,16 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
   row["ratio"] = rounded(ratio.mean);
   row["low"] = rounded(ratio.low);
   row["high"] = rounded(ratio.high);
+  row["rounds"] = ratio.rounds;
   row["target"] = cell.target;
-  row["verdict"] = ratio.high < cell.target ? "missed" : "met";
+  if (cell.target == 0) return row;  // Nothing is promised.
+  const Judgement judgement = judge(ratio, cell.target, Better::higher);
+  row["verdict"] = name_of(judgement.verdict);
+  if (judgement.more_rounds) row["more_rounds"] = *judgement.more_rounds;
   if (cell.target > 1) {
     const Interval possible = possible_of(cell, measured, direct_is_best);
     row["possible"] = rounded(possible.mean);
-    if (ratio.high < cell.target && possible.high < cell.target) row["verdict"] = "out of reach";
+    row["out_of_reach"] = possible.high < cell.target;
   }
   return row;
 }
@@ -300,7 +293,7 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort,
   auto reader = router::FileReader::create({.model = model, .read_ahead_bytes = 8 * mib});
   if (!reader) return reader.error();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  int missed = 0;
+  std::map<std::string, int> verdicts;
   for (const Cell& cell : cells.value()) {
     Measured measured;
     const int rounds = effort == Effort::brief ? 2 : 12;
@@ -312,7 +305,7 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort,
       return status.error();
     }
     rows.push_back(describe(cell, measured));
-    missed += rows.back()["verdict"] == "missed" ? 1 : 0;
+    if (cell.target > 0) ++verdicts[rows.back()["verdict"]];
   }
   const router::ReaderStats stats = reader.value()->stats();
   return nlohmann::ordered_json{{"model",
@@ -323,7 +316,7 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort,
                                   {"next_us", rounded(model.next_us)}}},
                                 {"read_ahead_kib", window_pages * page_bytes / kib},
                                 {"rows", rows},
-                                {"missed", missed},
+                                {"verdicts", verdicts},
                                 {"reads", stats.reads},
                                 {"asked", stats.asked},
                                 {"fall_backs", stats.fall_backs}};

@@ -24,6 +24,7 @@
 #include "base/descriptor.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
+#include "bench/verdict.hpp"
 #include "io/residency.hpp"
 #include "router/file_reader.hpp"
 
@@ -105,22 +106,13 @@ Result<Taken> measure(const Cell& cell, router::FileReader& writer, const std::b
   return taken;
 }
 
-struct Ratio {
-  double low, mean, high;
-};
-// 95 % of the mean of logarithms, by Student's t of ten samples or more (2.2).
-Ratio ratio_of(const Samples& logs) {
-  const double half = 2.2 * logs.deviation() / std::sqrt(static_cast<double>(logs.size()));
-  return {std::exp(logs.mean() - half), std::exp(logs.mean()), std::exp(logs.mean() + half)};
-}
-
 struct Measured {
   Samples wall_us[2], cpu_us[2], cached_mib[2];  // By default, exclusively.
-  Samples wall_logs, cpu_logs;
+  std::vector<double> wall_ratios, cpu_ratios;   // A round each.
 
   [[nodiscard]] nlohmann::ordered_json row(const Cell& cell) const {
-    const Ratio wall = ratio_of(wall_logs);
-    const Ratio cpu = ratio_of(cpu_logs);
+    const Interval wall = interval_of(wall_ratios);
+    const Interval cpu = interval_of(cpu_ratios);
     return {{"what", cell.what},
             {"block_kib", cell.block / kib},
             {"total_mib", static_cast<double>(cell.total) / mib},
@@ -166,8 +158,8 @@ Result<nlohmann::ordered_json> file_writes(const RuntimeConfig&, Effort effort) 
         measured.cpu_us[which].add(one.value().cpu_us);
         measured.cached_mib[which].add(one.value().cached_mib);
       }
-      measured.wall_logs.add(std::log(taken[0].wall_us / taken[1].wall_us));
-      measured.cpu_logs.add(std::log(taken[0].cpu_us / taken[1].cpu_us));
+      measured.wall_ratios.push_back(taken[0].wall_us / taken[1].wall_us);
+      measured.cpu_ratios.push_back(taken[0].cpu_us / taken[1].cpu_us);
     }
     rows.push_back(measured.row(cell));
   }

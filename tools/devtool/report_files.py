@@ -2,6 +2,7 @@
 
 from devtool.figures import Record
 from devtool.report_labs import Bars, Laboratory
+from devtool.verdict import CANNOT_TELL, MET, MISSED, Interval, Judgement, judge
 
 HEAD = """\
 # File data into device memory
@@ -10,6 +11,7 @@ What `k2k bench reads` and `k2k bench model` measured of the router (`docs/desig
 `./dev bench --record NAME` measures again.
 """
 KIB_A_MIB = 1024
+ROUNDS_BEFORE = 12  # Of a full run whose record does not say it.
 READS_HEADING = [
     *("block", "cached", "extents", "threads", "page cache", "O_DIRECT", "router"),
     *("against", "ratio", "95 % interval", "target", "verdict"),
@@ -22,6 +24,12 @@ def _size(kib: float) -> str:
 
 def _gbs(row: Record, key: str) -> str:
     return f"{row[key]:.3g}" if key in row else "–"
+
+
+def _judged(row: Record) -> Judgement:
+    """Records of before were judged by another rule: what they say themselves does not count."""
+    rounds = int(row.get("rounds", ROUNDS_BEFORE))
+    return judge(Interval(row["low"], row["ratio"], row["high"], rounds), row["target"], "higher")
 
 
 def _cells(row: Record) -> list[str]:
@@ -37,7 +45,7 @@ def _cells(row: Record) -> list[str]:
         f"{row['ratio']:.3g}",
         f"{row['low']:.3g} to {row['high']:.3g}",
         f"{row['target']:g}" if row["target"] else "–",
-        row["verdict"] if row["target"] else "–",
+        str(_judged(row)) if row["target"] else "–",
     ]
 
 
@@ -74,14 +82,21 @@ def reads_bars(rows: list[Record]) -> list[Bars]:
 
 
 def reads_answer(rows: list[Record]) -> str:
-    judged = [row for row in rows if row["target"]]
-    failed = [row for row in judged if row["verdict"] != "met"]
-    text = f"{len(judged) - len(failed)} of {len(judged)} cells reach their target."
-    for row in failed:
-        text += (
-            f" {row['what'].capitalize()} {_name(row)}, {row['threads']} "
-            f"thread{'s' if row['threads'] > 1 else ''}: {row['ratio']:.3g}, {row['verdict']} ({row['target']:g})."
-        )
+    judged = [(row, _judged(row)) for row in rows if row["target"]]
+    verdicts = [judgement.verdict for _, judgement in judged]
+    below = sum(row["ratio"] < row["target"] for row, _ in judged)
+    text = (
+        f"{verdicts.count(MET)} of {len(judged)} cells meet their target with their whole interval and "
+        f"{verdicts.count(MISSED)} miss it; of {verdicts.count(CANNOT_TELL)} this run cannot tell. "
+        f"{below} have their middle below the target."
+    )
+    for row, judgement in judged:
+        if judgement.verdict == MISSED:
+            reach = ", which the disk does not permit" if row.get("out_of_reach") else ""
+            text += (
+                f" {row['what'].capitalize()} {_name(row)}, {row['threads']} "
+                f"thread{'s' if row['threads'] > 1 else ''}: {row['ratio']:.3g}, missed ({row['target']:g}{reach})."
+            )
     return text
 
 

@@ -25,21 +25,32 @@ def cell(what: str, block_kib: float, threads: int, verdict: str, **more: Any) -
 
 
 def test_reads_are_told_with_what_was_missed(tmp_path: Path) -> None:
-    short = cell("random", 2, 4, "met", against="buffered")
+    short = cell("random", 2, 4, "met", against="buffered", target=1.0)
     del short["direct_gbs"]
-    missed = cell("mixed", 8192, 1, "missed")
+    missed = cell("mixed", 8192, 1, "met", out_of_reach=True)
     bounded = cell("sequential, 512 pages ahead", 64, 1, "met", target=0)
     write(tmp_path, "reads", ABOUT | {"rows": [short, missed, bounded]})
     text = section(report.page(tmp_path), "Page cache and direct transfers in one request")
     assert (
-        "1 of 2 cells reach their target. Mixed 8 MiB, 32 KiB, 25 %, 1 thread: 1.17, missed (1.2)."
-        in text
+        "1 of 2 cells meet their target with their whole interval and 1 miss it; of 0 this run cannot tell. "
+        "1 have their middle below the target. Mixed 8 MiB, 32 KiB, 25 %, 1 thread: 1.17, missed "
+        "(1.2, which the disk does not permit)." in text
     )
     assert "| 2 KiB | 25 % | 32 KiB | 4 | 1.5 | – | 3 | page cache | 1.17 | 1.1 to 1.19 |" in text
     assert (
         "| 64 KiB | 25 % | 32 KiB | 1 | 1.5 | 2.5 | 3 | O_DIRECT | 1.17 | 1.1 to 1.19 | – | – |"
         in text
     )
+
+
+def test_a_wide_interval_about_the_target_is_not_met_whatever_the_record_says(
+    tmp_path: Path,
+) -> None:
+    wide = {"ratio": 0.823, "low": 0.558, "high": 1.21, "target": 0.95}
+    write(tmp_path, "reads", ABOUT | {"rows": [cell("sequential", 4, 1, "met", **wide)]})
+    text = section(report.page(tmp_path), "Page cache and direct transfers in one request")
+    assert "0 of 1 cells meet their target with their whole interval and 0 miss it; of 1" in text
+    assert "| 0.558 to 1.21 | 0.95 | cannot tell (74 rounds more) |" in text
 
 
 def test_the_model_is_told_with_its_error(tmp_path: Path) -> None:

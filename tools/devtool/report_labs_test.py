@@ -31,6 +31,7 @@ GOVERNOR = ABOUT | {
     ]
 }
 COALESCING = ABOUT | {
+    "rounds": 2,
     "rows": [
         {
             **{"shape": "dense", "none_us": 10.0, "best_us": 2.5, "adaptive_us": 2.6},
@@ -41,6 +42,11 @@ COALESCING = ABOUT | {
             **{"shape": "sparse", "none_us": 90.0, "best_us": 90.0, "adaptive_us": 99.0},
             **{"best_window_us": 0, "best_max": 64, "best_delay_us": 30, "adaptive_delay_us": 31},
             **{"ratio": 1.1, "low": 1.06, "high": 1.14, "verdict": "missed"},
+        },
+        {
+            **{"shape": "bursts", "none_us": 20.0, "best_us": 9.0, "adaptive_us": 9.5},
+            **{"best_window_us": 80, "best_max": 16, "best_delay_us": 70, "adaptive_delay_us": 60},
+            **{"ratio": 1.04, "low": 0.98, "high": 1.1, "verdict": "not resolvable"},
         },
     ]
 }
@@ -59,9 +65,11 @@ def test_the_governor_is_told_by_cap_and_policy(tmp_path: Path) -> None:
 def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
     write(tmp_path, "adaptive_coalescing", COALESCING)
     text = section(report.page(tmp_path), "Adaptive coalescing")
-    assert "of 2 load shapes 1 met, 1 missed." in text
+    assert "of 3 load shapes 1 met, 1 missed, 1 open." in text
     assert "| dense | 10 µs | 80 µs, 16 | 2.5 µs |" in text
     assert "| sparse | 90 µs | none | 90 µs |" in text
+    assert "| 0.980 to 1.100 | cannot tell (28 rounds more) |" in text
+    assert "not resolvable" not in text
 
 
 def test_simulated_rows_are_those_of_the_study(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 #include "labs/interference/coalescing/compare.hpp"
 
-#include <cmath>
 #include <optional>
 
 #include "base/contract.hpp"
@@ -10,18 +9,6 @@ namespace k2k::labs::coalescing {
 namespace {
 
 constexpr std::size_t rounds_min = 4;
-
-// The quantile 0.975 of Student's t by degrees of freedom, from 1 on; then that of the normal
-// distribution, corrected (Abramowitz and Stegun, 26.7.5).
-double student(std::size_t freedom) {
-  constexpr double small[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
-  if (freedom <= std::size(small)) return small[freedom - 1];
-  constexpr double normal = 1.96;
-  const auto n = static_cast<double>(freedom);
-  const double cube = normal * normal * normal;
-  return normal + (cube + normal) / (4 * n) +
-         (5 * cube * normal * normal + 16 * cube + 3 * normal) / (96 * n * n);
-}
 
 Slice half_of(const Contender& one, std::size_t parity) {
   std::vector<Slice> half;
@@ -46,9 +33,9 @@ std::optional<std::size_t> best_of(const Rounds& rounds, double delay_max_ns, Se
   return best;
 }
 
-Verdict judge(const Comparison& seen) {
-  if (seen.delayed || seen.low > 1 + tolerance) return Verdict::missed;
-  return seen.high <= 1 + tolerance ? Verdict::met : Verdict::not_resolvable;
+bench::Judgement judgement_of(const Comparison& seen) {
+  if (seen.delayed) return {bench::Verdict::missed, std::nullopt};
+  return bench::judge(seen.ratio, 1 + tolerance, bench::Better::lower);
 }
 
 }  // namespace
@@ -68,18 +55,6 @@ std::vector<k2k::governor::CoalesceSetting> fixed_settings() {
           {80, 64}, {160, 16}, {160, 256}, {320, 256}};
 }
 
-const char* name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::met:
-      return "met";
-    case Verdict::missed:
-      return "missed";
-    case Verdict::not_resolvable:
-      return "not resolvable";
-  }
-  return "";
-}
-
 Comparison compare(const Rounds& rounds, double delay_max_ns) {
   const std::size_t count = rounds.adaptive.rounds.size();
   K2K_EXPECT(count >= rounds_min && !rounds.fixed.empty());
@@ -90,27 +65,18 @@ Comparison compare(const Rounds& rounds, double delay_max_ns) {
   seen.best = best.value_or(0);
   seen.delayed = best && all(rounds.adaptive).mean_delay_ns() > delay_max_ns;
 
-  double sum = 0;
-  double squares = 0;
+  std::vector<double> ratios;
   for (const std::size_t parity : {0u, 1u}) {
     const std::size_t chosen = best_of(rounds, delay_max_ns, [&](const Contender& one) {
                                  return half_of(one, 1 - parity);
                                }).value_or(0);
     for (std::size_t round = parity; round < count; round += 2) {
-      const double part = std::log(rounds.adaptive.rounds[round].cost_ns() /
-                                   rounds.fixed[chosen].rounds[round].cost_ns());
-      sum += part;
-      squares += part * part;
+      ratios.push_back(rounds.adaptive.rounds[round].cost_ns() /
+                       rounds.fixed[chosen].rounds[round].cost_ns());
     }
   }
-  const auto n = static_cast<double>(count);
-  const double mean = sum / n;
-  const double variance = std::max(0.0, (squares - n * mean * mean) / (n - 1));
-  const double reach = student(count - 1) * std::sqrt(variance / n);
-  seen.ratio = std::exp(mean);
-  seen.low = std::exp(mean - reach);
-  seen.high = std::exp(mean + reach);
-  seen.verdict = judge(seen);
+  seen.ratio = bench::interval_of(ratios);
+  seen.judgement = judgement_of(seen);
   return seen;
 }
 

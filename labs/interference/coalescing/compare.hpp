@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/verdict.hpp"
 #include "governor/coalescer.hpp"
 
 namespace k2k::labs::coalescing {
@@ -39,20 +40,15 @@ struct Rounds {
 // between them, and one whose window is longer than the usual bound.
 std::vector<k2k::governor::CoalesceSetting> fixed_settings();
 
-enum class Verdict : std::uint8_t { met, missed, not_resolvable };
-const char* name_of(Verdict verdict);
-
 // Adaptive costs at most so much more.
 inline constexpr double tolerance = 0.05;
 
 struct Comparison {
   std::size_t best = 0;    // Of all rounds; what is compared with is chosen on half of them.
-  double ratio = 0;        // CPU time a request, adaptive / best.
-  double low = 0;          // 95 % interval of it, from the logarithms of the rounds' ratios
-  double high = 0;         // (Student's t).
+  bench::Interval ratio;   // CPU time a request, adaptive / best.
   bool delayed = false;    // Adaptive broke the bound on the mean delay, and `best` did not.
   bool unbounded = false;  // Even without coalescing the bound is broken; that is then `best`.
-  Verdict verdict = Verdict::not_resolvable;
+  bench::Judgement judgement;
 };
 
 // Only what keeps the mean delay within `delay_max_ns` is eligible. Expects at least four rounds of

@@ -10,6 +10,7 @@
 namespace k2k::labs::coalescing {
 namespace {
 
+using bench::Verdict;
 using labs::governor::Random;
 
 constexpr double bound_ns = 200e3;
@@ -31,24 +32,24 @@ TEST(Comparison, takes_the_cheapest_that_keeps_the_bound) {
                          contender(random, 5.1, 80, 0, 6)};
   const Comparison seen = compare(rounds, bound_ns);
   EXPECT_EQ(seen.best, 1u);
-  EXPECT_NEAR(seen.ratio, 1.02, 1e-9);
-  EXPECT_NEAR(seen.low, 1.02, 1e-6);
-  EXPECT_NEAR(seen.high, 1.02, 1e-6);
-  EXPECT_EQ(seen.verdict, Verdict::met);
+  EXPECT_NEAR(seen.ratio.mean, 1.02, 1e-9);
+  EXPECT_NEAR(seen.ratio.low, 1.02, 1e-6);
+  EXPECT_NEAR(seen.ratio.high, 1.02, 1e-6);
+  EXPECT_EQ(seen.judgement.verdict, Verdict::met);
   EXPECT_FALSE(seen.delayed || seen.unbounded);
 }
 
-TEST(Comparison, says_missed_met_or_not_resolvable) {
+TEST(Comparison, says_missed_met_or_that_it_cannot_tell) {
   const auto verdict = [](double adaptive_us, double noise) {
     Random random(7);
     const Rounds rounds = {{contender(random, 5, 2, noise, 12)},
                            contender(random, adaptive_us, 2, noise, 12)};
-    return compare(rounds, bound_ns).verdict;
+    return compare(rounds, bound_ns).judgement.verdict;
   };
   EXPECT_EQ(verdict(5.1, 0.01), Verdict::met);
   EXPECT_EQ(verdict(5.5, 0.01), Verdict::missed);
-  EXPECT_EQ(verdict(5.25, 0.01), Verdict::not_resolvable);
-  EXPECT_EQ(verdict(5.1, 0.2), Verdict::not_resolvable);
+  EXPECT_EQ(verdict(5.25, 0.01), Verdict::cannot_tell);
+  EXPECT_EQ(verdict(5.1, 0.2), Verdict::cannot_tell);
 }
 
 TEST(Comparison, that_breaks_the_bound_is_missed_whatever_it_costs) {
@@ -56,7 +57,7 @@ TEST(Comparison, that_breaks_the_bound_is_missed_whatever_it_costs) {
   const Rounds rounds = {{contender(random, 10, 2, 0, 4)}, contender(random, 1, 201, 0, 4)};
   const Comparison seen = compare(rounds, bound_ns);
   EXPECT_TRUE(seen.delayed);
-  EXPECT_EQ(seen.verdict, Verdict::missed);
+  EXPECT_EQ(seen.judgement.verdict, Verdict::missed);
 }
 
 TEST(Comparison, where_nobody_keeps_the_bound_is_with_no_coalescing) {
@@ -67,7 +68,7 @@ TEST(Comparison, where_nobody_keeps_the_bound_is_with_no_coalescing) {
   EXPECT_TRUE(seen.unbounded);
   EXPECT_FALSE(seen.delayed);
   EXPECT_EQ(seen.best, 0u);
-  EXPECT_EQ(seen.verdict, Verdict::met);
+  EXPECT_EQ(seen.judgement.verdict, Verdict::met);
 }
 
 // All contenders are the same: the cheapest of nine in the rounds that are compared would be luck.
@@ -83,8 +84,8 @@ TEST(Comparison, is_not_fooled_by_the_luck_of_the_best) {
     }
     rounds.adaptive = contender(random, 5, 2, 0.1, 10);
     const Comparison seen = compare(rounds, bound_ns);
-    sum += seen.ratio;
-    covered += seen.low <= 1 && seen.high >= 1 ? 1 : 0;
+    sum += seen.ratio.mean;
+    covered += seen.ratio.low <= 1 && seen.ratio.high >= 1 ? 1 : 0;
   }
   EXPECT_NEAR(sum / runs, 1, 0.01);
   EXPECT_GE(covered, runs * 9 / 10);

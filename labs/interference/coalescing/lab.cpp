@@ -115,11 +115,12 @@ ordered_json row_of(const Shape& shape, const Plan& plan, const Measured& measur
           {"best_delay_us", fixed[seen.best]["delay_us"]},
           {"adaptive_us", rounded(adaptive.cost_ns() / 1e3)},
           {"adaptive_delay_us", rounded(adaptive.mean_delay_ns() / 1e3)},
-          {"ratio", rounded(seen.ratio)},
-          {"low", rounded(seen.low)},
-          {"high", rounded(seen.high)},
+          {"ratio", rounded(seen.ratio.mean)},
+          {"low", rounded(seen.ratio.low)},
+          {"high", rounded(seen.ratio.high)},
           {"bound_broken", seen.unbounded || seen.delayed},
-          {"verdict", name_of(seen.verdict)},
+          {"verdict", name_of(seen.judgement.verdict)},
+          {"judgement", text_of(seen.judgement)},
           {"changes", measured.changes},
           {"books_off", rounded(measured.books_off)},
           {"fixed", fixed}};
@@ -145,7 +146,7 @@ std::string table(const std::vector<ordered_json>& rows, const Plan& plan, bool 
                      fmt::format("{:.0f} us", number(row["adaptive_delay_us"])),
                      fmt::format("{:.3f}", number(row["ratio"])),
                      fmt::format("{:.3f} to {:.3f}", number(row["low"]), number(row["high"])),
-                     row["changes"].dump(), row["verdict"]});
+                     row["changes"].dump(), row["judgement"]});
   }
   return cli::text_table(lines, color) +
          fmt::format(

@@ -1,0 +1,88 @@
+"""Did a figure reach its target? The rule of bench/verdict.hpp, for reports and for the gate.
+
+A figure has met its target where its whole 95 % interval reaches it, and missed it where none of it
+does. Between the two the run cannot tell, and says how many rounds more could. The cases of
+bench/verdicts.json prove that Python and C++ agree.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["higher", "lower"]
+MET, MISSED, CANNOT_TELL = "met", "missed", "cannot tell"
+MORE_ROUNDS_MAX = 100_000
+# The quantile 0.975 of Student's t by degrees of freedom, from 1 on.
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+NORMAL = 1.96
+
+
+@dataclass(frozen=True)
+class Interval:
+    """95 % of a ratio."""
+
+    low: float
+    mean: float
+    high: float
+    rounds: int = 0  # That it was made from; 0 where a record does not say.
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    verdict: str
+    more_rounds: int | None = None  # None also where no number worth waiting for could tell.
+
+    def __str__(self) -> str:
+        if self.more_rounds is None:
+            return self.verdict
+        return f"{self.verdict} ({self.more_rounds} rounds more)"
+
+
+def student(freedom: int) -> float:
+    """The quantile 0.975; above nine degrees that of the normal distribution, corrected
+    (Abramowitz and Stegun, 26.7.5)."""
+    if freedom <= len(STUDENT):
+        return STUDENT[freedom - 1]
+    cube = NORMAL**3
+    return (
+        NORMAL
+        + (cube + NORMAL) / (4 * freedom)
+        + (5 * cube * NORMAL * NORMAL + 16 * cube + 3 * NORMAL) / (96 * freedom * freedom)
+    )
+
+
+def interval_of(ratios: Sequence[float]) -> Interval:
+    """95 % of the mean of the rounds' logarithms. Expects two ratios or more, above 0."""
+    logs = [math.log(ratio) for ratio in ratios]
+    n = len(logs)
+    mean = sum(logs) / n
+    squares = sum((log - mean) ** 2 for log in logs)
+    half = student(n - 1) * math.sqrt(squares / (n - 1) / n)
+    return Interval(math.exp(mean - half), math.exp(mean), math.exp(mean + half), n)
+
+
+def judge(seen: Interval, target: float, better: Better) -> Judgement:
+    """Expects 0 < low <= high, and a target above 0."""
+
+    def reaches(value: float) -> bool:
+        return value >= target if better == "higher" else value <= target
+
+    if reaches(seen.low) and reaches(seen.high):
+        return Judgement(MET)
+    if not reaches(seen.low) and not reaches(seen.high):
+        return Judgement(MISSED)
+    return Judgement(CANNOT_TELL, _more_rounds(seen, target))
+
+
+def _more_rounds(seen: Interval, target: float) -> int | None:
+    """The width of an interval falls with the root of the rounds."""
+    half = (math.log(seen.high) - math.log(seen.low)) / 2
+    off = abs((math.log(seen.high) + math.log(seen.low)) / 2 - math.log(target))
+    if seen.rounds == 0 or off == 0:
+        return None
+    more = seen.rounds * (half / off) * (half / off) - seen.rounds
+    return max(1, math.ceil(more)) if math.ceil(more) <= MORE_ROUNDS_MAX else None
