@@ -40,6 +40,7 @@ Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> throughput(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> idle(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> control_socket(const RuntimeConfig& config);
+Result<nlohmann::ordered_json> small_files(const RuntimeConfig& config, Effort effort);
 // Experiments of the thesis, sections 3.6 to 3.8.
 Result<nlohmann::ordered_json> granularity(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> ordering(const RuntimeConfig& config, Effort effort);
