@@ -1,7 +1,8 @@
 // Does one request by the router take less time than the best single path?
 //
 // A file of 64 MiB, its pages cached to a share in extents, is read in blocks that do not overlap:
-// by pread(2) through the page cache, by pread(2) with O_DIRECT, and by router::FileReader. Before
+// by pread(2) through the page cache, by pread(2) with O_DIRECT, and by router::FileReader as the
+// runtime sets it, into memory of Runtime::allocate_shared(). Before
 // each of the three the same pages are cached again; they take turns within a round. A cell's ratio
 // is that of the faster single path (by its median) to ours, with the interval of the rounds'
 // ratios.
@@ -153,10 +154,32 @@ std::vector<std::uint64_t> offsets_of(const Cell& cell, std::uint64_t seed) {
   return offsets;
 }
 
+// As users get it.
+class SharedMemory {
+ public:
+  static Result<SharedMemory> make(Runtime& runtime, std::size_t bytes) {
+    const Result<void*> given = runtime.allocate_shared(bytes);
+    if (!given) return given.error();
+    std::memset(given.value(), 1, bytes);
+    return SharedMemory(runtime, given.value());
+  }
+  [[nodiscard]] std::byte* get() const { return memory_.get(); }
+
+ private:
+  struct Give {
+    Runtime* runtime;
+    void operator()(std::byte* memory) const { runtime->free_shared(memory); }
+  };
+  SharedMemory(Runtime& runtime, void* memory)
+      : memory_(static_cast<std::byte*>(memory), Give{&runtime}) {}
+
+  std::unique_ptr<std::byte, Give> memory_;
+};
+
 // Seconds until `threads` have read all blocks between them; negative where one came short.
 template <class Read>
 double time_of(const Cell& cell, const std::vector<std::uint64_t>& offsets,
-               const std::vector<Memory>& memories, Read read) {
+               const std::vector<SharedMemory>& memories, Read read) {
   const double bytes = static_cast<double>(offsets.size() * cell.block);
   const int passes =
       cell.residency < 100 ? 1 : static_cast<int>(std::ceil(cached_bytes_min / bytes));
@@ -182,14 +205,18 @@ double time_of(const Cell& cell, const std::vector<std::uint64_t>& offsets,
 struct Measured {
   Samples buffered, direct, ours;
   std::vector<double> buffered_ratios, direct_ratios;  // Of their time to ours, a round each.
+  std::uint64_t bytes_cache = 0, bytes_direct = 0;     // Of ours, all rounds.
 };
 
-Status measure(const Cell& cell, const CachedFile& file, router::FileReader& reader, int rounds,
-               Measured& measured) {
-  std::vector<Memory> memories;
+Status measure(Runtime& runtime, const Cell& cell, const CachedFile& file,
+               router::FileReader& reader, int rounds, Measured& measured) {
+  std::vector<SharedMemory> memories;
   for (std::uint32_t thread = 0; thread < cell.threads; ++thread) {
-    memories.push_back(memory_of(std::max(cell.block, page_bytes)));
+    auto memory = SharedMemory::make(runtime, std::max(cell.block, page_bytes));
+    if (!memory) return memory.error();
+    memories.push_back(std::move(memory).value());
   }
+  const router::ReaderStats before = reader.stats();
   const bool has_direct = cell.block % page_bytes == 0;
   for (int round = 0; round < rounds; ++round) {
     const std::vector<std::uint64_t> offsets =
@@ -210,7 +237,7 @@ Status measure(const Cell& cell, const CachedFile& file, router::FileReader& rea
                        ? reader.pread(descriptor, memory, bytes, static_cast<std::int64_t>(offset))
                        : ::pread(descriptor, memory, bytes, static_cast<off_t>(offset));
           });
-      if (path == 2 && cell.bound > 0) reader.closing(descriptor);
+      if (path == 2) reader.closing(descriptor);
       ::close(descriptor);
       if (seconds[path] < 0) return Error{EIO, "a read of the benchmark's file came short"};
     }
@@ -222,6 +249,9 @@ Status measure(const Cell& cell, const CachedFile& file, router::FileReader& rea
     }
     measured.ours.add(seconds[2]);
   }
+  const router::ReaderStats after = reader.stats();
+  measured.bytes_cache = after.bytes_cache - before.bytes_cache;
+  measured.bytes_direct = after.bytes_direct - before.bytes_direct;
   return {};
 }
 
@@ -255,6 +285,8 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
       {"threads", cell.threads},     {"buffered_gbs", gbs(measured.buffered)}};
   if (measured.direct.size() > 0) row["direct_gbs"] = gbs(measured.direct);
   row["ours_gbs"] = gbs(measured.ours);
+  row["cache_mib"] = rounded(static_cast<double>(measured.bytes_cache) / mib);
+  row["direct_mib"] = rounded(static_cast<double>(measured.bytes_direct) / mib);
   row["against"] = direct ? "direct" : "buffered";
   row["ratio"] = rounded(ratio.mean);
   row["low"] = rounded(ratio.low);
@@ -275,7 +307,7 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
 
 }  // namespace
 
-Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort,
+Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort,
                                           const std::string& only) {
   auto file = CachedFile::make();
   if (!file) return file.error();
@@ -290,18 +322,27 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig&, Effort effort,
     if (!fit) return fit.error();
     model = fit.value().model;
   }
-  auto reader = router::FileReader::create({.model = model, .read_ahead_bytes = 8 * mib});
+  auto runtime = Runtime::create(config);
+  if (!runtime) return runtime.error();
+  auto reader = router::FileReader::create({.model = model,
+                                            .small_file_bytes = router::small_file_bytes_default,
+                                            .trial_bytes = router::trial_bytes_default,
+                                            .read_ahead_bytes = 8 * mib});
   if (!reader) return reader.error();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   std::map<std::string, int> verdicts;
   for (const Cell& cell : cells.value()) {
     Measured measured;
     const int rounds = effort == Effort::brief ? 2 : 12;
-    auto within = router::FileReader::create(
-        {.model = model, .read_ahead_bytes = 8 * mib, .partition_pages = cell.bound});
+    auto within = router::FileReader::create({.model = model,
+                                              .small_file_bytes = router::small_file_bytes_default,
+                                              .trial_bytes = router::trial_bytes_default,
+                                              .read_ahead_bytes = 8 * mib,
+                                              .partition_pages = cell.bound});
     if (!within) return within.error();
     router::FileReader& by = cell.bound > 0 ? *within.value() : *reader.value();
-    if (Status status = measure(cell, *file.value(), by, rounds, measured); !status) {
+    if (Status status = measure(runtime.value(), cell, *file.value(), by, rounds, measured);
+        !status) {
       return status.error();
     }
     rows.push_back(describe(cell, measured));
