@@ -66,7 +66,8 @@ def stats() -> dict[str, int]:
     of these, parts in which some pages came directly. bytes_cache, bytes_direct: bytes that came
     through the page cache, by direct transfers. fall_backs: direct transfers that were refused and
     came through the page cache. files_refused: files without direct transfers since. misaligned:
-    reads whose memory direct transfers cannot take. pages_ahead, pages_evicted, pages_held: pages
+    reads that took a copy more, for their memory does not lie as the file's offsets do (that of
+    numpy.empty begins 16 bytes behind a page). pages_ahead, pages_evicted, pages_held: pages
     of 4 KiB read ahead of sequential reads; of these, let go again, and in the page cache for no
     other reason now. pages_kept: of these, left to stay. pages_again: read ahead after they had
     been let go. writes_direct: writes that went past the page cache in part (files.exclusive).

@@ -73,15 +73,21 @@ std::string files_text(const router::ReaderStats& files) {
   if (files.reads + files.writes == 0) return "";
   constexpr double mib = 1024 * 1024;
   constexpr double pages_a_mib = 256;
-  return fmt::format(
+  std::string text = fmt::format(
       "files: {} reads, {} in part directly; {} writes, {} in part directly; {:.1f} MiB by the "
-      "page "
-      "cache, {:.1f} MiB directly; {} transfers refused; {:.1f} MiB read ahead, {:.1f} of it "
+      "page cache, {:.1f} MiB directly; {} transfers refused; {:.1f} MiB read ahead, {:.1f} of it "
       "evicted\n",
       files.reads, files.mixed, files.writes, files.writes_direct,
       static_cast<double>(files.bytes_cache) / mib, static_cast<double>(files.bytes_direct) / mib,
       files.fall_backs, static_cast<double>(files.pages_ahead) / pages_a_mib,
       static_cast<double>(files.pages_evicted) / pages_a_mib);
+  if (files.misaligned > 0) {
+    text += fmt::format(
+        "files: {} transfers took a copy more, for their memory does not lie as the file's offsets "
+        "do; that of allocate(), allocate_shared() and K2K_LOCAL does from 4 KiB on\n",
+        files.misaligned);
+  }
+  return text;
 }
 
 struct PartTimes {
