@@ -25,10 +25,17 @@ constexpr double measured_us_max = 60;  // Sizes are measured so far at least.
 Result<double> time_us(int file, std::span<std::byte> buffer) {
   const Nanoseconds before = thread_time();
   for (int read = 0; read < reads_a_round; ++read) {
-    const ssize_t count = ::pread(file, buffer.data(), buffer.size(), 0);
-    if (count == static_cast<ssize_t>(buffer.size())) continue;
-    return Error{EIO, std::string("cannot read /dev/urandom: ") +
-                          (count < 0 ? std::strerror(errno) : "it gave less than was asked for")};
+    // Of more than a page it gives less where a signal waits, or the kernel has work for the
+    // thread.
+    std::size_t done = 0;
+    while (done < buffer.size()) {
+      const ssize_t count = ::pread(file, buffer.data() + done, buffer.size() - done, 0);
+      if (count <= 0) {
+        return Error{EIO, std::string("cannot read /dev/urandom: ") +
+                              (count < 0 ? std::strerror(errno) : "it gave nothing")};
+      }
+      done += static_cast<std::size_t>(count);
+    }
   }
   return static_cast<double>((thread_time() - before).count()) / 1e3 / reads_a_round;
 }
