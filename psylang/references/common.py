@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 VALUES = Path(__file__).resolve().parent / "values"
 E = 2.718281828459045
@@ -108,6 +108,24 @@ def raised(exponent: float) -> float:
 def empty(names: str) -> Columns:
     """Columns of these names, without entries."""
     return {name: [] for name in names.split()}
+
+
+def append_row(columns: Columns, row: Iterable[Any]) -> None:
+    """An entry for each column, in their order."""
+    for column, entry in zip(columns.values(), row, strict=True):
+        column.append(entry)
+
+
+def logistic(x: float, x_0: float = 0.0, gain: float = 1.0) -> float:
+    return 1.0 / (1.0 + raised(-gain * (x - x_0)))
+
+
+def times(vector: Sequence[float], matrix: Sequence[Sequence[float]]) -> list[float]:
+    """The product with a matrix whose rows are the senders, summed from the first sender on."""
+    result = [vector[0] * w for w in matrix[0]]
+    for x, row in zip(vector[1:], matrix[1:], strict=True):
+        result = [a + x * w for a, w in zip(result, row, strict=True)]
+    return result
 
 
 def furthest(left: Any, right: Any) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Columns, restart
+from common import Columns, empty, restart
 
 NAME = "ddm"
 TOLERANCE = 0.0
@@ -67,39 +67,14 @@ def simulate() -> Columns:
 def replay() -> Columns:
     p = PARAMETERS
     random = np.random.RandomState([p["seed"]])
-    scale = p["noise"] * float(np.sqrt(p["time_step_size"]))
-    columns: Columns = {
-        key: []
-        for key in (
-            [
-                "input",
-                "decision_variable",
-                "response_time",
-                "choice",
-                "steps",
-                "draws_before",
-                "past_threshold",
-                "before_threshold",
-            ]
-        )
-    }
+    columns = empty(
+        "input decision_variable response_time choice steps draws_before past_threshold "
+        "before_threshold"
+    )
     draws = 0
     for stimulus in inputs():
         columns["draws_before"].append(draws)
-        value, time, steps, raw = p["starting_value"], p["non_decision_time"], 0, 0.0
-        while True:
-            before = abs(value)
-            raw = (
-                value
-                + p["rate"] * stimulus * p["time_step_size"]
-                + scale * random.normal()
-                + p["offset"]
-            )
-            value = min(max(raw, -p["threshold"]), p["threshold"])
-            time += p["time_step_size"]
-            steps += 1
-            if abs(value) >= p["threshold"]:
-                break
+        value, time, steps, raw, before = diffuse(p, stimulus, random)
         draws += steps
         columns["input"].append(stimulus)
         columns["decision_variable"].append(value)
@@ -109,3 +84,26 @@ def replay() -> Columns:
         columns["past_threshold"].append(abs(raw) - p["threshold"])
         columns["before_threshold"].append(p["threshold"] - before)
     return columns
+
+
+def diffuse(
+    p: dict[str, Any], stimulus: float, random: np.random.RandomState
+) -> tuple[float, float, int, float, float]:
+    """The value, the time and the steps at the crossing; the value before it was clipped, and the
+    magnitude one step before.
+    """
+    scale = p["noise"] * float(np.sqrt(p["time_step_size"]))
+    value, time, steps = p["starting_value"], p["non_decision_time"], 0
+    while True:
+        before = abs(value)
+        raw = (
+            value
+            + p["rate"] * stimulus * p["time_step_size"]
+            + scale * random.normal()
+            + p.get("offset", 0.0)
+        )
+        value = min(max(raw, -p["threshold"]), p["threshold"])
+        time += p["time_step_size"]
+        steps += 1
+        if abs(value) >= p["threshold"]:
+            return value, time, steps, raw, before

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Columns, empty, raised, restart
+from common import Columns, empty, restart
+
+from models.race import race_once
 
 NAME = "lca"
 TOLERANCE = 0.0
@@ -76,7 +78,7 @@ def replay() -> Columns:
     draws = 0
     for stimulus in inputs():
         columns["draws_before"].append(draws)
-        activity, steps, before = race_once(stimulus, random)
+        activity, steps, before = race_once(p, stimulus, random)
         draws += steps * p["units"]
         columns["input"].append(stimulus)
         columns["activity"].append(activity)
@@ -86,35 +88,3 @@ def replay() -> Columns:
         columns["past_threshold"].append(max(activity) - p["threshold"])
         columns["before_threshold"].append(p["threshold"] - before)
     return columns
-
-
-def race_once(
-    stimulus: list[float], random: np.random.RandomState
-) -> tuple[list[float], int, float]:
-    """The activities at the crossing, the steps, and the largest activity one step before."""
-    p = PARAMETERS
-    units, scale = range(p["units"]), float(np.sqrt(p["time_step_size"]))
-    weight = [[p["self_excitation"] if i == j else -p["competition"] for j in units] for i in units]
-    state = [0.0 for _ in units]
-    activity = [logistic(x) for x in state]
-    steps, before = 0, 0.0
-    while True:
-        before = max(activity)
-        recurrent = [
-            activity[0] * weight[0][j] + activity[1] * weight[1][j] + activity[2] * weight[2][j]
-            for j in units
-        ]
-        net = [r + x for r, x in zip(recurrent, stimulus, strict=True)]
-        noise = [random.normal(0.0, p["noise_standard_deviation"]) for _ in units]
-        state = [
-            s + (-p["leak"] * s + n) * p["time_step_size"] + z * scale
-            for s, n, z in zip(state, net, noise, strict=True)
-        ]
-        activity = [logistic(x) for x in state]
-        steps += 1
-        if max(activity) >= p["threshold"]:
-            return activity, steps, before
-
-
-def logistic(x: float) -> float:
-    return 1.0 / (1.0 + raised(-PARAMETERS["gain"] * (x + PARAMETERS["bias"])))

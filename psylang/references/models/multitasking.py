@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Columns, empty, raised, restart
+from common import Columns, append_row, empty, logistic, restart, times
+
+from models.race import race_once
 
 NAME = "multitasking"
 TOLERANCE = 1e-12
@@ -131,47 +133,10 @@ def replay() -> Columns:
         ]
         hidden = [logistic(x, p["x_0"]) for x in net]
         output = [logistic(x, p["output_x_0"]) for x in times(hidden, to_output)]
-        activity, steps, before = race_once([p["evidence"] * x for x in output], random)
+        activity, steps, before = race_once(p, [p["evidence"] * x for x in output], random)
         row = [[stimulus, task], output, activity, int(np.argmax(activity)), steps]
         row += [steps * p["time_step_size"], draws]
         row += [max(activity) - p["threshold"], p["threshold"] - before]
-        for column, entry in zip(columns.values(), row, strict=True):
-            column.append(entry)
+        append_row(columns, row)
         draws += 3 * steps
     return columns
-
-
-def race_once(
-    stimulus: list[float], random: np.random.RandomState
-) -> tuple[list[float], int, float]:
-    """The activities at the crossing, the steps, and the largest activity one step before."""
-    p = PARAMETERS
-    scale = float(np.sqrt(p["time_step_size"]))
-    weight = [
-        [p["self_excitation"] if i == j else -p["competition"] for j in range(3)] for i in range(3)
-    ]
-    state, activity, steps = [0.0] * 3, [0.5] * 3, 0
-    while True:
-        before = max(activity)
-        net = [r + x for r, x in zip(times(activity, weight), stimulus, strict=True)]
-        noise = [random.normal(0.0, p["noise_standard_deviation"]) for _ in state]
-        state = [
-            s + (-p["leak"] * s + n) * p["time_step_size"] + z * scale
-            for s, n, z in zip(state, net, noise, strict=True)
-        ]
-        activity = [logistic(x, 0.0) for x in state]
-        steps += 1
-        if max(activity) >= p["threshold"]:
-            return activity, steps, before
-
-
-def times(vector: list[float], matrix: list[list[float]]) -> list[float]:
-    """The product with a matrix whose rows are the senders, summed from the first sender on."""
-    result = [vector[0] * w for w in matrix[0]]
-    for x, row in zip(vector[1:], matrix[1:], strict=True):
-        result = [a + x * w for a, w in zip(result, row, strict=True)]
-    return result
-
-
-def logistic(x: float, x_0: float) -> float:
-    return 1.0 / (1.0 + raised(-(x - x_0)))

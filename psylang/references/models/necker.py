@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Columns, empty, raised, restart
+from common import Columns, append_row, empty, logistic, restart
 
 EDGES = {3: [[1, 2], [0, 2], [0, 1]], 8: [sorted([v ^ 1, v ^ 2, v ^ 4]) for v in range(8)]}
 """The neighbours of each vertex: a triangle, a cube."""
@@ -103,7 +103,7 @@ def replay(p: dict[str, Any]) -> Columns:
     random = [np.random.RandomState([p["seed_of_first_node"] + i]) for i in range(2 * n)]
     columns = empty("input activity choice margin draws_before")
     state = [0.0] * (2 * n)
-    output = [logistic(x, p) for x in state]
+    output = [logistic(x, p["x_0"], p["gain"]) for x in state]
     for trial, evidence in enumerate(inputs(p)):
         for _ in range(p["passes"]):
             net = list(evidence)
@@ -113,13 +113,8 @@ def replay(p: dict[str, Any]) -> Columns:
             state = [
                 ((1 - rate) * s + rate * x) + z for s, x, z in zip(state, net, noise, strict=True)
             ]
-            output = [logistic(x, p) for x in state]
+            output = [logistic(x, p["x_0"], p["gain"]) for x in state]
         margin = sum(output[:n]) - sum(output[n:])
         row = [evidence, output, int(margin > 0), margin, trial * p["passes"]]
-        for column, entry in zip(columns.values(), row, strict=True):
-            column.append(entry)
+        append_row(columns, row)
     return columns
-
-
-def logistic(x: float, p: dict[str, Any]) -> float:
-    return 1.0 / (1.0 + raised(-p["gain"] * (x - p["x_0"])))

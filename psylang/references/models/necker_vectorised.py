@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Columns, empty, restart
+from common import Columns, append_row, empty, logistic, restart
 
-from models.necker import inputs, logistic, parameters
+from models.necker import inputs, parameters
 
 NAME = "necker_vectorised"
 TOLERANCE = 1e-12
@@ -78,7 +78,9 @@ def replay() -> Columns:
     random = {percept: np.random.RandomState([seed]) for percept, seed in p["seeds"].items()}
     columns = empty("input activity choice margin draws_before")
     state = {percept: [0.0] * n for percept in "ab"}
-    output = {percept: [logistic(x, p) for x in state[percept]] for percept in "ab"}
+    output = {
+        percept: [logistic(x, p["x_0"], p["gain"]) for x in state[percept]] for percept in "ab"
+    }
     for trial, evidence in enumerate(inputs(p)):
         for _ in range(p["passes"]):
             last = output
@@ -98,7 +100,7 @@ def replay() -> Columns:
                     ((1 - rate) * s + rate * x) + z
                     for s, x, z in zip(state[percept], net, noise, strict=True)
                 ]
-                output[percept] = [logistic(x, p) for x in state[percept]]
+                output[percept] = [logistic(x, p["x_0"], p["gain"]) for x in state[percept]]
         margin = sum(output["a"]) - sum(output["b"])
         row = [
             evidence,
@@ -107,6 +109,5 @@ def replay() -> Columns:
             margin,
             trial * p["passes"] * n,
         ]
-        for column, entry in zip(columns.values(), row, strict=True):
-            column.append(entry)
+        append_row(columns, row)
     return columns

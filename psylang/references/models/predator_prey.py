@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import Columns, empty, raised, restart
+from common import Columns, append_row, empty, raised, restart
 
 AVATARS = ("player", "predator", "prey")
 
@@ -156,6 +156,5 @@ def replay(p: dict[str, Any]) -> Columns:
         move, outcome, _ = evaluate(best)
         first, second = sorted(net_outcomes)[:-3:-1]
         row = [positions, list(best), net_outcomes, move, ideal, outcome, first - second, 2 * trial]
-        for column, entry in zip(columns.values(), row, strict=True):
-            column.append(entry)
+        append_row(columns, row)
     return columns

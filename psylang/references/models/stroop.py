@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Columns, raised, restart
+from common import Columns, empty, logistic, restart, times
 
 NAME = "stroop"
 TOLERANCE = 0.0
@@ -109,14 +109,7 @@ def simulate() -> Columns:
         composition.add_projection(projection, sender=nodes[sender], receiver=nodes[receiver])
     for name in SIZES:
         restart(nodes[name].integrator_function.parameters.noise.get(None), p["seeds"][name])
-    columns: Columns = {
-        "input": [],
-        "response": [],
-        "energy": [],
-        "task": [],
-        "colour": [],
-        "word": [],
-    }
+    columns = empty("input response energy task colour word")
     for condition in p["conditions"]:
         seen: Columns = {name: [] for name in SIZES}
         seen["energy"] = []
@@ -150,14 +143,7 @@ def store(columns: Columns, condition: str, seen: Columns) -> None:
 
 
 def replay() -> Columns:
-    columns: Columns = {
-        "input": [],
-        "response": [],
-        "energy": [],
-        "task": [],
-        "colour": [],
-        "word": [],
-    }
+    columns = empty("input response energy task colour word")
     for condition in PARAMETERS["conditions"]:
         store(columns, condition, replay_condition(condition))
     return columns
@@ -198,18 +184,6 @@ def replay_condition(condition: str) -> Columns:
         y, t = output["response"], times(output["response"], hollow["response"])
         seen["energy"].append(-(y[0] * t[0] + y[1] * t[1]) / 2.0)
     return seen
-
-
-def times(vector: list[float], matrix: list[list[float]]) -> list[float]:
-    """The product with a matrix whose rows are the senders, summed from the first sender on."""
-    result = [vector[0] * w for w in matrix[0]]
-    for x, row in zip(vector[1:], matrix[1:], strict=True):
-        result = [a + x * w for a, w in zip(result, row, strict=True)]
-    return result
-
-
-def logistic(x: float, x_0: float) -> float:
-    return 1.0 / (1.0 + raised(-(x - x_0)))
 
 
 def summary() -> dict[str, Any]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Columns, empty, restart
+from common import Columns, append_row, empty, restart
 
-from models.stroop_network import SHAPE, Network, build, stimulus
+from models.ddm import diffuse
+from models.stroop_network import SHAPE, Network, build, run, stimulus
 
 NAME = "stroop_ddm"
 TOLERANCE = 0.0
@@ -73,36 +74,17 @@ def simulate() -> Columns:
             int(decision.parameters.num_executions_before_finished.get(composition))
         )
 
-    composition.run(
-        inputs={
-            nodes[f"{n}_input"]: [t[i] for t in inputs()]
-            for i, n in enumerate(("colour", "word", "task"))
-        },
-        call_after_trial=record,
-    )
+    run(composition, nodes, inputs(), record)
     return columns
 
 
 def replay() -> Columns:
     p = PARAMETERS
     random = np.random.RandomState([p["seed"]])
-    scale = p["noise"] * float(np.sqrt(p["time_step_size"]))
-    columns: Columns = {
-        key: []
-        for key in (
-            [
-                "input",
-                "response",
-                "decision_variable",
-                "response_time",
-                "choice",
-                "steps",
-                "draws_before",
-                "past_threshold",
-                "before_threshold",
-            ]
-        )
-    }
+    columns = empty(
+        "input response decision_variable response_time choice steps draws_before "
+        "past_threshold before_threshold"
+    )
     draws = 0
     for trial in inputs():
         network = Network()
@@ -111,13 +93,7 @@ def replay() -> Columns:
         evidence = (
             response[0] * p["evidence_weights"][0][0] + response[1] * p["evidence_weights"][1][0]
         )
-        value, time, steps, raw, before = p["starting_value"], p["non_decision_time"], 0, 0.0, 0.0
-        while abs(value) < p["threshold"]:
-            before = abs(value)
-            raw = value + p["rate"] * evidence * p["time_step_size"] + scale * random.normal()
-            value = min(max(raw, -p["threshold"]), p["threshold"])
-            time += p["time_step_size"]
-            steps += 1
+        value, time, steps, raw, before = diffuse(p, evidence, random)
         row = [
             trial,
             response,
@@ -129,7 +105,6 @@ def replay() -> Columns:
             abs(raw) - p["threshold"],
             p["threshold"] - before,
         ]
-        for column, entry in zip(columns.values(), row, strict=True):
-            column.append(entry)
+        append_row(columns, row)
         draws += steps
     return columns

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Columns, empty, raised, restart
+from common import Columns, append_row, empty, restart
 
-from models.stroop_network import SHAPE, Network, build, stimulus
+from models.race import race_once
+from models.stroop_network import SHAPE, Network, build, run, stimulus
 
 NAME = "stroop_lca"
 TOLERANCE = 0.0
@@ -80,38 +81,17 @@ def simulate() -> Columns:
             int(race.parameters.num_executions_before_finished.get(composition))
         )
 
-    composition.run(
-        inputs={
-            nodes[f"{n}_input"]: [t[i] for t in inputs()]
-            for i, n in enumerate(("colour", "word", "task"))
-        },
-        call_after_trial=record,
-    )
+    run(composition, nodes, inputs(), record)
     return columns
 
 
 def replay() -> Columns:
     p = PARAMETERS
     random = np.random.RandomState([p["seed"]])
-    columns: Columns = {
-        key: []
-        for key in (
-            [
-                "input",
-                "response",
-                "passes",
-                "activity",
-                "choice",
-                "steps",
-                "response_time",
-                "draws_before",
-                "past_threshold",
-                "before_threshold",
-                "settled_by",
-                "unsettled_by",
-            ]
-        )
-    }
+    columns = empty(
+        "input response passes activity choice steps response_time draws_before "
+        "past_threshold before_threshold settled_by unsettled_by"
+    )
     draws = 0
     for trial in inputs():
         network, passes, change = Network(), 0, 1.0
@@ -120,7 +100,7 @@ def replay() -> Columns:
             response = network.run_pass(*trial)
             change = max(abs(a - b) for a, b in zip(response, previous, strict=True))
             passes += 1
-        activity, steps, before = race_once([2.0 * x for x in response], random)
+        activity, steps, before = race_once(p, [2.0 * x for x in response], random)
         row = [
             trial,
             response,
@@ -133,30 +113,6 @@ def replay() -> Columns:
         ]
         row += [max(activity) - p["threshold"], p["threshold"] - before]
         row += [p["settled_below"] - change, last_change - p["settled_below"]]
-        for column, entry in zip(columns.values(), row, strict=True):
-            column.append(entry)
+        append_row(columns, row)
         draws += 2 * steps
     return columns
-
-
-def race_once(
-    stimulus: list[float], random: np.random.RandomState
-) -> tuple[list[float], int, float]:
-    """The activities at the crossing, the steps, and the largest activity one step before."""
-    p = PARAMETERS
-    scale = float(np.sqrt(p["time_step_size"]))
-    on, off = p["self_excitation"], -p["competition"]
-    state, activity, steps = [0.0, 0.0], [0.5, 0.5], 0
-    while True:
-        before = max(activity)
-        recurrent = [activity[0] * on + activity[1] * off, activity[0] * off + activity[1] * on]
-        net = [r + x for r, x in zip(recurrent, stimulus, strict=True)]
-        noise = [random.normal(0.0, p["noise_standard_deviation"]) for _ in state]
-        state = [
-            s + (-p["leak"] * s + n) * p["time_step_size"] + z * scale
-            for s, n, z in zip(state, net, noise, strict=True)
-        ]
-        activity = [1.0 / (1.0 + raised(-x)) for x in state]
-        steps += 1
-        if max(activity) >= p["threshold"]:
-            return activity, steps, before

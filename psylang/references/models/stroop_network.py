@@ -4,9 +4,12 @@ them, a response layer.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from common import raised
+from common import logistic, times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHAPE: dict[str, Any] = {
     "integration_rate": 0.1,
@@ -25,6 +28,7 @@ COLOURS = {
 }
 TASKS = {"name_colour": (1.0, 0.0), "read_word": (0.0, 1.0)}
 LAYERS = ("colour", "word", "response")
+X_0 = {"colour": SHAPE["x_0"], "word": SHAPE["x_0"], "response": 0.0}
 
 
 def stimulus(trial: int) -> list[list[float]]:
@@ -74,12 +78,28 @@ def build(pnl: Any, **response_arguments: Any) -> tuple[Any, dict[str, Any]]:
     return composition, nodes
 
 
+def run(
+    composition: Any,
+    nodes: dict[str, Any],
+    trials: list[list[list[float]]],
+    record: Callable[[], None],
+) -> None:
+    """Runs the trials, each of colour, word and task input; `record` is called after each."""
+    composition.run(
+        inputs={
+            nodes[f"{n}_input"]: [t[i] for t in trials]
+            for i, n in enumerate(("colour", "word", "task"))
+        },
+        call_after_trial=record,
+    )
+
+
 class Network:
     """The same network without PsyNeuLink, from its reset on."""
 
     def __init__(self) -> None:
         self.state = {name: [0.0, 0.0] for name in LAYERS}
-        self.output = {name: [logistic(0.0, name), logistic(0.0, name)] for name in LAYERS}
+        self.output = {name: [logistic(0.0, X_0[name])] * 2 for name in LAYERS}
 
     def run_pass(self, colour: list[float], word: list[float], task: list[float]) -> list[float]:
         """One pass: both hidden layers, then the response layer, which sees their new values."""
@@ -100,15 +120,7 @@ class Network:
         self.state[name] = [
             (1 - rate) * s + rate * x for s, x in zip(self.state[name], net, strict=True)
         ]
-        self.output[name] = [logistic(x, name) for x in self.state[name]]
-
-
-def logistic(x: float, name: str) -> float:
-    return 1.0 / (1.0 + raised(-(x - (0.0 if name == "response" else SHAPE["x_0"]))))
-
-
-def times(x: list[float], matrix: list[list[float]]) -> list[float]:
-    return [x[0] * matrix[0][j] + x[1] * matrix[1][j] for j in range(len(matrix[0]))]
+        self.output[name] = [logistic(x, X_0[name]) for x in self.state[name]]
 
 
 def add(a: list[float], b: list[float]) -> list[float]:
