@@ -9,8 +9,14 @@ if(PROJECT_IS_TOP_LEVEL)
     find_program(K2K_CCACHE ccache)
     mark_as_advanced(K2K_CCACHE)
     if(K2K_CCACHE)
-      # Without this ccache declines whatever uses a precompiled header.
-      set(launcher "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${K2K_CCACHE}")
+      # Paths below the repository are taken relative to it, so that another clone finds what this
+      # one compiled. Dependencies are the compiler's own list: ccache preprocesses nothing by itself.
+      # Without the sloppiness it declines whatever uses a precompiled header.
+      set(launcher "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+        CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        "${K2K_CCACHE}")
+      # And the debug information must not name the clone that compiled it.
+      add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.>")
       set(CMAKE_C_COMPILER_LAUNCHER "${launcher}")
       set(CMAKE_CXX_COMPILER_LAUNCHER "${launcher}")
     endif()
