@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <nlohmann/json.hpp>
 
 namespace k2k::control {
 

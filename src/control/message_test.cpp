@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <random>
 
 namespace k2k::control {

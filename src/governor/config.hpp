@@ -6,29 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
 #include "governor/costs.hpp"
 #include "governor/governor.hpp"
+#include "governor/policy.hpp"
 
 namespace k2k::governor {
-
-enum class Policy : std::uint8_t {
-  none,       // Serve at once; nothing is limited.
-  backoff,    // The rule of HISS, section VI, as published: the baseline.
-  budget,     // Token bucket of CPU time, with debt. The default where a cap is set.
-  displaced,  // The budget, charged only while all cores are busy; wake-ups have a budget too.
-  automatic,  // The budget; the cap follows from the loss that CPU programs may have.
-};
-inline constexpr Policy all_policies[] = {Policy::none, Policy::backoff, Policy::budget,
-                                          Policy::displaced, Policy::automatic};
-
-// "none", "backoff", "budget", "displaced", "auto".
-const char* name_of(Policy policy);
-// Errors: EINVAL, naming what there is.
-Result<Policy> policy_named(std::string_view name);
 
 // One on whose account requests run. Budgets of tenants are parts of the cap.
 struct TenantConfig {

@@ -27,11 +27,9 @@
 
 #include "base/result.hpp"
 #include "io/page_range.hpp"
+#include "io/partition_limits.hpp"
 
 namespace k2k::io {
-
-inline constexpr std::uint64_t partition_pages_default = 2048;     // 8 MiB; SPIN's are 512.
-inline constexpr std::uint64_t partition_pages_max = 1024 * 1024;  // 4 GiB, in 130 MB of memory.
 
 class Partition {
  public:

@@ -28,14 +28,11 @@
 #include <optional>
 
 #include "base/result.hpp"
-#include "io/partition.hpp"
 #include "router/model.hpp"
+#include "router/read_ahead_limits.hpp"
+#include "router/reader_stats.hpp"
 
 namespace k2k::router {
-
-// Of what may be in the page cache only because it was read ahead; 4 KiB each.
-inline constexpr std::uint32_t read_ahead_pages_default = io::partition_pages_default;
-inline constexpr std::uint32_t read_ahead_pages_max = io::partition_pages_max;
 
 // What the product is set to. A twin, its probe and its entry take 10 to 40 us: of a file that is
 // read once, direct transfers win as much from 128 KiB on; a cold read of 256 KiB that is tried by
@@ -75,31 +72,6 @@ struct ReaderConfig {
   // Then: of whole pages that long. Where one write follows another, shorter ones are sooner in the
   // page cache than a device answers. 4096 to 2^30.
   std::uint32_t direct_write_bytes = 512 * 1024;
-};
-
-// What became of requests since the reader's begin.
-struct ReaderStats {
-  std::uint64_t reads = 0;
-  std::uint64_t writes = 0;
-  // Too short to ask for its pages, expected to be cached or not, or without direct transfers.
-  std::uint64_t unasked = 0;
-  std::uint64_t asked = 0;        // Residency was asked for.
-  std::uint64_t mixed = 0;        // Reads of which some pages came directly.
-  std::uint64_t bytes_cache = 0;  // By pread or pwrite.
-  std::uint64_t bytes_direct = 0;
-  std::uint64_t fall_backs = 0;  // Direct transfers refused; their bytes came by pread or pwrite.
-  // Files without direct transfers: their file system has none, or refused one. Reads and writes
-  // of a file count apart.
-  std::uint64_t files_refused = 0;
-  // Requests of several pages into memory that does not lie as the file's offsets do, of which
-  // direct transfers were wanted: reads take a copy more, writes go by pwrite.
-  std::uint64_t misaligned = 0;
-  std::uint64_t pages_ahead = 0;    // Absent, and read ahead.
-  std::uint64_t pages_evicted = 0;  // Of those, asked to go again; the kernel keeps what is in use.
-  std::uint64_t pages_held = 0;     // Of those, not asked to go: at most partition_pages.
-  std::uint64_t pages_kept = 0;     // Of those, left to stay, for a host program used them.
-  std::uint64_t pages_again = 0;    // Of pages_ahead, those that were evicted before.
-  std::uint64_t writes_direct = 0;  // Of writes, those that went past the page cache in part.
 };
 
 class FileReader {

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/api.hpp"
@@ -162,8 +161,7 @@ K2K_API int k2k_stats_json(const k2k_runtime* runtime, char* buffer, size_t byte
   if (runtime == nullptr) return missing("runtime");
   if (buffer == nullptr && bytes > 0) return missing("buffer");
   return guarded([&] {
-    return k2k::c_abi::copy_out(k2k::to_json(runtime->runtime.stats()).dump(), buffer, bytes,
-                                needed);
+    return k2k::c_abi::copy_out(k2k::to_json_text(runtime->runtime.stats()), buffer, bytes, needed);
   });
 }
 

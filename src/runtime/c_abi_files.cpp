@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/api.hpp"
@@ -107,7 +106,7 @@ K2K_API int k2k_files_stats_json(const k2k_files* files, char* buffer, size_t by
     k2k::router::ReaderStats stats =
         k2k::router::since(files->before, k2k::router::RegisteredMemory::of_process().stats());
     if (files->reader) k2k::router::add_to(stats, files->reader->stats());
-    return k2k::c_abi::copy_out(k2k::files_json(stats).dump(), buffer, bytes, needed);
+    return k2k::c_abi::copy_out(k2k::files_json_text(stats), buffer, bytes, needed);
   });
 }
 

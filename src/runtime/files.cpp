@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "router/file_reader.hpp"
 #include "router/profile.hpp"
 
 namespace k2k::runtime {

@@ -8,7 +8,11 @@
 #include <memory>
 
 #include "base/result.hpp"
-#include "router/file_reader.hpp"
+#include "router/read_ahead_limits.hpp"
+
+namespace k2k::router {
+class FileReader;
+}
 
 namespace k2k::runtime {
 

@@ -195,8 +195,6 @@ std::string budgets_text(const server::GovernorStats& governor) {
   return text;
 }
 
-}  // namespace
-
 nlohmann::ordered_json files_json(const router::ReaderStats& files) {
   return {{"reads", files.reads},
           {"writes", files.writes},
@@ -215,6 +213,8 @@ nlohmann::ordered_json files_json(const router::ReaderStats& files) {
           {"pages_again", files.pages_again},
           {"writes_direct", files.writes_direct}};
 }
+
+}  // namespace
 
 double ledger_disagreement_percent(const server::Stats& stats) {
   if (stats.thread_seconds <= 0) return 0;
@@ -321,5 +321,9 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
           {"faults", faults_json(stats)},
           {"detached_errors", detached}};
 }
+
+std::string to_json_text(const server::Stats& stats) { return to_json(stats).dump(); }
+
+std::string files_json_text(const router::ReaderStats& files) { return files_json(files).dump(); }
 
 }  // namespace k2k

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/api.hpp"
-#include "router/file_reader.hpp"
+#include "router/reader_stats.hpp"
 #include "server/stats.hpp"
 
 namespace k2k {
@@ -23,7 +23,8 @@ K2K_API std::string to_table(const server::Stats& stats);
 // One object; seconds and microseconds say so in their keys.
 K2K_API nlohmann::ordered_json to_json(const server::Stats& stats);
 
-// What became of reads and writes of files: a part of the above.
-nlohmann::ordered_json files_json(const router::ReaderStats& files);
+// The same as text, and its part about reads and writes of files.
+K2K_API std::string to_json_text(const server::Stats& stats);
+std::string files_json_text(const router::ReaderStats& files);
 
 }  // namespace k2k

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "governor/config.hpp"
+#include "governor/policy.hpp"
 
 namespace k2k::server {
 

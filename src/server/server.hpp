@@ -16,9 +16,12 @@
 
 #include "backend/backend.hpp"
 #include "base/result.hpp"
-#include "router/file_reader.hpp"
 #include "server/config.hpp"
 #include "server/stats.hpp"
+
+namespace k2k::router {
+class FileReader;
+}
 
 namespace k2k::server {
 

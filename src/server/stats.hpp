@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "router/file_reader.hpp"
+#include "router/reader_stats.hpp"
 #include "telemetry/event_ring.hpp"
 #include "telemetry/histogram.hpp"
 #include "telemetry/ledger.hpp"

@@ -12,8 +12,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "router/file_reader.hpp"
 #include "services/services.hpp"
+
+namespace k2k::router {
+class FileReader;
+}
 
 namespace k2k::services {
 

@@ -13,6 +13,7 @@
 
 #include "calls/rows.hpp"
 #include "router/file_fixture.hpp"
+#include "router/file_reader.hpp"
 
 namespace k2k::services {
 namespace {

@@ -12,8 +12,11 @@
 #include <cstdint>
 
 #include "base/units.hpp"
-#include "router/file_reader.hpp"
 #include "services/request.hpp"
+
+namespace k2k::router {
+class FileReader;
+}
 
 namespace k2k::services {
 
