@@ -10,6 +10,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 

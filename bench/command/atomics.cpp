@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
 

@@ -5,7 +5,7 @@
 // ours; medians are compared as ratios; progress goes to standard error.
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/clock.hpp"

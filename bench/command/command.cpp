@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "bench/command/bench.hpp"
 #include "bench/command/figure.hpp"
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/clock.hpp"

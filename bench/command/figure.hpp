@@ -8,7 +8,7 @@
 //
 // Threading: none.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

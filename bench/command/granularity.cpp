@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
 #include "bench/command/figure.hpp"

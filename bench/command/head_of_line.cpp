@@ -3,6 +3,8 @@
 // One work-item makes no-ops; loaded, another one sleeps 1 ms again and again beside it.
 // Budget: p50 loaded <= 3 x unloaded. (A server with one thread and no hand-off: 1,000 x.)
 
+#include <nlohmann/json.hpp>
+
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
 #include "device/k2k.hpp"

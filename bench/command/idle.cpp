@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <system_error>
 #include <thread>

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "base/bits.hpp"
 #include "base/cache_line.hpp"

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

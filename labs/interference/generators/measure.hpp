@@ -4,7 +4,7 @@
 //
 // Threading: the caller's thread; a runtime has threads of its own.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

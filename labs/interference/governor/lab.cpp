@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/text_table.hpp"
 #include "labs/interference/governor/real.hpp"

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <thread>

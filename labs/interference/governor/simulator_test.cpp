@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "labs/interference/governor/study.hpp"
 
 namespace k2k::labs::governor {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/text_table.hpp"
 #include "labs/interference/orthogonal/orthogonal.hpp"

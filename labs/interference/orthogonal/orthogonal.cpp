@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/clock.hpp"

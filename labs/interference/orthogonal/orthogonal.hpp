@@ -5,7 +5,7 @@
 //
 // Threading: the caller's thread watches; each row has a runtime and a thread for its launches.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 #include <tuple>

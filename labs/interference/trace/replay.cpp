@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <thread>
