@@ -51,6 +51,11 @@ def test_what_passes_is_not_named(tmp_path: Path) -> None:
     assert (ended.problems, ended.note) == ([], "")
 
 
+def test_a_deterministic_one_is_never_run_again(tmp_path: Path) -> None:
+    ended = run_pytest(PYTEST, written(tmp_path, UNSTEADY), "t", deterministic=True)
+    assert "too early" in ended.problems[0]
+
+
 def test_a_test_that_cannot_be_collected_is_a_problem(tmp_path: Path) -> None:
     ended = run_pytest(PYTEST, written(tmp_path, "import no_such_thing\n"), "t")
     assert "no_such_thing" in ended.problems[0]
