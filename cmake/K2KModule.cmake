@@ -1,7 +1,7 @@
 # Three functions build the whole tree; each takes the sources of the folder it is called from.
 #
 #   k2k_module(<name> [ONE_THREAD] USES <module>... [LIBS <library>...] [TEST_LIBS <library>...]
-#              [EXCLUDE <path>...])
+#              [TIMED <filter>...] [EXCLUDE <path>...])
 #       src/<name>/. Builds k2k_<name> from *.cpp (static, or interface when there is none),
 #       <name>_test from *_test.cpp (label unit), <name>_bench from *_bench.cpp (K2K_BENCH).
 #       USES must be what floors.toml says: tools/check_floors.py compares them. ONE_THREAD: nothing in
@@ -11,10 +11,11 @@
 #       A program on the runtime, from *.cpp; *_test.cpp beside it become <target>_test. A test links
 #       neither main.cpp nor a file named in MAIN: keep what is worth testing in the other files.
 #
-#   k2k_suite(<target> LABEL <label> [LIBS <library>...] [EXCLUDE <path>...])
+#   k2k_suite(<target> LABEL <label> [LIBS <library>...] [TIMED <filter>...] [EXCLUDE <path>...])
 #       Tests that span modules, from every *.cpp.
 #
-# LIBS are libraries from outside. EXCLUDE names files or folders, relative to the calling folder.
+# LIBS are libraries from outside. TIMED names the tests whose result depends on how fast they run, by
+# GoogleTest's filters: their label is timing, and nothing else runs beside them. EXCLUDE names files or folders, relative to the calling folder.
 # A folder without sources is skipped. x_fixture.hpp is for tests and benchmarks: never installed.
 
 set(K2K_TEST_TIMEOUT_S 300)
@@ -50,9 +51,23 @@ function(k2k_refuse_unparsed function unparsed)
   endif()
 endfunction()
 
+# Registers the tests of `target` that `filter` lets through, with further properties.
+function(k2k_discover_tests target filter)
+  # The end of the build is no place to run programs: tests are discovered when they are run.
+  gtest_discover_tests(${target}
+    TEST_PREFIX "${target}/"
+    TEST_FILTER "${filter}"
+    DISCOVERY_MODE PRE_TEST
+    PROPERTIES ${ARGN} TIMEOUT ${K2K_TEST_TIMEOUT_S} SKIP_RETURN_CODE 77
+      # One element each: the lists of these properties do not survive gtest_discover_tests.
+      ENVIRONMENT "K2K_CLI=${PROJECT_BINARY_DIR}/cli/k2k"
+      ENVIRONMENT_MODIFICATION "K2K_SOURCE_DIR=set:${PROJECT_SOURCE_DIR}"
+  )
+endfunction()
+
 # Builds `target` from its sources as a GoogleTest program and registers its tests under `label`.
 function(k2k_add_tests target label)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "OWN_HEADER" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "OWN_HEADER" "" "SOURCES;LIBS;TIMED")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main k2k_flags)
   # One header for all: the first program's. OWN_HEADER: for one with compile options of its own, at
@@ -67,19 +82,17 @@ function(k2k_add_tests target label)
     target_precompile_headers(${target} REUSE_FROM ${header_of})
   endif()
   target_compile_options(${target} PRIVATE -fpch-preprocess)  # So that ccache can follow.
-  # The end of the build is no place to run programs: tests are discovered when they are run.
-  gtest_discover_tests(${target}
-    TEST_PREFIX "${target}/"
-    DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${label} TIMEOUT ${K2K_TEST_TIMEOUT_S} SKIP_RETURN_CODE 77
-      # One element each: the lists of these properties do not survive gtest_discover_tests.
-      ENVIRONMENT "K2K_CLI=${PROJECT_BINARY_DIR}/cli/k2k"
-      ENVIRONMENT_MODIFICATION "K2K_SOURCE_DIR=set:${PROJECT_SOURCE_DIR}"
-  )
+  if(arg_TIMED)
+    list(JOIN arg_TIMED ":" timed)
+    k2k_discover_tests(${target} "-${timed}" LABELS ${label})
+    k2k_discover_tests(${target} "${timed}" LABELS timing RUN_SERIAL ON)
+  else()
+    k2k_discover_tests(${target} "*" LABELS ${label})
+  endif()
 endfunction()
 
 function(k2k_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD" "" "USES;LIBS;TEST_LIBS;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD" "" "USES;LIBS;TEST_LIBS;TIMED;EXCLUDE")
   k2k_refuse_unparsed("k2k_module(${name})" "${arg_UNPARSED_ARGUMENTS}")
   k2k_collect_sources(sources "${arg_EXCLUDE}")
   if(NOT sources_cpp AND NOT sources_hpp)
@@ -113,7 +126,8 @@ function(k2k_module name)
     set(sources_test "")
   endif()
   if(K2K_TESTS AND sources_test)
-    k2k_add_tests(${name}_test unit SOURCES ${sources_test} LIBS ${target} ${arg_TEST_LIBS})
+    k2k_add_tests(${name}_test unit SOURCES ${sources_test} LIBS ${target} ${arg_TEST_LIBS}
+      TIMED ${arg_TIMED})
   endif()
   if(K2K_BENCH AND sources_bench)
     add_executable(${name}_bench ${sources_bench})
@@ -146,13 +160,14 @@ function(k2k_program target)
 endfunction()
 
 function(k2k_suite target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "LIBS;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "LIBS;TIMED;EXCLUDE")
   k2k_refuse_unparsed("k2k_suite(${target})" "${arg_UNPARSED_ARGUMENTS}")
   k2k_collect_sources(sources "${arg_EXCLUDE}")
   if(NOT sources_cpp AND NOT sources_test)
     message(STATUS "${target}: no sources yet, skipped")
     return()
   endif()
-  k2k_add_tests(${target} ${arg_LABEL} SOURCES ${sources_cpp} ${sources_test} LIBS k2k_all ${arg_LIBS})
+  k2k_add_tests(${target} ${arg_LABEL} SOURCES ${sources_cpp} ${sources_test}
+    LIBS k2k_all ${arg_LIBS} TIMED ${arg_TIMED})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
 endfunction()

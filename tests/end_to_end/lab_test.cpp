@@ -203,13 +203,13 @@ class TraceLab : public Program {
 
 TEST_F(TraceLab, replays_a_file_to_its_end) {
   std::string text = "# k2k trace 1\n";
-  for (int line = 0; line < 1'000; ++line) text += "+1 pread 100\n+2 nop\n";
+  for (int line = 0; line < 10'000; ++line) text += "+1 pread 100\n+2 nop\n";
   write(text);
   const Outcome outcome = trace(path_ + " --outstanding 8 --json --cap 50%");
   ASSERT_EQ(outcome.status, 0) << outcome.out;
   const json row = json::parse(outcome.out, nullptr, false)["rows"][0];
   EXPECT_EQ(row["trace"], path_);
-  EXPECT_EQ(row["requests"], 2'000);
+  EXPECT_EQ(row["requests"], 20'000);
   EXPECT_EQ(row["errors"], 0);
   EXPECT_EQ(row["cap"], 0.5);
   for (const char* key : {"throughput", "delay_p50_us", "share", "device_share", "device_ns"}) {
