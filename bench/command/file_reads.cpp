@@ -294,7 +294,9 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
   row["high"] = rounded(ratio.high);
   row["rounds"] = ratio.rounds;
   row["target"] = cell.target;
-  if (cell.target == 0) return row;  // Nothing is promised.
+  row["verdict"] = nullptr;  // Where nothing is promised.
+  row["more_rounds"] = nullptr;
+  if (cell.target == 0) return row;
   const Judgement judgement = judge(ratio, cell.target, Better::higher);
   row["verdict"] = name_of(judgement.verdict);
   if (judgement.more_rounds) row["more_rounds"] = *judgement.more_rounds;

@@ -48,7 +48,7 @@ COALESCING = ABOUT | {
             **{"best_window_us": 80, "best_max": 16, "best_delay_us": 70, "adaptive_delay_us": 60},
             **{"ratio": 1.04, "low": 0.98, "high": 1.1, "verdict": "not resolvable"},
         },
-    ]
+    ],
 }
 
 
@@ -68,7 +68,7 @@ def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
     assert "of 3 load shapes 1 met, 1 missed, 1 open." in text
     assert "| dense | 10 µs | 80 µs, 16 | 2.5 µs |" in text
     assert "| sparse | 90 µs | none | 90 µs |" in text
-    assert "| 0.980 to 1.100 | cannot tell (28 rounds more) |" in text
+    assert "| 0.980 to 1.100 | cannot tell (51 rounds more) |" in text
     assert "not resolvable" not in text
 
 
