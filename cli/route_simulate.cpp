@@ -32,6 +32,9 @@ constexpr std::uint64_t progress_every = 1'000;
 // asked in an order that no predictor of branches knows.
 constexpr std::size_t timed_vectors = 128;
 constexpr int timed_rounds = 101;
+// The loop that the planner's time is held against: so many instructions, each of which needs the
+// one before. How long they take is a matter of the clock, and of hardly anything else.
+constexpr int loop_steps = 1'000;
 
 struct Row {
   const Pattern* pattern;
@@ -81,6 +84,22 @@ double exact_ns(Planner& planner, const Pattern& pattern, std::uint64_t seed) {
   return rounds[timed_rounds / 2];
 }
 
+// Nanoseconds of a loop of `loop_steps` multiplications and additions, the median round.
+double loop_ns() {
+  std::vector<double> rounds;
+  std::uint64_t number = 1;
+  for (int round = 0; round < timed_rounds; ++round) {
+    const Instant begin = now();
+    for (int step = 0; step < loop_steps; ++step) {
+      number = number * 6364136223846793005u + 1442695040888963407u;
+      asm volatile("" : "+r"(number));  // Every step is made.
+    }
+    rounds.push_back(static_cast<double>((now() - begin).count()));
+  }
+  std::nth_element(rounds.begin(), rounds.begin() + timed_rounds / 2, rounds.end());
+  return rounds[timed_rounds / 2];
+}
+
 double rounded(double value) { return std::round(value * 10) / 10; }
 
 ordered_json describe(const Row& row) {
@@ -120,6 +139,7 @@ ordered_json as_json(const std::vector<Row>& rows, std::uint64_t seed) {
           {"greedy_vs_optimum_mean", greedy / static_cast<double>(vectors)},
           {"exact_ns_median", rounded((times[half - 1] + times[half]) / 2)},
           {"exact_ns_worst_pattern", rounded(times.back())},
+          {"loop_ns", rounded(loop_ns())},
           {"vectors", vectors},
           {"pages", pages},
           {"seed", seed},

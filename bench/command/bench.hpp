@@ -80,6 +80,11 @@ class Samples {
 // Errors: EINVAL where this process may use only one core; EAGAIN without a second thread.
 Result<std::vector<double>> cache_line_round_trips(int count);
 
+// Millions of cache lines a second that one thread hands to a second one and gets back, written by
+// both, `waves` batches of `lanes` lines in flight, each batch announced by one word. Whole waves
+// of calls that hand over a slot a line cannot be faster. Errors: as above.
+Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::uint64_t lines);
+
 // Rounded for people and diffs: three significant digits.
 double rounded(double value);
 

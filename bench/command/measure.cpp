@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/cache_line.hpp"
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
 
@@ -101,6 +102,67 @@ Result<std::vector<double>> cache_line_round_trips(int count) {
     return Error{EAGAIN, std::string("no second thread for the floor: ") + failure.what()};
   }
   return nanoseconds;
+}
+
+Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::uint64_t lines) {
+  const std::vector<int> cores = usable_cores();
+  if (cores.size() < 2) {
+    return Error{EINVAL,
+                 "the floor is lines handed over between two cores, and this process may use only "
+                 "one (see taskset -p)"};
+  }
+  struct alignas(64) Slot {
+    std::uint64_t words[8];
+  };
+  std::vector<Slot> slots(std::size_t{waves} * lanes);
+  std::vector<Line> there(waves);
+  std::vector<Line> back(waves);
+  const auto turns = static_cast<std::uint32_t>(lines / lanes / waves);
+  std::uint64_t sum = 0;
+  Instant begin;
+  Instant end;
+  try {
+    std::thread asker([&] {
+      pin_to(cores[0]);
+      begin = now();
+      for (std::uint32_t turn = 1; turn <= turns + 1; ++turn) {
+        for (std::uint32_t wave = 0; wave < waves; ++wave) {
+          while (back[wave].word.load(std::memory_order_acquire) != turn - 1) {
+          }
+          Slot* const batch = &slots[std::size_t{wave} * lanes];
+          for (std::uint32_t lane = 0; lane < lanes; ++lane) prefetch_to_write(batch + lane);
+          for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+            sum += batch[lane].words[0];
+            batch[lane].words[1] = turn;
+          }
+          there[wave].word.store(turn, std::memory_order_release);
+        }
+      }
+      end = now();
+    });
+    std::thread answerer([&] {
+      pin_to(cores[1]);
+      for (std::uint32_t turn = 1; turn <= turns; ++turn) {
+        for (std::uint32_t wave = 0; wave < waves; ++wave) {
+          while (there[wave].word.load(std::memory_order_acquire) != turn) {
+          }
+          Slot* const batch = &slots[std::size_t{wave} * lanes];
+          for (std::uint32_t lane = 0; lane < lanes; ++lane) prefetch_to_write(batch + lane);
+          for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+            batch[lane].words[0] = batch[lane].words[1];
+          }
+          back[wave].word.store(turn, std::memory_order_release);
+        }
+      }
+    });
+    asker.join();
+    answerer.join();
+  } catch (const std::system_error& failure) {
+    return Error{EAGAIN, std::string("no second thread for the floor: ") + failure.what()};
+  }
+  asm volatile("" ::"r"(sum));  // What came back is read.
+  return static_cast<double>(std::uint64_t{turns} * waves * lanes) * 1'000 /
+         static_cast<double>((end - begin).count());
 }
 
 double rounded(double value) {

@@ -3,12 +3,15 @@
 //   single     a plain client on one thread, no fibres: sixteen lanes in flight, a doorbell each
 //   wave       the same with whole waves of 32 lanes, a doorbell a wave
 //   executor   the same no-ops made by work-items of the cpu backend
+//   floor      as many cache lines written, handed over and read back, batched as the waves are:
+//              the memory's part of a whole wave
 //
 // The server spins on another core. Budget: single >= 3 M calls/s, wave >= 60 M calls/s.
 
 #include <cerrno>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/bits.hpp"
 #include "base/cache_line.hpp"
@@ -145,6 +148,17 @@ Result<double> executor(Runtime& runtime, std::uint32_t items, Call call) {
          static_cast<double>(report.value().elapsed.count());
 }
 
+// Two cores have no place for a server that spins beside it.
+Result<double> floor_of_waves(Runtime& runtime, std::uint32_t resting_spin_us) {
+  server::ServerConfig config = runtime.server_config();
+  const std::uint32_t spin_us = std::exchange(config.spin_us, resting_spin_us);
+  if (Status status = runtime.reconfigure(config); !status) return status.error();
+  auto floor = lines_handed_over(waves_in_flight, wave_lanes, wave_calls);
+  config.spin_us = spin_us;
+  if (Status status = runtime.reconfigure(config); !status) return status.error();
+  return floor;
+}
+
 }  // namespace
 
 Result<nlohmann::ordered_json> throughput(const RuntimeConfig& base) {
@@ -163,6 +177,7 @@ Result<nlohmann::ordered_json> throughput(const RuntimeConfig& base) {
   Row rows[] = {
       {"single_mcalls", [&] { return single(area); }},
       {"wave_mcalls", [&] { return whole_waves(area); }},
+      {"wave_floor_mcalls", [&] { return floor_of_waves(runtime.value(), base.server.spin_us); }},
       {"executor_mcalls",
        [&] {
          return executor(runtime.value(), lanes_in_flight,

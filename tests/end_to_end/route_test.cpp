@@ -146,6 +146,7 @@ TEST_F(Route, simulate_finds_the_exact_schedule_exact) {
   EXPECT_LE(all["greedy_vs_optimum_mean"], 1.0);
   EXPECT_GT(all["exact_ns_median"], 0);
   EXPECT_GE(all["exact_ns_worst_pattern"], all["exact_ns_median"]);
+  EXPECT_GT(all["loop_ns"], 0);
   EXPECT_EQ(all["vectors"], 400);
   EXPECT_EQ(all["patterns"].size(), 8u);
   // The same numbers give the same residencies.
