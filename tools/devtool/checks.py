@@ -196,7 +196,8 @@ def tests(preset: str) -> Callable[[], Outcome]:
         for name in tally.unsteady:
             say(tally.outputs[name])
         shown = [tally.outputs[name] for name in tally.failed if name in tally.outputs]
-        return Outcome([*shown, *(f"FAILED {name}" for name in tally.failed)], str(tally))
+        failed = [f"FAILED {name}" for name in [*tally.failed, *tally.unsteady_before]]
+        return Outcome([*shown, *failed], str(tally))
 
     return step
 

@@ -142,7 +142,7 @@ def _test(chosen: argparse.Namespace) -> int:
         raise Refused(
             f"no test name matches {chosen.pattern}; ctest -N in build/{chosen.preset} lists them"
         )
-    return 1 if tally.failed else 0
+    return 1 if tally.failed or tally.unsteady_before else 0
 
 
 def _check(chosen: argparse.Namespace) -> int:

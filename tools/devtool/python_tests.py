@@ -1,6 +1,6 @@
 """Runs pytest. Few tests that failed are run again, alone, and named if they pass, as by ctest.
 
-Never those that are the same at each run (psylang): such a failure is one.
+Where all is deterministic (psylang) none is run again: what failed is broken.
 """
 
 import re
@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from devtool import unsteady
 from devtool.console import Status, say
 from devtool.process import Command, run
 from devtool.testing import AGAIN_MAX, NEVER_AGAIN
 from devtool.tree import ROOT
 
+PRESET = "python"  # What the record of unsteady tests calls it.
 TESTS_FAILED = 1  # The exit status of pytest that means nothing worse.
 FAILED = re.compile(r"^FAILED (.+?)(?: - .*)?$", re.MULTILINE)
 ERROR = re.compile(r"^ERROR ", re.MULTILINE)
@@ -29,23 +31,24 @@ def run_pytest(
     folder: str,
     title: str,
     env: Mapping[str, str] | None = None,
-    *,
-    deterministic: bool = False,
+    once: bool = False,
+    record: Path = unsteady.FILE,
 ) -> Ended:
-    """Runs the tests below `folder` of the repository."""
+    """Runs the tests below `folder` of the repository; those that failed again, unless `once`."""
     command: Command = [pytest, "-q", folder]
     with Status(title):
         done = run(command, env=env)
     if done.returncode == 0:
         return Ended()
     output = done.stdout.replace(f"{ROOT}/", "").strip()
-    names = [] if deterministic else failed_tests(done.returncode, output)
-    if names:
+    names = failed_tests(done.returncode, output)
+    if names and not once:
         with Status(f"{title}, {len(names)} again, alone"):
             again = run([*command, "--last-failed", "--last-failed-no-failures=none"], env=env)
         if again.returncode == 0:
             say(output)
-            return Ended(note=f"passed only when run again, alone: {', '.join(names)}")
+            problems = unsteady.second_times(names, PRESET, record)
+            return Ended(problems, f"passed only when run again, alone: {', '.join(names)}")
     return Ended([output or f"{title} ended with {done.returncode}"])
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from devtool import unsteady
 from devtool.python_tests import failed_tests, run_pytest
 
 PYTEST = Path(sys.executable).with_name("pytest")
@@ -32,11 +33,30 @@ def written(folder: Path, text: str) -> str:
 
 
 def test_one_that_passes_alone_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ended = run_pytest(PYTEST, written(tmp_path, UNSTEADY), "t")
+    record = tmp_path / "unsteady.toml"
+    ended = run_pytest(PYTEST, written(tmp_path, UNSTEADY), "t", record=record)
     assert ended.problems == []
     assert ended.note.startswith("passed only when run again, alone: ")
     assert ended.note.endswith("test_second_time[a b]")
     assert "too early" in capsys.readouterr().err
+    assert [one.preset for one in unsteady.read(record)] == ["python"]
+
+
+def test_one_that_passed_only_alone_before_is_a_problem(tmp_path: Path) -> None:
+    record = tmp_path / "unsteady.toml"
+    run_pytest(PYTEST, written(tmp_path, UNSTEADY), "t", record=record)
+    for mark in tmp_path.glob("been-*"):
+        mark.unlink()
+    ended = run_pytest(PYTEST, written(tmp_path, UNSTEADY), "t", record=record)
+    (problem,) = ended.problems
+    assert "test_second_time[a b] passed only when run again, alone, as it did at" in problem
+
+
+def test_what_is_deterministic_is_never_run_again(tmp_path: Path) -> None:
+    ended = run_pytest(PYTEST, written(tmp_path, UNSTEADY), "t", once=True)
+    (problem,) = ended.problems
+    assert "too early" in problem
+    assert ended.note == ""
 
 
 def test_one_that_fails_twice_is_a_problem_with_its_words(tmp_path: Path) -> None:
@@ -49,11 +69,6 @@ def test_one_that_fails_twice_is_a_problem_with_its_words(tmp_path: Path) -> Non
 def test_what_passes_is_not_named(tmp_path: Path) -> None:
     ended = run_pytest(PYTEST, written(tmp_path, "def test_it():\n    pass\n"), "t")
     assert (ended.problems, ended.note) == ([], "")
-
-
-def test_a_deterministic_one_is_never_run_again(tmp_path: Path) -> None:
-    ended = run_pytest(PYTEST, written(tmp_path, UNSTEADY), "t", deterministic=True)
-    assert "too early" in ended.problems[0]
 
 
 def test_a_test_that_cannot_be_collected_is_a_problem(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtool import build
+from devtool import build, unsteady
 from devtool.console import Refused, Status, say
 from devtool.environment import need_python_tools
 from devtool.process import cores, run, run_logged
@@ -28,6 +28,7 @@ class Tally:
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     unsteady: list[str] = field(default_factory=list)  # Passed, but only alone.
+    unsteady_before: list[str] = field(default_factory=list)  # A line for each that did so before.
     outputs: dict[str, str] = field(default_factory=dict)  # Of what failed, the first time.
     by_assertion: set[str] = field(default_factory=set)  # Of the failed.
 
@@ -63,6 +64,7 @@ def run_tests(preset: str, pattern: str = "") -> Tally:
     build.build(preset)
     tally = _run_ctest(preset, pattern)
     tally.add(_run_pytest(preset, pattern))
+    tally.unsteady_before = unsteady.second_times(tally.unsteady, preset)
     return tally
 
 
@@ -74,6 +76,8 @@ def report(tally: Tally) -> None:
         print(f"skipped  {name}")
     for name in tally.failed:
         print(f"FAILED   {name}")
+    for line in tally.unsteady_before:
+        print(f"FAILED   {line}")
     print(tally, flush=True)
 
 
