@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from devtool import build, report, testing
+from devtool import against, build, report, testing
 from devtool.bench import bench
 from devtool.checks import CLANG_FORMAT, STEPS, check
 from devtool.console import Refused, say
@@ -97,7 +97,25 @@ def _parser() -> argparse.ArgumentParser:
     benches = add("bench", "run the benchmarks, keep the numbers as JSON lines", _bench)
     benches.add_argument("names", nargs="*", metavar="NAME", help="which; all of ours if left out")
     benches.add_argument(
-        "--record", action="store_true", help="into bench/results/, to be committed"
+        "--record",
+        action="store_true",
+        help="into bench/results/, to be committed; with --against HEAD: the noise, into "
+        "bench/tolerances.toml",
+    )
+    benches.add_argument(
+        "--against",
+        metavar="COMMIT",
+        help="build that commit once, run both in turns, say what is slower, same or faster; NAMEs "
+        f"are then of: {', '.join(bench.name for bench in against.BENCHES)}",
+    )
+    benches.add_argument(
+        "--rounds", type=int, default=0, metavar="N", help="with --against: so many of each"
+    )
+    benches.add_argument(
+        "--seed", type=int, metavar="N", help="with --against: the order of the runs (random)"
+    )
+    benches.add_argument(
+        "--json", action="store_true", help="with --against: the last line is one object"
     )
 
     add("plot", "draw the newest results of bench/results into docs/results", _plot)
@@ -150,6 +168,14 @@ def _check(chosen: argparse.Namespace) -> int:
 
 
 def _bench(chosen: argparse.Namespace) -> int:
+    if chosen.against is not None:
+        against.against(
+            *(chosen.against, chosen.names, chosen.rounds, chosen.seed),
+            *(chosen.json, chosen.record),
+        )
+        return 0
+    if chosen.rounds or chosen.json or chosen.seed is not None:
+        raise Refused("bench: --rounds, --seed and --json go with --against COMMIT; add it", 2)
     bench(chosen.names, chosen.record)
     return 0
 

@@ -1,12 +1,14 @@
 """The rule of verdicts is that of bench/verdict.hpp: both read the same cases."""
 
 import json
+import math
+import random
 from typing import Any
 
 import pytest
 
 from devtool.tree import ROOT
-from devtool.verdict import Interval, Judgement, interval_of, judge
+from devtool.verdict import Interval, Judgement, interval_of, judge, trimmed_interval_of
 
 CASES: dict[str, Any] = json.loads((ROOT / "bench/verdicts.json").read_text())
 
@@ -24,6 +26,28 @@ def test_an_interval_is_what_the_shared_cases_say(case: dict[str, Any]) -> None:
     assert seen.rounds == len(case["ratios"])
     for name in ("low", "mean", "high"):
         assert getattr(seen, name) == pytest.approx(case[name], rel=1e-12)
+
+
+def test_a_trimmed_interval_is_the_plain_one_of_few_rounds() -> None:
+    few = trimmed_interval_of([0.9, 1.0, 1.1, 0.95])
+    plain = interval_of([0.9, 1.0, 1.1, 0.95])
+    assert (few.low, few.mean, few.high) == pytest.approx((plain.low, plain.mean, plain.high))
+
+
+def test_a_trimmed_interval_is_not_moved_by_a_neighbours_burst() -> None:
+    steady = [0.98, 1.0, 1.01, 0.99, 1.02, 1.0, 0.99, 1.01, 1.0]
+    seen = trimmed_interval_of([*steady, 0.2])
+    assert 0.97 < seen.low < seen.mean < seen.high < 1.03
+    assert interval_of([*steady, 0.2]).low < 0.6
+
+
+def test_a_trimmed_interval_holds_the_truth_as_often_as_it_says() -> None:
+    source = random.Random(5)
+    runs, covered = 1000, 0
+    for _ in range(runs):
+        seen = trimmed_interval_of([math.exp(source.gauss(0.1, 0.05)) for _ in range(10)])
+        covered += seen.low <= math.exp(0.1) <= seen.high
+    assert covered >= runs * 0.93
 
 
 def test_it_tells_people_how_much_longer_it_would_take() -> None:

@@ -1,0 +1,387 @@
+"""./dev bench --against COMMIT: is this tree as fast as that commit was?
+
+Both programs run in turns on the same machine, in random order, and each figure is the ratio of the
+two runs of a turn: what disturbs the machine for a while disturbs both. A commit is built once and
+kept in build/against/. Compared with itself a commit shows how far figures differ by chance: from
+such runs come the tolerances (bench/tolerances.toml) within which two commits are the same.
+"""
+
+import contextlib
+import json
+import math
+import random
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from devtool import build, speed_measures, tolerances
+from devtool.console import Refused, Status, duration, say
+from devtool.process import cores, run, run_logged
+from devtool.speed_measures import Numbers, Program, grep_command, timed_ms
+from devtool.tree import BUILD, ROOT, shown
+from devtool.verdict import CANNOT_TELL, Better, Interval, trimmed_interval_of
+
+PRESET = "release"
+TARGET = "k2k_cli"
+FOLDER = BUILD / "against"
+SHA_LENGTH = 12
+ROUNDS_MIN = 2
+MORE_ROUNDS_MAX = 1000  # Nobody waits longer.
+RUN_LIMIT_S = 120
+SLOWER, SAME, FASTER = "slower", "same", "faster"
+OPTIONS = ("-DK2K_TESTS=OFF", "-DK2K_INSTALL=OFF")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What users run: its figures, and one run of it."""
+
+    name: str
+    rounds: int
+    figures: dict[str, Better]
+    measure: Callable[[Program], Numbers]
+    needs: str = ""  # The benchmark of k2k that a commit may not have yet.
+
+
+@dataclass(frozen=True)
+class Side:
+    name: str
+    program: Program
+
+
+@dataclass
+class Figure:
+    bench: str
+    name: str
+    better: Better
+    before: list[float] = field(default_factory=list)
+    now: list[float] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        return f"{self.bench} {self.name}"
+
+    def seen(self) -> Interval:
+        """How many times as fast as before."""
+        pairs = zip(self.before, self.now, strict=True)
+        higher = self.better == "higher"
+        return trimmed_interval_of([now / old if higher else old / now for old, now in pairs])
+
+
+def against(
+    commit: str, names: Sequence[str], rounds: int, seed: int | None, as_json: bool, record: bool
+) -> None:
+    """Prints the comparison. `rounds` 0: each benchmark's own. Errors: Refused."""
+    benches = chosen(names)
+    if rounds and rounds < ROUNDS_MIN:
+        raise Refused(f"--rounds is {rounds}; an interval needs {ROUNDS_MIN} or more", 2)
+    known = tolerances.read()
+    sha = commit_of(commit)
+    here, dirty = this_tree()
+    itself = sha == here and not dirty
+    if record and not itself:
+        raise Refused(
+            "--record keeps the noise of one commit against itself: commit your changes, then "
+            "./dev bench --against HEAD --record",
+            2,
+        )
+    if dirty:
+        say(f"this tree has changes: what is compared is its present state, {here}+changes")
+    if itself:
+        say(f"both are {sha}, built twice: what differs is noise")
+    environment = speed_measures.plain_environment()
+    before = Side(sha, Program(built(sha), environment))
+    build.build(PRESET, [TARGET])
+    now_name = f"{here}+changes" if dirty else f"{here} again" if itself else here
+    now = Side(now_name, Program(build.folder(PRESET), environment))
+    seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+    benches, skipped = both_have(benches, before, now)
+    for line in skipped:
+        say(line)
+    figures = [Figure(b.name, name, better) for b in benches for name, better in b.figures.items()]
+    say(f"seed {seed}: ./dev bench --against {commit} --seed {seed} takes the same order")
+    try:
+        measure(benches, before, now, rounds, random.Random(seed), figures)
+    except KeyboardInterrupt:
+        if measured := [one for one in figures if len(one.now) >= ROUNDS_MIN]:
+            say("\ninterrupted; so far:\n" + text(measured, before.name, now.name, known))
+        raise
+    figures = [one for one in figures if len(one.now) >= ROUNDS_MIN]
+    if record:
+        tolerances.record({one.title: one.seen() for one in figures}, sha)
+    print(text(figures, before.name, now.name, known))
+    if as_json:
+        about = {"against": before.name, "now": now.name, "seed": seed, "skipped": skipped}
+        print(json.dumps(about | {"figures": [as_object(one, known) for one in figures]}))
+
+
+def measure(
+    benches: Sequence[Bench],
+    before: Side,
+    now: Side,
+    rounds: int,
+    source: random.Random,
+    figures: Sequence[Figure],
+) -> None:
+    """Runs all turns in random order; adds to the figures. A turn counts whole or not at all."""
+    turns = [bench for bench in benches for _ in range(rounds or bench.rounds)]
+    source.shuffle(turns)
+    begin = time.monotonic()
+    with Status(f"{before.name} and {now.name} in turns") as status:
+        for number, bench in enumerate(turns):
+            sides = [before, now]
+            source.shuffle(sides)
+            numbers: dict[str, Numbers] = {}
+            for side in sides:
+                left = (time.monotonic() - begin) / max(number, 1) * (len(turns) - number)
+                about = f", {duration(left)} to go" if number else ""
+                status.update(f"{number + 1} of {len(turns)}{about}: {bench.name}, {side.name}")
+                numbers[side.name] = bench.measure(side.program)
+            for one in figures:
+                pair = [numbers[side.name].get(one.name) for side in (before, now)]
+                if one.bench == bench.name and pair[0] and pair[1]:
+                    one.before.append(pair[0])
+                    one.now.append(pair[1])
+
+
+def verdict(seen: Interval, tolerance: float) -> tuple[str, int | None]:
+    """*Same*: the whole interval is within the tolerance. *Slower*, *faster*: it lies on one side
+    of 1 and its middle beyond the tolerance. What is surely not slower, and by less than the
+    tolerance faster, is the same, too. Else how many rounds more could tell, if any could."""
+    width = math.log1p(tolerance)
+    low, middle, high = math.log(seen.low), math.log(seen.mean), math.log(seen.high)
+    if -width <= low and high <= width:
+        return SAME, None
+    if high < 0 and middle < -width:
+        return SLOWER, None
+    if low > 0:
+        return FASTER if middle > width else SAME, None
+    wanted = width - abs(middle) if abs(middle) <= width else abs(middle)
+    if wanted <= 0:
+        return CANNOT_TELL, None
+    more = math.ceil(seen.rounds * ((high - low) / 2 / wanted) ** 2) - seen.rounds
+    return CANNOT_TELL, max(1, more) if more <= MORE_ROUNDS_MAX else None
+
+
+def text(figures: Sequence[Figure], before: str, now: str, known: dict[str, float]) -> str:
+    """A line a figure; above 1 this tree is faster."""
+    lines = [("figure", before, now, "times as fast", "95 % interval", "same within", "")]
+    for one in figures:
+        seen = one.seen()
+        tolerance = tolerances.of(one.title, known)
+        word, more = verdict(seen, tolerance)
+        lines.append(
+            (
+                one.title,
+                f"{statistics.median(one.before):.3g}",
+                f"{statistics.median(one.now):.3g}",
+                f"{seen.mean:.3f}",
+                f"{seen.low:.3f} to {seen.high:.3f}",
+                f"{tolerance * 100:.2g} %",
+                f"{word} ({more} rounds more)" if more else word,
+            )
+        )
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def as_object(one: Figure, known: dict[str, float]) -> dict[str, Any]:
+    seen = one.seen()
+    tolerance = tolerances.of(one.title, known)
+    word, more = verdict(seen, tolerance)
+    return {
+        **{"bench": one.bench, "figure": one.name, "better": one.better, "rounds": seen.rounds},
+        **{"before": statistics.median(one.before), "now": statistics.median(one.now)},
+        **{"ratio": seen.mean, "low": seen.low, "high": seen.high, "tolerance": tolerance},
+        **{"verdict": word, "more_rounds": more},
+    }
+
+
+def chosen(names: Sequence[str]) -> list[Bench]:
+    """Errors: Refused, naming those there are."""
+    known = {bench.name: bench for bench in BENCHES}
+    if unknown := [name for name in names if name not in known]:
+        raise Refused(
+            f"--against: no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2
+        )
+    return [known[name] for name in dict.fromkeys(names)] or list(BENCHES)
+
+
+def commit_of(name: str) -> str:
+    """The commit's short SHA. Errors: Refused."""
+    found = run(["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"])
+    if found.returncode != 0:
+        raise Refused(
+            f"--against: there is no commit {name} here; `git log --oneline` lists them, "
+            "`git fetch` brings others",
+            2,
+        )
+    return found.stdout.strip()[:SHA_LENGTH]
+
+
+def this_tree() -> tuple[str, bool]:
+    """HEAD, and whether the tree differs from it. Expects a repository."""
+    changes = run(["git", "status", "--porcelain"]).stdout.strip()
+    return commit_of("HEAD"), bool(changes)
+
+
+def built(sha: str) -> Path:
+    """The folder of the commit's release build; made once. Errors: Refused, naming the log."""
+    folder = FOLDER / sha
+    release = folder / "source/build" / PRESET
+    stamp = folder / "built"
+    with build.only_one(f"against/{sha}"):
+        if stamp.exists() and (release / "cli/k2k").exists():
+            return release
+        log = folder / "build.log"
+        log.unlink(missing_ok=True)
+        _extract(sha, folder / "source")
+        steps: list[Sequence[str | Path]] = [
+            ["cmake", "--preset", PRESET, *OPTIONS],
+            [
+                *("cmake", "--build", release, "--parallel", str(cores())),
+                *("--target", TARGET),
+            ],
+        ]
+        with Status(f"build {sha}") as status:
+            for step in steps:
+                code = run_logged(
+                    step, log, status.update, {"NINJA_STATUS": "[%f/%t] "}, True, folder / "source"
+                )
+                if code != 0 or (step is steps[-1] and not (release / "cli/k2k").exists()):
+                    raise Refused(
+                        f"--against: {sha} does not build here: see {shown(log)}; "
+                        "choose another commit, or mend what it lacks"
+                    )
+        stamp.touch()
+    return release
+
+
+def _extract(sha: str, folder: Path) -> None:
+    """The commit's files; whole or not at all."""
+    if folder.exists():
+        return
+    unfinished = folder.with_suffix(".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    with contextlib.ExitStack() as stack:
+        archive = stack.enter_context(
+            subprocess.Popen(["git", "archive", sha], cwd=ROOT, stdout=subprocess.PIPE)
+        )
+        unpacked = subprocess.run(["tar", "-x"], cwd=unfinished, stdin=archive.stdout, check=False)
+    if archive.returncode != 0 or unpacked.returncode != 0:
+        raise Refused(f"--against: the files of {sha} could not be unpacked into {shown(folder)}")
+    unfinished.rename(folder)
+
+
+def both_have(benches: Sequence[Bench], before: Side, now: Side) -> tuple[list[Bench], list[str]]:
+    """Those that both can run, and a line for each other one."""
+    lists = {side.name: _listed(side.program) for side in (before, now)}
+    left: list[Bench] = []
+    skipped: list[str] = []
+    for bench in benches:
+        lacks = [name for name, has in lists.items() if bench.needs and bench.needs not in has]
+        if lacks:
+            skipped.append(f"{bench.name} is left out: {lacks[0]} has no `k2k bench {bench.needs}`")
+        else:
+            left.append(bench)
+    if not left:
+        raise Refused("--against: nothing is left to compare; name other benchmarks", 2)
+    return left, skipped
+
+
+def _listed(program: Program) -> set[str]:
+    listed = _json(program, ["bench", "--json"])
+    return {str(name) for names in listed.values() for name in names}
+
+
+def _json(program: Program, words: Sequence[str]) -> dict[str, Any]:
+    try:
+        done = subprocess.run(
+            [str(program.cli), *words],
+            env=program.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Refused(f"k2k {' '.join(words)} ran longer than {RUN_LIMIT_S} s") from error
+    lines = done.stdout.splitlines()
+    if done.returncode != 0 or not lines:
+        said = (done.stderr.strip().splitlines() or [""])[-1]
+        raise Refused(
+            f"{shown(program.cli)} {' '.join(words)} ended with {done.returncode}: {said}"
+        )
+    result: dict[str, Any] = json.loads(lines[-1])
+    return result
+
+
+def _flat(numbers: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of an object by their paths, `a.b`."""
+    if isinstance(numbers, dict):
+        for key, each in numbers.items():
+            yield from _flat(each, f"{path}.{key}" if path else str(key))
+    elif isinstance(numbers, int | float) and not isinstance(numbers, bool):
+        yield path, float(numbers)
+
+
+def _system(name: str, rounds: int, figures: dict[str, Better]) -> Bench:
+    def measured(program: Program) -> Numbers:
+        return dict(_flat(_json(program, ["bench", name, "--json"])))
+
+    return Bench(name, rounds, figures, measured, needs=name)
+
+
+def _grep(program: Program) -> Numbers:
+    speed_measures.warm(speed_measures.HEADERS)
+    milliseconds, _ = timed_ms(
+        grep_command(program.cli, speed_measures.HEADERS), program.environment
+    )
+    return {"ms": milliseconds}
+
+
+def _small_files(program: Program) -> Numbers:
+    trees = {
+        "headers_ms": speed_measures.header_tree(),
+        "tiny_ms": speed_measures.tiny_tree(),
+    }
+    for tree in trees.values():
+        speed_measures.warm(tree)
+    return {
+        name: timed_ms(grep_command(program.cli, tree), program.environment)[0]
+        for name, tree in trees.items()
+    }
+
+
+BENCHES = (
+    Bench("grep", 12, {"ms": "lower"}, _grep),
+    _system("pread", 6, {"device_gbps": "higher", "ratio": "higher"}),
+    _system(
+        "throughput",
+        6,
+        {
+            "single_mcalls": "higher",
+            "wave_mcalls": "higher",
+            "executor_mcalls": "higher",
+            "executor_wave_mcalls": "higher",
+        },
+    ),
+    _system("roundtrip", 12, {"p50_us.64": "lower", "p50_us.16384": "lower"}),
+    _system(
+        "headofline",
+        10,
+        {"unloaded_p50_us": "lower", "loaded_p50_us": "lower", "loaded_p99_us": "lower"},
+    ),
+    # From outside: every commit has k2k grep.
+    Bench("small_files", 8, {"headers_ms": "lower", "tiny_ms": "lower"}, _small_files),
+)
