@@ -19,6 +19,7 @@ from devtool.install_check import check_install
 from devtool.process import Command, cores, run
 from devtool.psylang_check import check_psylang
 from devtool.python_tests import run_pytest
+from devtool.speed import check_speed
 from devtool.tidy import tidy
 from devtool.tree import BUILD, CPP_SUFFIXES, ROOT, files, shown
 
@@ -166,6 +167,11 @@ def psylang() -> Outcome:
     return Outcome(ended.problems, ended.note)
 
 
+def speed() -> Outcome:
+    ended = check_speed()
+    return Outcome(ended.problems, ended.note)
+
+
 def doxygen() -> Outcome:
     return _passes(["doxygen", "docs/Doxyfile"], "doxygen")
 
@@ -236,6 +242,7 @@ STEPS = (
     Step(
         "install", "install, use from outside the tree, uninstall", lambda: Outcome(check_install())
     ),
+    Step("speed", "every figure of bench/budgets.toml holds its floor", speed),
     Step("kernel-6.1", "Debian 12's own kernel in QEMU: what falls back there works", kernel_6_1),
     Step("tidy", "clang-tidy, a short list of bugs", lambda: Outcome(tidy())),
     # The sanitizers' builds are debug builds too: assertions, and guard pages in TSan's.
