@@ -30,9 +30,9 @@ struct Handle {
   [[nodiscard]] K2K_DEVICE bool live() const { return begun != nothing; }
 };
 
-// When a call begins; where the clocks of host and device cannot be compared, nobody asks.
-K2K_DEVICE inline std::uint32_t begin_call() {
-  const std::uint32_t stamp = platform::stamp();
+// When a call begins whose times are taken; where the clocks of host and device cannot be compared,
+// nobody asks.
+K2K_DEVICE inline std::uint32_t begun_at(std::uint32_t stamp) {
   return stamp == 0 ? Handle::untimed : stamp;
 }
 
@@ -143,8 +143,8 @@ K2K_SHARED_CODE K2K_DEVICE inline void publish(const protocol::AreaView& area,
 }
 
 template <class Scope, class Chosen>
-K2K_DEVICE inline protocol::Attributes attributes_of(const platform::Item& me) {
-  std::uint8_t flags = 0;
+K2K_DEVICE inline protocol::Attributes attributes_of(const platform::Item& me,
+                                                     std::uint8_t flags = 0) {
   if constexpr (Chosen::outcome == Outcome::async) flags |= protocol::flag::async;
   if constexpr (Chosen::outcome == Outcome::detached) flags |= protocol::flag::detached;
   if constexpr (Chosen::urgent) flags |= protocol::flag::urgent;
@@ -169,7 +169,7 @@ K2K_SHARED_CODE K2K_DEVICE inline const protocol::Slot* publish_all(const platfo
                                                                     const std::uint64_t* offers,
                                                                     std::uint64_t lanes) {
   const protocol::AreaView& area = *me.area;
-  const std::uint32_t begun = begin_call();
+  const std::uint32_t begun = begun_at(platform::stamp());
   const std::uint32_t found = claim_row(area, me.wave, lanes);
   if (found == 0) return nullptr;
   const std::uint32_t row = found - 1;
@@ -231,13 +231,19 @@ K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Word
     const Handle handle = submit_wave<Scope, Chosen, side_by_side>(me, number, arguments);
     if (handle.live()) return handle;
   }
-  Handle handle{{me.wave, me.lane}, 0, begin_call()};
-  const protocol::Attributes attributes = attributes_of<Scope, Chosen>(me);
+  // A page fault reads its own stamps, so it has them.
+  const platform::CallTiming timing = number == calls::fault_in_number
+                                          ? platform::CallTiming{platform::stamp(), 0}
+                                          : platform::begin_call(number);
+  Handle handle{{me.wave, me.lane}, 0, begun_at(timing.begun)};
+  const protocol::Attributes attributes =
+      attributes_of<Scope, Chosen>(me, static_cast<std::uint8_t>(timing.flags));
   while (!protocol::try_claim_one(area, handle.place, handle.generation)) {
     if (closed(area)) return {};
     platform::yield();
   }
-  publish(area, handle.place, attributes, number, arguments, platform::stamp());
+  publish(area, handle.place, attributes, number, arguments,
+          timing.begun == 0 ? 0 : platform::stamp());
   ring_doorbell(area, handle.place.wave, std::uint64_t{1} << handle.place.lane);
   return handle;
 }
@@ -254,7 +260,10 @@ K2K_SHARED_CODE K2K_DEVICE inline Reply finish(const protocol::AreaView& area, c
   const Reply reply(static_cast<std::int64_t>(slot.arguments[protocol::answer_word::value]),
                     control.error);
   if (handle.begun > Handle::untimed) {
-    platform::note_times(handle.begun, slot.stamp, slot.arguments[protocol::answer_word::done]);
+    const bool sampled =
+        (protocol::unpack_attributes(slot.attributes).flags & protocol::flag::sampled) != 0;
+    platform::note_times(handle.begun, slot.stamp, slot.arguments[protocol::answer_word::done],
+                         sampled ? protocol::sample_stride : 1);
   }
   protocol::move<protocol::SlotState::finished, protocol::SlotState::free, protocol::Side::device>(
       slot);

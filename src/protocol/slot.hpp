@@ -29,6 +29,9 @@ inline constexpr std::uint8_t async = 1;     // A ticket is out; somebody will r
 inline constexpr std::uint8_t detached = 2;  // Nobody waits: the host retires the slot.
 inline constexpr std::uint8_t urgent = 4;    // Do not hold back for coalescing.
 inline constexpr std::uint8_t halted = 8;    // The caller sleeps: resume its wave afterwards.
+// One of many of its kind, whose times are taken now and then: with a stamp it stands for
+// sample_stride calls, without one for none.
+inline constexpr std::uint8_t sampled = 16;
 }  // namespace flag
 
 struct Attributes {
@@ -37,6 +40,9 @@ struct Attributes {
   std::uint8_t deadline_class = 0;  // 0 = none; larger classes are defined by the server.
   std::uint16_t tenant = 0;         // On whose behalf; below tenants_max.
 };
+
+// What a stamped call with flag::sampled stands for.
+inline constexpr std::uint32_t sample_stride = 31;
 
 // Tenants that are told apart: 0, which is everybody who says nothing, to this less 1.
 inline constexpr std::uint32_t tenants_max = 64;
@@ -101,6 +107,6 @@ K2K_HD inline void move(Slot& slot, std::uint16_t number = 0,
 }
 
 // Version handshake (decision 10): a kernel carries both, a runtime that differs refuses it.
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 
 }  // namespace k2k::protocol

@@ -5,6 +5,7 @@
 //
 // Owned by a role: used by whoever holds it, never by two threads; changes() from anywhere.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -22,12 +23,14 @@ class Adaptive {
   struct Counted {
     std::uint64_t cpu_ns = 0;
     std::uint64_t answered = 0;
-    std::uint64_t waited = 0;  // Cycles from publication to service, summed up.
+    std::uint64_t waited = 0;  // Cycles from publication to service, summed up, of
+    std::uint64_t timed = 0;   // so many requests.
 
     void add(const ThreadStats& stats) {
       cpu_ns += stats.ledger.total_ns();
       answered += stats.answered.value();
       waited += stats.times.sum(telemetry::RequestPart::scheduling);
+      timed += stats.times.requests(telemetry::RequestPart::scheduling);
     }
   };
 
@@ -62,7 +65,10 @@ class Adaptive {
       return false;
     }
     if (requests < governor::Coalescer::requests_min) return false;
-    const std::uint64_t waited = (now.waited - since_.waited) / requests;
+    // Where some are timed, one of these has to be; a device without a clock times none.
+    if (now.timed == since_.timed && now.timed != 0) return false;
+    const std::uint64_t timed = std::max<std::uint64_t>(now.timed - since_.timed, 1);
+    const std::uint64_t waited = (now.waited - since_.waited) / timed;
     const double waited_ns = static_cast<double>(waited) * nanoseconds_per_cycle();
     const governor::CoalesceSetting before = setting();
     const governor::CoalesceSetting after =

@@ -74,85 +74,112 @@ class SlotsAhead {
   std::uint64_t lanes_ = 0;
 };
 
-inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
-                                             const Processing& how, std::uint64_t moment,
-                                             SlotsAhead& ahead, Pending& here,
-                                             std::vector<Pending>& batch,
-                                             ThreadStats& stats) const {
+struct BottomHalf::Pass {
+  const Processing& how;
+  std::uint64_t moment;
+  SlotsAhead ahead;
+  Bookkeeper books;
+  std::vector<Pending>& batch;
+  ThreadStats& stats;
+  Pending here{};  // What is answered on the spot has a place that is used again and again.
   std::uint64_t accepted = 0;
+};
+
+inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell, Pass& pass) const {
   std::uint64_t answered = 0;
-  const Moments moments{moment, moment};  // What is answered here takes less than the clock sees.
-  Bookkeeper books(stats, moments);
+  // What is answered here takes less than the clock sees.
+  const Moments moments{pass.moment, pass.moment};
   protocol::Slot* const row_slots = &area_->slot(doorbell.wave, 0);
   for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
     const auto lane = lowest_bit(lanes);
     protocol::Slot& slot = row_slots[lane];
-    ahead.step();
+    pass.ahead.step();
     const protocol::Control control = observe(slot);  // Pairs with publish() on the device.
     if (control.state != protocol::SlotState::ready) continue;
     const std::int16_t row = row_of(control.number);
     const bool never_blocks =
-        !how.defer && row >= 0 && calls::rows[row].blocking == calls::Blocking::never;
-    // What is answered here has a place that is used again and again.
-    Pending& pending = never_blocks ? here : batch.emplace_back();
+        !pass.how.defer && row >= 0 && calls::rows[row].blocking == calls::Blocking::never;
+    const protocol::Attributes attributes = protocol::unpack_attributes(slot.attributes);
+    const std::uint32_t stamp = slot.stamp;
+    ++pass.accepted;
+    if (pass.how.trace) {
+      pass.stats.events.record({pass.moment, telemetry::EventKind::accepted,
+                                static_cast<std::uint8_t>(lane), control.number, doorbell.wave});
+    }
+    // It has no arguments to copy, and no memory to ask for.
+    if (never_blocks && row == nop_row) {
+      const bool detached = (attributes.flags & protocol::flag::detached) != 0;
+      protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
+                     protocol::Side::host>(slot, control.number);
+      publish_answer(slot, control.number, detached, 0, protocol::TransportError::none, moments,
+                     *detached_errors_);
+      pass.books.add(row, attributes, stamp, 0);
+      ++answered;
+      continue;
+    }
+    Pending& pending = never_blocks ? pass.here : pass.batch.emplace_back();
     services::Request& request = pending.request;
     std::memcpy(request.arguments, slot.arguments, sizeof(request.arguments));
     request.wave = doorbell.wave;
     request.lane = static_cast<std::uint8_t>(lane);
     request.number = control.number;
     request.row = row;
-    request.stamp = slot.stamp;
-    request.attributes = protocol::unpack_attributes(slot.attributes);
+    request.stamp = stamp;
+    request.attributes = attributes;
     protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                    protocol::Side::host>(slot, control.number);
-    ++accepted;
-    if (how.trace) {
-      stats.events.record({moment, telemetry::EventKind::accepted, static_cast<std::uint8_t>(lane),
-                           request.number, request.wave});
-    }
     std::int64_t value =
-        row >= 0 && !checks_pointers_ ? 0 : services::admit(request, how.openness, *backend_);
+        row >= 0 && !checks_pointers_ ? 0 : services::admit(request, pass.how.openness, *backend_);
     if (value == 0 && !never_blocks) continue;
     if (value != 0) {
-      stats.refused.add();
+      pass.stats.refused.add();
     } else {
       value = services::execute_without_waiting(request, pending.progress).value;
     }
-    publish_answer(*area_, request, value, protocol::TransportError::none, moments,
-                   *detached_errors_);
-    books.add(request, value);
-    if (!never_blocks) batch.pop_back();
+    publish_answer(slot, request.number, request.detached(), value, protocol::TransportError::none,
+                   moments, *detached_errors_);
+    pass.books.add(request, value);
+    if (!never_blocks) pass.batch.pop_back();
     ++answered;
   }
-  stats.accepted.add(accepted);
   return answered;
 }
 
 std::uint64_t BottomHalf::process(const Bundle& bundle, const Processing& how,
                                   std::vector<Pending>& batch, std::vector<std::uint32_t>& answered,
                                   ThreadStats& stats) const {
-  SlotsAhead ahead(*area_, bundle, row_lanes_);
-  const std::uint64_t moment = cycles();
-  const std::uint64_t accepted_before = stats.accepted.value();
+  const std::uint64_t moment = how.begun != 0 ? how.begun : cycles();
+  std::uint64_t accepted = 0;
   std::uint64_t answered_here = 0;
-  Pending here;
   stats.booking.begin();
-  for (const protocol::Doorbell& doorbell : bundle) {
-    std::atomic_flag& busy = busy_rows_[doorbell.wave];
-    while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs with the clear.
-      std::this_thread::yield();
+  {
+    Pass pass{.how = how,
+              .moment = moment,
+              .ahead = SlotsAhead(*area_, bundle, row_lanes_),
+              .books = Bookkeeper(stats, {moment, moment}),
+              .batch = batch,
+              .stats = stats};
+    for (const protocol::Doorbell& doorbell : bundle) {
+      std::atomic_flag& busy = busy_rows_[doorbell.wave];
+      while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs: the clear.
+        std::this_thread::yield();
+      }
+      const std::uint64_t row = process_row(doorbell, pass);
+      if (how.shared) busy.clear(std::memory_order_release);
+      if (row != 0) answered.push_back(doorbell.wave);
+      answered_here += row;
     }
-    const std::uint64_t row = process_row(doorbell, how, moment, ahead, here, batch, stats);
-    if (how.shared) busy.clear(std::memory_order_release);
-    if (row != 0) answered.push_back(doorbell.wave);
-    answered_here += row;
+    accepted = pass.accepted;
+    stats.accepted.add(accepted);
   }
   stats.booking.end();
   const std::uint64_t end = cycles();
-  const std::uint64_t accepted = stats.accepted.value() - accepted_before;
   if (answered_here != 0) {
-    stats.times.record(telemetry::RequestPart::processing, (end - moment) / accepted,
-                       answered_here);
+    const std::uint32_t bundles = stats.bundle_sampler.next(0);
+    if (bundles != 0) {
+      stats.times.record(telemetry::RequestPart::processing, (end - moment) / accepted,
+                         answered_here * bundles);
+    }
   }
   charge_shares(stats, telemetry::Stage::bottom_half, end - moment, accepted);
   return end;

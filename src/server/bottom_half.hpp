@@ -33,6 +33,7 @@ struct Processing {
   bool trace = false;   // Record events.
   bool shared = false;  // Another thread may hold a bundle that names the same rows.
   bool defer = false;   // Answer nothing on the spot but what is refused: somebody is to be asked.
+  std::uint64_t begun = 0;  // cycles() as of a moment ago; 0: it is read.
 };
 
 class SlotsAhead;
@@ -56,10 +57,10 @@ class BottomHalf {
                         std::vector<std::uint32_t>& answered, ThreadStats& stats) const;
 
  private:
-  // Of one row; the number of requests that were answered. `here` is scratch.
-  std::uint64_t process_row(const protocol::Doorbell& doorbell, const Processing& how,
-                            std::uint64_t moment, SlotsAhead& ahead, Pending& here,
-                            std::vector<Pending>& batch, ThreadStats& stats) const;
+  // What the rows of a bundle share.
+  struct Pass;
+  // Of one row; the number of requests that were answered.
+  std::uint64_t process_row(const protocol::Doorbell& doorbell, Pass& pass) const;
 
   const protocol::AreaView* area_;
   const backend::Backend* backend_;

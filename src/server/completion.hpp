@@ -24,14 +24,13 @@ struct Moments {
 
 // The result into the slot, and the slot to whom it belongs now. The device may run on before the
 // books are made: call it, and what books it, inside `stats.booking`.
-inline void publish_answer(const protocol::AreaView& area, const services::Request& request,
+inline void publish_answer(protocol::Slot& slot, std::uint16_t number, bool detached,
                            std::int64_t value, protocol::TransportError error,
                            const Moments& moments, DetachedErrors& detached_errors) {
   using protocol::Side;
   using protocol::SlotState;
-  protocol::Slot& slot = area.slot(request.wave, request.lane);
-  if (request.detached()) {
-    if (is_error(value)) detached_errors.add(request.number, static_cast<int>(-value));
+  if (detached) {
+    if (is_error(value)) detached_errors.add(number, static_cast<int>(-value));
     // Pairs with is_open(): the next claimer sees our reads of the slot as done.
     protocol::move<SlotState::processing, SlotState::free, Side::host>(slot);
   } else {
@@ -39,9 +38,25 @@ inline void publish_answer(const protocol::AreaView& area, const services::Reque
     slot.arguments[protocol::answer_word::begun] = moments.begun;
     slot.arguments[protocol::answer_word::done] = moments.done;
     // Pairs with finish()'s observe() on the device.
-    protocol::move<SlotState::processing, SlotState::finished, Side::host>(slot, request.number,
-                                                                           error);
+    protocol::move<SlotState::processing, SlotState::finished, Side::host>(slot, number, error);
   }
+}
+inline void publish_answer(const protocol::AreaView& area, const services::Request& request,
+                           std::int64_t value, protocol::TransportError error,
+                           const Moments& moments, DetachedErrors& detached_errors) {
+  publish_answer(area.slot(request.wave, request.lane), request.number, request.detached(), value,
+                 error, moments, detached_errors);
+}
+
+// The times of `requests` requests of one call, one stamp and one kind of sample; none where their
+// times are not taken.
+inline void book_times(ThreadStats& stats, CallCounters& call, std::uint32_t stamp,
+                       std::uint8_t flags, std::uint64_t requests, const Moments& moments) {
+  if (stamp == 0) return;
+  const bool sampled = (flags & protocol::flag::sampled) != 0;
+  const std::uint64_t calls = sampled ? requests * protocol::sample_stride : requests;
+  call.latency_cycles.record(cycles_since(stamp, moments.done), calls);
+  stats.times.record(telemetry::RequestPart::scheduling, cycles_since(stamp, moments.begun), calls);
 }
 
 // Books answers. Those of a wave are mostly of one call, one tenant and one moment: what counts
@@ -54,16 +69,21 @@ class Bookkeeper {
   Bookkeeper& operator=(const Bookkeeper&) = delete;
   ~Bookkeeper() { settle(); }
 
-  void add(const services::Request& request, std::int64_t value) {
-    const std::size_t tenant = tenant_place(request.attributes);
-    if (request.row != row_ || tenant != tenant_ || request.stamp != stamp_) {
+  void add(std::int16_t row, const protocol::Attributes& attributes, std::uint32_t stamp,
+           std::int64_t value) {
+    const std::size_t tenant = tenant_place(attributes);
+    if (row != row_ || tenant != tenant_ || stamp != stamp_ || attributes.flags != flags_) {
       settle();
-      row_ = request.row;
+      row_ = row;
       tenant_ = tenant;
-      stamp_ = request.stamp;
+      stamp_ = stamp;
+      flags_ = attributes.flags;
     }
     ++count_;
     if (is_error(value)) counters().errors.add();
+  }
+  void add(const services::Request& request, std::int64_t value) {
+    add(request.row, request.attributes, request.stamp, value);
   }
 
  private:
@@ -74,11 +94,7 @@ class Bookkeeper {
     call.count.add(count_);
     stats_->answered.add(count_);
     stats_->tenant_requests[tenant_].add(count_);
-    if (stamp_ != 0) {
-      call.latency_cycles.record(cycles_since(stamp_, moments_.done), count_);
-      stats_->times.record(telemetry::RequestPart::scheduling, cycles_since(stamp_, moments_.begun),
-                           count_);
-    }
+    book_times(*stats_, call, stamp_, flags_, count_, moments_);
     auto& shares = stats_->shares;
     const std::size_t place = call_place(row_);
     if (shares.empty() || shares.back().call != place || shares.back().tenant != tenant_) {
@@ -94,6 +110,7 @@ class Bookkeeper {
   std::size_t tenant_ = 0;
   std::uint32_t stamp_ = 0;
   std::int16_t row_ = -1;
+  std::uint8_t flags_ = 0;
 };
 
 // What `requests` requests took together, `cycles` in `stage`, of which those in `stats.shares`
@@ -102,6 +119,12 @@ inline void charge_shares(ThreadStats& stats, telemetry::Stage stage, std::uint6
                           std::uint64_t requests) {
   stats.ledger.charge(stage, cycles);
   if (stats.shares.empty()) return;
+  const ThreadStats::Share& first = stats.shares.front();
+  if (stats.shares.size() == 1 && first.requests == requests) {  // Mostly: and no division.
+    stats.ledger.attribute(cycles, first.call, first.tenant);
+    stats.shares.clear();
+    return;
+  }
   const std::uint64_t each = requests == 0 ? 0 : cycles / requests;
   for (const ThreadStats::Share& share : stats.shares) {
     stats.ledger.attribute(each * share.requests, share.call, share.tenant);
@@ -114,9 +137,17 @@ inline void complete(const protocol::AreaView& area, const services::Request& re
                      std::int64_t value, protocol::TransportError error, const Moments& moments,
                      ThreadStats& stats, DetachedErrors& detached_errors) {
   publish_answer(area, request, value, error, moments, detached_errors);
-  Bookkeeper(stats, moments).add(request, value);
+  CallCounters& call = stats.calls[call_place(request.row)];
+  call.count.add();
+  if (is_error(value)) call.errors.add();
+  stats.answered.add();
+  stats.tenant_requests[tenant_place(request.attributes)].add();
+  const bool sampled = (request.attributes.flags & protocol::flag::sampled) != 0;
+  if (request.stamp == 0 && sampled) return;  // Others of its kind stand for it.
+  book_times(stats, call, request.stamp, request.attributes.flags, 1, moments);
   stats.times.record(telemetry::RequestPart::processing,
-                     moments.done > moments.begun ? moments.done - moments.begun : 0);
+                     moments.done > moments.begun ? moments.done - moments.begun : 0,
+                     sampled ? protocol::sample_stride : 1);
 }
 
 }  // namespace k2k::server

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "server/adaptive.hpp"
 #include "server/bottom_half.hpp"
 #include "server/descriptor_waits.hpp"
@@ -53,6 +54,8 @@ struct ServiceThread {
   telemetry::Mark call;  // Is it in a call, holding a role?
   ThreadStats stats;
   Gate::Account account;
+  std::uint64_t clock = 0;              // cycles(), as this thread last read them.
+  std::uint64_t answer_cycles = 0;      // What its last measured answer took.
   std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
   std::vector<Pending> batch;           // Split mode; scratch of the thread.
   std::vector<services::Fault> faults;  // Scratch of the thread.
@@ -169,6 +172,10 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void pause_roles();
   void resume_roles();
   void refuse_the_rest();
+
+  // A leader settles its books this often: a look at the thread's CPU clock takes 0.2 us.
+  static constexpr std::uint32_t settle_us = 1'000;
+  const std::uint64_t settle_cycles_ = cycles_of(settle_us);
 
   // Holder of a role whose thread was left behind.
   static constexpr std::uint32_t abandoned_holder = 0xffffff;

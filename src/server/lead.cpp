@@ -16,9 +16,7 @@ namespace {
 
 // Polls between two looks at the clock: short enough for the ladder, long enough to be free.
 constexpr int polls_per_clock = 32;
-// A leader settles its books this often, and before it sleeps unless it did a moment ago: a look at
-// the thread's CPU clock takes 0.2 us.
-constexpr std::uint32_t settle_us = 1'000;
+// A leader settles its books before it sleeps unless it did a moment ago.
 constexpr std::uint32_t settle_asleep_us = 200;
 // A poller looks again this often although no kernel runs.
 constexpr auto no_launch_max = std::chrono::milliseconds(100);
@@ -49,12 +47,13 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
     config = config_;
   }
   place(self, role);
+  self.clock = cycles();
   // A predecessor whose call lasted too long left its accepted requests behind.
   if (!run_batch(self, role) || !settle_waiting(self, role)) return;
 
   std::uint64_t mark = cycles();  // Up to here, time is charged.
   PollLadder ladder(config, mark);
-  const std::uint64_t settle_period = cycles_of(settle_us);
+  const std::uint64_t settle_period = settle_cycles_;
   const std::uint64_t settle_period_asleep = cycles_of(settle_asleep_us);
   int polls = 0;
   bool slept = false;
@@ -113,6 +112,7 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
       }
     }
     const std::uint64_t found = cycles();
+    self.clock = found;
     ladder.found(found);
     looks_behind = false;
     self.stats.ledger.charge(telemetry::Stage::polling, found - mark);
@@ -123,14 +123,13 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
       const std::lock_guard lock(mutex_);
       bundles_.push_back(role.bundle);
       work_there_.notify_one();
+      self.clock = cycles();
+      self.stats.ledger.charge(telemetry::Stage::top_half, self.clock - found);
     } else if (!serve(self, role)) {
       return;
     }
-    mark = cycles();
+    mark = self.clock;
     ladder.served(mark);
-    if (config.bottom_half == BottomHalfMode::split) {
-      self.stats.ledger.charge(telemetry::Stage::top_half, mark - found);
-    }
   }
   leave(self, role);
 }
@@ -139,19 +138,24 @@ bool Server::Core::serve(ServiceThread& self, Role& role) {
   role.batch.clear();
   role.batch_next = 0;
   self.answered.clear();
-  const std::uint64_t processed =
-      bottom_half_.process(role.bundle, {role.openness, role.trace, false, gate_.by_tenant()},
-                           role.batch, self.answered, self.stats);
+  self.clock = bottom_half_.process(
+      role.bundle, {role.openness, role.trace, false, gate_.by_tenant(), self.clock}, role.batch,
+      self.answered, self.stats);
   if (!self.answered.empty()) {
+    const std::uint64_t processed = self.clock;
     backend_->resume(self.answered.data(), self.answered.size());
-    self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
+    self.clock = cycles();
+    self.stats.ledger.charge(telemetry::Stage::completion, self.clock - processed);
   }
-  return serve_accepted(self, role);
+  return role.batch.empty() || serve_accepted(self, role);
 }
 
 bool Server::Core::serve_accepted(ServiceThread& self, Role& role) {
   if (gate_.by_tenant()) park_faults(self, role);
-  if (take_faults(self, role.batch) && !serve_faults(self, &role)) return false;
+  if (take_faults(self, role.batch)) {
+    if (!serve_faults(self, &role)) return false;
+    self.clock = cycles();
+  }
   return run_batch(self, role) && settle_waiting(self, role);
 }
 
@@ -159,8 +163,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
   if (role.batch_next == role.batch.size()) return true;
   role.calls_begun.fetch_add(1);  // Sequentially consistent: see watch().
   wake_watcher();
-  const std::uint64_t settle_period = cycles_of(settle_us);
-  std::uint64_t mark = cycles();
+  std::uint64_t mark = self.clock;
   std::uint32_t served = 0;
   while (role.batch_next < role.batch.size()) {
     if (!gate_.by_tenant()) {
@@ -194,18 +197,29 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
       return false;
     }
     const std::uint64_t executed = cycles();
-    charge(self, telemetry::Stage::service, executed - mark, pending.request);
+    // The call before may have been answered sooner than was thought.
+    const std::uint64_t service = executed > mark ? executed - mark : 0;
     mark = executed;
     if (result.would_wait) {
+      charge(self, telemetry::Stage::service, service, pending.request);
       pending.readiness = result.readiness;
       role.waiting.push_back(pending);
       continue;
     }
     answer(self, pending.request, result.value, {pending.begun, executed});
-    mark = cycles();
-    charge(self, telemetry::Stage::completion, mark - executed, pending.request);
-    if (self.stats.ledger.due(mark, settle_period)) settle(self, role, mark);
+    // A look at the clock costs as much as an answer: it is taken behind the last of a batch, and
+    // the answers before it are taken to cost what the last one did.
+    if (left == 0) {
+      mark = cycles();
+      self.answer_cycles = mark - executed;
+    } else {
+      mark += self.answer_cycles;
+    }
+    self.stats.ledger.charge_request(service, mark - executed, call_place(pending.request.row),
+                                     tenant_place(pending.request.attributes));
+    if (self.stats.ledger.due(mark, settle_cycles_)) settle(self, role, mark);
   }
+  self.clock = mark;
   return true;
 }
 

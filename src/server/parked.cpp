@@ -47,6 +47,7 @@ bool Server::Core::serve_parked(ServiceThread& self, Role& role) {
       [&](const services::Request& request) {
         return gate_.ask_at(self.account, tenant_of(request));
       });
+  self.clock = cycles();
   return role.batch.empty() || serve_accepted(self, role);
 }
 

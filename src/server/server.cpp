@@ -66,7 +66,6 @@ void Server::Core::answer(ServiceThread& self, const services::Request& request,
   complete(area_, request, value, protocol::TransportError::none, moments, self.stats,
            detached_errors_);
   self.stats.booking.end();
-  self.stats.shares.clear();  // Charged by the caller, who knows how long it took.
   backend_->resume(&request.wave, 1);
 }
 
@@ -80,7 +79,6 @@ void Server::Core::answer_late(ServiceThread& self, const services::Request& req
   self.stats.booking.begin();
   complete(area_, request, value, error, moments, self.stats, detached_errors_);
   self.stats.booking.end();
-  self.stats.shares.clear();
   backend_->resume(&request.wave, 1);
 }
 

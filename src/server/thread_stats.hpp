@@ -16,6 +16,7 @@
 #include "telemetry/ledger.hpp"
 #include "telemetry/mark.hpp"
 #include "telemetry/request_times.hpp"
+#include "telemetry/sampler.hpp"
 
 namespace k2k::server {
 
@@ -42,7 +43,8 @@ struct ThreadStats {
   std::array<CallCounters, call_places> calls;
   std::array<telemetry::Counter, protocol::tenants_max> tenant_requests;
   telemetry::CpuLedger ledger{call_places, protocol::tenants_max, possible_cores()};
-  telemetry::RequestTimes times;  // Scheduling and processing: the device knows the rest.
+  telemetry::RequestTimes times;      // Scheduling and processing: the device knows the rest.
+  telemetry::Sampler bundle_sampler;  // Of which bundles the processing is timed.
   telemetry::Counter doorbells;
   telemetry::Counter bundles;
   telemetry::Counter accepted;

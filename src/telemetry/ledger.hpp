@@ -57,6 +57,13 @@ class CpuLedger {
     tenants_[tenant].open += cycles;
     open_attributed_ += cycles;
   }
+  // One request's call and its completion together.
+  void charge_request(std::uint64_t service, std::uint64_t completion, std::size_t call,
+                      std::size_t tenant) {
+    charge(Stage::service, service);
+    charge(Stage::completion, completion);
+    attribute(service + completion, call, tenant);
+  }
   // Already in its stage: whose it was.
   void attribute(std::uint64_t cycles, std::size_t call, std::size_t tenant) {
     calls_[call].open += cycles;

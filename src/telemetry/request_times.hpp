@@ -6,7 +6,7 @@
 //             initialisation  scheduling            processing    completion
 //
 // The signal of a page fault, and the return from it, is before the first clock and behind the
-// last.
+// last. Of frequent calls some are timed, and stand for the others (sampler.hpp).
 //
 // Threading: RequestTimes is written by one thread and read by any.
 
@@ -49,9 +49,14 @@ class RequestTimes {
     const auto index = static_cast<std::size_t>(part);
     cycles_[index].record(cycles, requests);
     sum_cycles_[index].add(cycles * requests);
+    requests_[index].add(requests);
   }
   [[nodiscard]] std::uint64_t sum(RequestPart part) const {
     return sum_cycles_[static_cast<std::size_t>(part)].value();
+  }
+  // Of how many requests that is; one that is sampled counts for those it stands for.
+  [[nodiscard]] std::uint64_t requests(RequestPart part) const {
+    return requests_[static_cast<std::size_t>(part)].value();
   }
   void add_to(RequestReport& report) const {
     for (std::size_t part = 0; part < request_parts; ++part) {
@@ -63,6 +68,7 @@ class RequestTimes {
  private:
   std::array<Histogram, request_parts> cycles_;
   std::array<Counter, request_parts> sum_cycles_;
+  std::array<Counter, request_parts> requests_;
 };
 
 }  // namespace k2k::telemetry

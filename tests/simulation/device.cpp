@@ -386,7 +386,8 @@ void interrupt() noexcept {}
 void* local_memory(const void*, std::size_t, std::size_t) noexcept { return nullptr; }
 bool host_visible(const void*, std::size_t) noexcept { return true; }
 std::uint32_t stamp() noexcept { return 1; }
-void note_times(std::uint32_t, std::uint32_t, std::uint64_t) noexcept {}
+CallTiming begin_call(std::uint16_t) noexcept { return {1, 0}; }
+void note_times(std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t) noexcept {}
 void trap(const char* message) noexcept {
   simulation::violated(message);
   std::abort();

@@ -11,6 +11,7 @@
 #include "backend/cpu/unit.hpp"
 #include "base/clock.hpp"
 #include "device/platform/cpu.hpp"
+#include "telemetry/sampler.hpp"
 
 namespace k2k::device::platform {
 
@@ -77,6 +78,13 @@ bool host_visible(const void* address, std::size_t bytes) noexcept {
 }
 
 std::uint32_t stamp() noexcept { return stamp_at(cycles()); }
+
+CallTiming begin_call(std::uint16_t number) noexcept {
+  static_assert(protocol::sample_stride == telemetry::Sampler::stride);
+  const std::uint32_t calls = here("begin_call").unit->call_sampler().next(number);
+  if (calls == 0) return {0, protocol::flag::sampled};
+  return {stamp_at(cycles()), calls == 1 ? 0u : protocol::flag::sampled};
+}
 
 void trap(const char* message) noexcept {
   const cpu::WorkItem& me = here("trap");

@@ -30,6 +30,7 @@
 #include "backend/device_config.hpp"
 #include "protocol/area.hpp"
 #include "telemetry/request_times.hpp"
+#include "telemetry/sampler.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -94,6 +95,8 @@ class Unit {
   // Of the calls of this unit's work-items.
   [[nodiscard]] telemetry::RequestTimes& call_times() { return call_times_; }
   [[nodiscard]] const telemetry::RequestTimes& call_times() const { return call_times_; }
+  // Which of them are timed.
+  [[nodiscard]] K2K_ALWAYS_INLINE telemetry::Sampler& call_sampler() { return call_sampler_; }
   [[nodiscard]] const UnitPlan& plan() const { return plan_; }
   [[nodiscard]] const DeviceMemory& memory() const { return memory_; }
   [[nodiscard]] const LaunchState& launch() const { return launch_; }
@@ -197,6 +200,7 @@ class Unit {
   std::atomic<int> cpu_{-1};    // Written here, read by the server.
   std::uint64_t switches_ = 0;  // Written here, read by the watchdog and the report.
   telemetry::RequestTimes call_times_;
+  telemetry::Sampler call_sampler_;
 
   // Written by others. `attention` bit 0: sleeps; bit 1: has halted work-items; above: work-items
   // of other units that halted on a row of this one. The futex of the sleeping unit.

@@ -62,9 +62,13 @@ K2K_API bool host_visible(const void* address, std::size_t bytes) noexcept;
 // Low half of the clock that `stamp` carries; never 0. See base/clock.hpp, cycles().
 K2K_API std::uint32_t stamp() noexcept;
 
-// Books the times of a call that was answered: stamps of its beginning and of its publication, and
-// the host's cycles() when it was done.
-K2K_API void note_times(std::uint32_t begun, std::uint32_t published, std::uint64_t done) noexcept;
+// A call of this number begins: are its times taken, and for how many calls do they stand?
+K2K_API CallTiming begin_call(std::uint16_t number) noexcept;
+
+// Books the times of a call that was answered, which stand for those of `calls`: stamps of its
+// beginning and of its publication, and the host's cycles() when it was done.
+K2K_API void note_times(std::uint32_t begun, std::uint32_t published, std::uint64_t done,
+                        std::uint32_t calls) noexcept;
 
 // A broken promise of device code: ends the process with the text and the work-item's name.
 [[noreturn]] K2K_API void trap(const char* message) noexcept;

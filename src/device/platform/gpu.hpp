@@ -135,7 +135,8 @@ K2K_DEVICE inline bool host_visible(const void* address, std::size_t bytes) {
 
 // Not taken: the clocks of host and device cannot be compared.
 K2K_DEVICE inline std::uint32_t stamp() { return 0; }
-K2K_DEVICE inline void note_times(std::uint32_t, std::uint32_t, std::uint64_t) {}
+K2K_DEVICE inline CallTiming begin_call(std::uint16_t) { return {}; }
+K2K_DEVICE inline void note_times(std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t) {}
 
 [[noreturn]] K2K_DEVICE inline void trap(const char*) { vendor::trap(); }
 

@@ -36,4 +36,10 @@ static_assert(sizeof(Item) == 64, "one cache line: every call looks at it");
 
 enum class Wait : std::uint8_t { polling, halted };
 
+// Of a call that begins. Two words, so that it travels in a register.
+struct CallTiming {
+  std::uint32_t begun = 0;  // Its stamp; 0 = its times are not taken.
+  std::uint32_t flags = 0;  // protocol::flag::sampled, or none.
+};
+
 }  // namespace k2k::device::platform
