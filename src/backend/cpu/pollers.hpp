@@ -9,7 +9,9 @@
 //              the next; all of them once the oldest has kept its place for `patience`.
 //   scattered  If that found an answer, all are looked at for a while.
 //   rest       After answers were found, nothing is looked at until half of those that still
-//              wait should be ready, judged by the pace so far. With fewer than four: at once.
+//              wait should be ready, judged by the pace so far. With fewer than four: at once. Nor
+//              after fewer than four that overtook all others: the older ones wait for something
+//              else, a disk perhaps, and have no part in that pace.
 //
 // Time is an argument: cycles(). A template so that ThreadSanitizer's build keeps the scheduler's
 // copy apart (sanitizers.hpp).
@@ -58,15 +60,21 @@ class Pollers {
   K2K_ALWAYS_INLINE std::uint32_t look(std::uint64_t moment, Finished finished, Wake wake) {
     if (count_ == 0 || moment < rest_until_) return 0;
     std::uint32_t woken = take_oldest(finished, wake);
+    bool rests = woken != 0;
     if (woken != 0) moved_ = moment;
     const bool scattered = moment < scattered_until_;
     if (scattered || moment - moved_ >= pace_.patience) {
       const std::uint32_t out_of_order = take_any(finished, wake);
       if (out_of_order != 0) scattered_until_ = moment + pace_.scattered;
+      rests = rests || out_of_order >= few;
       woken += out_of_order;
       moved_ = moment;
     }
-    if (woken != 0) set_rest(moment, woken);
+    if (rests) {
+      set_rest(moment, woken);
+    } else if (woken != 0) {
+      found_ = moment;
+    }
     return woken;
   }
 
@@ -77,6 +85,8 @@ class Pollers {
   }
 
  private:
+  static constexpr std::uint32_t few = 4;
+
   template <class Finished, class Wake>
   K2K_ALWAYS_INLINE std::uint32_t take_oldest(Finished& finished, Wake& wake) {
     const std::uint32_t before = count_;
@@ -107,7 +117,7 @@ class Pollers {
   K2K_ALWAYS_INLINE void set_rest(std::uint64_t moment, std::uint32_t woken) {
     interval_ = (interval_ * 7 + at_most(pace_.rest_max, (moment - found_) / woken)) / 8;
     found_ = moment;
-    rest_until_ = moment + at_most(pace_.rest_max, interval_ * (count_ < 4 ? 0 : count_ / 2));
+    rest_until_ = moment + at_most(pace_.rest_max, interval_ * (count_ < few ? 0 : count_ / 2));
   }
   static K2K_ALWAYS_INLINE std::uint64_t at_most(std::uint64_t limit, std::uint64_t value) {
     return value < limit ? value : limit;

@@ -115,6 +115,34 @@ TEST_F(PollersTest, rests_after_answers_and_no_longer_than_allowed) {
   }
 }
 
+TEST_F(PollersTest, does_not_rest_while_one_is_answered_again_and_again_before_many_older_ones) {
+  wait_all();
+  look();
+  for (int answer = 0; answer < 100; ++answer) {
+    entries[7].finished = true;
+    clock += pace.patience;
+    ASSERT_EQ(look(), 1u) << answer;
+    pollers.push(entries[7]);
+    ++clock;
+    EXPECT_EQ(look(), 1u) << "at once";
+    entries[7].finished = false;
+    pollers.push(entries[7]);
+  }
+}
+
+TEST_F(PollersTest, rests_where_many_are_answered_before_the_oldest) {
+  wait_all();
+  look();
+  for (std::size_t index = 1; index < 5; ++index) entries[index].finished = true;
+  clock += pace.patience;
+  EXPECT_EQ(look(), 4u);
+  for (std::size_t index = 1; index < 5; ++index) pollers.push(entries[index]);
+  ++clock;
+  EXPECT_EQ(look(), 0u);
+  clock += pace.rest_max;
+  EXPECT_EQ(look(), 4u);
+}
+
 TEST_F(PollersTest, never_rests_with_few_that_wait) {
   for (std::size_t index = 0; index < 3; ++index) pollers.push(entries[index]);
   for (std::size_t index = 0; index < 3; ++index) {
