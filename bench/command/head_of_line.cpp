@@ -1,12 +1,20 @@
-// Does a call that sleeps hold up the others?
+// Does a call that sleeps, or that waits for a disk, hold up the others?
 //
-// One work-item makes no-ops; loaded, another one sleeps 1 ms again and again beside it.
-// Budget: p50 loaded <= 3 x unloaded. (A server with one thread and no hand-off: 1,000 x.)
+// One work-item makes no-ops; loaded, another one sleeps 1 ms again and again beside it. Behind
+// cold reads, 64 others read 1 MiB each of a file that was evicted before, and only the no-ops made
+// until the last of them is answered count.
+// Budget: p50 loaded <= 3 x unloaded (a server with one thread and no hand-off: 1,000 x); p99
+// behind cold reads <= 3 x unloaded.
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/cached_file.hpp"
 #include "device/k2k.hpp"
 
 namespace k2k::bench {
@@ -16,6 +24,9 @@ namespace {
 constexpr int rounds = 8;
 constexpr int calls_per_round = 100'000;
 constexpr int warm_up = 2'000;
+constexpr int cold_rounds = 6;
+constexpr std::uint32_t cold_reads = 64;
+constexpr int cold_calls_max = 4'000'000;  // Of a round; a disk takes less long.
 
 struct Shared {
   std::uint32_t done = 0;
@@ -61,6 +72,62 @@ Result<std::vector<double>> measure(Runtime& runtime, bool loaded, std::uint64_t
   return nanoseconds;
 }
 
+// No-ops beside 64 reads of 1 MiB, none of which is in the page cache.
+Result<std::vector<double>> measure_cold(Runtime& runtime, const CachedFile& file, int descriptor,
+                                         std::byte* memory) {
+  file.evict(0, CachedFile::file_bytes);
+  std::vector<double> nanoseconds(cold_calls_max);
+  double* const sample = nanoseconds.data();
+  const double scale = nanoseconds_per_cycle();
+  struct {
+    std::uint32_t left = cold_reads;
+    int calls = 0;
+    long failure = 0;
+  } shared_state;
+  auto* const shared = &shared_state;
+  const auto kernel = [=] {
+    if (k2k::group_rank() == 0) {
+      int call = 0;
+      while (call < cold_calls_max && __atomic_load_n(&shared->left, __ATOMIC_ACQUIRE) != 0) {
+        const std::uint64_t start = cycles();
+        const long answer = k2k::nop(k2k::work_item);
+        sample[call++] = static_cast<double>(cycles() - start) * scale;
+        if (answer != 0) shared->failure = answer;
+      }
+      shared->calls = call;
+      return;
+    }
+    const std::size_t at = (k2k::group_rank() - 1) * mib;
+    const long count =
+        k2k::pread(k2k::work_item, descriptor, memory + at, mib, static_cast<std::int64_t>(at));
+    if (count != static_cast<long>(mib)) shared->failure = count < 0 ? count : -EIO;
+    __atomic_fetch_sub(&shared->left, 1u, __ATOMIC_RELEASE);
+  };
+  auto report = runtime.launch({.groups = 1 + cold_reads, .group_items = 1}, kernel, "bench cold");
+  if (!report) return report.error();
+  if (shared_state.failure != 0) return Error{EIO, "a call was answered with an error"};
+  nanoseconds.resize(static_cast<std::size_t>(shared_state.calls));
+  return nanoseconds;
+}
+
+// What no-ops wait behind cold reads; none: there is no room for the file.
+Result<Samples> behind_cold_reads(Runtime& runtime) {
+  auto file = CachedFile::make();
+  if (!file) return file.error();
+  const Memory memory = memory_of(CachedFile::file_bytes);
+  Samples samples;
+  for (int round = 0; round < cold_rounds; ++round) {
+    // Opened anew: what was learnt of the descriptor is no part of it.
+    const int descriptor = file.value()->open(0);
+    if (descriptor < 0) return Error{errno, "the file of cold reads cannot be opened again"};
+    auto waits = measure_cold(runtime, *file.value(), descriptor, memory.get());
+    ::close(descriptor);
+    if (!waits) return waits.error();
+    samples.add(waits.value());
+  }
+  return samples;
+}
+
 }  // namespace
 
 Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& base) {
@@ -79,6 +146,8 @@ Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& base) {
     if (!beside) return beside.error();
     loaded.add(beside.value());
   }
+  auto cold = behind_cold_reads(runtime.value());
+  if (!cold) return cold.error();
   nlohmann::ordered_json result;
   result["unloaded_p50_us"] = rounded(unloaded.median() / 1000);
   result["loaded_p50_us"] = rounded(loaded.median() / 1000);
@@ -86,6 +155,10 @@ Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& base) {
   result["loaded_p99_us"] = rounded(loaded.quantile(0.99) / 1000);
   result["sleeps"] = sleeps;
   result["ratio"] = rounded(loaded.median() / unloaded.median());
+  result["cold_p50_us"] = rounded(cold.value().median() / 1000);
+  result["cold_p99_us"] = rounded(cold.value().quantile(0.99) / 1000);
+  result["cold_p999_us"] = rounded(cold.value().quantile(0.999) / 1000);
+  result["cold_ratio_p99"] = rounded(cold.value().quantile(0.99) / unloaded.quantile(0.99));
   return result;
 }
 

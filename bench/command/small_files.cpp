@@ -29,6 +29,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <string>
@@ -38,6 +39,7 @@
 #include "bench/command/figure.hpp"
 #include "bench/verdict.hpp"
 #include "device/k2k.hpp"
+#include "router/file_reader.hpp"
 #include "router/profile.hpp"
 
 namespace k2k::bench {

@@ -43,8 +43,8 @@ inline std::uint64_t cycles_since(std::uint32_t stamp, std::uint64_t moment) {
   return cycles_between(stamp, stamp_at(moment));
 }
 
-// Nanoseconds one cycle lasts; calibrated once, between the program's start and the first use, which
-// waits until 2 ms lie between. 1.0 where cycles() already counts nanoseconds.
+// Nanoseconds one cycle lasts; calibrated once, between the program's start and the first use,
+// which waits until 2 ms lie between. 1.0 where cycles() already counts nanoseconds.
 double nanoseconds_per_cycle();
 
 inline std::uint64_t cycles_in(Nanoseconds time) {

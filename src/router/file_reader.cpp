@@ -28,6 +28,7 @@
 #include "router/planner.hpp"
 #include "router/prefetch.hpp"
 #include "router/reader_parts.hpp"
+#include "router/thread_counts.hpp"
 #include "router/writes.hpp"
 
 namespace k2k::router {
@@ -216,8 +217,9 @@ class Reader final : public FileReader {
     if (offset < 0 || descriptor < 0) return pread(descriptor, memory, bytes, offset);  // Refused.
     const bool is_long = bytes >= config_.unprobed_bytes;
     const bool entered = is_long && expectation_.is_entered(descriptor);
-    if (entered ? !expectation_.expects_cached(descriptor)
-                : is_long && (bytes > config_.trial_bytes || books_are_strict_)) {
+    const bool trusted = is_long && expectation_.expects_cached(descriptor);
+    if (entered ? !trusted
+                : is_long && ((bytes > config_.trial_bytes && !trusted) || books_are_strict_)) {
       return -EAGAIN;
     }
     const Request request{descriptor, static_cast<std::byte*>(memory),
@@ -228,9 +230,8 @@ class Reader final : public FileReader {
     }
     const ssize_t count = without_waiting(request);
     if (count == -EAGAIN) return count;
-    add(counters_.reads, 1);
-    add(counters_.unasked, 1);
-    if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
+    if (count == -EOPNOTSUPP) return untried(request, entered, is_long);
+    at_once_.add(count > 0 ? static_cast<std::uint64_t>(count) : 0);
     if (!is_long) return count;
     expectation_.note_end(descriptor, request.end());
     if (count == static_cast<ssize_t>(request.bytes)) expectation_.note_fast(descriptor);
@@ -279,11 +280,22 @@ class Reader final : public FileReader {
     };
     const Counters& all = counters_;
     const PrefetchStats ahead = prefetch_ ? prefetch_->stats() : PrefetchStats();
-    return {
-        of(all.reads),          of(all.writes),      of(all.unasked),      of(all.asked),
-        of(all.mixed),          of(all.bytes_cache), of(all.bytes_direct), of(all.fall_backs),
-        files_.files_refused(), of(all.misaligned),  ahead.pages_ahead,    ahead.pages_evicted,
-        ahead.pages_held,       ahead.pages_kept,    ahead.pages_again,    of(all.writes_direct)};
+    return {of(all.reads) + at_once_.reads(),
+            of(all.writes),
+            of(all.unasked) + at_once_.reads(),
+            of(all.asked),
+            of(all.mixed),
+            of(all.bytes_cache) + at_once_.bytes(),
+            of(all.bytes_direct),
+            of(all.fall_backs),
+            files_.files_refused(),
+            of(all.misaligned),
+            ahead.pages_ahead,
+            ahead.pages_evicted,
+            ahead.pages_held,
+            ahead.pages_kept,
+            ahead.pages_again,
+            of(all.writes_direct)};
   }
 
  private:
@@ -306,13 +318,22 @@ class Reader final : public FileReader {
     add(counters_.unasked, 1);
     return buffered(request);
   }
+  // Of a file system that cannot tell whether it would wait: at once, and its time tells. Where
+  // that is long, the file is entered, and others wait for it from then on.
+  ssize_t untried(const Request& request, bool entered, bool is_long) {
+    add(counters_.reads, 1);
+    if (!is_long) return unasked(request);
+    return entered ? watched(request) : outside(request);
+  }
   // pread(2)'s answer, if the page cache has it; else -EAGAIN. A miss has the kernel read ahead.
+  // -EOPNOTSUPP: it cannot tell.
   static ssize_t without_waiting(const Request& request) {
     const iovec piece{request.memory, request.bytes};
-    const ssize_t count =
-        ::preadv2(request.descriptor, &piece, 1, static_cast<off_t>(request.offset), RWF_NOWAIT);
+    // By number: the C library's call is a cancellation point, which takes 10 ns.
+    const ssize_t count = io::raw(SYS_preadv2, static_cast<long>(request.descriptor), &piece, 1l,
+                                  static_cast<long>(request.offset), 0l, long{RWF_NOWAIT});
     if (count == static_cast<ssize_t>(request.bytes)) return count;
-    if (count < 0) return errno == EOPNOTSUPP ? -EAGAIN : -errno;
+    if (count < 0) return count == -ENOSYS ? -EOPNOTSUPP : count;
     // A read that the page cache cuts short ends with a page; one that the file's end does, mostly
     // within one.
     const std::uint64_t end = request.offset + static_cast<std::uint64_t>(count);
@@ -500,6 +521,7 @@ class Reader final : public FileReader {
   std::unique_ptr<Prefetch> prefetch_;  // Its thread ends before what it evicts from.
   Channels channels_;
   Counters counters_;
+  ThreadCounts at_once_;  // By try_pread(): unasked, and by the page cache.
   Writes writes_;
 };
 

@@ -525,6 +525,31 @@ TEST_F(Outside, a_read_that_may_not_wait_is_answered_from_memory_or_not_at_all) 
   EXPECT_EQ(tried(65536, 0), -EAGAIN);
 }
 
+TEST_F(Outside, long_reads_of_what_has_been_cached_need_no_thread_that_waits) {
+  DataFile file(4 << 20);
+  const auto read = product();
+  const Memory memory = memory_of(1 << 20);
+  cache(file);
+  const auto tried = [&] { return read->try_pread(file.descriptor(), memory.get(), 1 << 20, 0); };
+  EXPECT_EQ(tried(), -EAGAIN) << "nothing is known of it";
+  // Who is interrupted learns the opposite for a while.
+  for (int again = 0; again < 200 && tried() == -EAGAIN; ++again) {
+    expect_read(*read, file, 64 << 10, 1 << 20);
+  }
+  EXPECT_EQ(tried(), ssize_t{1 << 20});
+}
+
+TEST_F(Outside, a_read_of_a_file_system_that_cannot_tell_is_made_at_once) {
+  const int status = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(status, 0);
+  const auto read = product();
+  const Memory memory = memory_of(64 << 10);
+  EXPECT_GT(read->try_pread(status, memory.get(), 100, 0), 0);
+  EXPECT_GT(read->try_pread(status, memory.get(), 64 << 10, 0), 0);
+  EXPECT_EQ(read->stats().reads, 2u);
+  ::close(status);
+}
+
 TEST_F(Outside, a_file_that_ends_with_a_page_is_not_taken_for_one_that_is_cached_in_part) {
   DataFile file(16 * page);
   const auto read = product();

@@ -73,6 +73,15 @@ TEST_F(AdaptiveTest, says_nothing_about_too_short_a_time_or_too_few_requests) {
   EXPECT_FALSE(other.look(counted(*stats), moment + cycles_in(20ms)));
 }
 
+TEST_F(AdaptiveTest, waits_for_a_request_that_was_timed_where_some_are) {
+  begin();
+  EXPECT_TRUE(pass(11ms, 100, 10us, 1us));
+  stats->answered.add(100);
+  moment += cycles_in(11ms);
+  EXPECT_FALSE(adaptive.look(counted(*stats), moment));
+  EXPECT_TRUE(pass(1ms, 1, 10us, 1us)) << "one stands for them";
+}
+
 TEST_F(AdaptiveTest, keeps_nothing_that_delays_too_long) {
   begin(50);
   std::uint32_t late = 0;

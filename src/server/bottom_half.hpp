@@ -24,6 +24,7 @@ struct Pending {
   services::Request request;
   services::Progress progress;
   services::Readiness readiness;  // What it waits for, once it was tried.
+  bool keeps_role = false;        // It waits, but for a disk.
   std::uint64_t begun = 0;        // cycles() when it was first tried; 0 = not yet.
 };
 

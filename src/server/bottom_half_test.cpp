@@ -145,6 +145,38 @@ TEST_F(BottomHalfTest, takes_any_scribbled_attributes_for_what_they_are) {
   EXPECT_EQ(state_of(slot), SlotState::finished);
 }
 
+TEST_F(BottomHalfTest, enters_the_times_of_a_sampled_request_for_all_it_stands_for) {
+  const auto scheduling = [this] {
+    return stats->times.requests(telemetry::RequestPart::scheduling);
+  };
+  static_cast<void>(backend.plain.publish(0, 0, calls::nop_number, protocol::flag::sampled));
+  process({{0, 1}});
+  EXPECT_EQ(scheduling(), 0u) << "another one stands for it";
+  backend.plain.publish(1, 0, calls::nop_number, protocol::flag::sampled).stamp = 12345;
+  process({{1, 1}});
+  EXPECT_EQ(scheduling(), protocol::sample_stride);
+  backend.plain.publish(2, 0, calls::nop_number).stamp = 12345;
+  process({{2, 1}});
+  EXPECT_EQ(scheduling(), protocol::sample_stride + 1);
+  EXPECT_EQ(stats->answered.value(), 3u) << "counted one by one";
+  EXPECT_EQ(stats->calls[call_place(static_cast<std::int16_t>(calls::find(calls::nop_number)))]
+                .count.value(),
+            3u);
+}
+
+TEST_F(BottomHalfTest, answers_no_ops_on_the_spot_whatever_their_outcome_is_for) {
+  protocol::Slot& blocking = backend.plain.publish(0, 0, calls::nop_number);
+  blocking.arguments[0] = 7;
+  protocol::Slot& detached =
+      backend.plain.publish(0, 1, calls::nop_number, protocol::flag::detached);
+  process({{0, 3}});
+  EXPECT_EQ(state_of(blocking), SlotState::finished);
+  EXPECT_EQ(blocking.arguments[0], 0u);
+  EXPECT_EQ(state_of(detached), SlotState::free);
+  EXPECT_TRUE(batch.empty());
+  EXPECT_TRUE(detached_errors.take().empty());
+}
+
 // In split mode several threads process bundles, and a rescan may name what a queued bundle names.
 TEST_F(BottomHalfTest, lets_two_threads_accept_a_slot_once_between_them) {
 #if defined(K2K_TSAN)

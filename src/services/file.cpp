@@ -100,7 +100,7 @@ Answer transfer_without_waiting(const Request& request, Progress& progress) {
   const std::int64_t value = attempt_without_waiting(request, progress.bytes);
   if (value == -EOPNOTSUPP && !never_waits(descriptor)) return {0, true, {}};
   if (value == -EAGAIN && !never_waits(descriptor)) {
-    if (!has_readiness(descriptor)) return {0, true, {}};
+    if (!has_readiness(descriptor)) return {.would_wait = true, .keeps_role = true};
     return {0, true, {descriptor, static_cast<short>(writes ? POLLOUT : POLLIN)}};
   }
   if (value < 0) return {done > 0 ? done : value, false, {}};
@@ -115,7 +115,7 @@ Answer transfer_without_waiting(const Request& request, Progress& progress) {
   const std::int64_t rest = attempt(request, progress.bytes, RWF_NOWAIT);
   if (rest == 0) return {done + value, false, {}};
   if (rest > 0) progress.bytes += static_cast<std::uint64_t>(rest);
-  return {0, true, {}};
+  return {.would_wait = true, .keeps_role = true};
 }
 
 std::int64_t transfer_waiting(const Request& request, Progress& progress,

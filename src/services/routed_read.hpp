@@ -23,10 +23,15 @@ namespace k2k::services {
 // Below, two lseek(2) cost more than a better way can win.
 inline constexpr std::uint64_t routed_read_bytes_min = 64 << 10;
 
-// The count, or a negative errno. Into registered memory (router/registered_memory.hpp) also
-// without `files`. Nothing where the kernel's own read does as well or knows better: another call,
-// less than routed_read_bytes_min wanted or left up to the file's end, no regular file, a
-// descriptor that may not be read or is O_DIRECT.
-std::optional<std::int64_t> routed_read(const Request& request, router::FileReader* files);
+// May the thread be kept?
+enum class Patience : std::uint8_t { none, endless };
+
+// The count, or a negative errno; -EAGAIN without patience: ask again with it. Into registered
+// memory (router/registered_memory.hpp) also without `files`, and then the thread is kept. Nothing
+// where the kernel's own read does as well or knows better: another call, less than
+// routed_read_bytes_min wanted or left up to the file's end, no regular file, a descriptor that may
+// not be read or is O_DIRECT.
+std::optional<std::int64_t> routed_read(const Request& request, router::FileReader* files,
+                                        Patience patience);
 
 }  // namespace k2k::services

@@ -90,7 +90,8 @@ TEST_F(RoutedRead, gives_back_the_position_where_the_memory_is_none) {
 
 TEST_F(RoutedRead, leaves_to_the_kernel_what_it_does_as_well_or_knows_better) {
   const auto left = [&](int descriptor, std::uint64_t bytes) {
-    return !routed_read(request_of(descriptor, memory.get(), bytes), files.get());
+    return !routed_read(request_of(descriptor, memory.get(), bytes), files.get(),
+                        Patience::endless);
   };
   EXPECT_TRUE(left(file.descriptor(), routed_read_bytes_min - 1));
   EXPECT_FALSE(left(file.descriptor(), routed_read_bytes_min));
@@ -111,7 +112,7 @@ TEST_F(RoutedRead, leaves_to_the_kernel_what_it_does_as_well_or_knows_better) {
 
   Request other = request_of(file.descriptor(), memory.get(), 1 << 20);
   other.number = __NR_write;
-  EXPECT_FALSE(routed_read(other, files.get()).has_value());
+  EXPECT_FALSE(routed_read(other, files.get(), Patience::endless).has_value());
 }
 
 TEST_F(RoutedRead, gives_every_byte_to_one_of_many_threads) {

@@ -6,6 +6,7 @@
 #include "services/fault.hpp"
 #include "services/file.hpp"
 #include "services/network.hpp"
+#include "services/positioned_read.hpp"
 #include "services/raw.hpp"
 #include "services/routed_read.hpp"
 
@@ -24,11 +25,11 @@ std::int64_t pass_on(const Request& request, router::FileReader* files) {
   if (const auto answer = device_call(request)) return *answer;
   const auto& word = request.arguments;
   const auto descriptor = static_cast<int>(word[0]);
-  router::RegisteredMemory& registered = router::RegisteredMemory::of_process();
-  if (request.number == SYS_close) registered.closing(descriptor);
+  if (request.number == SYS_close) router::RegisteredMemory::of_process().closing(descriptor);
   if (request.number == SYS_fadvise64) {
-    registered.advise(descriptor, static_cast<std::int64_t>(word[1]),
-                      static_cast<std::int64_t>(word[2]), static_cast<int>(word[3]));
+    router::RegisteredMemory::of_process().advise(descriptor, static_cast<std::int64_t>(word[1]),
+                                                  static_cast<std::int64_t>(word[2]),
+                                                  static_cast<int>(word[3]));
   }
   if (files == nullptr) return pass_on(request);
   switch (request.number) {
@@ -56,26 +57,41 @@ Answer resolve_alone(const Request& request, backend::Reading reading) {
   return fault.answer;
 }
 
+// What reads most, so it has a way of its own: nothing on it is asked twice.
+Answer read_at_place(const Request& request, router::FileReader* files) {
+  const std::int64_t missing = bring_in_arguments(request, backend::Reading::cached_only);
+  if (missing == -EAGAIN) return {.would_wait = true};
+  if (missing != 0) return {.value = missing};
+  if (const auto answer = device_call(request)) return {.value = *answer};
+  const std::int64_t value = pread_without_waiting(request, files);
+  if (value == -EAGAIN) return {.would_wait = true, .keeps_role = true};
+  return {.value = value};
+}
+
 }  // namespace
 
 Answer execute_without_waiting(const Request& request, Progress& progress,
                                router::FileReader* files) {
-  if (request.row < 0) return {0, true, {}};  // Nothing is known of the call.
+  if (request.row < 0) return {.would_wait = true};  // Nothing is known of the call.
+  if (request.number == SYS_pread64) return read_at_place(request, files);
   const calls::Row& row = calls::rows[request.row];
-  if (row.number == calls::nop_number) return {0, false, {}};
+  if (row.number == calls::nop_number) return {};
   if (is_fault(request)) return resolve_alone(request, backend::Reading::cached_only);
   const std::int64_t missing = bring_in_arguments(request, backend::Reading::cached_only);
-  if (missing == -EAGAIN) return {0, true, {}};
-  if (missing != 0) return {missing, false, {}};
+  if (missing == -EAGAIN) return {.would_wait = true};
+  if (missing != 0) return {.value = missing};
   if (is_transfer(row)) {
     if (progress.bytes == 0) {
-      if (const auto count = routed_read(request, files)) return {*count, false, {}};
+      if (const auto count = routed_read(request, files, Patience::none)) {
+        if (*count == -EAGAIN) return {.would_wait = true, .keeps_role = true};
+        return {.value = *count};
+      }
     }
     return transfer_without_waiting(request, progress);
   }
   if (is_message(row)) return message_without_waiting(request, progress);
-  if (row.blocking == calls::Blocking::waits) return {0, true, {}};
-  return {pass_on(request, files), false, {}};
+  if (row.blocking == calls::Blocking::waits) return {.would_wait = true};
+  return {.value = pass_on(request, files)};
 }
 
 std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption,
@@ -85,7 +101,12 @@ std::int64_t execute_waiting(const Request& request, Progress& progress, Interru
     const std::int64_t missing = bring_in_arguments(request, backend::Reading::blocking);
     if (missing != 0) return missing;
     const calls::Row& row = calls::rows[request.row];
-    if (is_transfer(row)) return transfer_waiting(request, progress, interruption);
+    if (is_transfer(row)) {
+      if (progress.bytes == 0) {
+        if (const auto count = routed_read(request, files, Patience::endless)) return *count;
+      }
+      return transfer_waiting(request, progress, interruption);
+    }
     if (is_message(row)) return message_waiting(request, progress, interruption);
   }
   return pass_on(request, files);

@@ -30,7 +30,9 @@ struct Readiness {
 struct Answer {
   std::int64_t value = 0;   // As the kernel gives it: >= 0 or a negative errno.
   bool would_wait = false;  // Ask again: without waiting once it is ready, or with waiting.
-  Readiness readiness;      // If it would wait.
+  Readiness readiness{};    // If it would wait.
+  // If it would wait: for a disk, as short as that is. Who polls goes on polling.
+  bool keeps_role = false;
 };
 
 // What outlives the tries of one request.
@@ -43,8 +45,9 @@ struct Interruption {
   int descriptor = -1;
 };
 
-// Never waits for a peer or a clock; may wait for a disk if the row says `rarely`. With `files`,
-// file data comes by the router's way, and it is told of descriptors that are closed.
+// Never waits for a peer or a clock, nor for the data of a regular file; may wait for a disk
+// otherwise if the row says `rarely`. With `files`, file data comes by the router's way, and it is
+// told of descriptors that are closed.
 Answer execute_without_waiting(const Request& request, Progress& progress,
                                router::FileReader* files = nullptr);
 
