@@ -1,7 +1,6 @@
 #pragma once
 // Counts that every read adds to, without a read-modify-write: each of the first threads that read
-// at all has a line of its own, the others share one. Two such additions are 15 ns of a read that
-// takes 400.
+// at all has a line of its own, the others share one.
 //
 // Threading: any.
 

@@ -59,10 +59,14 @@ Answer resolve_alone(const Request& request, backend::Reading reading) {
 
 // What reads most, so it has a way of its own: nothing on it is asked twice.
 Answer read_at_place(const Request& request, router::FileReader* files) {
-  const std::int64_t missing = bring_in_arguments(request, backend::Reading::cached_only);
-  if (missing == -EAGAIN) return {.would_wait = true};
-  if (missing != 0) return {.value = missing};
-  if (const auto answer = device_call(request)) return {.value = *answer};
+  if (backend::any_region()) [[unlikely]] {
+    const std::int64_t missing = bring_in_arguments(request, backend::Reading::cached_only);
+    if (missing == -EAGAIN) return {.would_wait = true};
+    if (missing != 0) return {.value = missing};
+  }
+  if (router::RegisteredMemory::of_process().any()) [[unlikely]] {
+    if (const auto answer = device_call(request)) return {.value = *answer};
+  }
   const std::int64_t value = pread_without_waiting(request, files);
   if (value == -EAGAIN) return {.would_wait = true, .keeps_role = true};
   return {.value = value};
