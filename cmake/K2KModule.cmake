@@ -1,17 +1,18 @@
 # Three functions build the whole tree; each takes the sources of the folder it is called from.
 #
-#   k2k_module(<name> [ONE_THREAD] USES <module>... [LIBS <library>...] [TEST_LIBS <library>...]
+#   k2k_module(<name> [ONE_THREAD] [OPTIMISED_TESTS] USES <module>... [LIBS <library>...] [TEST_LIBS <library>...]
 #              [TIMED <filter>...] [EXCLUDE <path>...])
 #       src/<name>/. Builds k2k_<name> from *.cpp (static, or interface when there is none),
 #       <name>_test from *_test.cpp (label unit), <name>_bench from *_bench.cpp (K2K_BENCH).
 #       USES must be what floors.toml says: tools/check_floors.py compares them. ONE_THREAD: nothing in
 #       it is shared between threads, so its tests are left out where races are looked for.
+#       OPTIMISED_TESTS: the tests compile what they test, headers with device code or a protocol.
 #
 #   k2k_program(<target> [OUTPUT <file name>] [LIBS <library>...] [EXCLUDE <path>...])
 #       A program on the runtime, from *.cpp; *_test.cpp beside it become <target>_test. A test links
 #       neither main.cpp nor a file named in MAIN: keep what is worth testing in the other files.
 #
-#   k2k_suite(<target> LABEL <label> [LIBS <library>...] [TIMED <filter>...] [EXCLUDE <path>...])
+#   k2k_suite(<target> [OPTIMISED_TESTS] LABEL <label> [LIBS <library>...] [TIMED <filter>...] [EXCLUDE <path>...])
 #       Tests that span modules, from every *.cpp.
 #
 # LIBS are libraries from outside. TIMED names the tests whose result depends on how fast they run, by
@@ -67,17 +68,25 @@ endfunction()
 
 # Builds `target` from its sources as a GoogleTest program and registers its tests under `label`.
 function(k2k_add_tests target label)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "OWN_HEADER" "" "SOURCES;LIBS;TIMED")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "OWN_HEADER;OPTIMISED" "" "SOURCES;LIBS;TIMED")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main k2k_flags)
-  # One header for all: the first program's. OWN_HEADER: for one with compile options of its own, at
-  # whose header of another optimisation g++ 12 crashes.
-  get_property(header_of GLOBAL PROPERTY K2K_TEST_HEADER_OF)
+  # What tests consist of, assertions, takes a fifth less time to compile so. Those that compile what
+  # they test, device code above all, are OPTIMISED as everything else.
+  set(optimised OFF)
+  if(arg_OPTIMISED OR K2K_SANITIZE OR NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    set(optimised ON)
+  else()
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+  # One header for all: the first program's of that optimisation. OWN_HEADER: for one with compile
+  # options of its own, at whose header of another optimisation g++ 12 crashes.
+  get_property(header_of GLOBAL PROPERTY K2K_TEST_HEADER_OF_${optimised})
   if(arg_OWN_HEADER)
     target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
   elseif(NOT header_of)
     target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
-    set_property(GLOBAL PROPERTY K2K_TEST_HEADER_OF ${target})
+    set_property(GLOBAL PROPERTY K2K_TEST_HEADER_OF_${optimised} ${target})
   else()
     target_precompile_headers(${target} REUSE_FROM ${header_of})
   endif()
@@ -92,7 +101,7 @@ function(k2k_add_tests target label)
 endfunction()
 
 function(k2k_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD" "" "USES;LIBS;TEST_LIBS;TIMED;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;OPTIMISED_TESTS" "" "USES;LIBS;TEST_LIBS;TIMED;EXCLUDE")
   k2k_refuse_unparsed("k2k_module(${name})" "${arg_UNPARSED_ARGUMENTS}")
   k2k_collect_sources(sources "${arg_EXCLUDE}")
   if(NOT sources_cpp AND NOT sources_hpp)
@@ -125,8 +134,12 @@ function(k2k_module name)
   if(arg_ONE_THREAD AND K2K_SANITIZE STREQUAL "thread")
     set(sources_test "")
   endif()
+  set(optimised "")
+  if(arg_OPTIMISED_TESTS)
+    set(optimised OPTIMISED)
+  endif()
   if(K2K_TESTS AND sources_test)
-    k2k_add_tests(${name}_test unit SOURCES ${sources_test} LIBS ${target} ${arg_TEST_LIBS}
+    k2k_add_tests(${name}_test unit ${optimised} SOURCES ${sources_test} LIBS ${target} ${arg_TEST_LIBS}
       TIMED ${arg_TIMED})
   endif()
   if(K2K_BENCH AND sources_bench)
@@ -160,14 +173,18 @@ function(k2k_program target)
 endfunction()
 
 function(k2k_suite target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "LIBS;TIMED;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED_TESTS" "LABEL" "LIBS;TIMED;EXCLUDE")
   k2k_refuse_unparsed("k2k_suite(${target})" "${arg_UNPARSED_ARGUMENTS}")
   k2k_collect_sources(sources "${arg_EXCLUDE}")
   if(NOT sources_cpp AND NOT sources_test)
     message(STATUS "${target}: no sources yet, skipped")
     return()
   endif()
-  k2k_add_tests(${target} ${arg_LABEL} SOURCES ${sources_cpp} ${sources_test}
+  set(optimised "")
+  if(arg_OPTIMISED_TESTS)
+    set(optimised OPTIMISED)
+  endif()
+  k2k_add_tests(${target} ${arg_LABEL} ${optimised} SOURCES ${sources_cpp} ${sources_test}
     LIBS k2k_all ${arg_LIBS} TIMED ${arg_TIMED})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
 endfunction()
