@@ -116,11 +116,22 @@ TEST(Files, that_device_code_closes_leave_nothing_open) {
   const auto is_open = [](int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; };
   EXPECT_EQ(is_open(io::twin_number_min), direct) << "the twin's number";
   const int copy = ::dup(file.descriptor());
+  const int unread = ::dup(file.descriptor());
   long answer = -1;
   long* const place = &answer;
-  const auto report = runtime->launch({.groups = 1, .group_items = 1},
-                                      [=] { *place = k2k::close(k2k::work_item, copy); });
-  ASSERT_TRUE(report.ok()) << report.error().message;
+  std::byte* const to = memory.get();
+  const auto close_of = [&](int descriptor, bool read_before) {
+    const auto report = runtime->launch({.groups = 1, .group_items = 1}, [=] {
+      if (read_before) k2k::pread(k2k::work_item, descriptor, to, file_bytes, 0);
+      *place = k2k::close(k2k::work_item, descriptor);
+    });
+    ASSERT_TRUE(report.ok()) << report.error().message;
+  };
+  close_of(unread, false);
+  EXPECT_FALSE(is_open(unread));
+  EXPECT_EQ(is_open(io::twin_number_min), direct) << "of the others, which are read";
+  file.evict();
+  close_of(copy, true);
   EXPECT_EQ(answer, 0);
   EXPECT_FALSE(is_open(copy));
   EXPECT_FALSE(is_open(io::twin_number_min));

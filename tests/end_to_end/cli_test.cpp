@@ -72,7 +72,7 @@ class Cli : public testing::Test {
 TEST_F(Cli, tells_its_version) {
   const Outcome outcome = k2k("--version");
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.out, "k2k " K2K_VERSION " (protocol 1)\n");
+  EXPECT_EQ(outcome.out, "k2k " K2K_VERSION " (protocol 2)\n");
 }
 
 TEST_F(Cli, help_lists_commands_and_keeps_settings_apart) {
