@@ -566,12 +566,14 @@ TEST_F(Outside, a_file_that_ends_with_a_page_is_not_taken_for_one_that_is_cached
 TEST(FileReader, reads_directly_into_memory_that_does_not_lie_as_the_file_does) {
   DataFile file((9 << 20) + 777);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto direct = io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read);
+  const std::size_t alignment = direct.value().alignment().memory;  // Some devices take any word.
   const auto read = reader();
   for (const std::size_t shift : {std::size_t{16}, std::size_t{64}, std::size_t{1}}) {
     const ReaderStats before = read->stats();
     file.evict();
     expect_read(*read, file, 9 << 20, 0, shift);
-    EXPECT_EQ(read->stats().misaligned, before.misaligned + 1);
+    EXPECT_EQ(read->stats().misaligned, before.misaligned + (shift % alignment != 0 ? 1 : 0));
     EXPECT_EQ(read->stats().bytes_direct, before.bytes_direct + (9 << 20));
     file.evict();
     expect_read(*read, file, 64 << 10, 1 << 20, shift);

@@ -318,6 +318,7 @@ void OpenFiles::after_fork_child() {
   new (&mutex_) std::mutex;
   new (&opened_) std::condition_variable;
   new (&opening_) decltype(opening_);  // By the parent's threads, if any.
+  for (const auto& [key, file] : files_) file->after_fork_child();
 }
 
 }  // namespace k2k::router

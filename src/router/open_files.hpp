@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -126,6 +127,8 @@ class OpenFile {
   // Asks that these pages leave the page cache (POSIX_FADV_DONTNEED). Expects random(). A folio
   // goes as a whole or not at all: one that juts out is asked for again with what comes behind it.
   void evict(io::PageRange range);
+  // In the child of fork(): a thread that is not here may have held the lock.
+  void after_fork_child() { new (&probing_) std::mutex; }
   // Somebody uses these: they are not asked for again.
   void keep(io::PageRange range);
   // These come to be read ahead: how many of them were evicted before.
