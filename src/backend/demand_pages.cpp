@@ -22,6 +22,8 @@ namespace k2k::backend {
 
 namespace {
 
+using demand_pages_detail::regions;
+
 constexpr std::size_t name_bytes = sizeof(FoundRegion::name);
 constexpr auto unpin_look_again_after = std::chrono::microseconds(20);
 // Pages one mincore(2) asks for.
@@ -55,7 +57,6 @@ struct Place {
 // Constant-initialised: the signal handler may ask before anything else ran.
 constinit Place places[regions_max];
 constinit std::atomic<std::uint32_t> places_used{0};  // Places ever used.
-constinit std::atomic<std::uint32_t> regions{0};      // Not free.
 constinit std::atomic<std::uint32_t> kernel_runs{0};
 
 std::mutex& table() {
@@ -327,8 +328,6 @@ FoundRegion find_region(std::uintptr_t address) noexcept {
   std::memcpy(found.name, pin->name, name_bytes);
   return found;
 }
-
-bool any_region() noexcept { return regions.load(std::memory_order_relaxed) != 0; }
 
 void count_in_place(std::uintptr_t address) noexcept {
   if (const Pin pin(address); pin) pin->in_place.fetch_add(1, std::memory_order_relaxed);

@@ -16,6 +16,7 @@
 //
 // Threading: everything from anywhere. find_region() and populate() are async-signal-safe.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -87,7 +88,12 @@ struct FoundRegion {
 void count_in_place(std::uintptr_t address) noexcept;
 
 // Is there any region? One load: the price of this module where nobody uses it.
-[[nodiscard]] bool any_region() noexcept;
+namespace demand_pages_detail {
+inline constinit std::atomic<std::uint32_t> regions{0};  // Not free.
+}
+[[nodiscard]] inline bool any_region() noexcept {
+  return demand_pages_detail::regions.load(std::memory_order_relaxed) != 0;
+}
 
 enum class Reading : std::uint8_t {
   cached_only,  // Only what is in memory: of a file in the page cache.

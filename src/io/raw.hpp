@@ -7,21 +7,18 @@
 
 #include <fcntl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 
+#include "base/system_call.hpp"
+
 namespace k2k::io {
 
 template <class... Arguments>
-std::int64_t raw(long number, Arguments... arguments) {
-  const int before = errno;
-  const long value = ::syscall(number, arguments...);
-  const int code = errno;
-  errno = before;
-  return value >= 0 ? value : -static_cast<std::int64_t>(code);
+inline std::int64_t raw(long number, Arguments... arguments) {
+  return system_call(number, arguments...);
 }
 
 // Which descriptors are K2K's own: the program has not opened them and must not close them, though

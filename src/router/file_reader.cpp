@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "io/engine.hpp"
 #include "io/raw.hpp"
 #include "io/residency.hpp"
+#include "router/cached_read.hpp"
 #include "router/execution.hpp"
 #include "router/expectation.hpp"
 #include "router/open_files.hpp"
@@ -48,6 +48,13 @@ constexpr std::size_t bounce_bytes = std::size_t{bounce_pages} * page_bytes;
 
 // Expects a model that costs_of() takes.
 Planner planner_of(const Model& model) { return Planner::create(model, part_pages + 1).value(); }
+
+// May a program have memory there? Where the answer is no, the kernel's is better.
+bool can_be_memory(const void* memory, std::size_t bytes) {
+  constexpr std::uint64_t end = (1ull << 47) - page_bytes;  // Of x86-64, others have no less.
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  return first < end && bytes <= end - first;
+}
 
 struct Free {
   void operator()(std::byte* memory) const { std::free(memory); }
@@ -159,10 +166,15 @@ class Reader final : public FileReader {
 
   ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
     add(counters_.reads, 1);
+    // The kernel looks at the memory of all that is asked for, though it moves less at once.
+    const bool is_cut = bytes > io::transfer_bytes_max && can_be_memory(memory, bytes);
     const Request request{descriptor, static_cast<std::byte*>(memory),
-                          std::min(bytes, io::transfer_bytes_max),
+                          is_cut ? io::transfer_bytes_max : bytes,
                           static_cast<std::uint64_t>(offset)};
-    if (bytes < config_.unprobed_bytes || offset < 0 || descriptor < 0) return unasked(request);
+    if (bytes < config_.unprobed_bytes || offset < 0 || descriptor < 0 ||
+        request.bytes > io::transfer_bytes_max) {
+      return unasked(request);
+    }
     if (!expectation_.is_entered(descriptor) && stays_outside(request)) return outside(request);
     const bool sequential = expectation_.is_sequential(descriptor, request.offset);
     expectation_.note_end(descriptor, request.end());
@@ -214,7 +226,16 @@ class Reader final : public FileReader {
   }
 
   ssize_t try_pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
-    if (offset < 0 || descriptor < 0) return pread(descriptor, memory, bytes, offset);  // Refused.
+    if (cached_.is_plain(descriptor, bytes) && !expectation_.is_entered(descriptor) &&
+        !books_are_strict_) {
+      const ssize_t count = cached_.plain(descriptor, memory, bytes, offset);
+      at_once_.add(count > 0 ? static_cast<std::uint64_t>(count) : 0);
+      if (count > 0) expectation_.note_end(descriptor, static_cast<std::uint64_t>(offset + count));
+      return count;
+    }
+    if (offset < 0 || descriptor < 0 || bytes > io::transfer_bytes_max) {
+      return pread(descriptor, memory, bytes, offset);  // Refused, or that long.
+    }
     const bool is_long = bytes >= config_.unprobed_bytes;
     const bool entered = is_long && expectation_.is_entered(descriptor);
     const bool trusted = is_long && expectation_.expects_cached(descriptor);
@@ -222,13 +243,12 @@ class Reader final : public FileReader {
                 : is_long && ((bytes > config_.trial_bytes && !trusted) || books_are_strict_)) {
       return -EAGAIN;
     }
-    const Request request{descriptor, static_cast<std::byte*>(memory),
-                          std::min(bytes, io::transfer_bytes_max),
+    const Request request{descriptor, static_cast<std::byte*>(memory), bytes,
                           static_cast<std::uint64_t>(offset)};
     if (entered && prefetch_ && expectation_.is_sequential(descriptor, request.offset)) {
       return -EAGAIN;
     }
-    const ssize_t count = without_waiting(request);
+    const ssize_t count = cached_.pread(descriptor, memory, bytes, offset);
     if (count == -EAGAIN) return count;
     if (count == -EOPNOTSUPP) return untried(request, entered, is_long);
     at_once_.add(count > 0 ? static_cast<std::uint64_t>(count) : 0);
@@ -325,25 +345,6 @@ class Reader final : public FileReader {
     if (!is_long) return unasked(request);
     return entered ? watched(request) : outside(request);
   }
-  // pread(2)'s answer, if the page cache has it; else -EAGAIN. A miss has the kernel read ahead.
-  // -EOPNOTSUPP: it cannot tell.
-  static ssize_t without_waiting(const Request& request) {
-    const iovec piece{request.memory, request.bytes};
-    // By number: the C library's call is a cancellation point, which takes 10 ns.
-    const ssize_t count = io::raw(SYS_preadv2, static_cast<long>(request.descriptor), &piece, 1l,
-                                  static_cast<long>(request.offset), 0l, long{RWF_NOWAIT});
-    if (count == static_cast<ssize_t>(request.bytes)) return count;
-    if (count < 0) return count == -ENOSYS ? -EOPNOTSUPP : count;
-    // A read that the page cache cuts short ends with a page; one that the file's end does, mostly
-    // within one.
-    const std::uint64_t end = request.offset + static_cast<std::uint64_t>(count);
-    if (end % page_bytes != 0) return count;
-    struct stat facts{};
-    const bool at_end = ::fstat(request.descriptor, &facts) == 0 && S_ISREG(facts.st_mode) &&
-                        end >= static_cast<std::uint64_t>(facts.st_size);
-    return at_end ? count : -EAGAIN;
-  }
-
   [[nodiscard]] bool is_small(const struct stat& facts) const {
     return S_ISREG(facts.st_mode) && facts.st_size <= config_.small_file_bytes;
   }
@@ -517,6 +518,7 @@ class Reader final : public FileReader {
   const bool books_are_strict_ = config_.partition_pages > 0 && !config_.partition_where_free;
   const bool can_bounce_ = can_copy_checked();
   Expectation expectation_;
+  CachedReads& cached_ = CachedReads::of_process();
   OpenFiles files_;
   std::unique_ptr<Prefetch> prefetch_;  // Its thread ends before what it evicts from.
   Channels channels_;

@@ -132,18 +132,27 @@ inline void charge_shares(ThreadStats& stats, telemetry::Stage stage, std::uint6
   stats.shares.clear();
 }
 
-// Both, of one request; what it took is charged by the caller.
-inline void complete(const protocol::AreaView& area, const services::Request& request,
-                     std::int64_t value, protocol::TransportError error, const Moments& moments,
-                     ThreadStats& stats, DetachedErrors& detached_errors) {
+// Both, of one request of which nobody wants the times: one of a run of its kind.
+inline void complete_untimed(const protocol::AreaView& area, const services::Request& request,
+                             std::int64_t value, protocol::TransportError error,
+                             const Moments& moments, ThreadStats& stats,
+                             DetachedErrors& detached_errors) {
   publish_answer(area, request, value, error, moments, detached_errors);
   CallCounters& call = stats.calls[call_place(request.row)];
   call.count.add();
   if (is_error(value)) call.errors.add();
   stats.answered.add();
   stats.tenant_requests[tenant_place(request.attributes)].add();
+}
+
+// Both, of one request; what it took is charged by the caller.
+inline void complete(const protocol::AreaView& area, const services::Request& request,
+                     std::int64_t value, protocol::TransportError error, const Moments& moments,
+                     ThreadStats& stats, DetachedErrors& detached_errors) {
+  complete_untimed(area, request, value, error, moments, stats, detached_errors);
   const bool sampled = (request.attributes.flags & protocol::flag::sampled) != 0;
   if (request.stamp == 0 && sampled) return;  // Others of its kind stand for it.
+  CallCounters& call = stats.calls[call_place(request.row)];
   book_times(stats, call, request.stamp, request.attributes.flags, 1, moments);
   stats.times.record(telemetry::RequestPart::processing,
                      moments.done > moments.begun ? moments.done - moments.begun : 0,

@@ -24,6 +24,7 @@
 #include "server/server.hpp"
 #include "server/top_half.hpp"
 #include "services/fault.hpp"
+#include "services/positioned_read.hpp"
 
 namespace k2k::server {
 
@@ -176,6 +177,14 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // A leader settles its books this often: a look at the thread's CPU clock takes 0.2 us.
   static constexpr std::uint32_t settle_us = 1'000;
   const std::uint64_t settle_cycles_ = cycles_of(settle_us);
+
+  // So many calls took so long, of which this was the last. Cached reads take less than this.
+  void note_service(const services::Request& request, std::uint64_t calls,
+                    std::uint64_t cycles) const {
+    if (cycles > waited_cycles_ + calls * waited_cycles_each_) services::note_waited(request);
+  }
+  const std::uint64_t waited_cycles_ = cycles_of(20);
+  const std::uint64_t waited_cycles_each_ = cycles_of(4);
 
   // Holder of a role whose thread was left behind.
   static constexpr std::uint32_t abandoned_holder = 0xffffff;

@@ -172,12 +172,14 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
   wake_watcher();
   std::uint64_t mark = self.clock;
   std::uint64_t answering = 0;  // Since then, what answers took.
+  std::uint64_t run = 0;        // Since then, calls before this one.
   std::uint32_t served = 0;
   while (role.batch_next < role.batch.size()) {
     if (!gate_.by_tenant()) {
       if (gate_.pass(self.account, served)) {
         mark = cycles();
         answering = 0;  // Of the few before a cap was set, whose books the CPU clock makes good.
+        run = 0;
       }
     } else if (!admits(self, role.batch[role.batch_next].request)) {
       park(self, role, role.batch[role.batch_next++]);
@@ -196,6 +198,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     self.call.end();
     const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
+      services::note_waited(pending.request);
       if (result.would_wait && result.readiness.descriptor >= 0) {
         pending.readiness = result.readiness;
         const std::lock_guard lock(mutex_);
@@ -212,13 +215,20 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     // may have to wait.
     if (!result.would_wait && left != 0 && !gate_.governed() &&
         alike(pending.request, role.batch[role.batch_next].request)) {
-      answer(self, pending.request, result.value, {mark, mark});
+      self.stats.booking.begin();
+      complete_untimed(area_, pending.request, result.value, protocol::TransportError::none,
+                       {mark, mark}, self.stats, detached_errors_);
+      self.stats.booking.end();
+      backend_->resume(&pending.request.wave, 1);
       answering += self.answer_cycles;
+      ++run;
       continue;
     }
     const std::uint64_t executed = cycles();
     // The answers may have taken less than was thought.
     const std::uint64_t service = executed > mark + answering ? executed - mark - answering : 0;
+    note_service(pending.request, run + 1, service);
+    run = 0;
     const std::size_t call = call_place(pending.request.row);
     const std::size_t tenant = tenant_place(pending.request.attributes);
     if (result.would_wait) {

@@ -172,6 +172,7 @@ void Server::Core::run_attempts(ServiceThread& self) {
     const services::Answer result =
         services::execute_without_waiting(pending.request, pending.progress, files_.get());
     const std::uint64_t done = cycles();
+    note_service(pending.request, 1, done - pending.begun);
     charge(self, telemetry::Stage::service, done - pending.begun, pending.request);
     if (!result.would_wait) {
       answer_late(self, pending.request, result.value, {pending.begun, done});

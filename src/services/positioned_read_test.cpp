@@ -115,7 +115,8 @@ TEST_F(PositionedRead, is_refused_as_the_kernel_refuses_it) {
   EXPECT_EQ(read(file.descriptor(), memory.get(), page, -1), -EINVAL);
   EXPECT_EQ(read(file.descriptor(), memory.get(), page, INT64_MIN), -EINVAL);
   EXPECT_EQ(read(file.descriptor(), nullptr, page, 0), -EFAULT);
-  EXPECT_EQ(read(file.descriptor(), memory.get(), UINT64_MAX, 0), -EINVAL);
+  EXPECT_EQ(read(file.descriptor(), memory.get(), UINT64_MAX, 0), -EFAULT);
+  EXPECT_EQ(read(file.descriptor(), memory.get(), std::uint64_t{1} << 62, 0), -EFAULT);
   ::close(folder);
   ::close(pipe[0]);
   ::close(pipe[1]);

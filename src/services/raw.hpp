@@ -2,19 +2,17 @@
 // The system call instruction, with the kernel's own convention: a result or a negative errno.
 
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
 
+#include "base/system_call.hpp"
 #include "services/request.hpp"
 
 namespace k2k::services {
 
 template <class... Arguments>
 inline std::int64_t raw(long number, Arguments... arguments) {
-  const long value = ::syscall(number, arguments...);
-  return value == -1 ? -static_cast<std::int64_t>(errno) : value;
+  return system_call(number, arguments...);
 }
 
 // The request as it stands.

@@ -1,6 +1,7 @@
 #include "services/services.hpp"
 
 #include "calls/rows.hpp"
+#include "router/cached_read.hpp"
 #include "router/registered_memory.hpp"
 #include "services/device_call.hpp"
 #include "services/fault.hpp"
@@ -25,7 +26,10 @@ std::int64_t pass_on(const Request& request, router::FileReader* files) {
   if (const auto answer = device_call(request)) return *answer;
   const auto& word = request.arguments;
   const auto descriptor = static_cast<int>(word[0]);
-  if (request.number == SYS_close) router::RegisteredMemory::of_process().closing(descriptor);
+  if (request.number == SYS_close) {
+    router::CachedReads::of_process().note_closed(descriptor);
+    router::RegisteredMemory::of_process().closing(descriptor);
+  }
   if (request.number == SYS_fadvise64) {
     router::RegisteredMemory::of_process().advise(descriptor, static_cast<std::int64_t>(word[1]),
                                                   static_cast<std::int64_t>(word[2]),
