@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -21,14 +22,43 @@ pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 constinit std::atomic<bool> tried{false};
 constinit std::atomic<const k2k_io_table*> table{nullptr};
 
-// False if the path does not fit.
-bool path_beside_us(char* path, std::size_t room) {
-  Dl_info us{};
-  if (dladdr(reinterpret_cast<const void*>(&path_beside_us), &us) == 0) return false;
-  const char* const slash = std::strrchr(us.dli_fname, '/');
-  const int folder = slash == nullptr ? 0 : static_cast<int>(slash + 1 - us.dli_fname);
-  const int length = std::snprintf(path, room, "%.*s%s", folder, us.dli_fname, library_name);
-  return length > 0 && static_cast<std::size_t>(length) < room;
+// Where the kernel mapped this library from: absolute, whatever LD_PRELOAD said and wherever the
+// program has gone since. False: it is not known, or does not fit.
+bool path_of_us(char* path, std::size_t room) {
+  const auto here = reinterpret_cast<std::uintptr_t>(&path_of_us);
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return false;
+  char line[PATH_MAX + 128];
+  bool found = false;
+  while (!found && std::fgets(line, sizeof line, maps) != nullptr) {
+    unsigned long first = 0;
+    unsigned long last = 0;
+    int name = 0;
+    if (std::sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &first, &last, &name) < 2) continue;
+    if (here < first || here >= last || line[name] != '/') continue;
+    line[std::strcspn(line, "\n")] = '\0';
+    const int length = std::snprintf(path, room, "%s", line + name);
+    found = length > 0 && static_cast<std::size_t>(length) < room;
+  }
+  std::fclose(maps);
+  return found;
+}
+
+// The router's library lies beside this one, and is of whoever owns this one, or of root. The
+// reason why not, or nullptr.
+const char* find_beside_us(char* path, std::size_t room) {
+  struct stat us{};
+  struct stat router{};
+  if (!path_of_us(path, room) || stat(path, &us) != 0)
+    return "it is not known where libk2k_io.so is";
+  char* const name = std::strrchr(path, '/') + 1;
+  const auto left = room - static_cast<std::size_t>(name - path);
+  if (std::snprintf(name, left, "%s", library_name) >= static_cast<int>(left)) {
+    return "the path is too long";
+  }
+  if (stat(path, &router) != 0) return std::strerror(errno);
+  if (router.st_uid != us.st_uid && router.st_uid != 0) return "it is not of libk2k_io.so's owner";
+  return nullptr;
 }
 
 struct Search {
@@ -63,7 +93,11 @@ void load() {
   char beside[PATH_MAX] = "";
   const char* path = secure_getenv("K2K_IO_LIBRARY");
   if (path == nullptr || *path == '\0') {
-    path = path_beside_us(beside, sizeof beside) ? beside : library_name;
+    const char* const why = find_beside_us(beside, sizeof beside);
+    path = beside[0] != '\0' ? beside : library_name;
+    if (why != nullptr) return say_why(path, why);
+  } else if (*path != '/' && std::strchr(path, '/') != nullptr) {
+    return say_why(path, "K2K_IO_LIBRARY is neither an absolute path nor a name");
   }
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return say_why(path, dlerror());
@@ -96,7 +130,10 @@ const k2k_io_table* far_side() {
   pthread_mutex_lock(&loading);
   if (!tried.load(std::memory_order_relaxed)) {
     const int before = errno;
+    int cancellable = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);  // The lock stays ours.
     load();
+    pthread_setcancelstate(cancellable, nullptr);
     errno = before;
     tried.store(true, std::memory_order_release);
   }

@@ -150,24 +150,25 @@ ssize_t whole_in(int kind, const k2k_io_call* call, const unsigned char* in_kind
 
 extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
   using namespace k2k::shim;
-  static const k2k_io_table table = {.version = k2k_io_table_version,
-                                     .bytes = sizeof(k2k_io_table),
-                                     .pread = read_at,
-                                     .pwrite = write_at,
-                                     .advise = advise,
-                                     .forget = forget,
-                                     .stats = stats,
-                                     .after_fork_child = after_fork_child,
-                                     .owns = owns,
-                                     .whole = nullptr,
-                                     .serves = serves,
-                                     .pread_in = read_in,
-                                     .pwrite_in = write_in,
-                                     .whole_in = whole_in,
-                                     .held = held,
-                                     .used_by_host = used_by_host,
-                                     .ahead = ahead,
-                                     .writes_direct = writes_direct};
+  static const k2k_io_table table = {
+      .version = k2k_io_table_version,
+      .bytes = sizeof(k2k_io_table),
+      .pread = read_at,
+      .pwrite = write_at,
+      .advise = advise,
+      .forget = forget,
+      .stats = stats,
+      .after_fork_child = after_fork_child,
+      .owns = owns,
+      .whole = nullptr,
+      .serves = serves,
+      .pread_in = read_in,
+      .pwrite_in = write_in,
+      .whole_in = whole_in,
+      .held = held,
+      .used_by_host = used_by_host,
+      .ahead = ahead,
+      .writes_direct = is_set("K2K_IO_EXCLUSIVE") ? writes_direct : nullptr};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   if (reader == nullptr) {
     const std::optional<ReadAhead> wanted = read_ahead();

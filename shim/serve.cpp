@@ -182,7 +182,6 @@ bool may_be_split(const Request& request, const Contents& contents) {
 
 // As one call of the kernel. False: as the program made it.
 bool move_whole(const k2k_io_table& far, const Request& request, int far_kind, ssize_t* moved) {
-  count(counts.by_kernel);
   if (far.whole == nullptr && far_kind == 0) return false;
   const k2k_io_call call{.pieces = request.pieces,
                          .count = request.count,
@@ -206,14 +205,21 @@ bool move_whole(const k2k_io_table& far, const Request& request, int far_kind, s
 
 bool move_request(const k2k_io_table& far, const Request& request, const Contents& contents,
                   ssize_t* moved) {
-  const int kind = contents.far_kind;
-  if (!may_be_split(request, contents)) return move_whole(far, request, kind, moved);
+  const auto by_kernel = [&] {
+    count(counts.by_kernel);
+    return move_whole(far, request, contents.far_kind, moved);
+  };
+  if (!may_be_split(request, contents)) return by_kernel();
   if (request.at_position) {
-    if (!move_at_position(far, request, contents.bytes, moved)) {
-      return move_whole(far, request, kind, moved);
+    // A writer that is killed leaves no hole: the kernel moves the position with the data. Where
+    // the file is nobody else's, the data may go another way than by one call.
+    if (request.write && far.writes_direct == nullptr) {
+      count(counts.writes);
+      return move_whole(far, request, contents.far_kind, moved);
     }
+    if (!move_at_position(far, request, contents.bytes, moved)) return by_kernel();
   } else {
-    if (request.offset < 0) return move_whole(far, request, kind, moved);
+    if (request.offset < 0) return by_kernel();
     *moved = move_all(far, request, request.offset);
   }
   count(request.write ? counts.writes : counts.reads);
@@ -326,7 +332,8 @@ bool near_any(const iovec* pieces, int count) {
   // The kernel answers EFAULT to a vector that is not there; of wrong addresses, those that occur
   // are small numbers. Others end the program here.
   if (reinterpret_cast<std::uintptr_t>(pieces) < 65536) return false;
-  for (int i = 0; i < std::min(count, IOV_MAX); ++i) {
+  if (count > IOV_MAX) return false;  // The kernel refuses it, and reads none of them.
+  for (int i = 0; i < count; ++i) {
     if (ranges.near(pieces[i].iov_base)) return true;
   }
   return false;

@@ -154,6 +154,21 @@ void fortified() {
 }
 
 void errors() {
+  {
+    // A vector that is shorter than is said, at the end of its mapping.
+    make_file("vector");
+    const int file = open_file("vector");
+    char* const pages = static_cast<char*>(
+        mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    munmap(pages + 4096, 4096);
+    auto* const last = reinterpret_cast<iovec*>(pages + 4096) - 1;
+    *last = {device, 100};
+    say("1025 pieces of which one is there", readv(file, last, 1025));
+    say("by preadv", preadv(file, last, 1025, 0));
+    say("by writev", writev(file, last, 1025));
+    close(file);
+    munmap(pages, 4096);
+  }
   make_file("data");
   const int file = open_file("data");
   say("read", read(file, device, 0));

@@ -55,6 +55,12 @@ void positions() {
   say("position after the child's read", lseek(file, 0, SEEK_CUR));
 }
 
+void chdir_first() {
+  if (chdir(folder.c_str()) != 0) std::abort();
+  make_file("data");
+  say("read", pread(open_file("data"), device, 5000, 0));
+}
+
 void locks() {
   make_file("data");
   make_file("other");

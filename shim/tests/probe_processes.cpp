@@ -228,4 +228,37 @@ void writing() {
   say("advice", posix_fadvise(ends[0], 0, 0, POSIX_FADV_RANDOM));
 }
 
+// A file of one position: each writer goes on where the one before it was killed.
+void killed_writers() {
+  const int file = open_file("data", O_RDWR | O_CREAT);
+  std::memset(device, 'x', 65536);
+  // Children count as the parent's: without a call of its own it would not be seen to be served.
+  say("write", write(file, device, 1));
+  std::fflush(stdout);
+  constexpr std::size_t sizes[] = {512, 4096, 65536};
+  for (int at = 0; at < 150; ++at) {
+    const pid_t child = fork();
+    if (child == 0) {
+      while (lseek(file, 0, SEEK_CUR) < 1l << 28 && write(file, device, sizes[at % 3]) > 0) {
+      }
+      _exit(0);
+    }
+    usleep(static_cast<unsigned>(200 + at * 37 % 1000));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  const off_t end = lseek(file, 0, SEEK_END);
+  long holes = 0;
+  std::vector<char> block(1 << 20);
+  for (off_t at = 0; at < end;) {
+    const ssize_t count = pread(file, block.data(), block.size(), at);
+    if (count <= 0) break;
+    holes += std::count(block.begin(), block.begin() + count, '\0');
+    at += count;
+  }
+  errno = 0;
+  say("bytes of holes", holes);
+  say("some were written", end > 1);
+}
+
 }  // namespace k2k::shim::probe

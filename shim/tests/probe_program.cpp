@@ -108,6 +108,7 @@ void read_first(int, char**, char**) {
                                                                        char**) = read_first;
 
 const Scene scenes[] = {{"positions", positions},
+                        {"chdir_first", chdir_first},
                         {"locks", locks},
                         {"lock_of_a_stream", lock_of_a_stream},
                         {"numbers", numbers},
@@ -118,6 +119,7 @@ const Scene scenes[] = {{"positions", positions},
                         {"signals", signals},
                         {"threads", threads},
                         {"appending", appending},
+                        {"killed_writers", killed_writers},
                         {"forking", forking},
                         {"writing", writing},
                         {"ranges", ranges},

@@ -91,6 +91,7 @@ inline void say_numbers(const char* what) {
 
 // The scenes. probe_positions.cpp:
 void positions();
+void chdir_first();
 void locks();
 void lock_of_a_stream();
 void numbers();
@@ -103,6 +104,7 @@ void errors();
 void signals();
 void threads();
 void appending();
+void killed_writers();
 void forking();
 void writing();
 // probe_by_number.cpp:

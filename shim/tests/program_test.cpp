@@ -56,9 +56,9 @@ TEST_P(Scenes, look_the_same_where_the_router_reads_ahead) {
 INSTANTIATE_TEST_SUITE_P(, Scenes,
                          testing::Values("positions", "locks", "lock_of_a_stream", "numbers",
                                          "vectors", "host_reads", "fortified", "errors", "signals",
-                                         "threads", "appending", "forking", "writing", "ranges",
-                                         "constructors", "by_number", "closing_by_number",
-                                         "cancelled_by_number"),
+                                         "threads", "appending", "killed_writers", "forking",
+                                         "writing", "ranges", "constructors", "by_number",
+                                         "closing_by_number", "cancelled_by_number"),
                          [](const auto& one) { return std::string(one.param); });
 
 TEST_F(Programs, twins_end_with_the_last_descriptor_of_a_file_and_not_before) {
@@ -170,6 +170,25 @@ TEST_F(Programs, a_library_that_is_no_far_side_is_named) {
       play_in(K2K_SHIM_PROBE, "positions", "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=libm.so.6");
   EXPECT_NE(with.error.find("k2k_io: libm.so.6: it has no k2k_io_table_get"), std::string::npos)
       << with.error;
+}
+
+// A relative LD_PRELOAD, and a program that goes to another folder before it needs the router.
+TEST_F(Programs, load_the_router_from_beside_the_library_wherever_they_are) {
+  const std::string lent = folder() + "/lib";
+  const std::string elsewhere = folder() + "/elsewhere";
+  std::filesystem::create_directory(lent);
+  std::filesystem::create_directory(elsewhere);
+  std::filesystem::copy(K2K_SHIM, lent + "/libk2k_io.so");
+  // Whoever loads this instead of the other is told so by its name.
+  std::ofstream(elsewhere + "/libk2k_io_router.so") << "planted";
+  const std::string play = std::string(K2K_SHIM_PROBE) + " chdir_first " + elsewhere;
+  Outcome outcome = run("LD_PRELOAD=lib/libk2k_io.so", play);
+  EXPECT_NE(outcome.error.find("k2k_io: " + lent + "/libk2k_io_router.so: No such file"),
+            std::string::npos)
+      << outcome.error;
+  outcome = run("LD_PRELOAD=lib/libk2k_io.so K2K_IO_LIBRARY=./libk2k_io_router.so", play);
+  EXPECT_NE(outcome.error.find("neither an absolute path nor a name"), std::string::npos)
+      << outcome.error;
 }
 
 TEST_F(Programs, a_program_of_host_memory_alone_never_loads_the_far_side) {
