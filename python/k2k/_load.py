@@ -100,9 +100,9 @@ def load_safetensors(
     return Tensors({name: tensors[name] for name in wanted}, header.metadata)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
-    """Tensors that are read together: the bytes [begin, end) of the file."""
+    """Tensors that are read together: the bytes [begin, end) of the file. Grows in runs_of()."""
 
     begin: int
     end: int
@@ -123,8 +123,8 @@ def runs_of(entries: list[Entry]) -> list[Run]:
     runs: list[Run] = []
     for entry in entries:
         if runs and entry.begin - runs[-1].end <= GAP_BYTES_MAX:
-            last = runs[-1]
-            runs[-1] = Run(last.begin, entry.end, [*last.entries, entry])
+            runs[-1].entries.append(entry)
+            runs[-1].end = entry.end
         else:
             runs.append(Run(entry.begin, entry.end, [entry]))
     return runs
