@@ -197,8 +197,9 @@ const ConfigOption options[] = {
     server<&ServerConfig::shutdown_ms>("server.shutdown_ms", number, 0, 600'000, "", "milliseconds",
                                        "Grace for calls in flight when the runtime ends."),
     server<&ServerConfig::policy>("server.policy", choice, 0, 0, "any|known_only", "",
-                                  "Calls that kernels may make: all harmless ones, or those that "
-                                  "k2k calls lists."),
+                                  "Calls that kernels may make: all but those that act on the "
+                                  "host's own process and threads, or those that k2k calls "
+                                  "lists."),
     server<&ServerConfig::cap_permille>(
         "server.cap_permille", number, 0, 1000, "", "thousandths",
         "Share of the CPU time of all online cores that serving may take; 0 = no cap."),

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -29,11 +30,18 @@ constexpr int watch_ticks_alert = 400;
 }  // namespace
 
 Status Server::Core::add_thread(ThreadMain main, const std::string& name) {
-  auto& self = *threads_.emplace_back(std::make_unique<ServiceThread>());
-  self.index = static_cast<std::uint32_t>(threads_.size());
-  self.account.stats = &self.stats;
+  const std::size_t before = threads_.size();
+  const auto failed = [&](const char* why) {
+    threads_.resize(before);
+    return Error{EAGAIN, fmt::format("no service thread could be started ({}); raise the limits "
+                                     "on processes and memory: ulimit -u, ulimit -v",
+                                     why)};
+  };
   const SignalsBlocked guard;
   try {
+    auto& self = *threads_.emplace_back(std::make_unique<ServiceThread>());
+    self.index = static_cast<std::uint32_t>(threads_.size());
+    self.account.stats = &self.stats;
     self.thread = std::thread([core = shared_from_this(), main, name, &self] {
       pthread_setname_np(pthread_self(), name.c_str());
       prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
@@ -45,10 +53,9 @@ Status Server::Core::add_thread(ThreadMain main, const std::string& name) {
       core->role_left_.notify_all();
     });
   } catch (const std::system_error& failure) {
-    threads_.pop_back();
-    return Error{EAGAIN, fmt::format("no service thread could be started ({}); raise the limit "
-                                     "on processes: ulimit -u",
-                                     failure.what())};
+    return failed(failure.what());
+  } catch (const std::bad_alloc& failure) {
+    return failed(failure.what());
   }
   return {};
 }
