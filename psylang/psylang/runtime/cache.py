@@ -4,6 +4,7 @@ A file an object: a header with the checksum, then the object. Files are written
 so readers see all or nothing, and any number of processes may write the same one; what is damaged
 is told by the checksum, removed and made anew. The folder is bounded: what was used longest ago
 goes first. If it cannot be used (full, read-only, not ours) there is one warning, and no cache.
+Machine code is run from there, so each use opens the folder once (trusted.py) and stays in it.
 
 $XDG_CACHE_HOME/psylang (~/.cache/psylang), or $PSYLANG_CACHE_DIR. PSYLANG_CACHE_BYTES bounds it
 (256 MiB); 0 switches it off.
@@ -15,13 +16,14 @@ import contextlib
 import hashlib
 import os
 import secrets
-import stat
 import time
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from psylang.runtime import trusted
 from psylang.runtime.errors import ArgumentError, CacheWarning
+from psylang.runtime.trusted import UntrustedError
 
 BYTES_MAX = 256 << 20
 MAGIC = b"psylang object 1\n"
@@ -46,106 +48,95 @@ class ObjectCache:
 
     def get(self, key: str) -> bytes | None:
         """The object, or None if it is not there; a damaged one is removed first."""
-        path = self._path(key)
-        if path is None or not self._is_ours():
+        if self.folder is None or self.bytes_max <= 0:
             return None
         try:
-            content = path.read_bytes()
+            with trusted.opened(self.folder) as folder:
+                return self._read(folder, key)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            self._warn(error)
+        except (OSError, UntrustedError) as error:
+            self._warn_of_folder(error)
             return None
-        with contextlib.suppress(OSError):  # When it was used last: the oldest goes first.
-            os.utime(path)
-        payload = _unwrapped(content, key)
-        if payload is None:
-            with contextlib.suppress(OSError):
-                path.unlink()
-        return payload
 
     def put(self, key: str, payload: bytes) -> None:
         """Keeps the object. That it cannot is a warning, once."""
-        path = self._path(key)
-        if path is None or len(payload) > self.bytes_max:
+        if self.folder is None or self.bytes_max <= 0 or len(payload) > self.bytes_max:
             return
-        part = path.with_name(f"{path.name}.{secrets.token_hex(6)}{UNFINISHED}")
+        name = _name(key)
+        part = f"{name}.{secrets.token_hex(6)}{UNFINISHED}"
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._is_ours():
-                return
-            try:
-                _write(part, _wrapped(payload, key))
-                part.replace(path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    part.unlink()
-                raise
-            self._prune()
-        except OSError as error:
-            self._warn(error)
+            with trusted.opened(self.folder, make=True) as folder:
+                try:
+                    _write(folder, part, _wrapped(payload, key))
+                    os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+                except BaseException:
+                    with contextlib.suppress(OSError):
+                        os.unlink(part, dir_fd=folder)
+                    raise
+                self._prune(folder)
+        except (OSError, UntrustedError) as error:
+            self._warn_of_folder(error)
 
-    def _path(self, key: str) -> Path | None:
-        if self.folder is None or self.bytes_max <= 0:
-            return None
-        return self.folder / f"{key}{SUFFIX}"
-
-    def _is_ours(self) -> bool:
-        """Machine code is run from there: nobody else may be able to write it."""
-        assert self.folder is not None
+    def _read(self, folder: int, key: str) -> bytes | None:
+        name = _name(key)
+        payload = None
         try:
-            found = self.folder.stat()
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            self._warn(error)
-            return False
-        if found.st_uid != os.geteuid():
-            self._warn("it belongs to somebody else")
-            return False
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            self._warn("others may write to it; run chmod go-w on it")
-            return False
-        return True
+            payload = _unwrapped(trusted.read(name, folder), key)
+        except UntrustedError as error:
+            self._warn(
+                f"{self.folder}/{name} is compiled anew: {error}. If others could write to the "
+                f"folder, remove what they may have left there: rm -r {self.folder}"
+            )
+        with contextlib.suppress(OSError):
+            if payload is None:
+                os.unlink(name, dir_fd=folder)
+            else:  # When it was used last: the oldest goes first.
+                os.utime(name, dir_fd=folder, follow_symlinks=False)
+        return payload
 
-    def _prune(self) -> None:
+    def _prune(self, folder: int) -> None:
         """Removes what was used longest ago until the folder is within its bound."""
-        assert self.folder is not None
         now = time.time()
-        kept: list[tuple[float, int, Path]] = []
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    found = entry.stat()
-                    if entry.name.endswith(SUFFIX):
-                        kept.append((found.st_mtime, found.st_size, Path(entry.path)))
-                    elif (
-                        entry.name.endswith(UNFINISHED)
-                        and now - found.st_mtime > UNFINISHED_AGE_S_MAX
-                    ):
-                        Path(entry.path).unlink()
+        kept: list[tuple[float, int, str]] = []
+        listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+        try:
+            with os.scandir(listed) as entries:
+                for entry in entries:
+                    with contextlib.suppress(OSError):
+                        found = entry.stat(follow_symlinks=False)
+                        if entry.name.endswith(SUFFIX):
+                            kept.append((found.st_mtime, found.st_size, entry.name))
+                        elif (
+                            entry.name.endswith(UNFINISHED)
+                            and now - found.st_mtime > UNFINISHED_AGE_S_MAX
+                        ):
+                            os.unlink(entry.name, dir_fd=folder)
+        finally:
+            os.close(listed)
         total = sum(size for _, size, _ in kept)
         if total <= self.bytes_max:
             return
-        for _, size, path in sorted(kept):
+        for _, size, name in sorted(kept):
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(name, dir_fd=folder)
             total -= size
             if total <= self.bytes_max * PRUNED_TO:
                 return
 
-    def _warn(self, why: OSError | str) -> None:
+    def _warn_of_folder(self, why: OSError | UntrustedError) -> None:
+        reason = why.strerror or type(why).__name__ if isinstance(why, OSError) else str(why)
+        self._warn(
+            f"compiled models are not kept in {self.folder}: {reason}. Everything works, but each "
+            "process compiles again; PSYLANG_CACHE_DIR names another folder, "
+            "PSYLANG_CACHE_BYTES=0 asks for none"
+        )
+
+    def _warn(self, message: str) -> None:
         if self._warned:
             return
         self._warned = True
-        reason = why if isinstance(why, str) else why.strerror or type(why).__name__
-        warnings.warn(
-            f"compiled models are not kept in {self.folder}: {reason}. Everything works, but each "
-            "process compiles again; PSYLANG_CACHE_DIR names another folder, "
-            "PSYLANG_CACHE_BYTES=0 asks for none",
-            CacheWarning,
-            stacklevel=2,
-        )
+        warnings.warn(message, CacheWarning, stacklevel=2)
 
 
 def user_cache() -> ObjectCache:
@@ -192,7 +183,12 @@ def _checksum(payload: bytes, key: str) -> bytes:
     return hashlib.sha256(key.encode() + b"\n" + payload).digest()
 
 
-def _write(path: Path, content: bytes) -> None:
+def _name(key: str) -> str:
+    return f"{key}{SUFFIX}"
+
+
+def _write(folder: int, name: str, content: bytes) -> None:
     """Not synced: what a power cut leaves behind is told by the checksum."""
-    with path.open("xb") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
         file.write(content)

@@ -116,8 +116,8 @@ def test_what_a_killed_writer_left_is_removed_later_not_at_once(tmp_path: Path) 
 KILLED = """
 import os, pathlib, sys, time
 from psylang.runtime import cache
-def slow(part, content):
-    with part.open("xb") as file:
+def slow(folder, part, content):
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT, dir_fd=folder), "wb") as file:
         file.write(content[: len(content) // 2]); file.flush(); os.fsync(file.fileno())
         print("half", flush=True); time.sleep(60)
 cache._write = slow
@@ -218,8 +218,63 @@ def test_a_folder_that_others_may_write_is_not_trusted(tmp_path: Path) -> None:
     cache = ObjectCache(tmp_path)
     cache.put("key", PAYLOAD)
     tmp_path.chmod(0o777)
-    with pytest.warns(CacheWarning, match="others may write to it; run chmod go-w"):
+    with pytest.warns(CacheWarning, match=f"others may write to {tmp_path}; run chmod go-w"):
         assert cache.get("key") is None
+    cache.put("other", PAYLOAD)
+    assert names(tmp_path) == ["key.object"]
+
+
+SWAPPED = """
+import ctypes, os, sys
+parent = os.open(sys.argv[1], os.O_RDONLY)
+renameat2 = ctypes.CDLL(None).renameat2
+print("begun", flush=True)
+while True:
+    renameat2(parent, b"cache", parent, b"planted", 2)  # RENAME_EXCHANGE
+"""
+
+
+@pytest.mark.parametrize("parent_mode", [0o700, 0o777], ids=["our parent", "anybody's parent"])
+def test_folders_that_are_swapped_while_it_reads_plant_nothing(
+    tmp_path: Path, parent_mode: int
+) -> None:
+    good, planted = tmp_path / "cache", tmp_path / "planted"
+    ObjectCache(good).put("key", PAYLOAD)
+    ObjectCache(planted).put("key", b"planted")
+    planted.chmod(0o777)  # So anybody may have written what lies there.
+    tmp_path.chmod(parent_mode)
+    got = set()
+    with child(SWAPPED, tmp_path) as attacker, warnings.catch_warnings():
+        warnings.simplefilter("ignore", CacheWarning)
+        assert attacker.stdout is not None
+        assert attacker.stdout.readline() == "begun\n"
+        for _ in range(20_000):
+            got.add(ObjectCache(good).get("key"))
+        attacker.kill()
+    assert got <= ({PAYLOAD, None} if parent_mode == 0o700 else {None})
+
+
+def test_what_was_planted_while_the_folder_was_open_is_not_run(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.put("key", PAYLOAD)
+    (tmp_path / "key.object").chmod(0o666)
+    with pytest.warns(
+        CacheWarning,
+        match=f"{tmp_path}/key.object is compiled anew: others may write to it.*rm -r {tmp_path}",
+    ):
+        assert cache.get("key") is None
+    cache.put("key", PAYLOAD)
+    assert cache.get("key") == PAYLOAD
+
+
+def test_whatever_the_umask_nobody_else_may_write_objects(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        ObjectCache(tmp_path / "a/b").put("key", PAYLOAD)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "a/b/key.object").stat().st_mode & 0o777 == 0o600
 
 
 def test_the_environment_names_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:

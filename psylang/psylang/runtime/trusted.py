@@ -1,0 +1,148 @@
+"""Folders and files that machine code may come from: nobody but root and us could have written it.
+
+A path says nothing: between a look at it and its use somebody may put another folder in its place.
+So a path is walked once, each folder opened below the one before and checked by its descriptor, and
+all that follows is done relative to the last descriptor. Every folder on the way belongs to root or
+us, and others may write to it only if it is sticky (/tmp); the last one is ours and nobody else's
+to write. Symbolic links of root and our own are followed, those of others are refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+LINKS_MAX = 40  # As Linux.
+# A folder that may be passed but not listed will do, where the system knows O_PATH.
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
+# Waits for no writer of a FIFO, and takes no terminal.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_NO_FOLDER = (errno.ENOTDIR, errno.ELOOP)
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class UntrustedError(Exception):
+    """Somebody else may have written there; the message says where, why, and the fix."""
+
+
+@contextlib.contextmanager
+def opened(folder: Path, make: bool = False) -> Iterator[int]:
+    """The descriptor of a folder that is ours alone. What is missing of its path is made, or not.
+
+    UntrustedError; OSError, FileNotFoundError among them: what the system says.
+    """
+    chain = [os.open("/", _FOLDER)]
+    try:
+        path = _walk(chain, folder, make)
+        found = os.fstat(chain[-1])
+        if found.st_uid != os.geteuid():
+            raise UntrustedError(f"{path} belongs to somebody else")
+        if found.st_mode & _WRITABLE_BY_OTHERS:
+            raise UntrustedError(f"others may write to {path}; run chmod go-w {path}")
+        yield chain[-1]
+    finally:
+        for descriptor in chain:
+            os.close(descriptor)
+
+
+def read(name: str, folder: int) -> bytes:
+    """The content of a file there. UntrustedError: it is no plain file of ours alone."""
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UntrustedError("it is a symbolic link") from None
+        raise
+    try:
+        if reason := _reason_against(os.fstat(descriptor)):
+            raise UntrustedError(reason)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def _walk(chain: list[int], folder: Path, make: bool) -> Path:
+    """Leaves the open folders in `chain`, the last one wanted, and returns its path."""
+    path = Path("/")
+    _check_way(chain[0], path)
+    left = list(reversed(folder.absolute().parts[1:]))
+    links = 0
+    while left:
+        name = left.pop()
+        if name == "..":
+            _leave(chain, max(len(chain) - 1, 1))
+            path = path.parent
+            continue
+        try:
+            chain.append(_folder_in(chain[-1], name, make))
+        except OSError as error:
+            if error.errno not in _NO_FOLDER:
+                raise
+            target = _link_in(chain[-1], name, path / name)
+            links += 1
+            if target is None:
+                raise
+            if links > LINKS_MAX:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+            if target.is_absolute():
+                _leave(chain, 1)
+                path = Path("/")
+            left += [part for part in reversed(target.parts) if part != "/"]
+            continue
+        path /= name
+        _check_way(chain[-1], path)
+    return path
+
+
+def _leave(chain: list[int], depth: int) -> None:
+    while len(chain) > depth:
+        os.close(chain.pop())
+
+
+def _folder_in(folder: int, name: str, make: bool) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):  # Another process was first.
+        os.mkdir(name, 0o700, dir_fd=folder)
+    return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def _link_in(folder: int, name: str, path: Path) -> Path | None:
+    """Where the link leads to; None if it is none.
+
+    Its folder is checked: nobody but its owner can put another in its place between the two calls.
+    """
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not stat.S_ISLNK(found.st_mode):
+        return None
+    if found.st_uid not in (0, os.geteuid()):
+        raise UntrustedError(f"{path} is a symbolic link that belongs to somebody else")
+    return Path(os.readlink(name, dir_fd=folder))
+
+
+def _check_way(folder: int, path: Path) -> None:
+    found = os.fstat(folder)
+    if found.st_uid not in (0, os.geteuid()):
+        raise UntrustedError(f"{path} belongs to somebody else")
+    if found.st_mode & _WRITABLE_BY_OTHERS and not found.st_mode & stat.S_ISVTX:
+        raise UntrustedError(f"others may write to {path}; run chmod go-w {path}")
+
+
+def _reason_against(found: os.stat_result) -> str:
+    if not stat.S_ISREG(found.st_mode):
+        return "it is no plain file"
+    if found.st_uid != os.geteuid():
+        return "it belongs to somebody else"
+    if found.st_mode & _WRITABLE_BY_OTHERS:
+        return "others may write to it"
+    if found.st_nlink > 1:  # 0: another process has replaced it since.
+        return "it has a second name (a hard link)"
+    return ""
