@@ -117,7 +117,7 @@ void ahead(k2k_io_ahead* counts) {
 
 std::uint64_t writes_direct() { return reader->stats().writes_direct; }
 
-int owns(int descriptor) { return io::is_own(descriptor) ? 1 : 0; }
+int owns(int descriptor) { return k2k::is_own(descriptor) ? 1 : 0; }
 
 int serves(int kind) { return gpu_reader(kind) != nullptr ? 1 : 0; }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -12,10 +13,12 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "backend/cpu/fault_signal.hpp"
 #include "backend/page_filling.hpp"
+#include "base/own_descriptors.hpp"
 #include "base/units.hpp"
 
 namespace k2k::backend {
@@ -59,10 +62,11 @@ constinit Place places[regions_max];
 constinit std::atomic<std::uint32_t> places_used{0};  // Places ever used.
 constinit std::atomic<std::uint32_t> kernel_runs{0};
 
-std::mutex& table() {
-  static std::mutex mutex;  // Guards creation, retirement, and what becomes free.
-  return mutex;
-}
+constinit std::mutex table_mutex;  // Guards creation, retirement, and what becomes free.
+
+// In a child the parent's thread that held it is not.
+void renew_table_mutex() { new (&table_mutex) std::mutex; }
+[[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, renew_table_mutex);
 
 // Keeps a place as it is: free -> live and retired -> free wait for it.
 class Pin {
@@ -96,6 +100,12 @@ class Pin {
  private:
   Place* place_ = nullptr;
 };
+
+void close_own(int descriptor) {
+  if (descriptor < 0) return;
+  set_own(descriptor, false);  // First: afterwards the number may be somebody else's.
+  ::close(descriptor);
+}
 
 void await_unpinned(const Place& place) {
   while (place.pins.load(std::memory_order_seq_cst) != 0) {
@@ -206,7 +216,7 @@ Status check(const RegionPlan& plan) {
   return {};
 }
 
-// Unmaps what no kernel can hold any more. Expects table() held.
+// Unmaps what no kernel can hold any more. Expects table_mutex held.
 void free_retired() {
   if (kernel_runs.load(std::memory_order_seq_cst) != 0) return;
   for (std::uint32_t index = 0; index < places_used.load(std::memory_order_relaxed); ++index) {
@@ -220,8 +230,8 @@ void free_retired() {
     place.begin.store(0, std::memory_order_relaxed);
     place.end.store(0, std::memory_order_relaxed);
     ::munmap(reinterpret_cast<void*>(begin), end - begin);
-    ::close(place.faults);
-    if (place.file >= 0) ::close(place.file);
+    close_own(place.faults);
+    close_own(place.file);
     place.faults = place.file = -1;
     if (regions.fetch_sub(1, std::memory_order_seq_cst) == 1) cpu::remove_fault_handler();
   }
@@ -232,7 +242,7 @@ void free_retired() {
 Result<RegionHandle> create_region(const RegionPlan& plan) {
   if (Status fits = check(plan); !fits) return fits.error();
   const std::string what = "demand region '" + plan.name + "': ";
-  const std::lock_guard lock(table());
+  const std::lock_guard lock(table_mutex);
   free_retired();
   Place* const end = places + regions_max;
   Place* const place = std::find_if(places, end, [](const Place& candidate) {
@@ -272,6 +282,8 @@ Result<RegionHandle> create_region(const RegionPlan& plan) {
   ::madvise(data, plan.bytes, MADV_DONTFORK);
 
   place->faults = faults.value();
+  set_own(place->faults, true);
+  set_own(file, true);
   place->source = plan.source;
   place->handling = plan.handling;
   place->copy_from = plan.copy_from;
@@ -295,7 +307,7 @@ Result<RegionHandle> create_region(const RegionPlan& plan) {
 }
 
 void retire_region(const RegionHandle& region) {
-  const std::lock_guard lock(table());
+  const std::lock_guard lock(table_mutex);
   Place& place = places[region.place];
   K2K_EXPECT(place.state.load(std::memory_order_relaxed) == PlaceState::live);
   const std::uintptr_t begin = place.begin.load(std::memory_order_relaxed);
@@ -387,7 +399,7 @@ KernelRuns::KernelRuns() noexcept { kernel_runs.fetch_add(1, std::memory_order_s
 
 KernelRuns::~KernelRuns() {
   if (kernel_runs.fetch_sub(1, std::memory_order_seq_cst) != 1 || !any_region()) return;
-  const std::lock_guard lock(table());
+  const std::lock_guard lock(table_mutex);
   free_retired();
 }
 

@@ -1,5 +1,7 @@
 #include "base/clock.hpp"
 
+#include "base/found_once.hpp"
+
 namespace k2k {
 
 #if defined(__x86_64__)
@@ -38,14 +40,14 @@ const Both loaded = both_now();
 
 double nanoseconds_per_cycle() {
 #if defined(__x86_64__)
-  static const double ratio = [] {
+  static constinit FoundOnce<double> ratio;
+  return ratio.get([] {
     const Both start = loaded.cycles == 0 ? both_now() : loaded;  // Used by another's initialiser.
     while (now() - start.time < apart_least) continue;
     const Both end = both_now();
     return static_cast<double>((end.time - start.time).count()) /
            static_cast<double>(end.cycles - start.cycles);
-  }();
-  return ratio;
+  });
 #else
   return 1.0;
 #endif

@@ -1,5 +1,5 @@
 #pragma once
-// A file descriptor that is closed at the end.
+// A file descriptor of K2K's own (own_descriptors.hpp) that is closed at the end.
 //
 // Threading: one owner.
 
@@ -7,13 +7,17 @@
 
 #include <utility>
 
+#include "base/own_descriptors.hpp"
+
 namespace k2k {
 
 class Descriptor {
  public:
-  explicit Descriptor(int number = -1) : number_(number) {}
+  explicit Descriptor(int number = -1) : number_(number) { set_own(number_, true); }
   ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
+    if (number_ < 0) return;
+    set_own(number_, false);  // First: afterwards the number may be somebody else's.
+    ::close(number_);
   }
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {

@@ -2,10 +2,12 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <vector>
 
 namespace k2k::io::hip {
@@ -112,10 +114,15 @@ std::string find_all(void* library, Calls& calls, Own& ours) {
   return missing;
 }
 
+std::mutex loading;
+
+// In a child the parent's thread that loads is not.
+void renew_loading() { new (&loading) std::mutex; }
+[[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, renew_loading);
+
 }  // namespace
 
 Result<Calls> load(const std::string& library) {
-  static std::mutex loading;
   const std::lock_guard lock(loading);
   void* const handle = open_library(library);
   if (handle == nullptr) {

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/own_descriptors.hpp"
 #include "base/system_call.hpp"
 
 namespace k2k::io {
@@ -19,29 +20,6 @@ namespace k2k::io {
 template <class... Arguments>
 inline std::int64_t raw(long number, Arguments... arguments) {
   return system_call(number, arguments...);
-}
-
-// Which descriptors are K2K's own: the program has not opened them and must not close them, though
-// it close every number that it could have. Kept by moved_high() and raw_close(); numbers from
-// own_numbers_max on are not kept, and are nobody's.
-inline constexpr int own_numbers_max = 65536;
-inline constinit std::atomic<std::uint64_t> own_numbers[own_numbers_max / 64] = {};
-
-inline bool is_own(int descriptor) {
-  if (descriptor < 0 || descriptor >= own_numbers_max) return false;
-  const std::uint64_t word = own_numbers[descriptor / 64].load(std::memory_order_relaxed);
-  return (word >> (descriptor % 64) & 1) != 0;
-}
-
-inline void set_own(int descriptor, bool own) {
-  if (descriptor < 0 || descriptor >= own_numbers_max) return;
-  const std::uint64_t bit = 1ull << (descriptor % 64);
-  std::atomic<std::uint64_t>& word = own_numbers[descriptor / 64];
-  if (own) {
-    word.fetch_or(bit, std::memory_order_relaxed);
-  } else {
-    word.fetch_and(~bit, std::memory_order_relaxed);
-  }
 }
 
 inline void raw_close(int descriptor) {

@@ -404,7 +404,7 @@ class Outside : public testing::Test {
   // Descriptors of K2K's own: twins, and what an engine needs.
   static int own_descriptors() {
     int own = 0;
-    for (int at = 0; at < io::own_numbers_max; ++at) own += io::is_own(at) ? 1 : 0;
+    for (int at = 0; at < own_numbers_max; ++at) own += is_own(at) ? 1 : 0;
     return own;
   }
   static void cache(DataFile& file) {
@@ -455,11 +455,17 @@ TEST_F(Outside, a_long_read_of_what_is_not_cached_enters_the_file_until_it_is_cl
     read->closing(file.descriptor());
     EXPECT_EQ(own_descriptors(), entered - 1) << "the twin is closed";
   }
-  cache(file);
-  const std::uint64_t asked = read->stats().asked;
-  expect_read(*read, file, 4 << 20, 0);
-  if (io::cached_pages(file.descriptor(), {0, 1}) != 1) GTEST_SKIP() << "no cachestat(2) here";
-  EXPECT_EQ(read->stats().asked, asked) << "outside again";
+  // Who loses his core while he reads looks like who waits for a disk, and enters.
+  bool asks = true;
+  for (int round = 0; round < 20 && asks; ++round) {
+    cache(file);
+    const std::uint64_t asked = read->stats().asked;
+    expect_read(*read, file, 4 << 20, 0);
+    if (io::cached_pages(file.descriptor(), {0, 1}) != 1) GTEST_SKIP() << "no cachestat(2) here";
+    asks = read->stats().asked != asked;
+    read->closing(file.descriptor());
+  }
+  EXPECT_FALSE(asks) << "outside again";
 }
 
 TEST_F(Outside, a_short_read_that_is_slower_than_memory_enters_the_file) {

@@ -291,7 +291,7 @@ std::size_t OpenFiles::sweep() {
 OpenFiles::Ended OpenFiles::sweep_locked() {
   std::set<Inode> used;
   const bool known = for_each_descriptor([&](int descriptor) {
-    if (io::is_own(descriptor)) return;
+    if (is_own(descriptor)) return;
     if (const std::optional<Inode> inode = inode_of(descriptor)) used.insert(*inode);
   });
   Ended ended;

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/found_once.hpp"
 #include "io/engine.hpp"
 #include "router/profile_json.hpp"
 
@@ -122,11 +123,11 @@ std::string path_of(const std::string& folder, const Identity& identity) {
 }  // namespace
 
 const std::string& direct_engine() {
-  static const std::string name = [] {
+  static constinit FoundOnce<std::string> name;  // No guard: this takes milliseconds.
+  return name.get([] {
     const Result<std::unique_ptr<io::Engine>> made = io::make_direct(1);
     return std::string(made ? made.value()->capabilities().name : "none");
-  }();
-  return name;
+  });
 }
 
 Result<std::string> profile_folder() {

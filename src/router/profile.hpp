@@ -24,7 +24,7 @@ inline constexpr std::int64_t profile_days_max = 90;
 inline constexpr std::size_t profile_bytes_max = 64 * 1024;
 
 // What direct transfers into ordinary memory are made by here, as io::make_direct() has it:
-// "uring", "pool". Asked once. "none": they cannot be made.
+// "uring", "pool". Found out once. "none": they cannot be made.
 const std::string& direct_engine();
 
 // Whose costs they are.

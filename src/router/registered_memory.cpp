@@ -45,6 +45,12 @@ RegisteredMemory& RegisteredMemory::of_process() {
   return all;
 }
 
+namespace {
+// Made when the library is loaded: a fork could find it in the making, and its child would wait for
+// the guard for ever.
+[[maybe_unused]] const RegisteredMemory& at_load = RegisteredMemory::of_process();
+}  // namespace
+
 Status RegisteredMemory::add(void* address, std::size_t bytes,
                              std::shared_ptr<DeviceReader> reader) {
   const auto first = reinterpret_cast<std::uintptr_t>(address);

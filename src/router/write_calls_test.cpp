@@ -158,7 +158,7 @@ TEST_F(ExclusiveWrites, and_reads_of_one_file_have_a_twin_each_until_it_is_close
   Modelled data(256 * page);
   const auto own = [] {
     int count = 0;
-    for (int number = 0; number < io::own_numbers_max; ++number) count += io::is_own(number);
+    for (int number = 0; number < own_numbers_max; ++number) count += is_own(number);
     return count;
   };
   const int before = own();

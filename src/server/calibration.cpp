@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/found_once.hpp"
 
 namespace k2k::server {
 
@@ -75,8 +76,8 @@ governor::Costs measure() {
 }  // namespace
 
 const governor::Costs& calibrated_costs() {
-  static const governor::Costs costs = measure();
-  return costs;
+  static constinit FoundOnce<governor::Costs> costs;
+  return costs.get(measure);
 }
 
 }  // namespace k2k::server

@@ -3,7 +3,8 @@
 // (IISWC'18, section IV) that no clock of a service thread sees, or that a governor must know
 // beforehand.
 //
-// Threading: from anywhere; the first call measures, in about 10 ms, others wait for it.
+// Threading: from anywhere; the first call measures, in about 10 ms; who asks meanwhile
+// measures, too.
 
 #include "governor/costs.hpp"
 

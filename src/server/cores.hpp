@@ -9,11 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/found_once.hpp"
+
 namespace k2k::server {
 
 inline std::size_t possible_cores() {
-  static const long count = std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF));
-  return static_cast<std::size_t>(count);
+  static constinit FoundOnce<long> count;
+  return static_cast<std::size_t>(
+      count.get([] { return std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF)); }));
 }
 
 inline std::uint32_t online_cores() {

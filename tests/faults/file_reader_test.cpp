@@ -250,7 +250,7 @@ TEST_F(FileReaderOnFaults, keeps_no_twin_that_comes_after_its_file_was_closed) {
     std::error_code none;
     const auto target = std::filesystem::read_symlink(entry.path(), none);
     const bool of_slow = target.filename() == "slow";
-    twins += of_slow && io::is_own(std::stoi(entry.path().filename())) ? 1 : 0;
+    twins += of_slow && k2k::is_own(std::stoi(entry.path().filename())) ? 1 : 0;
   }
   EXPECT_EQ(twins, 0);
   evict(slow.number());

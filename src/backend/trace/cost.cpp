@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/contract.hpp"
+#include "base/found_once.hpp"
 
 namespace k2k::backend::trace {
 
@@ -75,10 +76,8 @@ Result<std::vector<ReadCost>> measure_reads(int file, std::span<std::byte> buffe
 }
 
 Result<std::vector<ReadCost>> measured_reads() {
-  static std::mutex mutex;
-  static std::vector<ReadCost> known;
-  const std::lock_guard lock(mutex);
-  if (!known.empty()) return known;
+  static constinit FoundOnce<std::vector<ReadCost>> costs_here;
+  if (const auto* const known = costs_here.known()) return *known;
   const int file = ::open("/dev/urandom", O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     return Error{errno, std::string("cannot open /dev/urandom: ") + std::strerror(errno)};
@@ -86,8 +85,8 @@ Result<std::vector<ReadCost>> measured_reads() {
   std::vector<std::byte> buffer(read_bytes_max);
   Result<std::vector<ReadCost>> costs = measure_reads(file, buffer, measured_us_max);
   ::close(file);
-  if (costs) known = costs.value();
-  return costs;
+  if (!costs) return costs;
+  return costs_here.keep(std::move(costs).value());
 }
 
 }  // namespace k2k::backend::trace
