@@ -6,9 +6,6 @@ find_package(spdlog REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# The header alone: the library is loaded when metrics.port asks for it (src/control/http_page.cpp).
-find_path(K2K_CIVETWEB_INCLUDE civetweb.h REQUIRED)
-
 # The archive where there is one: a preloaded libk2k.so then asks nothing more of a program's folders.
 find_path(K2K_URING_INCLUDE liburing.h REQUIRED)
 find_library(K2K_URING_LIBRARY NAMES liburing.a uring REQUIRED)

@@ -1,35 +1,55 @@
 #pragma once
 // One page over HTTP for this machine alone: http://127.0.0.1:PORT/metrics.
 //
-// civetweb serves it. The library is loaded when the first page is started, so that nobody else
-// pays for it and none of its names is ours.
+// Requests are heads of HTTP/1 and have 2 s to come whole; behind its answer a connection is
+// closed. Any user of the machine may ask. The places are shared by user (clients.hpp): who opens
+// many connections and asks nothing keeps nobody else from the page.
 //
-// Threading: `text` is called by threads of the page's own, with a stack of usual size.
+// Threading: `text` is called by the page's one thread, "k2k/metrics".
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include "base/result.hpp"
+#include "control/clients.hpp"
+#include "host/place.hpp"
 
 namespace k2k::control {
 
+inline constexpr std::size_t page_clients_max = 64;
+
 class HttpPage {
  public:
-  // Errors: ENOENT, no civetweb on this machine; EADDRINUSE, EACCES and others of bind(2), with
-  // the port.
+  // Errors: EADDRINUSE, EACCES and others of socket(2) and bind(2), with the port; EAGAIN, no
+  // thread could be started.
   static Result<std::unique_ptr<HttpPage>> start(std::uint32_t port,
                                                  std::function<std::string()> text);
-  // Waits for answers that are being made. Not in a forked child, whose copy is to be forgotten.
+  // Waits for an answer that is being made. Not in a forked child, whose copy is to be forgotten.
   ~HttpPage();
   HttpPage(const HttpPage&) = delete;
   HttpPage& operator=(const HttpPage&) = delete;
 
  private:
-  struct Server;
-  explicit HttpPage(std::unique_ptr<Server> server);
-  std::unique_ptr<Server> server_;
+  explicit HttpPage(std::function<std::string()> text);
+  Status listen(std::uint32_t port);
+  Status start_thread();
+  void serve();
+  [[nodiscard]] std::string answer(std::string_view head) const;
+
+  void end_without_descriptors() const;
+
+  const std::function<std::string()> text_;
+  std::uint32_t port_ = 0;
+  std::atomic<bool> ending_{false};
+  host::Descriptor socket_;
+  host::Descriptor end_;  // An eventfd.
+  std::unique_ptr<Clients> clients_;
+  std::thread thread_;
 };
 
 }  // namespace k2k::control

@@ -1,13 +1,25 @@
-// Goal: the page is served on this machine alone, and a port that is taken is a clear refusal.
+// Goal: the page is served on this machine alone, whoever stalls, drips or floods, and a port that
+// is taken is a clear refusal.
 
 #include "control/http_page.hpp"
 
-#include <cerrno>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/own_descriptors.hpp"
 #include "control/http_fixture.hpp"
 
 namespace k2k::control {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(HttpPage, is_served_under_its_name_and_nothing_else_is) {
   const std::uint32_t port = free_port();
@@ -32,7 +44,38 @@ TEST(HttpPage, is_served_under_its_name_and_nothing_else_is) {
   EXPECT_EQ(send_request(port, "GET /metrics HTTP/1.1\r\n\r\n"), "refused");
 }
 
-// civetweb's own threads have 100 KiB of stack.
+TEST(HttpPage, its_socket_is_k2ks_own_for_as_long_as_it_listens) {
+  const auto listening = [](std::uint32_t port) {
+    for (int number = next_own(0); number < own_numbers_max; number = next_own(number + 1)) {
+      sockaddr_in address{};
+      socklen_t size = sizeof(address);
+      ::getsockname(number, reinterpret_cast<sockaddr*>(&address), &size);
+      if (address.sin_port == htons(static_cast<std::uint16_t>(port))) return true;
+    }
+    return false;
+  };
+  const std::uint32_t port = free_port();
+  auto page = HttpPage::start(port, [] { return std::string(); });
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  EXPECT_TRUE(listening(port));
+  page = Error{};
+  EXPECT_EQ(next_own(0), own_numbers_max);
+}
+
+TEST(HttpPage, ends_where_the_program_closed_its_descriptors) {
+  for (const int pause_ms : {0, 50}) {  // Perhaps awake, and asleep.
+    auto page = HttpPage::start(free_port(), [] { return std::string(); });
+    ASSERT_TRUE(page.ok()) << page.error().message;
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
+    for (int number = next_own(0); number < own_numbers_max; number = next_own(number + 1)) {
+      ::close(number);
+      set_own(number, false);
+    }
+    page = Error{};
+  }
+}
+
+// A text may need a stack of usual size.
 TEST(HttpPage, is_made_with_room_for_large_statistics) {
   const std::uint32_t port = free_port();
   const auto page = HttpPage::start(port, [] {
@@ -42,6 +85,107 @@ TEST(HttpPage, is_made_with_room_for_large_statistics) {
   });
   ASSERT_TRUE(page.ok()) << page.error().message;
   EXPECT_TRUE(send_request(port, "GET /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\nx"));
+}
+
+// Connections that never finish their request: a byte now and then, and a new one for each that is
+// dropped. As another user where the test may become one.
+class Dripping {
+ public:
+  Dripping(std::uint32_t port, std::size_t count) : process_(::fork()) {
+    if (process_ == 0) drip(port, count);
+  }
+  ~Dripping() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  Dripping(const Dripping&) = delete;
+  Dripping& operator=(const Dripping&) = delete;
+
+ private:
+  static void drip(std::uint32_t port, std::size_t count) {
+    static_cast<void>(::setuid(65'534));
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const sockaddr_in address = loopback_port(port);
+    std::vector<host::Descriptor> all(count);
+    while (true) {
+      for (host::Descriptor& one : all) {
+        if (one.open() && ::send(one.number(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) continue;
+        one = host::Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        static_cast<void>(
+            ::connect(one.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)));
+      }
+      std::this_thread::sleep_for(50ms);
+    }
+  }
+
+  pid_t process_;
+};
+
+TEST(HttpPage, is_served_while_others_drip) {
+  const std::uint32_t port = free_port();
+  const auto page = HttpPage::start(port, [] { return std::string("answer"); });
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  const Dripping dripping(port, 200);
+  std::this_thread::sleep_for(300ms);
+  for (int time = 0; time < 20; ++time) {
+    const Instant begun = now();
+    const std::string answer = send_request(port, "GET /metrics HTTP/1.1\r\n\r\n");
+    EXPECT_TRUE(answer.ends_with("\r\n\r\nanswer")) << answer;
+    ASSERT_LT(now() - begun, 1s);
+    std::this_thread::sleep_for(20ms);
+  }
+}
+
+// Its request comes in pieces, each well before the one before is forgotten.
+TEST(HttpPage, is_served_to_a_slow_client_while_others_drip) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a second user: run as root";
+  const std::uint32_t port = free_port();
+  const auto page = HttpPage::start(port, [] { return std::string("answer"); });
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  const Dripping dripping(port, 200);
+  std::this_thread::sleep_for(300ms);
+  const host::Descriptor slow(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = loopback_port(port);
+  ASSERT_EQ(::connect(slow.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
+            0);
+  for (const char* piece : {"GET /met", "rics HT", "TP/1.1\r", "\n\r\n"}) {
+    std::this_thread::sleep_for(200ms);
+    ASSERT_GT(::send(slow.number(), piece, std::string_view(piece).size(), MSG_NOSIGNAL), 0);
+  }
+  char answer[256];
+  const ssize_t bytes = ::recv(slow.number(), answer, sizeof(answer), 0);
+  ASSERT_GT(bytes, 0);
+  EXPECT_TRUE(
+      std::string_view(answer, static_cast<std::size_t>(bytes)).starts_with("HTTP/1.1 200"));
+}
+
+// A byte now and then does not keep a request alive.
+TEST(HttpPage, drops_who_drips_after_two_seconds) {
+  const std::uint32_t port = free_port();
+  const auto page = HttpPage::start(port, [] { return std::string("answer"); });
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  const host::Descriptor drips(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = loopback_port(port);
+  ASSERT_EQ(::connect(drips.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
+            0);
+  const Instant begun = now();
+  while (::send(drips.number(), "x", 1, MSG_NOSIGNAL) == 1 && now() - begun < 10s) {
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_LT(now() - begun, 5s);
+}
+
+TEST(HttpPage, refuses_what_is_no_request) {
+  const std::uint32_t port = free_port();
+  const auto page = HttpPage::start(port, [] { return std::string("answer"); });
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  for (const char* wrong : {"\r\n\r\n", "GET\r\n\r\n", "GET /metrics\r\n\r\n", "x y z\r\n\r\n",
+                            "GET /metrics HTTP\r\n\r\n", " /metrics HTTP/1.1\r\n\r\n"}) {
+    EXPECT_EQ(send_request(port, wrong).find("HTTP/1.1 400"), 0u) << wrong;
+  }
+  const std::string endless = "GET /metrics HTTP/1.1\r\nX: " + std::string(64 << 10, 'x');
+  EXPECT_EQ(send_request(port, endless).find("HTTP/1.1 431"), 0u);
+  EXPECT_TRUE(send_request(port, "GET /metrics?a=b HTTP/1.0\r\n\r\n").ends_with("answer"));
 }
 
 TEST(HttpPage, port_that_is_taken_is_named) {

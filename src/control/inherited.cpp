@@ -5,7 +5,8 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
+
+#include "base/own_descriptors.hpp"
 
 namespace k2k::control {
 
@@ -20,15 +21,18 @@ std::array<std::atomic<int>, descriptors_max> table;
 void close_all() {
   for (std::atomic<int>& place : table) {
     const int descriptor = place.exchange(0) - 1;
-    if (descriptor != none) ::close(descriptor);
+    if (descriptor == none) continue;
+    set_own(descriptor, false);
+    ::close(descriptor);
   }
 }
+
+// When the library is loaded: a fork could find a later registration under way.
+[[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, close_all);
 
 }  // namespace
 
 void close_in_child(int descriptor) {
-  static std::once_flag once;
-  std::call_once(once, [] { static_cast<void>(pthread_atfork(nullptr, nullptr, close_all)); });
   for (std::atomic<int>& place : table) {
     int free = 0;
     if (place.compare_exchange_strong(free, descriptor + 1)) return;

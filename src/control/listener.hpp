@@ -4,11 +4,12 @@
 //   PID, PID-2, …      in the user's folder (folder.hpp): a name a listener
 //
 //   asleep in poll ──▶ accept: same user or root? ──▶ a line within 2 s ──▶ answer ──▶ next line
-//                      no, or too many: closed         stalls: closed
+//                      no: closed                      stalls: closed (clients.hpp)
 //
 // The thread, "k2k/control", sleeps without a timer while nobody asks. It is no service thread: its
-// CPU time is in cpu_seconds() and neither under the cap nor in the ledger. Clients are served in
-// turn; one that stalls keeps its place among `clients_max` for two seconds and nothing else.
+// CPU time is in cpu_seconds() and neither under the cap nor in the ledger. A client that stalls
+// keeps its place among `clients_max` for two seconds and nothing else; a process that opens many
+// loses its oldest to whoever comes.
 //
 // After fork() the child lets go of the socket at once (inherited.hpp): it answers for nobody. Its
 // copy of this object is only good for being forgotten.
@@ -22,18 +23,15 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include "base/result.hpp"
-#include "base/units.hpp"
+#include "control/clients.hpp"
 #include "control/folder.hpp"
 
 namespace k2k::control {
 
 inline constexpr std::size_t clients_max = 16;
 inline constexpr std::uint32_t listeners_max = 1024;  // Of one process.
-// For a line to come whole, and for an answer to be taken.
-inline constexpr Nanoseconds patience = std::chrono::seconds(2);
 
 // A request's line without its newline becomes a line with one.
 using Answer = std::function<std::string(std::string_view line)>;
@@ -57,19 +55,20 @@ class Listener {
   [[nodiscard]] double cpu_seconds() const;
 
  private:
-  class Client;
   Listener(Folder folder, Answer answer);
   Status listen();
   Status bind_free_name();
+  void end_without_descriptors();
   void serve();
-  void accept_one(std::vector<Client>& clients);
 
   Folder folder_;
   const Answer answer_;
   std::string name_;  // "" until bound.
   std::uint32_t number_ = 0;
   host::Descriptor socket_;
-  host::Descriptor end_;                                 // An eventfd.
+  host::Descriptor end_;             // An eventfd.
+  std::atomic<bool> ending_{false};  // Said by it as well.
+  std::unique_ptr<Clients> clients_;
   static constexpr clockid_t no_clock = CLOCK_REALTIME;  // CPU clocks have other numbers.
   std::atomic<clockid_t> clock_{no_clock};               // The thread's, once it runs.
   std::thread thread_;

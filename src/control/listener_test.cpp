@@ -4,6 +4,7 @@
 
 #include "control/listener.hpp"
 
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -164,12 +165,52 @@ TEST_F(ControlListener, who_does_not_read_holds_up_nobody) {
   EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
 }
 
-TEST_F(ControlListener, more_clients_than_it_serves_are_told_so) {
+// Of one process: the last of them asks.
+TEST_F(ControlListener, oldest_that_has_not_asked_makes_room_and_is_told_so) {
   const auto listener = start();
   std::vector<host::Descriptor> many;
-  for (std::size_t count = 0; count <= clients_max; ++count) many.push_back(raw(own_name()));
-  EXPECT_NE(line(many.back()).find("control: 16 clients at once are served; try again"),
+  for (std::size_t count = 0; count <= clients_max; ++count) {
+    many.push_back(raw(own_name()));
+    ASSERT_TRUE(say(many.back(), "{"));
+  }
+  EXPECT_NE(line(many.front())
+                .find("control: 16 clients at once are served, and newer ones came; "
+                      "try again"),
             std::string::npos);
+  ASSERT_TRUE(say(many.back(), "}\n"));
+  EXPECT_NE(line(many.back()).find("\"ok\""), std::string::npos);
+}
+
+TEST_F(ControlListener, many_that_drip_hold_up_nobody) {
+  const auto listener = start();
+  const std::string name = own_name();
+  const pid_t drips = ::fork();
+  if (drips == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::vector<host::Descriptor> many(40);
+    while (true) {
+      for (host::Descriptor& one : many) {
+        if (!one.open() || !say(one, "x")) one = raw(name);
+      }
+      std::this_thread::sleep_for(10ms);
+    }
+  }
+  std::this_thread::sleep_for(300ms);
+  // It asks in pieces, so that newer ones come while it does.
+  for (int time = 0; time < 5; ++time) {
+    const Instant begun = now();
+    const host::Descriptor socket = raw(name);
+    for (const char* piece : {"{", "\"version\":1,", "\"request\":\"show\"}\n"}) {
+      std::this_thread::sleep_for(100ms);
+      EXPECT_TRUE(say(socket, piece));
+    }
+    const std::string answer = line(socket);
+    EXPECT_NE(answer.find("\"pid\""), std::string::npos) << answer;
+    EXPECT_LT(now() - begun, 1500ms);
+    EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
+  }
+  ::kill(drips, SIGKILL);
+  ::waitpid(drips, nullptr, 0);
 }
 
 TEST_F(ControlListener, sockets_of_the_dead_are_swept_and_passed_over) {
@@ -243,6 +284,18 @@ TEST_F(ControlListener, child_of_fork_does_not_keep_the_socket_alive) {
   ::waitpid(child, nullptr, 0);
 }
 
+TEST_F(ControlListener, ends_and_takes_its_name_away_where_the_program_closed_its_descriptors) {
+  const auto listener = start();
+  for (int round = 0; round < 2; ++round) {  // Asleep, and awake.
+    const std::string path = listener->path();
+    for (int number = next_own(0); number < own_numbers_max; number = next_own(number + 1)) {
+      ::close(number);
+    }
+    if (round == 0) std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_LT(listener->cpu_seconds(), 0.05);
+}
+
 TEST_F(ControlListener, process_that_is_stopped_is_said_not_to_answer) {
   int from_child[2];
   ASSERT_EQ(::pipe(from_child), 0);
@@ -255,6 +308,7 @@ TEST_F(ControlListener, process_that_is_stopped_is_said_not_to_answer) {
   char ready = 0;
   ASSERT_EQ(::read(from_child[0], &ready, 1), 1);
   ASSERT_EQ(::kill(child, SIGSTOP), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, WUNTRACED), child) << "all of its threads have stopped";
   const auto found = endpoints();
   ASSERT_EQ(found.size(), 1u);
   const auto reply = ask(found[0], {});

@@ -30,7 +30,8 @@ constexpr Nanoseconds draft_life = std::chrono::minutes(1);
 
 std::string in_holders(const Place& place, const std::string& what, int code) {
   return fmt::format("host limit: cannot hold a part in {}/holders: {}: {}; {}", place.path, what,
-                     std::strerror(code), code == EROFS ? "mount it writable" : "see k2k doctor");
+                     std::strerror(code),
+                     mended_by(code, code == EROFS ? "mount it writable" : "see k2k doctor"));
 }
 
 // Lives its owner? Only who may write the file can hold the lock that is asked for here.
@@ -73,26 +74,108 @@ bool is_old(const struct stat& facts) {
   return time.tv_sec - facts.st_ctim.tv_sec > std::chrono::seconds(60).count();
 }
 
-// A holder that lives, or nothing. Leftovers are unlinked.
-std::optional<Holder> look_at(const Descriptor& folder, const char* name) {
-  const bool draft = std::string_view(name).starts_with(draft_prefix);
-  Holder holder = named(name);
-  if (holder.process <= 0 && !draft) return {};
+bool is_draft(std::string_view name) { return name.starts_with(draft_prefix); }
+
+struct Looked {
+  std::optional<Holder> holder{};  // That lives and has said what it wants.
+  bool locked = false;
+  bool unseen = false;  // For want of descriptors or memory: nothing is known of it.
+  uid_t user = 0;
+};
+
+// Leftovers are unlinked.
+Looked look_at(const Descriptor& folder, const char* name) {
+  const bool draft = is_draft(name);
   const Descriptor file = open_within(folder, name);
+  if (!file.open()) return {.unseen = errno == EMFILE || errno == ENFILE || errno == ENOMEM};
   struct stat facts{};
-  if (!file.open() || ::fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
-  if (!is_locked(file)) {
+  if (::fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  Looked looked{.locked = is_locked(file), .user = facts.st_uid};
+  if (!looked.locked) {
     if (may_unlink(facts) && (!draft || is_old(facts))) ::unlinkat(folder.number(), name, 0);
-    return {};
+    return looked;
   }
-  if (draft) return {};
-  const std::optional<Record> record = read_record(file);
-  if (!record) return {};
-  holder.user = facts.st_uid;
-  holder.file = facts.st_ino;
-  holder.record = *record;
-  return holder;
+  const std::optional<Record> record = draft ? std::nullopt : read_record(file);
+  if (!record) return looked;
+  looked.holder = named(name);
+  looked.holder->user = facts.st_uid;
+  looked.holder->file = facts.st_ino;
+  looked.holder->record = *record;
+  return looked;
 }
+
+// One listing: what is opened of what it finds, within its bounds.
+class Listing {
+ public:
+  Listing(const Descriptor& folder, KnownFiles& known)
+      : folder_(&folder),
+        known_(&known),
+        strangers_left_(known.empty() ? entries_max : strangers_max) {}
+
+  // False: enough was seen.
+  bool take(const dirent& entry) {
+    if (++holders.entries > entries_max || holders.list.size() >= holders_max) {
+      holders.crowded = true;
+      return false;
+    }
+    if (is_draft(entry.d_name)) {
+      if (drafts_left_ == 0) return true;
+      --drafts_left_;
+      look_at(*folder_, entry.d_name);
+    } else if (named(entry.d_name).process > 0 && is_worth_a_look(entry.d_name, entry.d_ino)) {
+      count(entry.d_name, entry.d_ino);
+    }
+    return true;
+  }
+
+  Holders holders;
+
+ private:
+  using State = KnownFiles::State;
+
+  bool is_worth_a_look(const std::string& name, ino_t file) {
+    const KnownFiles::Entry* const before = known_->find(name, file);
+    if (before == nullptr) {
+      if (strangers_left_ > 0) {
+        --strangers_left_;
+        return true;
+      }
+      holders.crowded = true;
+      return false;
+    }
+    if (before->state != State::surplus) return before->state == State::living;
+    holders.crowded |= has_enough(before->user);
+    return !has_enough(before->user);
+  }
+
+  void count(const std::string& name, ino_t file) {
+    const Looked looked = look_at(*folder_, name.c_str());
+    if (looked.unseen) {
+      holders.crowded = true;
+    } else if (!looked.locked) {
+      known_->note(name, {file, State::dead, looked.user});
+    } else if (has_enough(looked.user)) {
+      known_->note(name, {file, State::surplus, looked.user});
+      holders.crowded = true;
+    } else {
+      known_->note(name, {file, State::living, looked.user});
+      ++of_user_[looked.user];
+      ++holders.living;
+      if (looked.holder) holders.list.push_back(*looked.holder);
+    }
+  }
+
+  [[nodiscard]] bool has_enough(uid_t user) const {
+    const auto counted = of_user_.find(user);
+    return counted != of_user_.end() && counted->second >= holders_of_user_max;
+  }
+
+  const Descriptor* folder_;
+  KnownFiles* known_;
+  std::size_t strangers_left_;
+  std::size_t drafts_left_ = drafts_max;
+  std::map<uid_t, std::size_t> of_user_;
+};
 
 std::string random_name() {
   std::uint64_t number = 0;
@@ -113,7 +196,18 @@ bool lock(const Descriptor& file) {
 
 }  // namespace
 
-Result<Holders> list_holders(const Place& place) {
+const KnownFiles::Entry* KnownFiles::find(const std::string& name, ino_t file) const {
+  const auto found = entries_.find(name);
+  return found != entries_.end() && found->second.file == file ? &found->second : nullptr;
+}
+
+void KnownFiles::note(const std::string& name, const Entry& entry) {
+  // Mostly of files that are gone by now. What is forgotten is found out again.
+  if (entries_.size() >= 2 * entries_max) entries_.clear();
+  entries_[name] = entry;
+}
+
+Result<Holders> list_holders(const Place& place, KnownFiles* known) {
   const Result<Descriptor> outer = open_place(place);
   if (!outer) return outer.error();
   const Result<Descriptor> folder = open_holders(place, outer.value());
@@ -122,32 +216,23 @@ Result<Holders> list_holders(const Place& place) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy),
                                                     &::closedir);
   if (listing == nullptr) {
-    return Error{errno, fmt::format("host limit: {}/holders: {}; raise the limit on open files: "
-                                    "ulimit -n",
-                                    place.path, std::strerror(errno))};
+    const int code = errno;
+    return Error{code, fmt::format("host limit: {}/holders: {}; {}", place.path,
+                                   std::strerror(code), mended_by(code, "see k2k doctor"))};
   }
-  Holders holders;
-  std::map<uid_t, std::size_t> of_user;
+  KnownFiles nothing;
+  Listing look(folder.value(), known != nullptr ? *known : nothing);
   while (const dirent* const entry = ::readdir(listing.get())) {
-    if (++holders.entries > entries_max || holders.list.size() >= holders_max) {
-      holders.crowded = true;
-      break;
-    }
-    const std::optional<Holder> holder = look_at(folder.value(), entry->d_name);
-    if (!holder) continue;
-    if (++of_user[holder->user] > holders_of_user_max) {
-      holders.crowded = true;
-      continue;
-    }
-    holders.list.push_back(*holder);
+    if (!look.take(*entry)) break;
   }
+  Holders& holders = look.holders;
   // A file that was linked to a second name is one holder.
   std::sort(holders.list.begin(), holders.list.end(),
             [](const Holder& a, const Holder& b) { return a.file < b.file; });
   holders.list.erase(std::unique(holders.list.begin(), holders.list.end(),
                                  [](const Holder& a, const Holder& b) { return a.file == b.file; }),
                      holders.list.end());
-  return holders;
+  return std::move(holders);
 }
 
 std::vector<double> parts_of(double limit, std::span<const Holder> holders) {

@@ -4,6 +4,7 @@
 #include "host/holders.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -184,6 +185,86 @@ TEST_F(HoldersTest, of_one_user_are_bounded) {
   ASSERT_TRUE(holders.ok());
   EXPECT_EQ(holders.value().list.size(), holders_of_user_max);
   EXPECT_TRUE(holders.value().crowded);
+}
+
+TEST_F(HoldersTest, of_one_user_take_the_place_of_those_that_end) {
+  std::vector<std::unique_ptr<Forged>> many;
+  for (std::size_t number = 0; number <= holders_of_user_max; ++number) {
+    many.push_back(
+        std::make_unique<Forged>(folder() + "/1.1." + std::to_string(number), encode({.cap = 1})));
+  }
+  KnownFiles known;
+  for (int look = 0; look < 3; ++look) {
+    const Result<Holders> holders = list_holders(place(), &known);
+    ASSERT_TRUE(holders.ok());
+    EXPECT_EQ(holders.value().list.size(), holders_of_user_max);
+    EXPECT_TRUE(holders.value().crowded);
+  }
+  many.pop_back();
+  const Result<Holders> holders = list_holders(place(), &known);
+  ASSERT_TRUE(holders.ok());
+  EXPECT_EQ(holders.value().list.size(), holders_of_user_max);
+  EXPECT_FALSE(holders.value().crowded);
+}
+
+// What a look has to do is bounded, and who lives is found a look or two later.
+TEST_F(HoldersTest, are_found_among_many_files_that_count_for_nothing) {
+  KnownFiles known;
+  const auto look = [&] {
+    Result<Holders> holders = list_holders(place(), &known);
+    EXPECT_TRUE(holders.ok());
+    return std::move(holders).value();
+  };
+  const Holding first = hold();
+  EXPECT_EQ(look().list.size(), 1u);
+  for (std::size_t number = 0; number < strangers_max + 100; ++number) {
+    ASSERT_EQ(::mkfifo((folder() + "/1.2." + std::to_string(number)).c_str(), 0666), 0);
+  }
+  const Holding second = hold();
+  const Holders flooded = look();
+  EXPECT_TRUE(flooded.crowded);
+  EXPECT_GE(flooded.list.size(), 1u) << "who is known stays known";
+  const Holders later = look();
+  EXPECT_FALSE(later.crowded);
+  EXPECT_EQ(later.list.size(), 2u);
+  EXPECT_EQ(later.living, 2u) << "nothing else is opened again";
+  const Holding third = hold();
+  EXPECT_EQ(look().list.size(), 3u);
+}
+
+TEST_F(HoldersTest, are_not_forgotten_for_want_of_descriptors) {
+  KnownFiles known;
+  const Holding holding = hold();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlim_t last = 0;
+  {
+    // For the folders and the listing, not for the file.
+    const Descriptor three[] = {Descriptor(::dup(STDERR_FILENO)), Descriptor(::dup(STDERR_FILENO)),
+                                Descriptor(::dup(STDERR_FILENO))};
+    last = static_cast<rlim_t>(three[2].number());
+  }
+  const rlimit few{last + 1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Result<Holders> without = list_holders(place(), &known);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(without.ok()) << without.error().message;
+  EXPECT_TRUE(without.value().list.empty());
+  EXPECT_TRUE(without.value().crowded);
+  const Result<Holders> again = list_holders(place(), &known);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again.value().list.size(), 1u);
+}
+
+TEST_F(HoldersTest, whose_drafts_are_many_are_found) {
+  KnownFiles known;
+  for (int number = 0; number < 2'000; ++number) {
+    ASSERT_EQ(::mkfifo((folder() + "/.new.1.2." + std::to_string(number)).c_str(), 0666), 0);
+  }
+  const Holding holding = hold();
+  const Result<Holders> holders = list_holders(place(), &known);
+  ASSERT_TRUE(holders.ok());
+  EXPECT_EQ(holders.value().list.size(), 1u);
 }
 
 TEST_F(HoldersTest, are_not_held_alive_by_locks_of_others) {

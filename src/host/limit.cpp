@@ -68,8 +68,9 @@ Result<std::optional<double>> read_limit(const Place& place) {
   struct stat facts{};
   std::array<char, bytes_max> text{};
   if (!file.open() || ::fstat(file.number(), &facts) != 0) {
-    return Error{errno, fmt::format("host limit: {}: {}; sudo k2k host limit PCT writes it anew",
-                                    path, std::strerror(errno))};
+    const int code = errno;
+    return Error{code, fmt::format("host limit: {}: {}; {}", path, std::strerror(code),
+                                   mended_by(code, "sudo k2k host limit PCT writes it anew"))};
   }
   if (!may_own(place, facts.st_uid) || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return Error{EPERM, fmt::format("host limit: {} (user {}, mode {:04o}) may be others' word; "

@@ -3,10 +3,13 @@
 #include "host/limit.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 
+#include "host/holders.hpp"
 #include "host/place_fixture.hpp"
 
 namespace k2k::host {
@@ -27,6 +30,38 @@ TEST(Limit, is_none_where_there_is_no_place) {
   ASSERT_TRUE(limit.ok()) << limit.error().message;
   EXPECT_FALSE(limit.value().has_value());
   EXPECT_TRUE(remove_limit(place.place()).ok());
+}
+
+// Each of the files and folders that are opened for a look meets the end of the table once.
+TEST(Limit, without_a_descriptor_left_names_the_limit_on_open_files) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at objects by a pipe, and has none";
+#endif
+  const TemporaryPlace place;
+  ASSERT_TRUE(write_limit(place.place(), 0.05).ok());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int last = ::dup(STDERR_FILENO);
+  ASSERT_GE(last, 0);
+  ::close(last);
+  for (int spare = 0; spare < 5; ++spare) {
+    const rlimit few{static_cast<rlim_t>(last + spare), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    const auto limit = read_limit(place.place());
+    const auto holding = Holding::create(place.place(), {});
+    const auto holders = list_holders(place.place());
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (const Error& error : {limit ? Error{} : limit.error(), holding ? Error{} : holding.error(),
+                               holders ? Error{} : holders.error()}) {
+      if (error.code == 0) continue;
+      EXPECT_EQ(error.code, EMFILE) << error.message;
+      EXPECT_NE(error.message.find("Too many open files; raise the limit on open files of this "
+                                   "process: ulimit -n"),
+                std::string::npos)
+          << error.message;
+    }
+    EXPECT_EQ(limit.ok(), spare >= 2) << spare;
+  }
 }
 
 TEST(Limit, is_what_was_written_and_gone_when_removed) {

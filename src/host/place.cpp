@@ -16,6 +16,7 @@ namespace k2k::host {
 namespace {
 
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
+constexpr const char* how_to_make = "sudo k2k host limit PCT makes it, once nothing else is there";
 
 std::string owners(const Place& place) {
   return place.callers ? fmt::format("root or user {}", ::geteuid()) : "root";
@@ -70,14 +71,19 @@ Descriptor open_within(const Descriptor& folder, const char* name, int flags) {
   return Descriptor(::openat(folder.number(), name, all));
 }
 
+std::string mended_by(int code, std::string usual) {
+  if (code == EMFILE) return "raise the limit on open files of this process: ulimit -n";
+  if (code == ENFILE) return "raise the limit on open files of this machine: sysctl fs.file-max";
+  return usual;
+}
+
 Result<Descriptor> open_place(const Place& place) {
   Descriptor folder(
       ::open(place.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!folder.open()) {
     const int code = errno == ELOOP ? ENOTDIR : errno;
-    return Error{code, fmt::format("host limit: {}: {}; sudo k2k host limit PCT makes it, once "
-                                   "nothing else is there",
-                                   place.path, std::strerror(code))};
+    return Error{code, fmt::format("host limit: {}: {}; {}", place.path, std::strerror(code),
+                                   mended_by(code, how_to_make))};
   }
   if (Status status = check_folder(place, folder, place.path, false); !status) {
     return status.error();
@@ -89,9 +95,9 @@ Result<Descriptor> open_holders(const Place& place, const Descriptor& folder) {
   const std::string path = place.path + "/holders";
   Descriptor holders = open_within(folder, "holders", O_DIRECTORY);
   if (!holders.open()) {
-    return Error{errno, fmt::format("host limit: {}: {}; sudo k2k host limit PCT makes it, once "
-                                    "nothing else is there",
-                                    path, std::strerror(errno))};
+    const int code = errno;
+    return Error{code, fmt::format("host limit: {}: {}; {}", path, std::strerror(code),
+                                   mended_by(code, how_to_make))};
   }
   if (Status status = check_folder(place, holders, path, true); !status) return status.error();
   return holders;

@@ -37,9 +37,13 @@ using k2k::Descriptor;
 // neither for a FIFO nor for somebody's lease. Not open, with errno set, on failure.
 Descriptor open_within(const Descriptor& folder, const char* name, int flags = 0);
 
+// What mends the error `code` of a call that opens something: `usual`, or more descriptors.
+std::string mended_by(int code, std::string usual);
+
 // Each error names path, value and fix.
 //   ENOENT  there is none                ENOTDIR  it is no folder, or a link
 //   EPERM   it belongs to somebody else, or others may write in it
+//   EMFILE, ENFILE  nothing is wrong with it: no descriptor is left
 Result<Descriptor> open_place(const Place& place);
 // The folder of the holders: as open_place(), but all may write in it if it is sticky.
 Result<Descriptor> open_holders(const Place& place, const Descriptor& folder);

@@ -16,12 +16,8 @@ Result<ProcFile> ProcFile::open(const std::string& path) {
   return Error{error, fmt::format("cannot open {}: {}", path, std::strerror(error))};
 }
 
-ProcFile::~ProcFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 Result<std::string_view> ProcFile::read(std::span<char> buffer) const {
-  const ssize_t count = ::pread(descriptor_, buffer.data(), buffer.size(), 0);
+  const ssize_t count = ::pread(descriptor_.number(), buffer.data(), buffer.size(), 0);
   if (count > 0) return std::string_view(buffer.data(), static_cast<std::size_t>(count));
   const int error = count < 0 ? errno : ENODATA;
   return Error{error, fmt::format("cannot read {}: {}", path_, std::strerror(error))};

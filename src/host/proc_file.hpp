@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
 
 namespace k2k::host {
@@ -21,14 +21,6 @@ class ProcFile {
  public:
   // Errors: those of open(2), the path named.
   static Result<ProcFile> open(const std::string& path);
-  ~ProcFile();
-  ProcFile(ProcFile&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
-  ProcFile& operator=(ProcFile&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    std::swap(path_, other.path_);
-    return *this;
-  }
 
   // What fits into `buffer`, which the view points into. Errors: those of pread(2), the path named;
   // ENODATA for an empty file.
@@ -39,7 +31,7 @@ class ProcFile {
  private:
   ProcFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
 
-  int descriptor_;
+  Descriptor descriptor_;
   std::string path_;
 };
 

@@ -13,7 +13,9 @@ namespace {
 constexpr Nanoseconds period_without_limit = std::chrono::seconds(1);
 constexpr Nanoseconds period_min = std::chrono::milliseconds(100);
 constexpr Nanoseconds period_idle = std::chrono::seconds(1);
-constexpr Nanoseconds period_of_entry = std::chrono::milliseconds(5);
+// 1.8 us of CPU time for a file that is opened and read, 0.4 us for a name.
+constexpr Nanoseconds period_of_holder = std::chrono::milliseconds(5);
+constexpr Nanoseconds period_of_name = std::chrono::microseconds(100);
 // A beat that stands still this long, or for as many of its periods, is of a holder that does
 // nothing.
 constexpr Nanoseconds stale_min = std::chrono::seconds(2);
@@ -30,7 +32,7 @@ Status Share::look(Instant now, const Own& own) {
   Status status = look_at(now, own);
   Nanoseconds period = period_without_limit;
   if (limit_) {
-    period = std::clamp(entries_ * period_of_entry, idle() ? period_idle : period_min, period_max);
+    period = std::clamp(work_, idle() ? period_idle : period_min, period_max);
   }
   record_.period = period;  // Told with the next writing.
   due_ = now + period;
@@ -87,6 +89,7 @@ void Share::let_go() {
   limit_.reset();
   holding_.reset();
   seen_.clear();
+  known_ = {};
   part_ = 0;
   holders_ = 0;
 }
@@ -108,9 +111,10 @@ bool Share::is_stale(Instant now, const Holder& holder, std::map<ino_t, Seen>& s
 }
 
 Result<double> Share::divide(Instant now, const Place& place, double demand_before) {
-  const Result<Holders> all = list_holders(place);
+  const Result<Holders> all = list_holders(place, &known_);
   if (!all) return all.error();
-  entries_ = static_cast<std::int64_t>(all.value().entries);
+  work_ = static_cast<std::int64_t>(all.value().living) * period_of_holder +
+          static_cast<std::int64_t>(all.value().entries) * period_of_name;
   std::vector<Holder> living;
   std::map<ino_t, Seen> seen;
   bool own_listed = false;

@@ -1,8 +1,11 @@
 #include "runtime/metrics.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -42,14 +45,19 @@ class Page {
 };
 
 std::mutex pages_mutex;
-std::map<std::uint32_t, std::weak_ptr<Page>>& pages() {
-  static std::map<std::uint32_t, std::weak_ptr<Page>> by_port;
-  return by_port;
+std::map<std::uint32_t, std::weak_ptr<Page>> by_port;
+
+// In a child of fork() nobody serves the parent's pages, and a thread that is not there may have
+// held the lock.
+void forget_pages() {
+  new (&pages_mutex) std::mutex;
+  new (&by_port) decltype(by_port);
 }
+[[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, forget_pages);
 
 Result<std::shared_ptr<Page>> page_at(std::uint32_t port) {
   const std::lock_guard lock(pages_mutex);
-  std::weak_ptr<Page>& known = pages()[port];
+  std::weak_ptr<Page>& known = by_port[port];
   if (auto page = known.lock()) return page;
   auto page = std::make_shared<Page>();
   auto http = control::HttpPage::start(port, [served = page.get()] { return served->text(); });

@@ -34,7 +34,6 @@ BUILD_PACKAGES = (
     Package("ninja-build", "ninja"),
     Package("ccache", "ccache"),
     Package("libbenchmark-dev"),
-    Package("libcivetweb-dev"),
     Package("libcli11-dev"),
     Package("libfmt-dev"),
     Package("libfuse3-dev"),
