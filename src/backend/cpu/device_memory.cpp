@@ -61,22 +61,22 @@ DeviceMemory::DeviceMemory(const DeviceConfig& config, std::uint32_t waves,
 }
 
 namespace {
+
 // More than a process can address is refused here: a sanitizer's allocator would end the process.
 constexpr std::size_t addressable_bytes = std::size_t{1} << 47;
 
 Error no_memory(std::size_t bytes) {
   return Error{ENOMEM, "no memory for " + std::to_string(bytes) + " bytes of device memory"};
 }
-}  // namespace
 
 // From calloc: what is large costs nothing until it is touched. What calloc gave stands in the word
-// before the address.
-Result<void*> DeviceMemory::allocate_shared(std::size_t bytes) {
+// before the address. Null: there is no memory.
+void* take_zeroed(std::size_t bytes) {
   const bool huge = bytes >= huge_page_bytes;
   const std::size_t alignment = huge ? huge_page_bytes : alignment_of(bytes);
   void* const given =
       bytes <= addressable_bytes ? std::calloc(bytes + alignment + line_bytes, 1) : nullptr;
-  if (given == nullptr) return no_memory(bytes);
+  if (given == nullptr) return nullptr;
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(given) + sizeof(void*);
   void* const address = reinterpret_cast<void*>(round_up(first, alignment));
   static_cast<void**>(address)[-1] = given;
@@ -84,16 +84,25 @@ Result<void*> DeviceMemory::allocate_shared(std::size_t bytes) {
   return address;
 }
 
-void DeviceMemory::free_shared(void* address) {
+void give_back(void* address) {
   if (address != nullptr) std::free(static_cast<void**>(address)[-1]);
 }
 
-Result<void*> DeviceMemory::allocate(std::size_t bytes) {
-  const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
-  void* const address =
-      bytes <= addressable_bytes ? allocate_in_huge_pages(alignment_of(bytes), rounded) : nullptr;
+}  // namespace
+
+Result<void*> DeviceMemory::allocate_shared(std::size_t bytes) {
+  void* const address = take_zeroed(bytes);
   if (address == nullptr) return no_memory(bytes);
-  std::memset(address, 0, rounded);
+  return address;
+}
+
+void DeviceMemory::free_shared(void* address) { give_back(address); }
+
+Result<void*> DeviceMemory::allocate(std::size_t bytes) {
+  if (bytes > addressable_bytes) return no_memory(bytes);
+  const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
+  void* const address = take_zeroed(rounded);
+  if (address == nullptr) return no_memory(bytes);
   if (!strict_) return address;
 
   const std::lock_guard lock(mutex_);
@@ -108,7 +117,7 @@ Result<void*> DeviceMemory::allocate(std::size_t bytes) {
     }
     return address;
   }
-  std::free(address);
+  give_back(address);
   return Error{ENOMEM, "a strict device holds at most " + std::to_string(strict_allocations_max) +
                            " allocations; free some, or set device.strict = false"};
 }
@@ -129,7 +138,7 @@ void DeviceMemory::free(void* address) {
     }
     K2K_EXPECT(known);
   }
-  std::free(address);
+  give_back(address);
 }
 
 bool DeviceMemory::host_may_access(const void* address, std::size_t bytes) const {
