@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "router/registered_memory.hpp"
@@ -132,7 +133,11 @@ Result<LaunchReport> Runtime::launch_image(const LaunchShape& shape,
                              "for {}; set backend = \"{}\", or compile the kernel for {}",
                              image.name, image.platform, platform, image.platform, platform)};
   }
-  return state_->backend->launch(image, shape);
+  try {
+    return state_->backend->launch(image, shape);
+  } catch (const std::bad_alloc&) {
+    return Error{ENOMEM, "out of memory"};  // So short that a text of it needs none.
+  }
 }
 
 void Runtime::cancel() noexcept { state_->backend->cancel(); }

@@ -1,5 +1,7 @@
 #include "server/bottom_half.hpp"
 
+#include <sys/syscall.h>
+
 #include <array>
 #include <cstring>
 #include <thread>
@@ -25,6 +27,7 @@ constexpr std::array<std::int16_t, table_size> row_table = [] {
   return table;
 }();
 constexpr auto nop_row = static_cast<std::int16_t>(calls::find(calls::nop_number));
+constexpr auto pread_row = static_cast<std::int16_t>(calls::find(SYS_pread64));
 constexpr auto fault_in_row = static_cast<std::int16_t>(calls::find(calls::fault_in_number));
 
 std::int16_t row_of(std::uint16_t number) {
@@ -81,14 +84,46 @@ struct BottomHalf::Pass {
   Bookkeeper books;
   std::vector<Pending>& batch;
   ThreadStats& stats;
-  Pending here{};  // What is answered on the spot has a place that is used again and again.
+  Pending here{};  // What is answered at once has a place that is used again and again.
+  services::Request aside{};
   std::uint64_t accepted = 0;
+  std::size_t left = 0;           // Doorbells behind the one that is worked on.
+  std::uint64_t on_the_spot = 0;  // Requests that were dealt with so,
+  std::uint64_t charged = 0;      // and the cycles that were charged for them.
+  bool unsettled = false;         // Some of them are not charged yet.
+  bool follows = true;            // As in ReadySlot.
+  bool lost = false;
+
+  void settle() {
+    if (!unsettled) return;
+    unsettled = false;
+    follows = true;
+    moment = how.on_the_spot->settle(charged);
+    books.reckon({moment, moment});
+  }
 };
+
+bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
+  if (!pass.unsettled) pass.books.settle();  // Books stay open while a call is made: none are due.
+  switch (pass.how.on_the_spot->serve(ready, pass.aside)) {
+    case OnTheSpot::Outcome::declined:
+      return false;
+    case OnTheSpot::Outcome::answered:
+      break;
+    case OnTheSpot::Outcome::put_off:
+      pass.batch.emplace_back().request = pass.aside;
+      break;
+    case OnTheSpot::Outcome::lost:
+      pass.lost = true;
+      break;
+  }
+  ++pass.on_the_spot;
+  pass.unsettled = true;
+  return true;
+}
 
 inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell, Pass& pass) const {
   std::uint64_t answered = 0;
-  // What is answered here takes less than the clock sees.
-  const Moments moments{pass.moment, pass.moment};
   protocol::Slot* const row_slots = &area_->slot(doorbell.wave, 0);
   for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
     const auto lane = lowest_bit(lanes);
@@ -106,6 +141,19 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
       pass.stats.events.record({pass.moment, telemetry::EventKind::accepted,
                                 static_cast<std::uint8_t>(lane), control.number, doorbell.wave});
     }
+    if (row == pread_row && pass.how.on_the_spot != nullptr && !checks_pointers_) {
+      const ReadySlot ready{slot,       doorbell.wave,  static_cast<std::uint8_t>(lane),
+                            row,        control.number, stamp,
+                            attributes, pass.left,      pass.follows};
+      if (serve_on_the_spot(ready, pass)) {
+        if (pass.lost) return answered;
+        continue;
+      }
+    }
+    pass.settle();
+    pass.follows = false;
+    // What is answered here takes less than the clock sees.
+    const Moments moments{pass.moment, pass.moment};
     // It has no arguments to copy, and no memory to ask for.
     if (never_blocks && row == nop_row) {
       const bool detached = (attributes.flags & protocol::flag::detached) != 0;
@@ -149,39 +197,44 @@ std::uint64_t BottomHalf::process(const Bundle& bundle, const Processing& how,
                                   std::vector<Pending>& batch, std::vector<std::uint32_t>& answered,
                                   ThreadStats& stats) const {
   const std::uint64_t moment = how.begun != 0 ? how.begun : cycles();
-  std::uint64_t accepted = 0;
   std::uint64_t answered_here = 0;
   stats.booking.begin();
-  {
-    Pass pass{.how = how,
-              .moment = moment,
-              .ahead = SlotsAhead(*area_, bundle, row_lanes_),
-              .books = Bookkeeper(stats, {moment, moment}),
-              .batch = batch,
-              .stats = stats};
-    for (const protocol::Doorbell& doorbell : bundle) {
-      std::atomic_flag& busy = busy_rows_[doorbell.wave];
-      while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs: the clear.
-        std::this_thread::yield();
-      }
-      const std::uint64_t row = process_row(doorbell, pass);
-      if (how.shared) busy.clear(std::memory_order_release);
-      if (row != 0) answered.push_back(doorbell.wave);
-      answered_here += row;
+  Pass pass{.how = how,
+            .moment = moment,
+            .ahead = SlotsAhead(*area_, bundle, row_lanes_),
+            .books = Bookkeeper(stats, {moment, moment}),
+            .batch = batch,
+            .stats = stats,
+            .left = bundle.size()};
+  for (const protocol::Doorbell& doorbell : bundle) {
+    --pass.left;
+    std::atomic_flag& busy = busy_rows_[doorbell.wave];
+    while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs: the clear.
+      std::this_thread::yield();
     }
-    accepted = pass.accepted;
-    stats.accepted.add(accepted);
+    const std::uint64_t row = process_row(doorbell, pass);
+    if (how.shared) busy.clear(std::memory_order_release);
+    if (row != 0) answered.push_back(doorbell.wave);
+    answered_here += row;
+    if (pass.lost) break;
   }
+  stats.accepted.add(pass.accepted);
+  if (pass.lost) return 0;
+  const bool ends_on_the_spot = pass.unsettled;
+  pass.settle();
+  pass.books.settle();
   stats.booking.end();
-  const std::uint64_t end = cycles();
+  const std::uint64_t end = ends_on_the_spot ? pass.moment : cycles();
+  const std::uint64_t others = pass.accepted - pass.on_the_spot;
+  const std::uint64_t took = end - moment - pass.charged;
   if (answered_here != 0) {
     const std::uint32_t bundles = stats.bundle_sampler.next(0);
     if (bundles != 0) {
-      stats.times.record(telemetry::RequestPart::processing, (end - moment) / accepted,
+      stats.times.record(telemetry::RequestPart::processing, took / others,
                          answered_here * bundles);
     }
   }
-  charge_shares(stats, telemetry::Stage::bottom_half, end - moment, accepted);
+  charge_shares(stats, telemetry::Stage::bottom_half, took, others);
   return end;
 }
 

@@ -28,6 +28,41 @@ struct Pending {
   std::uint64_t begun = 0;        // cycles() when it was first tried; 0 = not yet.
 };
 
+// A request whose slot is ready, as its bundle is walked through.
+struct ReadySlot {
+  protocol::Slot& slot;
+  std::uint32_t wave = 0;
+  std::uint8_t lane = 0;
+  std::int16_t row = -1;
+  std::uint16_t number = 0;
+  std::uint32_t stamp = 0;
+  protocol::Attributes attributes;
+  std::size_t left = 0;  // Doorbells of the bundle behind this one's.
+  bool follows = false;  // Nothing else was accepted since the bundle, or OnTheSpot::settle().
+};
+
+// Who makes some calls while their bundle is walked through, from their slots (spot_reads.hpp).
+class OnTheSpot {
+ public:
+  enum class Outcome : std::uint8_t {
+    declined,  // Nothing has happened: it is accepted as others are.
+    answered,
+    put_off,  // It would wait. Its slot is taken; the request belongs to the batch.
+    lost,     // The role was taken over meanwhile: bundle and batch are the taker's.
+  };
+  OnTheSpot() = default;
+  virtual ~OnTheSpot() = default;
+  OnTheSpot(const OnTheSpot&) = delete;
+  OnTheSpot& operator=(const OnTheSpot&) = delete;
+
+  // Expects ThreadStats::booking begun, and leaves it so, but where the role is lost. Fills
+  // `request` where it is put off or lost.
+  virtual Outcome serve(const ReadySlot& ready, services::Request& request) = 0;
+  // Charges the calls made since the last time, and adds to `charged` what it charged. Returns
+  // cycles() at its end.
+  virtual std::uint64_t settle(std::uint64_t& charged) = 0;
+};
+
 // How a bundle is processed.
 struct Processing {
   services::Openness openness = services::Openness::any;
@@ -35,6 +70,7 @@ struct Processing {
   bool shared = false;  // Another thread may hold a bundle that names the same rows.
   bool defer = false;   // Answer nothing on the spot but what is refused: somebody is to be asked.
   std::uint64_t begun = 0;  // cycles() as of a moment ago; 0: it is read.
+  OnTheSpot* on_the_spot = nullptr;
 };
 
 class SlotsAhead;
@@ -53,7 +89,7 @@ class BottomHalf {
   // Moves every ready slot the bundle names to processing. What never blocks, and what is refused,
   // is answered here, its rows appended to `answered`; the rest is appended to `batch`.
   // A named slot that is not ready (a duplicate, a stale or a scribbled doorbell) is passed over.
-  // Charges what it took. Returns cycles() at its end.
+  // Charges what it took. Returns cycles() at its end; 0: the role was lost on the spot.
   std::uint64_t process(const Bundle& bundle, const Processing& how, std::vector<Pending>& batch,
                         std::vector<std::uint32_t>& answered, ThreadStats& stats) const;
 
@@ -62,6 +98,8 @@ class BottomHalf {
   struct Pass;
   // Of one row; the number of requests that were answered.
   std::uint64_t process_row(const protocol::Doorbell& doorbell, Pass& pass) const;
+  // Was the request dealt with on the spot?
+  bool serve_on_the_spot(const ReadySlot& ready, Pass& pass) const;
 
   const protocol::AreaView* area_;
   const backend::Backend* backend_;

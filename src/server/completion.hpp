@@ -16,6 +16,11 @@ namespace k2k::server {
 
 inline bool is_error(std::int64_t value) { return value < 0 && value >= -4095; }
 
+// Nobody asks for the times of this request: others of its kind stand for it.
+inline bool is_untimed(const protocol::Attributes& attributes, std::uint32_t stamp) {
+  return stamp == 0 && (attributes.flags & protocol::flag::sampled) != 0;
+}
+
 // When a request was worked on, in cycles().
 struct Moments {
   std::uint64_t begun = 0;  // A thread began with it.
@@ -85,9 +90,12 @@ class Bookkeeper {
   void add(const services::Request& request, std::int64_t value) {
     add(request.row, request.attributes, request.stamp, value);
   }
-
- private:
-  CallCounters& counters() { return stats_->calls[call_place(row_)]; }
+  // What is added from now on has these moments.
+  void reckon(const Moments& moments) {
+    settle();
+    moments_ = moments;
+  }
+  // Books what was added. Expects `stats.booking` begun.
   void settle() {
     if (count_ == 0) return;
     CallCounters& call = counters();
@@ -103,6 +111,9 @@ class Bookkeeper {
     shares.back().requests += count_;
     count_ = 0;
   }
+
+ private:
+  CallCounters& counters() { return stats_->calls[call_place(row_)]; }
 
   ThreadStats* stats_;
   Moments moments_;
@@ -132,17 +143,23 @@ inline void charge_shares(ThreadStats& stats, telemetry::Stage stage, std::uint6
   stats.shares.clear();
 }
 
+// One answer, but for its times.
+inline void book_answer(ThreadStats& stats, std::int16_t row,
+                        const protocol::Attributes& attributes, std::int64_t value) {
+  CallCounters& call = stats.calls[call_place(row)];
+  call.count.add();
+  if (is_error(value)) call.errors.add();
+  stats.answered.add();
+  stats.tenant_requests[tenant_place(attributes)].add();
+}
+
 // Both, of one request of which nobody wants the times: one of a run of its kind.
 inline void complete_untimed(const protocol::AreaView& area, const services::Request& request,
                              std::int64_t value, protocol::TransportError error,
                              const Moments& moments, ThreadStats& stats,
                              DetachedErrors& detached_errors) {
   publish_answer(area, request, value, error, moments, detached_errors);
-  CallCounters& call = stats.calls[call_place(request.row)];
-  call.count.add();
-  if (is_error(value)) call.errors.add();
-  stats.answered.add();
-  stats.tenant_requests[tenant_place(request.attributes)].add();
+  book_answer(stats, request.row, request.attributes, value);
 }
 
 // Both, of one request; what it took is charged by the caller.
@@ -150,8 +167,8 @@ inline void complete(const protocol::AreaView& area, const services::Request& re
                      std::int64_t value, protocol::TransportError error, const Moments& moments,
                      ThreadStats& stats, DetachedErrors& detached_errors) {
   complete_untimed(area, request, value, error, moments, stats, detached_errors);
+  if (is_untimed(request.attributes, request.stamp)) return;
   const bool sampled = (request.attributes.flags & protocol::flag::sampled) != 0;
-  if (request.stamp == 0 && sampled) return;  // Others of its kind stand for it.
   CallCounters& call = stats.calls[call_place(request.row)];
   book_times(stats, call, request.stamp, request.attributes.flags, 1, moments);
   stats.times.record(telemetry::RequestPart::processing,

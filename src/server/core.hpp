@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -15,11 +16,14 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/descriptor.hpp"
 #include "server/adaptive.hpp"
 #include "server/bottom_half.hpp"
 #include "server/descriptor_waits.hpp"
 #include "server/gate.hpp"
+#include "server/interruption.hpp"
 #include "server/parked.hpp"
+#include "server/request_queue.hpp"
 #include "server/role.hpp"
 #include "server/server.hpp"
 #include "server/top_half.hpp"
@@ -28,9 +32,19 @@
 
 namespace k2k::server {
 
+// Requests of one bundle: coalesce_max, or those that a rescan finds, and the doorbell that went
+// beyond; or what is served of parked ones at a time.
+inline constexpr std::size_t bundle_requests_max =
+    std::max<std::size_t>(4'096, services::faults_max* protocol::tenants_max) +
+    protocol::wave_lanes_max;
+
 // One top half and what its holder works on. Only the holder touches anything but `word`.
 struct Role {
-  Role(const protocol::AreaView& area, std::uint32_t which) : index(which), top_half(area) {}
+  Role(const protocol::AreaView& area, std::uint32_t which) : index(which), top_half(area) {
+    bundle.reserve(bundle_requests_max);
+    batch.reserve(bundle_requests_max);
+    waiting.reserve(bundle_requests_max);
+  }
 
   const std::uint32_t index;
   RoleWord word;
@@ -44,7 +58,8 @@ struct Role {
   ParkedRequests parked;                      // Of tenants whose budget is used up.
   services::Openness openness = services::Openness::any;
   bool trace = false;
-  bool split = false;  // Others serve what its holder finds.
+  bool split = false;    // Others serve what its holder finds.
+  bool walking = false;  // Calls are made while `bundle` is walked through: it is not at its end.
   // Whom the watcher saw holding it at the last tick, and in which call; under Core::mutex_.
   std::pair<std::uint32_t, telemetry::Mark::View> watched;
 };
@@ -62,8 +77,19 @@ struct ServiceThread {
   std::vector<services::Fault> faults;  // Scratch of the thread.
   cpu_set_t cores{};                    // Where it may run, once it was placed. The thread's own.
   bool placed = false;
-  bool ended = false;       // Under Core::mutex_.
-  std::int64_t cpu_ns = 0;  // Under Core::mutex_; its CPU time once it ended.
+  enum class Sleep : std::uint8_t { none, of_launch, detached };
+  Sleep sleep = Sleep::none;  // Under Core::mutex_: the call that may keep it, of whom it is.
+  bool interrupted = false;   // Under Core::mutex_: it was sent the signal in this call.
+  bool ended = false;         // Under Core::mutex_.
+  std::int64_t cpu_ns = 0;    // Under Core::mutex_; its CPU time once it ended.
+
+  // What one bundle can fill, so that serving it needs no memory.
+  void reserve() {
+    answered.reserve(bundle_requests_max);
+    batch.reserve(bundle_requests_max);
+    faults.reserve(bundle_requests_max);
+    stats.shares.reserve(bundle_requests_max);
+  }
 };
 
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
@@ -81,6 +107,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   [[nodiscard]] std::vector<telemetry::Event> events() const;
 
  private:
+  class SpotReads;
   enum class Task : std::uint8_t { role, attempt, bundle, call, end };
   struct Work {
     Task task = Task::end;
@@ -91,8 +118,9 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
 
   // --- pool.cpp: threads and what they pick.
   using ThreadMain = void (Core::*)(ServiceThread&);
-  Status add_thread(ThreadMain main, const std::string& name);  // Expects mutex_ held.
-  Status add_worker();                                          // Expects mutex_ held.
+  // False: the system gives no thread, or no memory for one. Expect mutex_ held.
+  bool add_thread(ThreadMain main, const char* name, std::uint32_t number = 0);
+  bool add_worker();
   void work(ServiceThread& self);
   Work next_work(ServiceThread& self);
   bool pick(ServiceThread& self, Work& work);  // Expects mutex_ held.
@@ -107,10 +135,12 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void lead(ServiceThread& self, Role& role);
   // False: the role is lost or handed off.
   bool serve(ServiceThread& self, Role& role);
+  bool walk_bundle(ServiceThread& self, Role& role);  // The same, or what is left of it.
   bool serve_accepted(ServiceThread& self, Role& role);
   bool run_batch(ServiceThread& self, Role& role);       // False: the role was taken over.
   bool settle_waiting(ServiceThread& self, Role& role);  // False: the role was handed off.
   void leave(ServiceThread& self, Role& role);
+  void hand_out(ServiceThread& self, const Bundle& bundle);
   [[nodiscard]] bool bundles_wait() const;
   // True if a launch ended it.
   bool rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
@@ -118,10 +148,11 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
 
   // --- parked.cpp: where tenants have budgets, requests of those who used theirs up.
   bool admits(ServiceThread& self, const services::Request& request);
-  void park(const ServiceThread& self, Role& role, const Pending& call);
+  // False: there is no memory to park it.
+  bool park(const ServiceThread& self, Role& role, const Pending& call);
   void park_faults(ServiceThread& self, Role& role);   // Of its batch, those not admitted.
   bool serve_parked(ServiceThread& self, Role& role);  // False as of serve().
-  void gather_parked();                                // Expects no role held.
+  void gather_parked(std::vector<Pending>& all);       // Expects no role held, and room for all.
   // The next attempt that is admitted, or false.
   bool take_attempt(ServiceThread& self, Pending& attempt);
   // Sleeps until one of those that were not may be. False: there is none, or somebody else does.
@@ -130,7 +161,20 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // --- waiting.cpp: calls that would wait.
   void set_aside(const Pending& call);  // Expects mutex_ held.
   void watch_descriptors(ServiceThread& self);
-  void wake_descriptor_watch();
+  // Into `waits`, or answered by ENOMEM.
+  void take_new_waits(ServiceThread& self, DescriptorWaits& waits, DescriptorWaits::Round& round);
+  // False: the host program closed what it is woken by.
+  bool wake_descriptor_watch();
+
+  // --- interruption.cpp: calls that sleep where no descriptor tells.
+  // Before such a call. False: its launch has ended early, and it is not to be made.
+  bool fall_asleep(ServiceThread& self, const services::Request& request);
+  // After it: its value, -ECANCELED where it was ended.
+  std::int64_t wake_up(ServiceThread& self, std::int64_t value);
+  // Expects mutex_ held. False: nobody sleeps, or nobody can be interrupted.
+  bool interrupt_sleepers(bool detached_too);
+  void end_sleeps_of_launch();
+  services::Answer attempt_that_may_sleep(ServiceThread& self, Pending& pending);
 
   // --- faults.cpp: page faults of device code.
   // Moves the faults of `batch` to self.faults. False if there is none.
@@ -154,8 +198,16 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
 
   // --- server.cpp: the rest.
   void run_bundle(ServiceThread& self, const Bundle& bundle);
+  // The first part of it: its requests are accepted and, but for faults, in the queue of attempts.
+  void accept_bundle(ServiceThread& self, const Bundle& bundle);
   void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
   void run_call(ServiceThread& self, Pending call);
+  services::Answer attempt(ServiceThread& self, Pending& pending) {
+    if (!services::may_sleep_at_once(pending.request)) [[likely]] {
+      return services::execute_without_waiting(pending.request, pending.progress, files_.get());
+    }
+    return attempt_that_may_sleep(self, pending);
+  }
   // The books of CPU time (telemetry/ledger.hpp).
   static void charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
                      const services::Request& request);
@@ -178,10 +230,14 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   static constexpr std::uint32_t settle_us = 1'000;
   const std::uint64_t settle_cycles_ = cycles_of(settle_us);
 
-  // So many calls took so long, of which this was the last. Cached reads take less than this.
+  // Do so many calls that memory answers take less than this?
+  [[nodiscard]] bool have_waited(std::uint64_t calls, std::uint64_t cycles) const {
+    return cycles > waited_cycles_ + calls * waited_cycles_each_;
+  }
+  // So many calls took so long, of which this was the last.
   void note_service(const services::Request& request, std::uint64_t calls,
                     std::uint64_t cycles) const {
-    if (cycles > waited_cycles_ + calls * waited_cycles_each_) services::note_waited(request);
+    if (have_waited(calls, cycles)) services::note_waited(request.number);
   }
   const std::uint64_t waited_cycles_ = cycles_of(20);
   const std::uint64_t waited_cycles_each_ = cycles_of(4);
@@ -198,6 +254,9 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::vector<protocol::RingConsumer> consumers_;
   std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
 
+  // For refuse_the_rest(), which may find no memory.
+  const std::unique_ptr<ThreadStats> unread_ = std::make_unique<ThreadStats>();
+
   std::mutex control_;  // One drain, reconfiguration or stop at a time.
 
   // What leaders look at once a round.
@@ -210,16 +269,18 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::condition_variable role_left_;
   ServerConfig config_;
   std::vector<std::unique_ptr<ServiceThread>> threads_;
-  std::uint32_t workers_ = 0;  // Those of the pool: all but the one that watches descriptors.
-  std::deque<Role*> vacant_roles_;
+  std::uint32_t workers_ = 0;        // Those of the pool: all but the one that watches descriptors.
+  std::vector<Role*> vacant_roles_;  // Has room for all.
   std::deque<Bundle> bundles_;
-  std::deque<Pending> attempts_;  // Split mode: accepted, not tried yet. Never held by one thread.
-  std::deque<Pending> parked_attempts_;  // Of those, the ones not admitted; one thread waits.
+  RequestPlaces places_{area_};  // Of the queues below.
+  RequestQueue attempts_{
+      places_};  // Split mode: accepted, not tried yet. Never held by one thread.
+  RequestQueue parked_attempts_{places_};  // Of those, the ones not admitted; one thread waits.
   bool parked_attempts_kept_ = false;
-  std::deque<Pending> calls_;                   // For a thread that may be kept.
-  std::vector<Pending> new_waits_;              // For the thread that watches descriptors.
-  bool descriptors_watched_ = false;            // That thread was started.
-  std::deque<services::Fault> waiting_faults_;  // For the threads that read files for faults.
+  RequestQueue calls_{places_};           // For a thread that may be kept.
+  RequestQueue new_waits_{places_};       // For the thread that watches descriptors.
+  bool descriptors_watched_ = false;      // That thread was started.
+  RequestQueue waiting_faults_{places_};  // For the threads that read files for faults.
   std::condition_variable faults_there_;
   std::uint32_t fault_threads_ = 0;
   std::uint32_t fault_threads_idle_ = 0;
@@ -235,8 +296,9 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::mutex answering_;    // Held by late answers and by the one who abandons.
   bool abandoned_ = false;  // Under answering_; the area is gone: a late answer is dropped.
   cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
-  int interruption_ = -1;   // eventfd, readable once stopping.
-  int waits_changed_ = -1;  // eventfd, readable once there is news for watch_descriptors().
+  const InterruptSignal interruption_signal_;
+  Descriptor interruption_;   // eventfd, readable once stopping.
+  Descriptor waits_changed_;  // eventfd, readable once there is news for watch_descriptors().
 };
 
 }  // namespace k2k::server

@@ -17,15 +17,21 @@ constexpr int fruitless_max = 64;
 
 constexpr Instant never = Instant::max();
 
-void read_off(int wake) {
+// Between two looks of a thread that nobody can wake.
+constexpr Nanoseconds unwoken_max = std::chrono::milliseconds(10);
+
+// False: that is no eventfd (any more).
+bool read_off(int wake) {
   std::uint64_t count = 0;
-  static_cast<void>(::read(wake, &count, sizeof(count)));  // Nothing there is as good.
+  return ::read(wake, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN;
 }
 
 }  // namespace
 
 void DescriptorWaits::add(const Pending& call, Instant moment) {
   const Nanoseconds timeout = services::timeout_of(call.readiness);
+  // One for each descriptor, this one, and the one that wakes.
+  if (polled_.capacity() < lines_.size() + 2) polled_.reserve(2 * (lines_.size() + 2));
   Line& line = lines_[call.readiness.descriptor];
   line.push_back({call, timeout == Nanoseconds::zero() ? never : moment + timeout});
   ++size_;
@@ -42,7 +48,7 @@ void DescriptorWaits::prepare(int wake) {
     for (const Wait& wait : line) events = static_cast<short>(events | wait.call.readiness.events);
     polled_.push_back({descriptor, events, 0});
   }
-  polled_.push_back({wake, POLLIN, 0});
+  polled_.push_back({wake_lost_ ? -1 : wake, POLLIN, 0});
 }
 
 void DescriptorWaits::wait(int wake, Round& round) {
@@ -51,6 +57,8 @@ void DescriptorWaits::wait(int wake, Round& round) {
   for (const auto& [descriptor, line] : lines_) {
     for (const Wait& wait : line) earliest = std::min(earliest, wait.deadline);
   }
+  const bool timed = earliest != never;
+  if (wake_lost_) earliest = std::min(earliest, now() + unwoken_max);
   timespec left{};
   if (earliest != never) {
     const Nanoseconds rest = std::max(Nanoseconds::zero(), earliest - now());
@@ -61,14 +69,17 @@ void DescriptorWaits::wait(int wake, Round& round) {
   if (count < 0 && errno == EINTR) return;
   // No memory for so long a list: everything is tried, slowly.
   if (count < 0) ::usleep(1'000);
-  if (polled_.back().revents != 0) read_off(wake);
+  if (const short woken = polled_.back().revents; woken != 0) {
+    // The host program may have closed it.
+    if ((woken & POLLNVAL) != 0 || !read_off(wake)) wake_lost_ = changed_ = true;
+  }
   std::size_t place = 0;
   for (auto& [descriptor, line] : lines_) {
     const pollfd& seen = polled_[place++];
     const short ready = count < 0 ? seen.events : seen.revents;
     if (ready != 0) serve(line, ready, round);
   }
-  const Instant moment = earliest == never ? Instant::min() : now();
+  const Instant moment = timed ? now() : Instant::min();
   give_up([moment](const Wait& wait) { return wait.deadline <= moment; }, EAGAIN, round.answered);
 }
 

@@ -34,14 +34,21 @@ class DescriptorWaits {
   struct Round {
     std::vector<Answered> answered;
     std::vector<Pending> stubborn;  // Ready and yet not to be had: for a thread that may be kept.
+
+    // For as many calls, twice as many as there are places for already if it must be more.
+    void reserve(std::size_t calls) {
+      if (answered.capacity() < calls) answered.reserve(2 * calls);
+      if (stubborn.capacity() < calls) stubborn.reserve(2 * calls);
+    }
   };
 
-  // `call` was tried and is to wait for call.readiness.
+  // `call` was tried and is to wait for call.readiness. Throws std::bad_alloc, and does nothing
+  // then.
   void add(const Pending& call, Instant moment);
   [[nodiscard]] std::size_t size() const { return size_; }
 
   // Blocks until a descriptor is ready, a timeout has passed, or `wake` is readable; tries what
-  // became ready. Results are appended.
+  // became ready. Results are appended. Where `wake` is not open (any more), at most 10 ms.
   void wait(int wake, Round& round);
 
   // Ends the waits of all calls, or of those that are not detached: a call that has moved some
@@ -68,7 +75,8 @@ class DescriptorWaits {
   std::map<int, Line> lines_;  // By descriptor.
   std::vector<pollfd> polled_;
   std::size_t size_ = 0;
-  bool changed_ = true;  // `polled_` is older than `lines_`.
+  bool changed_ = true;     // `polled_` is older than `lines_`.
+  bool wake_lost_ = false;  // The wake descriptor is closed: looked after by time.
 };
 
 }  // namespace k2k::server

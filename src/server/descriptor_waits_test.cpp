@@ -161,6 +161,20 @@ TEST_F(DescriptorWaitsTest, tells_the_end_of_a_pipe_and_a_broken_one) {
   EXPECT_GT(answers[0].second, 0) << "bytes were taken before: their number, not EPIPE";
 }
 
+TEST_F(DescriptorWaitsTest, goes_on_by_time_when_the_program_closed_what_wakes_it) {
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ASSERT_EQ(::close(wake), 0);
+  const Nanoseconds used = thread_time();
+  const Instant before = now();
+  for (int looks = 0; looks < 5; ++looks) EXPECT_TRUE(round().empty());
+  EXPECT_LT(now() - before, 5s) << "nobody would end a longer sleep";
+  EXPECT_GE(now() - before, 30ms);
+  EXPECT_LT(thread_time() - used, 20ms);
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(round(), (Answers{{1, 1}}));
+  wake = ::eventfd(0, EFD_CLOEXEC);
+}
+
 TEST_F(DescriptorWaitsTest, answers_ebadf_when_the_descriptor_is_closed) {
   begin(1, __NR_read, pipe[0], buffer, 8);
   ::close(pipe[0]);

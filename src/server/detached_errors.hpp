@@ -7,6 +7,7 @@
 
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -24,35 +25,43 @@ class DetachedErrors {
  public:
   void add(std::uint16_t number, int error) {
     const std::lock_guard lock(mutex_);
-    ++counts_[{number, error}];
+    try {
+      ++counts_[{number, error}];
+    } catch (const std::bad_alloc&) {
+      ++untold_;
+    }
   }
   [[nodiscard]] std::vector<DetachedError> list() const {
     const std::lock_guard lock(mutex_);
-    return listed(counts_);
+    return listed(counts_, untold_);
   }
   // What is added meanwhile stays for the next one.
   std::vector<DetachedError> take() {
     Counts taken;
+    std::uint64_t untold = 0;
     {
       const std::lock_guard lock(mutex_);
       taken.swap(counts_);
+      std::swap(untold, untold_);
     }
-    return listed(taken);
+    return listed(taken, untold);
   }
 
  private:
   using Counts = std::map<std::pair<std::uint16_t, int>, std::uint64_t>;
 
-  static std::vector<DetachedError> listed(const Counts& counts) {
+  static std::vector<DetachedError> listed(const Counts& counts, std::uint64_t untold) {
     std::vector<DetachedError> errors;
     for (const auto& [key, count] : counts) {
       errors.push_back({call_name(key.first), key.second, count});
     }
+    if (untold != 0) errors.push_back({"calls that there was no memory to tell apart", 0, untold});
     return errors;
   }
 
   mutable std::mutex mutex_;
   Counts counts_;
+  std::uint64_t untold_ = 0;  // There was no memory for another line.
 };
 
 }  // namespace k2k::server

@@ -105,13 +105,13 @@ void Server::Core::set_aside_faults(std::span<const services::Fault> faults) {
   if (std::none_of(faults.begin(), faults.end(), waits)) return;
   const std::lock_guard lock(mutex_);
   if (fault_threads_idle_ == 0 && fault_threads_ < fault_threads_max && !stopping_ &&
-      add_thread(&Core::read_faults, "k2k/fault").ok()) {
+      add_thread(&Core::read_faults, "k2k/fault")) {
     ++fault_threads_;
   }
   for (const services::Fault& fault : faults) {
     if (!waits(fault)) continue;
     if (fault_threads_ != 0) {
-      waiting_faults_.push_back(fault);
+      waiting_faults_.push_back({fault.request, {}, {}});
     } else {
       calls_.push_back({fault.request, {}, {}});  // As any call that may keep its thread.
       work_there_.notify_one();
@@ -131,9 +131,9 @@ void Server::Core::read_faults(ServiceThread& self) {
       --fault_threads_idle_;
       stopping = stopping_;
       const std::size_t count = std::min(services::faults_max, waiting_faults_.size());
-      const auto end = waiting_faults_.begin() + static_cast<std::ptrdiff_t>(count);
-      self.faults.assign(waiting_faults_.begin(), end);
-      waiting_faults_.erase(waiting_faults_.begin(), end);
+      for (std::size_t fault = 0; fault < count; ++fault) {
+        self.faults.push_back({waiting_faults_.pop_front().request, {}});
+      }
     }
     if (self.faults.empty() && stopping) return;
     gate_.pass(self.account, 0);

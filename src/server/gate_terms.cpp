@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -35,6 +36,9 @@ constexpr Nanoseconds watch_tick_max = std::chrono::seconds(1);
 
 // A part of the host's limit changes with each look. Who sleeps is woken only for what is worth it.
 constexpr double rise_worth_a_wake = 1.25;
+
+// After a look for which there was no memory.
+constexpr Nanoseconds look_without_memory = std::chrono::milliseconds(100);
 
 std::uint32_t usable_cores() {
   cpu_set_t usable;
@@ -193,6 +197,9 @@ Status Gate::replace_governor(const Terms& wanted) {
     if (!result) return result.error();
     made = std::move(result).value();
   }
+  // Nothing behind this needs memory: it changes as a whole or not at all.
+  decltype(bills_) bills(made.tenants.tenants.size());
+  std::string about = made.sensors ? made.sensors->about() : made.idle_cores ? "idle cores" : "";
   sensors_ = std::move(made.sensors);  // Before the mutex is taken: the old thread may want it.
   const std::lock_guard lock(mutex_);
   governor_ = std::move(made.governor);
@@ -200,14 +207,14 @@ Status Gate::replace_governor(const Terms& wanted) {
     budget_of_[tenant].store(made.tenants.budget_of[tenant], std::memory_order_relaxed);
   }
   tenants_ = std::move(made.tenants.tenants);
-  bills_.assign(tenants_.size(), {});
+  std::swap(bills_, bills);
   by_tenant_.store(governor_ != nullptr && tenants_.size() > 1, std::memory_order_relaxed);
   idle_cores_ = std::move(made.idle_cores);
   terms_ = wanted;
   set_watch_tick(wanted.cap);
   filter_ = {};
   grants_ = {};
-  counted_.sensors = sensors_ ? sensors_->about() : idle_cores_ ? "idle cores" : "";
+  std::swap(counted_.sensors, about);
   sampled_ = charged_;
   sampled_at_ = now();
   ++epoch_;
@@ -234,8 +241,14 @@ bool Gate::look_is_due() const { return cycles() >= look_at_.load(std::memory_or
 
 void Gate::look() {
   const std::unique_lock looking(looking_, std::try_to_lock);
-  // What is wrong with the host's limit was said at the start, or is by `k2k doctor`.
-  if (looking.owns_lock()) static_cast<void>(look_now());
+  if (!looking.owns_lock()) return;
+  try {
+    // What is wrong with the host's limit was said at the start, or is by `k2k doctor`.
+    static_cast<void>(look_now());
+  } catch (const std::bad_alloc&) {
+    // What was known holds on.
+    look_at_.store(cycles() + cycles_in(look_without_memory), std::memory_order_relaxed);
+  }
 }
 
 Status Gate::look_now() {

@@ -22,7 +22,7 @@ constexpr auto rest_max = std::chrono::milliseconds(1);
 }  // namespace
 
 void Server::Core::call_guard() {
-  if (!guard_started_) guard_started_ = add_thread(&Core::guard, "k2k/guard").ok();
+  if (!guard_started_) guard_started_ = add_thread(&Core::guard, "k2k/guard");
   guard_wanted_.notify_one();
 }
 

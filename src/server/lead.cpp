@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
+#include <tuple>
 
 #include "base/clock.hpp"
 #include "server/core.hpp"
 #include "server/poll_ladder.hpp"
+#include "server/spot_reads.hpp"
 
 namespace k2k::server {
 
@@ -34,9 +37,8 @@ std::uint32_t parked_us(const Role& role) {
 
 // Of one call and one tenant, and nobody asks for the times of either.
 bool alike(const services::Request& left, const services::Request& right) {
-  return left.row == right.row && left.stamp == 0 && right.stamp == 0 &&
-         left.attributes.tenant == right.attributes.tenant &&
-         (left.attributes.flags & right.attributes.flags & protocol::flag::sampled) != 0;
+  return left.row == right.row && left.attributes.tenant == right.attributes.tenant &&
+         is_untimed(left.attributes, left.stamp) && is_untimed(right.attributes, right.stamp);
 }
 
 void relax() {
@@ -48,22 +50,25 @@ void relax() {
 }  // namespace
 
 void Server::Core::lead(ServiceThread& self, Role& role) {
-  ServerConfig config;
-  {
-    const std::lock_guard lock(mutex_);
-    config = config_;
-  }
   place(self, role);
   self.clock = cycles();
-  // A predecessor whose call lasted too long left its accepted requests behind.
+  // A predecessor whose call lasted too long left its bundle and its accepted requests behind.
+  if (role.walking && !walk_bundle(self, role)) return;
   if (!run_batch(self, role) || !settle_waiting(self, role)) return;
 
   std::uint64_t mark = cycles();  // Up to here, time is charged.
-  PollLadder ladder(config, mark);
+  // No copy of the whole configuration: its texts would need memory. It stays while a role is held.
+  const auto [notify, split, first_ladder] = [&] {
+    const std::lock_guard lock(mutex_);
+    return std::tuple(config_.notify, config_.bottom_half == BottomHalfMode::split,
+                      PollLadder(config_, mark));
+  }();
+  PollLadder ladder = first_ladder;
   const std::uint64_t settle_period = settle_cycles_;
   const std::uint64_t settle_period_asleep = cycles_of(settle_asleep_us);
   int polls = 0;
   bool slept = false;
+  bool woken = false;  // Before its time.
   if (role.adaptive.on()) role.adaptive.begin(counted(self, role), mark);
   bool looks_behind = false;  // A masked rest.
   while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
@@ -106,11 +111,16 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
             continue;
           }
           looks_behind = false;
+          if (role.top_half.pass_holes(moment, slept && woken)) {
+            mark = moment;
+            continue;
+          }
           const std::uint32_t longest_us = std::min(ladder.sleep_us(moment), parked_us(role));
-          const bool launched = rest(self, role, config.notify, longest_us);
+          const bool launched = rest(self, role, notify, longest_us);
           gate_.woken(self.account);
           slept = true;
           mark = cycles();
+          woken = mark - moment < cycles_of(longest_us);
           if (launched) ladder.restart(mark);
         } else if (step == PollLadder::Step::offer || backend_->waits_for_this_core()) {
           sched_yield();
@@ -126,10 +136,8 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
     if (slept) self.stats.wakes.add();
     slept = false;
     if (self.stats.ledger.due(found, settle_period)) settle(self, role, found);
-    if (config.bottom_half == BottomHalfMode::split) {
-      const std::lock_guard lock(mutex_);
-      bundles_.push_back(role.bundle);
-      work_there_.notify_one();
+    if (split) {
+      hand_out(self, role.bundle);
       self.clock = cycles();
       self.stats.ledger.charge(telemetry::Stage::top_half, self.clock - found);
     } else if (!serve(self, role)) {
@@ -141,18 +149,50 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
   leave(self, role);
 }
 
+// Split mode. Without memory for the queue its requests are accepted here, and others serve them.
+void Server::Core::hand_out(ServiceThread& self, const Bundle& bundle) {
+  {
+    const std::lock_guard lock(mutex_);
+    work_there_.notify_one();
+    try {
+      bundles_.push_back(bundle);
+      return;
+    } catch (const std::bad_alloc&) {
+      ++processing_;
+    }
+  }
+  accept_bundle(self, bundle);
+}
+
 bool Server::Core::serve(ServiceThread& self, Role& role) {
   role.batch.clear();
   role.batch_next = 0;
+  return walk_bundle(self, role);
+}
+
+bool Server::Core::walk_bundle(ServiceThread& self, Role& role) {
   self.answered.clear();
-  self.clock = bottom_half_.process(
-      role.bundle, {role.openness, role.trace, false, gate_.by_tenant(), self.clock}, role.batch,
-      self.answered, self.stats);
+  SpotReads reads(*this, self, role);
+  const std::uint64_t processed =
+      bottom_half_.process(role.bundle,
+                           {role.openness, role.trace, false, gate_.by_tenant(), self.clock,
+                            SpotReads::permitted(*this, role) ? &reads : nullptr},
+                           role.batch, self.answered, self.stats);
+  const bool lost = processed == 0;
+  if (!lost) {
+    self.clock = processed;
+    role.walking = false;
+  }
   if (!self.answered.empty()) {
-    const std::uint64_t processed = self.clock;
     backend_->resume(self.answered.data(), self.answered.size());
-    self.clock = cycles();
-    self.stats.ledger.charge(telemetry::Stage::completion, self.clock - processed);
+    if (!lost) {
+      self.clock = cycles();
+      self.stats.ledger.charge(telemetry::Stage::completion, self.clock - processed);
+    }
+  }
+  if (lost) {
+    reads.answer_late();
+    return false;
   }
   return role.batch.empty() || serve_accepted(self, role);
 }
@@ -182,8 +222,10 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
         run = 0;
       }
     } else if (!admits(self, role.batch[role.batch_next].request)) {
-      park(self, role, role.batch[role.batch_next++]);
-      continue;
+      if (park(self, role, role.batch[role.batch_next])) {
+        ++role.batch_next;
+        continue;
+      }
     }
     served = 1;
     // Copied out: once the role is taken over, the batch is the taker's.
@@ -193,12 +235,11 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     if (left == 0 && role.batch.size() > 1) role.top_half.prefetch_slots();
     pending.begun = mark;
     self.call.begin();
-    const services::Answer result =
-        services::execute_without_waiting(pending.request, pending.progress, files_.get());
+    const services::Answer result = attempt(self, pending);
     self.call.end();
     const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
-      services::note_waited(pending.request);
+      services::note_waited(pending.request.number);
       if (result.would_wait && result.readiness.descriptor >= 0) {
         pending.readiness = result.readiness;
         const std::lock_guard lock(mutex_);
@@ -267,8 +308,7 @@ bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
     role.waiting.clear();
     if (calls_.size() == before || !may_go || !may_leave_role()) return true;
     // This thread makes the newest call, and a follower takes the role: one wake, not two.
-    first = calls_.back();
-    calls_.pop_back();
+    first = calls_.pop_back();
     role.word.vacate(self.index);
     --held_roles_;
     vacant_roles_.push_back(&role);

@@ -23,16 +23,15 @@ bool Server::Core::admits(ServiceThread& self, const services::Request& request)
   return gate_.admits(self.account, tenant_of(request));
 }
 
-void Server::Core::park(const ServiceThread& self, Role& role, const Pending& call) {
+bool Server::Core::park(const ServiceThread& self, Role& role, const Pending& call) {
   const std::uint32_t tenant = tenant_of(call.request);
-  role.parked.add(call, gate_.budget_of(tenant), gate_.ask_at(self.account, tenant));
+  return role.parked.add(call, gate_.budget_of(tenant), gate_.ask_at(self.account, tenant));
 }
 
 void Server::Core::park_faults(ServiceThread& self, Role& role) {
   std::erase_if(role.batch, [&](const Pending& call) {
     if (!services::is_fault(call.request) || admits(self, call.request)) return false;
-    park(self, role, call);
-    return true;
+    return park(self, role, call);
   });
 }
 
@@ -52,19 +51,20 @@ bool Server::Core::serve_parked(ServiceThread& self, Role& role) {
 }
 
 // Roles and budgets may be others now.
-void Server::Core::gather_parked() {
-  std::vector<Pending> all;
+void Server::Core::gather_parked(std::vector<Pending>& all) {
   for (const auto& role : roles_) role->parked.drain(all);
   for (const Pending& call : all) {
-    roles_.front()->parked.add(call, gate_.budget_of(tenant_of(call.request)), 0);
+    // Without memory to park it, it is served.
+    if (!roles_.front()->parked.add(call, gate_.budget_of(tenant_of(call.request)), 0)) {
+      calls_.push_back(call);
+    }
   }
 }
 
 bool Server::Core::take_attempt(ServiceThread& self, Pending& attempt) {
   const std::lock_guard lock(mutex_);
   while (!attempts_.empty()) {
-    attempt = attempts_.front();
-    attempts_.pop_front();
+    attempt = attempts_.pop_front();
     if (!gate_.by_tenant() || admits(self, attempt.request)) return true;
     parked_attempts_.push_back(attempt);
   }
@@ -78,16 +78,15 @@ bool Server::Core::keep_parked_attempts(ServiceThread& self) {
     const std::lock_guard lock(mutex_);
     if (parked_attempts_.empty() || parked_attempts_kept_) return false;
     parked_attempts_kept_ = true;
-    for (const Pending& call : parked_attempts_) {
+    parked_attempts_.for_each([&](const Pending& call) {
       // Whom another thread was told no for is asked for at once.
       due = std::min(due, gate_.ask_at(self.account, tenant_of(call.request)));
-    }
+    });
   }
   gate_.sleep_until(self.account, due);
   const std::lock_guard lock(mutex_);
   parked_attempts_kept_ = false;
-  attempts_.insert(attempts_.begin(), parked_attempts_.begin(), parked_attempts_.end());
-  parked_attempts_.clear();
+  attempts_.take_to_front(parked_attempts_);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <new>
 #include <vector>
 
 #include "server/bottom_half.hpp"
@@ -25,12 +26,18 @@ class ParkedRequests {
   };
 
   // `due`: when its budget is worth asking again.
-  void add(const Pending& call, std::size_t budget, std::uint64_t due) {
-    if (queues_.size() <= budget) queues_.resize(budget + 1);
-    queues_[budget].calls.push_back(call);
+  // False: there is no memory for it.
+  bool add(const Pending& call, std::size_t budget, std::uint64_t due) {
+    try {
+      if (queues_.size() <= budget) queues_.resize(budget + 1);
+      queues_[budget].calls.push_back(call);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
     queues_[budget].due = due;
     due_ = std::min(due_, due);
     ++count_;
+    return true;
   }
 
   [[nodiscard]] std::size_t count() const { return count_; }

@@ -1,10 +1,11 @@
 // The thread pool: what an idle thread picks, and the watch over the roles.
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -29,22 +30,20 @@ constexpr std::uint32_t watch_stretch_max = 8;
 constexpr int watch_ticks_alert = 400;
 }  // namespace
 
-Status Server::Core::add_thread(ThreadMain main, const std::string& name) {
+bool Server::Core::add_thread(ThreadMain main, const char* name, std::uint32_t number) {
   const std::size_t before = threads_.size();
-  const auto failed = [&](const char* why) {
-    threads_.resize(before);
-    return Error{EAGAIN, fmt::format("no service thread could be started ({}); raise the limits "
-                                     "on processes and memory: ulimit -u, ulimit -v",
-                                     why)};
-  };
   const SignalsBlocked guard;
   try {
     auto& self = *threads_.emplace_back(std::make_unique<ServiceThread>());
     self.index = static_cast<std::uint32_t>(threads_.size());
     self.account.stats = &self.stats;
-    self.thread = std::thread([core = shared_from_this(), main, name, &self] {
-      pthread_setname_np(pthread_self(), name.c_str());
+    self.reserve();
+    self.thread = std::thread([core = shared_from_this(), main, name, number, &self] {
+      std::array<char, 16> whole{};  // As long as Linux lets a name be.
+      std::snprintf(whole.data(), whole.size(), name, number);
+      pthread_setname_np(pthread_self(), whole.data());
       prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
+      core->interruption_signal_.listen();
       (*core.*main)(self);
       settle(self, cycles());
       const std::lock_guard lock(core->mutex_);
@@ -52,20 +51,19 @@ Status Server::Core::add_thread(ThreadMain main, const std::string& name) {
       self.ended = true;
       core->role_left_.notify_all();
     });
-  } catch (const std::system_error& failure) {
-    return failed(failure.what());
-  } catch (const std::bad_alloc& failure) {
-    return failed(failure.what());
+    return true;
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
   }
-  return {};
+  threads_.resize(before);
+  return false;
 }
 
-Status Server::Core::add_worker() {
-  Status status = add_thread(&Core::work, fmt::format("k2k/serve{}", workers_));
-  if (!status) return status;
+bool Server::Core::add_worker() {
+  if (!add_thread(&Core::work, "k2k/serve%u", workers_)) return false;
   ++workers_;
   ++idle_;
-  return status;
+  return true;
 }
 
 void Server::Core::work(ServiceThread& self) {
@@ -118,7 +116,7 @@ bool Server::Core::pick(ServiceThread& self, Work& work) {
   if (!vacant_roles_.empty() && roles_wanted_.load(std::memory_order_relaxed) != 0) {
     work.task = Task::role;
     work.role = vacant_roles_.front();
-    vacant_roles_.pop_front();
+    vacant_roles_.erase(vacant_roles_.begin());
     ++held_roles_;
     K2K_EXPECT(work.role->word.take(self.index));
     return true;
@@ -137,8 +135,7 @@ bool Server::Core::pick(ServiceThread& self, Work& work) {
   const bool others_stay = idle_ > 1 || workers_ < config_.threads_max;
   if (!calls_.empty() && (others_stay || stopping_)) {
     work.task = Task::call;
-    work.call = calls_.front();
-    calls_.pop_front();
+    work.call = calls_.pop_front();
     return true;
   }
   work.task = Task::end;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "base/clock.hpp"
 #include "server/calibration.hpp"
@@ -28,19 +29,17 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
     roles_.push_back(std::make_unique<Role>(area_, ring));
     roles_.back()->top_half.attend(backend);
   }
+  vacant_roles_.reserve(2 * roles_.size());
   CPU_ZERO(&home_cores_);
   sched_getaffinity(0, sizeof(home_cores_), &home_cores_);
 }
 
-Server::Core::~Core() {
-  if (interruption_ >= 0) ::close(interruption_);
-  if (waits_changed_ >= 0) ::close(waits_changed_);
-}
+Server::Core::~Core() = default;
 
 Status Server::Core::start() {
-  interruption_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  waits_changed_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (interruption_ < 0 || waits_changed_ < 0) {
+  interruption_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  waits_changed_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!interruption_.open() || !waits_changed_.open()) {
     return Error{errno, fmt::format("no eventfd for the server: {}; raise the limit on open files: "
                                     "ulimit -n",
                                     std::strerror(errno))};
@@ -52,9 +51,16 @@ Status Server::Core::start() {
   const std::lock_guard lock(mutex_);
   // One polls, one watches.
   for (int count = 0; count < 2; ++count) {
-    if (Status status = add_worker(); !status) return status;
+    if (!add_worker()) {
+      return Error{EAGAIN,
+                   "no service thread could be started; raise the limits on processes and "
+                   "memory: ulimit -u, ulimit -v"};
+    }
   }
-  backend_->on_abandon([this] { wake_descriptor_watch(); });
+  backend_->on_abandon([this] {
+    static_cast<void>(wake_descriptor_watch());
+    end_sleeps_of_launch();
+  });
   return {};
 }
 
@@ -113,10 +119,12 @@ void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment)
 void Server::Core::run_call(ServiceThread& self, Pending call) {
   if (call.begun == 0) call.begun = cycles();
   const Nanoseconds before = thread_time();
-  const std::int64_t value =
-      backend_->abandoned() && !call.request.detached()
-          ? -ECANCELED
-          : services::execute_waiting(call.request, call.progress, {interruption_}, files_.get());
+  std::int64_t value = -ECANCELED;
+  if (fall_asleep(self, call.request)) {
+    value = services::execute_waiting(call.request, call.progress, {interruption_.number()},
+                                      files_.get());
+  }
+  value = wake_up(self, value);
   // Waiting is not service: only CPU time is charged.
   charge(self, telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
   const std::uint64_t done = cycles();
@@ -125,6 +133,11 @@ void Server::Core::run_call(ServiceThread& self, Pending call) {
 }
 
 void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
+  accept_bundle(self, bundle);
+  if (!self.batch.empty()) run_attempts(self);
+}
+
+void Server::Core::accept_bundle(ServiceThread& self, const Bundle& bundle) {
   self.batch.clear();
   self.answered.clear();
   services::Openness openness;
@@ -146,13 +159,12 @@ void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
   {
     const std::lock_guard lock(mutex_);
     --processing_;
-    attempts_.insert(attempts_.end(), self.batch.begin(), self.batch.end());
+    for (const Pending& call : self.batch) attempts_.push_back(call);
   }
   if (faults) serve_faults(self, nullptr);
   if (self.batch.empty()) return;
   attempts_begun_.fetch_add(1);  // Sequentially consistent: see watch().
   wake_watcher();
-  run_attempts(self);
 }
 
 // One at a time: while one of them holds this thread, the watcher finds the others in the queue.
@@ -169,8 +181,7 @@ void Server::Core::run_attempts(ServiceThread& self) {
       continue;
     }
     pending.begun = cycles();
-    const services::Answer result =
-        services::execute_without_waiting(pending.request, pending.progress, files_.get());
+    const services::Answer result = attempt(self, pending);
     const std::uint64_t done = cycles();
     note_service(pending.request, 1, done - pending.begun);
     charge(self, telemetry::Stage::service, done - pending.begun, pending.request);
@@ -189,9 +200,19 @@ void Server::Core::run_attempts(ServiceThread& self) {
 
 void Server::Core::assign_roles() {
   const std::uint32_t wanted = config_.top_halves;
+  // First what needs memory: then all of them change, or none.
+  std::vector<std::vector<protocol::RingConsumer*>> rings_of(roles_.size());
+  for (auto& rings : rings_of) rings.reserve(consumers_.size());
+  std::size_t parked = 0;
+  for (const auto& role : roles_) parked += role->parked.count();
+  std::vector<Pending> all_parked;
+  all_parked.reserve(parked);
+  if (config_.coalesce_window_us != 0 || config_.coalescing == Coalescing::adaptive) {
+    static_cast<void>(calibrated_costs());
+  }
   for (std::uint32_t index = 0; index < roles_.size(); ++index) {
     Role& role = *roles_[index];
-    std::vector<protocol::RingConsumer*> rings;
+    std::vector<protocol::RingConsumer*>& rings = rings_of[index];
     for (std::uint32_t ring = index; index < wanted && ring < consumers_.size(); ring += wanted) {
       rings.push_back(&consumers_[ring]);
     }
@@ -210,7 +231,7 @@ void Server::Core::assign_roles() {
     role.trace = config_.trace;
     role.split = config_.bottom_half == BottomHalfMode::split;
   }
-  gather_parked();
+  gather_parked(all_parked);
 }
 
 void Server::Core::pause_roles() {
@@ -240,14 +261,23 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
   if (Status status = validate(config, area_.ring_count); !status) return status;
   const std::lock_guard control(control_);
   if (Status status = gate_.configure(config); !status) return status;
+  ServerConfig wanted = config;  // Here: what is copied below needs memory.
   pause_roles();
+  bool assigned = true;
   {
     const std::lock_guard lock(mutex_);
-    config_ = config;
-    assign_roles();
+    std::swap(config_, wanted);
+    try {
+      assign_roles();
+    } catch (const std::bad_alloc&) {
+      std::swap(config_, wanted);
+      assigned = false;
+    }
   }
   resume_roles();
-  return {};
+  if (assigned) return {};
+  return Error{ENOMEM,
+               "no memory for another configuration of the server; it keeps the one it had"};
 }
 
 ServerConfig Server::Core::config() const {
@@ -303,9 +333,10 @@ void Server::Core::stop() {
   }
   backend_->on_abandon({});
   const std::uint64_t one = 1;
-  const bool interruptible = interruption_ >= 0;  // False only when start() failed.
-  K2K_EXPECT(!interruptible || ::write(interruption_, &one, sizeof(one)) == sizeof(one));
-  wake_descriptor_watch();
+  // Not there: start() failed. Refused: the host program closed it, and calls that wait are left
+  // behind.
+  static_cast<void>(::write(interruption_.number(), &one, sizeof(one)));
+  static_cast<void>(wake_descriptor_watch());
 
   std::unique_lock lock(mutex_);
   const auto all_ended = [this] {
@@ -314,6 +345,7 @@ void Server::Core::stop() {
   const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
   while (!all_ended() && now() < end) {
     backend_->wake_server();
+    interrupt_sleepers(true);
     role_left_.wait_for(lock, 1ms);
   }
   // Whoever is still in a call keeps this object alive and finds itself abandoned. Whoever is
@@ -343,7 +375,6 @@ void Server::Core::stop() {
 void Server::Core::refuse_the_rest() {
   using protocol::Side;
   using protocol::SlotState;
-  const auto unread = std::make_unique<ThreadStats>();
   const std::lock_guard lock(answering_);
   abandoned_ = true;
   protocol::store_release(area_.closed, 1u);  // Pairs with closed() on the device.
@@ -362,7 +393,7 @@ void Server::Core::refuse_the_rest() {
       request.attributes = protocol::unpack_attributes(slot.attributes);
       const std::uint64_t moment = cycles();
       complete(area_, request, -ECANCELED, protocol::TransportError::shutdown, {moment, moment},
-               *unread, detached_errors_);
+               *unread_, detached_errors_);
     }
     backend_->resume(&wave, 1);
   }

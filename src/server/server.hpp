@@ -47,7 +47,8 @@ class Server {
   // calls since the last drain. Waits as long as the calls take.
   std::vector<DetachedError> drain();
 
-  // Changes everything at once between two requests. Errors: EINVAL; nothing changed then.
+  // Changes everything at once between two requests. Errors: EINVAL; nothing changed then. ENOMEM:
+  // the governor may have.
   Status reconfigure(const ServerConfig& config);
   [[nodiscard]] ServerConfig config() const;
 

@@ -23,6 +23,7 @@ void TopHalf::assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t f
                      std::uint32_t step) {
   rings_ = std::move(rings);
   rescued_.assign(rings_.size(), Rescued{});
+  waiting_.assign(rings_.size(), Waiting{});
   first_ring_ = first;
   ring_step_ = step;
   next_row_ = 0;
@@ -117,6 +118,21 @@ bool TopHalf::any_urgent(const Bundle& bundle) const {
     }
   }
   return false;
+}
+
+bool TopHalf::pass_holes(std::uint64_t moment, bool woken) {
+  bool passed = false;
+  for (std::size_t index = 0; index < rings_.size(); ++index) {
+    protocol::RingConsumer& ring = *rings_[index];
+    Waiting& waiting = waiting_[index];
+    if (waiting.position != ring.position()) {
+      waiting = {ring.position(), moment};
+    } else if (woken && moment - waiting.since >= cycles_of(hole_us) && ring.skip_hole()) {
+      ring.publish();
+      passed = true;
+    }
+  }
+  return passed;
 }
 
 std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle) {

@@ -20,7 +20,10 @@ using Bundle = std::vector<protocol::Doorbell>;
 
 class TopHalf {
  public:
-  explicit TopHalf(const protocol::AreaView& area) : area_(&area) {}
+  explicit TopHalf(const protocol::AreaView& area) : area_(&area) {
+    rescued_.reserve(area.ring_count);
+    waiting_.reserve(area.ring_count);
+  }
 
   // While a window is open, this device may move on (Backend::advance). It outlives this.
   void attend(backend::Backend& device) { device_ = &device; }
@@ -48,6 +51,11 @@ class TopHalf {
   // `idle` cycles after a sixteenth of that, at most sixteen times as late.
   std::uint32_t rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle = 0);
 
+  // For who found nothing and is about to sleep: steps over a place that was next for hole_us and
+  // behind which there are doorbells, if a doorbell may have ended the last sleep (`woken`). True
+  // if there is something to collect now.
+  bool pass_holes(std::uint64_t moment, bool woken);
+
   // Cycle count at which the next rescan is due.
   [[nodiscard]] std::uint64_t rescan_due() const { return rescan_due_; }
 
@@ -55,6 +63,8 @@ class TopHalf {
 
   static constexpr std::uint32_t slice_slots = 1024;
   static constexpr std::uint64_t rescan_stretch = 16;
+  // A producer that lost its core between ticket and doorbell has come back by then, mostly.
+  static constexpr std::uint32_t hole_us = 1'000;
   static constexpr Nanoseconds urgent_look = std::chrono::microseconds(100);
   // As many lines as a core can wait for at a time, about.
   static constexpr std::uint32_t prefetch_max = 16;
@@ -74,10 +84,16 @@ class TopHalf {
   std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
   [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
 
+  struct Waiting {
+    std::uint64_t position = ~std::uint64_t{0};  // Of the ring, when its holder last went to sleep.
+    std::uint64_t since = 0;                     // cycles() when it first did so there.
+  };
+
   const protocol::AreaView* area_;
   backend::Backend* device_ = nullptr;
   std::vector<protocol::RingConsumer*> rings_;
   std::vector<Rescued> rescued_;  // For each ring.
+  std::vector<Waiting> waiting_;  // For each ring.
   std::uint32_t ring_step_ = 1;
   std::uint32_t first_ring_ = 0;
   std::uint32_t next_row_ = 0;

@@ -215,6 +215,23 @@ TEST_F(TopHalfTest, gets_past_the_hole_of_a_producer_that_died) {
   EXPECT_TRUE(server.halves[0].collect(bundle, *stats)) << "the hole was skipped";
 }
 
+TEST_F(TopHalfTest, passes_a_hole_before_a_sleep_once_it_has_lasted_and_a_doorbell_is_behind_it) {
+  protocol::PlainArea area;
+  Halves server(area.view(), config);
+  TopHalf& half = server.halves[0];
+  const std::uint64_t begin = cycles();
+  const std::uint64_t later = begin + cycles_of(TopHalf::hole_us);
+  EXPECT_FALSE(half.pass_holes(begin, true)) << "there is none";
+  static_cast<void>(protocol::take_ticket(area->rings[0]));
+  EXPECT_FALSE(half.pass_holes(later, true)) << "nothing is behind it";
+  publish_and_ring(area, 1, 0);
+  EXPECT_FALSE(half.pass_holes(later, false)) << "no doorbell was heard";
+  EXPECT_FALSE(half.pass_holes(later - 1, true)) << "its producer may have lost its core";
+  EXPECT_TRUE(half.pass_holes(later, true));
+  EXPECT_TRUE(half.collect(bundle, *stats));
+  EXPECT_EQ(stats->rescued.value(), 0u);
+}
+
 // A row that two halves could both find would be executed twice.
 TEST_F(TopHalfTest, rescans_exactly_the_rows_whose_doorbells_it_takes) {
   for (std::uint32_t rings = 1; rings <= protocol::ring_count_max; ++rings) {

@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
 #include "base/clock.hpp"
 #include "server/core.hpp"
 
@@ -11,11 +15,10 @@ void Server::Core::set_aside(const Pending& call) {
   if (call.readiness.descriptor >= 0 && !stopping_) {
     if (!descriptors_watched_) {
       // Without that thread each call waits on its own.
-      descriptors_watched_ = add_thread(&Core::watch_descriptors, "k2k/wait").ok();
+      descriptors_watched_ = add_thread(&Core::watch_descriptors, "k2k/wait");
     }
-    if (descriptors_watched_) {
-      new_waits_.push_back(call);
-      wake_descriptor_watch();
+    if (descriptors_watched_ && wake_descriptor_watch()) {
+      new_waits_.push_back(call);  // Under the lock that the woken thread needs first.
       return;
     }
   }
@@ -23,10 +26,28 @@ void Server::Core::set_aside(const Pending& call) {
   work_there_.notify_one();
 }
 
-void Server::Core::wake_descriptor_watch() {
+bool Server::Core::wake_descriptor_watch() {
   const std::uint64_t one = 1;
   // Full means that it is readable already.
-  if (waits_changed_ >= 0) static_cast<void>(::write(waits_changed_, &one, sizeof(one)));
+  return ::write(waits_changed_.number(), &one, sizeof(one)) == sizeof(one) || errno == EAGAIN;
+}
+
+void Server::Core::take_new_waits(ServiceThread& self, DescriptorWaits& waits,
+                                  DescriptorWaits::Round& round) {
+  while (true) {
+    Pending call;
+    {
+      const std::lock_guard lock(mutex_);
+      if (new_waits_.empty()) return;
+      call = new_waits_.pop_front();
+    }
+    try {
+      round.reserve(waits.size() + 1);  // Whatever ends them finds room.
+      waits.add(call, now());
+    } catch (const std::bad_alloc&) {
+      answer_late(self, call.request, -ENOMEM, {call.begun, cycles()});
+    }
+  }
 }
 
 void Server::Core::watch_descriptors(ServiceThread& self) {
@@ -34,11 +55,15 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
   DescriptorWaits::Round round;
   Nanoseconds mark = thread_time();
   bool stopping = false;
+  {
+    // At the end the signal wakes it, too: the program may have closed what else does.
+    const std::lock_guard lock(mutex_);
+    self.sleep = ServiceThread::Sleep::detached;
+  }
   while (!stopping) {
+    take_new_waits(self, waits, round);
     {
       const std::lock_guard lock(mutex_);
-      for (const Pending& call : new_waits_) waits.add(call, now());
-      new_waits_.clear();
       for (const Pending& call : round.stubborn) {
         calls_.push_back(call);
         work_there_.notify_one();
@@ -51,7 +76,7 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
     } else if (backend_->abandoned()) {
       waits.end(DescriptorWaits::Whose::not_detached, round.answered);
     }
-    if (round.answered.empty() && !stopping) waits.wait(waits_changed_, round);
+    if (round.answered.empty() && !stopping) waits.wait(waits_changed_.number(), round);
     const std::uint64_t done = cycles();
     for (const DescriptorWaits::Answered& answered : round.answered) {
       answer_late(self, answered.call.request, answered.value, {answered.call.begun, done});

@@ -132,9 +132,13 @@ std::int64_t wait_ready(int descriptor, short events, Interruption interruption)
   pollfd watched[2] = {{descriptor, events, 0}, {interruption.descriptor, POLLIN, 0}};
   while (true) {
     const int count = ::poll(watched, 2, -1);
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EINTR) return -EINTR;      // Sent to end it: its launch is over.
     if (count < 0 || watched[0].revents != 0) return 0;  // The call itself reports what is wrong.
-    if (watched[1].revents != 0) return -ECANCELED;
+    if ((watched[1].revents & POLLNVAL) != 0) {
+      watched[1].fd = -1;  // The program closed it: nothing will interrupt this wait.
+    } else if (watched[1].revents != 0) {
+      return -ECANCELED;
+    }
   }
 }
 

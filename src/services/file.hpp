@@ -14,8 +14,8 @@ Answer transfer_without_waiting(const Request& request, Progress& progress);
 std::int64_t transfer_waiting(const Request& request, Progress& progress,
                               Interruption interruption);
 
-// Returns once `descriptor` is ready for `events` (poll(2)), 0, or -ECANCELED if interrupted. What
-// cannot be polled counts as ready.
+// Returns once `descriptor` is ready for `events` (poll(2)), 0; -ECANCELED if interrupted; -EINTR
+// for a signal. What cannot be polled counts as ready.
 std::int64_t wait_ready(int descriptor, short events, Interruption interruption);
 
 // Was the descriptor opened not to wait (O_NONBLOCK)?

@@ -23,8 +23,8 @@ std::int64_t pread_without_waiting(const Request& request, router::FileReader* f
   return try_pread(descriptor, memory, word[2], offset);
 }
 
-void note_waited(const Request& request) {
-  if (request.number == SYS_pread64) router::CachedReads::of_process().note_waited();
+void note_waited(std::uint16_t number) {
+  if (number == SYS_pread64) router::CachedReads::of_process().note_waited();
 }
 
 }  // namespace k2k::services

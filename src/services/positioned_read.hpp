@@ -23,8 +23,8 @@ std::int64_t pread_without_waiting(const Request& request, router::FileReader* f
 // The same of one place, by the kernel alone.
 std::int64_t try_pread(int descriptor, void* memory, std::uint64_t bytes, std::int64_t offset);
 
-// This request, or one of those tried just before it, took longer than memory does: what was
+// A call of this number, or one made just before it, took longer than memory does: what was
 // expected to be cached is asked for anew (router/cached_read.hpp).
-void note_waited(const Request& request);
+void note_waited(std::uint16_t number);
 
 }  // namespace k2k::services

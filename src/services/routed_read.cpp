@@ -1,5 +1,6 @@
 #include "services/routed_read.hpp"
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <new>
 
 #include "router/readable.hpp"
 #include "router/registered_memory.hpp"
@@ -18,6 +20,12 @@ namespace {
 
 // Of files with the same remainder of their inodes' numbers.
 std::array<std::mutex, 64> positions;
+
+// Held while a disk is waited for: in a child the parent's threads, which held them, are not.
+void renew_positions() {
+  for (std::mutex& position : positions) new (&position) std::mutex;
+}
+[[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, renew_positions);
 
 // A range that was taken back meanwhile is the kernel's to refuse.
 std::int64_t read_at(router::FileReader* files, int descriptor, void* memory, off_t bytes,

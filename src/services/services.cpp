@@ -1,5 +1,8 @@
 #include "services/services.hpp"
 
+#include <cerrno>
+#include <new>
+
 #include "calls/rows.hpp"
 #include "router/cached_read.hpp"
 #include "router/registered_memory.hpp"
@@ -7,6 +10,7 @@
 #include "services/fault.hpp"
 #include "services/file.hpp"
 #include "services/network.hpp"
+#include "services/own_descriptors.hpp"
 #include "services/positioned_read.hpp"
 #include "services/raw.hpp"
 #include "services/routed_read.hpp"
@@ -26,6 +30,7 @@ std::int64_t pass_on(const Request& request, router::FileReader* files) {
   if (const auto answer = device_call(request)) return *answer;
   const auto& word = request.arguments;
   const auto descriptor = static_cast<int>(word[0]);
+  if (request.number == SYS_close_range) return close_range(word[0], word[1], word[2]);
   if (request.number == SYS_close) {
     router::CachedReads::of_process().note_closed(descriptor);
     router::RegisteredMemory::of_process().closing(descriptor);
@@ -76,12 +81,11 @@ Answer read_at_place(const Request& request, router::FileReader* files) {
   return {.value = value};
 }
 
-}  // namespace
-
-Answer execute_without_waiting(const Request& request, Progress& progress,
-                               router::FileReader* files) {
-  if (request.row < 0) return {.would_wait = true};  // Nothing is known of the call.
+Answer try_at_once(const Request& request, Progress& progress, router::FileReader* files) {
   if (request.number == SYS_pread64) return read_at_place(request, files);
+  if (names_own(request)) [[unlikely]]
+    return {.value = -EBADF};
+  if (request.row < 0) return {.would_wait = true};  // Nothing is known of the call.
   const calls::Row& row = calls::rows[request.row];
   if (row.number == calls::nop_number) return {};
   if (is_fault(request)) return resolve_alone(request, backend::Reading::cached_only);
@@ -102,8 +106,9 @@ Answer execute_without_waiting(const Request& request, Progress& progress,
   return {.value = pass_on(request, files)};
 }
 
-std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption,
-                             router::FileReader* files) {
+std::int64_t wait_and_execute(const Request& request, Progress& progress, Interruption interruption,
+                              router::FileReader* files) {
+  if (names_own(request)) return -EBADF;
   if (request.row >= 0) {
     if (is_fault(request)) return resolve_alone(request, backend::Reading::blocking).value;
     const std::int64_t missing = bring_in_arguments(request, backend::Reading::blocking);
@@ -118,6 +123,26 @@ std::int64_t execute_waiting(const Request& request, Progress& progress, Interru
     if (is_message(row)) return message_waiting(request, progress, interruption);
   }
   return pass_on(request, files);
+}
+
+}  // namespace
+
+Answer execute_without_waiting(const Request& request, Progress& progress,
+                               router::FileReader* files) {
+  try {
+    return try_at_once(request, progress, files);
+  } catch (const std::bad_alloc&) {
+    return {.value = -ENOMEM};
+  }
+}
+
+std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption,
+                             router::FileReader* files) {
+  try {
+    return wait_and_execute(request, progress, interruption, files);
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  }
 }
 
 }  // namespace k2k::services

@@ -7,8 +7,13 @@
 // carries (bytes of a regular file that were in the page cache already, bytes that a peer has
 // taken).
 //
-// Threading: reentrant. Service threads block all signals.
+// Threading: reentrant. Service threads block all signals but the one that ends a sleep, by which a
+// waiting handler may answer EINTR.
 
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#include <cstddef>
 #include <cstdint>
 
 #include "base/units.hpp"
@@ -45,11 +50,21 @@ struct Interruption {
   int descriptor = -1;
 };
 
+// Both answer ENOMEM where serving takes memory that is not there.
+
 // Never waits for a peer or a clock, nor for the data of a regular file; may wait for a disk
 // otherwise if the row says `rarely`. With `files`, file data comes by the router's way, and it is
 // told of descriptors that are closed.
 Answer execute_without_waiting(const Request& request, Progress& progress,
                                router::FileReader* files = nullptr);
+
+// Can a call that is expected to be short keep its thread for a peer? Nobody can tell an open of a
+// FIFO beforehand, but one with O_NONBLOCK waits for nobody.
+inline bool may_sleep_at_once(const Request& request) {
+  if (request.number != SYS_openat && request.number != SYS_open) return false;
+  const std::size_t flags = request.number == SYS_openat ? 2 : 1;
+  return (request.arguments[flags] & O_NONBLOCK) == 0;
+}
 
 // After which time the wait ends with EAGAIN: the socket's SO_RCVTIMEO or SO_SNDTIMEO. 0 = never.
 Nanoseconds timeout_of(const Readiness& readiness);

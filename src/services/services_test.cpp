@@ -7,6 +7,7 @@
 #include <asm/unistd.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/close_range.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -22,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/own_descriptors.hpp"
 #include "calls/rows.hpp"
 
 namespace k2k::services {
@@ -287,6 +289,80 @@ TEST_F(ServicesTest, a_bad_pointer_answers_efault_and_reads_nothing) {
   EXPECT_EQ(served(make(read_, pipe[0], nowhere, 4)), -EFAULT);
   EXPECT_EQ(served(make(__NR_open, nowhere, O_RDONLY, 0)), -EFAULT);
   ::munmap(nowhere, 4096);
+}
+
+// Its number is open to the program alone.
+class OwnDescriptors : public ServicesTest {
+ protected:
+  void SetUp() override {
+    ServicesTest::SetUp();
+    own = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    set_own(own, true);
+  }
+  void TearDown() override {
+    set_own(own, false);
+    EXPECT_EQ(::close(own), 0) << "it was closed";
+    ServicesTest::TearDown();
+  }
+  int own = -1;
+  char bytes[8] = {};
+};
+
+TEST_F(OwnDescriptors, are_not_open_to_calls_that_have_a_row) {
+  EXPECT_EQ(served(make(__NR_read, own, bytes, 8)), -EBADF);
+  EXPECT_EQ(served(make(__NR_write, own, bytes, 8)), -EBADF);
+  EXPECT_EQ(served(make(__NR_pwrite64, own, bytes, 8, 0)), -EBADF);
+  EXPECT_EQ(served(make(__NR_close, own)), -EBADF);
+  EXPECT_EQ(served(make(__NR_sendto, own, bytes, 8, 0, nullptr, 0)), -EBADF);
+  EXPECT_EQ(served(make(__NR_openat, own, "x", O_RDONLY, 0)), -EBADF);
+  std::uint64_t count = 0;
+  EXPECT_EQ(::read(own, &count, sizeof(count)), 8);
+  EXPECT_EQ(count, 1u) << "nobody wrote to it or read it";
+}
+
+TEST_F(OwnDescriptors, are_not_open_to_calls_that_have_none) {
+  EXPECT_EQ(served(make(__NR_dup, own)), -EBADF);
+  EXPECT_EQ(served(make(__NR_dup2, pipe[0], own)), -EBADF);
+  EXPECT_EQ(served(make(__NR_dup3, own, pipe[0], 0)), -EBADF);
+  EXPECT_EQ(served(make(__NR_fcntl, own, F_SETFL, 0)), -EBADF);
+  EXPECT_EQ(served(make(__NR_shutdown, own, SHUT_RDWR)), -EBADF);
+  EXPECT_EQ(served(make(__NR_epoll_ctl, pipe[0], 1, own, bytes)), -EBADF);
+  EXPECT_EQ(served(make(__NR_getppid, own)), ::getppid()) << "it has no descriptor";
+}
+
+TEST_F(OwnDescriptors, are_left_open_by_a_range_that_is_closed) {
+  const int low = ::fcntl(pipe[0], F_DUPFD_CLOEXEC, own - 1);
+  ASSERT_EQ(::dup3(pipe[0], own + 400, O_CLOEXEC), own + 400);
+  ASSERT_EQ(::dup3(pipe[0], own + 402, O_CLOEXEC), own + 402);
+  set_own(own + 400, true);
+  set_own(own + 402, true);
+  ASSERT_EQ(::dup3(pipe[0], own + 401, O_CLOEXEC), own + 401);
+  ASSERT_EQ(::dup3(pipe[0], own + 403, O_CLOEXEC), own + 403);
+  EXPECT_EQ(served(make(__NR_close_range, own + 300, ~0ull, 0)), 0);
+  EXPECT_GE(::fcntl(own + 400, F_GETFD), 0);
+  EXPECT_EQ(::fcntl(own + 401, F_GETFD), -1);
+  EXPECT_GE(::fcntl(own + 402, F_GETFD), 0);
+  EXPECT_EQ(::fcntl(own + 403, F_GETFD), -1);
+  EXPECT_EQ(served(make(__NR_close_range, 9, 8, 0)), -EINVAL);
+  EXPECT_EQ(served(make(__NR_close_range, own, own, CLOSE_RANGE_UNSHARE)), -EPERM);
+  EXPECT_EQ(served(make(__NR_close_range, own, own, 0)), 0);
+  for (const int number : {own + 400, own + 402}) {
+    set_own(number, false);
+    ::close(number);
+  }
+  ::close(low);
+}
+
+TEST_F(ServicesTest, an_interruption_that_was_closed_interrupts_nothing) {
+  const int closed = interruption.descriptor;
+  ::close(closed);
+  std::thread peer([this] {
+    ::usleep(20'000);
+    EXPECT_EQ(::write(pipe[1], "x", 1), 1);
+  });
+  char letter = 0;
+  EXPECT_EQ(served(make(__NR_read, pipe[0], &letter, 1)), 1);
+  peer.join();
 }
 
 TEST_F(ServicesTest, an_empty_transfer_does_not_wait) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
+#include "tests/conformance/busy_share.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance {
@@ -273,6 +274,35 @@ TEST_P(Lifecycle, a_cancelled_launch_ends_and_the_next_one_runs) {
   std::atomic<int> right{0};
   launch(runtime, 8, 32, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
   EXPECT_EQ(right.load(), 256);
+}
+
+// Work-items that were cancelled between their ticket and their doorbell never ring.
+TEST_P(Lifecycle, a_cancelled_launch_leaves_no_service_thread_busy) {
+  using namespace std::chrono_literals;
+  Runtime runtime = start([](RuntimeConfig& config) { config.device.wave_lanes = 64; });
+  for (int round = 0; round < 4; ++round) {
+    server::ServerConfig config = runtime.server_config();
+    config.notify = round < 2 ? server::Notify::interrupt : server::Notify::polling;
+    ASSERT_TRUE(runtime.reconfigure(config).ok());
+    std::thread host([&] {
+      std::this_thread::sleep_for(20ms);
+      runtime.cancel();
+    });
+    const Result<LaunchReport> report = runtime.launch(
+        {64, 64},
+        [] {
+          while (true) k2k::getpid(k2k::work_item);
+        },
+        "endless");
+    host.join();
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.error().code, ECANCELED);
+    std::this_thread::sleep_for(50ms);  // The last spin of whoever polled.
+    EXPECT_LT(busy_share(300ms), 0.25);
+    std::atomic<std::uint32_t> right{0};
+    launch(runtime, 4, 64, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
+    EXPECT_EQ(right.load(), 256u);
+  }
 }
 
 TEST_P(Lifecycle, a_launch_that_fails_does_not_wait_for_peers_of_its_calls) {

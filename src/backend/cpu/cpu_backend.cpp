@@ -126,6 +126,7 @@ class CpuBackend final : public Backend {
     }
     launch_.units = unit_pointers_.data();
     launch_.unit_count = config_.compute_units;
+    threads_.reserve(config_.compute_units);  // One that runs has a place.
     return true;
   }
 
@@ -243,23 +244,26 @@ class CpuBackend final : public Backend {
 
  private:
   [[nodiscard]] Status check(const KernelImage& kernel, const LaunchShape& shape) const {
-    const std::string name = "kernel '" + std::string(kernel.name) + "': ";
+    // Made where something is wrong: a launch needs no memory.
+    const auto name = [&] { return "kernel '" + std::string(kernel.name) + "': "; };
     if (kernel.protocol_version != protocol::version ||
         kernel.layout_hash != protocol::layout_hash) {
-      return Error{EINVAL, name + "built for protocol " + std::to_string(kernel.protocol_version) +
-                               " layout " + std::to_string(kernel.layout_hash) +
-                               ", this runtime has protocol " + std::to_string(protocol::version) +
-                               " layout " + std::to_string(protocol::layout_hash) +
+      return Error{EINVAL, name() + "built for protocol " +
+                               std::to_string(kernel.protocol_version) + " layout " +
+                               std::to_string(kernel.layout_hash) + ", this runtime has protocol " +
+                               std::to_string(protocol::version) + " layout " +
+                               std::to_string(protocol::layout_hash) +
                                "; rebuild the kernel against this release"};
     }
     if (shape.groups == 0) {
-      return Error{EINVAL, name + "a launch has at least 1 work-group, not 0"};
+      return Error{EINVAL, name() + "a launch has at least 1 work-group, not 0"};
     }
     if (shape.group_items == 0 || shape.group_items > info_.group_items_max) {
-      return Error{EINVAL, name + "a work-group has 1 to " + std::to_string(info_.group_items_max) +
-                               " work-items, not " + std::to_string(shape.group_items)};
+      return Error{EINVAL, name() + "a work-group has 1 to " +
+                               std::to_string(info_.group_items_max) + " work-items, not " +
+                               std::to_string(shape.group_items)};
     }
-    return check_tenant(name, shape.tenant);
+    return shape.tenant < protocol::tenants_max ? Status() : check_tenant(name(), shape.tenant);
   }
 
   Status start_threads(std::uint32_t count) {

@@ -1,21 +1,51 @@
 #include "backend/cpu/server_parking.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 #include "base/asymmetric_barrier.hpp"
+#include "base/clock.hpp"
 
 namespace k2k::backend::cpu {
 
 namespace {
-bool rung(const protocol::AreaView& area, const std::uint64_t* positions) {
-  for (std::uint32_t ring = 0; ring < area.ring_count; ++ring) {
-    if (positions[ring] == any_position) continue;
-    // Pairs with device_add() in take_ticket(). A position ahead of the tail has passed a lap of
-    // holes (RingConsumer::pass_lap): nothing is there until the tail has come by.
-    const std::uint64_t tail = __atomic_load_n(area.rings[ring].tail, __ATOMIC_SEQ_CST);
-    if (static_cast<std::int64_t>(tail - positions[ring]) > 0) return true;
+
+// From its ticket to its doorbell a producer takes nanoseconds, or as long as it has no core.
+constexpr Nanoseconds hole_after = std::chrono::milliseconds(1);
+
+bool any_is_rung(const protocol::DoorbellRing& ring, std::uint64_t position, std::uint64_t tail) {
+  const std::uint64_t tickets = std::min<std::uint64_t>(tail - position, ring.entry_count);
+  for (std::uint64_t ahead = 0; ahead < tickets; ++ahead) {
+    if (protocol::is_rung(ring, position + ahead)) return true;
   }
   return false;
 }
+
 }  // namespace
+
+bool ServerParking::rung(const protocol::AreaView& area, const std::uint64_t* positions) {
+  for (std::uint32_t ring = 0; ring < area.ring_count; ++ring) {
+    const std::uint64_t position = positions[ring];
+    if (position == any_position) continue;
+    // Pairs with device_add() in take_ticket(). A position ahead of the tail has passed a lap of
+    // holes (RingConsumer::pass_lap): nothing is there until the tail has come by.
+    const std::uint64_t tail = __atomic_load_n(area.rings[ring].tail, __ATOMIC_SEQ_CST);
+    if (static_cast<std::int64_t>(tail - position) <= 0) continue;
+    Unrung& unrung = unrung_[ring];
+    const Instant moment = now();
+    if (unrung.position.load(std::memory_order_relaxed) != position) {
+      unrung.position.store(position, std::memory_order_relaxed);
+      unrung.since.store(moment, std::memory_order_relaxed);
+      return true;
+    }
+    if (moment - unrung.since.load(std::memory_order_relaxed) < hole_after) return true;
+    // Its producer was cancelled, or forged the ticket. Who rings there or behind it all the same
+    // calls interrupt(); one whose store passes its look at `parked` is seen when `longest` is
+    // over.
+    if (any_is_rung(area.rings[ring], position, tail)) return true;
+  }
+  return false;
+}
 
 void ServerParking::wait(const protocol::AreaView& area, const std::uint64_t* positions,
                          Nanoseconds longest) {

@@ -4,7 +4,7 @@
 //   server                                  device
 //   look ─▶ seen                             tail += 1           (seq_cst)
 //   parked = 1            (seq_cst)          parked?             (seq_cst)
-//   any tail moved? then return              then parked = 0, notify
+//   any tail moved? then return (or a hole)  then parked = 0, notify
 //   sleep while the word is `seen`           (wake_word.hpp)
 //
 // Of "tail += 1, look at parked" and "parked = 1, look at tail" at least one sees the other. Where
@@ -14,6 +14,7 @@
 //
 // Threading: everything from anywhere; interrupt() and wake() are async-signal-safe.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -28,7 +29,9 @@ namespace k2k::backend::cpu {
 class ServerParking {
  public:
   // Returns when a ring's tail is not at `positions`, after interrupt() or wake(), when `longest`
-  // has passed, or for no reason. A wake() that met nobody ends the next wait.
+  // has passed, or for no reason. A wake() that met nobody ends the next wait. A ticket that was
+  // taken a millisecond ago and not rung is a hole: then only doorbells behind it are looked for.
+  // A ring is one thread's at a time.
   void wait(const protocol::AreaView& area, const std::uint64_t* positions, Nanoseconds longest);
 
   // As LaunchGate::wait().
@@ -47,6 +50,16 @@ class ServerParking {
   void wake() noexcept { word_.wake(); }
 
  private:
+  // The first ticket that nobody rang, as wait() last saw it.
+  struct Unrung {
+    std::atomic<std::uint64_t> position{any_position};
+    std::atomic<Instant> since{};
+  };
+
+  // Is there something to look at?
+  bool rung(const protocol::AreaView& area, const std::uint64_t* positions);
+
+  std::array<Unrung, protocol::ring_count_max> unrung_;
   alignas(64) std::atomic<std::uint32_t> parked_{0};
   alignas(64) WakeWord word_;
   LaunchGate gate_{word_};

@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "backend/cpu/device_fixture.hpp"
 #include "backend/cpu/fibre_pool.hpp"
+#include "base/clock.hpp"
 
 namespace k2k::backend::cpu {
 namespace {
@@ -118,6 +120,35 @@ TEST(Waiting, AWakeBeforeTheParkIsKept) {
   device->wait_doorbell(positions, 10s);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
   device->wait_doorbell(positions, 1ms);
+}
+
+// The share of `longest` that a server takes which has nothing to do but to wait for a doorbell.
+double awake_in(Backend& device, const std::uint64_t* positions, Nanoseconds longest) {
+  const Nanoseconds used = thread_time();
+  const Instant begin = now();
+  while (now() - begin < longest) device.wait_doorbell(positions, longest);
+  return static_cast<double>((thread_time() - used).count()) /
+         static_cast<double>((now() - begin).count());
+}
+
+TEST(Waiting, TicketsThatAreNeverRungDoNotKeepTheServerAwake) {
+  const auto device = build(small_device());
+  const protocol::DoorbellRing& ring = device->area().rings[0];
+  std::vector<std::uint64_t> positions(device->area().ring_count, any_position);
+  positions[0] = 0;
+  protocol::take_ticket(ring);  // By a work-item that was cancelled, or forged.
+  EXPECT_LT(awake_in(*device, positions.data(), 200ms), 0.25);
+  protocol::take_ticket(ring);  // Another one behind it changes nothing.
+  EXPECT_LT(awake_in(*device, positions.data(), 200ms), 0.25);
+  const auto wakes = [&] {
+    const Instant begin = now();
+    device->wait_doorbell(positions.data(), 10s);
+    return now() - begin < 5s;
+  };
+  protocol::ring(ring, protocol::take_ticket(ring), 0, 1);
+  EXPECT_TRUE(wakes()) << "a doorbell behind holes is one";
+  protocol::ring(ring, 0, 0, 1);
+  EXPECT_TRUE(wakes()) << "it was only slow";
 }
 
 TEST(Sweep, CountsTicketsNobodyRedeemedAndFreesTheirSlots) {

@@ -1,0 +1,165 @@
+#include "services/own_descriptors.hpp"
+
+#include <linux/close_range.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+
+#include "base/own_descriptors.hpp"
+#include "calls/rows.hpp"
+#include "services/raw.hpp"
+
+namespace k2k::services {
+
+namespace {
+
+// Bit i: argument i is a descriptor.
+using Mask = std::uint8_t;
+
+constexpr std::array<Mask, calls::row_count> masks_of_rows = [] {
+  std::array<Mask, calls::row_count> masks{};
+  for (std::size_t row = 0; row < masks.size(); ++row) {
+    for (unsigned index = 0; index < calls::parameters_max; ++index) {
+      if (calls::rows[row].parameters[index].kind != calls::Kind::descriptor) continue;
+      masks[row] = static_cast<Mask>(masks[row] | 1u << index);
+    }
+  }
+  return masks;
+}();
+
+// Of calls without a row, by number; what policy.cpp refuses is not here.
+struct Named {
+  std::uint16_t number;
+  Mask mask;
+};
+constexpr Mask first = 1;
+constexpr Mask second = 2;
+constexpr Mask third = 4;
+constexpr Named named[] = {
+    {19, first},            // readv
+    {20, first},            // writev
+    {32, first},            // dup
+    {33, first | second},   // dup2
+    {40, first | second},   // sendfile
+    {42, first},            // connect
+    {43, first},            // accept
+    {46, first},            // sendmsg
+    {47, first},            // recvmsg
+    {48, first},            // shutdown
+    {49, first},            // bind
+    {50, first},            // listen
+    {51, first},            // getsockname
+    {52, first},            // getpeername
+    {54, first},            // setsockopt
+    {55, first},            // getsockopt
+    {72, first},            // fcntl
+    {73, first},            // flock
+    {75, first},            // fdatasync
+    {77, first},            // ftruncate
+    {78, first},            // getdents
+    {91, first},            // fchmod
+    {93, first},            // fchown
+    {187, first},           // readahead
+    {190, first},           // fsetxattr
+    {193, first},           // fgetxattr
+    {196, first},           // flistxattr
+    {199, first},           // fremovexattr
+    {221, first},           // fadvise64
+    {232, first},           // epoll_wait
+    {233, first | third},   // epoll_ctl
+    {254, first},           // inotify_add_watch
+    {255, first},           // inotify_rm_watch
+    {258, first},           // mkdirat
+    {259, first},           // mknodat
+    {260, first},           // fchownat
+    {261, first},           // futimesat
+    {263, first},           // unlinkat
+    {264, first | third},   // renameat
+    {265, first | third},   // linkat
+    {266, second},          // symlinkat
+    {267, first},           // readlinkat
+    {268, first},           // fchmodat
+    {269, first},           // faccessat
+    {275, first | third},   // splice
+    {276, first | second},  // tee
+    {277, first},           // sync_file_range
+    {278, first},           // vmsplice
+    {280, first},           // utimensat
+    {281, first},           // epoll_pwait
+    {282, first},           // signalfd
+    {285, first},           // fallocate
+    {286, first},           // timerfd_settime
+    {287, first},           // timerfd_gettime
+    {288, first},           // accept4
+    {289, first},           // signalfd4
+    {292, first | second},  // dup3
+    {295, first},           // preadv
+    {296, first},           // pwritev
+    {299, first},           // recvmmsg
+    {301, first},           // fanotify_mark
+    {303, first},           // name_to_handle_at
+    {304, first},           // open_by_handle_at
+    {306, first},           // syncfs
+    {307, first},           // sendmmsg
+    {313, first},           // finit_module
+    {316, first | third},   // renameat2
+    {326, first | third},   // copy_file_range
+    {327, first},           // preadv2
+    {328, first},           // pwritev2
+    {332, first},           // statx
+    {437, first},           // openat2
+    {438, first | second},  // pidfd_getfd: of this process, and by its number of any other
+    {439, first},           // faccessat2
+    {441, first},           // epoll_pwait2
+    {443, first},           // quotactl_fd
+    {451, first},           // cachestat
+    {452, first},           // fchmodat2
+};
+
+constexpr std::size_t numbers_end = 512;
+constexpr std::array<Mask, numbers_end> masks_of_numbers = [] {
+  std::array<Mask, numbers_end> masks{};
+  for (const Named& call : named) masks[call.number] = call.mask;
+  return masks;
+}();
+
+Mask mask_of(const Request& request) {
+  if (request.row >= 0) return masks_of_rows[static_cast<std::size_t>(request.row)];
+  return request.number < numbers_end ? masks_of_numbers[request.number] : Mask{0};
+}
+
+}  // namespace
+
+bool names_own(const Request& request) {
+  for (unsigned left = mask_of(request); left != 0; left &= left - 1) {
+    const auto index = static_cast<std::size_t>(std::countr_zero(left));
+    if (is_own(static_cast<int>(request.arguments[index]))) return true;
+  }
+  return false;
+}
+
+std::int64_t close_range(std::uint64_t first_number, std::uint64_t last_number,
+                         std::uint64_t flags) {
+  if ((flags & CLOSE_RANGE_UNSHARE) != 0) return -EPERM;
+  // As the kernel takes them.
+  const auto first = static_cast<std::uint32_t>(first_number);
+  const auto last = static_cast<std::uint32_t>(last_number);
+  if (first > last) return raw(SYS_close_range, first, last, flags);
+  std::uint64_t from = first;
+  while (from <= last) {
+    const auto own = static_cast<std::uint64_t>(
+        from < std::uint64_t{own_numbers_max} ? next_own(static_cast<int>(from)) : own_numbers_max);
+    const bool meets = own < own_numbers_max && own <= last;
+    const std::uint64_t end = meets ? own : std::uint64_t{last} + 1;
+    if (end > from) {
+      const std::int64_t closed = raw(SYS_close_range, from, end - 1, flags);
+      if (closed != 0) return closed;
+    }
+    from = end + (meets ? 1 : 0);
+  }
+  return 0;
+}
+
+}  // namespace k2k::services

@@ -1,0 +1,22 @@
+#pragma once
+// Calls that name a descriptor of K2K's own (base/own_descriptors.hpp): to a kernel such a number
+// is not open. Looked at are the descriptors that are arguments; not those in memory that a call
+// reads (messages with SCM_RIGHTS, lists of poll(2), control blocks of aio), nor that of pread64,
+// which takes nothing away: it is the call that is made most.
+//
+// Threading: any thread.
+
+#include <cstdint>
+
+#include "services/request.hpp"
+
+namespace k2k::services {
+
+// Is one of its descriptors K2K's? Then the answer is EBADF.
+bool names_own(const Request& request);
+
+// close_range(2) of what is not K2K's: 0 or a negative errno. -EPERM: CLOSE_RANGE_UNSHARE would
+// give the service thread descriptors of its own.
+std::int64_t close_range(std::uint64_t first, std::uint64_t last, std::uint64_t flags);
+
+}  // namespace k2k::services

@@ -1,0 +1,187 @@
+// Goal: a kernel that closes, replaces or shuts down whatever descriptors there are harms the
+// program's alone: K2K goes on to serve, to wait, to cancel and to end. A host program that does so
+// gets errors; nothing aborts, and no thread spins.
+// Method: each in a child process, where nothing else is hurt.
+
+#include <asm/unistd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <set>
+
+#include "base/clock.hpp"
+#include "tests/conformance/busy_share.hpp"
+#include "tests/conformance/device_under_test.hpp"
+
+namespace k2k::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int numbers_end = 1'200;  // Some of K2K's lie above 1,000.
+
+// What a child tells by its exit status.
+enum Outcome { good, not_served, not_woken, not_cancelled, busy, descriptors_lost, not_started };
+
+std::set<int> open_numbers() {
+  std::set<int> numbers;
+  for (int number = 3; number < numbers_end; ++number) {
+    if (::fcntl(number, F_GETFD) >= 0) numbers.insert(number);
+  }
+  return numbers;
+}
+
+// Where no number is that K2K had: it would still take it for its own.
+struct HighPair {
+  HighPair() {
+    const Pair low;
+    in = ::fcntl(low.in(), F_DUPFD_CLOEXEC, 500);
+    out = ::fcntl(low.out(), F_DUPFD_CLOEXEC, 500);
+  }
+  ~HighPair() {
+    ::close(in);
+    ::close(out);
+  }
+  HighPair(const HighPair&) = delete;
+  HighPair& operator=(const HighPair&) = delete;
+  int in = -1;
+  int out = -1;
+};
+
+class Hostile : public DeviceUnderTest {
+ protected:
+  static void expect(bool right, Outcome otherwise) {
+    if (!right) ::_exit(otherwise);
+  }
+
+  // A runtime whose own descriptors are put into `own`.
+  Runtime start_and_look(std::set<int>& own, server::CallPolicy policy) {
+    const std::set<int> before = open_numbers();
+    Runtime runtime = start([policy](RuntimeConfig& config) { config.server.policy = policy; });
+    warm_up(runtime);
+    for (const int number : open_numbers()) {
+      if (!before.contains(number)) own.insert(number);
+    }
+    return runtime;
+  }
+
+  // All kinds of threads are there afterwards, the one that watches descriptors as well.
+  static void warm_up(Runtime& runtime) { expect(wakes(runtime), not_started); }
+
+  // A call that waits is answered once there is something.
+  static bool wakes(Runtime& runtime) {
+    const HighPair pipe;
+    std::thread host([&] {
+      std::this_thread::sleep_for(30ms);
+      static_cast<void>(::write(pipe.out, "12345678", 8));
+    });
+    std::atomic<int> right{0};
+    const Result<LaunchReport> report = runtime.launch({1, 8}, [&] {
+      char letter = 0;
+      right += k2k::read(k2k::work_item, k2k::halting, pipe.in, &letter, 1) == 1;
+    });
+    host.join();
+    return report.ok() && right.load() == 8;
+  }
+  static bool serves(Runtime& runtime) {
+    std::atomic<int> right{0};
+    const Result<LaunchReport> report =
+        runtime.launch({2, 8}, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
+    return report.ok() && right.load() == 16;
+  }
+  static bool cancels(Runtime& runtime) {
+    const HighPair never;
+    std::thread host([&] {
+      std::this_thread::sleep_for(30ms);
+      runtime.cancel();
+    });
+    const Result<LaunchReport> report = runtime.launch({1, 8}, [&] {
+      char letter = 0;
+      k2k::read(k2k::work_item, never.in, &letter, 1);
+    });
+    host.join();
+    return !report.ok() && report.error().code == ECANCELED;
+  }
+  // It goes on as if nothing had happened.
+  static void expect_unharmed(Runtime& runtime) {
+    expect(serves(runtime), not_served);
+    expect(wakes(runtime), not_woken);
+    expect(cancels(runtime), not_cancelled);
+    std::this_thread::sleep_for(50ms);
+    expect(busy_share(300ms) < 0.25, busy);
+  }
+  static void expect_open(const std::set<int>& own) {
+    const std::set<int> now_open = open_numbers();
+    for (const int number : own) expect(now_open.contains(number), descriptors_lost);
+  }
+};
+K2K_EVERY_DEVICE(Hostile);
+
+TEST_P(Hostile, typed_calls_cannot_close_what_is_k2ks) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::known_only);
+    expect(!own.empty(), not_started);
+    expect(runtime
+               .launch({1, 1},
+                       [] {
+                         char letters[8] = {};
+                         for (int number = 3; number < numbers_end; ++number) {
+                           k2k::sendto(k2k::work_item, number, letters, 8, MSG_DONTWAIT, nullptr,
+                                       0);
+                           k2k::close(k2k::work_item, number);
+                         }
+                       })
+               .ok(),
+           not_served);
+    expect_open(own);
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+TEST_P(Hostile, no_call_can_close_replace_or_shut_down_what_is_k2ks) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::any);
+    const auto call = [](auto... arguments) {
+      k2k::syscall(k2k::work_item, k2k::strong, arguments...);
+    };
+    const auto attack = [call] {
+      for (int number = 3; number < numbers_end; ++number) {
+        call(__NR_shutdown, number, SHUT_RDWR);
+        call(__NR_fcntl, number, F_SETFL, 0);
+        call(__NR_dup2, 0, number);
+        call(__NR_dup3, 0, number, O_CLOEXEC);
+      }
+      call(__NR_close_range, 3u, ~0u, 0u);
+      call(__NR_close_range, 3u, ~0u, 2u);  // CLOSE_RANGE_UNSHARE
+    };
+    expect(runtime.launch({1, 1}, attack).ok(), not_served);
+    expect_open(own);
+    expect(open_numbers() == own, descriptors_lost);  // The others are closed.
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+TEST_P(Hostile, a_host_that_closes_them_all_gets_no_abort_and_no_busy_thread) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    {
+      Runtime runtime = start_and_look(own, server::CallPolicy::any);
+      for (const int number : own) ::close(number);
+      expect(serves(runtime), not_served);
+      expect(wakes(runtime), not_woken);
+      std::this_thread::sleep_for(50ms);
+      expect(busy_share(300ms) < 0.25, busy);
+    }
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+}  // namespace
+}  // namespace k2k::conformance

@@ -1,0 +1,196 @@
+// Goal: a launch that is cancelled does not wait for what its calls sleep for, also where no
+// descriptor tells; calls of others sleep on, and the program's signals stay its own.
+// Method: each sleep ends by itself after a time that no test accepts.
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "tests/conformance/device_under_test.hpp"
+
+namespace k2k::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr timespec longest{20, 0};
+
+class Interruption : public DeviceUnderTest {
+ protected:
+  // How long the launch lasts that is cancelled while `sleep` is in the kernel.
+  template <class Sleep>
+  Nanoseconds cancelled(Runtime& runtime, LaunchShape shape, const Sleep& sleep) {
+    const Pair started;
+    const std::size_t items = std::size_t{shape.groups} * shape.group_items;
+    Instant begun{};
+    std::thread host([&] {
+      EXPECT_EQ(read_all(started.in(), items).size(), items);
+      std::this_thread::sleep_for(100ms);
+      begun = now();
+      runtime.cancel();
+    });
+    const auto kernel = [&] {
+      const char letter = 's';
+      k2k::write(k2k::work_item, started.out(), &letter, 1);
+      sleep();
+    };
+    const Result<LaunchReport> report = runtime.launch(shape, kernel, "sleeper");
+    const Instant ended = now();
+    host.join();
+    EXPECT_FALSE(report.ok());
+    EXPECT_EQ(report ? 0 : report.error().code, ECANCELED);
+    std::atomic<int> right{0};
+    launch(runtime, 8, 32, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
+    EXPECT_EQ(right.load(), 256);
+    return ended - begun;
+  }
+  static std::vector<int> signals_in_use() {
+    std::vector<int> used;
+    for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
+      struct sigaction action{};
+      ::sigaction(signal, nullptr, &action);
+      if (action.sa_handler != SIG_DFL) used.push_back(signal);
+    }
+    return used;
+  }
+};
+K2K_EVERY_DEVICE(Interruption);
+
+TEST_P(Interruption, ends_nanosleep) {
+  Runtime runtime = start();
+  const auto sleep = [] { k2k::nanosleep(k2k::work_item, &longest); };
+  EXPECT_LT(cancelled(runtime, {1, 1}, sleep), 2s);
+  EXPECT_LT(cancelled(runtime, {2, 16}, sleep), 2s) << "more than there are service threads";
+}
+
+TEST_P(Interruption, ends_a_wait_for_a_futex) {
+  Runtime runtime = start();
+  std::uint32_t word = 7;
+  EXPECT_LT(cancelled(runtime, {1, 4},
+                      [&] {
+                        k2k::syscall(k2k::work_item, k2k::strong, SYS_futex, &word,
+                                     FUTEX_WAIT_PRIVATE, 7, &longest, nullptr, 0);
+                      }),
+            2s);
+}
+
+TEST_P(Interruption, ends_an_open_of_a_fifo) {
+  for (const server::BottomHalfMode mode :
+       {server::BottomHalfMode::monolithic, server::BottomHalfMode::split}) {
+    Runtime runtime = start([&](RuntimeConfig& config) { config.server.bottom_half = mode; });
+    const std::string path = testing::TempDir() + "k2k_fifo_" + std::to_string(::getpid());
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    std::atomic<bool> over{false};
+    std::thread relief([&] {
+      const Instant begin = now();
+      while (!over && now() - begin < 10s) std::this_thread::sleep_for(10ms);
+      ::close(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    });
+    EXPECT_LT(cancelled(runtime, {1, 2},
+                        [&] {
+                          if (k2k::item_rank() == 0) {
+                            k2k::open(k2k::work_item, path.c_str(), O_RDONLY);
+                          } else {
+                            k2k::openat(k2k::work_item, AT_FDCWD, path.c_str(), O_RDONLY);
+                          }
+                        }),
+              2s);
+    over = true;
+    relief.join();
+    ::unlink(path.c_str());
+  }
+}
+
+TEST_P(Interruption, ends_a_receive_that_wants_all) {
+  Runtime runtime = start();
+  const Pair pair(Pair::Kind::stream);
+  char letters[8];
+  std::atomic<bool> over{false};
+  std::thread relief([&] {
+    const Instant begin = now();
+    while (!over && now() - begin < 10s) std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(::write(pair.out(), "relieved", 8), 8);
+  });
+  EXPECT_LT(cancelled(runtime, {1, 1},
+                      [&] {
+                        k2k::recvfrom(k2k::work_item, pair.in(), letters, 8, MSG_WAITALL, nullptr,
+                                      nullptr);
+                      }),
+            2s);
+  over = true;
+  relief.join();
+}
+
+TEST_P(Interruption, leaves_detached_calls_of_earlier_launches_asleep) {
+  Runtime runtime = start();
+  constexpr timespec second{1, 0};
+  const Instant begin = now();
+  launch(runtime, 1, 1, [&] { k2k::nanosleep(k2k::work_item, k2k::detached, &second); });
+  EXPECT_LT(cancelled(runtime, {1, 2}, [] { k2k::nanosleep(k2k::work_item, &longest); }), 2s);
+  const auto failed = runtime.drain();
+  EXPECT_TRUE(failed.ok() && failed.value().empty()) << "it was disturbed";
+  EXPECT_GE(now() - begin, 1s);
+}
+
+TEST_P(Interruption, of_the_end_does_not_wait_for_detached_calls) {
+  std::optional<Runtime> runtime(
+      start([](RuntimeConfig& config) { config.server.shutdown_ms = 50; }));
+  launch(*runtime, 1, 4, [&] { k2k::nanosleep(k2k::work_item, k2k::detached, &longest); });
+  std::this_thread::sleep_for(50ms);
+  const Instant begin = now();
+  runtime.reset();
+  EXPECT_LT(now() - begin, 2s);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_TRUE(signals_in_use().empty()) << "no thread is left in the kernel that would need it";
+}
+
+std::atomic<int> heard{0};
+void hear(int) { ++heard; }
+
+TEST_P(Interruption, takes_a_signal_that_nobody_has_and_gives_it_back) {
+  EXPECT_TRUE(signals_in_use().empty());
+  struct sigaction own{};
+  own.sa_handler = hear;
+  ASSERT_EQ(::sigaction(SIGRTMAX - 1, &own, nullptr), 0);
+  {
+    Runtime runtime = start();
+    const Runtime second = start();
+    EXPECT_EQ(signals_in_use(), (std::vector<int>{SIGRTMAX - 2, SIGRTMAX - 1}));
+    EXPECT_LT(cancelled(runtime, {1, 1}, [] { k2k::nanosleep(k2k::work_item, &longest); }), 2s);
+  }
+  EXPECT_EQ(signals_in_use(), std::vector<int>{SIGRTMAX - 1});
+  EXPECT_EQ(heard, 0);
+  own.sa_handler = SIG_DFL;
+  ::sigaction(SIGRTMAX - 1, &own, nullptr);
+}
+
+// The sleep is not ended then: rather that than a signal whose handler is the program's.
+TEST_P(Interruption, sends_nothing_once_the_program_has_taken_the_signal) {
+  Runtime runtime = start();
+  const std::vector<int> used = signals_in_use();
+  ASSERT_EQ(used.size(), 1u);
+  struct sigaction own{};
+  own.sa_handler = hear;
+  ASSERT_EQ(::sigaction(used[0], &own, nullptr), 0);
+  heard = 0;
+  constexpr timespec half{0, 500'000'000};
+  EXPECT_GT(cancelled(runtime, {1, 1}, [&] { k2k::nanosleep(k2k::work_item, &half); }), 200ms);
+  EXPECT_EQ(heard, 0);
+  runtime = start();
+  struct sigaction after{};
+  ::sigaction(used[0], nullptr, &after);
+  EXPECT_EQ(after.sa_handler, hear);
+  own.sa_handler = SIG_DFL;
+  ::sigaction(used[0], &own, nullptr);
+}
+
+}  // namespace
+}  // namespace k2k::conformance

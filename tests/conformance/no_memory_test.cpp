@@ -1,0 +1,101 @@
+// Goal: memory that is used up after the start ends no process. Calls are served, or answered by
+// ENOMEM; the runtime goes on once there is memory again, and ends.
+// Method: a child process whose address space is limited to what it has and whose heap, one for all
+// threads, is filled up.
+
+#include <malloc.h>
+#include <sys/wait.h>
+
+#include "tests/conformance/all_memory.hpp"
+#include "tests/conformance/device_under_test.hpp"
+
+namespace k2k::conformance {
+namespace {
+
+enum Outcome { good, not_started, not_served, wrong_answer, not_well_again };
+
+class NoMemory : public DeviceUnderTest {
+ protected:
+  void SetUp() override {
+#if defined(K2K_TSAN) || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "a sanitizer needs an address space without limits";
+#endif
+  }
+
+  static void expect(bool right, Outcome otherwise) {
+    if (!right) ::_exit(otherwise);
+  }
+  static bool serves(Runtime& runtime) {
+    std::atomic<int> right{0};
+    const auto report =
+        runtime.launch({4, 32}, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
+    return report.ok() && right.load() == 128;
+  }
+
+  // Calls of every kind, of which any may be answered by ENOMEM.
+  static void call_without_memory(Runtime& runtime, const Pair& full, const Pair& empty,
+                                  const TemporaryFile& file) {
+    std::atomic<int> wrong{0};
+    const auto one_of = [&wrong](long answer, long wanted) {
+      wrong += answer != wanted && answer != -ENOMEM ? 1 : 0;
+    };
+    const auto kernel = [&] {
+      char bytes[16] = {};
+      const timespec moment{0, 2'000'000};
+      one_of(k2k::getpid(k2k::work_item), ::getpid());
+      one_of(k2k::nanosleep(k2k::work_item, &moment, nullptr), 0);
+      one_of(k2k::nanosleep(k2k::work_item, k2k::halting, &moment, nullptr), 0);
+      one_of(k2k::pread(k2k::work_item, file.fd, bytes, 8, 0), 8);
+      one_of(k2k::read(k2k::work_item, full.in(), bytes, 1), 1);
+      k2k::close(k2k::work_item, k2k::detached, -1 - static_cast<int>(global_rank()));
+      k2k::read(k2k::work_item, k2k::detached, empty.in(), bytes, 0);
+      k2k::syscall(k2k::work_item, k2k::strong, 110);
+    };
+    int launches = 0;
+    for (int round = 0; round < 3; ++round) {
+      launches += runtime.launch({8, 32}, kernel, "greedy").ok() ? 1 : 0;
+    }
+    expect(launches == 3, not_served);
+    expect(wrong.load() == 0, wrong_answer);
+  }
+
+  void survive(const std::function<void(RuntimeConfig&)>& adjust) {
+    const int status = status_of_child([&] {
+      ::mallopt(M_ARENA_MAX, 1);
+      const TemporaryFile file("12345678");
+      const Pair full;
+      const Pair empty;
+      expect(::write(full.out(), std::string(8 * 32 * 3, 'x').data(), 8 * 32 * 3) > 0, not_started);
+      Runtime runtime = start(adjust);
+      expect(serves(runtime), not_started);
+      {
+        const AllMemory all;
+        call_without_memory(runtime, full, empty, file);
+      }
+      static_cast<void>(runtime.drain());
+      expect(serves(runtime), not_well_again);
+    });
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), good);
+  }
+};
+K2K_EVERY_DEVICE(NoMemory);
+
+TEST_P(NoMemory, ends_no_process) {
+  survive([](RuntimeConfig&) {});
+}
+TEST_P(NoMemory, ends_no_process_whose_bottom_half_is_split) {
+  survive([](RuntimeConfig& config) {
+    config.server.bottom_half = server::BottomHalfMode::split;
+    config.server.trace = true;
+  });
+}
+TEST_P(NoMemory, ends_no_process_whose_tenants_have_budgets) {
+  survive([](RuntimeConfig& config) {
+    config.server.cap_permille = 300;
+    config.server.tenants = "0:weight=2 1:weight=1";
+  });
+}
+
+}  // namespace
+}  // namespace k2k::conformance
