@@ -196,6 +196,24 @@ def peer_to_peer() -> Outcome:
     return Outcome(problems, note)
 
 
+ORDEAL_SECONDS = 30
+
+
+def ordeal() -> Outcome:
+    """Processes that fork, are killed and have no memory, a new seed each time."""
+    build.build("release", ["conformance_test"])
+    program = build.folder("release") / "tests/conformance/conformance_test"
+    with Status(f"forks, kills and used-up memory for {ORDEAL_SECONDS} s"):
+        done = run(
+            [program, "--gtest_filter=Ordeal.*"],
+            env={"K2K_ORDEAL_SECONDS": str(ORDEAL_SECONDS)},
+        )
+    if done.returncode != 0:
+        return Outcome([done.stdout.replace(f"{ROOT}/", "").strip()])
+    lives = re.search(r"^\d+ processes", done.stdout, re.MULTILINE)
+    return Outcome([], lives.group() if lives else "skipped")
+
+
 def tests(preset: str) -> Callable[[], Outcome]:
     def step() -> Outcome:
         tally = testing.run_tests(preset)
@@ -244,6 +262,7 @@ STEPS = (
     ),
     Step("speed", "every figure of bench/budgets.toml holds its floor", speed),
     Step("kernel-6.1", "Debian 12's own kernel in QEMU: what falls back there works", kernel_6_1),
+    Step("ordeal", "30 s of forks, kills and used-up memory; prints its seed", ordeal),
     Step("tidy", "clang-tidy, a short list of bugs", lambda: Outcome(tidy())),
     # The sanitizers' builds are debug builds too: assertions, and guard pages in TSan's.
     Step("debug", "build and tests (only by name)", tests("debug"), always=False),
