@@ -141,14 +141,13 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
       pass.stats.events.record({pass.moment, telemetry::EventKind::accepted,
                                 static_cast<std::uint8_t>(lane), control.number, doorbell.wave});
     }
-    if (row == pread_row && pass.how.on_the_spot != nullptr && !checks_pointers_) {
-      const ReadySlot ready{slot,       doorbell.wave,  static_cast<std::uint8_t>(lane),
-                            row,        control.number, stamp,
-                            attributes, pass.left,      pass.follows};
-      if (serve_on_the_spot(ready, pass)) {
-        if (pass.lost) return answered;
-        continue;
-      }
+    const ReadySlot ready{slot,       doorbell.wave,  static_cast<std::uint8_t>(lane),
+                          row,        control.number, stamp,
+                          attributes, pass.left,      pass.follows};
+    if (row == pread_row && pass.how.on_the_spot != nullptr && !checks_pointers_ &&
+        serve_on_the_spot(ready, pass)) {
+      if (pass.lost) return answered;
+      continue;
     }
     pass.settle();
     pass.follows = false;
@@ -168,12 +167,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     Pending& pending = never_blocks ? pass.here : pass.batch.emplace_back();
     services::Request& request = pending.request;
     std::memcpy(request.arguments, slot.arguments, sizeof(request.arguments));
-    request.wave = doorbell.wave;
-    request.lane = static_cast<std::uint8_t>(lane);
-    request.number = control.number;
-    request.row = row;
-    request.stamp = stamp;
-    request.attributes = attributes;
+    ready.describe(request);
     protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                    protocol::Side::host>(slot, control.number);
     std::int64_t value =

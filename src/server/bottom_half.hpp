@@ -39,6 +39,16 @@ struct ReadySlot {
   protocol::Attributes attributes;
   std::size_t left = 0;  // Doorbells of the bundle behind this one's.
   bool follows = false;  // Nothing else was accepted since the bundle, or OnTheSpot::settle().
+
+  // Into a request that is to be made of it: all but the arguments, which are read once.
+  void describe(services::Request& request) const {
+    request.wave = wave;
+    request.lane = lane;
+    request.number = number;
+    request.row = row;
+    request.stamp = stamp;
+    request.attributes = attributes;
+  }
 };
 
 // Who makes some calls while their bundle is walked through, from their slots (spot_reads.hpp).

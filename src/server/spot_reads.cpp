@@ -15,12 +15,7 @@ namespace {
 void copy(const ReadySlot& ready, const std::uint64_t (&words)[4], services::Request& request) {
   request = {};
   std::memcpy(request.arguments, words, sizeof(words));
-  request.wave = ready.wave;
-  request.lane = ready.lane;
-  request.number = ready.number;
-  request.row = ready.row;
-  request.stamp = ready.stamp;
-  request.attributes = ready.attributes;
+  ready.describe(request);
 }
 
 }  // namespace
