@@ -234,6 +234,10 @@ std::string to_table(const server::Stats& stats) {
     text += fmt::format("cap {:.1f} %, throttled {:.3f} s in {} waits, {} served in debt\n",
                         100 * stats.governor.cap, stats.governor.throttled_seconds,
                         stats.governor.waits, stats.governor.forced);
+    if (stats.governor.kernel_thread_seconds > 0) {
+      text += fmt::format("cap: {:.3f} s charged for kernel threads behind fsync and its like\n",
+                          stats.governor.kernel_thread_seconds);
+    }
   }
   if (!stats.governor.sensors.empty()) text += sensors_text(stats.governor);
   if (stats.governor.host_limit > 0) {
@@ -305,6 +309,7 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
             {"forced", stats.governor.forced},
             {"sensors", stats.governor.sensors},
             {"sensor_seconds", stats.governor.sensor_seconds},
+            {"kernel_thread_seconds", stats.governor.kernel_thread_seconds},
             {"free_seconds", stats.governor.free_seconds},
             {"masked_rests", stats.governor.masked_rests},
             {"loss", stats.governor.loss},

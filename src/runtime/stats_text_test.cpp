@@ -102,6 +102,18 @@ TEST(StatsText, tells_which_sensors_a_governor_has) {
   EXPECT_EQ(to_json(stats)["governor"]["sensor_seconds"], 0.25);
 }
 
+TEST(StatsText, tells_what_a_cap_was_charged_for_kernel_threads) {
+  server::Stats stats = sample();
+  stats.governor.cap = 0.05;
+  EXPECT_EQ(to_table(stats).find("kernel threads"), std::string::npos);
+  stats.governor.kernel_thread_seconds = 0.125;
+  const std::string text = to_table(stats);
+  EXPECT_NE(text.find("cap: 0.125 s charged for kernel threads behind fsync and its like"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(to_json(stats)["governor"]["kernel_thread_seconds"], 0.125);
+}
+
 TEST(StatsText, tells_the_hosts_limit_where_there_is_one) {
   EXPECT_EQ(to_table(sample()).find("host limit"), std::string::npos);
   EXPECT_EQ(to_json(sample())["governor"]["host_limit"], 0.0);

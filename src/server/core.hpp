@@ -22,6 +22,7 @@
 #include "server/descriptor_waits.hpp"
 #include "server/gate.hpp"
 #include "server/interruption.hpp"
+#include "server/kernel_work.hpp"
 #include "server/parked.hpp"
 #include "server/request_queue.hpp"
 #include "server/role.hpp"
@@ -204,6 +205,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void run_call(ServiceThread& self, Pending call);
   services::Answer attempt(ServiceThread& self, Pending& pending) {
     if (!services::may_sleep_at_once(pending.request)) [[likely]] {
+      const KernelWork others(gate_, pending.request);
       return services::execute_without_waiting(pending.request, pending.progress, files_.get());
     }
     return attempt_that_may_sleep(self, pending);

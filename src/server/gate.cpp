@@ -124,6 +124,18 @@ void Gate::settle_locked(Account& account, Instant moment, bool contended, Nanos
   account.open = false;
 }
 
+void Gate::charge_kernel_threads(std::uint32_t tenant, Nanoseconds at_most) {
+  const std::lock_guard lock(mutex_);
+  if (governor_ == nullptr) return;
+  const Instant moment = now();
+  governor_->charge(moment,
+                    {.tenant = static_cast<governor::Tenant>(by_tenant() ? budget_of(tenant) : 0),
+                     .cpu = at_most,
+                     .contended = contended(moment)});
+  charged_ += at_most;
+  kernel_threads_ += at_most;
+}
+
 void Gate::sample(const SensorReading& reading) {
   const std::lock_guard lock(mutex_);
   if (governor_ == nullptr) return;
@@ -173,6 +185,7 @@ GovernorStats Gate::stats() const {
   const std::lock_guard lock(mutex_);
   GovernorStats stats = counted_;
   stats.sensor_seconds = std::chrono::duration<double>(sensors_cpu_).count();
+  stats.kernel_thread_seconds = std::chrono::duration<double>(kernel_threads_).count();
   stats.free_seconds = std::chrono::duration<double>(free_).count();
   stats.host_limit = host_.limit;
   stats.host_part = host_.part;

@@ -137,6 +137,9 @@ class Gate {
     if (governed()) settle(account, costs_.interrupt, 1);
   }
 
+  // For a call of this tenant, threads of the kernel worked at most so long; see kernel_work.hpp.
+  void charge_kernel_threads(std::uint32_t tenant, Nanoseconds at_most);
+
   // While suspended every thread passes, so that roles can change hands and nothing accepted is
   // left behind at the end; what is spent meanwhile is owed.
   void suspend();
@@ -231,6 +234,7 @@ class Gate {
   Nanoseconds charged_{};  // In all; the sensors' part included.
   Nanoseconds free_{};     // Not charged, for nobody wanted it.
   Nanoseconds sensors_cpu_{};
+  Nanoseconds kernel_threads_{};  // Charged for what they may have worked.
   Nanoseconds sampled_{};         // charged_ at the last sample,
   Instant sampled_at_{};          // which was then.
   std::uint32_t waiting_ = 0;     // Threads that were told to wait.

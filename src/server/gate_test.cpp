@@ -112,6 +112,39 @@ TEST(Gate, charges_time_beside_requests) {
   EXPECT_GE(now() - before, 50ms);
 }
 
+TEST(Gate, charges_what_kernel_threads_may_have_worked) {
+  Gate gate;
+  ASSERT_TRUE(gate.configure({}).ok());
+  gate.charge_kernel_threads(0, 1s);  // Nobody's debt: there is no cap.
+  ASSERT_TRUE(gate.configure(capped(10)).ok());
+  Gate::Account account;
+  EXPECT_FALSE(gate.pass(account, 0));
+  gate.leave(account);
+  EXPECT_EQ(gate.stats().kernel_thread_seconds, 0);
+  gate.charge_kernel_threads(0, 20ms);
+  const Instant before = now();
+  EXPECT_TRUE(gate.pass(account, 0)) << "paid off before anything is served";
+  EXPECT_GE(now() - before, 50ms);
+  EXPECT_DOUBLE_EQ(gate.stats().kernel_thread_seconds, 0.02);
+}
+
+TEST(Gate, charges_the_tenant_for_whom_kernel_threads_worked) {
+  Gate gate;
+  ServerConfig config = capped(20);
+  config.tenants = "1:weight=1 2:weight=1";
+  ASSERT_TRUE(gate.configure(config).ok());
+  ThreadStats stats;
+  Gate::Account account;
+  account.stats = &stats;
+  gate.pass(account, 0);
+  ASSERT_TRUE(gate.admits(account, 1));
+  ASSERT_TRUE(gate.admits(account, 2));
+  gate.leave(account);
+  gate.charge_kernel_threads(1, 50ms);
+  EXPECT_FALSE(gate.admits(account, 1));
+  EXPECT_TRUE(gate.admits(account, 2));
+}
+
 TEST(Gate, forgets_what_was_spent_before_there_was_a_cap) {
   Gate gate;
   ASSERT_TRUE(gate.configure({}).ok());

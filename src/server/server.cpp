@@ -120,11 +120,14 @@ void Server::Core::run_call(ServiceThread& self, Pending call) {
   if (call.begun == 0) call.begun = cycles();
   const Nanoseconds before = thread_time();
   std::int64_t value = -ECANCELED;
-  if (fall_asleep(self, call.request)) {
-    value = services::execute_waiting(call.request, call.progress, {interruption_.number()},
-                                      files_.get());
+  {
+    const KernelWork others(gate_, call.request);
+    if (fall_asleep(self, call.request)) {
+      value = services::execute_waiting(call.request, call.progress, {interruption_.number()},
+                                        files_.get());
+    }
+    value = wake_up(self, value);
   }
-  value = wake_up(self, value);
   // Waiting is not service: only CPU time is charged.
   charge(self, telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
   const std::uint64_t done = cycles();

@@ -64,6 +64,9 @@ struct GovernorStats {
   // CPU time of their thread, or of the ticker of `backoff`; not in Stats::thread_seconds, which is
   // compared with the ledger of the service threads.
   double sensor_seconds = 0;
+  // Charged for what threads of the kernel may have worked for calls like fsync: the time that
+  // service threads waited for them. In no other sum.
+  double kernel_thread_seconds = 0;
   double free_seconds = 0;         // `displaced`: CPU time that nobody else wanted; not charged.
   std::uint64_t masked_rests = 0;  // `displaced`: rests in which no doorbell could wake a core.
   double loss = 0;                 // `auto`: of CPU programs, at the last sample; a fraction.

@@ -68,6 +68,8 @@ constexpr Refusal refusals[] = {
     {186, "gettid names the service thread"},
     {200, "tkill ends the host process"},
     {203, "sched_setaffinity acts on the service thread"},
+    {206, "io_setup has kernel threads work that no cap counts"},
+    {209, "io_submit has kernel threads work that no cap counts"},
     {218, "set_tid_address acts on the service thread"},
     {219, "restart_syscall resumes nothing"},
     {222, "timer_create sends signals to the host process"},

@@ -43,11 +43,12 @@ TEST_F(PolicyTest, refuses_what_would_end_replace_or_cripple_the_host_process) {
         __NR_setgroups, __NR_setresuid, __NR_setresgid, __NR_setfsuid, __NR_setfsgid, __NR_capset,
         __NR_personality, __NR_prctl, __NR_iopl, __NR_ioperm, __NR_landlock_restrict_self,
         // What acts on the process, and what no cap counts.
-        __NR_alarm, __NR_chdir, __NR_chroot, __NR_fchdir, __NR_io_uring_enter,
-        __NR_io_uring_register, __NR_io_uring_setup, __NR_ioprio_set, __NR_kill,
-        __NR_pidfd_send_signal, __NR_prlimit64, __NR_process_vm_writev, __NR_sched_setattr,
-        __NR_sched_setparam, __NR_sched_setscheduler, __NR_set_mempolicy, __NR_setitimer,
-        __NR_setpriority, __NR_setrlimit, __NR_setsid, __NR_tgkill, __NR_userfaultfd, 462}) {
+        __NR_alarm, __NR_chdir, __NR_chroot, __NR_fchdir, __NR_io_setup, __NR_io_submit,
+        __NR_io_uring_enter, __NR_io_uring_register, __NR_io_uring_setup, __NR_ioprio_set,
+        __NR_kill, __NR_pidfd_send_signal, __NR_prlimit64, __NR_process_vm_writev,
+        __NR_sched_setattr, __NR_sched_setparam, __NR_sched_setscheduler, __NR_set_mempolicy,
+        __NR_setitimer, __NR_setpriority, __NR_setrlimit, __NR_setsid, __NR_tgkill,
+        __NR_userfaultfd, 462}) {
     const Request request = request_of(static_cast<std::uint16_t>(number));
     EXPECT_EQ(admit(request, Openness::any, backend), -EPERM) << number;
     ASSERT_NE(refusal_of(request.number), nullptr) << number;

@@ -131,6 +131,33 @@ TEST_P(Lifecycle, a_cap_delays_requests_and_loses_none) {
   EXPECT_LT(share, 0.1 * 1.3 + 0.005 / elapsed);
 }
 
+// Their CPU time is in nobody's account, so the time that a service thread waits for them counts.
+TEST_P(Lifecycle, a_cap_counts_the_kernel_threads_behind_fsync) {
+  Runtime runtime = start([](RuntimeConfig& config) { config.server.cap_permille = 100; });
+  const TemporaryFile file("0123456789");
+  const server::Stats before = runtime.stats();
+  std::atomic<std::uint64_t> right{0};
+  const Instant begin = now();
+  const std::uint32_t rounds = scaled(200, 20);
+  launch(runtime, 2, 4, [&] {
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      right += k2k::pwrite(k2k::work_item, file.fd, "7", 1, 7) == 1;
+      right += k2k::fsync(k2k::work_item, file.fd) == 0;
+      right +=
+          k2k::syscall(k2k::work_item, k2k::strong, SYS_sync_file_range, file.fd, 0, 0, 7) == 0;
+    }
+  });
+  EXPECT_EQ(right.load(), std::uint64_t{8} * 3 * rounds);
+  const double elapsed = std::chrono::duration<double>(now() - begin).count();
+  const server::Stats stats = runtime.stats();
+  const double waited =
+      stats.governor.kernel_thread_seconds - before.governor.kernel_thread_seconds;
+  EXPECT_GT(waited, 0);
+  const double share = (stats.thread_seconds - before.thread_seconds + waited) / elapsed /
+                       std::thread::hardware_concurrency();
+  EXPECT_LT(share, 0.1 * 1.3 + 0.1 / elapsed) << waited << " s of " << elapsed;
+}
+
 TEST_P(Lifecycle, a_cap_gives_way_to_the_end) {
   const TemporaryFile file;
   {
