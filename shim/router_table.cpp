@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -121,14 +122,24 @@ int owns(int descriptor) { return k2k::is_own(descriptor) ? 1 : 0; }
 
 int serves(int kind) { return gpu_reader(kind) != nullptr ? 1 : 0; }
 
-// What follows is called after serves().
+// What follows is called after serves(). There is no other way to device memory: without host
+// memory for it, ENOMEM.
+template <class Call>
+ssize_t or_no_memory(const Call& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  }
+}
+
 ssize_t read_in(int kind, int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
-  return gpu_reader(kind)->pread(descriptor, memory, bytes, offset);
+  return or_no_memory([&] { return gpu_reader(kind)->pread(descriptor, memory, bytes, offset); });
 }
 
 ssize_t write_in(int kind, int descriptor, const void* memory, std::size_t bytes,
                  std::int64_t offset) {
-  return gpu_reader(kind)->pwrite(descriptor, memory, bytes, offset);
+  return or_no_memory([&] { return gpu_reader(kind)->pwrite(descriptor, memory, bytes, offset); });
 }
 
 ssize_t whole_in(int kind, const k2k_io_call* call, const unsigned char* in_kind) {
@@ -136,13 +147,15 @@ ssize_t whole_in(int kind, const k2k_io_call* call, const unsigned char* in_kind
   const auto count = static_cast<std::size_t>(call->count);
   std::transform(in_kind, in_kind + count, is_device.begin(),
                  [](unsigned char each) { return each != 0; });
-  return gpu_reader(kind)->whole(
-      {.descriptor = call->descriptor,
-       .pieces = {call->pieces, count},
-       .is_device = {is_device.data(), count},
-       .write = call->write != 0,
-       .offset = call->at_position != 0 ? std::optional<std::int64_t>() : call->offset,
-       .flags = call->flags});
+  return or_no_memory([&] {
+    return gpu_reader(kind)->whole(
+        {.descriptor = call->descriptor,
+         .pieces = {call->pieces, count},
+         .is_device = {is_device.data(), count},
+         .write = call->write != 0,
+         .offset = call->at_position != 0 ? std::optional<std::int64_t>() : call->offset,
+         .flags = call->flags});
+  });
 }
 
 }  // namespace

@@ -30,15 +30,28 @@ constexpr double tolerance = 1e-9;
 double rate_of(const GovernorConfig& config) { return config.cap * config.cores; }
 
 // The burst is split as the rate is, but a tenant alone must be able to save for a batch.
+class Bursts {
+ public:
+  explicit Bursts(const GovernorConfig& config)
+      : all_(static_cast<double>(burst_of(config).count())),
+        least_(burst_quanta(config) * static_cast<double>(config.quantum.count())) {
+    for (const TenantConfig& tenant : config.tenants) weights_ += tenant.weight;
+  }
+  [[nodiscard]] double of(const TenantConfig& tenant) const {
+    return std::max(least_, all_ * tenant.weight / weights_);
+  }
+
+ private:
+  double all_;
+  double least_;
+  double weights_ = 0;
+};
+
 std::vector<Buckets::Account> accounts_of(const GovernorConfig& config) {
-  double weights = 0;
-  for (const TenantConfig& tenant : config.tenants) weights += tenant.weight;
-  const auto burst = static_cast<double>(burst_of(config).count());
-  const double least = burst_quanta(config) * static_cast<double>(config.quantum.count());
+  const Bursts bursts(config);
   std::vector<Buckets::Account> accounts;
   for (const TenantConfig& tenant : config.tenants) {
-    accounts.push_back({tenant.weight, tenant.guarantee * config.cores,
-                        std::max(least, burst * tenant.weight / weights)});
+    accounts.push_back({tenant.weight, tenant.guarantee * config.cores, bursts.of(tenant)});
   }
   return accounts;
 }
@@ -202,9 +215,9 @@ void Budget::apply_cap(Instant now, double cap) {
   buckets_.refill(now);
   config_.cap = cap;
   slice_ = std::max(config_.quantum / threads_wanted(), slice_min);
-  const std::vector<Buckets::Account> accounts = accounts_of(config_);
+  const Bursts bursts(config_);  // No memory is taken: caps change while requests are served.
   for (Tenant tenant = 0; tenant < states_.size(); ++tenant) {
-    buckets_.set_burst(tenant, accounts[tenant].burst);
+    buckets_.set_burst(tenant, bursts.of(config_.tenants[tenant]));
   }
   share();
   // Timers were for the old rate.

@@ -94,13 +94,11 @@ class Channels {
       free_.pop_back();
       return channel;
     }
+    free_.reserve(made_ + std::size_t{1});  // So that giving it back takes no memory.
     ++made_;
     lock.unlock();
-    Result<std::unique_ptr<io::Engine>> engine = io::make_direct(config_.outstanding);
-    if (engine) {
-      return std::unique_ptr<Channel>(
-          new Channel{.engine = std::move(engine).value(), .planner = planner_of(config_.model)});
-    }
+    std::unique_ptr<Channel> made = make();
+    if (made) return made;
     lock.lock();
     --made_;
     given_back_.notify_one();
@@ -121,6 +119,18 @@ class Channels {
   }
 
  private:
+  // Nothing: there is no engine here, or no memory.
+  std::unique_ptr<Channel> make() {
+    try {
+      Result<std::unique_ptr<io::Engine>> engine = io::make_direct(config_.outstanding);
+      if (!engine) return nullptr;
+      return std::unique_ptr<Channel>(
+          new Channel{.engine = std::move(engine).value(), .planner = planner_of(config_.model)});
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+
   const ReaderConfig config_;
   std::mutex mutex_;
   std::condition_variable given_back_;
@@ -164,8 +174,29 @@ class Reader final : public FileReader {
     prefetch_ = Prefetch::create(config.partition_pages, beyond, files_).value();
   }
 
+  // The router's way takes memory where a file, or a request more at once, is new to it. Without
+  // any, the kernel's way is left, which takes none; no transfer is in flight then.
   ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
     add(counters_.reads, 1);
+    try {
+      return routed_pread(descriptor, memory, bytes, offset);
+    } catch (const std::bad_alloc&) {
+      const ssize_t count = ::pread(descriptor, memory, bytes, static_cast<off_t>(offset));
+      return count < 0 ? -errno : count;
+    }
+  }
+  ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
+                 std::int64_t offset) override {
+    add(counters_.writes, 1);
+    try {
+      return routed_pwrite(descriptor, memory, bytes, offset);
+    } catch (const std::bad_alloc&) {
+      const ssize_t count = ::pwrite(descriptor, memory, bytes, static_cast<off_t>(offset));
+      return count < 0 ? -errno : count;
+    }
+  }
+
+  ssize_t routed_pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
     // The kernel looks at the memory of all that is asked for, though it moves less at once.
     const bool is_cut = bytes > io::transfer_bytes_max && can_be_memory(memory, bytes);
     const Request request{descriptor, static_cast<std::byte*>(memory),
@@ -211,9 +242,8 @@ class Reader final : public FileReader {
     return asked(request);
   }
 
-  ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
-                 std::int64_t offset) override {
-    add(counters_.writes, 1);
+  ssize_t routed_pwrite(int descriptor, const void* memory, std::size_t bytes,
+                        std::int64_t offset) {
     // Its twin for writing is the descriptor's to close.
     if (writes_.may_be_direct(bytes)) expectation_.note_entered(descriptor);
     const ssize_t count = writes_.pwrite(descriptor, memory, bytes, offset);
@@ -261,16 +291,21 @@ class Reader final : public FileReader {
   int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) override {
     const int failed = ::posix_fadvise(descriptor, offset, bytes, advice);
     if (failed == 0 && advice == POSIX_FADV_DONTNEED) expectation_.note_evicted(descriptor);
-    if (failed == 0 && prefetch_) {
-      if (Prefetch::keeps(advice)) expectation_.note_entered(descriptor);
+    if (failed != 0 || !prefetch_) return failed;
+    if (Prefetch::keeps(advice)) expectation_.note_entered(descriptor);
+    try {
       prefetch_->advise(descriptor, offset, bytes, advice);
+    } catch (const std::bad_alloc&) {  // The kernel was told.
     }
-    return failed;
+    return 0;
   }
 
   void used_by_host(int descriptor, std::int64_t offset, std::uint64_t bytes) override {
     if (!prefetch_ || offset < 0) return;
-    prefetch_->keep(descriptor, io::pages_of(static_cast<std::uint64_t>(offset), bytes));
+    try {
+      prefetch_->keep(descriptor, io::pages_of(static_cast<std::uint64_t>(offset), bytes));
+    } catch (const std::bad_alloc&) {  // Then they may be evicted, as if nobody used them.
+    }
   }
   [[nodiscard]] std::uint64_t pages_held() const override {
     return prefetch_ ? prefetch_->pages_held() : 0;

@@ -41,7 +41,7 @@ class NoMemory : public DeviceUnderTest {
     };
     const auto kernel = [&] {
       char bytes[16] = {};
-      const timespec moment{0, 2'000'000};
+      const timespec moment{0, 300'000};
       one_of(k2k::getpid(k2k::work_item), ::getpid());
       one_of(k2k::nanosleep(k2k::work_item, &moment, nullptr), 0);
       one_of(k2k::nanosleep(k2k::work_item, k2k::halting, &moment, nullptr), 0);
@@ -81,6 +81,53 @@ class NoMemory : public DeviceUnderTest {
 };
 K2K_EVERY_DEVICE(NoMemory);
 
+// Long reads come by the router's way, mapped pages by faults, both of what the disk has.
+TEST_P(NoMemory, ends_no_process_that_reads_files) {
+  constexpr std::size_t part = 1 << 20;
+  constexpr std::size_t parts = 8;
+  const int status = status_of_child([this] {
+    ::mallopt(M_ARENA_MAX, 1);
+    const TemporaryFile file;
+    for (std::size_t at = 0; at < parts; ++at) {
+      const std::string content(part, static_cast<char>('a' + at));
+      expect(::pwrite(file.fd, content.data(), part, static_cast<off_t>(at * part)) ==
+                 static_cast<ssize_t>(part),
+             not_started);
+    }
+    ::fsync(file.fd);
+    ::posix_fadvise(file.fd, 0, 0, POSIX_FADV_DONTNEED);
+    Runtime runtime = start();
+    const DemandRegion region = DemandRegion::file(runtime, file.fd, 0, parts * part).value();
+    auto* const into = static_cast<char*>(runtime.allocate_shared(parts * part).value());
+    char* const mapped = reinterpret_cast<char*>(region.data());
+    expect(serves(runtime), not_started);
+    std::atomic<int> right{0};
+    std::atomic<int> refused{0};
+    const auto read_all = [&] {
+      const std::size_t rank = k2k::item_rank();
+      char* const mine = into + rank * part;
+      const long count =
+          k2k::pread(k2k::work_item, file.fd, mine, part, static_cast<std::int64_t>(rank * part));
+      const bool whole = count == static_cast<long>(part) &&
+                         mine[0] == static_cast<char>('a' + rank) && mine[part - 1] == mine[0];
+      right += whole ? 1 : 0;  // Without memory for the router the kernel reads.
+      const long answer = k2k::fault_in(k2k::work_item, mapped + rank * part, part, 0);
+      right += answer >= 0 && mapped[rank * part + part - 1] == static_cast<char>('a' + rank);
+      refused += answer == -ENOMEM ? 1 : 0;
+    };
+    {
+      const AllMemory all;
+      expect(runtime.launch({1, parts}, read_all, "reader").ok(), not_served);
+    }
+    expect(right.load() + refused.load() == 2 * parts, wrong_answer);
+    right.store(0);
+    expect(runtime.launch({1, parts}, read_all, "reader").ok(), not_well_again);
+    expect(right.load() == 2 * parts, not_well_again);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
 TEST_P(NoMemory, ends_no_process) {
   survive([](RuntimeConfig&) {});
 }
@@ -89,6 +136,14 @@ TEST_P(NoMemory, ends_no_process_whose_bottom_half_is_split) {
     config.server.bottom_half = server::BottomHalfMode::split;
     config.server.trace = true;
   });
+}
+TEST_P(NoMemory, ends_no_process_whose_cap_has_sensors) {
+  for (const auto policy : {governor::Policy::automatic, governor::Policy::displaced}) {
+    survive([policy](RuntimeConfig& config) {
+      config.server.cap_permille = 300;
+      config.server.governor = policy;
+    });
+  }
 }
 TEST_P(NoMemory, ends_no_process_whose_tenants_have_budgets) {
   survive([](RuntimeConfig& config) {
