@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <linux/io_uring.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -19,6 +18,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/cores.hpp"
 #include "control/folder.hpp"
 #include "host/holders.hpp"
 #include "host/limit.hpp"
@@ -46,13 +46,6 @@ std::string first_line(const std::string& path) {
 }
 
 std::string because(int code) { return std::strerror(code); }
-
-std::uint32_t online_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return static_cast<std::uint32_t>(CPU_COUNT(&set));
-}
 
 Check kernel_version() {
   utsname names{};
@@ -186,7 +179,7 @@ Check locked_memory() {
 // Work-items that may be on the device, each with a stack and its guard page.
 std::uint64_t stacks_of(const RuntimeConfig& config) {
   const std::uint32_t units = config.device.compute_units != 0 ? config.device.compute_units
-                                                               : std::max(online_cpus(), 2u) - 1;
+                                                               : std::max(usable_cores(), 2u) - 1;
   return std::uint64_t{units} * config.device.resident_waves * config.device.wave_lanes;
 }
 
@@ -219,7 +212,7 @@ Check overcommit(const RuntimeConfig& config) {
 }
 
 Check processors() {
-  const std::uint32_t count = online_cpus();
+  const std::uint32_t count = usable_cores();
   return {"processors", count >= 2 ? Grade::ok : Grade::warn, fmt::format("{} usable", count),
           "with one, device and server share it: every call costs two context switches",
           count >= 2 ? ""

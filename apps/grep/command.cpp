@@ -10,7 +10,9 @@
 #include <memory>
 #include <optional>
 
+#include "apps/grep/core_shares.hpp"
 #include "apps/grep/search.hpp"
+#include "base/cores.hpp"
 
 namespace k2k::cli {
 
@@ -69,9 +71,24 @@ Status take_words(GrepFlags& flags) {
   return {};
 }
 
+// Where nobody said how.
+void share_cores(LoadedConfig& loaded) {
+  if (loaded.config.backend != "cpu") return;  // Others have cores of their own.
+  for (const Setting& setting : loaded.settings) {
+    const bool shares = setting.key == "device.compute_units" || setting.key == "device.rings" ||
+                        setting.key == "server.top_halves";
+    if (shares && setting.origin != "default") return;
+  }
+  const grep::CoreShares shares = grep::shares_of(usable_cores());
+  loaded.config.device.rings = shares.serving;
+  loaded.config.device.compute_units = shares.searching;
+  loaded.config.server.top_halves = shares.serving;
+}
+
 int run_grep(GrepFlags flags, const Context& context) {
   auto loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
+  share_cores(loaded.value());
   grep::SearchOptions& options = flags.options;
   if (Status status = take_words(flags); !status) return grep::complain(status.error().message);
   options.granularity = flags.granularity == "work-group" ? grep::Granularity::work_group

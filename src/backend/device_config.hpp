@@ -13,7 +13,7 @@ enum class Schedule : std::uint8_t {
 };
 
 struct DeviceConfig {
-  std::uint32_t compute_units = 0;        // 0 = online CPUs less one for the server, at least 1.
+  std::uint32_t compute_units = 0;        // 0 = usable CPUs less one for the server, at least 1.
   std::uint32_t wave_lanes = 32;          // 32 or 64.
   std::uint32_t resident_waves = 64;      // A unit.
   std::uint32_t resident_groups = 32;     // A unit.

@@ -114,7 +114,7 @@ const ConfigOption options[] = {
 
     device<&DeviceConfig::compute_units>(
         "device.compute_units", number, 0, 256, "", "",
-        "Compute units, one thread each; 0 = online CPUs less one for the server."),
+        "Compute units, one thread each; 0 = usable CPUs less one for the server."),
     device<&DeviceConfig::wave_lanes>("device.wave_lanes", choice, 0, 0, "32|64", "",
                                       "Work-items a wave."),
     device<&DeviceConfig::resident_waves>("device.resident_waves", number, 1, 16384, "",

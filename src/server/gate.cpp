@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "server/cores.hpp"
+#include "base/cores.hpp"
 #include "server/sensors.hpp"
 
 namespace k2k::server {

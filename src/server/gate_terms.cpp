@@ -2,7 +2,6 @@
 // is made before anything changes.
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +9,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/cores.hpp"
 #include "host/limit.hpp"
-#include "server/cores.hpp"
 #include "server/gate.hpp"
 #include "server/sensors.hpp"
 #include "server/tenants.hpp"
@@ -39,14 +38,6 @@ constexpr double rise_worth_a_wake = 1.25;
 
 // After a look for which there was no memory.
 constexpr Nanoseconds look_without_memory = std::chrono::milliseconds(100);
-
-std::uint32_t usable_cores() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  // More CPUs than the set has room for: all are usable, as far as anybody can tell.
-  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return online_cores();
-  return static_cast<std::uint32_t>(CPU_COUNT(&usable));
-}
 
 Error no_sensor(governor::Policy policy, const Error& why) {
   return {why.code, fmt::format("server.governor is {}, which has to see which cores are idle: {}; "

@@ -6,9 +6,9 @@
 #include <ctime>
 
 #include "base/clock.hpp"
+#include "base/cores.hpp"
 #include "server/calibration.hpp"
 #include "server/core.hpp"
-#include "server/cores.hpp"
 
 namespace k2k::server {
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/cores.hpp"
 #include "calls/rows.hpp"
 #include "protocol/slot.hpp"
-#include "server/cores.hpp"
 #include "telemetry/counter.hpp"
 #include "telemetry/event_ring.hpp"
 #include "telemetry/histogram.hpp"

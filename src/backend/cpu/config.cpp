@@ -1,7 +1,5 @@
 #include "backend/cpu/config.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <string>
@@ -9,6 +7,7 @@
 #include "backend/carver.hpp"
 #include "backend/cpu/pages.hpp"
 #include "backend/limits.hpp"
+#include "base/cores.hpp"
 
 namespace k2k::backend::cpu {
 
@@ -31,8 +30,7 @@ constexpr std::uint64_t waves_max = std::uint64_t{1} << 20;
 Result<DeviceConfig> complete(const DeviceConfig& config) {
   DeviceConfig full = config;
   if (full.compute_units == 0) {
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    full.compute_units = static_cast<std::uint32_t>(std::clamp(online - 1, 1l, 256l));
+    full.compute_units = std::clamp(usable_cores(), 2u, 257u) - 1;
   }
   if (Status fits = check_limits(unit_limits, full); !fits) return fits.error();
   if (Status fits = check_limits(area_limits, full); !fits) return fits.error();

@@ -1,0 +1,25 @@
+// Goal: each has a core, half of them serve, and no more than there can be rings.
+
+#include "apps/grep/core_shares.hpp"
+
+#include <gtest/gtest.h>
+
+namespace k2k::grep {
+namespace {
+
+TEST(CoreShares, are_halves) {
+  const struct {
+    std::uint32_t cores;
+    std::uint32_t serving;
+    std::uint32_t searching;
+  } expected[] = {{0, 1, 1}, {1, 1, 1}, {2, 1, 1},  {3, 1, 2},
+                  {4, 2, 2}, {5, 2, 3}, {16, 8, 8}, {64, 8, 56}};
+  for (const auto& [cores, serving, searching] : expected) {
+    const CoreShares shares = shares_of(cores);
+    EXPECT_EQ(shares.serving, serving) << cores;
+    EXPECT_EQ(shares.searching, searching) << cores;
+  }
+}
+
+}  // namespace
+}  // namespace k2k::grep

@@ -1,0 +1,36 @@
+#pragma once
+// How many CPUs there are: those that may come online, those that are, and those of them that this
+// thread may use (sched_setaffinity(2), cpuset of a container).
+//
+// Threading: from anywhere.
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/found_once.hpp"
+
+namespace k2k {
+
+inline std::size_t possible_cores() {
+  static constinit FoundOnce<long> count;
+  return static_cast<std::size_t>(
+      count.get([] { return std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF)); }));
+}
+
+inline std::uint32_t online_cores() {
+  return static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+inline std::uint32_t usable_cores() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  // More CPUs than the set has room for: all are usable, as far as anybody can tell.
+  if (::sched_getaffinity(0, sizeof(usable), &usable) != 0) return online_cores();
+  return static_cast<std::uint32_t>(CPU_COUNT(&usable));
+}
+
+}  // namespace k2k
