@@ -159,7 +159,7 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
-SAYS = {
+DESCRIPTIONS = {
     "isa": "instruction set",
     "ddm_us": f"DDM, µs a trial ({TRIALS} trials, one core, f64)",
     "numba_ddm_us": "the same with Numba, np.random.normal() a step",
@@ -173,12 +173,12 @@ SAYS = {
 
 
 def _text(figures: dict[str, Any]) -> str:
-    width = max(map(len, SAYS.values()))
+    width = max(map(len, DESCRIPTIONS.values()))
     lines = []
-    for key, says in SAYS.items():
+    for key, description in DESCRIPTIONS.items():
         value = figures[key]
         shown = f"{value:.4g}" if isinstance(value, float) else value or "not measured here"
-        lines.append(f"{says:<{width}}  {shown}")
+        lines.append(f"{description:<{width}}  {shown}")
     if figures["numba_ddm_us"]:
         ratio = figures["numba_ddm_us"] / figures["ddm_us"]
         lines.append(f"{'times faster than Numba on one core':<{width}}  {ratio:.3g}")

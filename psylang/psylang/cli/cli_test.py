@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from psylang.cli import main as module
-from psylang.cli.bench import SAYS
+from psylang.cli.bench import DESCRIPTIONS
 from psylang.cli.completion import commands
 from psylang.cli.main import main
 from psylang.runtime.plan_fixture import session_cache
@@ -101,7 +101,12 @@ def test_inputs_files_and_histograms(
 
 
 def test_compile_writes_code(mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for kind, sign in (("object", b"psylang_run"), ("llvm", b"define"), ("assembly", b".text")):
+    for kind, sign in (
+        ("object", b"psylang_run"),
+        ("llvm", b"define"),
+        ("assembly", b".text"),
+        ("ir", b'program "mine" fast {'),
+    ):
         path = tmp_path / kind
         command = ["compile", f"{mine}:program", "--emit", kind, "--output", str(path), "--json"]
         assert main(command) == 0
@@ -109,6 +114,58 @@ def test_compile_writes_code(mine: str, tmp_path: Path, capsys: pytest.CaptureFi
         assert json.loads(capsys.readouterr().out)["parameters"] == ["a"]
     assert main(["compile", f"{mine}:program"]) == 0
     assert re.match(r"mine for \w+: \d+ bytes, was in the cache", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("kind", ["llvm", "assembly", "ir"])
+def test_what_is_text_is_printed(
+    kind: str, mine: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    command = ["compile", f"{mine}:program", "--emit", kind]
+    assert main(command) == 0
+    printed = capfdbinary.readouterr().out
+    assert main([*command, "--output", "-"]) == 0
+    assert capfdbinary.readouterr().out == printed != b""
+
+
+def test_the_text_of_a_program_is_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, again = tmp_path / "ddm.ir", tmp_path / "again.ir"
+    free = ["--param", "drift=0.5"]
+    assert main(["compile", DDM, *free, "--emit", "ir", "--output", str(path)]) == 0
+    assert main(["compile", str(path), "--emit", "ir", "--output", str(again)]) == 0
+    assert "was in the cache" in capsys.readouterr().out.splitlines()[-1]
+    assert again.read_text() == path.read_text()
+    summaries = []
+    for model in (DDM, str(path)):
+        assert main(["run", model, *free, "--trials", "300", "--json"]) == 0
+        summaries.append(json.loads(capsys.readouterr().out))
+    assert summaries[0]["outputs"] == summaries[1]["outputs"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b'program "p" fast {\n  seeds %s\n}', "line 2, column 3: `seed` is needed, not seeds"),
+        (b'program "p" fast {\n  seed %s: i64\n', "line 2, column 10: `trial` is needed, not :"),
+        (b"print(1);", "line 1, column 9: a word, .* is needed, not ';'"),
+        (b"", "line 1, column 1: `program` is needed, not the end of the text"),
+        (b"program\n\xff", "'utf-8' codec can't decode byte 0xff in position 8"),
+        (
+            b'program "p" fast { seed %s trial %t %x: f64 = neg(%s) output "x": f64 = %x }',
+            "p: `neg` of no origin: ",
+        ),
+    ],
+)
+def test_a_text_that_is_no_program_is_one_line(
+    text: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "wrong.ir"
+    path.write_bytes(text)
+    assert main(["compile", str(path)]) == module.EXIT_USAGE
+    out, errors = capsys.readouterr()
+    assert (out, errors.count("\n")) == ("", 1)
+    assert re.match(f"psylang: {re.escape(str(path))} is no program: {message}", errors)
 
 
 def test_explain_as_text_json_and_html(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,7 +200,8 @@ def test_explain_as_text_json_and_html(mine: str, capsys: pytest.CaptureFixture[
         (["run", DDM, "--record", "rt"], "record: there is no `rt`; there is response_time"),
         (["run", DDM, "--histogram", "choice=1"], "--histogram choice=1 is no NAME=BINS,LOW,HIGH"),
         (["run", DDM, "--output", "x.csv"], "--output x.csv: the name must end with .npz"),
-        (["compile", DDM, "--emit", "llvm"], "--emit llvm needs --output FILE"),
+        (["compile", "no.ir"], "no.ir cannot be read: No such file or directory"),
+        (["run", "no.ir", "--set", "a=1"], "--set is for functions that make models; no.ir is"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -250,11 +308,24 @@ def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         'COMP_WORDS=(psylang co); COMP_CWORD=1; _psylang; echo "${COMPREPLY[@]}"\n'
         'COMP_WORDS=(psylang run m --numerics ""); COMP_CWORD=4; _psylang; echo "${COMPREPLY[@]}"\n'
         'COMP_WORDS=(psylang run m --precision ""); _psylang; echo "${COMPREPLY[@]}"\n'
+        'COMP_WORDS=(psylang compile m --emit ""); _psylang; echo "${COMPREPLY[@]}"\n'
+        'COMP_WORDS=(psylang run mine); COMP_CWORD=2; _psylang; echo "${COMPREPLY[@]}"\n'
     )
-    done = subprocess.run(["bash"], input=ask, capture_output=True, text=True, check=True)
-    assert done.stdout == "--threads\ncompile completion\nfast exact\nf64 f32\n"
+    for file in ("mine.py", "mine.ir", "mine.txt"):
+        (tmp_path / file).touch()
+    done = subprocess.run(
+        ["bash"], input=ask, capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.splitlines() == [
+        "--threads",
+        "compile completion",
+        "fast exact",
+        "f64 f32",
+        "object llvm assembly ir",
+        "mine.py mine.ir",
+    ]
 
 
 def test_the_figures_of_bench_are_all_explained() -> None:
     text = " ".join(commands()["bench"].format_help().split())
-    assert [key for key in SAYS if key not in text] == []
+    assert [key for key in DESCRIPTIONS if key not in text] == []

@@ -1,4 +1,4 @@
-"""psylang compile: makes machine code, into the cache or a file."""
+"""psylang compile: makes machine code for the cache or a file, or writes IR, LLVM or assembly."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from psylang import emit
-from psylang.cli.main import UsageError
 from psylang.cli.models import pairs, plan_of
+from psylang.ir.text import print_program
 from psylang.runtime.values import known
 from psylang.runtime.variants import target_of
 
 
 def main(options: argparse.Namespace) -> int:
-    if options.emit != "object" and options.output is None:
-        raise UsageError(f"--emit {options.emit} needs --output FILE; - is standard output")
     plan = plan_of(options)
     known("--param", pairs("--param", options.param), plan.parameters)
     target = target_of(options.isa)
@@ -34,12 +32,15 @@ def main(options: argparse.Namespace) -> int:
         "cached": variant.cached,
         "seconds": variant.seconds,
     }
-    if options.output is not None:
+    output = options.output
+    if output is None and options.emit != "object":
+        output = "-"  # All others are text.
+    if output is not None:
         code = _code(options.emit, plan.program, target)
-        if options.output == "-":
+        if output == "-":
             sys.stdout.buffer.write(code)
             return 0
-        Path(options.output).write_bytes(code)
+        Path(output).write_bytes(code)
     if options.json:
         print(json.dumps(summary))
     else:
@@ -49,6 +50,8 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _code(kind: str, program: Any, target: Any) -> bytes:
+    if kind == "ir":
+        return print_program(program).encode()
     if kind == "llvm":
         return emit.llvm_text(program, target).encode()
     if kind == "assembly":

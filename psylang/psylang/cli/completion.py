@@ -48,7 +48,7 @@ _psylang() {{
   case "$before" in
     --numerics) COMPREPLY=($(compgen -W "fast exact" -- "$word")); return ;;
     --precision) COMPREPLY=($(compgen -W "f64 f32" -- "$word")); return ;;
-    --emit) COMPREPLY=($(compgen -W "object llvm assembly" -- "$word")); return ;;
+    --emit) COMPREPLY=($(compgen -W "object llvm assembly ir" -- "$word")); return ;;
     --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -59,7 +59,9 @@ _psylang() {{
     esac
   fi
   COMPREPLY=($(compgen -W "$words" -- "$word"))
-  [ "$COMP_CWORD" -eq 2 ] && COMPREPLY+=($(compgen -f -X '!*.py' -- "$word"))
+  if [ "$COMP_CWORD" -eq 2 ]; then
+    COMPREPLY+=($(compgen -f -X '!*.py' -- "$word") $(compgen -f -X '!*.ir' -- "$word"))
+  fi
 }}
 complete -F _psylang psylang"""
 
@@ -67,7 +69,7 @@ complete -F _psylang psylang"""
 def zsh() -> str:
     names = " ".join(commands())
     cases = "\n".join(
-        f"    {name}) compadd -- {' '.join(_words(command))}; _files -g '*.py' ;;"
+        f"    {name}) compadd -- {' '.join(_words(command))}; _files -g '*.(py|ir)' ;;"
         for name, command in commands().items()
     )
     return f"""\
@@ -80,7 +82,7 @@ _psylang() {{
   case "${{words[CURRENT - 1]}}" in
     --numerics) compadd -- fast exact; return ;;
     --precision) compadd -- f64 f32; return ;;
-    --emit) compadd -- object llvm assembly; return ;;
+    --emit) compadd -- object llvm assembly ir; return ;;
     --output) _files; return ;;
   esac
   case "${{words[2]}}" in
@@ -93,8 +95,8 @@ compdef _psylang psylang"""
 def fish() -> str:
     lines = ["complete -c psylang -f"]
     for name, command in commands().items():
-        says = _quoted((command.description or "").strip().splitlines()[0])
-        lines.append(f"complete -c psylang -n __fish_use_subcommand -a {name} -d {says}")
+        described = _quoted((command.description or "").strip().splitlines()[0])
+        lines.append(f"complete -c psylang -n __fish_use_subcommand -a {name} -d {described}")
         seen = f"-n '__fish_seen_subcommand_from {name}'"
         for option, action in _options(command):
             line = f"complete -c psylang {seen} -l {option[2:]} -d {_quoted(action.help or '')}"

@@ -21,6 +21,7 @@ Compiles cognitive models to machine code, and runs them.
 
 A MODEL is MODULE:OBJECT or FILE.py:OBJECT. OBJECT is a psylang.model.Model, a psylang.ir Program,
 or a function that returns one, such as psylang.models:ddm; --set gives the function arguments.
+FILE.ir is a MODEL, too: the text of a program, which `psylang compile MODEL --emit ir` prints.
 """
 EPILOG = """\
 examples:
@@ -28,6 +29,7 @@ examples:
   psylang run psylang.models:ddm --trials 1000000 --histogram response_time=50,0,5
   psylang explain psylang.models:lca --set size=3
   psylang compile mine.py:model --emit assembly --output mine.s
+  psylang compile mine.py:model --emit ir --output mine.ir
   psylang completion bash > ~/.local/share/bash-completion/completions/psylang
 
 exit status:
@@ -61,11 +63,11 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"psylang {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True, dest="command")
 
-    def add(name: str, says: str, more: str = "") -> argparse.ArgumentParser:
+    def add(name: str, description: str, more: str = "") -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
-            help=says,
-            description=f"{says[0].upper()}{says[1:]}.{more and ' '}{more}",
+            help=description,
+            description=f"{description[0].upper()}{description[1:]}.{more and ' '}{more}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.set_defaults(run=_lazily(name))
@@ -76,11 +78,16 @@ def parser() -> argparse.ArgumentParser:
     add_common(made)
     made.add_argument(
         "--emit",
-        choices=("object", "llvm", "assembly"),
+        choices=("object", "llvm", "assembly", "ir"),
         default="object",
-        help="what to write to --output; default: object",
+        help="what to write to --output: machine code (object), or the text of LLVM, of the "
+        "assembly or of Psylang's own IR, not optimised; default: object",
     )
-    made.add_argument("--output", metavar="FILE", help="where to write it; - is standard output")
+    made.add_argument(
+        "--output",
+        metavar="FILE",
+        help="where to write it; - is standard output, the default of all but object",
+    )
 
     run = add("run", "simulate trials of a model", "Prints a summary of each output.")
     add_model(run)

@@ -17,6 +17,8 @@ import numpy as np
 import psylang
 from psylang.cli.main import UsageError
 from psylang.ir.graph import Program
+from psylang.ir.text import ParseError, parse_program
+from psylang.ir.verify import VerifyError, verify
 
 
 def plan_of(options: argparse.Namespace) -> psylang.Plan:
@@ -34,7 +36,11 @@ def plan_of(options: argparse.Namespace) -> psylang.Plan:
 
 
 def model_of(name: str, arguments: dict[str, Any]) -> Any:
-    """MODULE:OBJECT or FILE.py:OBJECT; a function is called."""
+    """MODULE:OBJECT, FILE.py:OBJECT or FILE.ir; a function is called."""
+    if name.endswith(".ir"):
+        if arguments:
+            raise UsageError(f"--set is for functions that make models; {name} is a program")
+        return _program(name)
     module_name, colon, path = name.rpartition(":")
     if not colon or not module_name or not path:
         raise UsageError(f"`{name}` is no MODULE:OBJECT; give one like psylang.models:ddm")
@@ -57,6 +63,18 @@ def model_of(name: str, arguments: dict[str, Any]) -> Any:
         return found(**arguments)
     except TypeError as error:
         raise UsageError(f"{name}: {error}; give its arguments by --set NAME=VALUE") from error
+
+
+def _program(name: str) -> Program:
+    """The program whose text is in a file. UsageError: it cannot be read, or is no program."""
+    try:
+        program = parse_program(Path(name).read_text(encoding="utf-8"))
+        verify(program)
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, ParseError, VerifyError) as error:
+        raise UsageError(f"{name} is no program: {error}") from None
+    return program
 
 
 def _module(name: str) -> ModuleType:

@@ -6,7 +6,7 @@ import argparse
 
 
 def add_model(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", metavar="MODEL", help="MODULE:OBJECT or FILE.py:OBJECT")
+    command.add_argument("model", metavar="MODEL", help="MODULE:OBJECT, FILE.py:OBJECT or FILE.ir")
     command.add_argument(
         "--set",
         action="append",

@@ -35,7 +35,7 @@ class OpInfo:
     of: frozenset[DType]
     cost: int = 1
     commutes: bool = False
-    says: str = ""
+    description: str = ""
 
 
 FLOATS = frozenset({DType.F64, DType.F32})
@@ -133,20 +133,20 @@ def _constant(_: Sequence[Type], attributes: Mapping[str, Attribute]) -> Type:
     return kind
 
 
-def _unary(of: frozenset[DType], cost: int, says: str) -> OpInfo:
-    return OpInfo(1, _same, of, cost, False, says)
+def _unary(of: frozenset[DType], cost: int, description: str) -> OpInfo:
+    return OpInfo(1, _same, of, cost, False, description)
 
 
-def _binary(of: frozenset[DType], cost: int, says: str, commutes: bool = False) -> OpInfo:
-    return OpInfo(2, _same, of, cost, commutes, says)
+def _binary(of: frozenset[DType], cost: int, description: str, commutes: bool = False) -> OpInfo:
+    return OpInfo(2, _same, of, cost, commutes, description)
 
 
-def _compare(of: frozenset[DType], says: str, commutes: bool = False) -> OpInfo:
-    return OpInfo(2, _condition, of, 1, commutes, says)
+def _compare(of: frozenset[DType], description: str, commutes: bool = False) -> OpInfo:
+    return OpInfo(2, _condition, of, 1, commutes, description)
 
 
 OPS: Mapping[str, OpInfo] = {
-    "constant": OpInfo(0, _constant, ANY, 0, says="attribute `value`, of attribute `type`"),
+    "constant": OpInfo(0, _constant, ANY, 0, description="attribute `value`, of attribute `type`"),
     # Arithmetic, elementwise.
     "add": _binary(NUMBERS, 1, "a + b", True),
     "sub": _binary(NUMBERS, 1, "a - b"),

@@ -1,4 +1,4 @@
-"""Programs as text: for readers, golden tests and bug reports. It parses back bit by bit.
+"""Programs as text: to read, store, pickle (ir/__init__.py) and test. It parses back bit by bit.
 
     program "race" fast {
       stream "noise" seed 0

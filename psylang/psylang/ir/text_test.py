@@ -173,7 +173,7 @@ def test_any_name_and_origin_parses_back(name: str) -> None:
         ("%9: bool", "%9, bool", "`:` is needed, not ,"),
         ("\n}\n", "\n} more\n", "the end of the text is needed, not more"),
         ("\n}\n", "\n", "`}` is needed, not the end of the text"),
-        ("mul", "m&l", "unexpected '&'"),
+        ("mul", "m&l", "or one of {}()[]=:, is needed, not '&'"),
         ("%0: f64 = constant 0.0", "constant 0.0", "a constant has one result"),
         (
             'note "made by" = "hand"',

@@ -23,6 +23,7 @@ TOKENS = re.compile(
     """,
     re.VERBOSE,
 )
+NEEDED = "a word, a value like %x, a number, a text in quotes or one of {}()[]=:, is needed"
 DEEPEST = 64  # Lists in lists, regions in regions.
 
 
@@ -50,7 +51,7 @@ def tokens_of(text: str) -> list[Token]:
     while at < len(text):
         found = TOKENS.match(text, at)
         if found is None:
-            raise ParseError(f"unexpected {text[at]!r}", line, at - begin + 1)
+            raise ParseError(f"{NEEDED}, not {text[at]!r}", line, at - begin + 1)
         kind, piece = str(found.lastgroup), found.group()
         alone = kind == "comment" and not text[begin:at].strip()
         if kind != "space" and not alone:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from psylang.model.blueprint import Projection
 from psylang.model.errors import ModelError, listed
-from psylang.model.layout import Projection
 from psylang.model.mechanism import Mechanism
-from psylang.model.parameters import Array
+from psylang.model.parameters import Array, Parameter
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -28,6 +28,15 @@ def port_of(node: Mechanism, ports: Mapping[str, Any], name: str) -> str:
     if name and name not in ports:
         raise ModelError(f"`{node.name}` has no port `{name}`; it has {listed(ports)}")
     return name or next(iter(ports))
+
+
+def parameter_of(model: str, parameters: Mapping[str, Parameter], name: str) -> Parameter:
+    """The parameter of that name. ModelError: there is none."""
+    if name not in parameters:
+        raise ModelError(
+            f"there is no parameter `{name}` in `{model}`; it has {listed(parameters)}"
+        )
+    return parameters[name]
 
 
 def within(name: str, value: Array, limits: tuple[float, float] | None) -> None:

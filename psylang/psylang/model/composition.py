@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from psylang.ir.graph import Numerics, Program
-from psylang.model.checks import fits, named, port_of, within
-from psylang.model.compound import All
-from psylang.model.conditions import AllHaveRun, Always, Condition, EveryNCalls
+from psylang.model.blueprint import Blueprint, External, Projection, Recorded
+from psylang.model.checks import fits, named, parameter_of, port_of, within
+from psylang.model.conditions import AllHaveRun, Condition
 from psylang.model.control import GridSearch
 from psylang.model.errors import ModelError, listed
-from psylang.model.layout import External, Projection, Recorded
+from psylang.model.lowering import lowered
 from psylang.model.mechanism import Mechanism
 from psylang.model.parameters import (
     Array,
@@ -31,7 +31,7 @@ from psylang.model.parameters import (
     name_of,
     numbers_of,
 )
-from psylang.model.schedule import Schedule, consideration_sets, predecessors
+from psylang.model.schedule import Schedule
 
 M = TypeVar("M", bound=Mechanism)
 PASSES_MAX = 1000
@@ -48,7 +48,6 @@ class Model:
         if isinstance(max_passes, bool) or not isinstance(max_passes, int) or max_passes < 1:
             raise ModelError(f"max_passes is {max_passes!r}; it must be a whole number above 0")
         self.max_passes = max_passes
-        self.revision = 0  # One more with each change: a plan can tell that it is stale.
         self.mechanisms: dict[str, Mechanism] = {}
         self.projections: dict[str, Projection] = {}
         self.externals: dict[str, External] = {}
@@ -73,15 +72,15 @@ class Model:
         name: str,
         default: Any,
         range: tuple[float, float] | None = None,
-        says: str = "",
+        description: str = "",
     ) -> Parameter:
         """A number with a name, for fields of components. range: what analyses may assume.
 
         ModelError: the name is taken, the default is not finite, or not within the range.
         """
-        made = Parameter(named("parameter", name), array_of(name, default), None, says)
+        made = Parameter(named("parameter", name), array_of(name, default), None, description)
         if range is not None:
-            made = Parameter(name, made.default, checked_range(name, range), says)
+            made = Parameter(name, made.default, checked_range(name, range), description)
         return self._register(made)
 
     def _register(self, made: Parameter) -> Parameter:
@@ -90,7 +89,6 @@ class Model:
         within(made.name, made.default, made.range)
         self._parameters[made.name] = made
         self._limits[made.name] = []
-        self.revision += 1
         return made
 
     def add(self, mechanism: M) -> M:
@@ -105,7 +103,6 @@ class Model:
             )
         self._number(mechanism.name, mechanism.own_scope())
         self.mechanisms[mechanism.name] = mechanism
-        self.revision += 1
         return mechanism
 
     def _number(self, component: str, holder: Any) -> None:
@@ -171,7 +168,6 @@ class Model:
         self._number(made.name, made)
         self.projections[made.name] = made
         self.arriving.setdefault((end.name, taken), []).append(made.name)
-        self.revision += 1
         return made
 
     def input(
@@ -198,7 +194,6 @@ class Model:
             made = External(name, shape, before.default, (*before.receivers, (node.name, port)))
         self.externals[name] = made
         self.arriving.setdefault((node.name, port), []).append(name)
-        self.revision += 1
 
     def together(self, *mechanisms: str | Mechanism) -> None:
         """Mechanisms that run at once, each seeing what the others gave before: a cycle of them
@@ -211,7 +206,6 @@ class Model:
                 "mechanism is in one"
             )
         self.groups.append(group)
-        self.revision += 1
 
     def last(self, mechanism: str | Mechanism) -> None:
         """A mechanism that runs once in a trial, after the last pass; only others of that kind may
@@ -220,7 +214,6 @@ class Model:
         if node.name in self.closing or node.name in self.conditions:
             raise ModelError(f"`{node.name}` is a last one, or has a condition, already")
         self.closing.append(node.name)
-        self.revision += 1
 
     def when(self, mechanism: str | Mechanism, condition: Condition) -> None:
         """When a mechanism runs; else when all that it hears from have, since it ran."""
@@ -229,13 +222,11 @@ class Model:
             raise ModelError(f"`{node.name}` runs after the last pass; it takes no condition")
         self._knows(condition)
         self.conditions[node.name] = condition
-        self.revision += 1
 
     def ends(self, condition: Condition) -> None:
         """When a trial ends; else when all mechanisms have run."""
         self._knows(condition)
         self.termination = condition
-        self.revision += 1
 
     def control(self, search: GridSearch) -> None:
         """What sets parameters before each trial; its choice is the output `allocation`."""
@@ -250,7 +241,6 @@ class Model:
         for signal in search.signals:
             self.default(signal.name)
         self.search = search
-        self.revision += 1
 
     def output(
         self,
@@ -269,7 +259,6 @@ class Model:
         if several and not (kinds and all(kind.dtype.is_float for kind in kinds)):
             raise ModelError(f"output `{name}` is of no mechanism, or not of numbers alone")
         self.outputs[name] = Recorded(tuple(places), several)
-        self.revision += 1
 
     # What it is.
 
@@ -284,46 +273,31 @@ class Model:
 
     def schedule(self) -> Schedule:
         """Consideration sets, conditions, and the end of a trial. ModelError: a cycle."""
-        nodes = [name for name in self.mechanisms if name not in self.closing]
-        wrong = [
-            one.name
-            for one in self.projections.values()
-            if one.sender in self.closing and one.receiver in nodes
-        ]
-        if wrong:
-            raise ModelError(f"{listed(wrong)}: from what runs after the last pass, to what did")
-        edges = self._edges(nodes)
-        sets = consideration_sets(nodes, edges, self.groups)
-        senders = predecessors(nodes, edges, self.groups)
-        default = {
-            node: All(*(EveryNCalls(one, 1) for one in nodes if one in before))
-            if before
-            else Always()
-            for node, before in senders.items()
-        }
-        everyone = [self.mechanisms[node] for node in nodes]
-        return Schedule(
-            sets,
-            {**default, **self.conditions},
-            self.termination,
-            self.max_passes,
-            frozenset(one.name for one in everyone if not one.ends()),
-            frozenset(
-                one.name
-                for one in everyone
-                if one.ends() and one.until_finished and one.reset == "trial"
-            ),
-        )
+        return self._blueprint().schedule()
 
     def afterwards(self) -> tuple[str, ...]:
         """The mechanisms that run after the last pass, in order. ModelError: a cycle."""
-        sets = consideration_sets(self.closing, self._edges(self.closing))
-        return tuple(node for one in sets for node in one)
+        return self._blueprint().afterwards()
 
-    def _edges(self, among: Sequence[str]) -> list[tuple[str, str]]:
-        links = [one for one in self.projections.values() if not one.feedback]
-        ends = [(one.sender, one.receiver) for one in links]
-        return [one for one in ends if one[0] in among and one[1] in among]
+    def _blueprint(self) -> Blueprint:
+        """The model as it is now; what is added later is not in it."""
+        return Blueprint(
+            name=self.name,
+            max_passes=self.max_passes,
+            parameters=dict(self._parameters),
+            limits={name: tuple(every) for name, every in self._limits.items()},
+            names=dict(self.names),
+            mechanisms=dict(self.mechanisms),
+            projections=dict(self.projections),
+            externals=dict(self.externals),
+            arriving={port: tuple(names) for port, names in self.arriving.items()},
+            conditions=dict(self.conditions),
+            groups=tuple(self.groups),
+            closing=tuple(self.closing),
+            termination=self.termination,
+            search=self.search,
+            outputs=dict(self.outputs),
+        )
 
     def program(
         self,
@@ -340,9 +314,7 @@ class Model:
         ModelError: an unknown name, a shape that does not match, NaN, a value out of range, a
         cycle, a trial that never ends, or no output.
         """
-        from psylang.model.lowering import lowered
-
-        return lowered(self, numerics, dict(fix or {}), vary, dict(ranges or {}))
+        return lowered(self._blueprint(), numerics, dict(fix or {}), vary, dict(ranges or {}))
 
     # Names.
 
@@ -357,10 +329,7 @@ class Model:
 
     def default(self, name: str) -> Array:
         """Of a parameter. ModelError: there is none of that name."""
-        if name not in self._parameters:
-            known = listed(self._parameters)
-            raise ModelError(f"there is no parameter `{name}` in `{self.name}`; it has {known}")
-        return self._parameters[name].default
+        return parameter_of(self.name, self._parameters, name).default
 
     def _knows(self, condition: Condition) -> None:
         if not isinstance(condition, Condition):

@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psylang.ir.builder import ProgramBuilder
+from psylang.ir.builder import Builder, ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Value
 from psylang.ir.interpret import interpret
 from psylang.ir.types import DType, Type
+from psylang.model.blueprint import External, Projection
 from psylang.model.cells import Key
 from psylang.model.context import Context, Scope, total
-from psylang.model.errors import ModelError
 from psylang.model.mechanism import Mechanism, Run
-from psylang.model.parameters import Array, Number, number
-
-if TYPE_CHECKING:
-    from psylang.model.trial import Trial
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Projection:
-    """From an output port to an input port: y[j] is the sum of x[i] * matrix[i][j].
-
-    matrix: None passes the value on. feedback: it does not decide who runs first.
-    """
-
-    name: str
-    sender: str
-    sender_port: str
-    receiver: str
-    receiver_port: str
-    matrix: Number | None = number(None)
-    feedback: bool = False
-
-
-@dataclass(frozen=True)
-class External:
-    """What each trial is given, and the (mechanism, port) pairs that it goes to."""
-
-    name: str
-    shape: tuple[int, ...]
-    default: Array | None
-    receivers: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """An output: (mechanism, port) pairs. joined: their elements are one vector."""
-
-    places: tuple[tuple[str, str], ...]
-    joined: bool
+from psylang.model.parameters import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,35 +35,6 @@ class Layout:
         """A component's view of a context."""
         one = holder or self.mechanisms[component].own_scope()
         return Scope(context, component, self.names[component], one, component)
-
-    def arrivals(self, node: str, trial: Trial) -> dict[str, list[Value]]:
-        """What is brought to each input port, in the order in which the model was made."""
-        result: dict[str, list[Value]] = {}
-        for port, shape in self.mechanisms[node].arrivals().items():
-            sources = self.arriving.get((node, port), ())
-            result[port] = [shaped(trial, self._brought(one, trial), shape) for one in sources]
-        return result
-
-    def _brought(self, source: Projection | External, trial: Trial) -> Value:
-        if isinstance(source, External):
-            return trial.inputs[source.name]
-        value = trial.port(source.sender, source.sender_port)
-        if source.matrix is None:
-            return value
-        at = self.scope(trial.context, source.name, source)
-        with at.origin("matrix"):
-            return projected(at, value)
-
-    def asked(self, trial: Trial, function: Callable[..., object], nodes: Sequence[str]) -> Value:
-        """A function of the main outputs of nodes, as a condition."""
-        emit = getattr(function, "emit", None)
-        if emit is None:
-            raise ModelError("While takes a function made by @psylang.model.function")
-        result = emit(trial.context, [trial.port(node) for node in nodes])
-        value = trial.logic.value(result)
-        if value.type.dtype.value != "bool" or value.type.shape:
-            raise ModelError(f"the function of While gives {value.type}; it must give a bool")
-        return value
 
     # What is true before the first trial, computed at the parameters' defaults.
 
@@ -196,14 +130,10 @@ def _sparse(at: Scope, value: Value, matrix: Array) -> Value:
     return build.stack(columns)
 
 
-def shaped(trial: Trial, value: Value, shape: tuple[int, ...]) -> Value:
+def shaped(build: Builder, value: Value, shape: tuple[int, ...]) -> Value:
     """A value of one element as a scalar or a vector of one, as the port wants it."""
     if value.type.shape == shape:
         return value
-    build = trial.context.build
     with build.at(Origin()):
         scalar = build.extract(value, *(0,) * len(value.type.shape))
         return build.stack([scalar], shape) if shape else scalar
-
-
-__all__ = ["External", "Layout", "Projection", "Recorded", "shaped"]

@@ -1,9 +1,9 @@
-"""From a Model to the program of one of its trials."""
+"""From the blueprint of a model to the program of one of its trials."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,24 +11,21 @@ from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Program, Value
 from psylang.ir.types import BOOL, I32, DType, Type
 from psylang.model.arithmetic import elements
+from psylang.model.blueprint import Blueprint, External, Projection
 from psylang.model.cells import Key
-from psylang.model.checks import within
-from psylang.model.composition import Model
+from psylang.model.checks import parameter_of, within
 from psylang.model.context import Context
 from psylang.model.control import GridSearch
 from psylang.model.errors import ModelError, listed
-from psylang.model.layout import External, Layout, Projection
+from psylang.model.layout import Layout
 from psylang.model.parameters import Array, array_of, checked_range
 from psylang.model.passes import write_passes
 from psylang.model.schedule import Schedule, Steps, plan
 from psylang.model.trial import BEGUN, States, Trial
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 def lowered(
-    model: Model,
+    model: Blueprint,
     numerics: Numerics,
     fix: dict[str, Any],
     vary: Iterable[str],
@@ -56,12 +53,12 @@ def lowered(
     return build.build()
 
 
-def _varied(model: Model, vary: Iterable[str], fix: Mapping[str, Any]) -> list[str]:
+def _varied(model: Blueprint, vary: Iterable[str], fix: Mapping[str, Any]) -> list[str]:
     if isinstance(vary, str):
         raise ModelError(f"vary is the text {vary!r}; give a list of names, like [{vary!r}]")
     varied = list(vary)
     for name in (*varied, *fix):
-        model.default(name)
+        parameter_of(model.name, model.parameters, name)
     both = sorted(set(varied) & set(fix))
     if both or len(set(varied)) != len(varied):
         twice = both or sorted({name for name in varied if varied.count(name) > 1})
@@ -69,7 +66,7 @@ def _varied(model: Model, vary: Iterable[str], fix: Mapping[str, Any]) -> list[s
     return varied
 
 
-def _values(model: Model, fix: Mapping[str, Any]) -> dict[str, Array]:
+def _values(model: Blueprint, fix: Mapping[str, Any]) -> dict[str, Array]:
     """All parameters' values: fixed ones, else defaults. ModelError: shape, NaN, limits, range."""
     values = {name: one.default for name, one in model.parameters.items()}
     for name, given in fix.items():
@@ -81,7 +78,7 @@ def _values(model: Model, fix: Mapping[str, Any]) -> dict[str, Array]:
                     f"{default.shape}; they must be the same"
                 )
             array = array_of(name, np.full(default.shape, array))
-        for limits in model.limits(name):
+        for limits in model.limits[name]:
             limits.check(name, array)
         within(name, array, model.parameters[name].range)
         values[name] = array
@@ -89,14 +86,14 @@ def _values(model: Model, fix: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def _parameters(
-    model: Model,
+    model: Blueprint,
     build: ProgramBuilder,
     varied: list[str],
     values: Mapping[str, Array],
     ranges: Mapping[str, tuple[float, float]],
 ) -> dict[str, Value]:
     for name in ranges:
-        model.default(name)
+        parameter_of(model.name, model.parameters, name)
         if name not in varied:
             raise ModelError(
                 f"there is a range for `{name}`, which is a constant; add it to vary, or drop the "
@@ -112,7 +109,7 @@ def _parameters(
     return chosen
 
 
-def _layout(model: Model, values: Mapping[str, Array], varied: frozenset[str]) -> Layout:
+def _layout(model: Blueprint, values: Mapping[str, Array], varied: frozenset[str]) -> Layout:
     for node, mechanism in model.mechanisms.items():
         missing = [
             port
@@ -137,7 +134,7 @@ def _layout(model: Model, values: Mapping[str, Array], varied: frozenset[str]) -
     )
 
 
-def _write(model: Model, trial: Trial) -> None:
+def _write(model: Blueprint, trial: Trial) -> None:
     schedule, closing = model.schedule(), model.afterwards()
     planned = plan(schedule)
     wanted: list[Key] = [

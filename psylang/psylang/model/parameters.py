@@ -49,7 +49,7 @@ class Parameter:
     name: str
     default: Array
     range: tuple[float, float] | None = None
-    says: str = ""
+    description: str = ""
 
 
 Number = float | Sequence[float] | Sequence[Sequence[float]] | Array | Parameter

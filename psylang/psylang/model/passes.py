@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from psylang.ir.graph import Value
 from psylang.ir.types import BOOL
@@ -192,10 +192,7 @@ def _clock(trial: Trial, schedule: Schedule) -> CellClock:
         memory = {slot: trial.memory(node, slot) for slot in slots}
         return trial.context.build.not_(mechanism.goes_on(trial.scope(node), memory))
 
-    def ask(function: Callable[..., object], nodes: tuple[str, ...]) -> Truth:
-        return trial.layout.asked(trial, function, nodes)
-
-    return CellClock(schedule, trial.cells, trial.logic, finished, ask)
+    return CellClock(schedule, trial.cells, trial.logic, finished, trial.asked)
 
 
 def _write_pass(trial: Trial, schedule: Schedule) -> None:

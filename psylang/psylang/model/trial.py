@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from psylang.ir.graph import Region, Value
 from psylang.ir.ops import OPS, TypeMismatchError
 from psylang.ir.types import BOOL
+from psylang.model.blueprint import External, Projection
 from psylang.model.cells import Cell, Cells, Key, Logic
 from psylang.model.context import Context, Scope
 from psylang.model.errors import ModelError
+from psylang.model.layout import Layout, projected, shaped
 from psylang.model.mechanism import Mechanism, Memory, Run, Values
-
-if TYPE_CHECKING:
-    from psylang.model.layout import Layout
-
 
 BEGUN: Key = ("begun", "begun")  # Whether the sequence had a trial before.
 
@@ -160,6 +157,37 @@ class Trial:
         self.cells.known[key] = value
         return value
 
+    # What is read of them, by the ports of mechanisms and by conditions.
+
+    def arrivals(self, node: str) -> dict[str, list[Value]]:
+        """What is brought to each input port, in the order in which the model was made."""
+        build, result = self.context.build, {}
+        for port, shape in self.layout.mechanisms[node].arrivals().items():
+            sources = self.layout.arriving.get((node, port), ())
+            result[port] = [shaped(build, self._brought(one), shape) for one in sources]
+        return result
+
+    def _brought(self, source: Projection | External) -> Value:
+        if isinstance(source, External):
+            return self.inputs[source.name]
+        value = self.port(source.sender, source.sender_port)
+        if source.matrix is None:
+            return value
+        at = self.layout.scope(self.context, source.name, source)
+        with at.origin("matrix"):
+            return projected(at, value)
+
+    def asked(self, function: Callable[..., object], nodes: Sequence[str]) -> Value:
+        """A function of the main outputs of nodes, as a condition."""
+        emit = getattr(function, "emit", None)
+        if emit is None:
+            raise ModelError("While takes a function made by @psylang.model.function")
+        result = emit(self.context, [self.port(node) for node in nodes])
+        value = self.logic.value(result)
+        if value.type.dtype.value != "bool" or value.type.shape:
+            raise ModelError(f"the function of While gives {value.type}; it must give a bool")
+        return value
+
     # Calls.
 
     def call(self, node: str, frozen: Trial, always: bool = True) -> None:
@@ -179,7 +207,7 @@ class Trial:
     def _call(self, node: str, frozen: Trial, always: bool) -> None:
         mechanism, at = self.layout.mechanisms[node], self.scope(node)
         slots = self.layout.slots(node, self.context.numerics)
-        prepared = mechanism.prepare(at, self.layout.arrivals(node, frozen))
+        prepared = mechanism.prepare(at, frozen.arrivals(node))
         self.cells.note_read(("steps", node))
         steps = self.cells.known.get(("steps", node), 0)
         truncated: Cell = False

@@ -43,13 +43,13 @@ def ddm(
     model = Model("ddm")
     p = model.parameter
     process = DriftDiffusion(
-        rate=p("drift", drift, says="mean change per unit of time"),
-        noise=p("noise", noise, says="standard deviation over one unit of time"),
-        threshold=p("threshold", threshold, says="distance of both thresholds from 0"),
-        dt=p("dt", dt, says="time of one step"),
-        initial=p("starting_point", starting_point, says="where it begins"),
+        rate=p("drift", drift, description="mean change per unit of time"),
+        noise=p("noise", noise, description="standard deviation over one unit of time"),
+        threshold=p("threshold", threshold, description="distance of both thresholds from 0"),
+        dt=p("dt", dt, description="time of one step"),
+        initial=p("starting_point", starting_point, description="where it begins"),
     )
-    time = p("non_decision_time", non_decision_time, says="part of response_time")
+    time = p("non_decision_time", non_decision_time, description="part of response_time")
     decision = model.add(
         DDM(
             "decision",
@@ -148,7 +148,7 @@ def lca(
             leak=p("leak", leak),
             competition=p("competition", competition),
             self_excitation=p("self_excitation", self_excitation),
-            dt=p("dt", dt, says="time of one step"),
+            dt=p("dt", dt, description="time of one step"),
             noise=Normal(standard_deviation=p("noise", noise)),
             function=Logistic(gain=p("gain", gain), bias=p("bias", bias)),
             until=criteria[ends](threshold=p("threshold", threshold)),

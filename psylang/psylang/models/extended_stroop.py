@@ -71,7 +71,7 @@ def extended_stroop(
         else (0.0 if races else 0.2),
     }
     p = {name: model.parameter(name, value) for name, value in given.items()}
-    gain = model.parameter("evidence", evidence, says="of the activities of response")
+    gain = model.parameter("evidence", evidence, description="of the activities of response")
     bound = model.parameter("threshold", threshold)
     count = passes if passes is not None else (10 if races else 20)
     scaled = model.add(Transfer("gathered", size=2 if races else 1))
@@ -112,7 +112,7 @@ def extended_stroop(
 
 def _network(model: Model, integration_rate: float, settled_below: float | None) -> None:
     """Inputs, two hidden layers, and the response layer."""
-    rate = model.parameter("integration_rate", integration_rate, says="of all layers")
+    rate = model.parameter("integration_rate", integration_rate, description="of all layers")
     for name in ("colour", "word", "task"):
         model.input(f"{name}_input", model.add(Transfer(f"{name}_input", size=2)))
     leaky = AdaptiveIntegrator(rate=rate)

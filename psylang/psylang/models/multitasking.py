@@ -53,14 +53,14 @@ def multitasking(
             leak=p("leak", leak),
             competition=p("competition", competition),
             self_excitation=p("self_excitation", self_excitation),
-            dt=p("dt", dt, says="time of one step"),
+            dt=p("dt", dt, description="time of one step"),
             noise=Normal(standard_deviation=p("noise", noise)),
             until=AtLeast(threshold=p("threshold", threshold)),
             max_steps=max_steps,
             seed=seed,
         )
     )
-    model.connect("output", race, p("evidence", evidence, says="of the network's outputs"))
+    model.connect("output", race, p("evidence", evidence, description="of the network's outputs"))
     for name in ("response_time", "choice"):
         model.output(name, race, name)
     model.output("output", "output")

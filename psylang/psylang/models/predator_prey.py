@@ -58,7 +58,7 @@ def predator_prey(
     if isinstance(levels, bool) or not isinstance(levels, int) or not 2 <= levels <= 1000:
         raise ModelError(f"levels is {levels!r}; it must be a whole number of 2 … 1000")
     model = Model("predator_prey")
-    cares = model.parameter("fear", fear, says="weight of flight against pursuit")
+    cares = model.parameter("fear", fear, description="weight of flight against pursuit")
     sizes = dict.fromkeys(AVATARS, 2)
     moves = {
         name: model.add(

@@ -50,9 +50,13 @@ def botvinick_stroop(
     colour layer in `exact`; word, task and response have the next three.
     """
     model = Model("botvinick_stroop")
-    rate = model.parameter("integration_rate", integration_rate, says="of all layers")
-    spread = model.parameter("noise", noise, says="standard deviation of the noise of one step")
-    within = model.parameter("inhibition", inhibition, says="weight between units of a layer")
+    rate = model.parameter("integration_rate", integration_rate, description="of all layers")
+    spread = model.parameter(
+        "noise", noise, description="standard deviation of the noise of one step"
+    )
+    within = model.parameter(
+        "inhibition", inhibition, description="weight between units of a layer"
+    )
     for number, (name, size) in enumerate(LAYERS.items()):
         model.add(
             Transfer(

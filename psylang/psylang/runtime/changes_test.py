@@ -12,6 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from psylang.model import (
+    AfterNPasses,
+    Always,
+    ControlSignal,
+    EveryNCalls,
+    GridSearch,
+    Linear,
+    Model,
+    ModelError,
+    Transfer,
+)
 from psylang.runtime.changes import Watch
 from psylang.runtime.errors import ModelChangedError
 from psylang.runtime.plan_fixture import calls_of, straight
@@ -67,6 +78,75 @@ def test_an_equal_thing_in_its_place_is_no_change() -> None:
     one.table["x"] = (1, float("2.0"))
     watch.check()
     watch.check()
+
+
+def decision() -> Model:
+    model = Model("choice")
+    rate = model.parameter("rate", 0.5)
+    first = model.add(Transfer("first", size=2, function=Linear(slope=rate)))
+    second = model.add(Transfer("second", size=2))
+    model.connect(first, second)
+    model.input("stimulus", first)
+    model.when("second", EveryNCalls("first", 2))
+    model.ends(AfterNPasses(4))
+    model.output("y", second)
+    return model
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.when("second", EveryNCalls("first", 2)),
+        lambda model: model.ends(AfterNPasses(4)),
+        lambda model: (model.ends(AfterNPasses(5)), model.ends(AfterNPasses(4))),
+        lambda model: model.program("exact", vary=["rate"]),
+        lambda model: (model.schedule(), model.afterwards(), model.limits("rate")),
+    ],
+)
+def test_a_call_that_leaves_the_model_as_it_was_is_no_change(call: Callable[[Model], Any]) -> None:
+    model = decision()
+    watch = Watch(model)
+    call(model)
+    watch.check()
+
+
+def test_a_call_that_is_refused_is_no_change() -> None:
+    model = decision()
+    watch = Watch(model)
+    for call in (
+        lambda: model.parameter("rate", 1.0),
+        lambda: model.output("y", "first"),
+        lambda: model.connect("first", "second"),
+    ):
+        with pytest.raises(ModelError, match="there is already"):
+            call()
+        watch.check()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.parameter("other", 0.5),
+        lambda model: model.add(Transfer("third")),
+        lambda model: model.connect("first", "second", name="again"),
+        lambda model: model.input("stimulus", "second"),
+        lambda model: model.input("stimulus", "first"),
+        lambda model: model.together("first", "second"),
+        lambda model: model.last("first"),
+        lambda model: model.when("second", EveryNCalls("first", 3)),
+        lambda model: model.when("first", Always()),
+        lambda model: model.ends(AfterNPasses(5)),
+        lambda model: model.control(GridSearch([ControlSignal("rate", [0.5, 1.0])], "goal")),
+        lambda model: model.output("z", "second"),
+    ],
+)
+def test_a_call_that_changes_the_model_is_seen(call: Callable[[Model], Any]) -> None:
+    model = decision()
+    model.add(Transfer("goal"))
+    watch = Watch(model)
+    call(model)
+    with pytest.raises(ModelChangedError, match="`choice` was changed after"):
+        watch.check()
 
 
 def test_what_cannot_change_is_not_looked_at() -> None:

@@ -21,15 +21,13 @@ from psylang.runtime.execute import Execution, Given
 from psylang.runtime.explain import Explanation
 from psylang.runtime.histogram import counters, needed
 from psylang.runtime.precision import Precision, in_precision
-from psylang.runtime.progress import ProgressLine
+from psylang.runtime.progress import Progress, ProgressLine
 from psylang.runtime.results import Results
 from psylang.runtime.schedule import THREADS_MAX, cores
-from psylang.runtime.search import Reduce, Search, search
+from psylang.runtime.search import Block, Reduce, Search, search
 from psylang.runtime.specialise import specialised
 from psylang.runtime.values import known, memory_for, row_bytes, whole
 from psylang.runtime.variants import Variant, Variants
-
-Progress = Callable[[int, int], None] | bool | None
 
 
 class Model(Protocol):
@@ -289,23 +287,33 @@ class Plan:
 
         The errors of run(), and ArgumentError: an empty grid, or no point with a finite objective.
         """
+
+        def run_block(block: Block) -> Results:
+            return self._run_from(
+                block.first,
+                inputs,
+                block.params,
+                trials=block.trials,
+                sequences=block.points,
+                seed=seed,
+                precision=precision,
+                threads=threads,
+                isa=isa,
+                progress=block.progress,
+                allow_nan=allow_nan,
+            )
+
         return search(
-            self,
+            self.program,
             grid,
+            run_block,
             trials=trials,
             objective=objective,
             maximize=maximize,
             reduce=reduce,
-            inputs=inputs,
             params=params,
             progress=progress,
-            run={
-                "seed": seed,
-                "precision": precision,
-                "threads": threads,
-                "isa": isa,
-                "allow_nan": allow_nan,
-            },
+            allow_nan=allow_nan,
         )
 
     def _in(self, precision: Precision) -> Variants:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 INTERVAL_S = 0.1
+
+# Of (trials done, trials), as run() takes it; True is a ProgressLine.
+Progress = Callable[[int, int], None] | bool | None
 
 
 class ProgressLine:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from psylang.ir.graph import Program
+from psylang.ir.types import Type
 from psylang.runtime.errors import ArgumentError, ArgumentTypeError, NotSupportedError, listed
-from psylang.runtime.progress import ProgressLine
+from psylang.runtime.progress import Progress, ProgressLine
+from psylang.runtime.results import Results
 from psylang.runtime.values import as_array, known, memory_for, refuse_nan, row_bytes, whole
-
-if TYPE_CHECKING:
-    from psylang.runtime.plan import Plan, Progress
 
 Reduce = Literal["mean", "std", "median", "min", "max", "sum"] | Callable[[NDArray[Any]], Any]
 BLOCK_TRIALS = 1 << 20
@@ -96,30 +97,46 @@ class Search:
         return f"Search({shape}; best: {best}, objective {self.best_value:.6g})"
 
 
+@dataclass(frozen=True)
+class Block:
+    """Points of the grid from number `first` on, each a sequence of `trials` trials of one run.
+
+    params: as of run(), those of the grid of shape (points, trials, *shape).
+    """
+
+    first: int
+    points: int
+    trials: int
+    params: Mapping[str, Any]
+    progress: Progress
+
+
 def search(
-    plan: Plan,
+    program: Program,
     grid: Mapping[str, Sequence[Any] | NDArray[Any]],
+    run_block: Callable[[Block], Results],
     *,
     trials: int,
     objective: str | Callable[[Mapping[str, Any]], float] | None,
     maximize: bool,
     reduce: Reduce,
-    inputs: Mapping[str, Any] | None,
     params: Mapping[str, Any] | None,
     progress: Progress,
-    run: Mapping[str, Any],
+    allow_nan: bool,
 ) -> Search:
-    """Plan.search(), which see."""
-    values = _grid(plan, grid, params or {}, bool(run["allow_nan"]))
+    """Plan.search(), which see. run_block: computes all outputs of the program."""
+    types = {parameter.name: parameter.type for parameter in program.parameters}
+    outputs = {output.name: output.type.shape for output in program.outputs}
+    values = _grid(types, grid, params or {}, allow_nan)
     trials = whole("trials", trials, 1, 1 << 40)
     reducer = _reducer(reduce)
-    of_point = _objective(plan, objective)
+    of_point = _objective(list(outputs), objective)
     shape = tuple(len(one) for one in values.values())
     count = math.prod(shape)
-    memory_for(sum(map(row_bytes, plan.program.outputs)), count)
-    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in plan.outputs}
+    memory_for(sum(map(row_bytes, program.outputs)), count)
+    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in outputs}
     per_block = max(BLOCK_TRIALS // trials, 1)
-    progress = ProgressLine(plan.name) if progress is True else progress
+    progress = ProgressLine(program.name) if progress is True else progress
     for first in range(0, count, per_block):
         points = np.arange(first, min(first + per_block, count))
         indices = np.unravel_index(points, shape)
@@ -127,17 +144,10 @@ def search(
         for (name, one), index in zip(values.items(), indices, strict=True):
             column = one[index][:, np.newaxis]
             given[name] = np.broadcast_to(column, (len(points), trials, *one.shape[1:]))
-        results = plan._run_from(
-            first,
-            inputs,
-            given,
-            trials=trials,
-            sequences=len(points),
-            progress=_shown(progress, first * trials, count * trials),
-            **run,
-        )
+        shown = _shown(progress, first * trials, count * trials)
+        results = run_block(Block(first, len(points), trials, given, shown))
         for name, column_of in columns.items():
-            array = results[name].reshape(len(points), trials, *plan.outputs[name])
+            array = results[name].reshape(len(points), trials, *outputs[name])
             column_of.append(reducer(array))
     flat = {name: np.concatenate(parts) for name, parts in columns.items()}
     objectives = np.array(
@@ -148,24 +158,23 @@ def search(
         output.name: output.dims
         if table[output.name].ndim == len(shape) + len(output.dims)
         else tuple(f"{output.name}_{i}" for i in range(table[output.name].ndim - len(shape)))
-        for output in plan.program.outputs
+        for output in program.outputs
     }
     return Search(values, table, dims, objectives.reshape(shape), maximize)
 
 
 def _grid(
-    plan: Plan,
+    types: Mapping[str, Type],
     grid: Mapping[str, Sequence[Any] | NDArray[Any]],
     params: Mapping[str, Any],
     allow_nan: bool,
 ) -> dict[str, NDArray[Any]]:
-    known("grid", grid, plan.parameters)
+    known("grid", grid, types)
     if not grid:
-        raise ArgumentError(f"the grid is empty; give values of some of {listed(plan.parameters)}")
+        raise ArgumentError(f"the grid is empty; give values of some of {listed(types)}")
     both = [name for name in grid if name in params]
     if both:
         raise ArgumentError(f"{listed(both)} is in grid and in params; leave it in one of them")
-    types = {parameter.name: parameter.type for parameter in plan.program.parameters}
     made = {}
     for name, given in grid.items():
         array = as_array(f"grid[{name!r}]", given, types[name])
@@ -191,17 +200,17 @@ def _reducer(reduce: Reduce) -> Callable[[NDArray[Any]], NDArray[Any]]:
 
 
 def _objective(
-    plan: Plan, objective: str | Callable[[Mapping[str, Any]], float] | None
+    outputs: Sequence[str], objective: str | Callable[[Mapping[str, Any]], float] | None
 ) -> Callable[[Mapping[str, Any]], Any]:
     if callable(objective):
         return objective
     if objective is None:
-        if len(plan.outputs) != 1:
+        if len(outputs) != 1:
             raise ArgumentError(
-                f"objective is missing; name one of {listed(plan.outputs)}, or give a function"
+                f"objective is missing; name one of {listed(outputs)}, or give a function"
             )
-        (objective,) = plan.outputs
-    known("objective", {objective: 0}, plan.outputs)
+        (objective,) = outputs
+    known("objective", {objective: 0}, outputs)
     name = objective
     return lambda reduced: reduced[name]
 

@@ -1,0 +1,119 @@
+"""What a model is made of when a program of it is asked for: parts by name, read-only.
+
+composition.py collects it, lowering.py makes the program from it; neither knows the other's inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from psylang.model.compound import All
+from psylang.model.conditions import Always, Condition, EveryNCalls
+from psylang.model.control import GridSearch
+from psylang.model.errors import ModelError, listed
+from psylang.model.mechanism import Mechanism
+from psylang.model.parameters import Array, Limits, Number, Parameter, number
+from psylang.model.schedule import Schedule, consideration_sets, predecessors
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Projection:
+    """From an output port to an input port: y[j] is the sum of x[i] * matrix[i][j].
+
+    matrix: None passes the value on. feedback: it does not decide who runs first.
+    """
+
+    name: str
+    sender: str
+    sender_port: str
+    receiver: str
+    receiver_port: str
+    matrix: Number | None = number(None)
+    feedback: bool = False
+
+
+@dataclass(frozen=True)
+class External:
+    """What each trial is given, and the (mechanism, port) pairs that it goes to."""
+
+    name: str
+    shape: tuple[int, ...]
+    default: Array | None
+    receivers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An output: (mechanism, port) pairs. joined: their elements are one vector."""
+
+    places: tuple[tuple[str, str], ...]
+    joined: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Blueprint:
+    """All parts of a model, in the order in which it was made.
+
+    arriving: by (mechanism, input port) the names of projections and externals. names: component ->
+    path of a field -> parameter. closing: mechanisms that run after the last pass.
+    """
+
+    name: str
+    max_passes: int
+    parameters: Mapping[str, Parameter]
+    limits: Mapping[str, Sequence[Limits]]  # Of a parameter, all that its uses ask for.
+    names: Mapping[str, Mapping[str, str]]
+    mechanisms: Mapping[str, Mechanism]
+    projections: Mapping[str, Projection]
+    externals: Mapping[str, External]
+    arriving: Mapping[tuple[str, str], Sequence[str]]
+    conditions: Mapping[str, Condition]  # Of those mechanisms that were given one.
+    groups: Sequence[frozenset[str]]
+    closing: Sequence[str]
+    termination: Condition
+    search: GridSearch | None
+    outputs: Mapping[str, Recorded]
+
+    def schedule(self) -> Schedule:
+        """Consideration sets, conditions, and the end of a trial. ModelError: a cycle."""
+        nodes = [name for name in self.mechanisms if name not in self.closing]
+        wrong = [
+            one.name
+            for one in self.projections.values()
+            if one.sender in self.closing and one.receiver in nodes
+        ]
+        if wrong:
+            raise ModelError(f"{listed(wrong)}: from what runs after the last pass, to what did")
+        edges = self._edges(nodes)
+        sets = consideration_sets(nodes, edges, self.groups)
+        senders = predecessors(nodes, edges, self.groups)
+        default = {
+            node: All(*(EveryNCalls(one, 1) for one in nodes if one in before))
+            if before
+            else Always()
+            for node, before in senders.items()
+        }
+        everyone = [self.mechanisms[node] for node in nodes]
+        return Schedule(
+            sets,
+            {**default, **self.conditions},
+            self.termination,
+            self.max_passes,
+            frozenset(one.name for one in everyone if not one.ends()),
+            frozenset(
+                one.name
+                for one in everyone
+                if one.ends() and one.until_finished and one.reset == "trial"
+            ),
+        )
+
+    def afterwards(self) -> tuple[str, ...]:
+        """The mechanisms that run after the last pass, in order. ModelError: a cycle."""
+        sets = consideration_sets(self.closing, self._edges(self.closing))
+        return tuple(node for one in sets for node in one)
+
+    def _edges(self, among: Sequence[str]) -> list[tuple[str, str]]:
+        links = [one for one in self.projections.values() if not one.feedback]
+        ends = [(one.sender, one.receiver) for one in links]
+        return [one for one in ends if one[0] in among and one[1] in among]
