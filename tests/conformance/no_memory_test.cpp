@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <sys/wait.h>
 
+#include "base/cores.hpp"
 #include "tests/conformance/all_memory.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
@@ -137,13 +138,22 @@ TEST_P(NoMemory, ends_no_process_whose_bottom_half_is_split) {
     config.server.trace = true;
   });
 }
-TEST_P(NoMemory, ends_no_process_whose_cap_has_sensors) {
-  for (const auto policy : {governor::Policy::automatic, governor::Policy::displaced}) {
-    survive([policy](RuntimeConfig& config) {
-      config.server.cap_permille = 300;
-      config.server.governor = policy;
-    });
-  }
+TEST_P(NoMemory, ends_no_process_whose_cap_follows_a_canary) {
+  survive([](RuntimeConfig& config) {
+    config.server.cap_permille = 300;
+    config.server.governor = governor::Policy::automatic;
+    // The canary looks as often, and lowers no cap: on an emulated processor `auto` would hardly
+    // serve, for whatever runs takes progress from it.
+    config.server.loss_max_permille = 1000;
+  });
+}
+TEST_P(NoMemory, ends_no_process_whose_cap_looks_for_idle_cores) {
+  if (usable_cores() < online_cores())
+    GTEST_SKIP() << "idle cores are not seen with a part of them";
+  survive([](RuntimeConfig& config) {
+    config.server.cap_permille = 300;
+    config.server.governor = governor::Policy::displaced;
+  });
 }
 TEST_P(NoMemory, ends_no_process_whose_tenants_have_budgets) {
   survive([](RuntimeConfig& config) {

@@ -101,7 +101,16 @@ TEST_F(Bench, grep_agrees_with_its_peers) {
 }
 
 TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {
-  const json operations = brief("atomics")["operations"];
+  // It refuses to measure contention where other programs hold all cores but one.
+  constexpr int tries_max = 5;
+  Outcome outcome = bench("atomics --brief --json 2>&1");
+  for (int tries = 1; outcome.status == 1 && tries < tries_max; ++tries) {
+    ASSERT_NE(outcome.out.find("no second core to spare"), std::string::npos) << outcome.out;
+    outcome = bench("atomics --brief --json 2>&1");
+  }
+  if (outcome.status == 1) GTEST_SKIP() << outcome.out;
+  ASSERT_EQ(outcome.status, 0) << outcome.out;
+  const json operations = json::parse(outcome.out)["operations"];
   ASSERT_EQ(operations.size(), 6u);
   for (const json& row : operations) {
     const bool host_visible = row["memory"] == "host-visible";
