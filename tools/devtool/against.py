@@ -13,6 +13,7 @@ import random
 import shutil
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -233,6 +234,18 @@ def this_tree() -> tuple[str, bool]:
     return commit_of("HEAD"), bool(changes)
 
 
+# What the commit is built with may have left the project since: its own installer knows.
+OWN_PACKAGES = """
+import sys
+sys.path.insert(0, "tools")
+try:
+    from devtool.environment import BUILD_PACKAGES, need_packages
+except ImportError:  # A commit from before there was one.
+    sys.exit(0)
+need_packages(BUILD_PACKAGES)
+"""
+
+
 def built(sha: str) -> Path:
     """The folder of the commit's release build; made once. Errors: Refused, naming the log."""
     folder = FOLDER / sha
@@ -245,6 +258,7 @@ def built(sha: str) -> Path:
         log.unlink(missing_ok=True)
         _extract(sha, folder / "source")
         steps: list[Sequence[str | Path]] = [
+            [sys.executable, "-B", "-c", OWN_PACKAGES],
             ["cmake", "--preset", PRESET, *OPTIONS],
             [
                 *("cmake", "--build", release, "--parallel", str(cores())),
