@@ -12,10 +12,15 @@ int main() {
   if (!runtime) return std::fprintf(stderr, "%s\n", runtime.error().message.c_str()), 1;
 
   auto report = runtime->launch({.groups = 1, .group_items = 64}, [] K2K_DEVICE {
-    K2K_LOCAL(char[4096], buffer);  // shared by the work-group
+    K2K_LOCAL(char[4096], buffer);  // Shared by the work-group.
     const int fd = k2k::open(k2k::work_group, "/etc/hostname", 0).fd();
     const long bytes = k2k::pread(k2k::work_group, k2k::relaxed, fd, buffer, sizeof(buffer), 0);
-    if (bytes > 0) k2k::write(k2k::work_group, k2k::relaxed, 1, buffer, bytes);
+    if (bytes < 0) {
+      constexpr char text[] = "/etc/hostname cannot be read\n";
+      k2k::write(k2k::work_group, k2k::relaxed, 2, text, sizeof(text) - 1);
+      return;
+    }
+    k2k::write(k2k::work_group, k2k::relaxed, 1, buffer, bytes);
     k2k::close(k2k::work_group, k2k::relaxed, fd);
   });
   if (!report) return std::fprintf(stderr, "%s\n", report.error().message.c_str()), 1;

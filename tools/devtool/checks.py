@@ -12,6 +12,7 @@ from pathlib import Path
 from devtool import build, generate, testing
 from devtool.console import Refused, Status, duration, say
 from devtool.cuda_check import check_cuda
+from devtool.docs import build_site
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
 from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
@@ -176,6 +177,11 @@ def doxygen() -> Outcome:
     return _passes(["doxygen", "docs/Doxyfile"], "doxygen")
 
 
+def docs() -> Outcome:
+    build_site()
+    return Outcome()
+
+
 def cuda() -> Outcome:
     problems, note = check_cuda()
     return Outcome(problems, note)
@@ -256,6 +262,7 @@ STEPS = (
     ),
     Step("freestanding", "device-side headers compile alone as C++17", freestanding),
     Step("doxygen", "the reference is generated without warnings", doxygen),
+    Step("docs", "the site is built without warnings, and no link of it is dead", docs),
     Step("generated", "generated files are up to date", generated),
     Step(
         "install", "install, use from outside the tree, uninstall", lambda: Outcome(check_install())

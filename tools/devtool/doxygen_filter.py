@@ -2,7 +2,8 @@
 
 The comment at the head of a file documents the file and, like every comment, is kept word for word
 (drawings, tables and angle brackets stay as they are). A comment in front of a declaration
-documents it, one behind it too. Comments inside function bodies are left alone.
+documents it, one behind it too. Comments inside function bodies are left alone. The comments of C
+headers, /* … */, are first turned into lines of `//`.
 """
 
 import re
@@ -10,12 +11,17 @@ import sys
 from pathlib import Path
 
 COMMENT = re.compile(r"^(\s*)//(?!/) ?(.*)$")
-TRAILING = re.compile(r'^(?P<code>[^"]*?[;,{}\w)])(?P<gap>\s{1,2})// (?P<text>.*)$')
+TRAILING = re.compile(r'^(?P<code>[^"]*?[;,{}\w)])(?P<gap>\s+)// (?P<text>.*)$')
 BLOCK_END = "@endverbatim */"
+ENDS = re.compile(r"\s*(}|#\s*(else|endif))")  # What stands behind these says what ends there.
+C_COMMENT = re.compile(r"^(?P<before>.*?)/\*(?!\*) ?(?P<text>.*)$")
 
 
-def document(lines: list[str]) -> list[str]:
-    """Returns the same number of lines, so that warnings name the right one."""
+def document(lines: list[str], name: str = "") -> list[str]:
+    """Returns the same number of lines, so that warnings name the right one.
+
+    name: of a file that says what it is in its first line, instead of below `#pragma once`.
+    """
     out: list[str] = []
     at = 0
     head_done = False
@@ -34,12 +40,34 @@ def document(lines: list[str]) -> list[str]:
             out[-1] = "/** @file"
             out += block(lines[at:end])
             out[at] = out[at].removeprefix("/** ")
+        elif name and at == 0:
+            out += block(lines[at:end])
+            out[0] = out[0].replace("/** ", f"/** @file {name} ", 1)
         elif follows and not follows.startswith(("}", "#")):
             out += block(lines[at:end])
         else:
             out += lines[at:end]
         head_done = True
         at = end
+    return out
+
+
+def as_line_comments(lines: list[str]) -> list[str]:
+    """The lines of a C header, where each comment is the last thing of its lines."""
+    out: list[str] = []
+    inside = False
+    for line in lines:
+        if inside:
+            before, text = "", re.sub(r"^ ?\* ?", "", line.strip(), count=1)
+            if line.strip() == "*/":
+                text = "*/"
+        elif begin := C_COMMENT.match(line):
+            before, text = begin["before"], begin["text"]
+        else:
+            out.append(line)
+            continue
+        inside = not text.endswith("*/")
+        out.append(f"{before}// {text.removesuffix('*/')}".rstrip())
     return out
 
 
@@ -55,11 +83,18 @@ def block(lines: list[str]) -> list[str]:
 
 def trailing(line: str) -> str:
     match = TRAILING.match(line)
-    if not match or "//" in match["code"]:
+    if not match or "//" in match["code"] or ENDS.fullmatch(match["code"]):
         return line
     text = match["text"].replace("*/", "* /")
     return f"{match['code']}{match['gap']}/**< @verbatim {text} {BLOCK_END}"
 
 
+def main(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    of_c = path.suffix == ".h"
+    documented = document(as_line_comments(lines), path.name) if of_c else document(lines)
+    print("\n".join(documented))
+
+
 if __name__ == "__main__":
-    print("\n".join(document(Path(sys.argv[1]).read_text().splitlines())))
+    main(Path(sys.argv[1]))

@@ -44,12 +44,13 @@ BUILD_PACKAGES = (
     Package("nlohmann-json3-dev"),
 )
 FORMAT_PACKAGES = (Package("clang-format-19", "clang-format-19"),)
+DOCS_PACKAGES = (Package("doxygen", "doxygen"),)
 CHECK_PACKAGES = (
     *BUILD_PACKAGES,
     *FORMAT_PACKAGES,
+    *DOCS_PACKAGES,
     Package("binutils-aarch64-linux-gnu", "aarch64-linux-gnu-ld"),
     Package("clang-tidy-19", "clang-tidy-19"),
-    Package("doxygen", "doxygen"),
     Package("fio", "fio"),
     Package("fish", "fish"),
     Package("make", "make"),
@@ -91,6 +92,13 @@ def need_plot_tools() -> Path:
     """The same, and what draws plots: too heavy for those who only build and test."""
     bin_folder = need_python_tools()
     need_requirements("requirements-plot.txt", VENV, stamp="requirements-plot.sha256")
+    return bin_folder
+
+
+def need_docs_tools() -> Path:
+    """The same, and what builds the site."""
+    bin_folder = need_python_tools()
+    need_requirements("requirements-docs.txt", VENV, stamp="requirements-docs.sha256")
     return bin_folder
 
 

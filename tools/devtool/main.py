@@ -11,6 +11,7 @@ from devtool import against, build, report, testing
 from devtool.bench import bench
 from devtool.checks import CLANG_FORMAT, STEPS, check
 from devtool.console import Refused, say
+from devtool.docs import ADDRESS, build_site, serve_site
 from devtool.environment import (
     FORMAT_PACKAGES,
     exec_in_venv,
@@ -118,6 +119,11 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="with --against: the last line is one object"
     )
 
+    site = add("docs", "build the site from the Markdown, the headers and the docstrings", _docs)
+    site.add_argument(
+        "--serve", action="store_true", help=f"serve it on {ADDRESS}, and what is saved meanwhile"
+    )
+
     add("plot", "draw the newest results of bench/results into docs/results", _plot)
 
     builds = add("build", "build a preset", _build)
@@ -177,6 +183,13 @@ def _bench(chosen: argparse.Namespace) -> int:
     if chosen.rounds or chosen.json or chosen.seed is not None:
         raise Refused("bench: --rounds, --seed and --json go with --against COMMIT; add it", 2)
     bench(chosen.names, chosen.record)
+    return 0
+
+
+def _docs(chosen: argparse.Namespace) -> int:
+    if chosen.serve:
+        return serve_site()
+    print(f"open {build_site()}")
     return 0
 
 
