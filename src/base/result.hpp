@@ -32,6 +32,10 @@ class [[nodiscard]] Result {
   // By value, so that `for (x : f().value())` holds what it walks over.
   [[nodiscard]] T value() && { return K2K_EXPECT(ok()), std::move(*value_); }
   [[nodiscard]] T* operator->() { return &value(); }
+  [[nodiscard]] const T* operator->() const { return &value(); }
+  [[nodiscard]] T& operator*() & { return value(); }
+  [[nodiscard]] const T& operator*() const& { return value(); }
+  [[nodiscard]] T operator*() && { return std::move(*this).value(); }
 
   // Expects !ok().
   [[nodiscard]] const Error& error() const { return K2K_EXPECT(!ok()), error_; }

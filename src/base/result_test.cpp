@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace k2k {
@@ -36,6 +37,14 @@ TEST(Result, gives_up_a_value_that_can_only_be_moved) {
   EXPECT_EQ(**result.operator->(), 7);
   const std::unique_ptr<int> taken = std::move(result).value();
   EXPECT_EQ(*taken, 7);
+}
+
+TEST(Result, is_read_as_a_pointer_is) {
+  Result<std::vector<int>> three(std::vector<int>{1, 2, 3});
+  (*three)[0] = 7;
+  EXPECT_EQ((*std::as_const(three))[0], 7);
+  EXPECT_EQ(std::as_const(three)->size(), 3u);
+  EXPECT_EQ((*std::move(three)).size(), 3u);
 }
 
 TEST(Result, lets_a_loop_walk_over_the_value_of_a_temporary) {
