@@ -2,8 +2,8 @@
 // The system calls as data: one row a call, read by the wrapper generator, by the device code that
 // moves buffers the host cannot read, and by the server's services.
 //
-// Numbers are those of Linux on x86-64 on every host: a slot means the same everywhere, and a
-// service calls the C library by name. Classes are the thesis' (section 3.4).
+// Numbers are those of Linux on x86-64: the services give them to the kernel, and do not compile
+// for another processor (services/raw.hpp). Classes are the thesis' (section 3.4).
 //
 // C++17, freestanding, constant.
 

@@ -8,6 +8,11 @@
 #include "base/system_call.hpp"
 #include "services/request.hpp"
 
+// A slot carries the call's number on x86-64 (calls/rows.hpp), which pass_on() gives to the kernel.
+#if !defined(__x86_64__)
+#error "K2K's services make system calls by their number on x86-64; build for x86-64"
+#endif
+
 namespace k2k::services {
 
 template <class... Arguments>
