@@ -1,7 +1,7 @@
 // k2k calibrate: measures a device's direct transfers and the page cache's copies, and keeps the
 // fit.
 
-#include "router/calibrate.hpp"
+#include "router/profile/calibrate.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@
 #include "base/clock.hpp"
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
-#include "io/cuda_memory.hpp"
+#include "io/memory/cuda_memory.hpp"
 
 namespace k2k::cli {
 

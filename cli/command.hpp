@@ -34,7 +34,7 @@
 
 #include "base/result.hpp"
 #include "cli/command_line.hpp"
-#include "runtime/config.hpp"
+#include "runtime/settings/config.hpp"
 
 namespace k2k::cli {
 

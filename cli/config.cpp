@@ -7,7 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
-#include "runtime/nearest.hpp"
+#include "runtime/settings/nearest.hpp"
 
 namespace k2k::cli {
 
@@ -106,6 +106,11 @@ std::string settings_text(bool color) {
     text += fmt::format("{}\n    {}\n    {}, {}\n    default {}; {}\n", bold(option.key, color),
                         option.help, flag_name(option), environment_name(option),
                         default_of(option), permitted(option));
+  }
+  text += "\nVariables that are no settings:\n\n";
+  for (const OtherVariable& other : other_variables()) {
+    if (*other.help != '\0')
+      text += fmt::format("{}\n    {}\n", bold(other.name, color), other.help);
   }
   return text;
 }

@@ -11,7 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/running.hpp"
 #include "cli/text_table.hpp"
-#include "runtime/control_keys.hpp"
+#include "runtime/settings/control_keys.hpp"
 
 namespace k2k::cli {
 

@@ -298,6 +298,7 @@ std::string graphics_nodes() {
 #if defined(K2K_HAS_CUDA)
 Check graphics_processor() {
   RuntimeConfig config;
+  config.operator_settings = false;
   config.backend = "cuda";
   const std::string why = "backend = \"cuda\" runs kernels on it";
   const Result<Runtime> runtime = Runtime::create(config);

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "runtime/nearest.hpp"
+#include "runtime/settings/nearest.hpp"
 
 namespace k2k::cli {
 
@@ -110,7 +110,10 @@ std::string exits_of(const std::vector<std::pair<int, std::string>>& own) {
 }
 
 std::string environment() {
-  std::string text = item("\\fBK2K_CONFIG\\fR", "The configuration file; empty reads none.");
+  std::string text;
+  for (const OtherVariable& other : other_variables()) {
+    if (*other.help != '\0') text += item(fmt::format("\\fB{}\\fR", other.name), other.help);
+  }
   for (const ConfigOption& option : config_options()) {
     text += item(fmt::format("\\fB{}\\fR", environment_name(option)),
                  fmt::format("{} Permitted: {}.", option.help, permitted(option)));

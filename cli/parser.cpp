@@ -13,7 +13,8 @@
 
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
-#include "runtime/nearest.hpp"
+#include "runtime/runtime.hpp"
+#include "runtime/settings/nearest.hpp"
 
 namespace k2k::cli {
 
@@ -85,9 +86,7 @@ void add_configuration(CLI::App& root, Context& context, Flags& flags) {
     CLI::Option* const added = option.kind == OptionKind::boolean
                                    ? root.add_flag(flag_name(option), text, help_of(option))
                                    : root.add_option(flag_name(option), text, help_of(option));
-    const bool is_log = std::string_view(option.key) == "log.level";
-    added->group(is_log ? "Options" : configuration_group)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    added->group(configuration_group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     if (option.kind != OptionKind::boolean) {
       added->type_name(option.kind == OptionKind::number ? "N" : "WORD");
     }
@@ -266,11 +265,7 @@ int guarded(int argc, const char* const* argv, const std::vector<Command>& comma
 
 }  // namespace
 
-Result<LoadedConfig> Context::load() const {
-  Result<LoadedConfig> loaded = load_config(inputs);
-  if (loaded) apply_log_level(loaded->log_level);
-  return loaded;
-}
+Result<LoadedConfig> Context::load() const { return load_config(inputs); }
 
 int run(int argc, const char* const* argv, const std::vector<Command>& commands) {
   keep_standard_descriptors();

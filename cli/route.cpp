@@ -12,8 +12,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
-#include "router/planner.hpp"
-#include "router/residency_text.hpp"
+#include "router/plan/planner.hpp"
+#include "router/plan/residency_text.hpp"
 
 namespace k2k::cli {
 

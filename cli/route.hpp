@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "cli/command.hpp"
-#include "router/explain.hpp"
-#include "router/planner.hpp"
+#include "router/plan/explain.hpp"
+#include "router/plan/planner.hpp"
 
 namespace k2k::cli {
 

@@ -5,8 +5,8 @@
 #include "cli/route.hpp"
 #include "cli/running.hpp"
 #include "cli/text_table.hpp"
-#include "io/cuda_memory.hpp"
-#include "io/device_engines.hpp"
+#include "io/gpu/device_engines.hpp"
+#include "io/memory/cuda_memory.hpp"
 
 namespace k2k::cli {
 

@@ -17,9 +17,9 @@
 #include "cli/route.hpp"
 #include "cli/running.hpp"
 #include "cli/text_table.hpp"
-#include "io/residency.hpp"
-#include "router/explain.hpp"
-#include "router/profile.hpp"
+#include "io/file/residency.hpp"
+#include "router/plan/explain.hpp"
+#include "router/profile/profile.hpp"
 
 namespace k2k::cli {
 
@@ -57,7 +57,7 @@ struct Piece {
   double us = 0;
 };
 
-struct Request {
+struct ExplainedRequest {
   std::string file;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;       // As far as the file goes.
@@ -85,22 +85,22 @@ Result<std::uint64_t> size_of(const Descriptor& file, const std::string& path) {
 }
 
 // Head, whole pages, tail; and what of them is cached.
-Result<Request> look_at(const Descriptor& file, const Explain& wanted, std::uint64_t offset,
-                        std::uint64_t length) {
+Result<ExplainedRequest> look_at(const Descriptor& file, const Explain& wanted,
+                                 std::uint64_t offset, std::uint64_t length) {
   const Result<std::uint64_t> size = size_of(file, wanted.file);
   if (!size) return size.error();
   if (offset >= size.value()) {
     return Error{EINVAL, fmt::format("offset {} lies behind the end of {}, which has {} bytes",
                                      offset, wanted.file, size.value())};
   }
-  Request request;
+  ExplainedRequest request;
   request.file = wanted.file;
   request.offset = offset;
   request.bytes = std::min(length, size.value() - offset);
   request.beyond = length - request.bytes;
   Result<io::ResidencyProbe> probe = io::ResidencyProbe::open(file.number());
   if (!probe) return Error{probe.error().code, wanted.file + ": " + probe.error().message};
-  request.trusted = probe->way() != io::ProbeWay::sampled;
+  request.trusted = probe->method() != io::ProbeMethod::sampled;
   const std::uint64_t end = offset + request.bytes;
   const std::uint64_t first = offset / page_bytes;
   std::vector<std::uint8_t> all((end + page_bytes - 1) / page_bytes - first);
@@ -147,7 +147,8 @@ void price(const router::Model& model, Piece& piece) {
   piece.us = piece.cached ? cache_bytes_us(model, static_cast<double>(piece.bytes)) : model.call_us;
 }
 
-Result<Answer> answer(const router::Model& model, const Schedule& schedule, Request& request) {
+Result<Answer> answer(const router::Model& model, const Schedule& schedule,
+                      ExplainedRequest& request) {
   Answer all;
   price(model, request.head);
   price(model, request.tail);
@@ -171,7 +172,7 @@ ordered_json describe(const Piece& piece) {
   return {{"bytes", piece.bytes}, {"cached", piece.cached}, {"time_us", piece.us}};
 }
 
-ordered_json as_json(const Request& request, const router::Loaded& profile,
+ordered_json as_json(const ExplainedRequest& request, const router::Loaded& profile,
                      const Schedule& schedule, const Answer& found) {
   ordered_json segments = ordered_json::array();
   for (const Segment& each : found.segments) {
@@ -226,8 +227,8 @@ void add_piece(std::vector<std::vector<std::string>>& rows, const char* name, co
                               piece.bytes, piece.cached ? "which has it" : "which has it not")});
 }
 
-std::string as_text(const Request& request, const router::Loaded& profile, const Schedule& schedule,
-                    const Answer& found, bool color) {
+std::string as_text(const ExplainedRequest& request, const router::Loaded& profile,
+                    const Schedule& schedule, const Answer& found, bool color) {
   std::string text =
       fmt::format("request   {} bytes from {} of {}: {} whole pages, {} cached\n", request.bytes,
                   request.offset, request.file, request.residency.size(), request.cached());
@@ -288,7 +289,7 @@ int explain_route(const Context& context, const Explain& wanted) {
         exit_usage);
   }
   const Descriptor file(open(wanted.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  Result<Request> request = look_at(file, wanted, *offset, *length);
+  Result<ExplainedRequest> request = look_at(file, wanted, *offset, *length);
   if (!request) return complain(request.error().message);
   const Result<router::Loaded> profile = profile_of(file, wanted.file);
   if (!profile) return complain(profile.error().message);

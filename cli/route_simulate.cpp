@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "cli/route.hpp"
 #include "cli/text_table.hpp"
-#include "router/quality.hpp"
+#include "router/plan/quality.hpp"
 
 namespace k2k::cli {
 

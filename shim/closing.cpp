@@ -6,18 +6,18 @@
 #include <climits>
 
 #include "shim/descriptors.hpp"
-#include "shim/far_side.hpp"
 #include "shim/open_numbers.hpp"
 #include "shim/real.hpp"
+#include "shim/router_library.hpp"
 
 namespace k2k::shim {
 namespace {
 
-// The lowest of the far side's descriptors from `first` on; INT_MAX if there is none.
-int next_far_sides(int first, int last) {
+// The router library's lowest descriptor from `first` on; INT_MAX if there is none.
+int next_of_router_library(int first, int last) {
   int lowest = INT_MAX;
   any_open_number(first, last, [&](int number) {
-    if (number < lowest && is_far_sides(number)) lowest = number;
+    if (number < lowest && is_of_router_library(number)) lowest = number;
     return false;
   });
   return lowest;
@@ -26,8 +26,8 @@ int next_far_sides(int first, int last) {
 }  // namespace
 
 bool may_close(int descriptor, const void* caller) {
-  if (in_far_side(caller)) return true;
-  if (is_far_sides(descriptor)) return errno = EBADF, false;
+  if (in_router_library(caller)) return true;
+  if (is_of_router_library(descriptor)) return errno = EBADF, false;
   before_close(descriptor, descriptor);
   return true;
 }
@@ -38,7 +38,7 @@ int close_ours(unsigned first, unsigned last) {
   int at = first > INT_MAX ? INT_MAX : static_cast<int>(first);
   before_close(at, end);
   while (at <= end) {
-    const int spared = next_far_sides(at, end);
+    const int spared = next_of_router_library(at, end);
     if (spared == INT_MAX) return real.close_range(static_cast<unsigned>(at), last, 0);
     if (spared > at) {
       real.close_range(static_cast<unsigned>(at), static_cast<unsigned>(spared) - 1, 0);
@@ -49,9 +49,9 @@ int close_ours(unsigned first, unsigned last) {
 }
 
 bool may_replace(int from, int to, const void* caller) {
-  if (in_far_side(caller) || from == to || real.fcntl(from, F_GETFD) < 0) return true;
+  if (in_router_library(caller) || from == to || real.fcntl(from, F_GETFD) < 0) return true;
   // To move the twin away would drop locks. The kernel knows this error, too.
-  if (is_far_sides(to)) return errno = EBUSY, false;
+  if (is_of_router_library(to)) return errno = EBUSY, false;
   before_close(to, to);
   return true;
 }

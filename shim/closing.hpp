@@ -1,6 +1,7 @@
 #pragma once
 // What closing a descriptor by libc's functions or by syscall(2) has in common. Only where
-// closes_matter(). `caller`: the address that the call returns to, which tells the far side's.
+// closes_matter(). `caller`: the address that the call returns to, which tells calls of
+// the router library from the program's.
 //
 // Threading: any thread.
 
@@ -13,7 +14,7 @@ bool may_close(int descriptor, const void* caller);
 bool may_replace(int from, int to, const void* caller);
 
 // As close_range(2) without flags: closes the program's descriptors of first..last, one stretch
-// between two of the far side's after another.
+// between two descriptors of the router library after another.
 int close_ours(unsigned first, unsigned last);
 
 }  // namespace k2k::shim

@@ -12,9 +12,9 @@
 #include <cerrno>
 
 #include "shim/counts.hpp"
-#include "shim/far_side.hpp"
 #include "shim/open_numbers.hpp"
 #include "shim/real.hpp"
+#include "shim/router_library.hpp"
 
 namespace k2k::shim {
 
@@ -66,21 +66,21 @@ bool is_made_up(const struct statfs& system) {
   }
 }
 
-std::uint32_t way_for(int descriptor, mode_t mode) {
-  if (!S_ISREG(mode) && !S_ISBLK(mode)) return way_known;
+std::uint32_t routing_for(int descriptor, mode_t mode) {
+  if (!S_ISREG(mode) && !S_ISBLK(mode)) return routing_known;
   struct statfs system{};
-  if (fstatfs(descriptor, &system) != 0 || is_made_up(system)) return way_known;
+  if (fstatfs(descriptor, &system) != 0 || is_made_up(system)) return routing_known;
   const int flags = real.fcntl(descriptor, F_GETFL);
-  if (flags < 0 || (flags & (O_PATH | O_DIRECT)) != 0) return way_known;
+  if (flags < 0 || (flags & (O_PATH | O_DIRECT)) != 0) return routing_known;
   switch (flags & O_ACCMODE) {
     case O_RDONLY:
-      return way_known | way_read;
+      return routing_known | routes_reads;
     case O_WRONLY:
-      return way_known | way_write;
+      return routing_known | routes_writes;
     case O_RDWR:
-      return way_known | way_read | way_write;
+      return routing_known | routes_reads | routes_writes;
     default:
-      return way_known;  // 3: neither, for ioctl(2) alone.
+      return routing_known;  // 3: neither, for ioctl(2) alone.
   }
 }
 
@@ -98,7 +98,7 @@ int another_of(const File& file, int first, int last) {
   int found = -1;
   any_open_number(0, INT32_MAX, [&](int number) {
     if ((number >= first && number <= last) || !same_file(number, file)) return false;
-    if (is_far_sides(number)) return false;
+    if (is_of_router_library(number)) return false;
     found = number;
     return true;
   });
@@ -114,7 +114,7 @@ bool drop_last_of_file(int descriptor, int first, int last, File* file) {
   tracked.drop(descriptor);
   const int other = another_of(*file, first, last);
   if (other < 0) return true;
-  if (Tracked::fits(other) && !tracked.tracked(other)) tracked.track(other, *file, way_unknown);
+  if (Tracked::fits(other) && !tracked.tracked(other)) tracked.track(other, *file, routing_unknown);
   count(counts.kept);
   return false;
 }
@@ -122,22 +122,23 @@ bool drop_last_of_file(int descriptor, int first, int last, File* file) {
 }  // namespace
 
 std::uint32_t look_at(int descriptor) {
-  if (!Tracked::fits(descriptor)) return way_known;
-  if (const std::uint32_t way = tracked.way_of(descriptor)) return way;
+  if (!Tracked::fits(descriptor)) return routing_known;
+  if (const std::uint32_t routing = tracked.routing_of(descriptor)) return routing;
   const KeptErrno kept;
   struct stat status{};
-  if (fstat(descriptor, &status) != 0) return way_unknown;
-  const std::uint32_t way = way_for(descriptor, status.st_mode);
-  if ((way & (way_read | way_write)) == 0) return way;  // Nothing comes of it that a close ends.
+  if (fstat(descriptor, &status) != 0) return routing_unknown;
+  const std::uint32_t routing = routing_for(descriptor, status.st_mode);
+  // Of neither, nothing comes that a close ends.
+  if ((routing & (routes_reads | routes_writes)) == 0) return routing;
   const Lock lock;
   process.store(getpid(), std::memory_order_relaxed);
-  tracked.track(descriptor, {status.st_dev, status.st_ino}, way);
-  return way;
+  tracked.track(descriptor, {status.st_dev, status.st_ino}, routing);
+  return routing;
 }
 
-bool is_far_sides(int descriptor) {
-  const k2k_io_table* const far = far_side_if_loaded();
-  return far != nullptr && far->owns(descriptor) != 0;
+bool is_of_router_library(int descriptor) {
+  const k2k_io_table* const router = router_library_if_loaded();
+  return router != nullptr && router->owns(descriptor) != 0;
 }
 
 void before_close(int first, int last) {
@@ -154,8 +155,8 @@ void before_close(int first, int last) {
     File file;
     if (!drop_last_of_file(at, first, last, &file)) continue;
     // Without the lock: a file system may take long to close, and others' files are none of its.
-    if (const k2k_io_table* const far = far_side_if_loaded())
-      far->forget(at, file.device, file.inode);
+    if (const k2k_io_table* const router = router_library_if_loaded())
+      router->forget(at, file.device, file.inode);
     count(counts.forgotten);
   }
 }

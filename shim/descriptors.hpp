@@ -1,6 +1,6 @@
 #pragma once
-// The program's descriptors: what may be done with one, and what their closing means for the far
-// side's twins.
+// The program's descriptors: what may be done with one, and what their closing means for the router
+// library's twins.
 //
 // A twin is a second descriptor of the same inode. The kernel drops all POSIX locks of a process on
 // an inode when the process closes any descriptor of it, so a twin is closed together with one of
@@ -21,14 +21,15 @@ namespace k2k::shim {
 
 [[gnu::visibility("hidden")]] extern Tracked tracked;
 
-// Way flags of an open descriptor; asks the kernel at its first use. way_unknown: it is not open.
+// Routing flags (tracked.hpp) of an open descriptor; asks the kernel at its first use.
+// routing_unknown: it is not open.
 std::uint32_t look_at(int descriptor);
 
 // Must close() look closer? One word.
 inline bool closes_matter() { return tracked.any(); }
 
-// Is it the far side's? To the program such a number is not open.
-bool is_far_sides(int descriptor);
+// Does the router library own it? To the program such a number is not open.
+bool is_of_router_library(int descriptor);
 
 // The program is about to close these. Where it is the child of a vfork() nothing happens: the
 // descriptors are its own, the table is the parent's.

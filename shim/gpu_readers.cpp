@@ -12,21 +12,21 @@
 #include <string>
 #include <utility>
 
-#include "io/cuda_memory.hpp"
-#include "io/hip_memory.hpp"
-#include "router/profile.hpp"
+#include "io/memory/cuda_memory.hpp"
+#include "io/memory/hip_memory.hpp"
+#include "router/profile/profile.hpp"
 
 namespace k2k::shim {
 namespace {
 
 using router::DeviceReader;
-using router::DirectWay;
+using router::DirectPath;
 using MadeMemory = Result<std::unique_ptr<io::DeviceMemory>>;
 
 struct Vendor {
   const char* name;
   const char* library;  // For direct transfers, as K2K_IO_DIRECT names it.
-  DirectWay by_library;
+  DirectPath by_library;
   MadeMemory (*make_memory)();
   std::atomic<bool> tried{false};
   std::atomic<DeviceReader*> made{nullptr};
@@ -34,8 +34,8 @@ struct Vendor {
 
 std::mutex making;
 Vendor vendors[] = {
-    {"CUDA", "cufile", DirectWay::cufile, [] { return io::make_cuda_memory(); }},
-    {"HIP", "hipfile", DirectWay::hipfile, [] { return io::make_hip_memory(); }},
+    {"CUDA", "cufile", DirectPath::cufile, [] { return io::make_cuda_memory(); }},
+    {"HIP", "hipfile", DirectPath::hipfile, [] { return io::make_hip_memory(); }},
 };
 
 Vendor* vendor_of(int kind) {
@@ -43,23 +43,23 @@ Vendor* vendor_of(int kind) {
   return kind == k2k_io_hip ? &vendors[1] : nullptr;
 }
 
-Result<DirectWay> direct_way(const Vendor& vendor) {
+Result<DirectPath> direct_path(const Vendor& vendor) {
   const char* const wanted = ::secure_getenv("K2K_IO_DIRECT");
-  const std::string way = wanted == nullptr ? "" : wanted;
-  if (way.empty()) return DirectWay::automatic;
-  if (way == "staging") return DirectWay::staging;
-  if (way == vendor.library) return vendor.by_library;
+  const std::string path = wanted == nullptr ? "" : wanted;
+  if (path.empty()) return DirectPath::automatic;
+  if (path == "staging") return DirectPath::staging;
+  if (path == vendor.library) return vendor.by_library;
   return Error{EINVAL,
-               "K2K_IO_DIRECT is '" + way + "': permitted are staging and " + vendor.library};
+               "K2K_IO_DIRECT is '" + path + "': permitted are staging and " + vendor.library};
 }
 
 Result<std::unique_ptr<DeviceReader>> make(const Vendor& vendor) {
-  const Result<DirectWay> way = direct_way(vendor);
-  if (!way) return way.error();
+  const Result<DirectPath> path = direct_path(vendor);
+  if (!path) return path.error();
   MadeMemory memory = vendor.make_memory();
   if (!memory) return memory.error();
   return DeviceReader::create(std::move(memory).value(), {.model_of = router::calibrated_model_by,
-                                                          .ways = {.direct = way.value()}});
+                                                          .paths = {.direct = path.value()}});
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <array>
 
 #include "k2k/io.h"
-#include "router/device_reader.hpp"
+#include "router/read/device_reader.hpp"
 
 namespace k2k::shim {
 

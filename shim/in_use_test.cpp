@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "io/ranges.hpp"
+#include "io/memory/ranges.hpp"
 #include "k2k/io.h"
 
 namespace k2k::shim {

@@ -9,8 +9,8 @@
 
 #include "base/api.hpp"
 #include "k2k/io.h"
-#include "shim/far_side.hpp"
 #include "shim/real.hpp"
+#include "shim/router_library.hpp"
 #include "shim/serve.hpp"
 
 // g++ knows that read(2) does not look at the buffer; we do look at its address.
@@ -19,11 +19,11 @@
 using k2k::shim::enter;
 using k2k::shim::entries;
 using k2k::shim::host_used;
-using k2k::shim::in_far_side;
+using k2k::shim::HostCall;
+using k2k::shim::in_router_library;
 using k2k::shim::near_any;
 using k2k::shim::ranges;
 using k2k::shim::real;
-using k2k::shim::Request;
 using k2k::shim::serve;
 using k2k::shim::serve_at;
 
@@ -58,8 +58,8 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
                answer);
 }
 
-// What libc answered the program. Its pages may be the far side's; what is appended by an offset is
-// not found there.
+// What libc answered the program. The router library may hold its pages; what is appended by an
+// offset is not found there.
 ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
   if (moved > 0 && ranges.watched()) host_used(descriptor, at_position, offset, moved);
   return moved;
@@ -67,7 +67,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
 
 [[gnu::noinline]] ssize_t slow_read(int descriptor, void* memory, size_t bytes,
                                     const void* caller) {
-  if (in_far_side(caller)) return real.read(descriptor, memory, bytes);
+  if (in_router_library(caller)) return real.read(descriptor, memory, bytes);
   if (ranges.holds(memory, bytes)) {
     ssize_t answer;
     if (one(descriptor, memory, bytes, false, true, 0, caller, &answer)) return answer;
@@ -77,7 +77,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
 
 [[gnu::noinline]] ssize_t slow_pread(int descriptor, void* memory, size_t bytes, off_t offset,
                                      const void* caller) {
-  if (in_far_side(caller)) return real.pread(descriptor, memory, bytes, offset);
+  if (in_router_library(caller)) return real.pread(descriptor, memory, bytes, offset);
   if (const int kind = ranges.kind_of(memory, bytes); kind != 0) {
     ssize_t answer;
     if (kind == k2k_io_mapped && serve_at(descriptor, memory, bytes, offset, &answer))
@@ -89,7 +89,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
 
 [[gnu::noinline]] ssize_t slow_write(int descriptor, const void* memory, size_t bytes,
                                      const void* caller) {
-  if (in_far_side(caller)) return real.write(descriptor, memory, bytes);
+  if (in_router_library(caller)) return real.write(descriptor, memory, bytes);
   if (ranges.holds(memory, bytes)) {
     ssize_t answer;
     if (one(descriptor, memory, bytes, true, true, 0, caller, &answer)) return answer;
@@ -99,7 +99,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
 
 [[gnu::noinline]] ssize_t slow_pwrite(int descriptor, const void* memory, size_t bytes,
                                       off_t offset, const void* caller) {
-  if (in_far_side(caller)) return real.pwrite(descriptor, memory, bytes, offset);
+  if (in_router_library(caller)) return real.pwrite(descriptor, memory, bytes, offset);
   if (ranges.holds(memory, bytes)) {
     ssize_t answer;
     if (one(descriptor, memory, bytes, true, false, offset, caller, &answer)) return answer;
@@ -114,7 +114,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
                       many(descriptor, pieces, count, false, true, 0, 0, caller, &answer);
   if (served) return answer;
   const ssize_t moved = real.readv(descriptor, pieces, count);
-  return in_far_side(caller) ? moved : seen(descriptor, true, 0, moved);
+  return in_router_library(caller) ? moved : seen(descriptor, true, 0, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_preadv(int descriptor, const iovec* pieces, int count, off_t offset,
@@ -124,7 +124,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
                       many(descriptor, pieces, count, false, false, offset, 0, caller, &answer);
   if (served) return answer;
   const ssize_t moved = real.preadv(descriptor, pieces, count, offset);
-  return in_far_side(caller) ? moved : seen(descriptor, false, offset, moved);
+  return in_router_library(caller) ? moved : seen(descriptor, false, offset, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_preadv2(int descriptor, const iovec* pieces, int count, off_t offset,
@@ -134,7 +134,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
       many(descriptor, pieces, count, false, offset == -1, offset, flags, caller, &answer);
   if (served) return answer;
   const ssize_t moved = real.preadv2(descriptor, pieces, count, offset, flags);
-  return in_far_side(caller) ? moved : seen(descriptor, offset == -1, offset, moved);
+  return in_router_library(caller) ? moved : seen(descriptor, offset == -1, offset, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_writev(int descriptor, const iovec* pieces, int count,
@@ -144,7 +144,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
       near_any(pieces, count) && many(descriptor, pieces, count, true, true, 0, 0, caller, &answer);
   if (served) return answer;
   const ssize_t moved = real.writev(descriptor, pieces, count);
-  return in_far_side(caller) ? moved : seen(descriptor, true, 0, moved);
+  return in_router_library(caller) ? moved : seen(descriptor, true, 0, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_pwritev(int descriptor, const iovec* pieces, int count, off_t offset,
@@ -154,7 +154,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
                       many(descriptor, pieces, count, true, false, offset, 0, caller, &answer);
   if (served) return answer;
   const ssize_t moved = real.pwritev(descriptor, pieces, count, offset);
-  return in_far_side(caller) ? moved : seen(descriptor, false, offset, moved);
+  return in_router_library(caller) ? moved : seen(descriptor, false, offset, moved);
 }
 
 [[gnu::noinline]] ssize_t slow_pwritev2(int descriptor, const iovec* pieces, int count,
@@ -164,7 +164,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
       many(descriptor, pieces, count, true, offset == -1, offset, flags, caller, &answer);
   if (served) return answer;
   const ssize_t moved = real.pwritev2(descriptor, pieces, count, offset, flags);
-  return in_far_side(caller) ? moved : seen(descriptor, offset == -1, offset, moved);
+  return in_router_library(caller) ? moved : seen(descriptor, offset == -1, offset, moved);
 }
 
 [[gnu::noinline]] int slow_advise(int descriptor, off_t offset, off_t bytes, int advice,
@@ -174,7 +174,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
   return served ? answer : real.advise(descriptor, offset, bytes, advice);
 }
 
-// What the program returns to tells the far side's calls from its own.
+// The address that a call returns to tells the router library's calls from the program's.
 #define K2K_CALLER __builtin_return_address(0)
 
 // What a program with device memory calls.

@@ -13,15 +13,15 @@
 #include "base/api.hpp"
 #include "shim/closing.hpp"
 #include "shim/descriptors.hpp"
-#include "shim/far_side.hpp"
 #include "shim/real.hpp"
+#include "shim/router_library.hpp"
 
 using k2k::shim::before_close;
 using k2k::shim::close_ours;
 using k2k::shim::closes_matter;
 using k2k::shim::enter;
 using k2k::shim::entries;
-using k2k::shim::in_far_side;
+using k2k::shim::in_router_library;
 using k2k::shim::may_close;
 using k2k::shim::may_replace;
 using k2k::shim::real;
@@ -38,7 +38,7 @@ int checked_close(int descriptor) {
 }
 
 int checked_fclose(std::FILE* file) {
-  if (closes_matter() && !in_far_side(K2K_CALLER)) [[unlikely]] {
+  if (closes_matter() && !in_router_library(K2K_CALLER)) [[unlikely]] {
     const int before = errno;
     std::fflush(file);  // It is still the program's file until its last write.
     const int descriptor = fileno(file);

@@ -16,8 +16,8 @@
 #include "shim/closing.hpp"
 #include "shim/counts.hpp"
 #include "shim/descriptors.hpp"
-#include "shim/far_side.hpp"
 #include "shim/real.hpp"
+#include "shim/router_library.hpp"
 #include "shim/serve.hpp"
 
 namespace k2k::shim {
@@ -68,9 +68,9 @@ long pass(long number, const Words& words) {
   return real_syscall(number, words.a, words.b, words.c, words.d, words.e, words.f);
 }
 
-// A read or write that may be of device memory, or of pages that the far side holds.
+// A read or write that may be of device memory, or of pages that the router library holds.
 [[gnu::noinline]] long moves(long number, const Words& words, const void* caller) {
-  if (in_far_side(caller)) return pass(number, words);
+  if (in_router_library(caller)) return pass(number, words);
   const Form form = form_of(number, words);
   const iovec one{reinterpret_cast<void*>(words.b), static_cast<std::size_t>(words.c)};
   const iovec* const pieces = form.vector ? reinterpret_cast<const iovec*>(words.b) : &one;
@@ -107,7 +107,7 @@ long pass(long number, const Words& words) {
     case SYS_dup3:
       return may_replace(first, second, caller) ? pass(number, words) : -1;
     case SYS_close_range:
-      if (words.c != 0 || in_far_side(caller)) return pass(number, words);
+      if (words.c != 0 || in_router_library(caller)) return pass(number, words);
       return close_ours(static_cast<unsigned>(words.a), static_cast<unsigned>(words.b));
     default: {  // SYS_fcntl
       const long answer = pass(number, words);
@@ -158,7 +158,7 @@ extern "C" long k2k_io_syscall(long number, long a, long b, long c, long d, long
         break;
       return closes(number, {a, b, c, d, e, f}, __builtin_return_address(0));
     case SYS_io_uring_setup:
-      if (!in_far_side(__builtin_return_address(0)) && !Inside::now()) count(counts.rings);
+      if (!in_router_library(__builtin_return_address(0)) && !Inside::now()) count(counts.rings);
       break;
     default:
       break;

@@ -12,11 +12,11 @@
 
 #include "base/api.hpp"
 #include "k2k/io.h"
-#include "shim/far_side.hpp"
+#include "shim/router_library.hpp"
 #include "shim/serve.hpp"
 #include "shim/vendor.hpp"
 
-using k2k::shim::in_far_side;
+using k2k::shim::in_router_library;
 using k2k::shim::Next;
 using k2k::shim::note_allocated;
 using k2k::shim::note_freeing;
@@ -56,7 +56,7 @@ int allocate(Next& next, int kind, const void* caller, Memory* memory, std::size
   const Depth depth;
   const int code = real(memory, bytes, more...);
   if (code != 0 || memory == nullptr || bytes == 0) return code;
-  if (!depth.is_outer() || in_far_side(caller)) return code;
+  if (!depth.is_outer() || in_router_library(caller)) return code;
   note_allocated(pointer(*memory), bytes, kind);
   return code;
 }
@@ -72,7 +72,7 @@ int allocate_rows(Next& next, int kind, const void* caller, Memory* memory, std:
   const Depth depth;
   const int code = real(memory, pitch, width, height, more...);
   if (code != 0 || memory == nullptr || pitch == nullptr || *pitch == 0 || height == 0) return code;
-  if (!depth.is_outer() || in_far_side(caller)) return code;
+  if (!depth.is_outer() || in_router_library(caller)) return code;
   note_allocated(pointer(*memory), *pitch * height, kind);
   return code;
 }
@@ -84,7 +84,7 @@ int free_memory(Next& next, const void* caller, Memory memory, More... more) {
   const auto real = reinterpret_cast<int (*)(Memory, More...)>(next.find(caller));
   if (real == nullptr) return no_device;
   const Depth depth;
-  const bool seen = depth.is_outer() && !in_far_side(caller);
+  const bool seen = depth.is_outer() && !in_router_library(caller);
   const Ranges::Held was = seen ? note_freeing(pointer(memory)) : Ranges::Held();
   const int code = real(memory, more...);
   if (code != 0 && was.kind != 0) note_allocated(pointer(memory), was.last - was.first, was.kind);

@@ -19,10 +19,10 @@
 #include <utility>
 
 #include "base/api.hpp"
-#include "io/raw.hpp"
-#include "router/file_reader.hpp"
-#include "router/profile.hpp"
-#include "router/registered_memory.hpp"
+#include "io/file/raw.hpp"
+#include "router/profile/profile.hpp"
+#include "router/read/file_reader.hpp"
+#include "router/read/registered_memory.hpp"
 #include "shim/gpu_readers.hpp"
 #include "shim/table.h"
 
@@ -89,7 +89,7 @@ void stats(k2k_io_counts* counts) {
   }
   *counts = {.reads = now.reads,
              .writes = now.writes,
-             .unasked = now.unasked,
+             .unprobed = now.unprobed,
              .mixed = now.mixed,
              .bytes_cache = now.bytes_cache,
              .bytes_direct = now.bytes_direct,

@@ -12,9 +12,9 @@
 #include "k2k/io.h"
 #include "shim/counts.hpp"
 #include "shim/descriptors.hpp"
-#include "shim/far_side.hpp"
 #include "shim/in_use.hpp"
 #include "shim/real.hpp"
+#include "shim/router_library.hpp"
 
 // Linked without the compiler's start files: what a program pays for them is four look-ups of names
 // that nobody has. pthread_atfork() asks for this; null: of something that is never unloaded.
@@ -56,7 +56,7 @@ class PositionLock {
   pthread_mutex_t* lock_;
 };
 
-// A forced unwinding would leave our locks and the far side's channels taken.
+// A forced unwinding would leave our locks and the router library's channels taken.
 class NoCancellation {
  public:
   NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -75,14 +75,14 @@ struct Contents {
   bool device = false;
   bool wrong = false;  // The kernel says what about it.
   // Of memory that neither CPU nor kernel reach, the addresses between which it lies.
-  int far_kind = 0;
+  int unmapped_kind = 0;
   std::uintptr_t first = UINTPTR_MAX;
   std::uintptr_t last = 0;
 };
 
-bool is_far(int kind) { return kind > k2k_io_mapped; }
+bool is_unmapped(int kind) { return kind > k2k_io_mapped; }
 
-Contents contents_of(const Request& request) {
+Contents contents_of(const HostCall& request) {
   Contents contents;
   if (request.count < 0 || request.count > IOV_MAX) contents.wrong = true;
   for (int i = 0; i < request.count && !contents.wrong; ++i) {
@@ -94,10 +94,10 @@ Contents contents_of(const Request& request) {
         std::min(contents.bytes + std::min(piece.iov_len, call_bytes_max), call_bytes_max);
     const int kind = ranges.kind_of(piece.iov_base, piece.iov_len);
     contents.device |= kind != 0;
-    if (!is_far(kind)) continue;
+    if (!is_unmapped(kind)) continue;
     // Of two such kinds no engine moves both.
-    contents.wrong |= contents.far_kind != 0 && contents.far_kind != kind;
-    contents.far_kind = kind;
+    contents.wrong |= contents.unmapped_kind != 0 && contents.unmapped_kind != kind;
+    contents.unmapped_kind = kind;
     const auto first = reinterpret_cast<std::uintptr_t>(piece.iov_base);
     contents.first = std::min(contents.first, first);
     contents.last = std::max(contents.last, first + piece.iov_len);
@@ -112,41 +112,42 @@ void watch(bool all) {
   pthread_mutex_unlock(&changing);
 }
 
-// After a call with device memory: has the far side read ahead what the program may want to keep?
-void look_at_held(const k2k_io_table& far) {
-  const bool held = far.held != nullptr && far.held() != 0;
+// After a call with device memory: does the router library hold pages that it read ahead, and that
+// the program may want to keep?
+void look_at_held(const k2k_io_table& router) {
+  const bool held = router.held != nullptr && router.held() != 0;
   if (held != ranges.watched()) watch(held);
 }
 
 // One piece; the count or a negative errno.
-ssize_t move(const k2k_io_table& far, const Request& request, const iovec& piece, std::size_t bytes,
-             std::int64_t offset) {
+ssize_t move(const k2k_io_table& router, const HostCall& request, const iovec& piece,
+             std::size_t bytes, std::int64_t offset) {
   const int kind = ranges.kind_of(piece.iov_base, bytes);
-  if (is_far(kind)) {
-    return request.write ? far.pwrite_in(kind, request.descriptor, piece.iov_base, bytes, offset)
-                         : far.pread_in(kind, request.descriptor, piece.iov_base, bytes, offset);
+  if (is_unmapped(kind)) {
+    return request.write ? router.pwrite_in(kind, request.descriptor, piece.iov_base, bytes, offset)
+                         : router.pread_in(kind, request.descriptor, piece.iov_base, bytes, offset);
   }
   if (kind != 0) {
-    return request.write ? far.pwrite(request.descriptor, piece.iov_base, bytes, offset)
-                         : far.pread(request.descriptor, piece.iov_base, bytes, offset);
+    return request.write ? router.pwrite(request.descriptor, piece.iov_base, bytes, offset)
+                         : router.pread(request.descriptor, piece.iov_base, bytes, offset);
   }
   const ssize_t moved = real.pread(request.descriptor, piece.iov_base, bytes, offset);
-  if (moved > 0 && far.used_by_host != nullptr && ranges.watched()) {
-    far.used_by_host(request.descriptor, offset, static_cast<std::uint64_t>(moved));
+  if (moved > 0 && router.used_by_host != nullptr && ranges.watched()) {
+    router.used_by_host(request.descriptor, offset, static_cast<std::uint64_t>(moved));
   }
   return moved < 0 ? -errno : moved;
 }
 
 // Piece after piece, until one falls short: then the file has ended, or an error waits for the next
 // call.
-ssize_t move_all(const k2k_io_table& far, const Request& request, std::int64_t offset) {
+ssize_t move_all(const k2k_io_table& router, const HostCall& request, std::int64_t offset) {
   std::size_t done = 0;
   for (int i = 0; i < request.count && done < call_bytes_max; ++i) {
     const iovec& piece = request.pieces[i];
     const std::size_t bytes = std::min(piece.iov_len, call_bytes_max - done);
     if (bytes == 0) continue;
     const ssize_t moved =
-        move(far, request, piece, bytes, offset + static_cast<std::int64_t>(done));
+        move(router, request, piece, bytes, offset + static_cast<std::int64_t>(done));
     if (moved < 0) return done == 0 ? moved : static_cast<ssize_t>(done);
     done += static_cast<std::size_t>(moved);
     if (static_cast<std::size_t>(moved) < bytes) break;
@@ -157,32 +158,33 @@ ssize_t move_all(const k2k_io_table& far, const Request& request, std::int64_t o
 // Takes the bytes' places before it moves them, so that whoever else uses the position, by whatever
 // call, gets others; gives back what was too many. False: no such position, the kernel knows
 // better.
-bool move_at_position(const k2k_io_table& far, const Request& request, std::size_t bytes,
+bool move_at_position(const k2k_io_table& router, const HostCall& request, std::size_t bytes,
                       ssize_t* moved) {
   const PositionLock lock(tracked.file_of(request.descriptor));
   const auto room = static_cast<off_t>(bytes);
   const off_t end = lseek(request.descriptor, room, SEEK_CUR);
   if (end < room) return false;  // Also of a device that took the file's number, and only says 0.
-  *moved = move_all(far, request, end - room);
+  *moved = move_all(router, request, end - room);
   const off_t used = std::max<off_t>(*moved, 0);
   if (used < room) lseek(request.descriptor, used - room, SEEK_CUR);
   return true;
 }
 
-bool may_be_split(const Request& request, const Contents& contents) {
+bool may_be_split(const HostCall& request, const Contents& contents) {
   if ((request.flags & ~RWF_HIPRI) != 0) return false;
-  const std::uint32_t way = look_at(request.descriptor);
-  if (!request.write) return (way & way_read) != 0;
+  const std::uint32_t routing = look_at(request.descriptor);
+  if (!request.write) return (routing & routes_reads) != 0;
   // Several requests of a write are several writes. What the description's flags are now is asked
   // each time: another process may have changed them.
-  if ((way & way_write) == 0 || contents.filled != 1) return false;
+  if ((routing & routes_writes) == 0 || contents.filled != 1) return false;
   const int flags = real.fcntl(request.descriptor, F_GETFL);
   return flags >= 0 && (flags & whole_write_flags) == 0;
 }
 
 // As one call of the kernel. False: as the program made it.
-bool move_whole(const k2k_io_table& far, const Request& request, int far_kind, ssize_t* moved) {
-  if (far.whole == nullptr && far_kind == 0) return false;
+bool move_whole(const k2k_io_table& router, const HostCall& request, int unmapped_kind,
+                ssize_t* moved) {
+  if (router.whole == nullptr && unmapped_kind == 0) return false;
   const k2k_io_call call{.pieces = request.pieces,
                          .count = request.count,
                          .descriptor = request.descriptor,
@@ -190,37 +192,37 @@ bool move_whole(const k2k_io_table& far, const Request& request, int far_kind, s
                          .at_position = request.at_position,
                          .offset = request.offset,
                          .flags = request.flags};
-  if (far_kind == 0) {
-    *moved = far.whole(&call);
+  if (unmapped_kind == 0) {
+    *moved = router.whole(&call);
     return true;
   }
   unsigned char in_kind[IOV_MAX];
   for (int i = 0; i < request.count; ++i) {
     const iovec& piece = request.pieces[i];
-    in_kind[i] = ranges.kind_of(piece.iov_base, piece.iov_len) == far_kind ? 1 : 0;
+    in_kind[i] = ranges.kind_of(piece.iov_base, piece.iov_len) == unmapped_kind ? 1 : 0;
   }
-  *moved = far.whole_in(far_kind, &call, in_kind);
+  *moved = router.whole_in(unmapped_kind, &call, in_kind);
   return true;
 }
 
-bool move_request(const k2k_io_table& far, const Request& request, const Contents& contents,
+bool move_request(const k2k_io_table& router, const HostCall& request, const Contents& contents,
                   ssize_t* moved) {
   const auto by_kernel = [&] {
     count(counts.by_kernel);
-    return move_whole(far, request, contents.far_kind, moved);
+    return move_whole(router, request, contents.unmapped_kind, moved);
   };
   if (!may_be_split(request, contents)) return by_kernel();
   if (request.at_position) {
     // A writer that is killed leaves no hole: the kernel moves the position with the data. Where
     // the file is nobody else's, the data may go another way than by one call.
-    if (request.write && far.writes_direct == nullptr) {
+    if (request.write && router.writes_direct == nullptr) {
       count(counts.writes);
-      return move_whole(far, request, contents.far_kind, moved);
+      return move_whole(router, request, contents.unmapped_kind, moved);
     }
-    if (!move_at_position(far, request, contents.bytes, moved)) return by_kernel();
+    if (!move_at_position(router, request, contents.bytes, moved)) return by_kernel();
   } else {
     if (request.offset < 0) return by_kernel();
-    *moved = move_all(far, request, request.offset);
+    *moved = move_all(router, request, request.offset);
   }
   count(request.write ? counts.writes : counts.reads);
   if (contents.filled > 1) counts.pieces.fetch_add(static_cast<unsigned>(contents.filled));
@@ -230,11 +232,11 @@ bool move_request(const k2k_io_table& far, const Request& request, const Content
 void before_fork() {
   pthread_mutex_lock(&changing);
   descriptors_before_fork();
-  far_side_before_fork();
+  router_library_before_fork();
 }
 
 void after_fork(bool child) {
-  far_side_after_fork(child);
+  router_library_after_fork(child);
   descriptors_after_fork(child);
   if (child) {
     // Threads that held these are not here.
@@ -255,29 +257,29 @@ void watch_forks() {
 }
 
 // A call with memory that its program may be about to free. False: it is libc's.
-bool move_far(const k2k_io_table& far, const Request& request, ssize_t* moved) {
+bool move_unmapped(const k2k_io_table& router, const HostCall& request, ssize_t* moved) {
   const Contents before = contents_of(request);
-  if (far.serves(before.far_kind) == 0) return count(counts.without_far), false;
+  if (router.serves(before.unmapped_kind) == 0) return count(counts.without_router), false;
   const Using now(in_use, before.first, before.last);
   // Once more, for from here on it stays: whoever frees it waits for us.
   const Contents contents = contents_of(request);
-  if (contents.far_kind != before.far_kind || contents.first != before.first ||
+  if (contents.unmapped_kind != before.unmapped_kind || contents.first != before.first ||
       contents.last != before.last) {
     return false;
   }
-  return move_request(far, request, contents, moved);
+  return move_request(router, request, contents, moved);
 }
 
 }  // namespace
 
-bool serve(const Request& request, ssize_t* answer) {
-  if (in_far_side(request.caller)) return false;
+bool serve(const HostCall& request, ssize_t* answer) {
+  if (in_router_library(request.caller)) return false;
   if (Inside::now()) return count(counts.nested), false;
   const Contents contents = contents_of(request);
   if (contents.wrong || !contents.device) return false;
   const int before = errno;
-  const k2k_io_table* const far = far_side();
-  if (far == nullptr) return count(counts.without_far), false;
+  const k2k_io_table* const router = router_library();
+  if (router == nullptr) return count(counts.without_router), false;
 
   if (request.by_number) {
     count(counts.by_number);
@@ -287,9 +289,10 @@ bool serve(const Request& request, ssize_t* answer) {
   const NoCancellation off;
   const Inside inside;
   ssize_t moved = 0;
-  const bool served = contents.far_kind != 0 ? move_far(*far, request, &moved)
-                                             : move_request(*far, request, contents, &moved);
-  look_at_held(*far);
+  const bool served = contents.unmapped_kind != 0
+                          ? move_unmapped(*router, request, &moved)
+                          : move_request(*router, request, contents, &moved);
+  look_at_held(*router);
   if (!served) return errno = before, false;
   errno = moved < 0 ? static_cast<int>(-moved) : before;
   *answer = moved < 0 ? -1 : moved;
@@ -298,15 +301,16 @@ bool serve(const Request& request, ssize_t* answer) {
 
 bool serve_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset,
               ssize_t* answer) {
-  const k2k_io_table* const far = far_side_if_loaded();
-  if (far == nullptr || Inside::now() || (tracked.way_of(descriptor) & way_read) == 0) return false;
+  const k2k_io_table* const router = router_library_if_loaded();
+  if (router == nullptr || Inside::now() || (tracked.routing_of(descriptor) & routes_reads) == 0)
+    return false;
   if (offset < 0 || bytes == 0 || bytes > call_bytes_max) return false;
   const int before = errno;
   pthread_testcancel();
   const NoCancellation off;
   const Inside inside;
-  const ssize_t moved = far->pread(descriptor, memory, bytes, offset);
-  look_at_held(*far);
+  const ssize_t moved = router->pread(descriptor, memory, bytes, offset);
+  look_at_held(*router);
   count(counts.reads);
   errno = moved < 0 ? static_cast<int>(-moved) : before;
   *answer = moved < 0 ? -1 : moved;
@@ -314,16 +318,17 @@ bool serve_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offs
 }
 
 void host_used(int descriptor, bool at_position, std::int64_t offset, ssize_t moved) {
-  const k2k_io_table* const far = far_side_if_loaded();
-  if (far == nullptr || far->held == nullptr || far->used_by_host == nullptr) return;
+  const k2k_io_table* const router = router_library_if_loaded();
+  if (router == nullptr || router->held == nullptr || router->used_by_host == nullptr) return;
   if (Inside::now()) return;  // A signal handler within such a call: it waits for no lock.
   const Inside inside;
   const int before = errno;
-  if (far->held() == 0) {
+  if (router->held() == 0) {
     watch(false);
   } else {
     const off_t end = at_position ? lseek(descriptor, 0, SEEK_CUR) : offset + moved;
-    if (end >= moved) far->used_by_host(descriptor, end - moved, static_cast<std::uint64_t>(moved));
+    if (end >= moved)
+      router->used_by_host(descriptor, end - moved, static_cast<std::uint64_t>(moved));
   }
   errno = before;
 }
@@ -341,12 +346,13 @@ bool near_any(const iovec* pieces, int count) {
 
 bool advise(int descriptor, off_t offset, off_t bytes, int advice, const void* caller,
             int* answer) {
-  if (in_far_side(caller) || Inside::now() || (look_at(descriptor) & way_read) == 0) return false;
-  const k2k_io_table* const far = far_side();
-  if (far == nullptr) return false;
+  if (in_router_library(caller) || Inside::now() || (look_at(descriptor) & routes_reads) == 0)
+    return false;
+  const k2k_io_table* const router = router_library();
+  if (router == nullptr) return false;
   const Inside inside;
   const int before = errno;
-  *answer = far->advise(descriptor, offset, bytes, advice);
+  *answer = router->advise(descriptor, offset, bytes, advice);
   errno = before;
   return true;
 }
@@ -383,7 +389,7 @@ Ranges::Held note_freeing(const void* memory) {
   pthread_mutex_lock(&changing);
   ranges.remove(memory, &was);
   pthread_mutex_unlock(&changing);
-  if (!is_far(was.kind)) return was;
+  if (!is_unmapped(was.kind)) return was;
   constexpr timespec nap{0, 50'000};
   constexpr int naps_max = 20'000;  // Of a file system that hangs.
   for (int naps = 0; naps < naps_max && in_use.uses(was.first, was.last); ++naps) {

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "io/ranges.hpp"
+#include "io/memory/ranges.hpp"
 
 namespace k2k::shim {
 
@@ -19,7 +19,8 @@ using io::Ranges;
 // Hidden: else each look at it goes through the table of other libraries' symbols.
 [[gnu::visibility("hidden")]] extern Ranges ranges;
 
-struct Request {
+// A read or write as the host program made it.
+struct HostCall {
   int descriptor;
   const iovec* pieces;
   int count;
@@ -33,7 +34,7 @@ struct Request {
 
 // False: the request is libc's as it was made. True: *answer is what the call returns, errno is
 // set.
-bool serve(const Request& request, ssize_t* answer);
+bool serve(const HostCall& request, ssize_t* answer);
 
 // The shortest way of the commonest call, pread(2): `memory` is held and of k2k_io_mapped, and the
 // descriptor was looked at before. False: serve() may know more.

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "shim/counts.hpp"
-#include "shim/far_side.hpp"
+#include "shim/router_library.hpp"
 
 namespace k2k::shim {
 namespace {
@@ -37,11 +37,11 @@ constinit bool asked = false;
   const Inside inside;
   const int to = *wanted == '/' ? open(wanted, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
                                 : STDERR_FILENO;
-  k2k_io_counts far{};
+  k2k_io_counts router{};
   k2k_io_ahead ahead{};
   std::uint64_t writes_direct = 0;
-  if (const k2k_io_table* const table = far_side_if_loaded()) {
-    table->stats(&far);
+  if (const k2k_io_table* const table = router_library_if_loaded()) {
+    table->stats(&router);
     if (table->ahead != nullptr) table->ahead(&ahead);
     if (table->writes_direct != nullptr) writes_direct = table->writes_direct();
   }
@@ -53,22 +53,22 @@ constinit bool asked = false;
       {"writes", counts.writes},
       {"pieces", counts.pieces},
       {"by_kernel", counts.by_kernel},
-      {"without_far", counts.without_far},
+      {"without_router", counts.without_router},
       {"nested", counts.nested},
       {"forgotten", counts.forgotten},
       {"kept", counts.kept},
       {"unregistered", counts.unregistered},
       {"by_number", counts.by_number},
       {"rings", counts.rings},
-      {"unasked", far.unasked},
-      {"mixed", far.mixed},
-      {"bytes_cache", far.bytes_cache},
-      {"bytes_direct", far.bytes_direct},
-      {"fall_backs", far.fall_backs},
-      {"files_refused", far.files_refused},
-      {"misaligned", far.misaligned},
-      {"pages_ahead", far.pages_ahead},
-      {"pages_evicted", far.pages_evicted},
+      {"unprobed", router.unprobed},
+      {"mixed", router.mixed},
+      {"bytes_cache", router.bytes_cache},
+      {"bytes_direct", router.bytes_direct},
+      {"fall_backs", router.fall_backs},
+      {"files_refused", router.files_refused},
+      {"misaligned", router.misaligned},
+      {"pages_ahead", router.pages_ahead},
+      {"pages_evicted", router.pages_evicted},
       {"pages_held", ahead.held},
       {"pages_kept", ahead.kept},
       {"pages_again", ahead.again},

@@ -4,9 +4,9 @@
  * what these need. Between the two stands this table and nothing else. Functions are only added, at
  * the end; `bytes` tells which are there.
  *
- * Every function may be called from any thread. Calls that the far side itself makes of read, close
- * and so on come back to libk2k_io.so, which knows them by the address that they return to and
- * hands them to libc.
+ * Every function may be called from any thread. Calls that the router library itself makes of read,
+ * close and so on come back to libk2k_io.so, which knows them by the address that they return to
+ * and hands them to libc.
  */
 #ifndef K2K_SHIM_TABLE_H
 #define K2K_SHIM_TABLE_H
@@ -24,11 +24,11 @@ extern "C" {
 
 enum { k2k_io_table_version = 1 };
 
-/* Since the far side's begin; in the child of a fork, since that. */
+/* Since the router library's begin; in the child of a fork, since that. */
 struct k2k_io_counts {
   uint64_t reads, writes;
-  uint64_t unasked; /* Too short to ask for its pages, or expected to be cached. */
-  uint64_t mixed;   /* Some pages came directly. */
+  uint64_t unprobed; /* Not probed: too short, or expected to be cached. */
+  uint64_t mixed;    /* Some pages came directly. */
   uint64_t bytes_cache, bytes_direct;
   uint64_t fall_backs;    /* Direct transfers refused; their bytes came by pread or pwrite. */
   uint64_t files_refused; /* Files without: their file system has none, or refused one. */
@@ -38,7 +38,7 @@ struct k2k_io_counts {
 
 /* Of the pages read ahead, since the same time. */
 struct k2k_io_ahead {
-  uint64_t held;  /* Now in the page cache for the far side alone, or to be. */
+  uint64_t held;  /* Now in the page cache for the router library alone, or to be. */
   uint64_t kept;  /* Left there, for the program used them itself. */
   uint64_t again; /* Read ahead once more, after they had been let go. */
 };
@@ -56,12 +56,12 @@ struct k2k_io_call {
 
 struct k2k_io_table {
   uint32_t version; /* k2k_io_table_version */
-  uint32_t bytes;   /* sizeof(struct k2k_io_table) of the far side. */
+  uint32_t bytes;   /* sizeof(struct k2k_io_table) of the router library. */
 
   /* As pread(2) and pwrite(2) of a regular file or block device; the answer is the count or a
    * negative errno. `memory` lies in one registered range. The descriptor was open for this
-   * direction, without O_DIRECT, O_APPEND and O_SYNC, when it was first seen. It is the far side's
-   * to make sure that its twin still is the descriptor's file: a close may escape libk2k_io.so. */
+   * direction, without O_DIRECT, O_APPEND and O_SYNC, when it was first seen. The router library
+   * makes sure that its twin still is the descriptor's file: a close may escape libk2k_io.so. */
   ssize_t (*pread)(int descriptor, void* memory, size_t bytes, int64_t offset);
   ssize_t (*pwrite)(int descriptor, const void* memory, size_t bytes, int64_t offset);
 
@@ -69,9 +69,9 @@ struct k2k_io_table {
   int (*advise)(int descriptor, int64_t offset, int64_t bytes, int advice);
 
   /* The program is closing its last descriptor of this inode, in the calling thread, now; it is
-   * still open, unless its close escaped libk2k_io.so before. What the far side has open of the
-   * inode is closed when this returns, for a later close would drop POSIX locks that the program
-   * took meanwhile. */
+   * still open, unless its close escaped libk2k_io.so before. What the router library has open of
+   * the inode is closed when this returns, for a later close would drop POSIX locks that the
+   * program took meanwhile. */
   void (*forget)(int descriptor, uint64_t device, uint64_t inode);
 
   void (*stats)(struct k2k_io_counts* counts);
@@ -80,7 +80,7 @@ struct k2k_io_table {
    * for. */
   void (*after_fork_child)(void);
 
-  /* Is this one of the far side's own descriptors? To the program it is not open. */
+  /* Is this one of the router library's own descriptors? To the program it is not open. */
   int (*owns)(int descriptor);
 
   /* Null where the kernel reaches device memory, else makes the call through memory that it
@@ -100,12 +100,13 @@ struct k2k_io_table {
    * reaches. */
   ssize_t (*whole_in)(int kind, const struct k2k_io_call* call, const unsigned char* in_kind);
 
-  /* The pages that the far side has in the page cache for device reads alone, and evicts when it
-   * needs them no more; null: it never has any. Cheap: asked after each call with device memory. */
+  /* How many pages the router library has in the page cache for device reads alone, and evicts when
+   * it needs them no more; null: it never has any. Cheap: called after each call with device
+   * memory. */
   uint64_t (*held)(void);
 
   /* The program read or wrote these bytes itself, with memory of the host: their pages are its own
-   * now. Asked only while held() is not 0; of any descriptor, files or not. */
+   * now. Called only while held() is not 0; of any descriptor, files or not. */
   void (*used_by_host)(int descriptor, int64_t offset, uint64_t bytes);
 
   void (*ahead)(struct k2k_io_ahead* counts);
@@ -115,7 +116,7 @@ struct k2k_io_table {
   uint64_t (*writes_direct)(void);
 };
 
-/* The one symbol of the far side. Null with errno if it cannot serve this version, or here. */
+/* The one symbol of the router library. Null with errno: it cannot serve this version, or here. */
 const struct k2k_io_table* k2k_io_table_get(uint32_t version);
 
 #ifdef __cplusplus

@@ -5,11 +5,12 @@
 
 namespace k2k::shim {
 
-void Tracked::track(int descriptor, const File& file, std::uint32_t way) {
+void Tracked::track(int descriptor, const File& file, std::uint32_t routing) {
   Entry& entry = entries_[descriptor];
   entry.device.store(file.device, std::memory_order_relaxed);
   entry.inode.store(file.inode, std::memory_order_relaxed);
-  entry.stamp.store(way == way_unknown ? 0 : epoch() << 8 | way, std::memory_order_release);
+  entry.stamp.store(routing == routing_unknown ? 0 : epoch() << 8 | routing,
+                    std::memory_order_release);
   words_[descriptor / 64].fetch_or(1ull << (descriptor % 64), std::memory_order_relaxed);
   ever_.store(true, std::memory_order_relaxed);
 }

@@ -9,7 +9,7 @@
 // Memory: 24 bytes a number, untouched until used. Descriptors from descriptors_max on are not
 // kept: their calls go to the kernel.
 //
-// Threading: way_of(), any(), tracked() from anywhere. The others: one at a time.
+// Threading: routing_of(), any(), tracked() from anywhere. The others: one at a time.
 
 #include <atomic>
 #include <cstdint>
@@ -24,11 +24,12 @@ struct File {
   bool operator==(const File&) const = default;
 };
 
-// What the router may do with a descriptor.
-inline constexpr std::uint32_t way_unknown = 0;
-inline constexpr std::uint32_t way_known = 1;
-inline constexpr std::uint32_t way_read = 2;   // Open for reading, no O_DIRECT, its data on a disk.
-inline constexpr std::uint32_t way_write = 4;  // Likewise for writing.
+// Routing flags: what the router may do with a descriptor.
+inline constexpr std::uint32_t routing_unknown = 0;
+inline constexpr std::uint32_t routing_known = 1;
+// Open for reading, no O_DIRECT, its data on a disk; and likewise for writing.
+inline constexpr std::uint32_t routes_reads = 2;
+inline constexpr std::uint32_t routes_writes = 4;
 
 class Tracked {
  public:
@@ -38,12 +39,12 @@ class Tracked {
     return fits(descriptor) &&
            (words_[descriptor / 64].load(std::memory_order_relaxed) >> (descriptor % 64) & 1) != 0;
   }
-  // Way flags; way_unknown if nobody looked since the last renew().
-  [[nodiscard]] std::uint32_t way_of(int descriptor) const {
-    if (!fits(descriptor)) return way_unknown;
-    // Pairs with track(): the file is seen with its way.
+  // Routing flags; routing_unknown if nobody looked since the last renew().
+  [[nodiscard]] std::uint32_t routing_of(int descriptor) const {
+    if (!fits(descriptor)) return routing_unknown;
+    // Pairs with track(): the file is seen with its routing flags.
     const std::uint64_t stamp = entries_[descriptor].stamp.load(std::memory_order_acquire);
-    return stamp >> 8 == epoch() ? static_cast<std::uint32_t>(stamp & 0xff) : way_unknown;
+    return stamp >> 8 == epoch() ? static_cast<std::uint32_t>(stamp & 0xff) : routing_unknown;
   }
   // Of a tracked descriptor.
   [[nodiscard]] File file_of(int descriptor) const {
@@ -52,8 +53,8 @@ class Tracked {
             entry.inode.load(std::memory_order_relaxed)};
   }
 
-  // Expects fits(). way_unknown: it is tracked, and the kernel is asked when it is used.
-  void track(int descriptor, const File& file, std::uint32_t way);
+  // Expects fits(). routing_unknown: it is tracked, and the kernel is asked when it is used.
+  void track(int descriptor, const File& file, std::uint32_t routing);
   void drop(int descriptor);
   // What the kernel was asked about open descriptions (F_SETFL) is to be asked again.
   void renew() { renewed_.fetch_add(1, std::memory_order_relaxed); }
@@ -64,7 +65,7 @@ class Tracked {
 
  private:
   struct Entry {
-    std::atomic<std::uint64_t> stamp{0};  // The epoch and, in the lowest byte, the way.
+    std::atomic<std::uint64_t> stamp{0};  // The epoch and, in the lowest byte, the routing flags.
     std::atomic<std::uint64_t> device{0};
     std::atomic<std::uint64_t> inode{0};
   };

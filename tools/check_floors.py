@@ -1,18 +1,23 @@
 """k2k check-floors: prove that the include arrows only point down.
 
 floors.toml lists the modules of src/ from the ground up with what each may use. A module may only
-name modules listed before it, so a graph that obeys the file has no cycle. The CMake targets must
-say the same, the folders outside src/ may only use the doors listed for them, and the headers of
-GPU vendors stay in the places named there.
+name modules listed before it, so a graph that obeys the file has no cycle. A large module has
+rooms, folders with arrows of their own, by the same rule. The CMake targets must say the same, the
+folders outside src/ may only use the doors listed for them, and the headers of GPU vendors stay in
+the places named there. No two files include each other, directly or by others, and no two modules
+of Psylang import each other.
 """
 
 import argparse
+import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
@@ -20,6 +25,8 @@ MODULE_CALL = re.compile(r"^\s*k2k_module\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 MODULE_LIST = re.compile(r"foreach\(module IN ITEMS([^)]*)\)")
 KEYWORDS = {"USES", "LIBS", "TEST_LIBS", "EXCLUDE"}
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".cuh", ".cu", ".inl"}
+FILES_MAX = 25  # That are not for tests, in a folder of src/: more do not fit into one look.
+PYTHON_PACKAGES = {"psylang": Path("psylang")}  # A package → the folder in which it lies.
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,9 @@ class Plan:
     """What floors.toml says."""
 
     modules: dict[str, set[str]]  # From the ground up; what each may use.
+    rooms: dict[
+        str, dict[str, set[str]]
+    ]  # Module → its rooms, from the ground up; what each may use.
     outside: dict[str, set[str]]  # Folder outside src/ → the modules it may use.
     vendor_headers: list[str]  # Patterns of header names.
     vendor_allowed: list[str]  # Patterns of paths that may include them.
@@ -58,7 +68,9 @@ def main(argv: list[str] | None = None) -> int:
         return 2
 
     found = problems(root, plan)
-    print("\n".join(found) or f"{len(plan.modules)} modules, every arrow points down")
+    rooms = sum(map(len, plan.rooms.values()))
+    shape = f"{len(plan.modules)} modules" + (f" with {rooms} rooms" if rooms else "")
+    print("\n".join(found) or f"{shape}, every arrow points down")
     return 1 if found else 0
 
 
@@ -72,6 +84,11 @@ def read_plan(path: Path) -> Plan:
             raise ValueError(f"module {name} does not say what it uses; write `uses = []`")
     return Plan(
         modules={name: set(module["uses"]) for name, module in tables.items()},
+        rooms={
+            name: {room: set(uses) for room, uses in module["rooms"].items()}
+            for name, module in tables.items()
+            if "rooms" in module
+        },
         outside={folder: set(uses) for folder, uses in outside.items()},
         vendor_headers=list(vendor.get("headers", [])),
         vendor_allowed=list(vendor.get("allowed", [])),
@@ -81,10 +98,16 @@ def read_plan(path: Path) -> Plan:
 def problems(root: Path, plan: Plan) -> list[str]:
     return [
         *upward_arrows(plan),
+        *upward_arrows_of_rooms(plan),
         *unknown_folders(root, plan),
+        *unknown_rooms(root, plan),
+        *crowded_folders(root),
         *forbidden_includes(root, plan),
+        *forbidden_includes_of_rooms(root, plan),
         *vendor_includes(root, plan),
         *disagreeing_targets(root, plan),
+        *circles("include", files_that_include(root, plan)),
+        *circles("import", modules_that_import(root)),
     ]
 
 
@@ -100,11 +123,43 @@ def upward_arrows(plan: Plan) -> Iterator[str]:
             yield f"floors.toml: outside: {folder} uses {target}, which is no module"
 
 
+def upward_arrows_of_rooms(plan: Plan) -> Iterator[str]:
+    """Yields the arrows of rooms to neither an earlier room nor a module that theirs uses."""
+    for module, rooms in plan.rooms.items():
+        below = set(plan.modules[module])
+        for room, uses in rooms.items():
+            if room in plan.modules:
+                yield f"floors.toml: the room {module}/{room} has the name of a module"
+            for target in sorted(uses - below):
+                yield f"floors.toml: {module}/{room} uses {target}, which is not below it"
+            below.add(room)
+
+
 def unknown_folders(root: Path, plan: Plan) -> Iterator[str]:
     """Yields the folders of src/ that the plan does not know."""
     for folder in sorted(path for path in (root / "src").iterdir() if path.is_dir()):
         if folder.name not in plan.modules and any(sources(folder)):
             yield f"src/{folder.name}: no module of floors.toml; add it there, above what it uses"
+
+
+def unknown_rooms(root: Path, plan: Plan) -> Iterator[str]:
+    """Yields the folders of modules with rooms that are none."""
+    for module, rooms in plan.rooms.items():
+        for folder in sorted(path for path in (root / "src" / module).glob("*") if path.is_dir()):
+            if folder.name not in rooms and any(sources(folder)):
+                yield (
+                    f"src/{module}/{folder.name}: no room of {module} in floors.toml; "
+                    "add it there, above what it uses"
+                )
+
+
+def crowded_folders(root: Path) -> Iterator[str]:
+    """Yields the folders of src/ that hold more files than one can look over."""
+    counts = Counter(path.parent for path in sources(root / "src") if not is_for_tests(path))
+    for folder, count in sorted(counts.items()):
+        if count > FILES_MAX:
+            where = folder.relative_to(root)
+            yield f"{where}: {count} files, at most {FILES_MAX} are permitted; make rooms of it"
 
 
 def forbidden_includes(root: Path, plan: Plan) -> Iterator[str]:
@@ -124,6 +179,40 @@ def forbidden_includes(root: Path, plan: Plan) -> Iterator[str]:
             if slash and target in plan.modules and target not in uses:
                 allowed = ", ".join(sorted(uses))
                 yield f"{include}: {folder} may not include {target}, only {allowed}"
+
+
+def forbidden_includes_of_rooms(root: Path, plan: Plan) -> Iterator[str]:
+    """Yields the includes between rooms that the plan does not allow.
+
+    A test may include whatever its module may. The room "." is what lies in no folder; where the
+    plan does not name it, it stands above all rooms.
+    """
+    for module, rooms in plan.rooms.items():
+        for room, uses in rooms.items():
+            for include in includes_of_room(root, module, room):
+                parts = include.name.split("/")
+                own = parts[0] == module
+                target = room_of(parts) if own else parts[0]
+                known = own or target in plan.modules
+                if known and not is_for_tests(include.path) and target not in uses | {room}:
+                    yield f"{include}: the room {module}/{room} may not include {include.name}"
+
+
+def includes_of_room(root: Path, module: str, room: str) -> Iterator[Include]:
+    folder = Path("src") / module
+    if room != ".":
+        return includes_under(root, folder / room)
+    return (include for include in includes_under(root, folder) if include.path.parent == folder)
+
+
+def is_for_tests(path: Path) -> bool:
+    """A test, a benchmark, or a fixture: a file, or one in a folder of that name."""
+    return any(part.split(".")[0].endswith(("_test", "_bench", "_fixture")) for part in path.parts)
+
+
+def room_of(parts: list[str]) -> str:
+    """Of an include of the own module, by the parts of its path from src/."""
+    return parts[1] if len(parts) > 2 else "."
 
 
 def vendor_includes(root: Path, plan: Plan) -> Iterator[str]:
@@ -154,6 +243,58 @@ def disagreeing_targets(root: Path, plan: Plan) -> Iterator[str]:
     if order and order[1].split() != list(plan.modules):
         wanted = " ".join(plan.modules)
         yield f"src/CMakeLists.txt: the modules must be, in this order: {wanted}"
+
+
+def circles(verb: str, graph: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yields a circle of the graph if it has one. Another is found when that one is cut."""
+    try:
+        TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).prepare()
+    except CycleError as error:
+        # Each of what it names is used by the one behind it.
+        circle = list(reversed(error.args[1]))
+        yield f"{circle[0]}: a circle of those that {verb} each other: {' → '.join(circle)}"
+
+
+def files_that_include(root: Path, plan: Plan) -> dict[str, set[str]]:
+    """Every C++ file → the files of the tree that it includes."""
+    folders = [root / "src", *(root / folder for folder in plan.outside)]
+    found = {str(path.relative_to(root)) for folder in folders for path in sources(folder)}
+    graph: dict[str, set[str]] = {file: set() for file in found}
+    for folder in folders:
+        for include in includes_under(root, folder.relative_to(root)):
+            file = str(include.path)
+            for place in ("src/", "", "include/", f"{include.path.parent}/"):
+                # A file includes itself to be expanded with other macros.
+                if (target := place + include.name) in found and target != file:
+                    graph[file].add(target)
+                    break
+    return graph
+
+
+def modules_that_import(root: Path) -> dict[str, set[str]]:
+    """Every Python module of ours → those that it imports, for types alone as well."""
+    found: dict[str, Path] = {}
+    for package, folder in PYTHON_PACKAGES.items():
+        for path in sorted((root / folder / package).rglob("*.py")):
+            parts = path.relative_to(root / folder).with_suffix("").parts
+            found[".".join(parts)] = path
+    return {name: set(imported(path, name, found.keys())) - {name} for name, path in found.items()}
+
+
+def imported(path: Path, name: str, known: Set[str]) -> Iterator[str]:
+    """The known modules that a file imports: `from a import b` is a.b where that is one."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            named = [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = name.split(".")[: -node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            named = [(base, alias.name) for alias in node.names]
+        else:
+            continue
+        for module, part in named:
+            tries = (f"{module}.{part}", f"{module}.{part}.__init__", module, f"{module}.__init__")
+            yield from [meant for meant in tries if meant in known][:1]
 
 
 def words_after(keyword: str, arguments: str) -> set[str]:

@@ -128,3 +128,143 @@ def test_a_broken_plan_is_told_without_traceback(
     write(root, "floors.toml", "[base]\n")
     assert check_floors.main(["--root", str(root)]) == 2
     assert "write `uses = []`" in capsys.readouterr().err
+
+
+ROOMS = PLAN.replace(
+    """[runtime]
+uses = ["base", "device"]
+""",
+    """[runtime]
+uses = ["base", "device"]
+[runtime.rooms]
+low = ["base"]
+high = ["device", "low"]
+""",
+)
+
+
+@pytest.fixture
+def rooms(root: Path) -> Path:
+    write(root, "floors.toml", ROOMS)
+    write(root, "src/runtime/low/a.hpp", '#include "base/status.hpp"\n')
+    write(root, "src/runtime/high/b.hpp", '#include "runtime/low/a.hpp"\n')
+    write(root, "src/runtime/top.hpp", '#include "runtime/high/b.hpp"\n')
+    return root
+
+
+def test_accepts_rooms_that_obey(rooms: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check_floors.main(["--root", str(rooms)]) == 0
+    assert capsys.readouterr().out == "3 modules with 2 rooms, every arrow points down\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "problem"),
+    [
+        (
+            "src/runtime/low/up.hpp",
+            '#include "runtime/high/b.hpp"\n',
+            "src/runtime/low/up.hpp:1: the room runtime/low may not include runtime/high/b.hpp",
+        ),
+        (
+            "src/runtime/low/out.cpp",
+            '\n#include "device/k2k.hpp"\n',
+            "src/runtime/low/out.cpp:2: the room runtime/low may not include device/k2k.hpp",
+        ),
+        (
+            "src/runtime/high/top.cpp",
+            '#include "runtime/runtime.hpp"\n',
+            "src/runtime/high/top.cpp:1: the room runtime/high may not include runtime/runtime.hpp",
+        ),
+        (
+            "src/runtime/attic/x.hpp",
+            "",
+            "src/runtime/attic: no room of runtime in floors.toml; "
+            "add it there, above what it uses",
+        ),
+    ],
+)
+def test_names_what_breaks_a_rule_of_rooms(rooms: Path, path: str, text: str, problem: str) -> None:
+    write(rooms, path, text)
+    assert problems(rooms) == [problem]
+
+
+def test_a_test_in_a_room_may_include_what_its_module_may(rooms: Path) -> None:
+    text = '#include "runtime/high/b.hpp"\n#include "device/k2k.hpp"\n'
+    write(rooms, "src/runtime/low/a_test.cpp", text)
+    assert problems(rooms) == []
+
+
+def test_the_room_without_a_folder_may_have_a_place_among_the_others(rooms: Path) -> None:
+    plan = ROOMS.replace('low = ["base"]', 'low = ["base"]\n"." = ["low"]')
+    plan = plan.replace('high = ["device", "low"]', 'high = ["low", "."]')
+    write(rooms, "floors.toml", plan)
+    write(rooms, "src/runtime/runtime.hpp", '#include "runtime/low/a.hpp"\n')
+    write(rooms, "src/runtime/top.hpp", "")
+    write(rooms, "src/runtime/high/b.hpp", '#include "runtime/top.hpp"\n')
+    assert problems(rooms) == []
+    write(rooms, "src/runtime/top.hpp", '#include "runtime/high/b.hpp"\n')
+    assert problems(rooms)[0] == (
+        "src/runtime/top.hpp:1: the room runtime/. may not include runtime/high/b.hpp"
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_low", "problem"),
+    [
+        ('["high"]', "floors.toml: runtime/low uses high, which is not below it"),
+        ('["runtime"]', "floors.toml: runtime/low uses runtime, which is not below it"),
+    ],
+)
+def test_refuses_rooms_whose_arrows_point_up(rooms: Path, of_low: str, problem: str) -> None:
+    write(rooms, "floors.toml", ROOMS.replace('low = ["base"]', f"low = {of_low}"))
+    assert problem in problems(rooms)
+
+
+def test_refuses_a_room_with_the_name_of_a_module(rooms: Path) -> None:
+    write(rooms, "floors.toml", ROOMS.replace('low = ["base"]', 'low = ["base"]\ndevice = []'))
+    assert problems(rooms) == ["floors.toml: the room runtime/device has the name of a module"]
+
+
+def test_what_is_for_tests_may_lie_in_a_folder_of_its_own(rooms: Path) -> None:
+    write(rooms, "src/runtime/low/x_fixture/x.cpp", '#include "runtime/high/b.hpp"\n')
+    assert problems(rooms) == []
+
+
+def test_a_folder_can_be_looked_over(root: Path) -> None:
+    for number in range(check_floors.FILES_MAX - 1):
+        write(root, f"src/base/f{number}.cpp", "")
+    write(root, "src/base/f_test.cpp", "")
+    assert problems(root) == []
+    write(root, "src/base/more.cpp", "")
+    assert problems(root) == ["src/base: 26 files, at most 25 are permitted; make rooms of it"]
+
+
+def test_no_two_files_include_each_other(root: Path) -> None:
+    write(root, "src/base/a.hpp", '#include "base/b.hpp"\n#include "base/a.hpp"\n')
+    write(root, "src/base/b.hpp", '#include "base/c.hpp"\n')
+    assert problems(root) == [], "a file may include itself, to be expanded with other macros"
+    write(root, "src/base/c.hpp", '#include "base/a.hpp"\n')
+    (problem,) = problems(root)
+    _, circle = problem.split(": a circle of those that include each other: ")
+    assert "src/base/a.hpp → src/base/b.hpp" in circle
+    assert set(circle.split(" → ")) == {f"src/base/{name}.hpp" for name in "abc"}
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        "from psylang.one import A",
+        "from psylang import one",
+        "from . import one",
+        "import psylang.one",
+        "def f():\n    from .one import A",
+    ],
+)
+def test_no_two_modules_of_psylang_import_each_other(root: Path, again: str) -> None:
+    write(root, "psylang/psylang/__init__.py", "from psylang.one import A\n")
+    write(root, "psylang/psylang/one.py", "import numpy\nfrom psylang.two import B\n")
+    write(root, "psylang/psylang/two.py", "import os\n")
+    assert problems(root) == []
+    write(root, "psylang/psylang/two.py", again + "\n")
+    (problem,) = problems(root)
+    assert "a circle of those that import each other: psylang." in problem

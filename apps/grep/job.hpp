@@ -1,9 +1,9 @@
 #pragma once
 // What a launch of k2k grep works on: plain data that host and kernel share.
 //
-//   Queue     device memory: names in waiting, and who is still at work. Touched by the kernel
-//   alone. Desk      host-visible memory: the buffers of one worker, where system calls read and
-//   write Counters  host-visible words: each written by one worker, read by the host while it runs
+//   Queue      device memory: names in waiting, and who is still at work. Only the kernel uses it.
+//   Buffers    host-visible memory of one worker, where its system calls read and write.
+//   Counters   host-visible words, each written by one worker and read by the host while it runs.
 //
 // A worker is a work-item, or with --granularity work-group a whole group.
 
@@ -36,7 +36,8 @@ struct alignas(64) Counters {
   std::uint64_t write_error = 0;  // The errno that ended the output; 0 = none.
 };
 
-struct Desk {
+// What one worker works with.
+struct Buffers {
   Counters* counters = nullptr;
   Frame* frames = nullptr;           // frames_max.
   unsigned char* text = nullptr;     // Job::longest_kept + Job::chunk_bytes.
@@ -67,7 +68,7 @@ struct Job {
   Queue* queue = nullptr;
   unsigned char* names = nullptr;  // Of the queue; device memory.
   std::uint32_t names_bytes = 0;
-  Desk* desks = nullptr;                   // One a worker.
+  Buffers* buffers = nullptr;              // One a worker.
   const char* const* arguments = nullptr;  // PATHs as they were given.
   std::uint32_t argument_count = 0;
   const char* const* error_texts = nullptr;  // error_texts_max of them.

@@ -1,9 +1,11 @@
 // The kernel: every worker takes tasks until nothing is left. One instance for each way to call.
 //
-// Compiled for every device of the build: see K2K_ON in backend/kernel_image.hpp.
+// Compiled for every device of the build: see K2K_ON in backend/compiled_for.hpp.
 
 #include "apps/grep/kernel.hpp"
 
+#include "apps/grep/group_search.hpp"
+#include "apps/grep/walk.hpp"
 #include "apps/grep/worker.hpp"
 
 namespace k2k::grep::K2K_ON {
@@ -27,7 +29,7 @@ K2K_DEVICE void search_by_group(const Job& job) {
     const auto kind = static_cast<TaskKind>(meeting.kind);
     if (kind == TaskKind::none) return;
     if (kind == TaskKind::file || kind == TaskKind::trickle) {
-      worker.search_together(meeting, kind);
+      worker.search_as_group(meeting, kind);
     } else if (first) {
       worker.work();
     }

@@ -34,7 +34,7 @@ Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, c
 }
 #endif
 
-// Returns when every PATH was searched or the search was stopped. `job.desks` has shape.workers()
+// Returns when every PATH was searched or the search was stopped. `job.buffers` has shape.workers()
 // entries. Errors: those of Runtime::launch().
 inline Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape,
                                           const Job& job) {

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/grep/watch.hpp"
-#include "runtime/stats_text.hpp"
+#include "runtime/report/stats_text.hpp"
 
 namespace k2k::grep {
 
@@ -79,9 +79,9 @@ int search(const SearchOptions& options, RuntimeConfig config) {
   if (!created) return complain(created.error().message);
   Runtime& runtime = created.value();
   const KernelShape shape = shape_of(options, runtime.device());
-  auto made = Desks::create(runtime, words.value(), shape.workers(), options.job);
+  auto made = WorkerBuffers::create(runtime, words.value(), shape.workers(), options.job);
   if (!made) return complain(made.error().message);
-  Desks& desks = *made.value();
+  WorkerBuffers& buffers = *made.value();
 
   // Where names go to the same terminal, a bar would run into them.
   const bool draws = options.progress == Progress::always ||
@@ -90,8 +90,8 @@ int search(const SearchOptions& options, RuntimeConfig config) {
   const auto begin = std::chrono::steady_clock::now();
   Status failure;
   {
-    const Watch watch(runtime, desks, draws, options.detached && !options.job.quiet);
-    auto report = launch_search(runtime, shape, desks.job());
+    const Watch watch(runtime, buffers, draws, options.detached && !options.job.quiet);
+    auto report = launch_search(runtime, shape, buffers.job());
     if (!report) failure = report.error();
   }
   auto drained = runtime.drain();
@@ -99,7 +99,7 @@ int search(const SearchOptions& options, RuntimeConfig config) {
   if (!failure) return complain(failure.error().message);
   if (!drained) return complain(drained.error().message);
 
-  const Counters counters = desks.sum();
+  const Counters counters = buffers.sum();
   report_stats(options, counters, spent.count(), runtime);
   const int error = output_error(counters, drained.value());
   if (error != 0 && error != EPIPE) complain(fmt::format("write error: {}", std::strerror(error)));

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/grep/desks.hpp"
 #include "apps/grep/kernel.hpp"
+#include "apps/grep/worker_buffers.hpp"
 
 namespace k2k::grep {
 

@@ -1,5 +1,5 @@
 #pragma once
-// Worker: one directory. Included by worker.hpp alone.
+// Worker: one directory.
 //
 //   open ─▶ getdents64 ─▶ each entry: to the queue, or if that is full
 //                           a file       searched here and now
@@ -26,23 +26,23 @@ K2K_SHARED_CODE K2K_DEVICE void Worker<How>::walk(int top_flags) {
       if (resume_at != 0) {
         k2k::lseek(k2k::work_item, How::wait, fd, resume_at, abi::seek_set);
       } else {
-        count(desk_.counters->directories);
+        count(buffers_.counters->directories);
       }
       const TaskKind file_kind = kind_of_files(fd);
       while (!descend && !stopped(job_)) {
         const Reply got =
-            k2k::getdents64(k2k::work_item, How::wait, fd, desk_.entries, entries_bytes);
+            k2k::getdents64(k2k::work_item, How::wait, fd, buffers_.entries, entries_bytes);
         if (!got.ok()) report(shown(), got.error());
         if (got.value() <= 0) break;
         const auto bytes = static_cast<std::size_t>(got.value());
         for (std::size_t at = 0; at < bytes && !descend && !stopped(job_);) {
-          const unsigned char* const entry = desk_.entries + at;
+          const unsigned char* const entry = buffers_.entries + at;
           at += abi::field<std::uint16_t>(entry, abi::entry_bytes_offset);
           const std::size_t parent_bytes = path_bytes_;
           descend = offer(entry, fd, file_kind);
           if (!descend) continue;
-          desk_.frames[depth++] = {parent_bytes,
-                                   abi::field<std::int64_t>(entry, abi::entry_next_offset)};
+          buffers_.frames[depth++] = {parent_bytes,
+                                      abi::field<std::int64_t>(entry, abi::entry_next_offset)};
         }
       }
       leave(fd);
@@ -54,8 +54,8 @@ K2K_SHARED_CODE K2K_DEVICE void Worker<How>::walk(int top_flags) {
     if (descend) continue;
     if (depth == 0) return;
     --depth;
-    truncate_path(desk_.frames[depth].path_bytes);
-    resume_at = desk_.frames[depth].offset;
+    truncate_path(buffers_.frames[depth].path_bytes);
+    resume_at = buffers_.frames[depth].offset;
   }
 }
 
@@ -72,7 +72,7 @@ K2K_DEVICE bool Worker<How>::offer(const unsigned char* entry, int fd, TaskKind 
     report(shown(), abi::enametoolong);
     return false;
   }
-  const bool taken = push(job_, desk_.path, path_bytes_, kind);
+  const bool taken = push(job_, buffers_.path, path_bytes_, kind);
   if (!taken && kind == TaskKind::directory) return true;
   if (!taken) search_file(kind);
   truncate_path(parent_bytes);

@@ -33,8 +33,8 @@ std::string progress_text(const Counters& counters, double seconds) {
                      megabytes, seconds > 0 ? megabytes / seconds : 0.0, grouped(counters.matches));
 }
 
-Watch::Watch(const Runtime& runtime, Desks& desks, bool draws, bool guards)
-    : runtime_(runtime), desks_(desks), draws_(draws), guards_(guards) {
+Watch::Watch(const Runtime& runtime, WorkerBuffers& buffers, bool draws, bool guards)
+    : runtime_(runtime), buffers_(buffers), draws_(draws), guards_(guards) {
   if (!draws && !guards) return;
   // The program's signals are for its main thread.
   sigset_t all;
@@ -62,14 +62,14 @@ void Watch::run() {
   while (!ended_there_.wait_for(lock, period, [this] { return ended_; })) {
     if (draws_) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      put(erase_line + progress_text(desks_.sum(), spent.count()));
+      put(erase_line + progress_text(buffers_.sum(), spent.count()));
       drawn = true;
     }
     if (!guards_) continue;
     const auto errors = runtime_.stats().detached_errors;
     if (std::any_of(errors.begin(), errors.end(),
                     [](const auto& error) { return error.name == "write"; })) {
-      desks_.stop();
+      buffers_.stop();
     }
   }
   if (drawn) put(erase_line);

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "apps/grep/desks.hpp"
+#include "apps/grep/worker_buffers.hpp"
 
 namespace k2k::grep {
 
@@ -19,7 +19,7 @@ std::string progress_text(const Counters& counters, double seconds);
 class Watch {
  public:
   // `draws`: the bar, on standard error. `guards`: stops the search once a write(2) failed.
-  Watch(const Runtime& runtime, Desks& desks, bool draws, bool guards);
+  Watch(const Runtime& runtime, WorkerBuffers& buffers, bool draws, bool guards);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -28,7 +28,7 @@ class Watch {
   void run();
 
   const Runtime& runtime_;
-  Desks& desks_;
+  WorkerBuffers& buffers_;
   const bool draws_;
   const bool guards_;
   std::mutex mutex_;

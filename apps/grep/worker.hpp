@@ -1,8 +1,9 @@
 #pragma once
 // What a worker of k2k grep does with one task: open, read, look, write the name, close.
 //
-// All of it are system calls of the kernel itself, at work-item scope but for search_together(),
-// where the items of a group share one file's text and one set of calls.
+// All of it are system calls of the kernel itself, at work-item scope but for search_as_group(),
+// where the items of a group share one file's text and one set of calls. Directories are defined in
+// walk.hpp, search_as_group() in group_search.hpp: a kernel includes both.
 //
 // Calls a file: open, pread, close; a read shorter than the buffer is the end of a regular file.
 // Calls a directory: open, fstat, getdents64 twice, close; entries bring their type with them.
@@ -39,11 +40,12 @@ struct Meeting {
 template <class How>
 class Worker {
  public:
-  K2K_DEVICE Worker(const Job& job, std::uint64_t index) : job_(job), desk_(job.desks[index]) {}
+  K2K_DEVICE Worker(const Job& job, std::uint64_t index)
+      : job_(job), buffers_(job.buffers[index]) {}
 
   // Waits for a task and makes it this worker's.
   K2K_DEVICE TaskKind take() {
-    kind_ = next_task(job_, How::wait, desk_.path, path_bytes_, argument_);
+    kind_ = next_task(job_, How::wait, buffers_.path, path_bytes_, argument_);
     return kind_;
   }
 
@@ -60,7 +62,7 @@ class Worker {
   }
 
   // Does a task that is a file with the whole group; every item calls it. `kind` as item 0 took it.
-  K2K_DEVICE void search_together(Meeting& meeting, TaskKind kind);
+  K2K_DEVICE void search_as_group(Meeting& meeting, TaskKind kind);
 
  private:
   static constexpr int open_flags =
@@ -73,25 +75,25 @@ class Worker {
     protocol::store_release(&counter, counter + amount);  // Pairs with the host's sum().
   }
   K2K_DEVICE const char* shown() const {
-    return job_.bare_names && path_bytes_ > 2 ? desk_.path + 2 : desk_.path;
+    return job_.bare_names && path_bytes_ > 2 ? buffers_.path + 2 : buffers_.path;
   }
   K2K_DEVICE bool set_path(const char* text) {
     std::size_t bytes = 0;
     while (bytes < path_bytes_max && text[bytes] != '\0') ++bytes;
     if (bytes == path_bytes_max) return false;
-    __builtin_memcpy(desk_.path, text, bytes + 1);
+    __builtin_memcpy(buffers_.path, text, bytes + 1);
     path_bytes_ = bytes;
     return true;
   }
   K2K_DEVICE void truncate_path(std::size_t bytes) {
-    desk_.path[bytes] = '\0';
+    buffers_.path[bytes] = '\0';
     path_bytes_ = bytes;
   }
   // Goes from a directory to an entry of it. False if the name becomes too long.
   K2K_DEVICE bool enter(const char* name) {
     std::size_t end = path_bytes_;
-    if (end != 0 && desk_.path[end - 1] != '/') desk_.path[end++] = '/';
-    for (; *name != '\0' && end + 1 < path_bytes_max; ++name) desk_.path[end++] = *name;
+    if (end != 0 && buffers_.path[end - 1] != '/') buffers_.path[end++] = '/';
+    for (; *name != '\0' && end + 1 < path_bytes_max; ++name) buffers_.path[end++] = *name;
     const bool fits = *name == '\0';
     if (fits) {
       truncate_path(end);
@@ -120,45 +122,45 @@ class Worker {
   }
 
   K2K_SHARED_CODE K2K_DEVICE void write_name(const char* name, std::size_t bytes) {
-    count(desk_.counters->matches);
+    count(buffers_.counters->matches);
     if (job_.quiet) {
       protocol::device_store(&job_.queue->stop, std::uint32_t{1});
       return;
     }
-    __builtin_memcpy(desk_.line, name, bytes);
-    desk_.line[bytes] = '\n';
+    __builtin_memcpy(buffers_.line, name, bytes);
+    buffers_.line[bytes] = '\n';
     if constexpr (How::detached) {
       // A small line is copied with the call, and a pipe takes it whole or not at all.
       if (bytes + 1 <= abi::pipe_buf) {
-        k2k::write(k2k::work_item, How::leave, 1, desk_.line, bytes + 1);
+        k2k::write(k2k::work_item, How::leave, 1, buffers_.line, bytes + 1);
         return;
       }
     }
-    const int error = write_all(1, desk_.line, bytes + 1);
+    const int error = write_all(1, buffers_.line, bytes + 1);
     if (error == 0) return;
-    protocol::store_release(&desk_.counters->write_error, static_cast<std::uint64_t>(error));
+    protocol::store_release(&buffers_.counters->write_error, static_cast<std::uint64_t>(error));
     protocol::device_store(&job_.queue->stop, std::uint32_t{1});
   }
   K2K_DEVICE void write_name() {
     const char* const name = shown();
-    write_name(name, path_bytes_ - static_cast<std::size_t>(name - desk_.path));
+    write_name(name, path_bytes_ - static_cast<std::size_t>(name - buffers_.path));
   }
 
   // "k2k grep: NAME: TEXT" on standard error.
   K2K_SHARED_CODE K2K_DEVICE void report(const char* name, int error) {
-    count(desk_.counters->errors);
+    count(buffers_.counters->errors);
     if (job_.no_messages) return;
     std::size_t end = 0;
     const auto append = [&](const char* text, std::size_t limit) {
-      for (; *text != '\0' && end < limit; ++text) desk_.line[end++] = *text;
+      for (; *text != '\0' && end < limit; ++text) buffers_.line[end++] = *text;
     };
     const auto number = static_cast<std::uint32_t>(error);
     append("k2k grep: ", line_bytes);
     append(name, path_bytes_max);
     append(": ", line_bytes);
     append(job_.error_texts[number < error_texts_max ? number : 0], line_bytes - 1);
-    desk_.line[end++] = '\n';
-    static_cast<void>(write_all(2, desk_.line, end));
+    buffers_.line[end++] = '\n';
+    static_cast<void>(write_all(2, buffers_.line, end));
   }
 
   // --- Opening.
@@ -176,10 +178,10 @@ class Worker {
   }
   // Opens the current path, however long: piece by piece beyond PATH_MAX.
   K2K_SHARED_CODE K2K_DEVICE Reply open_path(int flags) {
-    if (path_bytes_ < abi::path_max) return open_at(abi::at_fdcwd, desk_.path, flags);
+    if (path_bytes_ < abi::path_max) return open_at(abi::at_fdcwd, buffers_.path, flags);
     int directory = abi::at_fdcwd;
-    char* piece = desk_.path;
-    char* const end = desk_.path + path_bytes_;
+    char* piece = buffers_.path;
+    char* const end = buffers_.path + path_bytes_;
     while (true) {
       char* cut = end;
       if (static_cast<std::size_t>(end - piece) >= abi::path_max) {
@@ -221,9 +223,9 @@ class Worker {
                                               const char* name) {
     std::size_t kept = 0;
     std::int64_t offset = 0;
-    count(desk_.counters->files);
+    count(buffers_.counters->files);
     while (!stopped(job_)) {
-      unsigned char* const to = desk_.text + kept;
+      unsigned char* const to = buffers_.text + kept;
       const Reply reply =
           seeks ? k2k::pread(k2k::work_item, How::wait, fd, to, job_.chunk_bytes, offset)
                 : k2k::read(k2k::work_item, How::wait, fd, to, job_.chunk_bytes);
@@ -234,10 +236,10 @@ class Worker {
       if (!reply.ok()) report(name, reply.error());
       if (reply.value() <= 0) return false;
       const auto got = static_cast<std::size_t>(reply.value());
-      count(desk_.counters->bytes, got);
+      count(buffers_.counters->bytes, got);
       offset += reply.value();
       const std::size_t size = kept + got;
-      if (contains_word(job_.words, {desk_.text, size, 0, size})) return true;
+      if (contains_word(job_.words, {buffers_.text, size, 0, size})) return true;
       if (whole_reads && got < job_.chunk_bytes) return false;
       kept = keep_tail(size);
     }
@@ -247,7 +249,7 @@ class Worker {
   // Moves what may be the beginning of a word to the front; returns how many bytes that is.
   K2K_DEVICE std::size_t keep_tail(std::size_t size) {
     const std::size_t kept = size < job_.longest_kept ? size : job_.longest_kept;
-    move_down(desk_.text, desk_.text + size - kept, kept);
+    move_down(buffers_.text, buffers_.text + size - kept, kept);
     return kept;
   }
 
@@ -268,7 +270,8 @@ class Worker {
                    : 0;
     if (type == abi::mode_directory) {
       leave(reply.fd());
-      while (path_bytes_ > 1 && desk_.path[path_bytes_ - 1] == '/') truncate_path(path_bytes_ - 1);
+      while (path_bytes_ > 1 && buffers_.path[path_bytes_ - 1] == '/')
+        truncate_path(path_bytes_ - 1);
       return walk(abi::o_rdonly | abi::o_cloexec | abi::o_directory);
     }
     // Files that say they are empty may be procfs': only a read of nothing is their end.
@@ -286,13 +289,10 @@ class Worker {
   K2K_DEVICE TaskKind kind_of_files(int fd);
 
   const Job& job_;
-  const Desk desk_;
+  const Buffers buffers_;
   TaskKind kind_ = TaskKind::none;
   std::uint32_t argument_ = 0;
   std::size_t path_bytes_ = 0;
 };
 
 }  // namespace k2k::grep
-
-#include "apps/grep/together.hpp"
-#include "apps/grep/walk.hpp"

@@ -39,8 +39,8 @@
 #include "bench/command/cached_file.hpp"
 #include "bench/command/measured_model.hpp"
 #include "bench/verdict.hpp"
-#include "io/read_ahead_setting.hpp"
-#include "router/file_reader.hpp"
+#include "router/ahead/read_ahead_setting.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::bench {
 
@@ -315,7 +315,7 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort ef
   auto file = CachedFile::make();
   if (!file) return file.error();
   const int descriptor = file.value()->open(0);
-  const std::uint64_t window_pages = io::read_ahead_pages(descriptor);
+  const std::uint64_t window_pages = router::read_ahead_pages(descriptor);
   ::close(descriptor);
   const auto cells = chosen_cells(all_cells(window_pages), effort, only);
   if (!cells) return cells.error();
@@ -362,7 +362,7 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort ef
                                 {"rows", rows},
                                 {"verdicts", verdicts},
                                 {"reads", stats.reads},
-                                {"asked", stats.asked},
+                                {"probed", stats.probed},
                                 {"fall_backs", stats.fall_backs}};
 }
 

@@ -26,8 +26,8 @@
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
 #include "bench/verdict.hpp"
-#include "io/residency.hpp"
-#include "router/file_reader.hpp"
+#include "io/file/residency.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::bench {
 

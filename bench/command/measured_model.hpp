@@ -9,8 +9,8 @@
 
 #include "base/result.hpp"
 #include "base/units.hpp"
-#include "router/calibrate.hpp"
-#include "router/fit.hpp"
+#include "router/profile/calibrate.hpp"
+#include "router/profile/fit.hpp"
 
 namespace k2k::bench {
 

@@ -24,10 +24,10 @@
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
 #include "bench/command/measured_model.hpp"
-#include "io/direct_file.hpp"
-#include "io/engine.hpp"
-#include "router/execution.hpp"
-#include "router/planner.hpp"
+#include "io/engine/engine.hpp"
+#include "io/file/direct_file.hpp"
+#include "router/plan/planner.hpp"
+#include "router/read/execution.hpp"
 
 namespace k2k::bench {
 

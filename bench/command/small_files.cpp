@@ -39,8 +39,8 @@
 #include "bench/command/figure.hpp"
 #include "bench/verdict.hpp"
 #include "device/k2k.hpp"
-#include "router/file_reader.hpp"
-#include "router/profile.hpp"
+#include "router/profile/profile.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::bench {
 

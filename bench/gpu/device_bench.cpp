@@ -173,6 +173,7 @@ double ns_per_tick(Runtime& runtime) {
 
 Runtime start(std::uint32_t server_spin_us) {
   RuntimeConfig config;
+  config.operator_settings = false;
   config.backend = backend_name;
   config.server.spin_us = server_spin_us;
   config.server.notify = server::Notify::polling;
@@ -304,6 +305,7 @@ int main(int argc, char** argv) {
   using namespace k2k;
   {
     RuntimeConfig config;
+    config.operator_settings = false;
     config.backend = bench::backend_name;
     const Result<Runtime> probe = Runtime::create(config);
     if (!probe) {

@@ -29,7 +29,7 @@ namespace {
 using k2k::grep::contains_word;
 using k2k::grep::Words;
 
-constexpr std::size_t chunk_bytes = 64u << 10;  // As k2k grep (apps/grep/desks.hpp).
+constexpr std::size_t chunk_bytes = 64u << 10;  // As k2k grep (apps/grep/worker_buffers.hpp).
 constexpr int exit_found = 0;
 constexpr int exit_not_found = 1;
 constexpr int exit_trouble = 2;

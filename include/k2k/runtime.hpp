@@ -3,6 +3,6 @@
 // C++20.
 
 #include "runtime/demand_region.hpp"
-#include "runtime/memory.hpp"
+#include "runtime/files/memory.hpp"
 #include "runtime/runtime.hpp"
 #include "runtime/trace.hpp"

@@ -61,16 +61,16 @@ def read_into(buffer: Any, file: File, offset: int = 0) -> int:
 def stats() -> dict[str, int]:
     """What became of this process's reads since the first one; all zero before.
 
-    reads: requests to libk2k. unasked: of these, read through the page cache without asking which
-    pages are cached (short, or expected to be cached). asked: cached pages were asked for. mixed:
-    of these, parts in which some pages came directly. bytes_cache, bytes_direct: bytes that came
-    through the page cache, by direct transfers. fall_backs: direct transfers that were refused and
-    came through the page cache. files_refused: files without direct transfers since. misaligned:
-    reads that took a copy more, for their memory does not lie as the file's offsets do (that of
-    numpy.empty begins 16 bytes behind a page). pages_ahead, pages_evicted, pages_held: pages
-    of 4 KiB read ahead of sequential reads; of these, let go again, and in the page cache for no
-    other reason now. pages_kept: of these, left to stay. pages_again: read ahead after they had
-    been let go. writes_direct: writes that went past the page cache in part (files.exclusive).
+    reads: requests to libk2k. unprobed: of these, read through the page cache without a probe of
+    which pages are cached (short, or expected to be cached). probed: read after such a probe.
+    mixed: of these, parts in which some pages came directly. bytes_cache, bytes_direct: bytes that
+    came through the page cache, by direct transfers. fall_backs: direct transfers that were
+    refused and came through the page cache. files_refused: files without direct transfers since.
+    misaligned: reads that took a copy more, for their memory does not lie as the file's offsets do
+    (that of numpy.empty begins 16 bytes behind a page). pages_ahead, pages_evicted, pages_held:
+    pages of 4 KiB read ahead of sequential reads; of these, let go again, and in the page cache
+    for no other reason now. pages_kept: of these, left to stay. pages_again: read ahead after they
+    had been let go. writes_direct: writes that went past the page cache in part (files.exclusive).
 
     OSError: out of memory. LibraryError: there is no libk2k.so.
     """

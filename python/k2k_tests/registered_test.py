@@ -1,7 +1,7 @@
 """Files are read into registered memory of CUDA, and every mistake is named.
 
-The driver is the tests' own (src/io/vendor_fixture), where it is built: its memory faults when the
-CPU touches it, and it is found as libcuda.so.1 by a Python of its own.
+The driver is the tests' own (src/io/memory/vendor_fixture), where it is built: its memory faults
+when the CPU touches it, and it is found as libcuda.so.1 by a Python of its own.
 """
 
 import errno

@@ -1,11 +1,11 @@
-// For tests: the far side of table.h by plain preads through a buffer of its own. Like the router
-// it opens a twin of each file it reads, at a high number, so that what the twins' life does to the
-// program can be seen.
+// For tests: a router library (table.h) by plain preads through a buffer of its own. Like the
+// router it opens a twin of each file it reads, at a high number, so that what the twins' life does
+// to the program can be seen.
 //
 //   K2K_BOUNCE_WHOLE=1  whole() is there, as where the kernel does not reach device memory
 //   K2K_BOUNCE_HOLDS=1  it has pages read ahead from its first read on, until a file is closed; the
 //                       statistics' pages_kept are the bytes that it was told the program used
-//   K2K_BOUNCE_SPLIT=1  a write is two, as no far side may do: tests that look for it must find it
+//   K2K_BOUNCE_SPLIT=1  a write is two calls, as none may be: tests that look for it must find it
 //
 // Threading: any thread.
 

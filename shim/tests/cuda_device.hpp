@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/vendor_fixture/control.hpp"
+#include "io/memory/vendor_fixture/control.hpp"
 #include "shim/tests/probe.hpp"
 
 extern "C" {

@@ -1,6 +1,7 @@
-// Scenes of a program that is linked to CUDA (the tests' own: io/vendor_fixture). Each prints what
-// the program can see. With PROBE_HOST=1 its memory is ordinary: then it prints, without
-// libk2k_io.so, what it must print with it and memory that nobody can load from or store to.
+// Scenes of a program that is linked to CUDA (the tests' own: io/memory/vendor_fixture). Each
+// prints what the program can see. With PROBE_HOST=1 its memory is ordinary: then it prints,
+// without libk2k_io.so, what it must print with it and memory that nobody can load from or store
+// to.
 
 #include "shim/tests/cuda_scenes.hpp"
 

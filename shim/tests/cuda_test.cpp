@@ -1,6 +1,7 @@
 // Programs with memory of cudaMalloc() under libk2k_io.so: what they print is what they print with
-// ordinary memory and without the library. Method: a CUDA of the tests' own (io/vendor_fixture),
-// whose memory nobody can load from or store to, so whoever touched it would end.
+// ordinary memory and without the library. Method: a CUDA of the tests' own
+// (io/memory/vendor_fixture), whose memory nobody can load from or store to, so whoever touched it
+// would end.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +32,7 @@ class CudaScenes : public CudaPrograms, public testing::WithParamInterface<const
     ASSERT_NE(host.out, "");
     EXPECT_EQ(with.status, 0) << with.error;
     EXPECT_EQ(with.out, host.out) << with.error;
-    EXPECT_EQ(stat_of(with, "without_far"), 0) << with.error;
+    EXPECT_EQ(stat_of(with, "without_router"), 0) << with.error;
     EXPECT_GT(stat_of(with, "reads") + stat_of(with, "by_kernel"), 0) << with.error;
   }
 };
@@ -156,7 +157,7 @@ TEST_F(CudaPrograms, without_a_vendors_library_there_is_no_device) {
   EXPECT_EQ(with.out, "100 100\n");
 }
 
-TEST_F(CudaPrograms, a_way_that_is_none_is_named_and_libc_serves) {
+TEST_F(CudaPrograms, an_unknown_direct_path_is_named_and_libc_serves) {
   const Outcome outcome = play("reads", "K2K_IO_DIRECT=fast");
   EXPECT_NE(outcome.out.find("read: -1 EFAULT"), std::string::npos) << outcome.out;
   const std::string says =
@@ -165,7 +166,7 @@ TEST_F(CudaPrograms, a_way_that_is_none_is_named_and_libc_serves) {
   const std::size_t at = outcome.error.find(says);
   ASSERT_NE(at, std::string::npos) << outcome.error;
   EXPECT_EQ(outcome.error.find(says, at + 1), std::string::npos) << "once";
-  EXPECT_GT(stat_of(outcome, "without_far"), 0);
+  EXPECT_GT(stat_of(outcome, "without_router"), 0);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace k2k::shim {
 namespace {
 
-// With the far side of the tests, and the statistics on standard error.
+// With the router library of the tests, and the statistics on standard error.
 std::string preloaded(const std::string& more = "") {
   return std::string("LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=" K2K_SHIM_BOUNCE " K2K_IO_STATS=1 ") +
          more;
@@ -31,7 +31,7 @@ class Scenes : public Programs, public testing::WithParamInterface<const char*> 
     const Outcome with = play_in(K2K_SHIM_PROBE, GetParam(), environment);
     EXPECT_EQ(with.status, 0) << with.error;
     EXPECT_EQ(with.out, without.out);
-    EXPECT_EQ(stat_of(with, "without_far"), 0) << with.error;
+    EXPECT_EQ(stat_of(with, "without_router"), 0) << with.error;
     if (GetParam() != std::string("constructors")) {
       EXPECT_GT(stat_of(with, "reads") + stat_of(with, "writes") + stat_of(with, "by_kernel"), 0)
           << with.error;
@@ -79,7 +79,7 @@ TEST_F(Programs, calls_by_number_are_served_as_those_by_name_and_counted) {
   EXPECT_EQ(stat_of(closed, "rings"), 0) << closed.error;
 }
 
-TEST_F(Programs, rings_that_they_ask_for_are_counted_and_not_those_of_the_far_side) {
+TEST_F(Programs, rings_that_they_ask_for_are_counted_and_not_those_of_the_router_library) {
   const Outcome asked = play_in(K2K_SHIM_PROBE, "ring_by_number", preloaded());
   EXPECT_EQ(asked.out, play_in(K2K_SHIM_PROBE, "ring_by_number", "A=1").out);
   EXPECT_EQ(stat_of(asked, "rings"), 1) << asked.error;
@@ -137,12 +137,12 @@ TEST_F(Programs, the_table_of_ranges_is_full_at_256) {
   EXPECT_EQ(stat_of(outcome, "reads"), 257);
 }
 
-TEST_F(Programs, without_a_far_side_libc_serves_and_one_line_says_why) {
+TEST_F(Programs, without_a_router_library_libc_serves_and_one_line_says_why) {
   const Outcome without = play_in(K2K_SHIM_PROBE, "vectors", "A=1");
   const Outcome with = play_in(K2K_SHIM_PROBE, "vectors",
                                "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=/nowhere.so K2K_IO_STATS=1");
   EXPECT_EQ(with.out, without.out);
-  EXPECT_GT(stat_of(with, "without_far"), 0);
+  EXPECT_GT(stat_of(with, "without_router"), 0);
   EXPECT_EQ(stat_of(with, "reads"), 0);
   const std::string says = "k2k_io: /nowhere.so: ";
   const std::size_t at = with.error.find(says);
@@ -165,7 +165,7 @@ TEST_F(Programs, a_bound_of_read_ahead_that_is_none_is_named_and_libc_serves) {
   }
 }
 
-TEST_F(Programs, a_library_that_is_no_far_side_is_named) {
+TEST_F(Programs, a_library_that_is_no_router_library_is_named) {
   const Outcome with =
       play_in(K2K_SHIM_PROBE, "positions", "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=libm.so.6");
   EXPECT_NE(with.error.find("k2k_io: libm.so.6: it has no k2k_io_table_get"), std::string::npos)
@@ -191,7 +191,7 @@ TEST_F(Programs, load_the_router_from_beside_the_library_wherever_they_are) {
       << outcome.error;
 }
 
-TEST_F(Programs, a_program_of_host_memory_alone_never_loads_the_far_side) {
+TEST_F(Programs, a_program_of_host_memory_alone_never_loads_the_router_library) {
   const Outcome outcome =
       run("LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=/nowhere.so K2K_IO_STATS=" + folder() +
               "/stats LD_DEBUG=files",

@@ -2,7 +2,7 @@
 // How a vendor's compiler makes a KernelImage: the kernel is an instance of the launching kernel,
 // and the vendor's run-time library, linked into the same program, knows where its device code is.
 //
-// Included by kernel_image.hpp alone, for nvcc and hipcc; other compilers see an empty file.
+// Included by compiled_for.hpp, for nvcc and hipcc; other compilers see an empty file.
 
 #if defined(__CUDACC__) || defined(__HIP__)
 

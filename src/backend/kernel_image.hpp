@@ -1,11 +1,8 @@
 #pragma once
-// A kernel as the runtime hands it to a backend, and how the compiler at hand makes one.
+// A kernel as the runtime hands it to a backend. backend/compiled_for.hpp makes one.
 //
-//   g++, clang++   entry: a function of this program, called once a work-item
-//   nvcc           device: a kernel in device code, found by the program that contains it
-//
-// One source may be compiled by both, and both linked into one program: the types below keep the
-// instances of Runtime::launch() apart.
+//   entry    cpu: a function of this program, called once a work-item
+//   device   GPUs: a kernel in device code, found by the program that contains it
 //
 // Threading: values; device kernels are registered before main() or by dlopen().
 
@@ -46,36 +43,4 @@ struct KernelImage {
   std::uint64_t layout_hash = protocol::layout_hash;
 };
 
-struct OnCpu {
-  template <class Kernel>
-  static KernelImage image(const Kernel& body, const char* name) {
-    KernelImage image;
-    image.entry = [](const void* closure) { (*static_cast<const Kernel*>(closure))(); };
-    image.closure = &body;
-    image.name = name;
-    return image;
-  }
-};
-
 }  // namespace k2k::backend
-
-#if defined(__CUDACC__) || defined(__HIP__)
-#include "backend/gpu_image.hpp"
-namespace k2k::backend {
-using CompiledFor = OnGpu;
-}
-namespace k2k {
-constexpr const char* kernel_backend = device::platform::vendor::name;
-}
-#define K2K_ON on_gpu
-#else
-namespace k2k::backend {
-using CompiledFor = OnCpu;
-}
-namespace k2k {
-// The backend that runs the kernels of this translation unit: RuntimeConfig::backend.
-constexpr const char* kernel_backend = "cpu";
-}  // namespace k2k
-// The namespace of functions that launch kernels, where a program has them compiled for both.
-#define K2K_ON on_cpu
-#endif

@@ -45,7 +45,7 @@ void list_folder(const Folder& folder, std::vector<Endpoint>& found) {
   while (const dirent* const entry = ::readdir(list)) {
     const std::optional<SocketName> name = parse_name(entry->d_name);
     if (!name || found.size() >= endpoints_max) continue;
-    const host::Descriptor socket = connect_to(folder, entry->d_name);
+    const Descriptor socket = connect_to(folder, entry->d_name);
     const std::optional<Peer> peer = socket.open() ? peer_of(socket) : std::nullopt;
     if (!peer) continue;
     found.push_back({peer->process, peer->user, name->number, folder.path, entry->d_name});
@@ -53,16 +53,16 @@ void list_folder(const Folder& folder, std::vector<Endpoint>& found) {
   ::closedir(list);
 }
 
-host::Descriptor reach(const Endpoint& endpoint) {
+Descriptor reach(const Endpoint& endpoint) {
   for (const Folder& folder : folders_of(endpoint.user)) {
     if (folder.path == endpoint.folder) return connect_to(folder, endpoint.name);
   }
   errno = ENOENT;
-  return host::Descriptor();
+  return Descriptor();
 }
 
 // False: `until` came first.
-bool wait_for(const host::Descriptor& socket, short event, Instant until) {
+bool wait_for(const Descriptor& socket, short event, Instant until) {
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now()).count();
     pollfd one{socket.number(), event, 0};
@@ -71,7 +71,7 @@ bool wait_for(const host::Descriptor& socket, short event, Instant until) {
   }
 }
 
-Status send_all(const host::Descriptor& socket, std::string_view line, const Endpoint& endpoint,
+Status send_all(const Descriptor& socket, std::string_view line, const Endpoint& endpoint,
                 Instant until) {
   while (!line.empty()) {
     if (!wait_for(socket, POLLOUT, until)) return silent(endpoint);
@@ -86,7 +86,7 @@ Status send_all(const host::Descriptor& socket, std::string_view line, const End
   return {};
 }
 
-Result<std::string> receive_line(const host::Descriptor& socket, const Endpoint& endpoint,
+Result<std::string> receive_line(const Descriptor& socket, const Endpoint& endpoint,
                                  Instant until) {
   std::string line;
   char piece[16384];
@@ -119,8 +119,8 @@ std::vector<Endpoint> endpoints() {
   return found;
 }
 
-Result<nlohmann::ordered_json> ask(const Endpoint& endpoint, const Request& request) {
-  const host::Descriptor socket = reach(endpoint);
+Result<nlohmann::ordered_json> ask(const Endpoint& endpoint, const ControlRequest& request) {
+  const Descriptor socket = reach(endpoint);
   if (!socket.open()) {
     return errno == EAGAIN ? silent(endpoint) : gone(endpoint);  // EAGAIN: a full backlog.
   }

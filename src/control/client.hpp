@@ -30,6 +30,6 @@ struct Endpoint {
 K2K_API std::vector<Endpoint> endpoints();
 
 // Errors: what parse_reply() says; ESRCH, it is gone; ETIMEDOUT, it does not answer (stopped?).
-K2K_API Result<nlohmann::ordered_json> ask(const Endpoint& endpoint, const Request& request);
+K2K_API Result<nlohmann::ordered_json> ask(const Endpoint& endpoint, const ControlRequest& request);
 
 }  // namespace k2k::control

@@ -19,7 +19,7 @@ namespace {
 constexpr int retry_ms = 100;
 
 // What does not fit is lost: it is closed either way.
-void say(const host::Descriptor& socket, std::string_view text) {
+void say(const Descriptor& socket, std::string_view text) {
   static_cast<void>(::send(socket.number(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
@@ -28,7 +28,7 @@ void say(const host::Descriptor& socket, std::string_view text) {
 // One connection. Reads a request, then writes its answer, and so on.
 class Clients::Client {
  public:
-  Client(host::Descriptor socket, std::int64_t peer, Instant moment)
+  Client(Descriptor socket, std::int64_t peer, Instant moment)
       : socket_(std::move(socket)), peer_(peer), until_(moment + patience) {
     close_in_child(socket_.number());
   }
@@ -89,7 +89,7 @@ class Clients::Client {
     return false;
   }
 
-  host::Descriptor socket_;
+  Descriptor socket_;
   std::int64_t peer_;
   Instant until_;
   std::string in_;
@@ -103,7 +103,7 @@ Clients::Clients(Rules rules) : rules_(std::move(rules)) {
 }
 Clients::~Clients() = default;
 
-void Clients::serve(const host::Descriptor& socket, const host::Descriptor& end,
+void Clients::serve(const Descriptor& socket, const Descriptor& end,
                     const std::atomic<bool>& ending) {
   while (!ending.load()) {
     waits_.assign({{end.number(), POLLIN, 0}, {socket.number(), POLLIN, 0}});
@@ -145,10 +145,9 @@ bool Clients::goes_on(Client& client) const {
   }
 }
 
-void Clients::accept_some(const host::Descriptor& socket, const host::Descriptor& end) {
+void Clients::accept_some(const Descriptor& socket, const Descriptor& end) {
   for (std::size_t count = 0; count < rules_.places; ++count) {
-    host::Descriptor accepted(
-        ::accept4(socket.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Descriptor accepted(::accept4(socket.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!accepted.open()) {
       // Without descriptors it stays in the queue: not asked for again at once.
       pollfd ends{end.number(), POLLIN, 0};
@@ -163,7 +162,7 @@ void Clients::accept_some(const host::Descriptor& socket, const host::Descriptor
   }
 }
 
-void Clients::admit(host::Descriptor accepted) {
+void Clients::admit(Descriptor accepted) {
   const Admission admission = rules_.admit(accepted);
   if (!admission.refusal.empty()) {
     say(accepted, admission.refusal);

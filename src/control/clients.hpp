@@ -21,9 +21,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
-#include "host/place.hpp"
 
 namespace k2k::control {
 
@@ -41,7 +41,7 @@ class Clients {
     std::size_t request_bytes_max = 0;
     std::string_view end;      // Of a request.
     bool one_request = false;  // Closed behind its answer.
-    std::function<Admission(const host::Descriptor&)> admit;
+    std::function<Admission(const Descriptor&)> admit;
     // A request without its end; or the begin of one that is longer than permitted.
     std::function<std::string(std::string_view)> answer;
     std::string crowded_out;  // What is said to who loses his place.
@@ -53,15 +53,14 @@ class Clients {
 
   // Until `end` is readable or `ending` is true. `socket` listens and does not wait. Where the
   // program has closed one of the two, it looks at `ending` now and then.
-  void serve(const host::Descriptor& socket, const host::Descriptor& end,
-             const std::atomic<bool>& ending);
+  void serve(const Descriptor& socket, const Descriptor& end, const std::atomic<bool>& ending);
 
  private:
   class Client;
   void go_on();
-  void accept_some(const host::Descriptor& socket, const host::Descriptor& end);
+  void accept_some(const Descriptor& socket, const Descriptor& end);
   bool goes_on(Client& client) const;
-  void admit(host::Descriptor accepted);
+  void admit(Descriptor accepted);
   void make_room();
   [[nodiscard]] int timeout_ms() const;
 

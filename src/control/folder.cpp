@@ -47,9 +47,8 @@ std::vector<std::string> candidates(uid_t user) {
 }
 
 Result<Folder> open_folder(const std::string& path, uid_t user) {
-  Folder folder{
-      path, user,
-      host::Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))};
+  Folder folder{path, user,
+                Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))};
   if (!folder.descriptor.open()) {
     const int code = errno == ELOOP ? ENOTDIR : errno;
     const char* const fix = code == ENOTDIR ? "; remove what is there, a folder is wanted" : "";

@@ -18,15 +18,15 @@
 #include <vector>
 
 #include "base/api.hpp"
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
-#include "host/place.hpp"
 
 namespace k2k::control {
 
 struct Folder {
   std::string path;
   uid_t owner = 0;
-  host::Descriptor descriptor;
+  Descriptor descriptor;
 };
 
 // Where this process's sockets go. Makes it if it is missing.

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "host/place.hpp"
+#include "base/descriptor.hpp"
 
 namespace k2k::control {
 
@@ -22,8 +22,8 @@ inline sockaddr_in loopback_port(std::uint32_t port) {
 }
 
 // Listens on a port that the kernel chose; `port` says which.
-inline host::Descriptor occupy_port(std::uint32_t& port) {
-  host::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+inline Descriptor occupy_port(std::uint32_t& port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = loopback_port(0);
   socklen_t size = sizeof(address);
   EXPECT_EQ(::bind(socket.number(), reinterpret_cast<sockaddr*>(&address), size), 0);
@@ -41,7 +41,7 @@ inline std::uint32_t free_port() {
 
 // The whole answer; "refused" if nobody listens.
 inline std::string send_request(std::uint32_t port, const std::string& request) {
-  const host::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = loopback_port(port);
   if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=
       0) {

@@ -81,8 +81,8 @@ Result<std::unique_ptr<HttpPage>> HttpPage::start(std::uint32_t port,
 }
 
 Status HttpPage::listen(std::uint32_t port) {
-  end_ = host::Descriptor(::eventfd(0, EFD_CLOEXEC));
-  socket_ = host::Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  end_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+  socket_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!end_.open() || !socket_.open()) {
     return Error{errno,
                  fmt::format("metrics.port is {}: no descriptor: {}; raise the limit on open "
@@ -110,7 +110,7 @@ Status HttpPage::start_thread() {
                      .request_bytes_max = head_bytes_max,
                      .end = "\r\n\r\n",
                      .one_request = true,
-                     .admit = [](const host::Descriptor& socket) -> Clients::Admission {
+                     .admit = [](const Descriptor& socket) -> Clients::Admission {
                        const std::optional<uid_t> user = user_of_port(socket);
                        return {user ? std::int64_t{*user} : nobody, {}};
                      },
@@ -137,7 +137,7 @@ HttpPage::~HttpPage() {
 
 // The program closed them. A thread that sleeps still holds its socket: a guest wakes it.
 void HttpPage::end_without_descriptors() const {
-  const host::Descriptor guest(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Descriptor guest(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = loopback(port_);
   static_cast<void>(
       ::connect(guest.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)));

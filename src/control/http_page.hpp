@@ -15,9 +15,9 @@
 #include <string_view>
 #include <thread>
 
+#include "base/descriptor.hpp"
 #include "base/result.hpp"
 #include "control/clients.hpp"
-#include "host/place.hpp"
 
 namespace k2k::control {
 
@@ -46,8 +46,8 @@ class HttpPage {
   const std::function<std::string()> text_;
   std::uint32_t port_ = 0;
   std::atomic<bool> ending_{false};
-  host::Descriptor socket_;
-  host::Descriptor end_;  // An eventfd.
+  Descriptor socket_;
+  Descriptor end_;  // An eventfd.
   std::unique_ptr<Clients> clients_;
   std::thread thread_;
 };

@@ -106,11 +106,11 @@ class Dripping {
     static_cast<void>(::setuid(65'534));
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const sockaddr_in address = loopback_port(port);
-    std::vector<host::Descriptor> all(count);
+    std::vector<Descriptor> all(count);
     while (true) {
-      for (host::Descriptor& one : all) {
+      for (Descriptor& one : all) {
         if (one.open() && ::send(one.number(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) continue;
-        one = host::Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        one = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         static_cast<void>(
             ::connect(one.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)));
       }
@@ -144,7 +144,7 @@ TEST(HttpPage, is_served_to_a_slow_client_while_others_drip) {
   ASSERT_TRUE(page.ok()) << page.error().message;
   const Dripping dripping(port, 200);
   std::this_thread::sleep_for(300ms);
-  const host::Descriptor slow(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Descriptor slow(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = loopback_port(port);
   ASSERT_EQ(::connect(slow.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
             0);
@@ -164,7 +164,7 @@ TEST(HttpPage, drops_who_drips_after_two_seconds) {
   const std::uint32_t port = free_port();
   const auto page = HttpPage::start(port, [] { return std::string("answer"); });
   ASSERT_TRUE(page.ok()) << page.error().message;
-  const host::Descriptor drips(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Descriptor drips(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = loopback_port(port);
   ASSERT_EQ(::connect(drips.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
             0);
@@ -190,7 +190,7 @@ TEST(HttpPage, refuses_what_is_no_request) {
 
 TEST(HttpPage, port_that_is_taken_is_named) {
   std::uint32_t port = 0;
-  const host::Descriptor held = occupy_port(port);
+  const Descriptor held = occupy_port(port);
   const auto page = HttpPage::start(port, [] { return std::string(); });
   ASSERT_FALSE(page.ok());
   EXPECT_EQ(page.error().code, EADDRINUSE);

@@ -20,7 +20,7 @@ namespace k2k::control {
 
 namespace {
 
-Clients::Admission admit(const host::Descriptor& socket) {
+Clients::Admission admit(const Descriptor& socket) {
   const std::optional<Peer> peer = peer_of(socket);
   if (peer && (peer->user == 0 || peer->user == ::geteuid())) return {peer->process, {}};
   return {0, failure_line({EPERM,
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Folder folder, Answer answer) {
 }
 
 Status Listener::listen() {
-  end_ = host::Descriptor(::eventfd(0, EFD_CLOEXEC));
+  end_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
   if (!end_.open()) {
     return Error{errno, fmt::format("control: no eventfd: {}; raise the limit on open files: "
                                     "ulimit -n",
@@ -119,7 +119,7 @@ Listener::~Listener() {
 void Listener::end_without_descriptors() {
   const Result<Folder> folder = own_folder();
   if (!folder) return;
-  const host::Descriptor guest = connect_to(folder.value(), name_);
+  const Descriptor guest = connect_to(folder.value(), name_);
   ::unlinkat(folder.value().descriptor.number(), name_.c_str(), 0);
 }
 

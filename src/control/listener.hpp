@@ -65,8 +65,8 @@ class Listener {
   const Answer answer_;
   std::string name_;  // "" until bound.
   std::uint32_t number_ = 0;
-  host::Descriptor socket_;
-  host::Descriptor end_;             // An eventfd.
+  Descriptor socket_;
+  Descriptor end_;                   // An eventfd.
   std::atomic<bool> ending_{false};  // Said by it as well.
   std::unique_ptr<Clients> clients_;
   static constexpr clockid_t no_clock = CLOCK_REALTIME;  // CPU clocks have other numbers.

@@ -42,19 +42,19 @@ class ControlListener : public InOwnFolder {
     return std::move(made).value();
   }
   // A connection that obeys no protocol.
-  [[nodiscard]] host::Descriptor raw(const std::string& name) const {
+  [[nodiscard]] Descriptor raw(const std::string& name) const {
     const std::vector<Folder> folders = folders_of(::geteuid());
-    host::Descriptor socket = connect_to(folders.at(0), name);
+    Descriptor socket = connect_to(folders.at(0), name);
     const timeval longest{10, 0};
     ::setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof(longest));
     return socket;
   }
-  static bool say(const host::Descriptor& socket, std::string_view text) {
+  static bool say(const Descriptor& socket, std::string_view text) {
     return ::send(socket.number(), text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
   // Up to the newline, or what came before the end.
-  static std::string line(const host::Descriptor& socket) {
+  static std::string line(const Descriptor& socket) {
     std::string text;
     char letter = 0;
     while (::recv(socket.number(), &letter, 1, 0) == 1 && letter != '\n') text += letter;
@@ -115,7 +115,7 @@ TEST_F(ControlListener, hands_over_lines_whole_and_one_after_the_other) {
     heard.emplace_back(text);
     return std::string("{}\n");
   });
-  const host::Descriptor socket = raw(own_name());
+  const Descriptor socket = raw(own_name());
   ASSERT_TRUE(say(socket, "par"));
   std::this_thread::sleep_for(20ms);
   ASSERT_TRUE(say(socket, "ted\n"));
@@ -128,7 +128,7 @@ TEST_F(ControlListener, hands_over_lines_whole_and_one_after_the_other) {
 TEST_F(ControlListener, lines_without_end_are_cut_and_their_writer_is_dropped) {
   const auto listener =
       start([](std::string_view text) { return std::to_string(text.size()) + "\n"; });
-  const host::Descriptor socket = raw(own_name());
+  const Descriptor socket = raw(own_name());
   const std::string flood(request_bytes_max + 8192, 'x');
   static_cast<void>(say(socket, flood));
   EXPECT_GT(std::stoul(line(socket)), request_bytes_max);
@@ -137,7 +137,7 @@ TEST_F(ControlListener, lines_without_end_are_cut_and_their_writer_is_dropped) {
 
 TEST_F(ControlListener, who_stalls_holds_up_nobody_and_is_dropped) {
   const auto listener = start();
-  const host::Descriptor stalls = raw(own_name());
+  const Descriptor stalls = raw(own_name());
   ASSERT_TRUE(say(stalls, "{\"version\":"));
   EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
   const Instant begun = now();
@@ -148,7 +148,7 @@ TEST_F(ControlListener, who_stalls_holds_up_nobody_and_is_dropped) {
 // A byte now and then does not keep a line alive.
 TEST_F(ControlListener, who_trickles_is_dropped_as_well) {
   const auto listener = start();
-  const host::Descriptor trickles = raw(own_name());
+  const Descriptor trickles = raw(own_name());
   bool dropped = false;
   for (int byte = 0; byte < 100 && !dropped; ++byte) {
     dropped = !say(trickles, "x");
@@ -160,7 +160,7 @@ TEST_F(ControlListener, who_trickles_is_dropped_as_well) {
 TEST_F(ControlListener, who_does_not_read_holds_up_nobody) {
   const std::string large = success_line({{"text", std::string(2 << 20, 'x')}});
   const auto listener = start([&](std::string_view) { return large; });
-  const host::Descriptor deaf = raw(own_name());
+  const Descriptor deaf = raw(own_name());
   ASSERT_TRUE(say(deaf, "{}\n"));
   EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
 }
@@ -168,7 +168,7 @@ TEST_F(ControlListener, who_does_not_read_holds_up_nobody) {
 // Of one process: the last of them asks.
 TEST_F(ControlListener, oldest_that_has_not_asked_makes_room_and_is_told_so) {
   const auto listener = start();
-  std::vector<host::Descriptor> many;
+  std::vector<Descriptor> many;
   for (std::size_t count = 0; count <= clients_max; ++count) {
     many.push_back(raw(own_name()));
     ASSERT_TRUE(say(many.back(), "{"));
@@ -187,9 +187,9 @@ TEST_F(ControlListener, many_that_drip_hold_up_nobody) {
   const pid_t drips = ::fork();
   if (drips == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::vector<host::Descriptor> many(40);
+    std::vector<Descriptor> many(40);
     while (true) {
-      for (host::Descriptor& one : many) {
+      for (Descriptor& one : many) {
         if (!one.open() || !say(one, "x")) one = raw(name);
       }
       std::this_thread::sleep_for(10ms);
@@ -199,7 +199,7 @@ TEST_F(ControlListener, many_that_drip_hold_up_nobody) {
   // It asks in pieces, so that newer ones come while it does.
   for (int time = 0; time < 5; ++time) {
     const Instant begun = now();
-    const host::Descriptor socket = raw(name);
+    const Descriptor socket = raw(name);
     for (const char* piece : {"{", "\"version\":1,", "\"request\":\"show\"}\n"}) {
       std::this_thread::sleep_for(100ms);
       EXPECT_TRUE(say(socket, piece));
@@ -231,7 +231,7 @@ TEST_F(ControlListener, name_left_by_one_with_our_number_is_taken_over) {
   {
     Result<Folder> folder = own_folder();
     ASSERT_TRUE(folder.ok());
-    const host::Descriptor left = listen_at(folder.value(), own_name());
+    const Descriptor left = listen_at(folder.value(), own_name());
     ASSERT_TRUE(left.open());
   }
   const auto listener = start();

@@ -46,7 +46,7 @@ Status check_version(const ordered_json& object) {
                            message_version));
 }
 
-Status take_values(const ordered_json& object, Request& request) {
+Status take_values(const ordered_json& object, ControlRequest& request) {
   const auto values = object.find("values");
   if (values == object.end() || !values->is_object() || values->empty()) {
     return wrong("\"set\" wants \"values\", an object with at least one key");
@@ -65,7 +65,7 @@ Status take_values(const ordered_json& object, Request& request) {
 
 }  // namespace
 
-Result<Request> parse_request(std::string_view line) {
+Result<ControlRequest> parse_request(std::string_view line) {
   if (line.size() > request_bytes_max) {
     return wrong(fmt::format("a request of more than {} bytes", request_bytes_max));
   }
@@ -80,7 +80,7 @@ Result<Request> parse_request(std::string_view line) {
   if (name == object.end() || !name->is_string()) {
     return wrong(fmt::format("no \"request\"; {}", permitted_requests));
   }
-  Request request;
+  ControlRequest request;
   const bool shows = *name == "show";
   if (!shows && *name != "set") {
     return wrong(fmt::format("no such request: \"{}\"; {}", name->get<std::string>().substr(0, 64),
@@ -96,7 +96,7 @@ Result<Request> parse_request(std::string_view line) {
   return request;
 }
 
-std::string request_line(const Request& request) {
+std::string request_line(const ControlRequest& request) {
   ordered_json object{{"version", message_version}};
   object["request"] = request.kind == RequestKind::show ? "show" : "set";
   if (request.latency) object["latency"] = true;

@@ -30,17 +30,17 @@ inline constexpr std::size_t values_max = 64;  // Of one request.
 
 enum class RequestKind : std::uint8_t { show, set };
 
-struct Request {
+struct ControlRequest {
   RequestKind kind = RequestKind::show;
   bool latency = false;  // show: with the histogram of request times.
   std::vector<std::pair<std::string, std::string>> values;  // set: in the order of their keys.
 };
 
 // Errors: EINVAL; what was wrong, and what is permitted.
-K2K_API Result<Request> parse_request(std::string_view line);
+K2K_API Result<ControlRequest> parse_request(std::string_view line);
 
 // A line each, with its newline.
-K2K_API std::string request_line(const Request& request);
+K2K_API std::string request_line(const ControlRequest& request);
 std::string success_line(const nlohmann::ordered_json& result);
 std::string failure_line(const Error& error);
 

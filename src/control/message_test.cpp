@@ -15,25 +15,26 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string refusal(std::string_view line) {
-  const Result<Request> request = parse_request(line);
+  const Result<ControlRequest> request = parse_request(line);
   if (request) return "understood";
   EXPECT_EQ(request.error().code, EINVAL);
   return request.error().message;
 }
 
 TEST(ControlMessage, request_arrives_as_it_was_sent) {
-  const Request sent{RequestKind::set, false, {{"cap", "5%"}, {"bottom_half", "split"}}};
+  const ControlRequest sent{RequestKind::set, false, {{"cap", "5%"}, {"bottom_half", "split"}}};
   const std::string line = request_line(sent);
   EXPECT_EQ(
       line,
       "{\"version\":1,\"request\":\"set\",\"values\":{\"cap\":\"5%\",\"bottom_half\":\"split\"}"
       "}\n");
-  const Result<Request> got = parse_request(std::string_view(line).substr(0, line.size() - 1));
+  const Result<ControlRequest> got =
+      parse_request(std::string_view(line).substr(0, line.size() - 1));
   ASSERT_TRUE(got.ok()) << got.error().message;
   EXPECT_EQ(got.value().kind, RequestKind::set);
   EXPECT_EQ(got.value().values, sent.values);
 
-  const Result<Request> show = parse_request(request_line({RequestKind::show, true, {}}));
+  const Result<ControlRequest> show = parse_request(request_line({RequestKind::show, true, {}}));
   ASSERT_TRUE(show.ok());
   EXPECT_EQ(show.value().kind, RequestKind::show);
   EXPECT_TRUE(show.value().latency);
@@ -142,7 +143,7 @@ TEST(ControlMessage, mutilated_bytes_are_understood_or_refused_and_never_more) {
           line.erase(at, below(8));
       }
     }
-    const Result<Request> request = parse_request(line);
+    const Result<ControlRequest> request = parse_request(line);
     ++(request ? understood : refused);
     EXPECT_TRUE(request || !request.error().message.empty());
     static_cast<void>(parse_reply(line).ok());

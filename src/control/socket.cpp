@@ -29,13 +29,13 @@ sockaddr_un address_of(const Folder& folder, const std::string& name) {
   return address;
 }
 
-host::Descriptor stream_socket(int flags) {
-  return host::Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+Descriptor stream_socket(int flags) {
+  return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
 }
 
-host::Descriptor failed(int code) {
+Descriptor failed(int code) {
   errno = code;
-  return host::Descriptor();
+  return Descriptor();
 }
 
 template <class Number>
@@ -65,8 +65,8 @@ std::optional<SocketName> parse_name(std::string_view text) {
   return name;
 }
 
-host::Descriptor listen_at(const Folder& folder, const std::string& name) {
-  host::Descriptor socket = stream_socket(SOCK_NONBLOCK);
+Descriptor listen_at(const Folder& folder, const std::string& name) {
+  Descriptor socket = stream_socket(SOCK_NONBLOCK);
   if (!socket.open()) return socket;
   const sockaddr_un address = address_of(folder, name);
   const auto* const plain = reinterpret_cast<const sockaddr*>(&address);
@@ -79,14 +79,14 @@ host::Descriptor listen_at(const Folder& folder, const std::string& name) {
   return socket;
 }
 
-host::Descriptor connect_to(const Folder& folder, const std::string& name) {
+Descriptor connect_to(const Folder& folder, const std::string& name) {
   // A link could lead to somebody else's socket.
   struct stat facts{};
   if (::fstatat(folder.descriptor.number(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
     return failed(errno);
   }
   if (!S_ISSOCK(facts.st_mode)) return failed(ENOTSOCK);
-  host::Descriptor socket = stream_socket(0);
+  Descriptor socket = stream_socket(0);
   if (!socket.open()) return socket;
   // For a full backlog, which connect(2) would wait for.
   const timeval longest{2, 0};
@@ -99,7 +99,7 @@ host::Descriptor connect_to(const Folder& folder, const std::string& name) {
   return socket;
 }
 
-std::optional<Peer> peer_of(const host::Descriptor& socket) {
+std::optional<Peer> peer_of(const Descriptor& socket) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
   if (::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return {};
@@ -118,7 +118,7 @@ void sweep(const Folder& folder) {
     if (++looked_at > entries_max) break;
     const std::optional<SocketName> name = parse_name(entry->d_name);
     if (!name || ::kill(name->process, 0) == 0 || errno != ESRCH) continue;
-    const host::Descriptor alive = connect_to(folder, entry->d_name);
+    const Descriptor alive = connect_to(folder, entry->d_name);
     if (alive.open() || errno != ECONNREFUSED) continue;
     ::unlinkat(folder.descriptor.number(), entry->d_name, 0);
   }

@@ -24,15 +24,15 @@ std::string text_of(const SocketName& name);
 std::optional<SocketName> parse_name(std::string_view text);
 
 // Not open, with errno set, on failure. EADDRINUSE: there is a file of that name.
-host::Descriptor listen_at(const Folder& folder, const std::string& name);
+Descriptor listen_at(const Folder& folder, const std::string& name);
 // Likewise. ECONNREFUSED: nobody listens any more. The peer belongs to the folder's owner (EPERM).
-host::Descriptor connect_to(const Folder& folder, const std::string& name);
+Descriptor connect_to(const Folder& folder, const std::string& name);
 
 struct Peer {
   pid_t process = 0;
   uid_t user = 0;
 };
-std::optional<Peer> peer_of(const host::Descriptor& socket);
+std::optional<Peer> peer_of(const Descriptor& socket);
 
 // Removes the sockets of processes that are gone: no such process, and nobody listens. Both are
 // asked, since the number may be one of another PID namespace.

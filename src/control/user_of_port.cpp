@@ -19,7 +19,7 @@ struct Question {
 static_assert(sizeof(Question) == NLMSG_LENGTH(sizeof(inet_diag_req_v2)));
 
 using Name = int(int, sockaddr*, socklen_t*);
-bool address_of(const host::Descriptor& connection, Name* name, sockaddr_in& address) {
+bool address_of(const Descriptor& connection, Name* name, sockaddr_in& address) {
   socklen_t size = sizeof(address);
   return name(connection.number(), reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
          address.sin_family == AF_INET;
@@ -27,14 +27,14 @@ bool address_of(const host::Descriptor& connection, Name* name, sockaddr_in& add
 
 }  // namespace
 
-std::optional<uid_t> user_of_port(const host::Descriptor& connection) {
+std::optional<uid_t> user_of_port(const Descriptor& connection) {
   sockaddr_in own{};
   sockaddr_in other{};
   if (!address_of(connection, &::getsockname, own) ||
       !address_of(connection, &::getpeername, other)) {
     return {};
   }
-  const host::Descriptor kernel(
+  const Descriptor kernel(
       ::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
   if (!kernel.open()) return {};
   Question question{};

@@ -10,12 +10,12 @@
 
 #include <optional>
 
-#include "host/place.hpp"
+#include "base/descriptor.hpp"
 
 namespace k2k::control {
 
 // Nothing: the other end is on another machine or closed, or this kernel or container does not
 // answer such questions.
-std::optional<uid_t> user_of_port(const host::Descriptor& connection);
+std::optional<uid_t> user_of_port(const Descriptor& connection);
 
 }  // namespace k2k::control

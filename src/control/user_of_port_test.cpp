@@ -14,18 +14,18 @@ namespace {
 
 TEST(UserOfPort, is_the_one_who_connected) {
   std::uint32_t port = 0;
-  const host::Descriptor listening = occupy_port(port);
+  const Descriptor listening = occupy_port(port);
   const uid_t other = ::geteuid() == 0 ? 65'534 : ::geteuid();
   const pid_t child = ::fork();
   if (child == 0) {
     static_cast<void>(::setuid(other));
-    const host::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const sockaddr_in address = loopback_port(port);
     static_cast<void>(
         ::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)));
     while (true) ::pause();
   }
-  const host::Descriptor accepted(::accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
+  const Descriptor accepted(::accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
   ASSERT_TRUE(accepted.open());
   const std::optional<uid_t> user = user_of_port(accepted);
   ::kill(child, SIGKILL);
@@ -33,7 +33,7 @@ TEST(UserOfPort, is_the_one_who_connected) {
   if (!user) GTEST_SKIP() << "this machine does not answer sock_diag(7)";
   EXPECT_EQ(*user, other);
   EXPECT_FALSE(user_of_port(listening).has_value()) << "it has no other end";
-  EXPECT_FALSE(user_of_port(host::Descriptor()).has_value());
+  EXPECT_FALSE(user_of_port(Descriptor()).has_value());
 }
 
 }  // namespace

@@ -31,8 +31,6 @@ std::string override_path();
 // `override_path` unless it is "" or `machine` has a limit.
 Place place_of(const std::string& override_path, const Place& machine = {});
 
-using k2k::Descriptor;
-
 // Opens what stands at `name` in `folder` for reading, unless it is a link or a mount. Never waits:
 // neither for a FIFO nor for somebody's lease. Not open, with errno set, on failure.
 Descriptor open_within(const Descriptor& folder, const char* name, int flags = 0);

@@ -1,7 +1,6 @@
 #include "runtime/control.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,9 +12,9 @@
 #include "base/clock.hpp"
 #include "control/folder.hpp"
 #include "control/message.hpp"
-#include "runtime/config_options.hpp"
-#include "runtime/control_keys.hpp"
-#include "runtime/stats_text.hpp"
+#include "runtime/report/stats_text.hpp"
+#include "runtime/settings/config_options.hpp"
+#include "runtime/settings/control_keys.hpp"
 
 namespace k2k::runtime {
 
@@ -33,12 +32,12 @@ ordered_json settings_json(const server::ServerConfig& config) {
   return settings;
 }
 
-// Every option as `k2k config show` has it; the log's level is the process's, not the runtime's.
+// Every option as `k2k config show` has it.
 ordered_json config_json(const RuntimeConfig& config) {
-  const ConfigValues values{config, ""};
+  const ConfigValues values{config};
   ordered_json all = ordered_json::object();
   for (const ConfigOption& option : config_options()) {
-    if (std::string_view(option.key) != "log.level") all[option.key] = option.show(values, option);
+    all[option.key] = option.show(values, option);
   }
   return all;
 }
@@ -66,8 +65,6 @@ Status Control::start() {
   if (subject_.config.control.socket) {
     const Status status = start_listener();
     absent_ = status ? "" : status.error().message;
-    const auto log = spdlog::get("k2k");
-    if (!status && log != nullptr) log->warn("{}", absent_);
   }
   const std::uint32_t port = subject_.config.control.metrics_port;
   if (port == 0) return {};
@@ -97,7 +94,7 @@ server::ControlStats Control::stats() const {
 
 std::string Control::answer(std::string_view line) const {
   try {
-    const Result<control::Request> request = control::parse_request(line);
+    const Result<control::ControlRequest> request = control::parse_request(line);
     if (!request) return control::failure_line(request.error());
     if (request.value().kind == control::RequestKind::show) {
       return control::success_line(show(request.value().latency));

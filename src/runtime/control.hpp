@@ -19,7 +19,7 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "control/listener.hpp"
-#include "runtime/metrics.hpp"
+#include "runtime/report/metrics.hpp"
 #include "runtime/runtime.hpp"
 
 namespace k2k::runtime {

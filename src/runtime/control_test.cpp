@@ -15,14 +15,14 @@
 #include "control/folder_fixture.hpp"
 #include "control/http_fixture.hpp"
 #include "device/k2k.hpp"
-#include "runtime/metrics_page_fixture.hpp"
+#include "runtime/report/metrics_page_fixture.hpp"
 #include "runtime/runtime.hpp"
 
 namespace k2k::runtime {
 namespace {
 
+using control::ControlRequest;
 using control::Endpoint;
-using control::Request;
 using control::RequestKind;
 
 using ControlledRuntime = control::InOwnFolder;
@@ -35,7 +35,7 @@ Runtime make() {
   return std::move(made).value();
 }
 
-Request set(std::vector<std::pair<std::string, std::string>> values) {
+ControlRequest set(std::vector<std::pair<std::string, std::string>> values) {
   return {RequestKind::set, false, std::move(values)};
 }
 

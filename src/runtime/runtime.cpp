@@ -1,6 +1,7 @@
 #include "runtime/runtime.hpp"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,10 +9,11 @@
 #include <new>
 #include <utility>
 
-#include "router/registered_memory.hpp"
+#include "router/read/registered_memory.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
-#include "runtime/memory.hpp"
+#include "runtime/files/memory.hpp"
+#include "runtime/settings/config.hpp"
 #include "server/server.hpp"
 
 namespace k2k {
@@ -92,7 +94,13 @@ Runtime::~Runtime() {
 
 std::vector<std::string> Runtime::backends() { return runtime::backend_names(); }
 
-Result<Runtime> Runtime::create(const RuntimeConfig& config) {
+Result<Runtime> Runtime::create(const RuntimeConfig& wanted) {
+  RuntimeConfig config = wanted;
+  if (config.operator_settings && ::getauxval(AT_SECURE) == 0) {
+    if (Status status = apply_operator_settings(config, process_inputs()); !status) {
+      return status.error();
+    }
+  }
   auto state = std::make_unique<State>();
   auto backend = runtime::create_backend(config.backend, config.device);
   if (!backend) return backend.error();

@@ -15,13 +15,11 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "backend/device_config.hpp"
+#include "backend/compiled_for.hpp"
 #include "base/api.hpp"
 #include "base/result.hpp"
-#include "control/config.hpp"
-#include "runtime/files.hpp"
-#include "server/config.hpp"
-#include "server/stats.hpp"
+#include "runtime/settings/runtime_config.hpp"
+#include "server/account/stats.hpp"
 
 namespace k2k {
 
@@ -29,20 +27,14 @@ using backend::DeviceInfo;
 using backend::LaunchReport;
 using backend::LaunchShape;
 
-struct RuntimeConfig {
-  std::string backend = "cpu";     // A name backends() lists.
-  backend::DeviceConfig device{};  // Braces, so that a caller may name the others alone.
-  server::ServerConfig server{};
-  control::ControlConfig control{};
-  runtime::FilesConfig files{};
-};
-
 class K2K_API Runtime {
  public:
-  // Builds device and server and starts to serve.
-  // Errors: EINVAL (a value and its permitted range), ENODEV (unknown backend), ENOMEM, EAGAIN
-  // (no thread could be started); with metrics_port, those of control::HttpPage::start(). No
-  // control socket is no error: stats() says why there is none.
+  // Builds device and server and starts to serve. Heeds the environment and the configuration file
+  // (runtime/settings/config.hpp says which) unless config.operator_settings is false or the
+  // program runs set-uid; not while another thread calls setenv(). Errors: EINVAL (a value and its
+  // permitted range), those of load_config(), ENODEV (unknown backend), ENOMEM, EAGAIN (no thread
+  // could be started); with metrics_port, those of control::HttpPage::start(). No control socket is
+  // no error: stats() says why there is none.
   static Result<Runtime> create(const RuntimeConfig& config);
 
   // Drains for at most server.shutdown_ms, then ends. Calls still in flight then are abandoned.
@@ -56,7 +48,7 @@ class K2K_API Runtime {
   // Runs `body` once a work-item and waits for its end. The kernel carries the protocol version
   // and layout it was compiled with; a library that differs refuses it (EPROTO, naming both).
   // Errors: those of backend::Backend::launch; ENOEXEC (compiled for another device).
-  // `Platform` is the compiler's, never given by hand: see backend/kernel_image.hpp.
+  // `Platform` is the compiler's, never given by hand: see backend/compiled_for.hpp.
   template <class Kernel, class Platform = backend::CompiledFor>
   Result<LaunchReport> launch(const LaunchShape& shape, const Kernel& body,
                               const char* name = "kernel") {

@@ -16,18 +16,14 @@
 
 #include "backend/backend.hpp"
 #include "base/result.hpp"
-#include "server/config.hpp"
-#include "server/stats.hpp"
+#include "server/account/stats.hpp"
+#include "server/settings/config.hpp"
 
 namespace k2k::router {
 class FileReader;
 }
 
 namespace k2k::server {
-
-// Checks every value against its range. `rings` bounds the top halves.
-// Errors: EINVAL naming key, value and range.
-Status validate(const ServerConfig& config, std::uint32_t rings);
 
 class Server {
  public:

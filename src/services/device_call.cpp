@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "router/registered_memory.hpp"
+#include "router/read/registered_memory.hpp"
 
 namespace k2k::services {
 

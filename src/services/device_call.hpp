@@ -1,6 +1,6 @@
 #pragma once
-// Requests whose buffer is a GPU's alone (router/registered_memory.hpp), which the kernel would
-// answer with EFAULT: reads and writes, and their vectors.
+// Requests whose buffer is a GPU's alone (router/read/registered_memory.hpp), which the kernel
+// would answer with EFAULT: reads and writes, and their vectors.
 //
 // Threading: any thread.
 

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "calls/rows.hpp"
-#include "router/file_fixture.hpp"
-#include "router/registered_fixture.hpp"
-#include "router/registered_memory.hpp"
+#include "router/file/file_fixture.hpp"
+#include "router/read/registered_fixture.hpp"
+#include "router/read/registered_memory.hpp"
 #include "services/fake_backend_fixture.hpp"
 #include "services/policy.hpp"
 #include "services/services.hpp"

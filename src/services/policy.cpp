@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "calls/rows.hpp"
-#include "router/registered_memory.hpp"
+#include "router/read/registered_memory.hpp"
 #include "services/device_call.hpp"
 
 namespace k2k::services {

@@ -18,7 +18,7 @@ enum class Openness : std::uint8_t { any, known_only };
 //   -ENOSYS   no such call, or known_only and the call has no row
 //   -EPERM    executed by a service thread it would end, replace or cripple the host process
 //   -EFAULT   a pointer to memory the host cannot reach; but reads and writes take what is
-//             registered (router/registered_memory.hpp)
+//             registered (router/read/registered_memory.hpp)
 //   -ENOTSUP  mmap for a device that does not reach the host's pages
 std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend);
 

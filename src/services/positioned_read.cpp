@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "router/cached_read.hpp"
+#include "router/read/cached_read.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {

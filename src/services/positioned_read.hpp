@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "router/file_reader.hpp"
+#include "router/read/file_reader.hpp"
 #include "services/request.hpp"
 
 namespace k2k::services {
@@ -24,7 +24,7 @@ std::int64_t pread_without_waiting(const Request& request, router::FileReader* f
 std::int64_t try_pread(int descriptor, void* memory, std::uint64_t bytes, std::int64_t offset);
 
 // A call of this number, or one made just before it, took longer than memory does: what was
-// expected to be cached is asked for anew (router/cached_read.hpp).
+// expected to be cached is asked for anew (router/read/cached_read.hpp).
 void note_waited(std::uint16_t number);
 
 }  // namespace k2k::services

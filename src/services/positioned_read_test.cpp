@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "calls/rows.hpp"
-#include "router/file_fixture.hpp"
+#include "router/file/file_fixture.hpp"
 #include "services/reader_fixture.hpp"
 #include "services/services.hpp"
 

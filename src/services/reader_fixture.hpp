@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <mutex>
 
-#include "router/file_reader.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::services {
 

@@ -10,8 +10,8 @@
 #include <mutex>
 #include <new>
 
-#include "router/readable.hpp"
-#include "router/registered_memory.hpp"
+#include "router/file/readable.hpp"
+#include "router/read/registered_memory.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {

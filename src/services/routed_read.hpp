@@ -27,8 +27,8 @@ inline constexpr std::uint64_t routed_read_bytes_min = 64 << 10;
 enum class Patience : std::uint8_t { none, endless };
 
 // The count, or a negative errno; -EAGAIN without patience: ask again with it. Into registered
-// memory (router/registered_memory.hpp) also without `files`, and then the thread is kept. Nothing
-// where the kernel's own read does as well or knows better: another call, less than
+// memory (router/read/registered_memory.hpp) also without `files`, and then the thread is kept.
+// Nothing where the kernel's own read does as well or knows better: another call, less than
 // routed_read_bytes_min wanted or left up to the file's end, no regular file, a descriptor that may
 // not be read or is O_DIRECT.
 std::optional<std::int64_t> routed_read(const Request& request, router::FileReader* files,

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "calls/rows.hpp"
-#include "router/file_fixture.hpp"
-#include "router/file_reader.hpp"
+#include "router/file/file_fixture.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::services {
 namespace {

@@ -4,8 +4,8 @@
 #include <new>
 
 #include "calls/rows.hpp"
-#include "router/cached_read.hpp"
-#include "router/registered_memory.hpp"
+#include "router/read/cached_read.hpp"
+#include "router/read/registered_memory.hpp"
 #include "services/device_call.hpp"
 #include "services/fault.hpp"
 #include "services/file.hpp"

@@ -8,7 +8,7 @@
 // within one stride. The stride is a prime: of 2^n callers in turn it takes all, one after another.
 //
 // Threading: confined to one thread. Always inlined, for files that ThreadSanitizer does not see
-// use it beside files that it does (backend/cpu/sanitizers.hpp).
+// use it beside files that it does (backend/cpu/simt/sanitizers.hpp).
 
 #include <array>
 #include <cstddef>

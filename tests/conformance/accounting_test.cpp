@@ -12,7 +12,7 @@
 
 #include "k2k/device.hpp"
 #include "k2k/runtime.hpp"
-#include "runtime/stats_text.hpp"
+#include "runtime/report/stats_text.hpp"
 
 namespace k2k {
 namespace {

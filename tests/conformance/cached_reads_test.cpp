@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "router/cached_read.hpp"
+#include "router/read/cached_read.hpp"
 #include "tests/conformance/device_under_test.hpp"
 #include "tests/conformance/faults_fixture.hpp"
 

@@ -9,9 +9,9 @@
 
 #include <cstring>
 
-#include "router/file_fixture.hpp"
-#include "router/registered_fixture.hpp"
-#include "router/registered_memory.hpp"
+#include "router/file/file_fixture.hpp"
+#include "router/read/registered_fixture.hpp"
+#include "router/read/registered_memory.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance {

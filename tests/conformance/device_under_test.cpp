@@ -52,6 +52,7 @@ std::string name_of(const testing::TestParamInfo<Setup>& info) {
 
 RuntimeConfig config_of(const Setup& setup) {
   RuntimeConfig config;
+  config.operator_settings = false;
   config.backend = setup.backend;
   config.device.compute_units = setup.compute_units;
   config.device.wave_lanes = 32;

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "io/direct_file.hpp"
-#include "router/file_fixture.hpp"
+#include "io/file/direct_file.hpp"
+#include "router/file/file_fixture.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance {

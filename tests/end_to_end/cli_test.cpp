@@ -42,7 +42,7 @@ class Cli : public testing::Test {
     cli_ = cli;
   }
 
-  // `arguments` as a shell would take them; `environment` such as "K2K_LOG=info"; `redirection`
+  // `arguments` as a shell would take them; `environment` such as "K2K_BACKEND=cpu"; `redirection`
   // such as ">/dev/full", over what is usual.
   Outcome k2k(const std::string& arguments, const std::string& environment = "",
               const std::string& redirection = "") {

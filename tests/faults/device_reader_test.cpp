@@ -2,7 +2,7 @@
 // CPU cannot address have pread's answers, and who reads other files does not wait. Method:
 // DeviceReader in this process on the fault file system, beside plain preads of the same file.
 
-#include "router/device_reader.hpp"
+#include "router/read/device_reader.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "io/separate_memory_fixture.hpp"
-#include "router/open_files.hpp"
+#include "io/memory/separate_memory_fixture.hpp"
+#include "router/file/open_files.hpp"
 #include "tests/faults/mounted_fixture.hpp"
 
 namespace k2k::faults {
@@ -74,7 +74,7 @@ class DeviceReaderOnFaults : public WithFaults {
       DeviceReader::create(
           memory_,
           {.model = {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5},
-           .ways = {.buffers = 4, .buffer_bytes = 16 * page},
+           .paths = {.buffers = 4, .buffer_bytes = 16 * page},
            .read_ahead_bytes = 0,
            .grain_pages = 1})
           .value();

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "router/open_files.hpp"
-#include "router/writes_fixture.hpp"
+#include "router/file/open_files.hpp"
+#include "router/read/writes_fixture.hpp"
 #include "tests/faults/mounted_fixture.hpp"
 
 namespace k2k::faults {

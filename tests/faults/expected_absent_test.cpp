@@ -1,10 +1,10 @@
 // Goal: also where nothing is expected to be cached, and the disk is asked before anybody else, the
 // answers on a file system that fails are those of pread(2), and what it refuses is remembered.
-// Method: cold reads on the fault file system until they go unasked, then its faults.
+// Method: cold reads on the fault file system until they go unprobed, then its faults.
 
 #include <optional>
 
-#include "router/expectation.hpp"
+#include "router/file/expectation.hpp"
 #include "tests/faults/file_reader_fixture.hpp"
 
 namespace k2k::faults {
@@ -24,20 +24,20 @@ class ExpectedAbsentOnFaults : public FileReaderOnFaults {
       const std::size_t offset = number * 7 % blocks * block;
       ASSERT_EQ(routed(*reader_, descriptor(), {block, offset}).count, ssize_t{block});
     }
-    asked_ = reader_->stats().asked;
-    ASSERT_EQ(reader_->stats().bytes_direct, asked_ * block);
+    probed_ = reader_->stats().probed;
+    ASSERT_EQ(reader_->stats().bytes_direct, probed_ * block);
   }
-  // Nobody was asked since.
-  void expect_unasked(std::uint64_t requests) const {
-    EXPECT_EQ(reader_->stats().asked, asked_);
-    EXPECT_EQ(reader_->stats().unasked, requests);
+  // Nothing was probed since.
+  void expect_unprobed(std::uint64_t requests) const {
+    EXPECT_EQ(reader_->stats().probed, probed_);
+    EXPECT_EQ(reader_->stats().unprobed, requests);
   }
 
   [[nodiscard]] int descriptor() const { return file_->number(); }
 
   std::optional<io::Opened> file_;
   std::unique_ptr<FileReader> reader_;
-  std::uint64_t asked_ = 0;
+  std::uint64_t probed_ = 0;
 };
 
 TEST_F(ExpectedAbsentOnFaults, ends_before_a_bad_byte_or_has_its_error) {
@@ -51,7 +51,7 @@ TEST_F(ExpectedAbsentOnFaults, ends_before_a_bad_byte_or_has_its_error) {
     EXPECT_EQ(routed(*reader_, descriptor(), piece), kernels) << offset;
     control().bad_byte = Control::none;
   }
-  expect_unasked(3);
+  expect_unprobed(3);
   EXPECT_EQ(reader_->stats().fall_backs, 3u);
   EXPECT_EQ(reader_->stats().files_refused, 0u) << "the page cache fared no better";
 }
@@ -61,7 +61,7 @@ TEST_F(ExpectedAbsentOnFaults, completes_short_reads) {
   const Answer answer = routed(*reader_, descriptor(), {block, 9 * block});
   EXPECT_EQ(answer.count, ssize_t{block});
   EXPECT_TRUE(io::holds_content(answer.bytes, 9 * block));
-  expect_unasked(1);
+  expect_unprobed(1);
 }
 
 TEST_F(ExpectedAbsentOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long_it_is) {
@@ -71,9 +71,9 @@ TEST_F(ExpectedAbsentOnFaults, believes_the_kernel_and_not_a_file_that_says_how_
   }
 }
 
-class RefusalsUnasked : public ExpectedAbsentOnFaults, public testing::WithParamInterface<int> {};
+class RefusalsUnprobed : public ExpectedAbsentOnFaults, public testing::WithParamInterface<int> {};
 
-TEST_P(RefusalsUnasked, are_read_by_the_page_cache_and_remembered) {
+TEST_P(RefusalsUnprobed, are_read_by_the_page_cache_and_remembered) {
   control().direct_read_error = GetParam();
   const std::uint64_t before = control().direct_reads;
   for (const std::size_t number : {3, 9, 20}) {
@@ -84,7 +84,7 @@ TEST_P(RefusalsUnasked, are_read_by_the_page_cache_and_remembered) {
   EXPECT_EQ(reader_->stats().files_refused, 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, RefusalsUnasked, testing::Values(EREMOTEIO, EINVAL, EIO, EOPNOTSUPP),
+INSTANTIATE_TEST_SUITE_P(, RefusalsUnprobed, testing::Values(EREMOTEIO, EINVAL, EIO, EOPNOTSUPP),
                          [](const auto& one) { return std::string(strerrorname_np(one.param)); });
 
 }  // namespace

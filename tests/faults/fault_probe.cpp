@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "io/files_fixture.hpp"
+#include "io/file/files_fixture.hpp"
 #include "shim/tests/probe.hpp"
 #include "tests/faults/control.hpp"
 

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "router/file_fixture.hpp"
-#include "router/file_reader.hpp"
+#include "router/file/file_fixture.hpp"
+#include "router/read/file_reader.hpp"
 #include "tests/faults/mounted_fixture.hpp"
 
 namespace k2k::faults {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "router/open_files.hpp"
+#include "router/file/open_files.hpp"
 #include "tests/faults/file_reader_fixture.hpp"
 
 namespace k2k::faults {

@@ -14,8 +14,8 @@
 #include <fstream>
 #include <string>
 
-#include "io/direct_file.hpp"
-#include "io/files_fixture.hpp"
+#include "io/file/direct_file.hpp"
+#include "io/file/files_fixture.hpp"
 #include "shim/tests/programs_fixture.hpp"
 
 namespace k2k::faults {
@@ -61,7 +61,7 @@ class Fio : public shim::Programs, public testing::WithParamInterface<const char
     EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.error;
     EXPECT_GT(stat_of(outcome, "reads"), 0) << outcome.error;
     EXPECT_EQ(stat_of(outcome, "by_kernel"), 0) << outcome.error;
-    EXPECT_EQ(stat_of(outcome, "without_far"), 0) << outcome.error;
+    EXPECT_EQ(stat_of(outcome, "without_router"), 0) << outcome.error;
   }
   [[nodiscard]] bool has_direct() const {
     const io::Opened file = io::open_file(folder() + "/small.0.0", O_RDONLY);

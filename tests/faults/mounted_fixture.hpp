@@ -23,7 +23,7 @@
 #include <string>
 
 #include "base/contract.hpp"
-#include "io/files_fixture.hpp"
+#include "io/file/files_fixture.hpp"
 #include "tests/faults/control.hpp"
 
 namespace k2k::faults {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "io/direct_file.hpp"
-#include "io/files_fixture.hpp"
+#include "io/file/direct_file.hpp"
+#include "io/file/files_fixture.hpp"
 #include "shim/tests/programs_fixture.hpp"
 #include "tests/faults/mounted_fixture.hpp"
 
@@ -51,7 +51,7 @@ class ShimOnFaults : public shim::Programs {
       routed = play(environment);
       EXPECT_EQ(routed.status, 0) << routed.error;
       EXPECT_EQ(routed.out, without.out) << environment;
-      EXPECT_EQ(stat_of(routed, "without_far"), 0) << routed.error;
+      EXPECT_EQ(stat_of(routed, "without_router"), 0) << routed.error;
       EXPECT_GT(stat_of(routed, "reads") + stat_of(routed, "writes"), 0) << routed.error;
     }
     return routed;
@@ -214,7 +214,7 @@ TEST_F(ShimOnFaults, a_write_is_never_seen_in_part_where_the_kernel_lets_nobody_
   EXPECT_EQ(outcome.out, "mixes seen: 0\nmixes left: 0\n");
 }
 
-// The scene above can fail: with a far side that writes in two calls it does.
+// The scene above can fail: with a router library that writes in two calls it does.
 TEST_F(ShimOnFaults, a_write_of_two_calls_would_be_seen) {
   if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
   std::string out = "mixes seen: 0\nmixes left: 0\n";

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "calls/rows.hpp"
-#include "server/bottom_half.hpp"
-#include "server/completion.hpp"
-#include "server/role.hpp"
-#include "server/top_half.hpp"
+#include "server/account/completion.hpp"
+#include "server/poll/bottom_half.hpp"
+#include "server/poll/role.hpp"
+#include "server/poll/top_half.hpp"
 #include "services/fake_backend_fixture.hpp"
 #include "tests/simulation/hooks.hpp"
 #include "tests/simulation/world.hpp"
@@ -124,7 +124,7 @@ void run_call(Pending call) {
   answer_late(call.request, services::execute_waiting(call.request, call.progress, {}));
 }
 
-// --- The holder of a role: server/lead.cpp.
+// --- The holder of a role: server/core/lead.cpp.
 
 bool run_batch(Thread& self, Role& role) {
   while (role.batch_next < role.batch.size()) {
@@ -200,7 +200,7 @@ void lead(Thread& self, Role& role) {
   role.word.vacate(self.index);
 }
 
-// --- The pool: server/pool.cpp.
+// --- The pool: server/core/pool.cpp.
 
 void run_attempts() {
   while (!host->attempts.empty()) {

@@ -1,7 +1,7 @@
 #pragma once
 // The simulated server: the shipped top half, bottom half, role word and completion, worked by a
-// few threads that are fibres. What server/lead.cpp, pool.cpp and server.cpp do with threads, locks
-// and descriptors is done here by the same steps without them.
+// few threads that are fibres. What server/core/lead.cpp, pool.cpp and server.cpp do with threads,
+// locks and descriptors is done here by the same steps without them.
 //
 // Threading: on the fibres of the schedule.
 

@@ -38,7 +38,6 @@ BUILD_PACKAGES = (
     Package("libfmt-dev"),
     Package("libfuse3-dev"),
     Package("libgtest-dev"),
-    Package("libspdlog-dev"),
     Package("libtomlplusplus-dev"),
     Package("liburing-dev"),
     Package("nlohmann-json3-dev"),

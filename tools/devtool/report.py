@@ -232,7 +232,7 @@ def _waiting(record: Record) -> str:
         f"the CPU's accesses stay between {_percent(min(polling))} and {_percent(max(polling))} of those without "
         f"waiters, at {access.places[last]:,.0f} lines {_percent(polling[last])}: no trend beyond the noise of this "
         "machine. The cpu backend polls by one thread a unit that mostly looks at the oldest call "
-        "alone (`src/backend/cpu/pollers.hpp`), and on one socket of a CPU there is no second "
+        "alone (`src/backend/cpu/simt/pollers.hpp`), and on one socket of a CPU there is no second "
         "party at the memory controller. What polling costs shows on the device: "
         f"a neighbour's no-op takes {first:g} µs beside {neighbour.places[0]:g} work-items that poll and {end:g} µs beside "
         f"{neighbour.places[last]:,.0f}, beside as many that halt {halted:g} µs: {_times(end / halted)}. The thesis' advice "

@@ -11,8 +11,8 @@ from pathlib import Path
 from devtool.process import capture, run
 from devtool.tree import BUILD, ROOT, shown
 
-CUDA_CALLS = ROOT / "src/io/cuda_calls.hpp"
-GPU_FILE_CALLS = ROOT / "src/io/gpu_file_calls.hpp"
+CUDA_CALLS = ROOT / "src/io/memory/cuda_calls.hpp"
+GPU_FILE_CALLS = ROOT / "src/io/gpu/gpu_file_calls.hpp"
 
 CUDA_NUMBERS = {
     "success": "CUDA_SUCCESS",
@@ -61,8 +61,8 @@ PREAMBLE = """
 #include <string_view>
 #include <type_traits>
 
-#include "io/cuda_calls.hpp"
-#include "io/gpu_file_calls.hpp"
+#include "io/memory/cuda_calls.hpp"
+#include "io/gpu/gpu_file_calls.hpp"
 
 #define TEXT(name) #name
 #define NAME(name) std::string_view(TEXT(name))

@@ -28,5 +28,5 @@ def test_a_number_that_is_not_compared_is_named() -> None:
     assert unchecked_numbers(CUDA_CALLS, {**CUDA_NUMBERS, "not_ready": ""}) == []
     fewer = {name: theirs for name, theirs in CUDA_NUMBERS.items() if name != "not_ready"}
     assert unchecked_numbers(CUDA_CALLS, fewer) == [
-        "src/io/cuda_calls.hpp: not_ready is not compared"
+        "src/io/memory/cuda_calls.hpp: not_ready is not compared"
     ]

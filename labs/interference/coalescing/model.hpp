@@ -4,8 +4,9 @@
 // machine.
 //
 // What is modelled: a poller that spins for a while and then sleeps, a window that is spun or slept
-// (server/top_half.cpp), bundles and requests that take time, work-items that wait for an answer.
-// What is not: caches, preemption, other threads. So its best setting need not be a machine's.
+// (server/poll/top_half.cpp), bundles and requests that take time, work-items that wait for an
+// answer. What is not: caches, preemption, other threads. So its best setting need not be a
+// machine's.
 //
 // Threading: pure functions.
 
@@ -24,7 +25,7 @@ struct Machine {
   double wake_late_ns = 5e3;
   double sleep_ns = 5e3;  // A sleep that a timer ends.
   double sleep_late_ns = 6e3;
-  double sleep_longest_ns = 100e3;  // server/top_half.hpp, urgent_look
+  double sleep_longest_ns = 100e3;  // server/poll/top_half.hpp, urgent_look
   double bundle_ns = 400;           // Once a bundle, however many are in it.
   double request_ns = 400;          // Beside the system call itself.
   double read_ns = 600;             // Of a system call that is no `cost`.

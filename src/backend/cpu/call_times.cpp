@@ -4,8 +4,8 @@
 //
 // Threading: on a unit's thread.
 
-#include "backend/cpu/running.hpp"
-#include "backend/cpu/unit.hpp"
+#include "backend/cpu/simt/running.hpp"
+#include "backend/cpu/simt/unit.hpp"
 #include "base/clock.hpp"
 #include "base/contract.hpp"
 #include "device/platform/cpu.hpp"

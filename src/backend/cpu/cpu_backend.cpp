@@ -26,7 +26,7 @@
 #include "backend/cpu/fault_signal.hpp"
 #include "backend/cpu/launch_state.hpp"
 #include "backend/cpu/server_parking.hpp"
-#include "backend/cpu/unit.hpp"
+#include "backend/cpu/simt/unit.hpp"
 #include "backend/cpu/watchdog.hpp"
 #include "backend/demand_pages.hpp"
 #include "backend/futex.hpp"

@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "backend/cpu/running.hpp"
-#include "backend/cpu/unit.hpp"
+#include "backend/cpu/simt/running.hpp"
+#include "backend/cpu/simt/unit.hpp"
 #include "backend/demand_pages.hpp"
 #include "base/clock.hpp"
 #include "device/submit.hpp"

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "backend/cpu/running.hpp"
-#include "backend/cpu/unit.hpp"
+#include "backend/cpu/simt/running.hpp"
+#include "backend/cpu/simt/unit.hpp"
 #include "base/clock.hpp"
 #include "device/platform/cpu.hpp"
 #include "telemetry/sampler.hpp"

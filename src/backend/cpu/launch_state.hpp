@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "backend/cpu/sanitizers.hpp"
+#include "backend/cpu/simt/sanitizers.hpp"
 #include "device/platform/cpu.hpp"
 
 namespace k2k::backend::cpu {

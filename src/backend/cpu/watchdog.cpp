@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/unit.hpp"
+#include "backend/cpu/simt/unit.hpp"
 
 namespace k2k::backend::cpu {
 

@@ -109,7 +109,7 @@ bool Accelerator::ask(std::uint32_t index) {
   }
   if (!protocol::try_claim_one(area_, item.place, item.generation)) return false;
   const Tick asked_at = std::max(item.due, item.free_since);
-  const Request request = requests_->make(item.event, index);
+  const TraceRequest request = requests_->make(item.event, index);
   item.right = request.right;
   const auto flags = static_cast<std::uint8_t>(protocol::flag::halted |
                                                (item.event.urgent ? protocol::flag::urgent : 0));

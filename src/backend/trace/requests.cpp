@@ -64,7 +64,7 @@ Requests::~Requests() {
   }
 }
 
-Request Requests::make(const Event& event, std::uint32_t item) const {
+TraceRequest Requests::make(const Event& event, std::uint32_t item) const {
   std::byte* const memory = memory_of(item);
   const auto bytes = static_cast<std::int64_t>(event.amount);
   switch (event.ask) {

@@ -17,7 +17,7 @@
 
 namespace k2k::backend::trace {
 
-struct Request {
+struct TraceRequest {
   std::uint16_t number = 0;
   device::Words arguments;
   std::int64_t right = 0;  // Anything else is an error.
@@ -34,7 +34,7 @@ class Requests {
   Requests& operator=(const Requests&) = delete;
 
   // Expects an event of the source, and an item below `items` whose memory is its own.
-  [[nodiscard]] Request make(const Event& event, std::uint32_t item) const;
+  [[nodiscard]] TraceRequest make(const Event& event, std::uint32_t item) const;
 
  private:
   [[nodiscard]] std::byte* memory_of(std::uint32_t item) const {

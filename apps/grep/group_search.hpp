@@ -1,0 +1,59 @@
+#pragma once
+// Worker: one file by a whole work-group.
+//
+// The calls are the group's: item 0 makes them, all have their answers. The text lies in one
+// buffer; each item looks at its part of it (matcher.hpp: parts are independent, so no overlap is
+// needed).
+//
+//   barrier A   all have looked, or have seen that there is nothing: `found` is final
+//   pread       its broadcast holds everybody until the next text is there
+
+#include "apps/grep/worker.hpp"
+
+namespace k2k::grep {
+
+// Parts smaller than this cost more to hand out than to search.
+inline constexpr std::size_t part_bytes_min = 1024;
+
+template <class How>
+K2K_SHARED_CODE K2K_DEVICE void Worker<How>::search_as_group(Meeting& meeting, TaskKind kind) {
+  const bool first = k2k::item_rank() == 0;
+  const int fd = k2k::open(k2k::work_group, How::wait, buffers_.path, open_flags).fd();
+  if (fd < 0) {
+    if (first) work();  // Long names, a full table, and the message: item 0 knows how.
+    return;
+  }
+  std::size_t kept = 0;
+  std::int64_t offset = 0;
+  bool found = false;
+  if (first) count(buffers_.counters->files);
+  while (true) {
+    const Reply reply = k2k::pread(k2k::work_group, k2k::relaxed | How::wait, fd,
+                                   buffers_.text + kept, job_.chunk_bytes, offset);
+    if (!reply.ok() && first) report(shown(), reply.error());
+    if (reply.value() <= 0) break;
+    const auto got = static_cast<std::size_t>(reply.value());
+    offset += reply.value();
+    const std::size_t size = kept + got;
+    const std::size_t share = size / k2k::group_size() + 1;
+    const std::size_t part = share < part_bytes_min ? part_bytes_min : share;
+    const std::size_t begin = part * k2k::item_rank();
+    if (begin < size && contains_word(job_.words, {buffers_.text, size, begin, begin + part})) {
+      protocol::device_store(&meeting.found, std::uint32_t{1});
+    }
+    if (first) {
+      count(buffers_.counters->bytes, got);
+      if (stopped(job_)) protocol::device_store(&meeting.stopped, std::uint32_t{1});
+    }
+    k2k::barrier();  // A
+    found = protocol::device_load(&meeting.found) != 0;
+    if (found || meeting.stopped != 0 || (kind == TaskKind::file && got < job_.chunk_bytes)) break;
+    kept = size < job_.longest_kept ? size : job_.longest_kept;
+    if (first) keep_tail(size);
+  }
+  if (first && found) write_name();
+  k2k::close(k2k::work_group, k2k::relaxed | How::leave, fd);
+  if (first) finish_task(job_);
+}
+
+}  // namespace k2k::grep

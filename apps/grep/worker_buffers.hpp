@@ -1,0 +1,59 @@
+#pragma once
+// The host's side of a Job: its memory, above all the buffers of each worker, and the sums of what
+// the workers count.
+//
+// Threading: built and destroyed by one thread; sum() from any thread while the kernel runs.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/grep/job.hpp"
+#include "apps/grep/word_set.hpp"
+#include "runtime/runtime.hpp"
+
+namespace k2k::grep {
+
+struct JobOptions {
+  std::vector<std::string> paths;
+  std::uint32_t queue_bytes = 1u << 20;
+  std::uint32_t chunk_bytes = 64u << 10;
+  bool quiet = false;
+  bool no_messages = false;
+  bool bare_names = false;
+};
+
+class WorkerBuffers {
+ public:
+  // Errors: ENOMEM. The runtime must outlive the buffers.
+  static Result<std::unique_ptr<WorkerBuffers>> create(Runtime& runtime, const WordSet& words,
+                                                       std::uint64_t workers, JobOptions options);
+  ~WorkerBuffers();
+  WorkerBuffers(const WorkerBuffers&) = delete;
+  WorkerBuffers& operator=(const WorkerBuffers&) = delete;
+
+  [[nodiscard]] const Job& job() const { return job_; }
+  [[nodiscard]] Counters sum() const;
+  // Asks the kernel to end soon. Any thread.
+  void stop();
+
+ private:
+  WorkerBuffers(Runtime& runtime, JobOptions options);
+  Status fill(const WordSet& words, std::uint64_t workers);
+
+  // Zeroed memory that the kernel reaches, kept until the buffers end. Errors: ENOMEM.
+  Result<void*> on_device(std::size_t bytes);
+  Result<void*> shared(std::size_t bytes);
+  Status share_texts(const std::vector<std::string>& texts, const char* const** place);
+
+  Runtime* runtime_;
+  JobOptions options_;
+  Job job_;
+  std::uint32_t* stop_ = nullptr;       // Shared.
+  const Counters* counters_ = nullptr;  // Shared; one a worker.
+  std::uint64_t workers_ = 0;
+  std::vector<void*> device_memory_;
+  std::vector<void*> shared_memory_;
+};
+
+}  // namespace k2k::grep

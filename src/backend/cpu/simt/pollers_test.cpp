@@ -1,0 +1,204 @@
+// Goal: every answer is found, whatever the order; and between answers the slots are left alone.
+// Method: entries with a flag and a count of looks; the test is the clock.
+
+#include "backend/cpu/simt/pollers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace k2k::backend::cpu {
+namespace {
+
+constexpr PollerPace pace{.patience = 100, .scattered = 1'000, .rest_max = 50};
+
+struct Entry {
+  bool finished = false;
+  int looks = 0;
+};
+
+class PollersTest : public testing::Test {
+ protected:
+  PollersTest() : entries(8), pollers(8, pace) { EXPECT_TRUE(pollers.usable()); }
+
+  void wait_all() {
+    for (Entry& entry : entries) pollers.push(entry);
+  }
+  std::uint32_t look() { return pollers.look(clock, is_finished, wake); }
+  int looks() const {
+    int sum = 0;
+    for (const Entry& entry : entries) sum += entry.looks;
+    return sum;
+  }
+  void forget_looks() {
+    for (Entry& entry : entries) entry.looks = 0;
+  }
+
+  std::vector<Entry> entries;
+  std::vector<std::size_t> woken;
+  std::function<bool(Entry&)> is_finished = [](Entry& entry) {
+    ++entry.looks;
+    return entry.finished;
+  };
+  std::function<void(Entry&)> wake = [this](const Entry& entry) {
+    woken.push_back(static_cast<std::size_t>(&entry - entries.data()));
+  };
+  Pollers<Entry> pollers;
+  std::uint64_t clock = 1'000'000;
+};
+
+TEST_F(PollersTest, starts_empty) {
+  EXPECT_TRUE(pollers.empty());
+  EXPECT_EQ(look(), 0u);
+  EXPECT_EQ(pollers.look_at_all(is_finished, wake), 0u);
+}
+
+TEST_F(PollersTest, wakes_in_order_and_looks_one_ahead) {
+  wait_all();
+  entries[0].finished = true;
+  look();  // The first look comes after a long time without any: all are seen.
+  forget_looks();
+  entries[1].finished = entries[2].finished = true;
+  clock += pace.rest_max;
+  EXPECT_EQ(look(), 2u);
+  EXPECT_EQ(woken, (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(looks(), 3) << "the two, and the one that is the oldest now";
+  EXPECT_EQ(pollers.size(), 5u);
+}
+
+TEST_F(PollersTest, leaves_those_behind_the_oldest_alone_while_it_is_patient) {
+  wait_all();
+  look();
+  forget_looks();
+  entries[5].finished = true;
+  for (int times = 0; times < 9; ++times) {
+    clock += pace.patience / 10;
+    EXPECT_EQ(look(), 0u);
+  }
+  EXPECT_EQ(looks(), entries[0].looks);
+  clock += pace.patience / 10;
+  EXPECT_EQ(look(), 1u) << "patience has ended";
+  EXPECT_EQ(woken, (std::vector<std::size_t>{5}));
+}
+
+TEST_F(PollersTest, looks_at_all_for_a_while_once_an_answer_came_out_of_order) {
+  wait_all();
+  entries[7].finished = true;
+  look();
+  ASSERT_EQ(woken.size(), 1u);
+  clock += pace.rest_max;
+  entries[4].finished = true;
+  EXPECT_EQ(look(), 1u) << "at once";
+  clock += 2 * pace.scattered;
+  look();
+  clock += pace.rest_max;
+  entries[6].finished = true;
+  EXPECT_EQ(look(), 0u) << "the while is over";
+}
+
+TEST_F(PollersTest, rests_after_answers_and_no_longer_than_allowed) {
+  wait_all();
+  look();
+  for (std::size_t index = 0; index < 4;
+       ++index) {  // Four are left at the end: the last that make it rest.
+    clock += pace.rest_max;
+    entries[index].finished = true;
+    ASSERT_EQ(look(), 1u) << index;
+    forget_looks();
+    entries[index + 1].finished = true;
+    ++clock;
+    EXPECT_EQ(look(), 0u) << index;
+    EXPECT_EQ(looks(), 0) << index;
+    entries[index + 1].finished = false;
+  }
+}
+
+TEST_F(PollersTest, does_not_rest_while_one_is_answered_again_and_again_before_many_older_ones) {
+  wait_all();
+  look();
+  for (int answer = 0; answer < 100; ++answer) {
+    entries[7].finished = true;
+    clock += pace.patience;
+    ASSERT_EQ(look(), 1u) << answer;
+    pollers.push(entries[7]);
+    ++clock;
+    EXPECT_EQ(look(), 1u) << "at once";
+    entries[7].finished = false;
+    pollers.push(entries[7]);
+  }
+}
+
+TEST_F(PollersTest, rests_where_many_are_answered_before_the_oldest) {
+  wait_all();
+  look();
+  for (std::size_t index = 1; index < 5; ++index) entries[index].finished = true;
+  clock += pace.patience;
+  EXPECT_EQ(look(), 4u);
+  for (std::size_t index = 1; index < 5; ++index) pollers.push(entries[index]);
+  ++clock;
+  EXPECT_EQ(look(), 0u);
+  clock += pace.rest_max;
+  EXPECT_EQ(look(), 4u);
+}
+
+TEST_F(PollersTest, never_rests_with_few_that_wait) {
+  for (std::size_t index = 0; index < 3; ++index) pollers.push(entries[index]);
+  for (std::size_t index = 0; index < 3; ++index) {
+    entries[index].finished = true;
+    clock += 1;
+    EXPECT_EQ(look(), 1u) << index;
+  }
+}
+
+TEST_F(PollersTest, looks_at_all_when_told_to_even_while_it_rests) {
+  wait_all();
+  entries[0].finished = true;
+  clock += 40;
+  look();
+  entries[3].finished = entries[6].finished = true;
+  EXPECT_EQ(pollers.look_at_all(is_finished, wake), 2u);
+  EXPECT_EQ(woken, (std::vector<std::size_t>{0, 3, 6}));
+}
+
+TEST_F(PollersTest, wakes_each_entry_once_in_any_order_of_answers) {
+  std::mt19937 random(7);
+  std::vector<int> wakes(entries.size());
+  std::vector<bool> waits(entries.size());
+  wake = [&](const Entry& entry) {
+    const auto index = static_cast<std::size_t>(&entry - entries.data());
+    EXPECT_TRUE(entry.finished);
+    EXPECT_TRUE(waits[index]);
+    waits[index] = false;
+    ++wakes[index];
+  };
+  for (int step = 0; step < 100'000; ++step) {
+    Entry& entry = entries[random() % entries.size()];
+    const auto index = static_cast<std::size_t>(&entry - entries.data());
+    if (!waits[index]) {
+      entry.finished = false;
+      waits[index] = true;
+      pollers.push(entry);
+    } else if (random() % 4 == 0) {
+      entry.finished = true;
+    }
+    clock += random() % 64;
+    look();
+  }
+  for (Entry& entry : entries) entry.finished = true;
+  pollers.look_at_all(is_finished, wake);
+  EXPECT_TRUE(pollers.empty());
+  for (const int count : wakes) EXPECT_GT(count, 1'000);
+}
+
+TEST_F(PollersTest, forgets_everything_at_a_restart) {
+  wait_all();
+  pollers.restart();
+  EXPECT_TRUE(pollers.empty());
+  wait_all();
+  EXPECT_EQ(pollers.size(), 8u);
+}
+
+}  // namespace
+}  // namespace k2k::backend::cpu

@@ -1,0 +1,124 @@
+// Naming work-items that wait: for a deadlock, and for a launch that makes no progress.
+//
+// A report is written by the unit that owns the work-items, into text that the launch owns; plain
+// C only, see sanitizers.hpp.
+//
+// Threading: the unit's thread.
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+
+#include "backend/cpu/simt/unit.hpp"
+#include "backend/futex.hpp"
+#include "calls/rows.hpp"
+
+namespace k2k::backend::cpu {
+
+namespace {
+
+constexpr std::uint32_t items_named_max = 8;
+
+// A text of bounded size that is appended to.
+struct Text {
+  char* next;
+  std::size_t left;
+
+  void add(const char* format, ...) __attribute__((format(printf, 2, 3))) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int wanted = std::vsnprintf(next, left, format, arguments);
+    va_end(arguments);
+    const std::size_t written = wanted < 0 ? 0 : static_cast<std::size_t>(wanted);
+    const std::size_t taken = written < left ? written : left - 1;
+    next += taken;
+    left -= taken;
+  }
+};
+
+const char* name_of(protocol::SlotState state) {
+  constexpr const char* names[protocol::slot_state_count] = {"free", "populating", "ready",
+                                                             "processing", "finished"};
+  const auto index = static_cast<std::size_t>(state);
+  return index < protocol::slot_state_count ? names[index] : "unknown";
+}
+
+const char* call_name(std::uint16_t number) {
+  const int row = calls::find(number);
+  return row < 0 ? "no row" : calls::rows[row].name;
+}
+
+void describe_slot(Text& text, const protocol::AreaView& area, const protocol::Slot& slot) {
+  const auto index = static_cast<std::uint64_t>(&slot - area.slots);
+  const std::uint32_t word = __atomic_load_n(&slot.control, __ATOMIC_ACQUIRE);
+  const auto number = static_cast<std::uint16_t>(word >> 16);
+  text.add("waits for call %u (%s), slot %u/%u state %s", number, call_name(number),
+           static_cast<std::uint32_t>(index / area.wave_lanes),
+           static_cast<std::uint32_t>(index % area.wave_lanes),
+           name_of(static_cast<protocol::SlotState>(word & 0xff)));
+}
+
+void describe_item(Text& text, const protocol::AreaView& area, const WorkItem& item) {
+  const Group& group = *item.group;
+  text.add("group %u item %u ", group.id, item.visible.rank);
+  switch (item.state) {
+    case ItemState::at_barrier:
+      return text.add("at a barrier (%u of %u arrived)", group.arrived, group.live);
+    case ItemState::at_ballot:
+      return text.add("at a %s of its wave (%d of %d lanes arrived)",
+                      item.wave->meeting == Meeting::shuffle ? "shuffle" : "ballot",
+                      __builtin_popcountll(item.wave->arrived),
+                      __builtin_popcountll(item.wave->live));
+    case ItemState::polling:
+    case ItemState::halted:
+      return describe_slot(text, area, *item.slot);
+    case ItemState::ready:
+    case ItemState::running:
+    case ItemState::done:
+      return text.add("ready");
+  }
+}
+
+}  // namespace
+
+std::uint32_t Unit::waiting_items() const {
+  std::uint32_t waiting = 0;
+  for (std::uint32_t row = 0; row < groups_open_; ++row) waiting += groups_[row].live;
+  return waiting;
+}
+
+void Unit::describe_waiting(char* buffer, std::size_t bytes, bool slots_only) const {
+  Text text{buffer, bytes};
+  std::uint32_t named = 0;
+  for (std::uint32_t row = 0; row < groups_open_; ++row) {
+    const Group& group = groups_[row];
+    for (std::uint32_t rank = 0; group.live != 0 && rank < group.items; ++rank) {
+      const WorkItem& item = group.first[rank];
+      const bool slot = item.state == ItemState::polling || item.state == ItemState::halted;
+      if (item.state == ItemState::done || (slots_only && !slot)) continue;
+      if (named == items_named_max) return text.add(", ...");
+      text.add("%s", named++ == 0 ? "" : ", ");
+      describe_item(text, *plan_.area, item);
+    }
+  }
+}
+
+void Unit::report_deadlock() {
+  char items[1536];
+  describe_waiting(items, sizeof(items), false);
+  fail(EDEADLK, "kernel '%s': %u of %llu work-items wait forever: %s", launch_.name,
+       waiting_items(), static_cast<unsigned long long>(launch_.groups) * launch_.group_items,
+       items);
+}
+
+void Unit::report_stall() {
+  std::uint32_t asked = stall_asked;
+  if (!launch_.stall.compare_exchange_strong(asked, stall_writing, std::memory_order_relaxed,
+                                             std::memory_order_relaxed)) {
+    return;
+  }
+  describe_waiting(launch_.stall_text, sizeof(launch_.stall_text), true);
+  launch_.stall.store(stall_written, std::memory_order_release);  // Pairs with the watchdog.
+}
+
+}  // namespace k2k::backend::cpu

@@ -1,0 +1,506 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/device_fixture.hpp"
+#include "backend/cpu/simt/fibre_pool.hpp"
+#include "base/clock.hpp"
+
+namespace k2k::backend::cpu {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr platform::Wait ways[] = {platform::Wait::polling, platform::Wait::halted};
+
+class BothWaits : public testing::TestWithParam<platform::Wait> {};
+std::string wait_name(const testing::TestParamInfo<platform::Wait>& chosen) {
+  return chosen.param == platform::Wait::polling ? "polling" : "halted";
+}
+INSTANTIATE_TEST_SUITE_P(Cpu, BothWaits, testing::ValuesIn(ways), wait_name);
+
+TEST_P(BothWaits, EveryWorkItemGetsItsOwnAnswer) {
+  const auto device = build(small_device());
+  const Host host(*device);
+  std::atomic<int> wrong{0};
+  constexpr std::uint32_t groups = race_checked ? 8 : 64;
+  const auto report = run(*device, groups, 32, [&] {
+    const platform::Item& me = platform::current();
+    for (std::uint64_t call = 0; call < 5; ++call) {
+      const std::uint64_t asked = me.group * 1000 + me.rank + call;
+      if (ask(asked, GetParam()) != asked + 1) ++wrong;
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(report.value().unredeemed_tickets, 0u);
+}
+
+// What no portable runtime allows: progress of the neighbours while one waits for the host.
+TEST_P(BothWaits, TheHostMayAnswerOnlyOnceAllAreOutstanding) {
+  DeviceConfig config = small_device();
+  config.compute_units = 1;
+  const auto device = build(config);
+  const Host host(*device, {.batch = 64});
+  const auto report = run(*device, 4, 64, [] { ask(1, GetParam()); });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(host.served(), 256u);
+}
+
+TEST_P(BothWaits, ASleepingUnitIsWokenByResume) {
+  DeviceConfig config = small_device();
+  config.spin_us = 0;
+  const auto device = build(config);
+  const Host host(*device, {.delay = 2ms, .parks = true});
+  const auto report = run(*device, 2, 4, [] {
+    for (int call = 0; call < 10; ++call) ask(1, GetParam());
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+}
+
+// A claimer that finds its row taken waits on a slot of another unit.
+TEST_P(BothWaits, ASlotOfAnotherUnitWakesToo) {
+  DeviceConfig config = small_device();
+  config.resident_waves = 1;
+  config.spin_us = 0;
+  const auto device = build(config);
+  const Host host(*device, {.batch = 40, .delay = 1ms});
+  const auto report = run(*device, 1, 20, [] {
+    const protocol::Place first = submit(1, 0, protocol::flag::async);
+    const protocol::Place second = submit(2, 0, protocol::flag::async);
+    redeem(second, GetParam());
+    redeem(first, GetParam());
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+}
+
+TEST(Waiting, EndsWhenTheAreaCloses) {
+  const auto device = build(small_device());
+  std::atomic<int> shut{0};
+  std::thread closer([&] {
+    std::this_thread::sleep_for(30ms);
+    protocol::store_release(device->area().closed, 1u);
+  });
+  const auto report = run(*device, 2, 8, [&] {
+    const auto how = ways[platform::current().rank % 2];
+    if (ask(1, how) == ~std::uint64_t{0}) ++shut;
+  });
+  closer.join();
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(shut, 16);
+}
+
+TEST(Waiting, NoRingIsLostWhileTheServerParks) {
+  DeviceConfig config = small_device();
+  config.compute_units = 1;
+  const auto device = build(config);
+  const Host host(*device, {.parks = true});
+  constexpr int calls = race_checked ? 5'000 : 100'000;
+  const Instant begin{std::chrono::steady_clock::now()};
+  const auto report = run(*device, 1, 1, [] {
+    for (int call = 0; call < calls; ++call) ask(1);
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(host.served(), static_cast<std::uint64_t>(calls));
+  // One lost ring would cost the full 5 s of the park.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
+}
+
+TEST(Waiting, AWakeBeforeTheParkIsKept) {
+  const auto device = build(small_device());
+  device->wake_server();
+  const std::uint64_t positions[8] = {};
+  const auto begin = std::chrono::steady_clock::now();
+  device->wait_doorbell(positions, 10s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  device->wait_doorbell(positions, 1ms);
+}
+
+// The share of `longest` that a server takes which has nothing to do but to wait for a doorbell.
+double awake_in(Backend& device, const std::uint64_t* positions, Nanoseconds longest) {
+  const Nanoseconds used = thread_time();
+  const Instant begin = now();
+  while (now() - begin < longest) device.wait_doorbell(positions, longest);
+  return static_cast<double>((thread_time() - used).count()) /
+         static_cast<double>((now() - begin).count());
+}
+
+TEST(Waiting, TicketsThatAreNeverRungDoNotKeepTheServerAwake) {
+  const auto device = build(small_device());
+  const protocol::DoorbellRing& ring = device->area().rings[0];
+  std::vector<std::uint64_t> positions(device->area().ring_count, any_position);
+  positions[0] = 0;
+  protocol::take_ticket(ring);  // By a work-item that was cancelled, or forged.
+  EXPECT_LT(awake_in(*device, positions.data(), 200ms), 0.25);
+  protocol::take_ticket(ring);  // Another one behind it changes nothing.
+  EXPECT_LT(awake_in(*device, positions.data(), 200ms), 0.25);
+  const auto wakes = [&] {
+    const Instant begin = now();
+    device->wait_doorbell(positions.data(), 10s);
+    return now() - begin < 5s;
+  };
+  protocol::ring(ring, protocol::take_ticket(ring), 0, 1);
+  EXPECT_TRUE(wakes()) << "a doorbell behind holes is one";
+  protocol::ring(ring, 0, 0, 1);
+  EXPECT_TRUE(wakes()) << "it was only slow";
+}
+
+TEST(Sweep, CountsTicketsNobodyRedeemedAndFreesTheirSlots) {
+  const auto device = build(small_device());
+  const Host host(*device, {.delay = 1ms});
+  const auto report = run(*device, 2, 8, [] { submit(1, 0, protocol::flag::async); });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report.value().unredeemed_tickets, 16u);
+  const protocol::AreaView& area = device->area();
+  for (std::uint32_t wave = 0; wave < area.wave_count; ++wave) {
+    EXPECT_EQ(area.locks[wave], 0u);
+    for (std::uint32_t lane = 0; lane < area.wave_lanes; ++lane) {
+      EXPECT_EQ(observe(area.slot(wave, lane)).state, protocol::SlotState::free);
+    }
+  }
+}
+
+TEST(Sweep, SendsAnAbandonedClaimToTheHostAsADetachedNop) {
+  const auto device = build(small_device());
+  const auto report = run(*device, 1, 1, [] {
+    const platform::Item& me = platform::current();
+    protocol::Place place{me.wave, me.lane};
+    EXPECT_TRUE(protocol::try_claim_one(*me.area, place));
+    throw std::runtime_error("between claim and submission");
+  });
+  ASSERT_FALSE(report.ok());
+  const protocol::Slot& slot = device->area().slot(0, 0);
+  EXPECT_EQ(observe(slot).state, protocol::SlotState::ready);
+  EXPECT_EQ(observe(slot).number, 0xffff);
+  EXPECT_EQ(protocol::unpack_attributes(slot.attributes).flags, protocol::flag::detached);
+}
+
+TEST(Cancel, AbandonsWorkItemsThatYieldMeetOrWait) {
+  const auto device = build(small_device());
+  const Host host(*device, {.delay = 1ms});
+  std::atomic<std::uint32_t> rounds{0};
+  std::thread canceller([&] {
+    while (rounds.load() < 100) std::this_thread::yield();
+    device->cancel();
+  });
+  const auto report = run(*device, 6, 8, [&] {
+    while (true) {
+      ++rounds;
+      const std::uint32_t group = platform::current().group % 3;
+      if (group == 0) platform::yield();
+      if (group == 1) platform::barrier();
+      if (group == 2) ask(1);
+    }
+  });
+  canceller.join();
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, ECANCELED);
+  EXPECT_EQ(report.error().message, "kernel 'test' was cancelled");
+  EXPECT_TRUE(run(*device, 4, 8, [] { platform::barrier(); }).ok()) << "the device works on";
+}
+
+TEST(Failures, ADeadlockIsReportedAtOnceAndNamesWorkItems) {
+  const auto device = build(small_device());
+  const auto report = run(*device, 1, 3, [] {
+    if (platform::current().rank == 0) {
+      platform::ballot(true);
+    } else {
+      platform::barrier();
+    }
+  });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, EDEADLK);
+  EXPECT_EQ(report.error().message,
+            "kernel 'test': 3 of 3 work-items wait forever: group 0 item 0 at a ballot of its wave "
+            "(1 of 3 lanes arrived), group 0 item 1 at a barrier (2 of 3 arrived), group 0 item 2 "
+            "at a barrier (2 of 3 arrived)");
+}
+
+TEST(Failures, AnExceptionEndsTheLaunchWithItsText) {
+  const auto device = build(small_device());
+  const auto report = run(*device, 2, 4, [] {
+    platform::barrier();
+    if (platform::current().rank == 2 && platform::current().group == 1) {
+      throw std::runtime_error("out of luck");
+    }
+    while (true) platform::yield();
+  });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, EIO);
+  EXPECT_EQ(report.error().message,
+            "kernel 'test': group 1 item 2 threw an exception: out of luck");
+}
+
+TEST(Failures, AnExceptionInFlightStaysWithItsWorkItem) {
+  const auto device = build(small_device());
+  std::atomic<int> wrong{0};
+  const auto report = run(*device, 1, 16, [&] {
+    const std::uint32_t rank = platform::current().rank;
+    try {
+      throw rank;
+    } catch (std::uint32_t) {
+      for (std::uint32_t turn = 0; turn < 3 + rank % 5; ++turn) platform::yield();
+      try {
+        throw;
+      } catch (std::uint32_t mine) {
+        if (mine != rank) ++wrong;
+      }
+    }
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Failures, AStallIsReportedOnceAndTheLaunchGoesOn) {
+  DeviceConfig config = small_device();
+  config.watchdog_ms = 30;
+  const auto device = build(config);
+  std::vector<std::string> reports;
+  set_stall_report(*device, [&](const std::string& text) { reports.push_back(text); });
+  const Host host(*device, {.delay = 200ms});
+  const auto report = run(*device, 1, 1, [] { ask(1); });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0],
+            "k2k: kernel 'test' has made no progress for 30 ms: group 0 item 0 waits for call 0 "
+            "(read), slot 0/0 state ready");
+}
+
+// Writes `bytes` of stack; by then the frames below belong to somebody else.
+__attribute__((noinline)) void use_stack(std::size_t bytes, bool yields) {
+  volatile char deep[24 * 1024];
+  for (std::size_t index = 0; index < bytes; ++index) deep[sizeof(deep) - 1 - index] = 1;
+  if (yields) platform::yield();
+  deep[0] = deep[sizeof(deep) - 1];
+}
+
+TEST(Failures, AStackOverflowIsNamedAtTheSwitchAndAtTheEnd) {
+  if (race_checked) GTEST_SKIP() << "ThreadSanitizer finds the guard page its own way";
+  for (const bool yields : {true, false}) {
+    EXPECT_DEATH(
+        {
+          DeviceConfig config = small_device();
+          config.stack_bytes = 16 * 1024;
+          const auto device = build(config);
+          (void)run(*device, 1, 1, [&] { use_stack(24 * 1024, yields); });
+        },
+        guard_pages ? ""
+                    : "work-item 0 of group 0 overflowed its stack of 16 KiB; raise "
+                      "device.stack_bytes");
+  }
+}
+
+TEST(Hooks, OutsideAKernelEndTheProcess) {
+  EXPECT_DEATH(platform::barrier(),
+               "k2k: barrier\\(\\) called outside a kernel; device functions run only inside "
+               "launch\\(\\)");
+}
+
+TEST(Strict, StacksLocalAndDeviceMemoryAreNotTheHosts) {
+  for (const bool strict : {false, true}) {
+    DeviceConfig config = small_device();
+    config.strict = strict;
+    const auto device = build(config);
+    void* const allocated = device->allocate(100).value();
+    int mine = 0;
+    static const char tag = 0;
+    const auto report = run(*device, 1, 1, [&] {
+      int on_stack = 0;
+      EXPECT_EQ(platform::host_visible(&on_stack, 4), !strict);
+      EXPECT_EQ(platform::host_visible(platform::local_memory(&tag, 8, 8), 8), !strict);
+      EXPECT_EQ(platform::host_visible(allocated, 100), !strict);
+      EXPECT_TRUE(platform::host_visible(&mine, 4));
+    });
+    EXPECT_TRUE(report.ok());
+    EXPECT_EQ(device->host_may_access(static_cast<char*>(allocated) - 8, 16), !strict);
+    device->free(allocated);
+    EXPECT_TRUE(device->host_may_access(allocated, 100));
+  }
+}
+
+TEST(Config, NamesKeyValueAndRange) {
+  const auto message = [](auto change) {
+    DeviceConfig config;
+    change(config);
+    const auto device = create(config);
+    return device.ok() ? std::string("ok") : device.error().message;
+  };
+  EXPECT_EQ(message([](DeviceConfig& c) { c.wave_lanes = 16; }),
+            "device.wave_lanes is 16; it must be 32 or 64");
+  EXPECT_EQ(message([](DeviceConfig& c) { c.rings = 9; }), "device.rings is 9; it must be 1 to 8");
+  EXPECT_EQ(message([](DeviceConfig& c) { c.stack_bytes = 4096; }),
+            "device.stack_bytes is 4096; it must be 16384 to 67108864");
+  EXPECT_EQ(message([](DeviceConfig& c) { c.resident_waves = 0; }),
+            "device.resident_waves is 0; it must be 1 to 16384");
+  EXPECT_EQ(message([](DeviceConfig&) {}), "ok");
+}
+
+long resident_kib() {
+  long pages = 0;
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (std::fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+  std::fclose(file);
+  return pages * 4;
+}
+
+TEST(Memory, AnIdleDeviceOfAnySizeTakesNextToNone) {
+  DeviceConfig config;
+  config.compute_units = 4;
+  config.resident_waves = 4096;  // 16,384 waves, 32 MB of slots, 34 GB of stacks.
+  const long before = resident_kib();
+  const auto device = build(config);
+  EXPECT_LT(resident_kib() - before, 10 * 1024);
+}
+
+TEST(Memory, ADeviceThatRestsGivesTheStacksOfALargeLaunchBack) {
+#if defined(K2K_ASAN) || defined(K2K_TSAN)
+  constexpr bool counted = false;  // What a sanitizer keeps for itself is resident, too.
+#else
+  constexpr bool counted = true;
+#endif
+  DeviceConfig config;
+  config.compute_units = 1;
+  config.resident_waves = 512;
+  config.resident_groups = 512;
+  config.watchdog_ms = 0;
+  const auto device = build(config);
+  constexpr std::uint32_t items = race_checked ? 32 : 1024 + 15 * 1024;
+  std::atomic<std::uint32_t> ran{0};
+  const auto big = [&] {
+    char frame[3 * 4096];
+    frame[0] = 1;
+    asm volatile("" : : "r"(frame) : "memory");
+    platform::barrier();  // All of a group are on their stacks.
+    ++ran;
+  };
+  const long before = resident_kib();
+  ASSERT_TRUE(run(*device, items / 32, 32, big).ok());
+  const long after = resident_kib();
+  EXPECT_TRUE(!counted || after - before >= 64 * 1024) << after - before;
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  const long kept = before + (after - before) / 4;
+  while (counted && resident_kib() > kept && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_TRUE(!counted || resident_kib() <= kept) << resident_kib();
+  ASSERT_TRUE(run(*device, items / 32, 32, big).ok()) << "and can be had again";
+  EXPECT_EQ(ran.load(), 2 * items);
+}
+
+TEST(Launch, RefusesShapesAndForeignKernels) {
+  const auto device = build(small_device());
+  EXPECT_EQ(run(*device, 1, 129, [] {}).error().message,
+            "kernel 'test': a work-group has 1 to 128 work-items, not 129");
+  EXPECT_EQ(run(*device, 0, 1, [] {}).error().code, EINVAL);
+  KernelImage foreign;
+  foreign.layout_hash ^= 1;
+  EXPECT_NE(device->launch(foreign, {}).error().message.find("rebuild the kernel"),
+            std::string::npos);
+}
+
+TEST(Launch, LaunchesFromSeveralThreadsTakeTurns) {
+  const auto device = build(small_device());
+  std::atomic<int> inside{0};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        const auto report = run(*device, 1, 1, [&] {
+          if (inside.fetch_add(1) != 0) ++wrong;
+          platform::yield();
+          inside.fetch_sub(1);
+        });
+        if (!report.ok()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Launch, TheSameSeedInterleavesTheSame) {
+  const auto order_of = [](std::uint64_t seed) {
+    DeviceConfig config = small_device();
+    config.compute_units = 1;
+    config.schedule = Schedule::random;
+    config.seed = seed;
+    const auto device = build(config);
+    std::vector<std::uint32_t> order;
+    EXPECT_TRUE(run(*device, 2, 16, [&] {
+                  for (int turn = 0; turn < 4; ++turn) {
+                    // One unit, one thread: the order is the schedule.
+                    if (!race_checked) order.push_back(platform::current().rank);
+                    platform::yield();
+                  }
+                }).ok());
+    return order;
+  };
+  EXPECT_EQ(order_of(7), order_of(7));
+  if (!race_checked) {
+    EXPECT_NE(order_of(7), order_of(8));
+  }
+}
+
+TEST(Launch, AForkedChildGetsAnErrorAndCanDestroyItsCopy) {
+  if (race_checked) GTEST_SKIP() << "ThreadSanitizer does not follow forks of threaded programs";
+  auto device = build(small_device());
+  ASSERT_TRUE(run(*device, 2, 4, [] {}).ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto report = run(*device, 1, 1, [] {});
+    const bool refused = !report.ok() && report.error().code == EPERM;
+    device.reset();
+    _exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+#if defined(K2K_TSAN)
+TEST(Races, AMissingBarrierIsReportedThoughOneThreadRunsBoth) {
+  EXPECT_EXIT(
+      {
+        DeviceConfig config = small_device();
+        config.compute_units = 1;
+        const auto device = build(config);
+        int shared = 0;
+        (void)run(*device, 1, 2, [&] {
+          if (platform::current().rank == 0) shared = 1;
+          platform::yield();  // Orders nothing.
+          if (platform::current().rank == 1) shared += 1;
+        });
+        _exit(0);
+      },
+      testing::ExitedWithCode(66), "data race");
+}
+
+TEST(Races, ABarrierAfterTheReadIsReportedToo) {
+  EXPECT_EXIT(
+      {
+        DeviceConfig config = small_device();
+        config.compute_units = 1;
+        const auto device = build(config);
+        static const char tag = 0;
+        (void)run(*device, 1, 4, [&] {
+          auto* const local = static_cast<int*>(platform::local_memory(&tag, 16, 4));
+          const std::uint32_t rank = platform::current().rank;
+          local[rank] = 1;
+          platform::barrier();
+          local[rank] = local[(rank + 1) % 4];
+        });
+        _exit(0);
+      },
+      testing::ExitedWithCode(66), "data race");
+}
+#endif
+
+}  // namespace
+}  // namespace k2k::backend::cpu

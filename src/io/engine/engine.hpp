@@ -1,0 +1,61 @@
+#pragma once
+// The one interface of what moves file data: submit transfers, poll their completions.
+//
+//   make_buffered   pread/pwrite by the caller, as they are submitted; memory copies come from here
+//   make_uring      io_uring: one system call submits a batch (ring.hpp)
+//   make_pool       threads that call pread/pwrite: where io_uring is disabled
+//   make_direct     make_uring where the kernel lets it, else make_pool
+//
+// Those that bring data to memory which the CPU cannot address: device_engines.hpp.
+//
+// Which file is read past the page cache is the descriptor's matter (O_DIRECT: direct_file.hpp).
+//
+// Threading: one owner an engine at a time; different engines are independent. Engines that are
+// destroyed first wait for what they have under way: the memory may be freed afterwards. A child of
+// fork() may only destroy its parent's engines.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.hpp"
+#include "io/engine/transfer.hpp"
+
+namespace k2k::io {
+
+struct Capabilities {
+  const char* name = "";              // "buffered", "uring", "pool", "staging", ...
+  bool asynchronous = false;          // The caller may do something else meanwhile.
+  std::uint32_t outstanding_max = 0;  // Submitted and not yet polled.
+  bool device_memory = false;         // Takes memory that the CPU cannot address.
+  // A write that lies between two multiples of this in the file is one kernel call; 0: every one.
+  std::size_t whole_write_bytes = 0;
+};
+
+class Engine {
+ public:
+  Engine() = default;
+  virtual ~Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  [[nodiscard]] virtual const Capabilities& capabilities() const = 0;
+  // Takes transfers from the front for as long as there is room, and returns how many. What goes
+  // wrong with one is its completion's result.
+  virtual std::size_t submit(std::span<const Transfer> transfers) = 0;
+  // Writes completions to the front of `into`, in any order, and returns how many; waits until
+  // there are at least `least` of them, or as many as are outstanding or fit. Signals do not end
+  // the wait.
+  virtual std::size_t poll(std::span<Completion> into, std::size_t least) = 0;
+  [[nodiscard]] virtual std::size_t outstanding() const = 0;
+};
+
+// EINVAL: `outstanding` is 0 or above 4096, `threads` 0 or above 64. ENOSYS, EPERM,
+// ENOMEM, ...: why there is no io_uring. EAGAIN: no thread can be started.
+Result<std::unique_ptr<Engine>> make_buffered(std::uint32_t outstanding);
+Result<std::unique_ptr<Engine>> make_uring(std::uint32_t outstanding);
+Result<std::unique_ptr<Engine>> make_pool(std::uint32_t outstanding, std::uint32_t threads);
+Result<std::unique_ptr<Engine>> make_direct(std::uint32_t outstanding);
+
+}  // namespace k2k::io

@@ -1,0 +1,22 @@
+#pragma once
+// The engine of threads for any call that waits: make_pool() (engine.hpp) and those of vendors.
+//
+// Threading: as every engine; `serve` is called by several threads at a time.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "io/engine/engine.hpp"
+
+namespace k2k::io {
+
+// Makes a transfer and returns what its Completion says.
+using Serve = std::function<std::int64_t(const Transfer&)>;
+
+// `enter` is called by each thread first. Errors: as make_pool().
+Result<std::unique_ptr<Engine>> make_threads(const Capabilities& capabilities,
+                                             std::uint32_t threads, Serve serve,
+                                             std::function<void()> enter = {});
+
+}  // namespace k2k::io

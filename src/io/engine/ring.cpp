@@ -1,0 +1,156 @@
+#include "io/engine/ring.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "io/file/raw.hpp"
+
+namespace k2k::io {
+
+namespace {
+
+constexpr std::size_t reaped_at_once = 64;
+
+Error refused(int code) {
+  const char* mend = "the pool engine does without io_uring";
+  if (code == EPERM)
+    mend = "allow it: sysctl kernel.io_uring_disabled=0, or the container's filter";
+  if (code == ENOSYS) mend = "it needs Linux 5.6 and a container's filter that lets it pass";
+  if (code == ENOMEM) mend = "raise the limit on locked memory: ulimit -l";
+  if (code == EMFILE) mend = "raise the limit on open files: ulimit -n";
+  return Error{code, fmt::format("io_uring: {}; {}", std::strerror(code), mend)};
+}
+
+int set_up(std::uint32_t entries, io_uring& ring, std::uint32_t flags) {
+  io_uring_params params{};
+  params.flags = flags;
+  return io_uring_queue_init_params(entries, &ring, &params);
+}
+
+bool asks_to_reap(int result) { return result == -EAGAIN || result == -EBUSY; }
+
+}  // namespace
+
+Result<Ring> Ring::create(std::uint32_t entries) {
+  if (entries < 1 || entries > entries_max) {
+    return Error{EINVAL, fmt::format("io_uring: {} entries: give 1 to {}", entries, entries_max)};
+  }
+  io_uring ring{};
+  // An entry that is wrong does not keep those behind it from being submitted; Linux 5.18.
+  int result = set_up(entries, ring, IORING_SETUP_SUBMIT_ALL);
+  if (result == -EINVAL) result = set_up(entries, ring, 0);
+  if (result < 0) return refused(-result);
+  // RW_CUR_POS came with the plain read and write operations. Without NODROP completions get lost.
+  constexpr unsigned needed = IORING_FEAT_RW_CUR_POS | IORING_FEAT_NODROP;
+  if ((ring.features & needed) != needed) {
+    io_uring_queue_exit(&ring);
+    return refused(ENOSYS);
+  }
+  io_uring_ring_dontfork(&ring);
+  const int number = moved_high(ring.ring_fd);
+  if (number < 0) {  // It is closed; what is mapped of it is not.
+    ring.ring_fd = ring.enter_ring_fd = -1;
+    io_uring_queue_exit(&ring);
+    return refused(-number);
+  }
+  ring.ring_fd = ring.enter_ring_fd = number;
+  return Ring(ring);
+}
+
+Ring::Ring(const io_uring& ring) : ring_(ring), creator_(::getpid()) {}
+
+Ring::Ring(Ring&& other) noexcept
+    : ring_(other.ring_), expected_(other.expected_), creator_(std::exchange(other.creator_, 0)) {}
+
+Ring& Ring::operator=(Ring&& other) noexcept {
+  std::swap(ring_, other.ring_);
+  std::swap(expected_, other.expected_);
+  std::swap(creator_, other.creator_);
+  return *this;
+}
+
+Ring::~Ring() {
+  if (creator_ == 0) return;
+  if (inherited()) {
+    raw_close(ring_.ring_fd);
+  } else {
+    io_uring_queue_exit(&ring_);
+  }
+}
+
+bool Ring::inherited() const { return creator_ != ::getpid(); }
+
+io_uring_sqe* Ring::next() {
+  io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+  if (entry == nullptr) return nullptr;
+  std::memset(entry, 0, sizeof(*entry));
+  ++expected_;
+  return entry;
+}
+
+std::size_t Ring::prepared() const { return io_uring_sq_ready(&ring_); }
+
+std::size_t Ring::in_kernel() const { return expected_ - prepared(); }
+
+int Ring::submit() {
+  while (prepared() > 0) {
+    const int result = io_uring_submit(&ring_);
+    if (result < 0 && result != -EINTR) return result;
+    if (result == 0) return -EAGAIN;
+  }
+  return 0;
+}
+
+int Ring::wait(std::size_t least) {
+  while (true) {
+    // What the queue cannot hold the kernel keeps: it would never be seen as ready here.
+    const std::size_t reachable = std::min({least, expected_, std::size_t{ring_.cq.ring_entries}});
+    if (prepared() == 0 && io_uring_cq_ready(&ring_) >= reachable) return 0;
+    int result = io_uring_submit_and_wait(&ring_, static_cast<unsigned>(reachable));
+    if (asks_to_reap(result)) {
+      if (in_kernel() == 0 || io_uring_cq_ready(&ring_) > 0) return result;
+      // Without submitting: one that completes makes room.
+      result = io_uring_enter(static_cast<unsigned>(ring_.enter_ring_fd), 0, 1,
+                              IORING_ENTER_GETEVENTS, nullptr);
+    }
+    if (result < 0 && result != -EINTR) return result;
+  }
+}
+
+std::size_t Ring::reap(std::span<RingCompletion> into) {
+  std::array<io_uring_cqe*, reaped_at_once> there{};
+  std::size_t count = 0;
+  while (count < into.size()) {
+    const auto room = static_cast<unsigned>(std::min(there.size(), into.size() - count));
+    const unsigned seen = io_uring_peek_batch_cqe(&ring_, there.data(), room);
+    if (seen == 0) break;
+    for (unsigned at = 0; at < seen; ++at) {
+      const io_uring_cqe& each = *there[at];
+      into[count++] = {each.user_data, each.res, each.flags};
+      if ((each.flags & IORING_CQE_F_MORE) == 0) --expected_;
+    }
+    io_uring_cq_advance(&ring_, seen);
+  }
+  return count;
+}
+
+std::size_t Ring::take_back(std::span<std::uint64_t> tags) {
+  const std::size_t count = prepared();
+  const unsigned first = *ring_.sq.khead;
+  for (std::size_t at = 0; at < std::min(count, tags.size()); ++at) {
+    const unsigned place = (first + static_cast<unsigned>(at)) & ring_.sq.ring_mask;
+    tags[at] = ring_.sq.sqes[place].user_data;
+  }
+  ring_.sq.sqe_head = ring_.sq.sqe_tail = first;
+  io_uring_smp_store_release(ring_.sq.ktail, first);  // The kernel reads it in the next enter.
+  expected_ -= count;
+  return count;
+}
+
+}  // namespace k2k::io

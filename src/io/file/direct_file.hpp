@@ -1,0 +1,76 @@
+#pragma once
+// Twins of an open file, second descriptors of the same inode: those that read or write past the
+// page cache (O_DIRECT), with the alignment that their transfers must have, and one that reads by
+// the page cache what it is asked for and nothing ahead (POSIX_FADV_RANDOM).
+//
+// A twin is opened through /proc/self/fd, so that a renamed or replaced path does not matter, at
+// a high number (twin_number_min or above, if the limit of descriptors allows), close-on-exec.
+// Closing any descriptor of an inode drops every POSIX lock of the process on it (fcntl(2)): close
+// a twin only when the program has no other descriptor of the inode.
+//
+// Threading: open() from any thread; one owner an object.
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/result.hpp"
+#include "io/file/raw.hpp"
+
+namespace k2k::io {
+
+inline constexpr int twin_number_min = high_number_min;
+
+// What offsets, lengths and addresses of direct transfers are multiples of, bytes. From statx(2)
+// STATX_DIOALIGN (Linux 6.1); 4096 where the kernel does not tell.
+struct Alignment {
+  std::uint32_t offset = 4096;
+  std::uint32_t memory = 4096;
+};
+
+class Twin {
+ public:
+  Twin(Twin&& other) noexcept;
+  Twin& operator=(Twin&& other) noexcept;
+  ~Twin();  // Closes it.
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ protected:
+  explicit Twin(int descriptor) : descriptor_(descriptor) {}
+
+ private:
+  int descriptor_ = -1;
+};
+
+class DirectFile : public Twin {
+ public:
+  // read_write: what the descriptor permits, which is writing and perhaps reading. The twin also
+  // has its O_APPEND, O_SYNC, O_DSYNC and O_NOATIME, as they are now. write: writing alone, at any
+  // offset and whatever the descriptor does besides: of these flags the twin has O_NOATIME only.
+  enum class Access : std::uint8_t { read, read_write, write };
+
+  // EBADF: no such descriptor, or not open for that. EINVAL: no regular file or block device, or
+  // its file system has no direct transfers (tmpfs among them). EACCES: /proc/self/fd/N may not be
+  // opened again (a file given from elsewhere whose mode forbids it). EBUSY: somebody holds a POSIX
+  // lock on the file. EROFS, EMFILE, ENFILE, ENOENT (no /proc): as open(2).
+  static Result<DirectFile> open(int descriptor, Access access);
+
+  [[nodiscard]] const Alignment& alignment() const { return alignment_; }
+
+ private:
+  DirectFile(int descriptor, const Alignment& alignment);
+
+  Alignment alignment_;
+};
+
+class RandomFile : public Twin {
+ public:
+  // For reading. Errors: as DirectFile::open(), but for a file system without direct transfers.
+  static Result<RandomFile> open(int descriptor);
+
+ private:
+  using Twin::Twin;
+};
+
+}  // namespace k2k::io

@@ -1,0 +1,27 @@
+#pragma once
+// Memory of a GPU by the calls of its driver (cuda_calls.hpp, hip_calls.hpp): pinned buffers, a
+// stream of its own for each queue, an event for each buffer. What CUDA's and HIP's memory are made
+// of; others take those.
+//
+// No call waits for the device: state is asked for, which also keeps a device going whose kernels
+// wait for this host.
+//
+// Threading: as device_memory.hpp. A child of fork() must not touch it.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "io/memory/cuda_calls.hpp"
+#include "io/memory/device_memory.hpp"
+
+namespace k2k::io {
+
+// Errors: those of `calls`, and as cuda_memory.hpp says of its functions.
+Result<std::unique_ptr<DeviceMemory>> make_driver_memory(const Result<cuda::Calls>& calls,
+                                                         int device);
+Result<std::shared_ptr<std::byte>> allocate_by_driver(const Result<cuda::Calls>& calls,
+                                                      std::size_t bytes, int device);
+Result<std::function<void()>> driver_context_setter(const Result<cuda::Calls>& calls, int device);
+
+}  // namespace k2k::io

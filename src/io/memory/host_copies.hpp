@@ -1,0 +1,54 @@
+#pragma once
+// Copies between a device's memory and memory of the host that wait until they are done: for what
+// must be one call of the kernel, which cannot be cut into an engine's parts.
+//
+//   to_device     host ──memcpy──▶ pinned buffer ──copy_in──▶ device
+//   from_device   host ◀──memcpy── pinned buffer ◀──copy_out── device
+//
+// Several buffers are under way at a time.
+//
+// Threading: one owner. A child of fork() must not destroy its parent's. The device memory outlives
+// it.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "io/memory/device_memory.hpp"
+
+namespace k2k::io {
+
+class HostCopies {
+ public:
+  // Errors: as DeviceMemory::make_queue(). Expects at least one buffer, of whole pages.
+  static Result<HostCopies> create(DeviceMemory& memory, std::uint32_t buffers,
+                                   std::size_t buffer_bytes);
+
+  // All bytes, and 0; or the errno of the first copy that failed: then parts of them may have
+  // arrived. When it returns nothing is under way.
+  [[nodiscard]] int to_device(std::byte* device, std::span<const std::byte> from);
+  [[nodiscard]] int from_device(std::span<std::byte> into, const std::byte* device);
+
+ private:
+  struct Part {
+    std::size_t at = 0;
+    std::size_t bytes = 0;
+  };
+
+  HostCopies(std::unique_ptr<CopyQueue> queue, std::uint32_t buffers, std::size_t buffer_bytes)
+      : queue_(std::move(queue)), buffer_bytes_(buffer_bytes), parts_(buffers) {}
+
+  // begin(buffer, part) starts a part's copy and tells its errno; end(buffer, part) has its bytes.
+  template <class Begin, class End>
+  int move(std::size_t bytes, Begin begin, End end);
+  [[nodiscard]] int wait(std::uint32_t buffer);
+
+  std::unique_ptr<CopyQueue> queue_;
+  std::size_t buffer_bytes_;
+  std::vector<Part> parts_;  // What each buffer carries.
+};
+
+}  // namespace k2k::io

@@ -1,0 +1,143 @@
+#pragma once
+// Reads ahead of device reads that are sequential, and takes out of the page cache again what is
+// there for no other reason.
+//
+//   a read --> the rule of its descriptor (router/ahead/read_ahead.hpp): a stream's? what comes
+//   next?
+//                 | the next window
+//                 v
+//              which of its pages are absent (page by page)
+//                 | those
+//                 v
+//              the read-ahead cache (read_ahead_cache.hpp) -- beyond the bound --> its thread
+//                 |                                                               evicts them
+//                 v
+//              readahead(2); then a pread that brings nothing else (io::RandomFile)
+//
+// A file without direct transfers, or whose residency is a guess, is left to the kernel's own
+// read-ahead: what that brings is not tracked.
+//
+// Threading: any thread.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/result.hpp"
+#include "router/ahead/read_ahead.hpp"
+#include "router/ahead/read_ahead_cache.hpp"
+#include "router/file/open_files.hpp"
+
+namespace k2k::router {
+
+class Prefetch {
+ public:
+  enum class Kind : std::uint8_t {
+    other,    // Not sequential, or not ours to read ahead.
+    stream,   // By OpenFile::random(): what it needs is there or on its way.
+    kernels,  // By the descriptor: the kernel reads ahead by itself, and its pages are tracked.
+    cached_stream,  // Likewise, and all that comes next is cached already.
+    cached_kernels,
+    random,  // By POSIX_FADV_RANDOM, however it looks.
+  };
+
+  // Streams for which the bound has no room for the kernel's own windows: read ahead in smaller
+  // windows of ours, which is slower, or by the kernel and not tracked.
+  enum class Beyond : std::uint8_t { smaller, unbounded };
+
+  // `files` outlives it. EINVAL: as Partition::create().
+  static Result<std::unique_ptr<Prefetch>> create(std::uint64_t partition_pages, Beyond beyond,
+                                                  OpenFiles& files);
+  ~Prefetch();
+  Prefetch(const Prefetch&) = delete;
+  Prefetch& operator=(const Prefetch&) = delete;
+
+  struct Answer {
+    Kind kind = Kind::other;
+    std::shared_ptr<OpenFile> file = nullptr;  // Of a stream.
+    bool due = false;                          // Of the kernel's: after_kernels_read() is to come.
+  };
+
+  // Of each read of a device that is looked at, before it is made.
+  // `trusted`: it will be there, says the caller, who wants to know where that ends. Then a stream
+  // is told where something that comes is absent, and nothing is looked at otherwise.
+  Answer before_read(int descriptor, std::uint64_t offset, std::uint64_t bytes, bool trusted);
+  // While the disk is busy with what the kernel has just asked for: what it may ask for next.
+  void after_kernels_read(int descriptor, std::uint64_t offset, std::uint64_t bytes);
+  // Its pages that the read was the last to want go first.
+  void after_stream_read(const OpenFile& file, std::uint64_t offset, std::uint64_t bytes);
+  // A device read these pages of a file otherwise than in a stream.
+  void used_again(const OpenFile& file, io::PageRange range);
+  // Somebody has a use of his own for them: they stay. Not waited for long: a look at the
+  // read-ahead cache.
+  void keep(int descriptor, io::PageRange range);
+  // posix_fadvise(2), when the kernel took it. `bytes` 0: to the end.
+  void advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice);
+  // Is such advice kept of a descriptor?
+  static bool keeps(int advice) {
+    return advice == POSIX_FADV_NORMAL || advice == POSIX_FADV_SEQUENTIAL ||
+           advice == POSIX_FADV_RANDOM;
+  }
+  // The program closes this descriptor: its number will be another file's.
+  void closing(int descriptor);
+  // Its twins are about to be closed: its tracked pages are evicted before.
+  void ending(OpenFile& file);
+  // As FileReader::after_fork_child(). The parent evicts the tracked pages.
+  void after_fork_child();
+
+  [[nodiscard]] PrefetchStats stats() const { return cache_->stats(); }
+  [[nodiscard]] std::uint64_t pages_held() const { return cache_->pages_held(); }
+
+ private:
+  struct Slot {
+    std::mutex mutex;
+    int descriptor = -1;
+    dev_t device = 0;
+    ino_t inode = 0;
+    std::optional<ReadAhead> rule;
+    std::weak_ptr<OpenFile> open;
+    // Up to this byte there is nothing to say of a read that is expected to be cached. A hint, and
+    // of another descriptor of the slot, too: it costs what is read ahead, not what is read.
+    std::atomic<std::uint64_t> cached_end{0};
+    bool random = false;   // As advised.
+    bool refused = false;  // Left to the kernel.
+  };
+  class Claim;
+  static constexpr std::size_t slots = 1024;
+
+  Prefetch(std::unique_ptr<ReadAheadCache> cache, Beyond beyond, OpenFiles& files);
+
+  Slot& slot_of(int descriptor);
+  // These expect slot.mutex held.
+  void begin(Slot& slot, int descriptor, const struct stat& facts);
+  bool is_of(Slot& slot, int descriptor, struct stat& facts);
+  std::shared_ptr<OpenFile> open(Slot& slot, int descriptor);
+  void end(Slot& slot);
+
+  [[nodiscard]] std::uint64_t window_max() const;
+  // Enters what the kernel may bring of it. True if everything was cached.
+  bool announce(Slot& slot, const std::shared_ptr<OpenFile>& file, const ReadAheadAnswer& answer,
+                const struct stat& facts);
+  template <class Absent>
+  bool insert_absent(const std::shared_ptr<OpenFile>& file, io::PageRange range, Absent absent);
+  // True if everything was cached.
+  bool fetch(const std::shared_ptr<OpenFile>& file, io::PageRange range);
+
+  const std::unique_ptr<ReadAheadCache> cache_;
+  const Beyond beyond_;
+  OpenFiles& files_;
+  std::array<std::atomic<Slot*>, slots> slots_{};
+  std::atomic<std::uint64_t> pages_claimed_{0};  // By streams that are being probed.
+  std::mutex mutex_;                             // Guards what follows.
+  std::map<dev_t, std::uint64_t> device_pages_;  // Its read_ahead_kb.
+};
+
+}  // namespace k2k::router

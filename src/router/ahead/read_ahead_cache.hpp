@@ -1,0 +1,110 @@
+#pragma once
+// The read-ahead cache: tracks the pages that are in the page cache only because they were read
+// ahead (router/ahead/partition.hpp), for files as the router has them; a thread evicts the pages
+// for which it has no room. It has numbers of pages alone: their contents lie in the page cache.
+//
+//   insert ──▶ tracked, 5/8 of the bound ──beyond──▶ waits, 3/8 at most ──▶ evicted
+//                   │                                  │
+//                   └───────────── keep ───────────────┘  a host program uses it: it stays
+//
+// Threading: any thread.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/result.hpp"
+#include "router/ahead/partition.hpp"
+#include "router/file/open_files.hpp"
+
+namespace k2k::router {
+
+struct PrefetchStats {
+  std::uint64_t pages_ahead = 0;    // Absent, and read ahead or to be, by us or the kernel.
+  std::uint64_t pages_evicted = 0;  // Asked to go; the kernel keeps what is in use.
+  std::uint64_t pages_held = 0;     // Tracked now, or waiting to be evicted.
+  std::uint64_t pages_kept = 0;     // Tracked no more, for a host program uses them.
+  std::uint64_t pages_again = 0;    // Of pages_ahead: evicted before.
+};
+
+class ReadAheadCache {
+ public:
+  // `bound` in pages. EINVAL: as Partition::create().
+  static Result<std::unique_ptr<ReadAheadCache>> create(std::uint64_t bound);
+  ~ReadAheadCache();
+  ReadAheadCache(const ReadAheadCache&) = delete;
+  ReadAheadCache& operator=(const ReadAheadCache&) = delete;
+
+  // How many pages it may track, and how many of its pages somebody has still to read.
+  [[nodiscard]] std::uint64_t pages_max() const { return pages_max_; }
+  [[nodiscard]] std::uint64_t pages_unread() const {
+    return pages_unread_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t pages_held() const {
+    return pages_held_.load(std::memory_order_relaxed);
+  }
+  // Of one insert().
+  [[nodiscard]] std::uint64_t insert_max() const;
+
+  // Absent pages that are about to be read ahead. What must go for them goes later, but for what
+  // the thread does not keep up with. Expects file->random().
+  void insert(const std::shared_ptr<OpenFile>& file, io::PageRange range);
+  // A stream has read these: they go first.
+  void retire(const OpenFile& file, io::PageRange range);
+  // A device reads these again: they go last.
+  void refresh(const OpenFile& file, io::PageRange range);
+  // Somebody has a use of his own for them.
+  void keep(OpenFile& file, io::PageRange range);
+  // Evicts what is here of a file: its twins are about to be closed.
+  void end(OpenFile& file);
+  // In the child of fork(): the parent evicts the pages that are tracked so far.
+  void after_fork_child();
+
+  [[nodiscard]] PrefetchStats stats() const;
+
+ private:
+  struct Job {
+    std::uint64_t file = 0;
+    std::weak_ptr<OpenFile> open;
+    io::PageRange range;
+  };
+
+  ReadAheadCache(std::uint64_t bound, Partition partition);
+
+  // These expect mutex_ held.
+  void counted();
+  // Are there enough to be evicted?
+  [[nodiscard]] bool is_time() const { return !jobs_.empty() && 3 * jobs_pages_ >= waiting_max_; }
+  void make_way(std::unique_lock<std::mutex>& lock, std::uint64_t pages);
+  void evict_later(std::unique_lock<std::mutex>& lock);
+  // The oldest job; expects that there is one. Unlocks meanwhile.
+  void evict_one(std::unique_lock<std::mutex>& lock);
+  void release_jobs(std::uint64_t file, io::PageRange range);
+
+  void evict_jobs();
+  void evict(OpenFile& file, io::PageRange range);
+
+  const std::uint64_t pages_max_;
+  const std::uint64_t waiting_max_;  // Beside those: pages that are to be evicted, at most.
+  const std::uint64_t grain_;
+  std::atomic<std::uint64_t> pages_unread_{0};
+  std::atomic<std::uint64_t> pages_ahead_{0}, pages_evicted_{0}, pages_held_{0}, pages_kept_{0},
+      pages_again_{0};
+
+  std::mutex mutex_;  // Guards what follows.
+  std::condition_variable changed_;
+  std::condition_variable evicted_;
+  std::unique_ptr<Partition> partition_;
+  std::map<std::uint64_t, std::weak_ptr<OpenFile>> open_;  // With tracked pages.
+  std::deque<Job> jobs_;
+  std::uint64_t jobs_pages_ = 0;  // With those that are just being evicted.
+  std::thread evicts_;
+  bool stopping_ = false;
+};
+
+}  // namespace k2k::router

@@ -1,0 +1,30 @@
+#pragma once
+// Why a plan is as it is: what each segment consists of, what it takes, and which rule decided it.
+//
+// Threading: pure functions.
+
+#include <string>
+#include <vector>
+
+#include "router/plan/plan.hpp"
+
+namespace k2k::router {
+
+enum class Rule : std::uint8_t { exact, greedy, split, overlapped };
+
+struct Segment {
+  Range range;
+  bool from_cache = false;
+  double us = 0;
+  std::uint32_t cached = 0;   // Pages; of a transfer those that it takes along.
+  std::uint32_t runs = 0;     // Of cached pages, as far as they lie in the segment.
+  std::uint32_t longest = 0;  // The longest of them, pages.
+  std::string why;            // "not cached"
+};
+
+// One Segment for each of the plan's, in the order of the pages. `never` is never_from_cache() of
+// the model's costs. Expects a plan of this residency.
+std::vector<Segment> explain(const Model& model, std::uint32_t never, const Plan& plan,
+                             Residency residency, Rule rule);
+
+}  // namespace k2k::router

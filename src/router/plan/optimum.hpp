@@ -1,0 +1,14 @@
+#pragma once
+// The reference: the least serial time by the textbook recurrence over all cached runs, O(k^2),
+// with nothing decided early. For tests and for `k2k route simulate`; it allocates.
+//
+// Threading: pure.
+
+#include "router/plan/plan.hpp"
+
+namespace k2k::router {
+
+// `runs` are all cached runs of a request of `pages` pages; cached runs are left whole.
+Ticks optimum(const Costs& costs, std::uint32_t pages, std::span<const Range> runs);
+
+}  // namespace k2k::router

@@ -1,0 +1,68 @@
+#pragma once
+// Finds schedules under one Model. Memory is taken by create(); planning takes none.
+//
+//   exact       the least serial time of any schedule that leaves cached runs whole: O(k), where k
+//               is the number of cached runs longer than never_from_cache(), at most two more
+//   greedy      SPIN's rule as published, the baseline: O(runs)
+//   split       the least serial time when cached runs may be split, too: O(pages)
+//   overlapped  a short time until both are done, direct transfers in flight while the CPU copies:
+//               the least one wherever direct transfers are what takes longer, see overlapped.cpp
+//
+// Threading: one owner; a Plan's ranges are valid until its planner makes the next one.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "router/plan/frontier.hpp"
+#include "router/plan/plan.hpp"
+#include "router/plan/scan.hpp"
+
+namespace k2k::router {
+
+// What `a` is in SPIN's rule for three consecutive ranges a, b, c: the paper says "data ranges".
+enum class Preceding {
+  transfer,  // The direct transfer that b would lengthen, with what was decided so far.
+  range,     // The uncached range before b alone.
+};
+
+class Planner {
+ public:
+  // For requests of up to `pages` pages. EINVAL: the model is not costs_of()'s, or `pages` is 0 or
+  // above pages_max.
+  static Result<Planner> create(const Model& model, std::uint32_t pages,
+                                const Scan& scan = scans().front());
+
+  // Expect at most as many pages as create() was told. No pages: an empty plan.
+  Plan exact(Residency residency);
+  Plan greedy(Residency residency, Preceding preceding = Preceding::transfer);
+  Plan split(Residency residency);
+  Plan overlapped(Residency residency);
+
+  [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] const Costs& costs() const { return costs_; }
+
+ private:
+  Planner(const Model& model, const Costs& costs, std::uint32_t pages, const Scan& scan);
+
+  [[nodiscard]] bool fits(Residency residency) const { return residency.size() <= room_pages_; }
+  // The best choice among a residency's cached ends and its long runs, in runs_.
+  Plan choose(const Costs& costs, std::uint32_t pages, const Inner& inner);
+  // Keeps a plan's ranges while the next one is made.
+  Plan keep(const Plan& plan);
+
+  Model model_;
+  Costs costs_;
+  std::uint32_t room_pages_;
+  std::uint32_t never_;       // never_from_cache()
+  std::uint32_t never_free_;  // The same if the cache cost nothing, and transfers are together.
+  const Scan* scan_;
+  std::vector<Range> runs_;
+  std::vector<Range> picked_;
+  std::vector<Range> kept_;
+  std::vector<Frontier::Stage> stages_;
+  std::vector<std::uint32_t> parents_;
+  std::vector<std::uint8_t> copied_;  // split(): is the page before this one from the cache?
+};
+
+}  // namespace k2k::router

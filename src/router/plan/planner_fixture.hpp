@@ -1,0 +1,107 @@
+#pragma once
+// Models and residencies for tests, and the best plan by trying all.
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "router/plan/optimum.hpp"
+#include "router/plan/patterns.hpp"
+#include "router/plan/planner.hpp"
+
+namespace k2k::router {
+
+using Bytes = std::vector<std::uint8_t>;
+
+// A page each (S in pages, times in microseconds): short requests meet every case of these.
+inline Model small_model(double call_us, double cutoff_pages, double direct_us_a_page,
+                         double cache_us_a_page) {
+  return {.call_us = call_us,
+          .cutoff_bytes = cutoff_pages * page_bytes,
+          .direct_gbs = page_bytes / (direct_us_a_page * 1000),
+          .cache_gbs = page_bytes / (cache_us_a_page * 1000)};
+}
+
+inline std::vector<Model> models() {
+  return {
+      {},                    // SPIN
+      {.cache_gbs = 1.746},  // 249 pages in C
+      {.call_us = 80, .cutoff_bytes = 65536, .direct_gbs = 7, .cache_gbs = 12},
+      {.call_us = 80, .cutoff_bytes = 0, .direct_gbs = 7, .cache_gbs = 20},
+      {.call_us = 10, .cutoff_bytes = 1 << 20, .direct_gbs = 3, .cache_gbs = 10},  // C < S / BW
+      {.call_us = 10, .cutoff_bytes = 1 << 20, .direct_gbs = 10, .cache_gbs = 3},
+      {.call_us = 100, .cutoff_bytes = 65536, .direct_gbs = 12, .cache_gbs = 5},  // Slow cache.
+      small_model(4, 2, 2, 1),
+      small_model(4, 4.5, 1, 0.25),
+      small_model(6, 4, 1.5, 0.25),
+      small_model(0.5, 3, 1, 0.75),
+  };
+}
+
+inline Bytes bytes_of(const char* text) {
+  Bytes bytes;
+  for (; *text != '\0'; ++text) bytes.push_back(*text == '1' ? 1 : 0);
+  return bytes;
+}
+
+// By definition, a page at a time.
+inline std::vector<Range> runs_by_page(Residency residency) {
+  std::vector<Range> runs;
+  for (std::uint32_t page = 0; page < residency.size(); ++page) {
+    if ((residency[page] & 1) == 0) continue;
+    if (runs.empty() || runs.back().last != page) runs.push_back({page, page});
+    runs.back().last = page + 1;
+  }
+  return runs;
+}
+
+// Sorted, apart, inside, and of cached pages only.
+inline void expect_possible(const Plan& plan, Residency residency) {
+  ASSERT_EQ(plan.pages, residency.size());
+  std::uint32_t least = 0;
+  for (const Range& range : plan.cached) {
+    ASSERT_GE(range.first, least);
+    ASSERT_LT(range.first, range.last);
+    ASSERT_LE(range.last, plan.pages);
+    for (std::uint32_t page = range.first; page < range.last; ++page) {
+      ASSERT_EQ(residency[page] & 1, 1) << "page " << page;
+    }
+    least = range.last + 1;
+  }
+}
+
+// Visits every plan of the request: runs left whole, or any set of cached pages.
+template <class Visit>
+void every_plan(Residency residency, bool whole, Visit visit) {
+  std::vector<Range> parts = runs_by_page(residency);
+  const auto pages = static_cast<std::uint32_t>(residency.size());
+  if (!whole) {
+    parts.clear();
+    for (std::uint32_t page = 0; page < pages; ++page) {
+      if ((residency[page] & 1) != 0) parts.push_back({page, page + 1});
+    }
+  }
+  for (std::uint32_t set = 0; set < 1u << parts.size(); ++set) {
+    std::vector<Range> cached;
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+      if ((set >> at & 1) == 0) continue;
+      const bool joins = !cached.empty() && cached.back().last == parts[at].first;
+      if (joins) cached.back().last = parts[at].last;
+      if (!joins) cached.push_back(parts[at]);
+    }
+    visit(Plan{pages, cached});
+  }
+}
+
+// All residencies of `pages` pages.
+template <class Visit>
+void every_residency(std::uint32_t pages, Visit visit) {
+  Bytes bytes(pages);
+  for (std::uint32_t set = 0; set < 1u << pages; ++set) {
+    for (std::uint32_t page = 0; page < pages; ++page) bytes[page] = set >> page & 1;
+    visit(bytes);
+  }
+}
+
+}  // namespace k2k::router

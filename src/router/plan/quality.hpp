@@ -1,0 +1,53 @@
+#pragma once
+// How near to the least time does each schedule come on random residencies of one kind?
+//
+// Threading: one owner.
+
+#include <random>
+#include <vector>
+
+#include "router/plan/patterns.hpp"
+#include "router/plan/planner.hpp"
+
+namespace k2k::router {
+
+// least time / time: 1 is the best, unless a schedule may do what the least one may not.
+struct Ratio {
+  double sum = 0;
+  double worst = 1e300;
+
+  void add(double ratio) {
+    sum += ratio;
+    worst = std::min(worst, ratio);
+  }
+};
+
+struct Quality {
+  std::uint64_t vectors = 0;
+  std::uint64_t runs = 0;        // Cached ones.
+  std::uint64_t candidates = 0;  // Of these, what exact() had to decide.
+  Ratio exact;
+  Ratio greedy;        // Preceding::transfer
+  Ratio greedy_range;  // Preceding::range
+  Ratio split;
+  Ratio overlapped;  // The least serial time by the time until both are done.
+
+  [[nodiscard]] double mean(const Ratio& ratio) const {
+    return vectors == 0 ? 0 : ratio.sum / static_cast<double>(vectors);
+  }
+};
+
+class Judge {
+ public:
+  Judge(Planner& planner, std::uint32_t pages) : planner_(planner), pages_(pages) {}
+
+  // One more residency, against optimum(). O(runs^2).
+  void add(Quality& quality, const Pattern& pattern, std::mt19937_64& random);
+
+ private:
+  Planner& planner_;
+  std::vector<std::uint8_t> pages_;
+  std::vector<Range> runs_ = std::vector<Range>(pages_.size() / 2 + 1);
+};
+
+}  // namespace k2k::router

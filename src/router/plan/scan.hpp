@@ -1,0 +1,47 @@
+#pragma once
+// Finds the cached runs of a residency, 64 pages at a time, with what this CPU has for that.
+//
+// Two ways to look. all_runs() reads every byte. long_runs() wants only runs above a length, so it
+// looks at windows of 64 pages so far apart that each such run fills one of them:
+//
+//   residency   1.11..1..111.1.......11111111111111111111..1...1.1.1
+//   windows     [--]           [--]           [--]           [--]       none cached entirely: no
+//   run
+//                                              all cached: where does it begin, where does it end?
+//
+// No look depends on another's answer, so the CPU makes them at once. Of a residency without long
+// runs a part is read; of any other each byte about once.
+//
+// The body is compiled once for each instruction set (scan.inl) and chosen when the process starts;
+// nothing else of K2K is compiled for more than the machine it is built for.
+//
+// Threading: pure functions.
+
+#include <cstdint>
+#include <span>
+
+#include "router/plan/plan.hpp"
+
+namespace k2k::router {
+
+// A residency without its cached ends. Entirely cached: head is the number of pages.
+struct Inner {
+  std::uint32_t head = 0;   // Pages before it are cached, this one is not.
+  std::uint32_t tail = 0;   // Pages from it on are cached, the one before is not.
+  std::uint32_t count = 0;  // Long runs between them.
+};
+
+// What one instruction set offers. `pages` is at least 1; `runs` has room for pages / 2 + 1.
+struct Scan {
+  const char* name;
+  // Writes all cached runs; returns how many.
+  std::uint32_t (*all_runs)(const std::uint8_t* residency, std::uint32_t pages, Range* runs);
+  // Writes the runs of more than `ignored` pages that lie between head and tail.
+  Inner (*long_runs)(const std::uint8_t* residency, std::uint32_t pages, std::uint32_t ignored,
+                     Range* runs);
+};
+
+// Those that this CPU can run, the fastest first; the last one is portable.
+std::span<const Scan> scans();
+
+}  // namespace k2k::router

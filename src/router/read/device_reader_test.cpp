@@ -1,0 +1,419 @@
+// Goal: memory that the CPU cannot address is read and written with the kernel's answers, whatever
+// is cached, wherever it lies, and whatever fails. Method: memory of the tests' own whose addresses
+// fault and whose copies come late and in any order, real files, compared with what was written.
+
+#include "router/read/device_reader.hpp"
+
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include "io/memory/separate_memory_fixture.hpp"
+#include "router/file/file_fixture.hpp"
+#include "router/file/open_files.hpp"
+
+namespace k2k::router {
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t device_bytes = std::size_t{24} << 20;
+constexpr std::byte untouched{0xee};
+
+class DeviceReaderTest : public testing::Test {
+ protected:
+  DeviceReaderTest() { std::ranges::fill(memory_->inside(), untouched); }
+
+  // Of a device that is slow to begin, so that mixes pay, and of short buffers, so that there are
+  // many copies.
+  static DeviceReaderConfig config() {
+    return {.model = {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5},
+            .paths = {.buffers = 4, .buffer_bytes = 16 * page},
+            .channels_kept = 2,
+            .grain_pages = 1};
+  }
+  std::unique_ptr<DeviceReader> reader() {
+    auto made = DeviceReader::create(memory_, config());
+    EXPECT_TRUE(made.ok()) << made.error().message;
+    return std::move(made).value();
+  }
+
+  // The answer is the kernel's and the bytes are the file's; nothing around them is touched.
+  void expect_read(DeviceReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
+                   std::size_t at = page) {
+    const auto around = memory_->inside().subspan(at - 64, bytes + 128);
+    std::ranges::fill(around, untouched);
+    const std::size_t left = offset < file.size() ? file.size() - offset : 0;
+    const std::size_t wanted = std::min(bytes, left);
+    ASSERT_EQ(reader.pread(file.descriptor(), memory_->address() + at, bytes,
+                           static_cast<std::int64_t>(offset)),
+              static_cast<ssize_t>(wanted))
+        << bytes << " at " << offset;
+    expect_bytes(file, wanted, offset, at);
+    for (std::size_t byte = 0; byte < 64; ++byte) ASSERT_EQ(around[byte], untouched);
+    for (std::size_t byte = 64 + wanted; byte < around.size(); ++byte) {
+      ASSERT_EQ(around[byte], untouched) << byte - 64;
+    }
+  }
+  void expect_bytes(DataFile& file, std::size_t bytes, std::size_t offset, std::size_t at) {
+    ASSERT_TRUE(bytes == 0 || std::memcmp(memory_->inside().data() + at,
+                                          file.bytes().data() + offset, bytes) == 0)
+        << bytes << " at " << offset;
+  }
+  // Some pages cached, so that a read is of both kinds.
+  static void cache_some(const DataFile& file) {
+    file.cache([](std::size_t at) { return at / 40 % 2 == 0; });
+  }
+  const std::shared_ptr<io::SeparateMemory> memory_ =
+      std::make_shared<io::SeparateMemory>(device_bytes);
+};
+
+TEST_F(DeviceReaderTest, reads_what_pread_would_whatever_is_cached) {
+  DataFile file(6'000'123);
+  std::mt19937_64 random(2);
+  const auto read = reader();
+  for (const std::size_t extent : {std::size_t{1}, std::size_t{8}, std::size_t{64}}) {
+    for (int round = 0; round < 5; ++round) {
+      const std::uint64_t share = random() % 5;
+      std::vector<bool> cached(file.size() / page / extent + 2);
+      for (std::size_t at = 0; at < cached.size(); ++at) cached[at] = random() % 4 < share;
+      file.cache([&](std::size_t at) { return cached[at / extent]; });
+      for (int request = 0; request < 6; ++request) {
+        std::size_t offset = random() % file.size();
+        if (random() % 2 == 0) offset = offset / page * page;
+        expect_read(*read, file, 1 + random() % (3 << 20), offset, page + random() % page);
+      }
+    }
+  }
+  const ReaderStats stats = read->stats();
+  EXPECT_EQ(stats.reads, 90u);
+  EXPECT_EQ(stats.fall_backs, 0u);
+  EXPECT_EQ(stats.misaligned, 0u);
+  EXPECT_GT(stats.bytes_cache, 0u);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  EXPECT_GT(stats.mixed, 0u);
+  EXPECT_GT(stats.bytes_direct, 0u);
+}
+
+TEST_F(DeviceReaderTest, ends_where_the_file_does) {
+  DataFile file(3 * 1024 * 1024 + 777);
+  const auto read = reader();
+  for (const bool cached : {false, true}) {
+    file.cache([&](std::size_t) { return cached; });
+    expect_read(*read, file, 1 << 20, file.size() - 5);
+    expect_read(*read, file, 1 << 20, file.size());
+    expect_read(*read, file, 1 << 20, file.size() + 4096);
+    expect_read(*read, file, 8 << 20, 0);
+  }
+}
+
+TEST_F(DeviceReaderTest, serves_requests_of_many_parts) {
+  DataFile file(20 << 20);
+  cache_some(file);
+  const auto read = reader();
+  expect_read(*read, file, file.size() - 100, 50);
+  expect_read(*read, file, file.size(), 0);
+}
+
+TEST_F(DeviceReaderTest, stores_into_memory_that_is_mapped_for_the_cpu) {
+  memory_->set_mapped();
+  DataFile file(3'000'001);
+  cache_some(file);
+  const auto read = reader();
+  expect_read(*read, file, 2'000'000, 12'345, page + 3);
+  file.cache([](std::size_t) { return true; });
+  const std::uint32_t before = memory_->copies();
+  expect_read(*read, file, 1'000'000, 5000);
+  EXPECT_LE(memory_->copies(), before + 4) << "what is cached needs no copies of the device's";
+}
+
+TEST_F(DeviceReaderTest, expects_what_was_cached_to_be_so_and_probes_no_more) {
+  DataFile file(2 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  file.cache([](std::size_t) { return true; });
+  const auto read = reader();
+  for (std::size_t at = 0; at < 20; ++at) expect_read(*read, file, 8 * page, at * page * 20);
+  EXPECT_LT(read->stats().probed, 20u);
+  EXPECT_GT(read->stats().unprobed, 0u);
+  EXPECT_EQ(read->advise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED), 0);
+  const std::uint64_t before = read->stats().probed;
+  expect_read(*read, file, 1 << 20, 4 * page);
+  EXPECT_EQ(read->stats().probed, before + 1) << "advice is heeded";
+}
+
+TEST_F(DeviceReaderTest, leaves_streams_to_read_ahead_where_that_is_as_fast) {
+  DataFile file(8 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto read = reader();
+  const auto limit = static_cast<std::size_t>(streamed_bytes_max(config().model));
+  ASSERT_LT(2 * limit, config().read_ahead_bytes);
+  const auto direct_bytes = [&](std::size_t bytes) {
+    file.evict();
+    expect_read(*read, file, 4 * page, 1 << 20);
+    const std::uint64_t before = read->stats().bytes_direct;
+    expect_read(*read, file, bytes, (1 << 20) + 4 * page);
+    return read->stats().bytes_direct - before;
+  };
+  EXPECT_EQ(direct_bytes(limit / page * page), 0u);
+  EXPECT_GT(direct_bytes(2 * limit / page * page), 0u);
+}
+
+TEST_F(DeviceReaderTest, answers_wrong_calls_as_the_kernel_does) {
+  DataFile file(1 << 20);
+  const auto read = reader();
+  std::byte* const device = memory_->address();
+  std::byte host[16];
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  for (const std::size_t bytes : {std::size_t{16}, std::size_t{1} << 20}) {
+    EXPECT_EQ(read->pread(-1, device, bytes, 0), -EBADF);
+    EXPECT_EQ(read->pread(12345, device, bytes, 0), -EBADF);
+    EXPECT_EQ(read->pread(file.descriptor(), device, bytes, -1), -EINVAL);
+    EXPECT_EQ(read->pread(ends[0], device, bytes, 0), -ESPIPE);
+    EXPECT_EQ(read->pread(ends[1], device, bytes, 0), -ESPIPE);
+    EXPECT_EQ(read->pwrite(-1, device, bytes, 0), -EBADF);
+    EXPECT_EQ(read->pwrite(file.descriptor(), device, bytes, -1), -EINVAL);
+    EXPECT_EQ(read->pwrite(ends[1], device, bytes, 0), -ESPIPE);
+  }
+  EXPECT_EQ(read->pread(file.descriptor(), device, 0, 0), 0);
+  EXPECT_EQ(read->pread(file.descriptor(), device, 0, -1),
+            ::pread(file.descriptor(), host, 0, -1) < 0 ? -errno : 0);
+  EXPECT_EQ(read->pwrite(file.descriptor(), device, 0, 0), 0);
+  const int written = ::open(file.path().c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_EQ(read->pread(written, device, 1 << 20, 0), -EBADF);
+  ::close(written);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_F(DeviceReaderTest, counts_the_bytes_before_a_copy_that_fails) {
+  DataFile file(2'000'000);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  for (const std::uint32_t at : {0u, 1u, 5u, 11u, 20u}) {
+    const auto read = reader();
+    cache_some(file);
+    std::ranges::fill(memory_->inside(), untouched);
+    memory_->fail_copies_from(memory_->copies() + at, EIO);
+    const ssize_t count = read->pread(file.descriptor(), memory_->address(), 1'500'000, 100);
+    if (at == 0) {
+      EXPECT_EQ(count, -EIO);
+    }
+    ASSERT_LT(count, 1'500'000);
+    if (count > 0) expect_bytes(file, static_cast<std::size_t>(count), 100, 0);
+    memory_->fail_copies_from(~0u, 0);
+    expect_read(*read, file, 1'500'000, 100);
+    EXPECT_EQ(read->stats().files_refused, 0u) << "a device's failure is not the file's";
+  }
+}
+
+TEST_F(DeviceReaderTest, mends_a_copy_that_failed_once) {
+  DataFile file(2'000'000);
+  const auto read = reader();
+  cache_some(file);
+  memory_->fail_copy(memory_->copies() + 3, EFAULT);
+  expect_read(*read, file, 1'500'000, 4096);
+}
+
+// The kernel's count of this thread's write calls; -1 where it keeps none.
+long write_calls() {
+  std::ifstream counts("/proc/thread-self/io");
+  for (std::string name; counts >> name;) {
+    long count = 0;
+    counts >> count;
+    if (name == "syscw:") return count;
+  }
+  return -1;
+}
+
+TEST_F(DeviceReaderTest, writes_by_one_call_however_long_it_is) {
+  DataFile file(4096);
+  const auto write = reader();
+  for (std::size_t at = 0; at < device_bytes; ++at) {
+    memory_->inside()[at] = static_cast<std::byte>(at * 2654435761u >> 11);
+  }
+  for (const std::size_t bytes : {std::size_t{1}, 3 * page + 5, std::size_t{20} << 20}) {
+    long least = std::numeric_limits<long>::max();  // A sanitizer makes some of its own at first.
+    for (int again = 0; again < 3; ++again) {
+      const long before = write_calls();
+      ASSERT_EQ(write->pwrite(file.descriptor(), memory_->address() + 7, bytes, 1001),
+                static_cast<ssize_t>(bytes));
+      least = std::min(least, write_calls() - before);
+    }
+    EXPECT_EQ(least, write_calls() < 0 ? 0 : 1) << bytes;
+    std::vector<std::byte> seen(bytes);
+    ASSERT_EQ(::pread(file.descriptor(), seen.data(), bytes, 1001), static_cast<ssize_t>(bytes));
+    ASSERT_EQ(std::memcmp(seen.data(), memory_->inside().data() + 7, bytes), 0);
+  }
+  EXPECT_EQ(write->stats().writes, 9u);
+}
+
+TEST_F(DeviceReaderTest, writes_nothing_where_the_device_gives_not_all) {
+  DataFile file(1 << 20);
+  const auto write = reader();
+  for (const std::uint32_t at : {0u, 3u}) {
+    memory_->fail_copy(memory_->copies() + at, EIO);
+    EXPECT_EQ(write->pwrite(file.descriptor(), memory_->address(), 300'000, 4096), -EIO);
+  }
+  expect_read(*write, file, 1 << 20, 0);
+}
+
+TEST_F(DeviceReaderTest, makes_any_call_through_memory_of_the_host) {
+  DataFile file(100'000);
+  const auto both = reader();
+  std::vector<std::byte> host(5000);
+  std::byte* const device = memory_->address();
+  const iovec pieces[] = {{device + 10, 3000}, {host.data(), 5000}, {device + 9000, 70'000}};
+  const bool is_device[] = {true, false, true};
+  ASSERT_EQ(::lseek(file.descriptor(), 500, SEEK_SET), 500);
+  EXPECT_EQ(both->whole({file.descriptor(), pieces, is_device}), 78'000);
+  EXPECT_EQ(::lseek(file.descriptor(), 0, SEEK_CUR), 78'500);
+  expect_bytes(file, 3000, 500, 10);
+  EXPECT_EQ(std::memcmp(host.data(), file.bytes().data() + 3500, 5000), 0);
+  expect_bytes(file, 70'000, 8500, 9000);
+  EXPECT_EQ(both->whole({file.descriptor(), pieces, is_device}), 21'500) << "to the file's end";
+  EXPECT_EQ(memory_->inside()[9000 + 13'500], file.bytes()[8500 + 13'500]) << "and no further";
+
+  const int appending = ::open(file.path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  EXPECT_EQ(both->whole({appending, pieces, is_device, true, 0}), 78'000);
+  ::close(appending);
+  std::vector<std::byte> seen(3000);
+  EXPECT_EQ(::pread(file.descriptor(), seen.data(), 3000, 100'000), 3000);
+  EXPECT_EQ(std::memcmp(seen.data(), memory_->inside().data() + 10, 3000), 0);
+
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "hello", 5), 5);
+  const iovec piece{device, 100};
+  const bool yes = true;
+  EXPECT_EQ(both->whole({ends[0], {&piece, 1}, {&yes, 1}}), 5);
+  EXPECT_EQ(std::memcmp(memory_->inside().data(), "hello", 5), 0);
+  EXPECT_EQ(memory_->inside()[5], untouched);
+  EXPECT_EQ(both->whole({ends[0], {&piece, 1}, {&yes, 1}, true}), -EBADF);
+  EXPECT_EQ(both->whole({file.descriptor(), {&piece, 1}, {&yes, 1}, false, -2}), -EINVAL);
+  EXPECT_EQ(both->whole({file.descriptor(), {&piece, 1}, {&yes, 1}, false, 0, 0x4000'0000}),
+            -EOPNOTSUPP);
+  memory_->fail_copy(memory_->copies(), EFAULT);
+  EXPECT_EQ(both->whole({file.descriptor(), {&piece, 1}, {&yes, 1}, false, 0}), -EFAULT);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_F(DeviceReaderTest, reads_files_of_a_file_system_without_direct_transfers) {
+  const int file = ::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) GTEST_SKIP() << "no tmpfs";
+  std::vector<std::byte> bytes(1 << 20, std::byte{9});
+  ASSERT_EQ(::write(file, bytes.data(), bytes.size()), 1 << 20);
+  const auto read = reader();
+  EXPECT_EQ(read->pread(file, memory_->address(), 1 << 20, 1000), (1 << 20) - 1000);
+  EXPECT_EQ(std::memcmp(memory_->inside().data(), bytes.data(), bytes.size() - 1000), 0);
+  EXPECT_EQ(read->stats().bytes_direct, 0u);
+  EXPECT_EQ(read->stats().files_refused, 1u);
+  ::close(file);
+}
+
+TEST_F(DeviceReaderTest, serves_threads_with_a_channel_each) {
+  DataFile file(4 << 20);
+  cache_some(file);
+  const auto read = reader();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (std::size_t number = 0; number < 6; ++number) {
+    threads.emplace_back([&, number] {
+      const std::size_t at = number * (3 << 20);
+      for (std::size_t round = 0; round < 6; ++round) {
+        const std::size_t offset = (number * 7 + round * 131) * page;
+        const ssize_t count = read->pread(file.descriptor(), memory_->address() + at, 2 << 20,
+                                          static_cast<std::int64_t>(offset));
+        const std::size_t wanted = std::min(std::size_t{2} << 20, file.size() - offset);
+        if (count != static_cast<ssize_t>(wanted) ||
+            std::memcmp(memory_->inside().data() + at, file.bytes().data() + offset, wanted) != 0) {
+          ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(DeviceReaderTest, asks_for_the_model_of_its_own_engine_and_file) {
+  DataFile file(4 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  std::vector<std::string> asked;
+  DeviceReaderConfig wanted = config();
+  wanted.model_of = [&](int descriptor, const std::string& engine) -> std::optional<Model> {
+    EXPECT_EQ(descriptor, file.descriptor());
+    asked.push_back(engine);
+    // A copy costs next to nothing, and a direct transfer a second: all cached pages are copied.
+    return Model{.call_us = 1, .cutoff_bytes = 0, .direct_gbs = 0.1, .cache_gbs = 100};
+  };
+  const auto read = DeviceReader::create(memory_, wanted).value();
+  cache_some(file);
+  expect_read(*read, file, 1 << 20, 0);
+  expect_read(*read, file, 1 << 20, 3000);
+  ASSERT_EQ(asked.size(), 1u) << "once a file";
+  EXPECT_TRUE(asked[0] == "separate-staging-uring" || asked[0] == "separate-staging-pool")
+      << asked[0];
+}
+
+TEST_F(DeviceReaderTest, says_why_there_is_none) {
+  memory_->refuse_queues(ENOMEM);
+  const auto made = DeviceReader::create(memory_, config());
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, ENOMEM);
+  EXPECT_NE(made.error().message.find("ulimit -l"), std::string::npos) << made.error().message;
+
+  memory_->refuse_queues(0);
+  DeviceReaderConfig wrong = config();
+  wrong.channels_kept = 0;
+  EXPECT_EQ(DeviceReader::create(memory_, wrong).error().message,
+            "channels_kept is 0; permitted are 1 to 256");
+  wrong = config();
+  wrong.model.direct_gbs = -1;
+  EXPECT_EQ(DeviceReader::create(memory_, wrong).error().code, EINVAL);
+  wrong = config();
+  wrong.paths.buffer_bytes = 100;
+  EXPECT_EQ(DeviceReader::create(memory_, wrong).error().code, EINVAL);
+}
+
+TEST_F(DeviceReaderTest, answers_with_enomem_where_no_further_channel_can_be_pinned) {
+  DataFile file(1 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  DeviceReader* read = nullptr;
+  ssize_t within = 0;
+  DeviceReaderConfig asking = config();
+  asking.model_of = [&](int descriptor, const std::string&) -> std::optional<Model> {
+    // The outer request has the only channel.
+    within = read->pread(descriptor, memory_->address(), 16, 0);
+    return {};
+  };
+  const auto made = DeviceReader::create(memory_, asking).value();
+  read = made.get();
+  memory_->refuse_queues(ENOMEM);
+  file.evict();
+  expect_read(*read, file, 1 << 19, 0);
+  EXPECT_EQ(within, -ENOMEM);
+}
+
+TEST_F(DeviceReaderTest, a_child_is_told_that_the_memory_is_not_there) {
+  DataFile file(1 << 20);
+  cache_some(file);
+  const auto read = reader();
+  expect_read(*read, file, 1 << 20, 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    read->after_fork_child();
+    const bool right = read->pread(file.descriptor(), memory_->address(), 1 << 20, 0) == -EFAULT &&
+                       read->pwrite(file.descriptor(), memory_->address(), 16, 0) == -EFAULT;
+    ::_exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  expect_read(*read, file, 1 << 20, 0);
+}
+
+}  // namespace
+}  // namespace k2k::router

@@ -1,0 +1,229 @@
+// Goal: requests for a file in which nothing was cached are not probed any more and still get
+// pread's answers, whatever becomes of the file and the descriptor then; and the first pages that
+// are found cached end that. Method: cold reads of a real file until they go unprobed, then what
+// may change.
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+#include "router/file/expectation.hpp"
+#include "router/file/file_fixture.hpp"
+#include "router/read/file_reader.hpp"
+
+namespace k2k::router {
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t block = 16 * page;
+constexpr std::size_t blocks = 64;
+constexpr std::uint64_t warm_up = -trust::absent_from;
+constexpr std::uint64_t one_probed_of = trust::absent_from - trust::absent_last + 1;
+
+class ExpectedAbsent : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_direct(file_)) GTEST_SKIP() << "no direct transfers in this folder";
+    file_.evict();
+    for (std::uint64_t number = 0; number < warm_up; ++number) read_next();
+    ASSERT_EQ(stats().probed, warm_up);
+    ASSERT_EQ(stats().unprobed, 0u);
+    ASSERT_EQ(stats().bytes_direct, warm_up * block);
+  }
+  // Of the file in its state now; behind the count nothing is touched.
+  void expect_read(std::size_t offset, std::size_t bytes = block) {
+    const Memory memory = memory_of(bytes);
+    const std::size_t left = offset < file_.size() ? file_.size() - offset : 0;
+    const std::size_t wanted = std::min(bytes, left);
+    ASSERT_EQ(pread(memory.get(), bytes, offset), static_cast<ssize_t>(wanted)) << offset;
+    const auto begin =
+        file_.bytes().begin() + static_cast<std::ptrdiff_t>(std::min(offset, file_.size()));
+    ASSERT_TRUE(wanted == 0 || std::equal(memory.get(), memory.get() + wanted, begin)) << offset;
+    for (std::size_t at = wanted; at < bytes; ++at) ASSERT_EQ(memory[at], std::byte{0xee}) << at;
+  }
+  // Each block once, none behind the one before it.
+  void read_next() { expect_read(next_++ * 7 % blocks * block); }
+  ssize_t pread(std::byte* memory, std::size_t bytes, std::size_t offset) {
+    return reader_->pread(file_.descriptor(), memory, bytes, static_cast<std::int64_t>(offset));
+  }
+  [[nodiscard]] ReaderStats stats() const { return reader_->stats(); }
+  // How many of the next requests were probed.
+  std::uint64_t probed_of(std::uint64_t requests) {
+    const std::uint64_t before = stats().probed;
+    for (std::uint64_t number = 0; number < requests; ++number) read_next();
+    return stats().probed - before;
+  }
+
+  DataFile file_{blocks * block};
+  const std::unique_ptr<FileReader> reader_ =
+      FileReader::create(
+          {.model = {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5},
+           .channels_max = 4,
+           .grain_pages = 1})
+          .value();
+  std::size_t next_ = 0;
+};
+
+TEST_F(ExpectedAbsent, probes_one_in_so_many) {
+  EXPECT_EQ(probed_of(4 * one_probed_of), 4u);
+  EXPECT_EQ(stats().bytes_direct, stats().reads * block);
+  EXPECT_EQ(stats().bytes_cache, 0u);
+}
+
+TEST_F(ExpectedAbsent, probes_again_once_it_finds_some_pages_cached) {
+  file_.cache([](std::size_t at) { return at % 2 == 0; });
+  EXPECT_EQ(probed_of(one_probed_of), 1u);
+  EXPECT_EQ(probed_of(20), 20u);
+}
+
+TEST_F(ExpectedAbsent, copies_again_once_it_finds_all_pages_cached) {
+  file_.cache([](std::size_t) { return true; });
+  probed_of(one_probed_of);
+  const std::uint64_t before = stats().bytes_cache;
+  probed_of(4);
+  // The kernel evicts what it likes.
+  EXPECT_GT(stats().bytes_cache, before);
+}
+
+TEST_F(ExpectedAbsent, probes_long_requests_and_those_that_are_no_single_transfer) {
+  constexpr std::size_t long_bytes = 257 * page;
+  const std::pair<std::size_t, std::size_t> requests[] = {
+      {3 * block, long_bytes}, {9 * block + 1, block}, {5 * block, block - 1}};
+  for (const auto& [offset, bytes] : requests) {
+    const std::uint64_t before = stats().probed;
+    // Memory that lies as the offset does.
+    const Memory memory = memory_of(bytes + page);
+    ASSERT_EQ(pread(memory.get() + offset % page, bytes, offset), static_cast<ssize_t>(bytes));
+    EXPECT_EQ(stats().probed, before + 1) << bytes << " at " << offset;
+    EXPECT_TRUE(std::equal(memory.get() + offset % page, memory.get() + offset % page + bytes,
+                           file_.bytes().begin() + static_cast<std::ptrdiff_t>(offset)));
+    file_.evict();
+  }
+}
+
+TEST_F(ExpectedAbsent, reads_into_memory_that_lies_otherwise_by_a_copy_more) {
+  const Memory memory = memory_of(block + page);
+  const std::uint64_t before = stats().misaligned;
+  ASSERT_EQ(pread(memory.get() + 1, block, 3 * block), static_cast<ssize_t>(block));
+  EXPECT_EQ(stats().misaligned, before + 1);
+}
+
+TEST_F(ExpectedAbsent, sees_what_others_write_and_is_not_yet_on_the_disk) {
+  for (std::size_t number = 0; number < 2 * one_probed_of; ++number) {
+    const std::size_t at = number * 11 % blocks * block + 100;
+    std::fill_n(file_.bytes().begin() + static_cast<std::ptrdiff_t>(at), 5000, std::byte(number));
+    ASSERT_EQ(::pwrite(file_.descriptor(), &file_.bytes()[at], 5000, static_cast<off_t>(at)), 5000);
+    expect_read(at / block * block);
+  }
+}
+
+TEST_F(ExpectedAbsent, probes_again_where_the_program_writes) {
+  EXPECT_EQ(probed_of(4), 0u);
+  ASSERT_EQ(reader_->pwrite(file_.descriptor(), file_.bytes().data(), page, 0), ssize_t{page});
+  EXPECT_EQ(probed_of(4), 4u);
+}
+
+TEST_F(ExpectedAbsent, ends_where_a_file_does_that_was_cut_or_has_grown) {
+  const auto resize = [&](std::size_t bytes) {
+    ASSERT_EQ(::ftruncate(file_.descriptor(), static_cast<off_t>(bytes)), 0);
+    file_.bytes().resize(bytes);
+  };
+  resize(10 * block + 777);
+  expect_read(10 * block);
+  expect_read(3 * block);
+  expect_read(10 * block + 512, page);
+  expect_read(30 * block);
+  resize(20 * block + 5);
+  expect_read(10 * block);
+  expect_read(20 * block);
+  expect_read(15 * block);
+}
+
+TEST_F(ExpectedAbsent, never_gives_wrong_bytes_of_a_file_that_is_cut_meanwhile) {
+  std::atomic<bool> over{false};
+  std::thread cutter([&] {
+    for (std::size_t number = 0; !over.load(); ++number) {
+      const std::size_t size = number * 13 % blocks * block + 333;
+      EXPECT_EQ(::ftruncate(file_.descriptor(), static_cast<off_t>(size)), 0);
+      EXPECT_EQ(::ftruncate(file_.descriptor(), static_cast<off_t>(file_.size())), 0);
+      EXPECT_EQ(::pwrite(file_.descriptor(), file_.bytes().data() + size, file_.size() - size,
+                         static_cast<off_t>(size)),
+                static_cast<ssize_t>(file_.size() - size));
+    }
+  });
+  const Memory memory = memory_of(block);
+  for (std::size_t number = 0; number < 100; ++number) {
+    // Evicted now and then, so that it is expected to be absent again.
+    if (number % 8 == 0) file_.evict();
+    const std::size_t offset = number * 7 % blocks * block;
+    const ssize_t count = pread(memory.get(), block, offset);
+    ASSERT_GE(count, 0);
+    std::size_t wrong = 0;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(count); ++at) {
+      wrong += memory[at] == file_.bytes()[offset + at] || memory[at] == std::byte{0} ? 0 : 1;
+    }
+    ASSERT_EQ(wrong, 0u);
+  }
+  over = true;
+  cutter.join();
+}
+
+TEST_F(ExpectedAbsent, reads_the_file_that_the_descriptor_is_of_now) {
+  DataFile other(blocks * block, 2);
+  other.evict();
+  // Without a word to the reader, as a program does that the shim does not see.
+  ASSERT_EQ(::dup2(other.descriptor(), file_.descriptor()), file_.descriptor());
+  std::swap(file_.bytes(), other.bytes());
+  for (std::uint64_t number = 0; number < one_probed_of; ++number) read_next();
+  std::swap(file_.bytes(), other.bytes());
+}
+
+TEST_F(ExpectedAbsent, has_the_errors_of_the_descriptor_as_it_is_now) {
+  const Memory memory = memory_of(block);
+  const auto answer_of = [&](int flags) {
+    const int opened = ::open(file_.path().c_str(), flags | O_CLOEXEC);
+    EXPECT_EQ(::dup2(opened, file_.descriptor()), file_.descriptor());
+    ::close(opened);
+    return pread(memory.get(), block, 5 * block);
+  };
+  EXPECT_EQ(answer_of(O_WRONLY), -EBADF);
+  EXPECT_EQ(answer_of(O_PATH), -EBADF);
+  EXPECT_EQ(memory[0], std::byte{0xee});
+  EXPECT_EQ(answer_of(O_RDONLY | O_DIRECT), static_cast<ssize_t>(block));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::dup2(ends[0], file_.descriptor()), file_.descriptor());
+  EXPECT_EQ(pread(memory.get(), block, 5 * block), -ESPIPE);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  const int number = file_.descriptor();
+  file_.close();
+  EXPECT_EQ(reader_->pread(number, memory.get(), block, 5 * block), -EBADF);
+}
+
+TEST_F(ExpectedAbsent, gives_the_bytes_before_memory_that_is_none) {
+  void* const memory =
+      ::mmap(nullptr, 2 * block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const begin = static_cast<std::byte*>(memory);
+  ASSERT_EQ(::munmap(begin + block, block), 0);
+  EXPECT_EQ(pread(begin + block - 4 * page, block, 5 * block), ssize_t{4 * page});
+  EXPECT_TRUE(std::equal(begin + block - 4 * page, begin + block,
+                         file_.bytes().begin() + std::ptrdiff_t{5 * block}));
+  EXPECT_EQ(pread(begin + block, block, 7 * block), -EFAULT);
+  ::munmap(memory, block);
+}
+
+TEST_F(ExpectedAbsent, goes_on_after_the_descriptor_was_closed_and_opened_again) {
+  reader_->closing(file_.descriptor());
+  const int opened = ::open(file_.path().c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::dup2(opened, file_.descriptor()), file_.descriptor());
+  ::close(opened);
+  EXPECT_EQ(probed_of(one_probed_of), 1u);
+}
+
+}  // namespace
+}  // namespace k2k::router

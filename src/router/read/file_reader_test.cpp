@@ -1,0 +1,647 @@
+// Goal: whatever is cached, and however a request lies in the file, its answer and its bytes are
+// those of pread(2); direct transfers are used where they pay; what the file system refuses is
+// remembered. Method: real files on the file system of the test's folder, compared with what was
+// written.
+
+#include "router/read/file_reader.hpp"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <limits>
+#include <thread>
+
+#include "io/file/raw.hpp"
+#include "io/file/residency.hpp"
+#include "router/file/file_fixture.hpp"
+#include "router/file/open_files.hpp"
+
+namespace k2k::router {
+namespace {
+
+constexpr std::size_t page = 4096;
+
+// Of a device that is slow to begin, so that mixes pay: nothing here depends on how fast it is.
+Model model() { return {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5}; }
+
+std::unique_ptr<FileReader> reader(std::uint32_t channels = 4) {
+  auto made = FileReader::create({.model = model(), .channels_max = channels, .grain_pages = 1});
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  return std::move(made).value();
+}
+
+// The answer is the kernel's and the bytes are the file's; nothing behind them is touched.
+void expect_read(FileReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
+                 std::size_t shift = 0) {
+  const Memory memory = memory_of(bytes + shift + 64);
+  std::byte* const begin = memory.get() + shift;
+  const ssize_t count =
+      reader.pread(file.descriptor(), begin, bytes, static_cast<std::int64_t>(offset));
+  const std::size_t left = offset < file.size() ? file.size() - offset : 0;
+  const std::size_t wanted = std::min(bytes, left);
+  ASSERT_EQ(count, static_cast<ssize_t>(wanted)) << bytes << " at " << offset;
+  ASSERT_TRUE(
+      std::equal(begin, begin + wanted, file.bytes().begin() + static_cast<std::ptrdiff_t>(offset)))
+      << bytes << " at " << offset;
+  for (std::size_t at = wanted; at < bytes + 64; ++at) ASSERT_EQ(begin[at], std::byte{0xee});
+}
+
+TEST(FileReader, reads_what_pread_would_whatever_is_cached) {
+  DataFile file(6'000'123);
+  std::mt19937_64 random(2);
+  const auto read = reader();
+  for (const std::size_t extent : {std::size_t{1}, std::size_t{8}, std::size_t{64}}) {
+    for (int round = 0; round < 6; ++round) {
+      const std::uint64_t share = random() % 5;
+      std::vector<bool> cached(file.size() / page / extent + 2);
+      for (std::size_t at = 0; at < cached.size(); ++at) cached[at] = random() % 4 < share;
+      file.cache([&](std::size_t at) { return cached[at / extent]; });
+      for (int request = 0; request < 6; ++request) {
+        const bool aligned = random() % 2 == 0;
+        std::size_t offset = random() % file.size();
+        if (aligned) offset = offset / page * page;
+        const std::size_t bytes = 1 + random() % (3 << 20);
+        // Memory that lies as the offset does, or not at all so.
+        const std::size_t shift = random() % 4 == 0 ? random() % page : offset % page;
+        expect_read(*read, file, bytes, offset, shift);
+      }
+    }
+  }
+  const ReaderStats stats = read->stats();
+  EXPECT_EQ(stats.reads, 108u);
+  EXPECT_EQ(stats.fall_backs, 0u);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  EXPECT_GT(stats.mixed, 0u);
+  EXPECT_GT(stats.bytes_direct, 0u);
+  EXPECT_GT(stats.bytes_cache, 0u);
+  EXPECT_GT(stats.misaligned, 0u);
+}
+
+TEST(FileReader, ends_where_the_file_does) {
+  DataFile file(3 * 1024 * 1024 + 777);
+  const auto read = reader();
+  for (const bool cached : {false, true}) {
+    file.cache([&](std::size_t) { return cached; });
+    expect_read(*read, file, 1 << 20, file.size() - 5);
+    expect_read(*read, file, 1 << 20, file.size());
+    expect_read(*read, file, 1 << 20, file.size() + 4096);
+    expect_read(*read, file, 8 << 20, 0);
+    expect_read(*read, file, 40 << 20, 4096);
+  }
+}
+
+TEST(FileReader, serves_requests_of_many_parts) {
+  DataFile file(40 << 20);
+  file.cache([](std::size_t at) { return at / 100 % 2 == 0; });
+  const auto read = reader(1);
+  expect_read(*read, file, file.size() - 100, 50, 50);
+  expect_read(*read, file, file.size(), 0);
+}
+
+TEST(FileReader, sees_what_was_just_written_and_not_yet_on_the_disk) {
+  DataFile file(4 << 20);
+  file.evict();
+  const auto read = reader();
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 50; ++round) {
+    const std::size_t at = random() % (file.size() - 5000);
+    for (std::size_t byte = 0; byte < 5000; ++byte) file.bytes()[at + byte] = std::byte(random());
+    ASSERT_EQ(::pwrite(file.descriptor(), &file.bytes()[at], 5000, static_cast<off_t>(at)), 5000);
+    expect_read(*read, file, 1 << 20, at / page * page / 2 / page * page);
+    expect_read(*read, file, 64 << 10, at / page * page);
+  }
+}
+
+TEST(FileReader, reads_holes_as_zeros) {
+  DataFile file(1 << 20);
+  ASSERT_EQ(::ftruncate(file.descriptor(), 0), 0);
+  ASSERT_EQ(::ftruncate(file.descriptor(), 4 << 20), 0);
+  std::byte one{7};
+  ASSERT_EQ(::pwrite(file.descriptor(), &one, 1, 2 << 20), 1);
+  ASSERT_EQ(::fsync(file.descriptor()), 0);
+  file.bytes().assign(4 << 20, std::byte{0});
+  file.bytes()[2 << 20] = one;
+  file.evict();
+  const auto read = reader();
+  expect_read(*read, file, 4 << 20, 0);
+  expect_read(*read, file, 1 << 20, (2 << 20) - 4096);
+}
+
+TEST(FileReader, answers_as_the_kernel_does_where_there_is_nothing_to_read) {
+  const auto read = reader();
+  DataFile file(1 << 20);
+  const Memory memory = memory_of(1 << 20);
+  EXPECT_EQ(read->pread(-1, memory.get(), 1 << 20, 0), -EBADF);
+  EXPECT_EQ(read->pread(4095, memory.get(), 1 << 20, 0), -EBADF);
+  EXPECT_EQ(read->pread(file.descriptor(), memory.get(), 1 << 20, -1), -EINVAL);
+  EXPECT_EQ(read->pread(file.descriptor(), memory.get(), 0, 0), 0);
+  constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(read->pread(file.descriptor(), memory.get(), 1 << 20, last - 100), -EINVAL);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(read->pread(ends[0], memory.get(), 1 << 20, 0), -ESPIPE);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  const int folder = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  EXPECT_EQ(read->pread(folder, memory.get(), 1 << 20, 0), -EISDIR);
+  ::close(folder);
+  const int write_only = ::open(file.path().c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_EQ(read->pread(write_only, memory.get(), 1 << 20, 0), -EBADF);
+  expect_read(*read, file, 1 << 19, 0);
+  // Its inode is known by now, and it still cannot be read by that descriptor.
+  file.evict();
+  EXPECT_EQ(read->pread(write_only, memory.get(), 1 << 20, 0), -EBADF);
+  ::close(write_only);
+  file.evict();
+  auto* const nowhere = reinterpret_cast<std::byte*>(page);
+  EXPECT_EQ(read->pread(file.descriptor(), nowhere, 1 << 20, 0), -EFAULT);
+}
+
+TEST(FileReader, gives_the_bytes_before_memory_that_is_none) {
+  DataFile file(1 << 20);
+  file.evict();
+  const auto read = reader();
+  const long bytes = 64 * static_cast<long>(page);
+  void* const memory = ::mmap(nullptr, static_cast<std::size_t>(2 * bytes), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const begin = static_cast<std::byte*>(memory);
+  ASSERT_EQ(::munmap(begin + bytes, static_cast<std::size_t>(bytes)), 0);
+  const ssize_t count =
+      read->pread(file.descriptor(), begin, static_cast<std::size_t>(2 * bytes), 0);
+  EXPECT_EQ(count, bytes);
+  EXPECT_TRUE(std::equal(begin, begin + bytes, file.bytes().begin()));
+  ::munmap(memory, static_cast<std::size_t>(bytes));
+}
+
+TEST(FileReader, serves_threads_at_once_with_fewer_channels) {
+  DataFile file(16 << 20);
+  const auto read = reader(2);
+  std::atomic<int> left{4};
+  std::thread evicter([&] {
+    while (left.load() > 0) file.evict();
+  });
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 4; ++number) {
+    threads.emplace_back([&, number] {
+      std::mt19937_64 random(static_cast<std::uint64_t>(number));
+      for (int request = 0; request < 30; ++request) {
+        expect_read(*read, file, 1 + random() % (1 << 20), random() % file.size() / page * page);
+      }
+      --left;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  evicter.join();
+}
+
+TEST(FileReader, stops_short_where_a_file_is_cut_meanwhile_and_never_gives_wrong_bytes) {
+  DataFile file(8 << 20);
+  const auto read = reader();
+  std::atomic<bool> over{false};
+  std::thread cutter([&] {
+    std::mt19937_64 random(5);
+    while (!over.load()) {
+      const std::size_t size = random() % file.size();
+      EXPECT_EQ(::ftruncate(file.descriptor(), static_cast<off_t>(size)), 0);
+      // Back to its whole size: what was cut is zeros now.
+      EXPECT_EQ(::ftruncate(file.descriptor(), static_cast<off_t>(file.size())), 0);
+      EXPECT_EQ(::pwrite(file.descriptor(), file.bytes().data() + size, file.size() - size,
+                         static_cast<off_t>(size)),
+                static_cast<ssize_t>(file.size() - size));
+    }
+  });
+#if defined(K2K_TSAN) || defined(K2K_ASAN)
+  constexpr int requests = 12;
+#else
+  constexpr int requests = 60;
+#endif
+  for (int request = 0; request < requests; ++request) {
+    const Memory memory = memory_of(8 << 20);
+    const ssize_t count = read->pread(file.descriptor(), memory.get(), 8 << 20, 0);
+    ASSERT_GE(count, 0);
+    const std::byte* const bytes = file.bytes().data();
+    std::size_t wrong = 0;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(count); ++at) {
+      wrong += memory[at] == bytes[at] || memory[at] == std::byte{0} ? 0 : 1;
+    }
+    ASSERT_EQ(wrong, 0u);
+  }
+  over = true;
+  cutter.join();
+}
+
+// Reads a file that it neither owns nor may write, cold each time: 0 if some of it came directly.
+int read_as_somebody_else(int descriptor, std::size_t size) {
+  constexpr unsigned nobody = 65534;
+  constexpr std::size_t bytes = 1 << 20;
+  // /proc/self is root's again after the change, unless it may be dumped.
+  if (::setresuid(nobody, nobody, nobody) != 0 || ::prctl(PR_SET_DUMPABLE, 1) != 0) return 2;
+  const auto probe = io::ResidencyProbe::open(descriptor);
+  if (!probe || probe.value().method() != io::ProbeMethod::sampled) return 2;
+  const auto read = reader();
+  const Memory memory = memory_of(bytes);
+  std::mt19937_64 random(7);
+  for (int request = 0; request < 64; ++request) {
+    ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+    const auto offset = static_cast<std::int64_t>(random() % (size / bytes) * bytes);
+    if (read->pread(descriptor, memory.get(), bytes, offset) != bytes) return 3;
+  }
+  return read->stats().bytes_direct > 0 ? 0 : 1;
+}
+
+TEST(FileReader, learns_from_their_time_that_reads_are_cold_where_it_may_not_probe) {
+  DataFile file(32 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can read as somebody else";
+  ASSERT_EQ(::fchmod(file.descriptor(), 0644), 0);
+  const int descriptor = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(descriptor, 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(read_as_somebody_else(descriptor, file.size()));
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ::close(descriptor);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "residency is known here, whoever probes";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(FileReader, goes_on_in_a_forked_child) {
+  DataFile file(4 << 20);
+  const auto read = reader();
+  file.evict();
+  expect_read(*read, file, 1 << 20, 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    read->after_fork_child();
+    file.evict();
+    expect_read(*read, file, 2 << 20, 4096);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  file.evict();
+  expect_read(*read, file, 2 << 20, 8192);
+}
+
+TEST(FileReader, writes_and_hands_advice_on) {
+  DataFile file(1 << 20);
+  const auto read = reader();
+  std::fill_n(file.bytes().begin() + 100, 5000, std::byte{9});
+  EXPECT_EQ(read->pwrite(file.descriptor(), &file.bytes()[100], 5000, 100), 5000);
+  EXPECT_EQ(::fsync(file.descriptor()), 0);
+  EXPECT_EQ(read->advise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED), 0);
+  expect_read(*read, file, 1 << 20, 0);
+  EXPECT_EQ(read->pwrite(-1, file.bytes().data(), 1, 0), -EBADF);
+  EXPECT_EQ(read->advise(-1, 0, 0, POSIX_FADV_NORMAL), EBADF);
+  EXPECT_EQ(read->advise(file.descriptor(), 0, 0, 99), EINVAL);
+}
+
+TEST(FileReader, refuses_a_configuration_that_it_cannot_have) {
+  const auto message = [](const ReaderConfig& config) {
+    return FileReader::create(config).error().message;
+  };
+  EXPECT_EQ(message({.channels_max = 0}), "channels_max is 0; permitted are 1 to 256");
+  EXPECT_EQ(message({.outstanding = 5000}), "outstanding is 5000; permitted are 1 to 4096");
+  EXPECT_EQ(message({.grain_pages = 0}), "grain_pages is 0; permitted are 1 to 4096");
+  EXPECT_NE(message({.model = {.cache_gbs = -1}}), "");
+}
+
+// fcntl(2): "If a process closes any file descriptor referring to a file, then all of the process's
+// locks on that file are released."
+TEST(FileReader, keeps_the_locks_of_the_program_until_it_closes) {
+  DataFile file(4 << 20);
+  file.evict();
+  const auto read = reader();
+  // Not at the file's start: that would be a stream's, by the page cache.
+  constexpr std::size_t at = 1 << 20;
+  expect_read(*read, file, 1 << 20, at);  // Its twin is there before the lock.
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  ASSERT_EQ(::fcntl(file.descriptor(), F_SETLK, &lock), 0);
+  const auto locked = [&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      struct flock other{};
+      other.l_type = F_WRLCK;
+      const int own = ::open(file.path().c_str(), O_RDWR | O_CLOEXEC);
+      _exit(::fcntl(own, F_GETLK, &other) == 0 && other.l_type == F_WRLCK ? 1 : 0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status) == 1;
+  };
+  ASSERT_TRUE(locked());
+  for (int request = 0; request < 20; ++request) {
+    file.evict();
+    expect_read(*read, file, 1 << 20, at);
+  }
+  EXPECT_TRUE(locked());
+  EXPECT_GT(read->stats().bytes_direct + read->stats().bytes_cache, 20u << 20);
+  read->closing(file.descriptor());
+  ASSERT_EQ(::fcntl(file.descriptor(), F_SETLK, &lock), 0);
+  // A new twin could not come without dropping the lock: the file is read by the page cache.
+  const std::uint64_t before = read->stats().bytes_direct;
+  file.evict();
+  expect_read(*read, file, 1 << 20, at);
+  EXPECT_TRUE(locked());
+  EXPECT_EQ(read->stats().bytes_direct, before);
+  lock.l_type = F_UNLCK;
+  ASSERT_EQ(::fcntl(file.descriptor(), F_SETLK, &lock), 0);
+  file.evict();
+  expect_read(*read, file, 1 << 20, at);
+  if (has_direct(file)) {
+    EXPECT_GT(read->stats().bytes_direct, before) << "tried again once it is unlocked";
+  }
+}
+
+TEST(FileReader, plans_by_what_is_known_of_a_device_and_asks_that_once) {
+  DataFile one(4 << 20);
+  DataFile other(4 << 20);
+  if (!has_direct(one)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto direct_bytes = [&](double direct_gbs) {
+    int asked = 0;
+    ReaderConfig config{.model = model(), .channels_max = 1, .grain_pages = 1};
+    config.model_of = [&](int) {
+      ++asked;
+      Model costs = model();
+      costs.direct_gbs = direct_gbs;
+      return std::optional<Model>(costs);
+    };
+    auto read = FileReader::create(config).value();
+    for (DataFile* const file : {&one, &other, &one}) {
+      file->cache([](std::size_t at) { return at % 64 != 0; });
+      expect_read(*read, *file, 4 << 20, 0);
+    }
+    EXPECT_EQ(asked, 1) << "of two files of one device";
+    return read->stats().bytes_direct;
+  };
+  // One device that is as fast as the cache, and one that nobody could describe.
+  EXPECT_GT(direct_bytes(50), direct_bytes(-1)) << "cached pages are taken along";
+}
+
+// What the product does: nothing is set up for a file until there is something to gain.
+class Outside : public testing::Test {
+ protected:
+  static std::unique_ptr<FileReader> product(std::uint32_t pages = 0, bool where_free = false) {
+    return FileReader::create({.model = model(),
+                               .channels_max = 2,
+                               .small_file_bytes = small_file_bytes_default,
+                               .trial_bytes = trial_bytes_default,
+                               .grain_pages = 1,
+                               .partition_pages = pages,
+                               .partition_where_free = where_free})
+        .value();
+  }
+  // Descriptors of K2K's own: twins, and what an engine needs.
+  static int own_descriptors() {
+    int own = 0;
+    for (int at = 0; at < own_numbers_max; ++at) own += is_own(at) ? 1 : 0;
+    return own;
+  }
+  static void cache(DataFile& file) {
+    file.cache([](std::size_t) { return true; });
+  }
+};
+
+TEST_F(Outside, small_files_are_plain_reads_whatever_is_asked_of_them) {
+  DataFile file(small_file_bytes_default);
+  const int before = own_descriptors();
+  for (const std::uint32_t pages : {0u, 2048u}) {
+    const auto read = product(pages);
+    for (const std::size_t bytes : {std::size_t{20'000}, file.size(), std::size_t{8} << 20}) {
+      file.evict();
+      expect_read(*read, file, bytes, 0);
+      expect_read(*read, file, bytes, 50'000);
+      expect_read(*read, file, bytes, file.size());
+    }
+    EXPECT_EQ(own_descriptors(), before);
+    EXPECT_EQ(read->stats().unprobed, 9u);
+    EXPECT_EQ(read->stats().bytes_direct, 0u);
+    read->closing(file.descriptor());
+  }
+}
+
+TEST_F(Outside, a_large_file_that_is_cached_is_plain_reads_too) {
+  DataFile file(6 << 20);
+  cache(file);
+  if (io::cached_pages(file.descriptor(), {0, 1}) != 1) GTEST_SKIP() << "no cachestat(2) here";
+  const auto read = product();
+  const int before = own_descriptors();
+  expect_read(*read, file, 4 << 20, 4096);  // One: who is interrupted in it enters the file.
+  EXPECT_EQ(own_descriptors(), before);
+  EXPECT_EQ(read->stats().probed, 0u);
+}
+
+TEST_F(Outside, a_long_read_of_what_is_not_cached_enters_the_file_until_it_is_closed) {
+  DataFile file(6 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto read = product();
+  const int before = own_descriptors();
+  for (int round = 0; round < 2; ++round) {
+    file.evict();
+    expect_read(*read, file, 4 << 20, 0);
+    EXPECT_EQ(read->stats().bytes_direct, (round + 1u) * (4 << 20));
+    EXPECT_GT(own_descriptors(), before) << "its twin and an engine";
+    const int entered = own_descriptors();
+    read->closing(file.descriptor());
+    EXPECT_EQ(own_descriptors(), entered - 1) << "the twin is closed";
+  }
+  // Who loses his core while he reads looks like who waits for a disk, and enters.
+  bool probes = true;
+  for (int round = 0; round < 20 && probes; ++round) {
+    cache(file);
+    const std::uint64_t probed = read->stats().probed;
+    expect_read(*read, file, 4 << 20, 0);
+    if (io::cached_pages(file.descriptor(), {0, 1}) != 1) GTEST_SKIP() << "no cachestat(2) here";
+    probes = read->stats().probed != probed;
+    read->closing(file.descriptor());
+  }
+  EXPECT_FALSE(probes) << "outside again";
+}
+
+TEST_F(Outside, a_short_read_that_is_slower_than_memory_enters_the_file) {
+  DataFile file(6 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto read = product();
+  // How slow a disk is nobody knows, but none is always as fast as memory.
+  for (int round = 0; round < 200 && read->stats().bytes_direct == 0; ++round) {
+    file.evict();
+    expect_read(*read, file, 64 << 10, (static_cast<std::size_t>(round) * 37 % 90) << 16);
+  }
+  EXPECT_GT(read->stats().bytes_direct, 0u);
+}
+
+TEST_F(Outside, where_read_ahead_is_bounded_everywhere_every_larger_file_is_entered) {
+  DataFile file(6 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  file.evict();
+  const auto read = product(2048, false);
+  const int before = own_descriptors();
+  expect_read(*read, file, 64 << 10, 0);
+  EXPECT_GT(own_descriptors(), before);
+}
+
+TEST_F(Outside, advice_that_is_kept_enters_a_file) {
+  DataFile file(6 << 20);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  file.evict();
+  const auto read = product(2048, true);
+  ASSERT_EQ(read->advise(file.descriptor(), 0, 0, POSIX_FADV_RANDOM), 0);
+  expect_read(*read, file, 64 << 10, 1 << 20);
+  EXPECT_EQ(read->stats().bytes_direct, 64u << 10) << "at its first request";
+}
+
+TEST_F(Outside, a_read_that_may_not_wait_is_answered_from_memory_or_not_at_all) {
+  DataFile file((1 << 20) + 4096 + 100);
+  const auto read = product();
+  const Memory memory = memory_of(2 << 20);
+  const auto tried = [&](std::size_t bytes, std::size_t offset) {
+    return read->try_pread(file.descriptor(), memory.get(), bytes,
+                           static_cast<std::int64_t>(offset));
+  };
+  cache(file);
+  const std::size_t whole_pages = file.size() / page * page;
+  for (const auto& [bytes, offset, answer] : {std::array<std::size_t, 3>{100, 5, 100},
+                                              {65536, 4096, 65536},
+                                              {65536, whole_pages, 100},
+                                              {65536, file.size(), 0},
+                                              {65536, file.size() + 8192, 0},
+                                              {0, 0, 0}}) {
+    const ssize_t count = tried(bytes, offset);
+    if (count == -EAGAIN) GTEST_SKIP() << "no RWF_NOWAIT on this file system";
+    ASSERT_EQ(count, static_cast<ssize_t>(answer)) << bytes << " at " << offset;
+    ASSERT_TRUE(std::equal(memory.get(), memory.get() + answer,
+                           file.bytes().begin() + static_cast<std::ptrdiff_t>(offset)));
+  }
+  EXPECT_EQ(tried(1 << 20, 0), -EAGAIN) << "a long one wants a plan";
+  EXPECT_EQ(read->try_pread(file.descriptor(), nullptr, 100, 0), -EFAULT);
+  EXPECT_EQ(read->try_pread(-1, memory.get(), 100, 0), -EBADF);
+  EXPECT_EQ(read->try_pread(file.descriptor(), memory.get(), 100, -1), -EINVAL);
+  EXPECT_EQ(read->stats().reads, 9u) << "but for those that it left to others";
+  file.evict();
+  EXPECT_EQ(tried(65536, 0), -EAGAIN);
+}
+
+TEST_F(Outside, long_reads_of_what_has_been_cached_need_no_thread_that_waits) {
+  DataFile file(4 << 20);
+  const auto read = product();
+  const Memory memory = memory_of(1 << 20);
+  cache(file);
+  const auto tried = [&] { return read->try_pread(file.descriptor(), memory.get(), 1 << 20, 0); };
+  EXPECT_EQ(tried(), -EAGAIN) << "nothing is known of it";
+  // Who is interrupted learns the opposite for a while.
+  for (int again = 0; again < 200 && tried() == -EAGAIN; ++again) {
+    expect_read(*read, file, 64 << 10, 1 << 20);
+  }
+  EXPECT_EQ(tried(), ssize_t{1 << 20});
+}
+
+TEST_F(Outside, a_read_of_a_file_system_that_cannot_tell_is_made_at_once) {
+  const int status = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(status, 0);
+  const auto read = product();
+  const Memory memory = memory_of(64 << 10);
+  EXPECT_GT(read->try_pread(status, memory.get(), 100, 0), 0);
+  EXPECT_GT(read->try_pread(status, memory.get(), 64 << 10, 0), 0);
+  EXPECT_EQ(read->stats().reads, 2u);
+  ::close(status);
+}
+
+TEST_F(Outside, a_file_that_ends_with_a_page_is_not_taken_for_one_that_is_cached_in_part) {
+  DataFile file(16 * page);
+  const auto read = product();
+  const Memory memory = memory_of(1 << 20);
+  const auto tried = [&] { return read->try_pread(file.descriptor(), memory.get(), 32 * page, 0); };
+  cache(file);
+  const ssize_t count = tried();
+  if (count == -EAGAIN) GTEST_SKIP() << "no RWF_NOWAIT on this file system";
+  EXPECT_EQ(count, ssize_t{16 * page});
+  file.cache([](std::size_t at) { return at < 8; });
+  EXPECT_EQ(tried(), -EAGAIN);
+}
+
+TEST(FileReader, reads_directly_into_memory_that_does_not_lie_as_the_file_does) {
+  DataFile file((9 << 20) + 777);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  const auto direct = io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read);
+  const std::size_t alignment = direct.value().alignment().memory;  // Some devices take any word.
+  const auto read = reader();
+  for (const std::size_t shift : {std::size_t{16}, std::size_t{64}, std::size_t{1}}) {
+    const ReaderStats before = read->stats();
+    file.evict();
+    expect_read(*read, file, 9 << 20, 0, shift);
+    EXPECT_EQ(read->stats().misaligned, before.misaligned + (shift % alignment != 0 ? 1 : 0));
+    EXPECT_EQ(read->stats().bytes_direct, before.bytes_direct + (9 << 20));
+    file.evict();
+    expect_read(*read, file, 64 << 10, 1 << 20, shift);
+    file.evict();
+    expect_read(*read, file, (5 << 20) + 5, 4096 + 3, shift);  // Ends bounce, too.
+    file.cache([](std::size_t at) { return at / 100 % 2 == 0; });
+    expect_read(*read, file, file.size(), 0, shift);
+  }
+  EXPECT_EQ(read->stats().fall_backs, 0u);
+}
+
+TEST(FileReader, says_of_wrong_memory_what_the_kernel_says_however_it_lies) {
+  DataFile file(2 << 20);
+  const auto read = reader();
+  auto* const room = static_cast<std::byte*>(
+      ::mmap(nullptr, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(room, MAP_FAILED);
+  ASSERT_EQ(::mprotect(room + (1 << 20), 1 << 20, PROT_NONE), 0);
+  for (const std::size_t shift : {std::size_t{0}, std::size_t{64}}) {
+    file.evict();
+    EXPECT_EQ(read->pread(file.descriptor(), room + (1 << 20) + shift, 512 << 10, 0), -EFAULT);
+    file.evict();
+    const ssize_t plain = ::pread(file.descriptor(), room + (768 << 10) + shift, 512 << 10, 0);
+    file.evict();
+    EXPECT_EQ(read->pread(file.descriptor(), room + (768 << 10) + shift, 512 << 10, 0), plain);
+  }
+  ::munmap(room, 2 << 20);
+}
+
+TEST(OpenFiles, keep_one_entry_an_inode_and_end_it_with_its_last_descriptor) {
+  OpenFiles files([](int) { return model(); });
+  DataFile one(8192);
+  DataFile other(8192);
+  const int again = ::dup(one.descriptor());
+  const auto entry = files.find(one.descriptor());
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(files.find(again), entry);
+  EXPECT_NE(files.find(other.descriptor()), entry);
+  EXPECT_EQ(files.size(), 2u);
+  EXPECT_EQ(files.sweep(), 0u);
+  one.close();
+  EXPECT_EQ(files.sweep(), 0u) << "a copy of the descriptor is there";
+  ::close(again);
+  EXPECT_EQ(files.sweep(), 1u) << "its twin alone is no user";
+  files.closing(other.descriptor());
+  files.closing(other.descriptor());
+  files.closing(-1);
+  EXPECT_EQ(files.size(), 0u);
+}
+
+TEST(OpenFiles, have_no_entry_for_what_is_no_file_or_cannot_be_read) {
+  OpenFiles files([](int) { return model(); });
+  DataFile file(8192);
+  EXPECT_EQ(files.find(-1), nullptr);
+  const int write_only = ::open(file.path().c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_EQ(files.find(write_only), nullptr);
+  ::close(write_only);
+  const int folder = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  EXPECT_EQ(files.find(folder), nullptr);
+  ::close(folder);
+  EXPECT_EQ(files.size(), 0u);
+}
+
+}  // namespace
+}  // namespace k2k::router

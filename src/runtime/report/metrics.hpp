@@ -1,0 +1,22 @@
+#pragma once
+// The page of metrics of a process: one a port, however many runtimes it has.
+//
+// Threading: publish_metrics() and the end of a source from any thread; `stats` is called by the
+// page's threads, never after the source has ended.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/result.hpp"
+#include "server/account/stats.hpp"
+
+namespace k2k::runtime {
+
+class MetricsSource;  // One runtime's part of a page. Ends with its last owner.
+
+// Errors: those of control::HttpPage::start().
+Result<std::shared_ptr<MetricsSource>> publish_metrics(std::uint32_t port,
+                                                       std::function<server::Stats()> stats);
+
+}  // namespace k2k::runtime

@@ -1,0 +1,71 @@
+#pragma once
+// Where settings come from: flag > environment > file > default, and each remembers which it was.
+//
+//   flag         --device-spin-us 20
+//   environment  K2K_DEVICE_SPIN_US=20
+//   file         [device] spin_us = 20    TOML; --config, else K2K_CONFIG, else
+//                                         $XDG_CONFIG_HOME/k2k/config.toml, else ~/.config/k2k/…
+//   default      the initialisers of DeviceConfig and ServerConfig
+//
+// Environment and flags are arguments, so a test can replay any of them. Runtime::create() gives
+// the process's own, unless it is told not to. A mistake anywhere is an error that names the place,
+// the key, the value and what may stand there; nothing is ignored silently.
+//
+// Threading: pure functions, except where noted.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/api.hpp"
+#include "base/result.hpp"
+#include "runtime/settings/config_options.hpp"
+#include "runtime/settings/runtime_config.hpp"
+
+namespace k2k {
+
+// One value set by the program: a flag of the command line, an option of the C ABI.
+struct Assignment {
+  std::string key;     // "device.spin_us"
+  std::string value;   // "20"
+  std::string origin;  // "flag --device-spin-us"; shown as it is.
+};
+
+struct ConfigInputs {
+  std::vector<std::pair<std::string, std::string>> environment;  // Name and value.
+  std::vector<Assignment> flags;                                 // The last one of a key wins.
+  std::optional<std::string> file;                               // --config; "" = no file.
+};
+
+struct Setting {
+  std::string key;
+  std::string value;
+  std::string origin;  // "default", "environment K2K_...", "file PATH:LINE", "flag --..."
+};
+
+struct LoadedConfig {
+  RuntimeConfig config;
+  std::string path;  // Of the file, read or not; "" if there is no place for one.
+  bool file_read = false;
+  std::vector<Setting> settings;  // Every option, in the order of config_options().
+};
+
+// The environment of this process. Not while another thread calls setenv().
+K2K_API ConfigInputs process_inputs();
+
+// The configuration file these inputs name; "" if none. Does not look whether it exists.
+K2K_API std::string config_path(const ConfigInputs& inputs);
+
+// Errors, each with one line that says where, what, and what is permitted:
+//   EINVAL  an unknown key or variable, a wrong type, a value out of range, malformed TOML, a FIFO
+//   ENOENT  the file named by --config or K2K_CONFIG is missing; others of open() and read()
+//   EFBIG   the file is larger than 1 MiB
+// What it returns is complete: Runtime::create() adds nothing to it.
+K2K_API Result<LoadedConfig> load_config(const ConfigInputs& inputs);
+
+// What environment, file and flags set replaces what stands in `config`. Errors: as load_config();
+// `config` is as it was then.
+Status apply_operator_settings(RuntimeConfig& config, const ConfigInputs& inputs);
+
+}  // namespace k2k

@@ -1,0 +1,394 @@
+#include "runtime/settings/config_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <type_traits>
+
+#include "protocol/area.hpp"
+
+namespace k2k {
+
+namespace {
+
+using backend::DeviceConfig;
+using control::ControlConfig;
+using server::ServerConfig;
+
+constexpr std::uint32_t core_max = 4095;
+constexpr std::size_t cores_max = 256;  // Entries of a list.
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// All of `text` as a number without sign.
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return {};
+  return number;
+}
+
+std::string text_of(const std::vector<std::uint32_t>& cores) {
+  return fmt::format("{}", fmt::join(cores, ","));
+}
+
+// The two accessors of a row, made from the field itself.
+template <auto section, auto field>
+void store(ConfigValues& values, const OptionValue& value) {
+  auto& place = values.config.*section.*field;
+  using Field = std::remove_reference_t<decltype(place)>;
+  if constexpr (std::is_same_v<Field, std::vector<std::uint32_t>>) {
+    place = value.cores;
+  } else if constexpr (std::is_same_v<Field, std::string>) {
+    place = value.text;
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    place = value.number != 0;
+  } else {
+    place = static_cast<Field>(value.number);
+  }
+}
+
+template <auto section, auto field>
+std::string show(const ConfigValues& values, const ConfigOption& option) {
+  const auto& place = values.config.*section.*field;
+  using Field = std::remove_cvref_t<decltype(place)>;
+  if constexpr (std::is_same_v<Field, std::vector<std::uint32_t>>) {
+    return text_of(place);
+  } else if constexpr (std::is_same_v<Field, std::string>) {
+    return place;
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    return place ? "true" : "false";
+  } else if constexpr (std::is_enum_v<Field>) {
+    const std::vector<std::string> words = split(option.words, '|');
+    const auto position = static_cast<std::size_t>(place);
+    return position < words.size() ? words[position] : std::to_string(position);
+  } else {
+    return std::to_string(place);
+  }
+}
+
+constexpr std::uint64_t second_us = 1'000'000;
+
+// A row of one of the sections.
+template <auto section, auto field>
+constexpr ConfigOption row(const char* key, OptionKind kind, std::uint64_t least,
+                           std::uint64_t most, const char* words, const char* unit,
+                           const char* help) {
+  return {key, kind, least, most, words, unit, help, store<section, field>, show<section, field>};
+}
+constexpr ConfigOption named(ConfigOption option, const char* short_name) {
+  option.short_name = short_name;
+  return option;
+}
+template <auto field>
+constexpr auto device = row<&RuntimeConfig::device, field>;
+template <auto field>
+constexpr auto server = row<&RuntimeConfig::server, field>;
+template <auto field>
+constexpr auto files = row<&RuntimeConfig::files, field>;
+template <auto field>
+constexpr auto control = row<&RuntimeConfig::control, field>;
+
+void store_backend(ConfigValues& values, const OptionValue& value) {
+  values.config.backend = value.text;
+}
+std::string show_backend(const ConfigValues& values, const ConfigOption&) {
+  return values.config.backend;
+}
+
+using enum OptionKind;
+
+const ConfigOption options[] = {
+    {"backend", text, 1, 64, "", "", "Device to use; k2k info lists the backends of this build.",
+     store_backend, show_backend},
+
+    device<&DeviceConfig::compute_units>(
+        "device.compute_units", number, 0, 256, "", "",
+        "Compute units, one thread each; 0 = usable CPUs less one for the server."),
+    device<&DeviceConfig::wave_lanes>("device.wave_lanes", choice, 0, 0, "32|64", "",
+                                      "Work-items a wave."),
+    device<&DeviceConfig::resident_waves>("device.resident_waves", number, 1, 16384, "",
+                                          "waves a unit",
+                                          "Waves that are on a compute unit at the same time."),
+    device<&DeviceConfig::resident_groups>("device.resident_groups", number, 1, 4096, "",
+                                           "groups a unit",
+                                           "Work-groups on a compute unit at the same time."),
+    device<&DeviceConfig::local_bytes>("device.local_bytes", number, 0, 16u << 20, "", "bytes",
+                                       "Local memory a work-group may use."),
+    device<&DeviceConfig::stack_bytes>("device.stack_bytes", number, 16u << 10, 64u << 20, "",
+                                       "bytes", "Stack of a work-item, rounded up to pages."),
+    device<&DeviceConfig::schedule>("device.schedule", choice, 0, 0,
+                                    "round_robin|random|adversarial", "",
+                                    "Which ready work-item runs next."),
+    device<&DeviceConfig::seed>("device.seed", number, 0, UINT64_MAX, "", "",
+                                "Seed of device.schedule = \"random\"; the same seed replays."),
+    device<&DeviceConfig::strict>("device.strict", boolean, 0, 1, "", "",
+                                  "Hide stacks, local and device memory from the host, as a GPU "
+                                  "does; for tests."),
+    device<&DeviceConfig::spin_us>("device.spin_us", number, 0, second_us, "", "microseconds",
+                                   "A compute unit whose work-items all wait spins this long, "
+                                   "then sleeps."),
+    device<&DeviceConfig::watchdog_ms>("device.watchdog_ms", number, 0, 3'600'000, "",
+                                       "milliseconds",
+                                       "Work-items without progress are named after this time; "
+                                       "0 = never."),
+    device<&DeviceConfig::rings>("device.rings", number, 1, protocol::ring_count_max, "", "",
+                                 "Doorbell rings: how many top halves can share the work."),
+    device<&DeviceConfig::ring_entries>("device.ring_entries", number, 2, 1u << 20, "",
+                                        "entries a ring",
+                                        "Length of a doorbell ring, rounded up to a power of two."),
+    device<&DeviceConfig::arena_blocks>("device.arena_blocks", number, 1, 1u << 16, "",
+                                        "blocks of 8 KiB",
+                                        "Room for arguments that the host cannot read in place."),
+
+    server<&ServerConfig::top_halves>("server.top_halves", number, 1, protocol::ring_count_max, "",
+                                      "threads",
+                                      "Threads that take doorbells; at most device.rings."),
+    server<&ServerConfig::steering>("server.steering", choice, 0, 0, "spread|steered", "",
+                                    "Where top halves run: anywhere, or on server.cores."),
+    server<&ServerConfig::cores>(
+        "server.cores", cores, 0, core_max, "", "",
+        "CPUs of steered top halves, shared out among them: one, or a set."),
+    server<&ServerConfig::coalesce_window_us>("server.coalesce_window_us", number, 0, 10'000, "",
+                                              "microseconds",
+                                              "Wait this long for more requests before serving a "
+                                              "bundle; 0 = never wait."),
+    server<&ServerConfig::coalesce_max>("server.coalesce_max", number, 1, 4096, "",
+                                        "requests a bundle",
+                                        "A bundle of this size is served without more waiting."),
+    server<&ServerConfig::coalescing>("server.coalescing", choice, 0, 0, "fixed|adaptive", "",
+                                      "Window and size of bundles: as said, or as makes requests "
+                                      "cheapest."),
+    server<&ServerConfig::coalesce_delay_us>("server.coalesce_delay_us", number, 10, 10'000, "",
+                                             "microseconds",
+                                             "Adaptive coalescing: requests wait at most this long "
+                                             "for their service, on the average."),
+    server<&ServerConfig::bottom_half>("server.bottom_half", choice, 0, 0, "monolithic|split", "",
+                                       "Serve behind the top half on its thread, or on another."),
+    server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",
+                                       "Service threads at most, started as calls sleep; one more "
+                                       "waits for all descriptors."),
+    server<&ServerConfig::notify>("server.notify", choice, 0, 0, "interrupt|polling", "",
+                                  "How a sleeping poller learns of doorbells: woken by the device, "
+                                  "or by looking now and then, as with a device that cannot."),
+    server<&ServerConfig::spin_us>("server.spin_us", number, 0, second_us, "", "microseconds",
+                                   "An idle poller spins this long after the last request."),
+    server<&ServerConfig::yield_us>("server.yield_us", number, 0, second_us, "", "microseconds",
+                                    "Then it offers its core to others this long."),
+    server<&ServerConfig::sleep_us>("server.sleep_us", number, 50, second_us, "", "microseconds",
+                                    "Then it sleeps until a doorbell, at most this long."),
+    server<&ServerConfig::rescan_us>("server.rescan_us", number, 100, second_us, "", "microseconds",
+                                     "A slice of the slots is looked at this often, for lost "
+                                     "doorbells."),
+    server<&ServerConfig::takeover_us>("server.takeover_us", number, 50, second_us, "",
+                                       "microseconds",
+                                       "Polling is taken from a thread whose call lasts this "
+                                       "long."),
+    server<&ServerConfig::shutdown_ms>("server.shutdown_ms", number, 0, 600'000, "", "milliseconds",
+                                       "Grace for calls in flight when the runtime ends."),
+    server<&ServerConfig::policy>("server.policy", choice, 0, 0, "any|known_only", "",
+                                  "Calls that kernels may make: all but those that act on the "
+                                  "host's own process and threads, or those that k2k calls "
+                                  "lists."),
+    server<&ServerConfig::cap_permille>(
+        "server.cap_permille", number, 0, 1000, "", "thousandths",
+        "Share of the CPU time of all online cores that serving may take; 0 = no cap."),
+    server<&ServerConfig::governor>("server.governor", choice, 0, 0,
+                                    "none|backoff|budget|displaced|auto", "",
+                                    "How the cap is kept: not at all, by the published back-off, "
+                                    "by a budget of CPU time, by one for CPU time that somebody "
+                                    "else wanted, or by one that follows from "
+                                    "server.loss_max_permille."),
+    server<&ServerConfig::loss_max_permille>(
+        "server.loss_max_permille", number, 1, 1000, "", "thousandths",
+        "With server.governor = \"auto\": what CPU programs may lose by serving; the cap follows, "
+        "server.cap_permille at most."),
+    server<&ServerConfig::tenants>(
+        "server.tenants", text, 0,
+        4096, "", "",
+        "Budgets of tenants under the cap: \"1:weight=3 2:guarantee=2%,rate=500\"; tenants not "
+        "named share one."),
+    server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
+                                 "Record what happens to each request."),
+
+    files<&runtime::FilesConfig::router>(
+        "files.router", boolean, 0, 1, "", "",
+        "Read long stretches of files by the fastest mix of page cache and direct transfers."),
+    files<&runtime::FilesConfig::read_ahead_pages>(
+        "files.read_ahead_pages", number, 0, router::read_ahead_pages_max, "", "pages of 4 KiB",
+        "What may be in the page cache only because it was read ahead of sequential reads; more is "
+        "evicted. 0: as files.conservative."),
+    files<&runtime::FilesConfig::read_ahead>("files.read_ahead", choice, 0, 0, "auto|bounded", "",
+                                             "Keep to that bound where the device's read_ahead_kb "
+                                             "is an eighth of it at most, so that it "
+                                             "costs nothing, or everywhere."),
+    named(files<&runtime::FilesConfig::conservative>(
+              "files.conservative", boolean, 0, 1, "", "",
+              "Leave all read-ahead to the operating system and evict nothing: for files that "
+              "programs read which K2K cannot see."),
+          "conservative"),
+    files<&runtime::FilesConfig::exclusive>(
+        "files.exclusive", boolean, 0, 1, "", "",
+        "Write 512 KiB and more past the page cache where it is not cached: for files whose bytes "
+        "nobody else reads or writes while a kernel writes them."),
+
+    control<&ControlConfig::socket>("control.socket", boolean, 0, 1, "", "",
+                                    "Let k2k ctl and k2k top of the same user see and change the "
+                                    "runtime while it runs."),
+    control<&ControlConfig::metrics_port>("metrics.port", number, 0, 65535, "", "",
+                                          "Port of 127.0.0.1 on which Prometheus finds /metrics; 0 "
+                                          "= none."),
+};
+
+std::string named(const ConfigOption& option, std::string_view prefix, char joint) {
+  std::string name{option.short_name != nullptr ? option.short_name : option.key};
+  for (char& letter : name) {
+    if (letter == '.' || letter == '_') letter = joint;
+  }
+  return std::string(prefix) + name;
+}
+
+std::optional<bool> truth_of(std::string_view text) {
+  if (text == "true" || text == "on" || text == "yes" || text == "1") return true;
+  if (text == "false" || text == "off" || text == "no" || text == "0") return false;
+  return {};
+}
+
+// "0,2-3" as numbers, or nothing if it is no such list.
+std::optional<std::vector<std::uint32_t>> cores_of(std::string_view text) {
+  std::vector<std::uint32_t> list;
+  if (text.empty()) return list;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = number_of(std::string_view(part).substr(0, dash));
+    const auto last =
+        dash == std::string::npos ? first : number_of(std::string_view(part).substr(dash + 1));
+    if (!first || !last || *first > *last || *last > core_max) return {};
+    for (std::uint64_t core = *first; core <= *last; ++core) {
+      if (list.size() == cores_max) return {};
+      list.push_back(static_cast<std::uint32_t>(core));
+    }
+  }
+  return list;
+}
+
+// A test compares this table with what the sources read.
+constexpr OtherVariable others[] = {
+    {"K2K_CONFIG", "The configuration file; empty reads none."},
+    {"K2K_HOST_DIR", "The folder of the machine's limit, instead of /run/k2k."},
+    {"K2K_CONTROL_DIR", "The folder of control sockets, for k2k ctl and k2k top."},
+    {"K2K_PROFILE_DIR", "The folder of the profiles that k2k calibrate makes."},
+    {"K2K_LIBRARY", "libk2k.so, for the Python package k2k."},
+    {"K2K_IO_LIBRARY", "For libk2k_io.so: the library with the router, by an absolute path."},
+    {"K2K_IO_STATS", "For libk2k_io.so: 1, or a file for what became of calls."},
+    {"K2K_IO_DIRECT", "For libk2k_io.so: how file data reaches a GPU, staging or cufile."},
+    {"K2K_IO_EXCLUSIVE", "For libk2k_io.so: 1 lets long writes go past the page cache."},
+    {"K2K_IO_CONSERVATIVE", "For libk2k_io.so: 1 leaves read-ahead to the kernel."},
+    {"K2K_IO_READ_AHEAD_PAGES", "For libk2k_io.so: the pages that may be read ahead."},
+    {"K2K_CLI", ""},
+    {"K2K_SOURCE_DIR", ""},
+    {"K2K_CONFORMANCE_GPU", ""},
+    {"K2K_CONFORMANCE_SEEDS", ""},
+    {"K2K_CUFILE_LIBRARY", ""},
+    {"K2K_FIO_SECONDS", ""},
+    {"K2K_ORDEAL_SECONDS", ""},
+    {"K2K_ORDEAL_SEED", ""},
+    {"K2K_PEER_DEVICE", ""},
+    {"K2K_PEER_REFUSED", ""},
+    {"K2K_SIMULATION_SCHEDULES", ""},
+    {"K2K_SIMULATION_SEED", ""},
+    {"K2K_SIMULATION_SHORT", ""},
+    {"K2K_TEST_DEVICE_MEMORY", ""},
+};
+
+}  // namespace
+
+std::span<const ConfigOption> config_options() { return options; }
+
+std::span<const OtherVariable> other_variables() { return others; }
+
+const ConfigOption* find_option(std::string_view key) {
+  const auto found = std::find_if(std::begin(options), std::end(options),
+                                  [&](const ConfigOption& option) { return option.key == key; });
+  return found == std::end(options) ? nullptr : found;
+}
+
+std::string environment_name(const ConfigOption& option) {
+  std::string name = named(option, "k2k_", '_');
+  for (char& letter : name) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return name;
+}
+
+std::string flag_name(const ConfigOption& option) { return named(option, "--", '-'); }
+
+std::string permitted(const ConfigOption& option) {
+  const std::string unit = *option.unit == '\0' ? "" : fmt::format(" ({})", option.unit);
+  switch (option.kind) {
+    case number:
+      return fmt::format("a whole number from {} to {}{}", option.least, option.most, unit);
+    case boolean:
+      return "true or false";
+    case choice: {
+      const std::vector<std::string> words = split(option.words, '|');
+      return fmt::format("one of {}", fmt::join(words, ", "));
+    }
+    case cores:
+      return fmt::format("a list of CPUs such as 0,2-3 (each at most {}, at most {} of them)",
+                         core_max, cores_max);
+    case text:
+      return fmt::format("a name of {} to {} bytes", option.least, option.most);
+  }
+  return "";
+}
+
+Result<OptionValue> parse_value(const ConfigOption& option, std::string_view text) {
+  const Error wrong{EINVAL, permitted(option)};
+  OptionValue value;
+  value.text = text;
+  switch (option.kind) {
+    case number: {
+      const auto parsed = number_of(text);
+      if (!parsed || *parsed < option.least || *parsed > option.most) return wrong;
+      value.number = *parsed;
+      return value;
+    }
+    case boolean: {
+      const auto parsed = truth_of(text);
+      if (!parsed) return wrong;
+      value.number = *parsed ? 1 : 0;
+      return value;
+    }
+    case choice: {
+      const std::vector<std::string> words = split(option.words, '|');
+      const auto found = std::find(words.begin(), words.end(), text);
+      if (found == words.end()) return wrong;
+      const auto position = static_cast<std::uint64_t>(found - words.begin());
+      value.number = number_of(*found).value_or(position);
+      return value;
+    }
+    case cores: {
+      auto parsed = cores_of(text);
+      if (!parsed) return wrong;
+      value.cores = std::move(*parsed);
+      return value;
+    }
+    case OptionKind::text:
+      if (text.size() < option.least || text.size() > option.most) return wrong;
+      return value;
+  }
+  return wrong;
+}
+
+}  // namespace k2k

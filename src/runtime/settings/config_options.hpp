@@ -1,0 +1,76 @@
+#pragma once
+// Every setting of K2K as data: its key, kind, range, unit and help, and where it is stored.
+//
+// One row serves the file (device.spin_us = 20), the environment (K2K_DEVICE_SPIN_US=20), the
+// command line (--device-spin-us 20), the C ABI and the documentation. A new field of DeviceConfig
+// or ServerConfig becomes a setting by one new row in config_options.cpp.
+//
+// Threading: constant data and pure functions.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/api.hpp"
+#include "base/result.hpp"
+#include "runtime/settings/runtime_config.hpp"
+
+namespace k2k {
+
+enum class OptionKind : std::uint8_t {
+  number,   // A whole number, least to most.
+  boolean,  // true or false; on, off, yes, no, 1 and 0 are understood.
+  choice,   // One of `words`.
+  cores,    // CPU numbers such as 0,2-3; may be empty.
+  text,     // Anything; a name that is checked by its user.
+};
+
+// What settings are stored into.
+struct ConfigValues {
+  RuntimeConfig config;
+};
+
+// A value of any kind, parsed and within its range.
+struct OptionValue {
+  std::uint64_t number = 0;  // number; boolean: 0 or 1; choice: the word's number or position.
+  std::string text;          // As it is shown.
+  std::vector<std::uint32_t> cores;
+};
+
+struct ConfigOption {
+  const char* key;  // Section and field: "device.spin_us".
+  OptionKind kind;
+  std::uint64_t least;  // Of a number; of a text its bytes.
+  std::uint64_t most;
+  const char* words;  // choice only: "round_robin|random|adversarial".
+  const char* unit;   // "" where the help says all.
+  const char* help;   // One sentence.
+  void (*store)(ConfigValues& values, const OptionValue& value);
+  std::string (*show)(const ConfigValues& values, const ConfigOption& option);
+  const char* short_name = nullptr;  // Used instead of the key in flag and variable.
+};
+
+K2K_API std::span<const ConfigOption> config_options();
+// The row of a key, or nullptr.
+K2K_API const ConfigOption* find_option(std::string_view key);
+
+// "K2K_DEVICE_SPIN_US", "--device-spin-us".
+K2K_API std::string environment_name(const ConfigOption& option);
+K2K_API std::string flag_name(const ConfigOption& option);
+
+// A variable with our prefix that is no setting of a runtime.
+struct OtherVariable {
+  const char* name;
+  const char* help;  // Who reads it, and what for: one sentence. "": our tests.
+};
+K2K_API std::span<const OtherVariable> other_variables();
+
+// What may stand there: "a whole number from 0 to 1000000 (microseconds)".
+K2K_API std::string permitted(const ConfigOption& option);
+
+// Errors: EINVAL; the message is permitted(option), the caller says where the text stood.
+K2K_API Result<OptionValue> parse_value(const ConfigOption& option, std::string_view text);
+
+}  // namespace k2k

@@ -1,0 +1,29 @@
+// Goal: the costs that the governor and the books rely on are measured, not made up.
+
+#include "server/account/calibration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace k2k::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Calibration, measures_what_waking_and_sleeping_cost) {
+  const governor::Costs& costs = calibrated_costs();
+  // A system call takes no less anywhere; a second would be a stopwatch gone wrong.
+  for (const Nanoseconds cost : {costs.interrupt, costs.wake, costs.sleep, costs.tick}) {
+    EXPECT_GT(cost, 20ns);
+    EXPECT_LT(cost, 1s);
+  }
+}
+
+TEST(Calibration, measures_once) {
+  const governor::Costs& first = calibrated_costs();
+  EXPECT_EQ(&first, &calibrated_costs());
+}
+
+}  // namespace
+}  // namespace k2k::server

@@ -1,0 +1,179 @@
+#pragma once
+// The last step of a request: its result into the slot, the state released, the books kept.
+//
+// Waking is left to the caller, once for many: Backend::resume after the last of them.
+
+#include <cerrno>
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "protocol/area.hpp"
+#include "server/account/detached_errors.hpp"
+#include "server/account/thread_stats.hpp"
+#include "services/request.hpp"
+
+namespace k2k::server {
+
+inline bool is_error(std::int64_t value) { return value < 0 && value >= -4095; }
+
+// Nobody asks for the times of this request: others of its kind stand for it.
+inline bool is_untimed(const protocol::Attributes& attributes, std::uint32_t stamp) {
+  return stamp == 0 && (attributes.flags & protocol::flag::sampled) != 0;
+}
+
+// When a request was worked on, in cycles().
+struct Moments {
+  std::uint64_t begun = 0;  // A thread began with it.
+  std::uint64_t done = 0;   // Its call had returned.
+};
+
+// The result into the slot, and the slot to whom it belongs now. The device may run on before the
+// books are made: call it, and what books it, inside `stats.booking`.
+inline void publish_answer(protocol::Slot& slot, std::uint16_t number, bool detached,
+                           std::int64_t value, protocol::TransportError error,
+                           const Moments& moments, DetachedErrors& detached_errors) {
+  using protocol::Side;
+  using protocol::SlotState;
+  if (detached) {
+    if (is_error(value)) detached_errors.add(number, static_cast<int>(-value));
+    // Pairs with is_open(): the next claimer sees our reads of the slot as done.
+    protocol::move<SlotState::processing, SlotState::free, Side::host>(slot);
+  } else {
+    slot.arguments[protocol::answer_word::value] = static_cast<std::uint64_t>(value);
+    slot.arguments[protocol::answer_word::begun] = moments.begun;
+    slot.arguments[protocol::answer_word::done] = moments.done;
+    // Pairs with finish()'s observe() on the device.
+    protocol::move<SlotState::processing, SlotState::finished, Side::host>(slot, number, error);
+  }
+}
+inline void publish_answer(const protocol::AreaView& area, const services::Request& request,
+                           std::int64_t value, protocol::TransportError error,
+                           const Moments& moments, DetachedErrors& detached_errors) {
+  publish_answer(area.slot(request.wave, request.lane), request.number, request.detached(), value,
+                 error, moments, detached_errors);
+}
+
+// The times of `requests` requests of one call, one stamp and one kind of sample; none where their
+// times are not taken.
+inline void book_times(ThreadStats& stats, CallCounters& call, std::uint32_t stamp,
+                       std::uint8_t flags, std::uint64_t requests, const Moments& moments) {
+  if (stamp == 0) return;
+  const bool sampled = (flags & protocol::flag::sampled) != 0;
+  const std::uint64_t calls = sampled ? requests * protocol::sample_stride : requests;
+  call.latency_cycles.record(cycles_since(stamp, moments.done), calls);
+  stats.times.record(telemetry::RequestPart::scheduling, cycles_since(stamp, moments.begun), calls);
+}
+
+// Books answers. Those of a wave are mostly of one call, one tenant and one moment: what counts
+// them is added to once. Leaves in `stats.shares` whose they were.
+class Bookkeeper {
+ public:
+  // Passed in, so that one clock read serves a bundle.
+  Bookkeeper(ThreadStats& stats, const Moments& moments) : stats_(&stats), moments_(moments) {}
+  Bookkeeper(const Bookkeeper&) = delete;
+  Bookkeeper& operator=(const Bookkeeper&) = delete;
+  ~Bookkeeper() { settle(); }
+
+  void add(std::int16_t row, const protocol::Attributes& attributes, std::uint32_t stamp,
+           std::int64_t value) {
+    const std::size_t tenant = tenant_place(attributes);
+    if (row != row_ || tenant != tenant_ || stamp != stamp_ || attributes.flags != flags_) {
+      settle();
+      row_ = row;
+      tenant_ = tenant;
+      stamp_ = stamp;
+      flags_ = attributes.flags;
+    }
+    ++count_;
+    if (is_error(value)) counters().errors.add();
+  }
+  void add(const services::Request& request, std::int64_t value) {
+    add(request.row, request.attributes, request.stamp, value);
+  }
+  // What is added from now on has these moments.
+  void reckon(const Moments& moments) {
+    settle();
+    moments_ = moments;
+  }
+  // Books what was added. Expects `stats.booking` begun.
+  void settle() {
+    if (count_ == 0) return;
+    CallCounters& call = counters();
+    call.count.add(count_);
+    stats_->answered.add(count_);
+    stats_->tenant_requests[tenant_].add(count_);
+    book_times(*stats_, call, stamp_, flags_, count_, moments_);
+    auto& shares = stats_->shares;
+    const std::size_t place = call_place(row_);
+    if (shares.empty() || shares.back().call != place || shares.back().tenant != tenant_) {
+      shares.push_back({place, tenant_, 0});
+    }
+    shares.back().requests += count_;
+    count_ = 0;
+  }
+
+ private:
+  CallCounters& counters() { return stats_->calls[call_place(row_)]; }
+
+  ThreadStats* stats_;
+  Moments moments_;
+  std::uint64_t count_ = 0;
+  std::size_t tenant_ = 0;
+  std::uint32_t stamp_ = 0;
+  std::int16_t row_ = -1;
+  std::uint8_t flags_ = 0;
+};
+
+// What `requests` requests took together, `cycles` in `stage`, of which those in `stats.shares`
+// were answered: theirs is charged to their calls and tenants. Takes the shares.
+inline void charge_shares(ThreadStats& stats, telemetry::Stage stage, std::uint64_t cycles,
+                          std::uint64_t requests) {
+  stats.ledger.charge(stage, cycles);
+  if (stats.shares.empty()) return;
+  const ThreadStats::Share& first = stats.shares.front();
+  if (stats.shares.size() == 1 && first.requests == requests) {  // Mostly: and no division.
+    stats.ledger.attribute(cycles, first.call, first.tenant);
+    stats.shares.clear();
+    return;
+  }
+  const std::uint64_t each = requests == 0 ? 0 : cycles / requests;
+  for (const ThreadStats::Share& share : stats.shares) {
+    stats.ledger.attribute(each * share.requests, share.call, share.tenant);
+  }
+  stats.shares.clear();
+}
+
+// One answer, but for its times.
+inline void book_answer(ThreadStats& stats, std::int16_t row,
+                        const protocol::Attributes& attributes, std::int64_t value) {
+  CallCounters& call = stats.calls[call_place(row)];
+  call.count.add();
+  if (is_error(value)) call.errors.add();
+  stats.answered.add();
+  stats.tenant_requests[tenant_place(attributes)].add();
+}
+
+// Both, of one request of which nobody wants the times: one of a run of its kind.
+inline void complete_untimed(const protocol::AreaView& area, const services::Request& request,
+                             std::int64_t value, protocol::TransportError error,
+                             const Moments& moments, ThreadStats& stats,
+                             DetachedErrors& detached_errors) {
+  publish_answer(area, request, value, error, moments, detached_errors);
+  book_answer(stats, request.row, request.attributes, value);
+}
+
+// Both, of one request; what it took is charged by the caller.
+inline void complete(const protocol::AreaView& area, const services::Request& request,
+                     std::int64_t value, protocol::TransportError error, const Moments& moments,
+                     ThreadStats& stats, DetachedErrors& detached_errors) {
+  complete_untimed(area, request, value, error, moments, stats, detached_errors);
+  if (is_untimed(request.attributes, request.stamp)) return;
+  const bool sampled = (request.attributes.flags & protocol::flag::sampled) != 0;
+  CallCounters& call = stats.calls[call_place(request.row)];
+  book_times(stats, call, request.stamp, request.attributes.flags, 1, moments);
+  stats.times.record(telemetry::RequestPart::processing,
+                     moments.done > moments.begun ? moments.done - moments.begun : 0,
+                     sampled ? protocol::sample_stride : 1);
+}
+
+}  // namespace k2k::server

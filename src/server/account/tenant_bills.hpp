@@ -1,0 +1,62 @@
+#pragma once
+// What each budget owes for the work of one service thread, read from the thread's books.
+//
+// The ledger spreads all CPU time of a period over the tenants that were served in it, in
+// proportion: so the bills add up to what the thread used, polling and waking included, and they
+// are what `--stats` shows for each tenant.
+//
+// Threading: the owning thread only.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "protocol/slot.hpp"
+#include "server/account/thread_stats.hpp"
+
+namespace k2k::server {
+
+// Which budget a tenant has: an index into TenantBudgets::budgets.
+using BudgetOf = std::array<std::atomic<std::uint8_t>, protocol::tenants_max>;
+
+class TenantBills {
+ public:
+  struct Bill {
+    Nanoseconds cpu{};
+    std::uint32_t requests = 0;
+  };
+
+  // Up to here everything is paid.
+  void begin(const ThreadStats& stats) {
+    for (std::size_t tenant = 0; tenant < protocol::tenants_max; ++tenant) {
+      paid_ns_[tenant] = stats.ledger.tenant_ns(tenant);
+      paid_requests_[tenant] = stats.tenant_requests[tenant].value();
+    }
+    paid_idle_ns_ = stats.ledger.idle_ns();
+  }
+
+  // Adds to `bills`, one a budget, what came since; returns what nobody asked for.
+  Nanoseconds take(const ThreadStats& stats, const BudgetOf& budget_of, std::span<Bill> bills) {
+    for (std::size_t tenant = 0; tenant < protocol::tenants_max; ++tenant) {
+      const std::uint64_t ns = stats.ledger.tenant_ns(tenant);
+      const std::uint64_t requests = stats.tenant_requests[tenant].value();
+      if (ns == paid_ns_[tenant] && requests == paid_requests_[tenant]) continue;
+      Bill& bill = bills[budget_of[tenant].load(std::memory_order_relaxed)];
+      bill.cpu += Nanoseconds(static_cast<std::int64_t>(ns - paid_ns_[tenant]));
+      bill.requests += static_cast<std::uint32_t>(requests - paid_requests_[tenant]);
+      paid_ns_[tenant] = ns;
+      paid_requests_[tenant] = requests;
+    }
+    const std::uint64_t idle = stats.ledger.idle_ns();
+    return Nanoseconds(static_cast<std::int64_t>(idle - std::exchange(paid_idle_ns_, idle)));
+  }
+
+ private:
+  std::array<std::uint64_t, protocol::tenants_max> paid_ns_{};
+  std::array<std::uint64_t, protocol::tenants_max> paid_requests_{};
+  std::uint64_t paid_idle_ns_ = 0;
+};
+
+}  // namespace k2k::server

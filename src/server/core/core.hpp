@@ -1,0 +1,306 @@
+#pragma once
+// The machinery behind Server: the thread pool, the roles, the queues. Private to this folder.
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/descriptor.hpp"
+#include "server/govern/adaptive.hpp"
+#include "server/govern/gate.hpp"
+#include "server/govern/kernel_work.hpp"
+#include "server/poll/bottom_half.hpp"
+#include "server/poll/role.hpp"
+#include "server/poll/top_half.hpp"
+#include "server/pool/descriptor_waits.hpp"
+#include "server/pool/interrupt_signal.hpp"
+#include "server/pool/parked.hpp"
+#include "server/pool/request_queue.hpp"
+#include "server/server.hpp"
+#include "services/fault.hpp"
+#include "services/positioned_read.hpp"
+
+namespace k2k::server {
+
+// Requests of one bundle: coalesce_max, or those that a rescan finds, and the doorbell that went
+// beyond; or what is served of parked ones at a time.
+inline constexpr std::size_t bundle_requests_max =
+    std::max<std::size_t>(4'096, services::faults_max* protocol::tenants_max) +
+    protocol::wave_lanes_max;
+
+// One top half and what its holder works on. Only the holder touches anything but `word`.
+struct Role {
+  Role(const protocol::AreaView& area, std::uint32_t which) : index(which), top_half(area) {
+    bundle.reserve(bundle_requests_max);
+    batch.reserve(bundle_requests_max);
+    waiting.reserve(bundle_requests_max);
+  }
+
+  const std::uint32_t index;
+  RoleWord word;
+  TopHalf top_half;
+  Adaptive adaptive;
+  Bundle bundle;
+  std::vector<Pending> batch;  // Accepted, in order; [batch_next, end) is still to be executed.
+  std::size_t batch_next = 0;
+  std::vector<Pending> waiting;               // Tried, and found to wait for a peer.
+  std::atomic<std::uint64_t> calls_begun{0};  // Tells the watcher that there is something to watch.
+  ParkedRequests parked;                      // Of tenants whose budget is used up.
+  services::Openness openness = services::Openness::any;
+  bool trace = false;
+  bool split = false;    // Others serve what its holder finds.
+  bool walking = false;  // Calls are made while `bundle` is walked through: it is not at its end.
+  // Whom the watcher saw holding it at the last tick, and in which call; under Core::mutex_.
+  std::pair<std::uint32_t, telemetry::Mark::View> watched;
+};
+
+struct ServiceThread {
+  std::uint32_t index = 0;  // From 1; 0 in a RoleWord means nobody.
+  std::thread thread;
+  telemetry::Mark call;  // Is it in a call, holding a role?
+  ThreadStats stats;
+  Gate::Account account;
+  std::uint64_t clock = 0;              // cycles(), as this thread last read them.
+  std::uint64_t answer_cycles = 0;      // What its last measured answer took.
+  std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
+  std::vector<Pending> batch;           // Split mode; scratch of the thread.
+  std::vector<services::Fault> faults;  // Scratch of the thread.
+  cpu_set_t cores{};                    // Where it may run, once it was placed. The thread's own.
+  bool placed = false;
+  enum class Sleep : std::uint8_t { none, of_launch, detached };
+  Sleep sleep = Sleep::none;  // Under Core::mutex_: the call that may keep it, of whom it is.
+  bool interrupted = false;   // Under Core::mutex_: it was sent the signal in this call.
+  bool ended = false;         // Under Core::mutex_.
+  std::int64_t cpu_ns = 0;    // Under Core::mutex_; its CPU time once it ended.
+
+  // What one bundle can fill, so that serving it needs no memory.
+  void reserve() {
+    answered.reserve(bundle_requests_max);
+    batch.reserve(bundle_requests_max);
+    faults.reserve(bundle_requests_max);
+    stats.shares.reserve(bundle_requests_max);
+  }
+};
+
+class Server::Core : public std::enable_shared_from_this<Server::Core> {
+ public:
+  Core(backend::Backend& backend, const ServerConfig& config,
+       std::shared_ptr<router::FileReader> files);
+  ~Core();
+
+  Status start();
+  void stop();
+  std::vector<DetachedError> drain();
+  Status reconfigure(const ServerConfig& config);
+  [[nodiscard]] ServerConfig config() const;
+  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] std::vector<telemetry::Event> events() const;
+
+ private:
+  class SpotReads;
+  enum class Task : std::uint8_t { role, attempt, bundle, call, end };
+  struct Work {
+    Task task = Task::end;
+    Role* role = nullptr;
+    Bundle bundle;
+    Pending call;
+  };
+
+  // --- pool.cpp: threads and what they pick.
+  using ThreadMain = void (Core::*)(ServiceThread&);
+  // False: the system gives no thread, or no memory for one. Expect mutex_ held.
+  bool add_thread(ThreadMain main, const char* name, std::uint32_t number = 0);
+  bool add_worker();
+  void work(ServiceThread& self);
+  Work next_work(ServiceThread& self);
+  bool pick(ServiceThread& self, Work& work);  // Expects mutex_ held.
+  // The watcher's vigil; ends with work, perhaps a role taken over.
+  void watch(ServiceThread& self, Work& work, std::unique_lock<std::mutex>& lock);
+  bool take_over_stuck(ServiceThread& self, Work& work);  // Expects mutex_ held.
+  [[nodiscard]] std::uint64_t calls_of_roles() const;     // Expects mutex_ held.
+  void wake_watcher();
+  [[nodiscard]] bool may_leave_role() const;  // Expects mutex_ held: is there a follower?
+
+  // --- lead.cpp: what the holder of a role does.
+  void lead(ServiceThread& self, Role& role);
+  // False: the role is lost or handed off.
+  bool serve(ServiceThread& self, Role& role);
+  bool walk_bundle(ServiceThread& self, Role& role);  // The same, or what is left of it.
+  bool serve_accepted(ServiceThread& self, Role& role);
+  bool run_batch(ServiceThread& self, Role& role);       // False: the role was taken over.
+  bool settle_waiting(ServiceThread& self, Role& role);  // False: the role was handed off.
+  void leave(ServiceThread& self, Role& role);
+  void hand_out(ServiceThread& self, const Bundle& bundle);
+  [[nodiscard]] bool bundles_wait() const;
+  // True if a launch ended it.
+  bool rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
+  void place(ServiceThread& self, const Role& role);  // Applies steering.
+
+  // --- parked.cpp: where tenants have budgets, requests of those who used theirs up.
+  bool admits(ServiceThread& self, const services::Request& request);
+  // False: there is no memory to park it.
+  bool park(const ServiceThread& self, Role& role, const Pending& call);
+  void park_faults(ServiceThread& self, Role& role);   // Of its batch, those not admitted.
+  bool serve_parked(ServiceThread& self, Role& role);  // False as of serve().
+  void gather_parked(std::vector<Pending>& all);       // Expects no role held, and room for all.
+  // The next attempt that is admitted, or false.
+  bool take_attempt(ServiceThread& self, Pending& attempt);
+  // Sleeps until one of those that were not may be. False: there is none, or somebody else does.
+  bool keep_parked_attempts(ServiceThread& self);
+
+  // --- waiting.cpp: calls that would wait.
+  void set_aside(const Pending& call);  // Expects mutex_ held.
+  void watch_descriptors(ServiceThread& self);
+  // Into `waits`, or answered by ENOMEM.
+  void take_new_waits(ServiceThread& self, DescriptorWaits& waits, DescriptorWaits::Round& round);
+  // False: the host program closed what it is woken by.
+  bool wake_descriptor_watch();
+
+  // --- interruption.cpp: calls that sleep where no descriptor tells.
+  // Before such a call. False: its launch has ended early, and it is not to be made.
+  bool fall_asleep(ServiceThread& self, const services::Request& request);
+  // After it: its value, -ECANCELED where it was ended.
+  std::int64_t wake_up(ServiceThread& self, std::int64_t value);
+  // Expects mutex_ held. False: nobody sleeps, or nobody can be interrupted.
+  bool interrupt_sleepers(bool detached_too);
+  void end_sleeps_of_launch();
+  services::Answer attempt_that_may_sleep(ServiceThread& self, Pending& pending);
+
+  // --- faults.cpp: page faults of device code.
+  // Moves the faults of `batch` to self.faults. False if there is none.
+  static bool take_faults(ServiceThread& self, std::vector<Pending>& batch);
+  // Serves self.faults. `role` is nullptr where none is held. False: it was taken over meanwhile.
+  bool serve_faults(ServiceThread& self, Role* role);
+  static void charge_faults(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
+                            std::span<const services::Fault> faults);
+  void answer_faults(ServiceThread& self, std::span<const services::Fault> faults,
+                     const Moments& moments);
+  void answer_faults_late(ServiceThread& self, std::span<const services::Fault> faults,
+                          const Moments& moments);
+  void set_aside_faults(std::span<const services::Fault> faults);  // Those that would wait.
+  void read_faults(ServiceThread& self);
+
+  // --- guard.cpp: when the pool is used up.
+  void call_guard();  // Expects mutex_ held.
+  void guard(ServiceThread& self);
+  void lead_as_guard(ServiceThread& self, Role& role);
+  bool relieves_guard(const ServiceThread& self, Role& role);  // Expects mutex_ held.
+
+  // --- server.cpp: the rest.
+  void run_bundle(ServiceThread& self, const Bundle& bundle);
+  // The first part of it: its requests are accepted and, but for faults, in the queue of attempts.
+  void accept_bundle(ServiceThread& self, const Bundle& bundle);
+  void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
+  void run_call(ServiceThread& self, Pending call);
+  services::Answer attempt(ServiceThread& self, Pending& pending) {
+    if (!services::may_sleep_at_once(pending.request)) [[likely]] {
+      const KernelWork others(gate_, pending.request);
+      return services::execute_without_waiting(pending.request, pending.progress, files_.get());
+    }
+    return attempt_that_may_sleep(self, pending);
+  }
+  // The books of CPU time (telemetry/ledger.hpp).
+  static void charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
+                     const services::Request& request);
+  static void settle(ServiceThread& self, std::uint64_t moment);
+  void settle(ServiceThread& self, Role& role, std::uint64_t moment) const;  // Its holder.
+  [[nodiscard]] Adaptive::Counted counted(const ServiceThread& self, const Role& role) const;
+  void answer(ServiceThread& self, const services::Request& request, std::int64_t value,
+              const Moments& moments);
+  // As answer(), for a thread that may have been left behind meanwhile: then nothing happens.
+  void answer_late(ServiceThread& self, const services::Request& request, std::int64_t value,
+                   const Moments& moments);
+  void assign_roles();  // Expects no role held.
+  [[nodiscard]] bool anything_unanswered() const;
+  bool wait_answered(Nanoseconds longest);
+  void pause_roles();
+  void resume_roles();
+  void refuse_the_rest();
+
+  // A leader settles its books this often: a look at the thread's CPU clock takes 0.2 us.
+  static constexpr std::uint32_t settle_us = 1'000;
+  const std::uint64_t settle_cycles_ = cycles_of(settle_us);
+
+  // Do so many calls that memory answers take less than this?
+  [[nodiscard]] bool have_waited(std::uint64_t calls, std::uint64_t cycles) const {
+    return cycles > waited_cycles_ + calls * waited_cycles_each_;
+  }
+  // So many calls took so long, of which this was the last.
+  void note_service(const services::Request& request, std::uint64_t calls,
+                    std::uint64_t cycles) const {
+    if (have_waited(calls, cycles)) services::note_waited(request.number);
+  }
+  const std::uint64_t waited_cycles_ = cycles_of(20);
+  const std::uint64_t waited_cycles_each_ = cycles_of(4);
+
+  // Holder of a role whose thread was left behind.
+  static constexpr std::uint32_t abandoned_holder = 0xffffff;
+
+  backend::Backend* backend_;
+  protocol::AreaView area_;
+  DetachedErrors detached_errors_;
+  BottomHalf bottom_half_;
+  const std::shared_ptr<router::FileReader> files_;  // Nothing: file data by plain calls.
+  Gate gate_;
+  std::vector<protocol::RingConsumer> consumers_;
+  std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
+
+  // For refuse_the_rest(), which may find no memory.
+  const std::unique_ptr<ThreadStats> unread_ = std::make_unique<ThreadStats>();
+
+  std::mutex control_;  // One drain, reconfiguration or stop at a time.
+
+  // What leaders look at once a round.
+  std::atomic<std::uint32_t> roles_wanted_{0};  // Roles [0, wanted) are to be held; 0 = paused.
+  std::atomic<bool> watcher_asleep_{false};
+  std::atomic<std::uint64_t> attempts_begun_{0};  // As Role::calls_begun, of split bundles.
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::condition_variable work_there_;
+  std::condition_variable role_left_;
+  ServerConfig config_;
+  std::vector<std::unique_ptr<ServiceThread>> threads_;
+  std::uint32_t workers_ = 0;        // Those of the pool: all but the one that watches descriptors.
+  std::vector<Role*> vacant_roles_;  // Has room for all.
+  std::deque<Bundle> bundles_;
+  RequestPlaces places_{area_};  // Of the queues below.
+  RequestQueue attempts_{
+      places_};  // Split mode: accepted, not tried yet. Never held by one thread.
+  RequestQueue parked_attempts_{places_};  // Of those, the ones not admitted; one thread waits.
+  bool parked_attempts_kept_ = false;
+  RequestQueue calls_{places_};           // For a thread that may be kept.
+  RequestQueue new_waits_{places_};       // For the thread that watches descriptors.
+  bool descriptors_watched_ = false;      // That thread was started.
+  RequestQueue waiting_faults_{places_};  // For the threads that read files for faults.
+  std::condition_variable faults_there_;
+  std::uint32_t fault_threads_ = 0;
+  std::uint32_t fault_threads_idle_ = 0;
+  std::condition_variable guard_wanted_;
+  bool guard_started_ = false;
+  std::uint32_t processing_ = 0;  // Split bundles that were picked and are being accepted.
+  std::uint32_t idle_ = 0;        // Threads in next_work().
+  std::uint32_t held_roles_ = 0;
+  bool watched_ = false;  // One of the idle threads is the watcher.
+  int alert_ticks_ = 0;   // The watcher's ticks since a take-over, counted down.
+  bool stopping_ = false;
+
+  std::mutex answering_;    // Held by late answers and by the one who abandons.
+  bool abandoned_ = false;  // Under answering_; the area is gone: a late answer is dropped.
+  cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
+  const InterruptSignal interruption_signal_;
+  Descriptor interruption_;   // eventfd, readable once stopping.
+  Descriptor waits_changed_;  // eventfd, readable once there is news for watch_descriptors().
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,93 @@
+// Where tenants have budgets of their own: each request is admitted once, before it is first tried.
+// One whose tenant may spend nothing now is parked, in its role or, in split mode, beside the queue
+// of attempts, and the others are served. What a call costs after it was admitted is owed.
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "server/core/core.hpp"
+#include "services/fault.hpp"
+
+namespace k2k::server {
+
+namespace {
+// Between two looks at the doorbells, of each budget: others may have rung.
+constexpr std::size_t parked_at_once = services::faults_max;
+
+std::uint32_t tenant_of(const services::Request& request) {
+  return static_cast<std::uint32_t>(tenant_place(request.attributes));
+}
+}  // namespace
+
+bool Server::Core::admits(ServiceThread& self, const services::Request& request) {
+  return gate_.admits(self.account, tenant_of(request));
+}
+
+bool Server::Core::park(const ServiceThread& self, Role& role, const Pending& call) {
+  const std::uint32_t tenant = tenant_of(call.request);
+  return role.parked.add(call, gate_.budget_of(tenant), gate_.ask_at(self.account, tenant));
+}
+
+void Server::Core::park_faults(ServiceThread& self, Role& role) {
+  std::erase_if(role.batch, [&](const Pending& call) {
+    if (!services::is_fault(call.request) || admits(self, call.request)) return false;
+    return park(self, role, call);
+  });
+}
+
+bool Server::Core::serve_parked(ServiceThread& self, Role& role) {
+  role.batch.clear();
+  role.batch_next = 0;
+  // Without budgets any more, the batch asks as every other.
+  const bool by_tenant = gate_.by_tenant();
+  role.parked.take(
+      cycles(), parked_at_once, role.batch,
+      [&](const services::Request& request) { return !by_tenant || admits(self, request); },
+      [&](const services::Request& request) {
+        return gate_.ask_at(self.account, tenant_of(request));
+      });
+  self.clock = cycles();
+  return role.batch.empty() || serve_accepted(self, role);
+}
+
+// Roles and budgets may be others now.
+void Server::Core::gather_parked(std::vector<Pending>& all) {
+  for (const auto& role : roles_) role->parked.drain(all);
+  for (const Pending& call : all) {
+    // Without memory to park it, it is served.
+    if (!roles_.front()->parked.add(call, gate_.budget_of(tenant_of(call.request)), 0)) {
+      calls_.push_back(call);
+    }
+  }
+}
+
+bool Server::Core::take_attempt(ServiceThread& self, Pending& attempt) {
+  const std::lock_guard lock(mutex_);
+  while (!attempts_.empty()) {
+    attempt = attempts_.pop_front();
+    if (!gate_.by_tenant() || admits(self, attempt.request)) return true;
+    parked_attempts_.push_back(attempt);
+  }
+  return false;
+}
+
+// One thread waits for all of them; what comes meanwhile is others' to serve.
+bool Server::Core::keep_parked_attempts(ServiceThread& self) {
+  std::uint64_t due = ParkedRequests::never;
+  {
+    const std::lock_guard lock(mutex_);
+    if (parked_attempts_.empty() || parked_attempts_kept_) return false;
+    parked_attempts_kept_ = true;
+    parked_attempts_.for_each([&](const Pending& call) {
+      // Whom another thread was told no for is asked for at once.
+      due = std::min(due, gate_.ask_at(self.account, tenant_of(call.request)));
+    });
+  }
+  gate_.sleep_until(self.account, due);
+  const std::lock_guard lock(mutex_);
+  parked_attempts_kept_ = false;
+  attempts_.take_to_front(parked_attempts_);
+  return true;
+}
+
+}  // namespace k2k::server

@@ -1,0 +1,426 @@
+#include "server/server.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "base/clock.hpp"
+#include "server/account/calibration.hpp"
+#include "server/core/core.hpp"
+
+namespace k2k::server {
+
+Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
+                   std::shared_ptr<router::FileReader> files)
+    : backend_(&backend),
+      area_(backend.area()),
+      bottom_half_(area_, backend, detached_errors_),
+      files_(std::move(files)),
+      config_(config) {
+  for (std::uint32_t ring = 0; ring < area_.ring_count; ++ring) {
+    consumers_.emplace_back(area_.rings[ring]);
+    roles_.push_back(std::make_unique<Role>(area_, ring));
+    roles_.back()->top_half.attend(backend);
+  }
+  vacant_roles_.reserve(2 * roles_.size());
+  CPU_ZERO(&home_cores_);
+  sched_getaffinity(0, sizeof(home_cores_), &home_cores_);
+}
+
+Server::Core::~Core() = default;
+
+Status Server::Core::start() {
+  interruption_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  waits_changed_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!interruption_.open() || !waits_changed_.open()) {
+    return Error{errno, fmt::format("no eventfd for the server: {}; raise the limit on open files: "
+                                    "ulimit -n",
+                                    std::strerror(errno))};
+  }
+  if (Status status = gate_.configure(config_); !status) return status;
+  register_asymmetric_barrier();  // For RoleWord.
+  assign_roles();
+  resume_roles();
+  const std::lock_guard lock(mutex_);
+  // One polls, one watches.
+  for (int count = 0; count < 2; ++count) {
+    if (!add_worker()) {
+      return Error{EAGAIN,
+                   "no service thread could be started; raise the limits on processes and "
+                   "memory: ulimit -u, ulimit -v"};
+    }
+  }
+  backend_->on_abandon([this] {
+    static_cast<void>(wake_descriptor_watch());
+    end_sleeps_of_launch();
+  });
+  return {};
+}
+
+// --- Answers.
+
+void Server::Core::answer(ServiceThread& self, const services::Request& request, std::int64_t value,
+                          const Moments& moments) {
+  self.stats.booking.begin();
+  complete(area_, request, value, protocol::TransportError::none, moments, self.stats,
+           detached_errors_);
+  self.stats.booking.end();
+  backend_->resume(&request.wave, 1);
+}
+
+void Server::Core::answer_late(ServiceThread& self, const services::Request& request,
+                               std::int64_t value, const Moments& moments) {
+  const std::lock_guard lock(answering_);
+  if (abandoned_) return;
+  // Only an interrupted wait gives ECANCELED: its runtime is ending.
+  const auto error =
+      value == -ECANCELED ? protocol::TransportError::shutdown : protocol::TransportError::none;
+  self.stats.booking.begin();
+  complete(area_, request, value, error, moments, self.stats, detached_errors_);
+  self.stats.booking.end();
+  backend_->resume(&request.wave, 1);
+}
+
+void Server::Core::charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
+                          const services::Request& request) {
+  self.stats.ledger.charge(stage, cycles, call_place(request.row),
+                           tenant_place(request.attributes));
+}
+
+void Server::Core::settle(ServiceThread& self, std::uint64_t moment) {
+  self.stats.ledger.settle(moment, thread_time(), nanoseconds_per_cycle(), this_core());
+}
+
+Adaptive::Counted Server::Core::counted(const ServiceThread& self, const Role& role) const {
+  Adaptive::Counted sum;
+  if (!role.split) {
+    sum.add(self.stats);
+    return sum;
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& thread : threads_) sum.add(thread->stats);
+  return sum;
+}
+
+void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment) const {
+  settle(self, moment);
+  if (!role.adaptive.due(moment) || !role.adaptive.look(counted(self, role), moment)) return;
+  const governor::CoalesceSetting setting = role.adaptive.setting();
+  role.top_half.hold(setting.window_us, setting.max);
+}
+
+void Server::Core::run_call(ServiceThread& self, Pending call) {
+  if (call.begun == 0) call.begun = cycles();
+  const Nanoseconds before = thread_time();
+  std::int64_t value = -ECANCELED;
+  {
+    const KernelWork others(gate_, call.request);
+    if (fall_asleep(self, call.request)) {
+      value = services::execute_waiting(call.request, call.progress, {interruption_.number()},
+                                        files_.get());
+    }
+    value = wake_up(self, value);
+  }
+  // Waiting is not service: only CPU time is charged.
+  charge(self, telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
+  const std::uint64_t done = cycles();
+  answer_late(self, call.request, value, {call.begun, done});
+  charge(self, telemetry::Stage::completion, cycles() - done, call.request);
+}
+
+void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
+  accept_bundle(self, bundle);
+  if (!self.batch.empty()) run_attempts(self);
+}
+
+void Server::Core::accept_bundle(ServiceThread& self, const Bundle& bundle) {
+  self.batch.clear();
+  self.answered.clear();
+  services::Openness openness;
+  bool trace;
+  {
+    const std::lock_guard lock(mutex_);
+    openness = config_.policy == CallPolicy::any ? services::Openness::any
+                                                 : services::Openness::known_only;
+    trace = config_.trace;
+  }
+  const std::uint64_t processed = bottom_half_.process(
+      bundle, {openness, trace, true, gate_.by_tenant()}, self.batch, self.answered, self.stats);
+  if (!self.answered.empty()) {
+    backend_->resume(self.answered.data(), self.answered.size());
+    self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
+  }
+  // Faults whose tenant has to be asked for wait in the queue of attempts.
+  const bool faults = !gate_.by_tenant() && take_faults(self, self.batch);
+  {
+    const std::lock_guard lock(mutex_);
+    --processing_;
+    for (const Pending& call : self.batch) attempts_.push_back(call);
+  }
+  if (faults) serve_faults(self, nullptr);
+  if (self.batch.empty()) return;
+  attempts_begun_.fetch_add(1);  // Sequentially consistent: see watch().
+  wake_watcher();
+}
+
+// One at a time: while one of them holds this thread, the watcher finds the others in the queue.
+void Server::Core::run_attempts(ServiceThread& self) {
+  for (std::uint32_t served = 0;; served = 1) {
+    gate_.pass(self.account, served);
+    Pending pending;
+    while (!take_attempt(self, pending)) {
+      if (!keep_parked_attempts(self)) return;
+    }
+    if (services::is_fault(pending.request)) {
+      self.faults.assign(1, {pending.request, {}});
+      serve_faults(self, nullptr);
+      continue;
+    }
+    pending.begun = cycles();
+    const services::Answer result = attempt(self, pending);
+    const std::uint64_t done = cycles();
+    note_service(pending.request, 1, done - pending.begun);
+    charge(self, telemetry::Stage::service, done - pending.begun, pending.request);
+    if (!result.would_wait) {
+      answer_late(self, pending.request, result.value, {pending.begun, done});
+      charge(self, telemetry::Stage::completion, cycles() - done, pending.request);
+      continue;
+    }
+    pending.readiness = result.readiness;
+    const std::lock_guard lock(mutex_);
+    set_aside(pending);
+  }
+}
+
+// --- Roles.
+
+void Server::Core::assign_roles() {
+  const std::uint32_t wanted = config_.top_halves;
+  // First what needs memory: then all of them change, or none.
+  std::vector<std::vector<protocol::RingConsumer*>> rings_of(roles_.size());
+  for (auto& rings : rings_of) rings.reserve(consumers_.size());
+  std::size_t parked = 0;
+  for (const auto& role : roles_) parked += role->parked.count();
+  std::vector<Pending> all_parked;
+  all_parked.reserve(parked);
+  if (config_.coalesce_window_us != 0 || config_.coalescing == Coalescing::adaptive) {
+    static_cast<void>(calibrated_costs());
+  }
+  for (std::uint32_t index = 0; index < roles_.size(); ++index) {
+    Role& role = *roles_[index];
+    std::vector<protocol::RingConsumer*>& rings = rings_of[index];
+    for (std::uint32_t ring = index; index < wanted && ring < consumers_.size(); ring += wanted) {
+      rings.push_back(&consumers_[ring]);
+    }
+    role.top_half.assign(std::move(rings), index, wanted);
+    role.top_half.configure(config_);
+    // The costs are measured where they are needed. A sleep saves what is beyond its own cost.
+    const bool adaptive = role.adaptive.configure(config_);
+    if (adaptive || config_.coalesce_window_us != 0) {
+      role.top_half.sleep_beyond(2 * cycles_in(calibrated_costs().sleep));
+    }
+    if (adaptive) {
+      role.top_half.hold(role.adaptive.setting().window_us, role.adaptive.setting().max);
+    }
+    role.openness = config_.policy == CallPolicy::any ? services::Openness::any
+                                                      : services::Openness::known_only;
+    role.trace = config_.trace;
+    role.split = config_.bottom_half == BottomHalfMode::split;
+  }
+  gather_parked(all_parked);
+}
+
+void Server::Core::pause_roles() {
+  roles_wanted_.store(0);
+  gate_.suspend();
+  std::unique_lock lock(mutex_);
+  vacant_roles_.clear();
+  // What is left of split bundles, too: a monolithic bottom half relies on being alone.
+  while (held_roles_ != 0 || !bundles_.empty() || processing_ != 0) {
+    backend_->wake_server();
+    role_left_.wait_for(lock, std::chrono::milliseconds(1));
+    vacant_roles_.clear();
+  }
+}
+
+void Server::Core::resume_roles() {
+  gate_.resume();
+  const std::lock_guard lock(mutex_);
+  roles_wanted_.store(config_.top_halves);
+  for (std::uint32_t index = 0; index < config_.top_halves; ++index) {
+    vacant_roles_.push_back(roles_[index].get());
+  }
+  work_there_.notify_all();
+}
+
+Status Server::Core::reconfigure(const ServerConfig& config) {
+  if (Status status = validate(config, area_.ring_count); !status) return status;
+  const std::lock_guard control(control_);
+  if (Status status = gate_.configure(config); !status) return status;
+  ServerConfig wanted = config;  // Here: what is copied below needs memory.
+  pause_roles();
+  bool assigned = true;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(config_, wanted);
+    try {
+      assign_roles();
+    } catch (const std::bad_alloc&) {
+      std::swap(config_, wanted);
+      assigned = false;
+    }
+  }
+  resume_roles();
+  if (assigned) return {};
+  return Error{ENOMEM,
+               "no memory for another configuration of the server; it keeps the one it had"};
+}
+
+ServerConfig Server::Core::config() const {
+  const std::lock_guard lock(mutex_);
+  return config_;
+}
+
+// --- Ends.
+
+bool Server::Core::anything_unanswered() const {
+  for (std::uint32_t wave = 0; wave < area_.wave_count; ++wave) {
+    for (std::uint32_t lane = 0; lane < area_.wave_lanes; ++lane) {
+      const protocol::SlotState state = observe(area_.slot(wave, lane)).state;
+      if (owner_of(state) == protocol::Side::host) return true;
+    }
+  }
+  return false;
+}
+
+bool Server::Core::wait_answered(Nanoseconds longest) {
+  using namespace std::chrono_literals;
+  const Instant end = now() + std::min<Nanoseconds>(longest, 365 * 24h);
+  Nanoseconds nap = 20us;
+  while (anything_unanswered()) {
+    if (now() >= end) return false;
+    backend_->wake_server();  // Who sleeps with requests that now are admitted.
+    std::this_thread::sleep_for(nap);
+    nap = std::min<Nanoseconds>(nap * 2, 1ms);
+  }
+  return true;
+}
+
+std::vector<DetachedError> Server::Core::drain() {
+  wait_answered(Nanoseconds::max());
+  return detached_errors_.take();
+}
+
+void Server::Core::stop() {
+  using namespace std::chrono_literals;
+  const std::lock_guard control(control_);
+  const auto grace = std::chrono::milliseconds(config_.shutdown_ms);
+  gate_.suspend();  // What was accepted is not given up for a cap.
+  gate_.stop_sensors();
+  wait_answered(grace);
+  roles_wanted_.store(0);
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    vacant_roles_.clear();
+    work_there_.notify_all();
+    faults_there_.notify_all();
+    guard_wanted_.notify_all();
+  }
+  backend_->on_abandon({});
+  const std::uint64_t one = 1;
+  // Not there: start() failed. Refused: the host program closed it, and calls that wait are left
+  // behind.
+  static_cast<void>(::write(interruption_.number(), &one, sizeof(one)));
+  static_cast<void>(wake_descriptor_watch());
+
+  std::unique_lock lock(mutex_);
+  const auto all_ended = [this] {
+    return std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->ended; });
+  };
+  const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
+  while (!all_ended() && now() < end) {
+    backend_->wake_server();
+    interrupt_sleepers(true);
+    role_left_.wait_for(lock, 1ms);
+  }
+  // Whoever is still in a call keeps this object alive and finds itself abandoned. Whoever is
+  // between two calls, or accepts a bundle, is waited for: that never takes long.
+  for (const auto& role : roles_) {
+    while (true) {
+      const RoleWord::View view = role->word.view();
+      if (view.phase == RolePhase::vacant) break;
+      const telemetry::Mark& mark = threads_[view.holder - 1]->call;
+      if (role->word.take_over(view.holder, mark, mark.view(), abandoned_holder)) break;
+      backend_->wake_server();
+      role_left_.wait_for(lock, 1ms);
+    }
+  }
+  while (processing_ != 0) role_left_.wait_for(lock, 1ms);
+  lock.unlock();
+  for (const auto& thread : threads_) {
+    if (thread->ended) {
+      thread->thread.join();
+    } else {
+      thread->thread.detach();
+    }
+  }
+  refuse_the_rest();
+}
+
+void Server::Core::refuse_the_rest() {
+  using protocol::Side;
+  using protocol::SlotState;
+  const std::lock_guard lock(answering_);
+  abandoned_ = true;
+  protocol::store_release(area_.closed, 1u);  // Pairs with closed() on the device.
+  for (std::uint32_t wave = 0; wave < area_.wave_count; ++wave) {
+    for (std::uint32_t lane = 0; lane < area_.wave_lanes; ++lane) {
+      protocol::Slot& slot = area_.slot(wave, lane);
+      const protocol::Control control = observe(slot);
+      if (owner_of(control.state) != Side::host) continue;
+      if (control.state == SlotState::ready) {
+        protocol::move<SlotState::ready, SlotState::processing, Side::host>(slot, control.number);
+      }
+      services::Request request;
+      request.wave = wave;
+      request.lane = static_cast<std::uint8_t>(lane);
+      request.number = control.number;
+      request.attributes = protocol::unpack_attributes(slot.attributes);
+      const std::uint64_t moment = cycles();
+      complete(area_, request, -ECANCELED, protocol::TransportError::shutdown, {moment, moment},
+               *unread_, detached_errors_);
+    }
+    backend_->resume(&wave, 1);
+  }
+}
+
+// --- The door.
+
+Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend, const ServerConfig& config,
+                                              std::shared_ptr<router::FileReader> files) {
+  if (Status status = validate(config, backend.area().ring_count); !status) return status.error();
+  auto core = std::make_shared<Core>(backend, config, std::move(files));
+  if (Status status = core->start(); !status) {
+    core->stop();
+    return status.error();
+  }
+  return std::unique_ptr<Server>(new Server(std::move(core)));
+}
+
+Server::Server(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+Server::~Server() { core_->stop(); }
+std::vector<DetachedError> Server::drain() { return core_->drain(); }
+Status Server::reconfigure(const ServerConfig& config) { return core_->reconfigure(config); }
+ServerConfig Server::config() const { return core_->config(); }
+Stats Server::stats() const { return core_->stats(); }
+std::vector<telemetry::Event> Server::events() const { return core_->events(); }
+
+}  // namespace k2k::server

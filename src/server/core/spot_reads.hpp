@@ -1,0 +1,54 @@
+#pragma once
+// Reads that the page cache is expected to answer, made while their bundle is walked through.
+//
+// Such a read takes half a microsecond. A batch would copy its request twice and ask for each call
+// what is the same for all of them; here its arguments go from the slot to the kernel, and a run of
+// reads of one tenant has one look at the clock (decision 0046). What was expected may be wrong, or
+// the disk slow: then the role is taken over as from any other call, and who takes it walks through
+// the rest of the bundle.
+//
+// Threading: of the role's holder, for one bundle.
+
+#include <cstdint>
+
+#include "server/core/core.hpp"
+#include "server/poll/bottom_half.hpp"
+
+namespace k2k::server {
+
+class Server::Core::SpotReads final : public OnTheSpot {
+ public:
+  SpotReads(Core& core, ServiceThread& self, Role& role)
+      : core_(&core), self_(&self), role_(&role), begun_(self.clock) {}
+
+  // While nobody has to be asked for each request.
+  static bool permitted(const Core& core, const Role& role) {
+    return !core.gate_.governed() && !role.trace;
+  }
+
+  Outcome serve(const ReadySlot& ready, services::Request& request) override;
+  std::uint64_t settle(std::uint64_t& charged) override;
+
+  // Of the read during which the role was lost.
+  void answer_late();
+
+ private:
+  void begin_walk();
+  void end_run(std::uint64_t moment);
+
+  Core* core_;
+  ServiceThread* self_;
+  Role* role_;
+  std::uint64_t begun_;        // cycles() at which the run began.
+  std::uint64_t reads_ = 0;    // Of the run.
+  std::uint64_t charged_ = 0;  // For runs, since settle().
+  std::int16_t row_ = -1;
+  std::size_t tenant_ = 0;
+  bool walks_ = false;          // A call was made.
+  bool measures_next_ = false;  // What an answer without times takes.
+  services::Request late_;
+  std::int64_t late_value_ = 0;
+  std::uint64_t late_begun_ = 0;
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,132 @@
+#include "server/govern/sensors.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "base/clock.hpp"
+#include "base/signals_blocked.hpp"
+#include "server/govern/gate.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+// Pieces of the canary in a sample: 100 ms.
+constexpr int pieces_a_sample = 5;
+// Of a timed sleep beyond its end, in nanoseconds: the ticker's sleeps are shorter than the usual
+// 50 us of the kernel.
+constexpr unsigned long ticker_slack_ns = 1;
+
+// CPU time of this thread since the last call.
+class OwnTime {
+ public:
+  Nanoseconds since_last() {
+    const Nanoseconds before = last_;
+    last_ = thread_time();
+    return last_ - before;
+  }
+
+ private:
+  Nanoseconds last_{};  // The thread has just begun.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Sensors>> Sensors::start(const governor::GovernorConfig& config, Gate& gate,
+                                                const std::string& proc) {
+  using governor::Policy;
+  if (config.policy != Policy::automatic && config.policy != Policy::backoff) {
+    return std::unique_ptr<Sensors>();
+  }
+  std::unique_ptr<Sensors> sensors(new Sensors(config, gate, proc));
+  if (Status status = sensors->begin(); !status) return status.error();
+  return sensors;
+}
+
+Status Sensors::begin() {
+  const bool watches = config_.policy == governor::Policy::automatic;
+  try {
+    const SignalsBlocked guard;
+    thread_ = std::thread([this, watches] {
+      pthread_setname_np(pthread_self(), watches ? "k2k/canary" : "k2k/ticker");
+      watches ? watch() : tick();
+    });
+  } catch (const std::system_error& failure) {
+    return Error{EAGAIN, fmt::format("no thread for server.governor = \"{}\" ({}); raise the limit "
+                                     "on processes: ulimit -u",
+                                     governor::name_of(config_.policy), failure.what())};
+  }
+  ready_.get_future().wait();
+  return {};
+}
+
+Sensors::~Sensors() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    end_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Sensors::sleep_until(Instant when) {
+  std::unique_lock lock(mutex_);
+  return end_.wait_until(lock, when, [this] { return ending_; });
+}
+
+void Sensors::watch() {
+  Result<host::Canary> made =
+      host::Canary::open(proc_);  // Here: it reads its own thread's account.
+  auto pressure = host::CpuPressure::open(now(), proc_);
+  about_ = fmt::format("{}, {}", made ? "canary" : "no canary: " + made.error().message,
+                       pressure ? "pressure" : "no pressure: " + pressure.error().message);
+  ready_.set_value();
+  std::optional<host::Canary> canary;
+  if (made) canary.emplace(std::move(made).value());
+
+  OwnTime own;
+  SensorReading reading;
+  int pieces = 0;
+  for (Instant due = now() + host::canary_period; !sleep_until(due); due += host::canary_period) {
+    due = std::max(due, now() - host::canary_period);  // After a stop there is nothing to catch up.
+    const governor::CanarySight seen = sight(canary);
+    reading.canary.wanted += seen.wanted;
+    reading.canary.lost += seen.lost;
+    if (++pieces < pieces_a_sample) continue;
+    reading.pressure = pressure ? pressure->since_last(now()) : -1;
+    reading.cpu = own.since_last();
+    gate_.sample(reading);
+    reading = {};
+    pieces = 0;
+  }
+}
+
+governor::CanarySight Sensors::sight(std::optional<host::Canary>& canary) const {
+  if (!canary) return {};
+  const std::optional<host::Canary::Piece> piece = canary->work();
+  if (!piece) return {};
+  const Instant end = now();
+  const Nanoseconds wanted = piece->waited + piece->took;
+  const Nanoseconds beside = gate_.granted(end - wanted, end) / config_.cores;
+  const Nanoseconds slowed = piece->took - piece->undisturbed;
+  const bool served = beside > Nanoseconds::zero();
+  return {wanted, std::min(piece->waited, beside) + (served ? slowed : Nanoseconds::zero())};
+}
+
+void Sensors::tick() {
+  prctl(PR_SET_TIMERSLACK, ticker_slack_ns);
+  ready_.set_value();
+  OwnTime own;
+  Instant next = now();
+  do {
+    gate_.tick(own.since_last());
+    next = std::max(next + config_.tick, now());
+  } while (!sleep_until(next));
+}
+
+}  // namespace k2k::server

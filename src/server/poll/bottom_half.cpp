@@ -1,0 +1,235 @@
+#include "server/poll/bottom_half.hpp"
+
+#include <sys/syscall.h>
+
+#include <array>
+#include <cstring>
+#include <thread>
+
+#include "base/bits.hpp"
+#include "base/cache_line.hpp"
+#include "base/clock.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+// Row of every call number, so that classifying is one load.
+constexpr std::size_t table_size = services::call_number_end;
+constexpr std::array<std::int16_t, table_size> row_table = [] {
+  std::array<std::int16_t, table_size> table{};
+  for (std::int16_t& entry : table) entry = -1;
+  for (int row = 0; row < calls::row_count; ++row) {
+    if (calls::rows[row].number < table_size) {
+      table[calls::rows[row].number] = static_cast<std::int16_t>(row);
+    }
+  }
+  return table;
+}();
+constexpr auto nop_row = static_cast<std::int16_t>(calls::find(calls::nop_number));
+constexpr auto pread_row = static_cast<std::int16_t>(calls::find(SYS_pread64));
+constexpr auto fault_in_row = static_cast<std::int16_t>(calls::find(calls::fault_in_number));
+
+std::int16_t row_of(std::uint16_t number) {
+  if (number < table_size) return row_table[number];
+  if (number == calls::nop_number) return nop_row;
+  return number == calls::fault_in_number ? fault_in_row : std::int16_t{-1};
+}
+
+}  // namespace
+
+// Asks for the lines of a bundle's slots before they are needed, and with ownership: each will be
+// written. As many as a core can wait for are on their way while earlier ones are worked on.
+class SlotsAhead {
+ public:
+  SlotsAhead(const protocol::AreaView& area, const Bundle& bundle, std::uint64_t row_lanes)
+      : area_(&area), next_(bundle.data()), end_(next_ + bundle.size()), row_lanes_(row_lanes) {
+    enter();
+    for (int line = 0; line < lines_ahead; ++line) step();
+  }
+
+  // One more, if there is one.
+  void step() {
+    if (lanes_ == 0) return;
+    prefetch_to_write(row_ + lowest_bit(lanes_));
+    lanes_ &= lanes_ - 1;
+    if (lanes_ != 0) return;
+    ++next_;
+    enter();
+  }
+
+ private:
+  // The first doorbell, from here on, that rings for anyone.
+  void enter() {
+    for (; next_ != end_; ++next_) {
+      row_ = &area_->slot(next_->wave, 0);
+      lanes_ = next_->lanes & row_lanes_;
+      if (lanes_ != 0) return;
+    }
+  }
+
+  static constexpr int lines_ahead = 12;  // A core has ten to sixteen line fill buffers.
+  const protocol::AreaView* area_;
+  const protocol::Doorbell* next_;
+  const protocol::Doorbell* end_;
+  const protocol::Slot* row_ = nullptr;
+  std::uint64_t row_lanes_;
+  std::uint64_t lanes_ = 0;
+};
+
+struct BottomHalf::Pass {
+  const Processing& how;
+  std::uint64_t moment;
+  SlotsAhead ahead;
+  Bookkeeper books;
+  std::vector<Pending>& batch;
+  ThreadStats& stats;
+  Pending here{};  // What is answered at once has a place that is used again and again.
+  services::Request aside{};
+  std::uint64_t accepted = 0;
+  std::size_t left = 0;           // Doorbells behind the one that is worked on.
+  std::uint64_t on_the_spot = 0;  // Requests that were dealt with so,
+  std::uint64_t charged = 0;      // and the cycles that were charged for them.
+  bool unsettled = false;         // Some of them are not charged yet.
+  bool follows = true;            // As in ReadySlot.
+  bool lost = false;
+
+  void settle() {
+    if (!unsettled) return;
+    unsettled = false;
+    follows = true;
+    moment = how.on_the_spot->settle(charged);
+    books.reckon({moment, moment});
+  }
+};
+
+bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
+  if (!pass.unsettled) pass.books.settle();  // Books stay open while a call is made: none are due.
+  switch (pass.how.on_the_spot->serve(ready, pass.aside)) {
+    case OnTheSpot::Outcome::declined:
+      return false;
+    case OnTheSpot::Outcome::answered:
+      break;
+    case OnTheSpot::Outcome::put_off:
+      pass.batch.emplace_back().request = pass.aside;
+      break;
+    case OnTheSpot::Outcome::lost:
+      pass.lost = true;
+      break;
+  }
+  ++pass.on_the_spot;
+  pass.unsettled = true;
+  return true;
+}
+
+inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell, Pass& pass) const {
+  std::uint64_t answered = 0;
+  protocol::Slot* const row_slots = &area_->slot(doorbell.wave, 0);
+  for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = lowest_bit(lanes);
+    protocol::Slot& slot = row_slots[lane];
+    pass.ahead.step();
+    const protocol::Control control = observe(slot);  // Pairs with publish() on the device.
+    if (control.state != protocol::SlotState::ready) continue;
+    const std::int16_t row = row_of(control.number);
+    const bool never_blocks =
+        !pass.how.defer && row >= 0 && calls::rows[row].blocking == calls::Blocking::never;
+    const protocol::Attributes attributes = protocol::unpack_attributes(slot.attributes);
+    const std::uint32_t stamp = slot.stamp;
+    ++pass.accepted;
+    if (pass.how.trace) {
+      pass.stats.events.record({pass.moment, telemetry::EventKind::accepted,
+                                static_cast<std::uint8_t>(lane), control.number, doorbell.wave});
+    }
+    const ReadySlot ready{slot,       doorbell.wave,  static_cast<std::uint8_t>(lane),
+                          row,        control.number, stamp,
+                          attributes, pass.left,      pass.follows};
+    if (row == pread_row && pass.how.on_the_spot != nullptr && !checks_pointers_ &&
+        serve_on_the_spot(ready, pass)) {
+      if (pass.lost) return answered;
+      continue;
+    }
+    pass.settle();
+    pass.follows = false;
+    // What is answered here takes less than the clock sees.
+    const Moments moments{pass.moment, pass.moment};
+    // It has no arguments to copy, and no memory to ask for.
+    if (never_blocks && row == nop_row) {
+      const bool detached = (attributes.flags & protocol::flag::detached) != 0;
+      protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
+                     protocol::Side::host>(slot, control.number);
+      publish_answer(slot, control.number, detached, 0, protocol::TransportError::none, moments,
+                     *detached_errors_);
+      pass.books.add(row, attributes, stamp, 0);
+      ++answered;
+      continue;
+    }
+    Pending& pending = never_blocks ? pass.here : pass.batch.emplace_back();
+    services::Request& request = pending.request;
+    std::memcpy(request.arguments, slot.arguments, sizeof(request.arguments));
+    ready.describe(request);
+    protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
+                   protocol::Side::host>(slot, control.number);
+    std::int64_t value =
+        row >= 0 && !checks_pointers_ ? 0 : services::admit(request, pass.how.openness, *backend_);
+    if (value == 0 && !never_blocks) continue;
+    if (value != 0) {
+      pass.stats.refused.add();
+    } else {
+      value = services::execute_without_waiting(request, pending.progress).value;
+    }
+    publish_answer(slot, request.number, request.detached(), value, protocol::TransportError::none,
+                   moments, *detached_errors_);
+    pass.books.add(request, value);
+    if (!never_blocks) pass.batch.pop_back();
+    ++answered;
+  }
+  return answered;
+}
+
+std::uint64_t BottomHalf::process(const Bundle& bundle, const Processing& how,
+                                  std::vector<Pending>& batch, std::vector<std::uint32_t>& answered,
+                                  ThreadStats& stats) const {
+  const std::uint64_t moment = how.begun != 0 ? how.begun : cycles();
+  std::uint64_t answered_here = 0;
+  stats.booking.begin();
+  Pass pass{.how = how,
+            .moment = moment,
+            .ahead = SlotsAhead(*area_, bundle, row_lanes_),
+            .books = Bookkeeper(stats, {moment, moment}),
+            .batch = batch,
+            .stats = stats,
+            .left = bundle.size()};
+  for (const protocol::Doorbell& doorbell : bundle) {
+    --pass.left;
+    std::atomic_flag& busy = busy_rows_[doorbell.wave];
+    while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs: the clear.
+      std::this_thread::yield();
+    }
+    const std::uint64_t row = process_row(doorbell, pass);
+    if (how.shared) busy.clear(std::memory_order_release);
+    if (row != 0) answered.push_back(doorbell.wave);
+    answered_here += row;
+    if (pass.lost) break;
+  }
+  stats.accepted.add(pass.accepted);
+  if (pass.lost) return 0;
+  const bool ends_on_the_spot = pass.unsettled;
+  pass.settle();
+  pass.books.settle();
+  stats.booking.end();
+  const std::uint64_t end = ends_on_the_spot ? pass.moment : cycles();
+  const std::uint64_t others = pass.accepted - pass.on_the_spot;
+  const std::uint64_t took = end - moment - pass.charged;
+  if (answered_here != 0) {
+    const std::uint32_t bundles = stats.bundle_sampler.next(0);
+    if (bundles != 0) {
+      stats.times.record(telemetry::RequestPart::processing, took / others,
+                         answered_here * bundles);
+    }
+  }
+  charge_shares(stats, telemetry::Stage::bottom_half, took, others);
+  return end;
+}
+
+}  // namespace k2k::server

@@ -1,0 +1,250 @@
+// Goal: what a bundle names is accepted once, whatever is scribbled into it.
+// Method: an area in plain memory and a backend that only notes; the test is the device.
+
+#include "server/poll/bottom_half.hpp"
+
+#include <asm/unistd.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "services/fake_backend_fixture.hpp"
+
+namespace k2k::server {
+namespace {
+
+using protocol::Side;
+using protocol::SlotState;
+
+class BottomHalfTest : public testing::Test {
+ protected:
+  services::FakeBackend backend;
+  DetachedErrors detached_errors;
+  BottomHalf half{backend.area(), backend, detached_errors};
+  std::unique_ptr<ThreadStats> stats = std::make_unique<ThreadStats>();
+  std::vector<Pending> batch;
+  std::vector<std::uint32_t> answered;
+
+  void process(const Bundle& bundle, services::Openness openness = services::Openness::any) {
+    batch.clear();
+    answered.clear();
+    half.process(bundle, {.openness = openness}, batch, answered, *stats);
+  }
+  SlotState state_of(const protocol::Slot& slot) { return observe(slot).state; }
+};
+
+TEST_F(BottomHalfTest, answers_from_memory_at_once_and_keeps_the_rest_for_execution) {
+  protocol::Slot& pid = backend.plain.publish(1, 0, __NR_getpid);
+  protocol::Slot& read = backend.plain.publish(1, 5, __NR_read);
+  read.arguments[0] = 42;
+  process({{1, 1u | 1u << 5}});
+  EXPECT_EQ(state_of(pid), SlotState::finished);
+  EXPECT_EQ(static_cast<pid_t>(pid.arguments[0]), ::getpid());
+  EXPECT_EQ(state_of(read), SlotState::processing);
+  ASSERT_EQ(batch.size(), 1u);
+  EXPECT_EQ(batch[0].request.number, __NR_read);
+  EXPECT_EQ(batch[0].request.arguments[0], 42u);
+  EXPECT_EQ(batch[0].request.wave, 1u);
+  EXPECT_EQ(batch[0].request.lane, 5);
+  EXPECT_EQ(answered, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(stats->accepted.value(), 2u);
+  EXPECT_EQ(stats->answered.value(), 1u);
+}
+
+TEST_F(BottomHalfTest, passes_over_every_slot_that_is_not_ready) {
+  const protocol::AreaView& area = backend.area();
+  ASSERT_TRUE(protocol::try_claim(area, 0, 2));  // Populating.
+  protocol::Slot& taken = backend.plain.publish(0, 2, __NR_getpid);
+  protocol::move<SlotState::ready, SlotState::processing, Side::host>(taken, __NR_getpid);
+  protocol::Slot& done = backend.plain.publish(0, 3, __NR_getpid);
+  protocol::move<SlotState::ready, SlotState::processing, Side::host>(done, __NR_getpid);
+  protocol::move<SlotState::processing, SlotState::finished, Side::host>(done, __NR_getpid);
+  process({{0, 0xff}});
+  EXPECT_TRUE(batch.empty());
+  EXPECT_TRUE(answered.empty());
+  EXPECT_EQ(stats->accepted.value(), 0u);
+  EXPECT_EQ(state_of(area.slot(0, 1)), SlotState::populating);
+  EXPECT_EQ(state_of(taken), SlotState::processing);
+  EXPECT_EQ(state_of(done), SlotState::finished);
+}
+
+TEST_F(BottomHalfTest, ignores_lanes_beyond_the_row) {
+  static_cast<void>(backend.plain.publish(1, 0, __NR_getpid));  // What a lane 32 of row 0 would be.
+  process({{0, ~std::uint64_t{0}}});
+  EXPECT_EQ(stats->accepted.value(), 0u);
+  EXPECT_EQ(state_of(backend.area().slot(1, 0)), SlotState::ready);
+}
+
+TEST_F(BottomHalfTest, accepts_a_doubled_doorbell_once) {
+  static_cast<void>(backend.plain.publish(2, 7, __NR_read));
+  process({{2, 1u << 7}, {2, 1u << 7}, {2, 0xffffffff}});
+  EXPECT_EQ(batch.size(), 1u);
+  process({{2, 1u << 7}});
+  EXPECT_TRUE(batch.empty());
+}
+
+TEST_F(BottomHalfTest, refuses_without_executing) {
+  protocol::Slot& unknown = backend.plain.publish(0, 0, 5000);
+  protocol::Slot& forbidden = backend.plain.publish(0, 1, __NR_exit_group);
+  protocol::Slot& closed = backend.plain.publish(0, 2, __NR_getppid);
+  process({{0, 7}}, services::Openness::known_only);
+  EXPECT_TRUE(batch.empty());
+  for (const protocol::Slot* slot : {&unknown, &forbidden, &closed}) {
+    EXPECT_EQ(static_cast<std::int64_t>(slot->arguments[0]), -ENOSYS);
+    EXPECT_EQ(observe(*slot).error, protocol::TransportError::none);
+  }
+  EXPECT_EQ(stats->refused.value(), 3u);
+
+  protocol::Slot& again = backend.plain.publish(1, 0, __NR_exit_group);
+  process({{1, 1}}, services::Openness::any);
+  EXPECT_EQ(static_cast<std::int64_t>(again.arguments[0]), -EPERM);
+}
+
+TEST_F(BottomHalfTest, answers_efault_for_memory_the_host_cannot_reach) {
+  char buffer[16];
+  backend.hidden_begin = reinterpret_cast<std::uintptr_t>(buffer);
+  backend.hidden_end = backend.hidden_begin + sizeof(buffer);
+  protocol::Slot& slot = backend.plain.publish(0, 0, __NR_read);
+  slot.arguments[1] = backend.hidden_begin;
+  slot.arguments[2] = 16;
+  process({{0, 1}});
+  EXPECT_TRUE(batch.empty());
+  EXPECT_EQ(static_cast<std::int64_t>(slot.arguments[0]), -EFAULT);
+}
+
+TEST_F(BottomHalfTest, retires_a_detached_call_itself_and_books_its_error) {
+  protocol::Slot& slot = backend.plain.publish(0, 0, 5000, protocol::flag::detached);
+  process({{0, 1}});
+  EXPECT_EQ(state_of(slot), SlotState::free);
+  const std::vector<DetachedError> errors = detached_errors.list();
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].error, ENOSYS);
+  EXPECT_EQ(errors[0].name, "call 5000");
+}
+
+TEST_F(BottomHalfTest, holds_a_copy_that_later_scribbling_cannot_change) {
+  protocol::Slot& slot = backend.plain.publish(0, 0, __NR_write);
+  slot.arguments[2] = 4;
+  process({{0, 1}});
+  slot.arguments[2] = ~std::uint64_t{0};
+  slot.attributes = ~0u;
+  ASSERT_EQ(batch.size(), 1u);
+  EXPECT_EQ(batch[0].request.arguments[2], 4u);
+  EXPECT_EQ(batch[0].request.attributes.flags, 0);
+}
+
+TEST_F(BottomHalfTest, takes_any_scribbled_attributes_for_what_they_are) {
+  protocol::Slot& slot = backend.plain.publish(0, 0, __NR_getpid);
+  slot.attributes = 0xfffffffdu & ~(std::uint32_t{protocol::flag::detached} << 2);
+  slot.stamp = 12345;
+  process({{0, 1}});
+  EXPECT_EQ(state_of(slot), SlotState::finished);
+}
+
+TEST_F(BottomHalfTest, enters_the_times_of_a_sampled_request_for_all_it_stands_for) {
+  const auto scheduling = [this] {
+    return stats->times.requests(telemetry::RequestPart::scheduling);
+  };
+  static_cast<void>(backend.plain.publish(0, 0, calls::nop_number, protocol::flag::sampled));
+  process({{0, 1}});
+  EXPECT_EQ(scheduling(), 0u) << "another one stands for it";
+  backend.plain.publish(1, 0, calls::nop_number, protocol::flag::sampled).stamp = 12345;
+  process({{1, 1}});
+  EXPECT_EQ(scheduling(), protocol::sample_stride);
+  backend.plain.publish(2, 0, calls::nop_number).stamp = 12345;
+  process({{2, 1}});
+  EXPECT_EQ(scheduling(), protocol::sample_stride + 1);
+  EXPECT_EQ(stats->answered.value(), 3u) << "counted one by one";
+  EXPECT_EQ(stats->calls[call_place(static_cast<std::int16_t>(calls::find(calls::nop_number)))]
+                .count.value(),
+            3u);
+}
+
+TEST_F(BottomHalfTest, answers_no_ops_on_the_spot_whatever_their_outcome_is_for) {
+  protocol::Slot& blocking = backend.plain.publish(0, 0, calls::nop_number);
+  blocking.arguments[0] = 7;
+  protocol::Slot& detached =
+      backend.plain.publish(0, 1, calls::nop_number, protocol::flag::detached);
+  process({{0, 3}});
+  EXPECT_EQ(state_of(blocking), SlotState::finished);
+  EXPECT_EQ(blocking.arguments[0], 0u);
+  EXPECT_EQ(state_of(detached), SlotState::free);
+  EXPECT_TRUE(batch.empty());
+  EXPECT_TRUE(detached_errors.take().empty());
+}
+
+// In split mode several threads process bundles, and a rescan may name what a queued bundle names.
+TEST_F(BottomHalfTest, lets_two_threads_accept_a_slot_once_between_them) {
+#if defined(K2K_TSAN)
+  constexpr int rounds = 300;
+#else
+  constexpr int rounds = 20'000;
+#endif
+  auto second_stats = std::make_unique<ThreadStats>();
+  std::atomic<int> round{0};
+  std::atomic<int> done{0};
+  std::vector<Pending> second_batch;
+  std::vector<std::uint32_t> second_answered;
+  std::thread second([&] {
+    for (int turn = 1; turn <= rounds; ++turn) {
+      while (round.load() < turn) std::this_thread::yield();
+      half.process({{0, 0xff}}, {.shared = true}, second_batch, second_answered, *second_stats);
+      done.store(turn);
+    }
+  });
+  for (int turn = 1; turn <= rounds; ++turn) {
+    for (std::uint32_t lane = 0; lane < 8; ++lane) {
+      static_cast<void>(backend.plain.publish(0, lane, __NR_getpid));
+    }
+    round.store(turn);
+    half.process({{0, 0xff}}, {.shared = true}, batch, answered, *stats);
+    while (done.load() < turn) std::this_thread::yield();
+    for (std::uint32_t lane = 0; lane < 8; ++lane) {
+      protocol::Slot& slot = backend.area().slot(0, lane);
+      protocol::move<SlotState::finished, SlotState::free, Side::device>(slot);
+    }
+    protocol::unlock(backend.area(), 0, 0xff);
+  }
+  second.join();
+  EXPECT_EQ(stats->accepted.value() + second_stats->accepted.value(), 8u * rounds);
+}
+
+TEST(DetachedErrors, are_counted_by_call_and_errno_and_handed_over_once) {
+  DetachedErrors errors;
+  errors.add(__NR_write, EPIPE);
+  errors.add(__NR_write, EPIPE);
+  errors.add(__NR_write, EBADF);
+  errors.add(900, EPIPE);
+  const std::vector<DetachedError> taken = errors.take();
+  ASSERT_EQ(taken.size(), 3u);
+  std::uint64_t sum = 0;
+  for (const DetachedError& error : taken) {
+    sum += error.count;
+    EXPECT_EQ(error.count, error.name == "write" && error.error == EPIPE ? 2u : 1u);
+  }
+  EXPECT_EQ(sum, 4u);
+  EXPECT_TRUE(errors.take().empty());
+}
+
+TEST(DetachedErrors, lose_none_that_come_while_they_are_taken) {
+  DetachedErrors errors;
+  constexpr std::uint64_t count = 20'000;
+  std::thread server([&] {
+    for (std::uint64_t each = 0; each < count; ++each)
+      errors.add(1, 1 + static_cast<int>(each % 9));
+  });
+  std::uint64_t sum = 0;
+  while (sum < count / 2) {
+    for (const DetachedError& error : errors.take()) sum += error.count;
+  }
+  server.join();
+  for (const DetachedError& error : errors.take()) sum += error.count;
+  EXPECT_EQ(sum, count);
+}
+
+}  // namespace
+}  // namespace k2k::server

@@ -1,0 +1,107 @@
+#pragma once
+// The top half: takes doorbells off its rings, holds them together for the coalescing window, and
+// now and then looks at a slice of the slots for requests whose doorbell was lost.
+//
+// Owned by a role: used by whoever holds it, never by two threads.
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "base/units.hpp"
+#include "protocol/area.hpp"
+#include "server/account/thread_stats.hpp"
+#include "server/settings/config.hpp"
+
+namespace k2k::server {
+
+// Doorbells processed as one unit; each names a row and its ready lanes.
+using Bundle = std::vector<protocol::Doorbell>;
+
+class TopHalf {
+ public:
+  explicit TopHalf(const protocol::AreaView& area) : area_(&area) {
+    rescued_.reserve(area.ring_count);
+    waiting_.reserve(area.ring_count);
+  }
+
+  // While a window is open, this device may move on (Backend::advance). It outlives this.
+  void attend(backend::Backend& device) { device_ = &device; }
+
+  // This half serves ring `first`, `first + step`, ... and the rows that ring there.
+  void assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first, std::uint32_t step);
+  void configure(const ServerConfig& config);
+  // From now on doorbells are held so long, and at most so many requests.
+  void hold(std::uint32_t window_us, std::uint32_t requests_max);
+  // What is left of a window is slept, where it is longer than this: then an urgent request waits
+  // for up to urgent_look. At first it is spun.
+  void sleep_beyond(std::uint64_t cycles) { nap_cycles_ = cycles; }
+
+  // Appends what is there to `bundle`; with a window, waits for more. False if nothing was there.
+  bool collect(Bundle& bundle, ThreadStats& stats);
+
+  // Asks for the cache lines that the next collect() and what follows it will need: first those of
+  // the rings, then, some time later, those of the slots that were rung meanwhile. For a thread
+  // that has a call to make first: the lines travel while it does.
+  void prefetch_rings() const;
+  void prefetch_slots() const;
+
+  // Looks at the next slice of slots for ready ones. Bounded: slice_slots a call. Returns how many
+  // requests were found and appended. The next is due after rescan_us, or where nothing came for
+  // `idle` cycles after a sixteenth of that, at most sixteen times as late.
+  std::uint32_t rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle = 0);
+
+  // For who found nothing and is about to sleep: steps over a place that was next for hole_us and
+  // behind which there are doorbells, if a doorbell may have ended the last sleep (`woken`). True
+  // if there is something to collect now.
+  bool pass_holes(std::uint64_t moment, bool woken);
+
+  // Cycle count at which the next rescan is due.
+  [[nodiscard]] std::uint64_t rescan_due() const { return rescan_due_; }
+
+  [[nodiscard]] const std::vector<protocol::RingConsumer*>& rings() const { return rings_; }
+
+  static constexpr std::uint32_t slice_slots = 1024;
+  static constexpr std::uint64_t rescan_stretch = 16;
+  // A producer that lost its core between ticket and doorbell has come back by then, mostly.
+  static constexpr std::uint32_t hole_us = 1'000;
+  static constexpr Nanoseconds urgent_look = std::chrono::microseconds(100);
+  // As many lines as a core can wait for at a time, about.
+  static constexpr std::uint32_t prefetch_max = 16;
+
+  // So many rescans in a row find requests, and nobody rings, before all places of a lap are taken
+  // for holes. A few are due to producers that lost their core between publishing and ringing:
+  // their doorbells would come too late.
+  static constexpr std::uint32_t silent_rescues_max = 8;
+
+ private:
+  struct Rescued {
+    std::uint64_t position = ~std::uint64_t{0};  // Of the ring, when a rescan last found requests.
+    std::uint32_t times = 0;                     // Such rescans since it came there.
+  };
+
+  void wait_for_more(std::uint64_t end) const;
+  std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
+  [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
+
+  struct Waiting {
+    std::uint64_t position = ~std::uint64_t{0};  // Of the ring, when its holder last went to sleep.
+    std::uint64_t since = 0;                     // cycles() when it first did so there.
+  };
+
+  const protocol::AreaView* area_;
+  backend::Backend* device_ = nullptr;
+  std::vector<protocol::RingConsumer*> rings_;
+  std::vector<Rescued> rescued_;  // For each ring.
+  std::vector<Waiting> waiting_;  // For each ring.
+  std::uint32_t ring_step_ = 1;
+  std::uint32_t first_ring_ = 0;
+  std::uint32_t next_row_ = 0;
+  std::uint64_t window_cycles_ = 0;
+  std::uint64_t nap_cycles_ = ~std::uint64_t{0};
+  std::uint64_t rescan_cycles_ = 0;
+  std::uint64_t rescan_due_ = 0;
+  std::uint32_t coalesce_max_ = 64;
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,234 @@
+// Goal: a call that waits on a descriptor is answered as the system call would have been, however
+// many wait; nobody waits in the kernel. Method: real pipes and sockets; the test is the peer.
+
+#include "server/pool/descriptor_waits.hpp"
+
+#include <asm/unistd.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "calls/rows.hpp"
+
+namespace k2k::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+class DescriptorWaitsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream), 0);
+  }
+  void TearDown() override {
+    for (const int fd : {wake, pipe[0], pipe[1], stream[0], stream[1]}) ::close(fd);
+  }
+
+  // The call, tried once: it would wait, and does so from now on.
+  template <class... Arguments>
+  void begin(std::uint8_t lane, std::uint16_t number, Arguments... arguments) {
+    begin_flagged(lane, 0, number, arguments...);
+  }
+  template <class... Arguments>
+  void begin_flagged(std::uint8_t lane, std::uint8_t flags, std::uint16_t number,
+                     Arguments... arguments) {
+    Pending call;
+    call.request.lane = lane;
+    call.request.number = number;
+    call.request.row = static_cast<std::int16_t>(calls::find(number));
+    call.request.attributes.flags = flags;
+    int index = 0;
+    ((call.request.arguments[index++] = (std::uint64_t)(arguments)), ...);
+    const services::Answer answer = services::execute_without_waiting(call.request, call.progress);
+    ASSERT_TRUE(answer.would_wait);
+    ASSERT_GE(answer.readiness.descriptor, 0);
+    call.readiness = answer.readiness;
+    waits.add(call, now());
+  }
+  // What one round answers: lane and value, in order.
+  using Answers = std::vector<std::pair<int, std::int64_t>>;
+  Answers round() {
+    DescriptorWaits::Round result;
+    waits.wait(wake, result);
+    EXPECT_TRUE(result.stubborn.empty());
+    return told(result.answered);
+  }
+  static Answers told(const std::vector<DescriptorWaits::Answered>& answered) {
+    Answers answers;
+    for (const auto& one : answered) answers.emplace_back(one.call.request.lane, one.value);
+    return answers;
+  }
+  void ring() const {
+    const std::uint64_t one = 1;
+    ASSERT_EQ(::write(wake, &one, sizeof(one)), 8);
+  }
+
+  int wake = -1;
+  int pipe[2] = {-1, -1};
+  int stream[2] = {-1, -1};
+  char buffer[64] = {};
+  DescriptorWaits waits;
+};
+
+TEST_F(DescriptorWaitsTest, returns_when_it_is_woken_and_nothing_waits) {
+  ring();
+  EXPECT_TRUE(round().empty());
+  EXPECT_EQ(waits.size(), 0u);
+}
+
+TEST_F(DescriptorWaitsTest, answers_what_became_ready_and_keeps_the_rest) {
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  begin(2, __NR_recvfrom, stream[0], buffer, 8, 0, 0, 0);
+  ASSERT_EQ(::write(stream[1], "abc", 3), 3);
+  EXPECT_EQ(round(), (Answers{{2, 3}}));
+  EXPECT_EQ(std::string(buffer, 3), "abc");
+  EXPECT_EQ(waits.size(), 1u);
+  ASSERT_EQ(::write(pipe[1], "de", 2), 2);
+  EXPECT_EQ(round(), (Answers{{1, 2}}));
+}
+
+TEST_F(DescriptorWaitsTest, serves_those_that_wait_for_one_descriptor_in_their_order) {
+  for (std::uint8_t lane = 0; lane < 5; ++lane) begin(lane, __NR_read, pipe[0], buffer + lane, 1);
+  ASSERT_EQ(::write(pipe[1], "xyz", 3), 3);
+  EXPECT_EQ(round(), (Answers{{0, 1}, {1, 1}, {2, 1}}));
+  EXPECT_EQ(std::string(buffer, 3), "xyz");
+  EXPECT_EQ(waits.size(), 2u);
+}
+
+TEST_F(DescriptorWaitsTest, waits_again_for_what_another_reader_took) {
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ASSERT_EQ(::write(pipe[1], "a", 1), 1);
+  char other = 0;
+  ASSERT_EQ(::read(pipe[0], &other, 1), 1);
+  ring();
+  EXPECT_TRUE(round().empty());
+  EXPECT_EQ(waits.size(), 1u);
+  ASSERT_EQ(::write(pipe[1], "b", 1), 1);
+  EXPECT_EQ(round(), (Answers{{1, 1}}));
+}
+
+TEST_F(DescriptorWaitsTest, goes_on_with_a_write_where_it_stopped) {
+  const std::string text(200'000, 'w');
+  begin(1, __NR_write, pipe[1], text.data(), text.size());
+  std::string back;
+  std::vector<char> chunk(50'000);
+  Answers answers;
+  while (answers.empty()) {
+    const ssize_t count = ::read(pipe[0], chunk.data(), chunk.size());
+    ASSERT_GT(count, 0);
+    back.append(chunk.data(), static_cast<std::size_t>(count));
+    answers = round();
+  }
+  EXPECT_EQ(answers, (Answers{{1, 200'000}}));
+  while (back.size() < text.size()) {
+    const ssize_t count = ::read(pipe[0], chunk.data(), chunk.size());
+    ASSERT_GT(count, 0);
+    back.append(chunk.data(), static_cast<std::size_t>(count));
+  }
+  EXPECT_EQ(back, text);
+}
+
+TEST_F(DescriptorWaitsTest, keeps_the_two_directions_of_a_socket_apart) {
+  const std::string text(3'000'000, 's');
+  begin(1, __NR_sendto, stream[0], text.data(), text.size(), 0, 0, 0);
+  begin(2, __NR_recvfrom, stream[0], buffer, 8, 0, 0, 0);
+  ASSERT_EQ(::write(stream[1], "hi", 2), 2);
+  EXPECT_EQ(round(), (Answers{{2, 2}})) << "the sender still waits for room";
+  EXPECT_EQ(waits.size(), 1u);
+}
+
+TEST_F(DescriptorWaitsTest, tells_the_end_of_a_pipe_and_a_broken_one) {
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ::close(pipe[1]);
+  pipe[1] = -1;
+  EXPECT_EQ(round(), (Answers{{1, 0}}));
+  const std::string text(3'000'000, 's');
+  begin(2, __NR_sendto, stream[0], text.data(), text.size(), 0, 0, 0);
+  std::vector<char> chunk(10);
+  ::close(stream[1]);
+  stream[1] = -1;
+  const Answers answers = round();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_GT(answers[0].second, 0) << "bytes were taken before: their number, not EPIPE";
+}
+
+TEST_F(DescriptorWaitsTest, goes_on_by_time_when_the_program_closed_what_wakes_it) {
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ASSERT_EQ(::close(wake), 0);
+  const Nanoseconds used = thread_time();
+  const Instant before = now();
+  for (int looks = 0; looks < 5; ++looks) EXPECT_TRUE(round().empty());
+  EXPECT_LT(now() - before, 5s) << "nobody would end a longer sleep";
+  EXPECT_GE(now() - before, 30ms);
+  EXPECT_LT(thread_time() - used, 20ms);
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(round(), (Answers{{1, 1}}));
+  wake = ::eventfd(0, EFD_CLOEXEC);
+}
+
+TEST_F(DescriptorWaitsTest, answers_ebadf_when_the_descriptor_is_closed) {
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ::close(pipe[0]);
+  pipe[0] = -1;
+  EXPECT_EQ(round(), (Answers{{1, -EBADF}}));
+}
+
+TEST_F(DescriptorWaitsTest, ends_a_wait_at_the_timeout_of_the_socket) {
+  const timeval limit{0, 20'000};
+  ASSERT_EQ(::setsockopt(stream[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+  const Instant before = now();
+  begin(1, __NR_recvfrom, stream[0], buffer, 8, 0, 0, 0);
+  begin(2, __NR_recvfrom, stream[1], buffer, 8, 0, 0, 0);  // Without one.
+  EXPECT_EQ(round(), (Answers{{1, -EAGAIN}}));
+  EXPECT_GE(now() - before, 20ms);
+  EXPECT_EQ(waits.size(), 1u);
+}
+
+TEST_F(DescriptorWaitsTest, gives_up_on_a_descriptor_that_is_ready_and_never_gives) {
+  // A socket that can be written stands for one that says it can be read and cannot.
+  Pending call;
+  call.request.number = __NR_recvfrom;
+  call.request.row = static_cast<std::int16_t>(calls::find(__NR_recvfrom));
+  call.request.arguments[0] = static_cast<std::uint64_t>(stream[0]);
+  call.request.arguments[1] = reinterpret_cast<std::uint64_t>(buffer);
+  call.request.arguments[2] = 8;
+  call.readiness = {stream[0], POLLOUT};
+  waits.add(call, now());
+  DescriptorWaits::Round result;
+  int rounds = 0;
+  while (result.stubborn.empty() && ++rounds < 1000) waits.wait(wake, result);
+  EXPECT_EQ(result.stubborn.size(), 1u);
+  EXPECT_TRUE(result.answered.empty());
+  EXPECT_EQ(waits.size(), 0u);
+}
+
+TEST_F(DescriptorWaitsTest, ends_all_or_those_somebody_waits_for) {
+  const std::string text(200'000, 'w');
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  begin_flagged(2, protocol::flag::detached, __NR_read, pipe[0], buffer, 8);
+  begin(3, __NR_write, pipe[1], text.data(), text.size());
+  std::vector<DescriptorWaits::Answered> answered;
+  waits.end(DescriptorWaits::Whose::not_detached, answered);
+  const Answers first = told(answered);
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first[0], (std::pair<int, std::int64_t>{1, -ECANCELED}));
+  EXPECT_EQ(first[1].first, 3);
+  EXPECT_GT(first[1].second, 0) << "bytes that were written are told";
+  EXPECT_EQ(waits.size(), 1u);
+  answered.clear();
+  waits.end(DescriptorWaits::Whose::everybody, answered);
+  EXPECT_EQ(told(answered), (Answers{{2, -ECANCELED}}));
+  EXPECT_EQ(waits.size(), 0u);
+}
+
+}  // namespace
+}  // namespace k2k::server

@@ -1,0 +1,83 @@
+#pragma once
+// Requests that a role's holder has accepted and may not serve yet: the budget of their tenant is
+// used up. One queue a budget, in the order of acceptance; each is asked for again when its budget
+// says so. There are never more than the device has slots.
+//
+// Threading: the role's holder only.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <new>
+#include <vector>
+
+#include "server/poll/bottom_half.hpp"
+
+namespace k2k::server {
+
+class ParkedRequests {
+ public:
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+
+  struct Queue {
+    std::deque<Pending> calls;
+    std::uint64_t due = never;  // cycles(); `never` where nothing waits.
+  };
+
+  // `due`: when its budget is worth asking again.
+  // False: there is no memory for it.
+  bool add(const Pending& call, std::size_t budget, std::uint64_t due) {
+    try {
+      if (queues_.size() <= budget) queues_.resize(budget + 1);
+      queues_[budget].calls.push_back(call);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    queues_[budget].due = due;
+    due_ = std::min(due_, due);
+    ++count_;
+    return true;
+  }
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+  // cycles() from which on something may be served.
+  [[nodiscard]] std::uint64_t due() const { return due_; }
+
+  // Moves to `batch`, from the queues that are due, at most `most` each of what `admits` says may
+  // be served; `due_of` tells of the others when to ask again.
+  template <typename Admits, typename DueOf>
+  void take(std::uint64_t moment, std::size_t most, std::vector<Pending>& batch,
+            const Admits& admits, const DueOf& due_of) {
+    due_ = never;
+    for (Queue& queue : queues_) {
+      std::size_t taken = 0;
+      while (queue.due <= moment && !queue.calls.empty() && taken < most) {
+        const Pending& first = queue.calls.front();
+        if (!admits(first.request)) {
+          queue.due = due_of(first.request);
+          break;
+        }
+        batch.push_back(first);
+        queue.calls.pop_front();
+        --count_;
+        ++taken;
+      }
+      if (queue.calls.empty()) queue.due = never;
+      due_ = std::min(due_, queue.due);
+    }
+  }
+
+  // All of them, in no queue any more.
+  void drain(std::vector<Pending>& all) {
+    for (Queue& queue : queues_) all.insert(all.end(), queue.calls.begin(), queue.calls.end());
+    *this = {};
+  }
+
+ private:
+  std::vector<Queue> queues_;
+  std::uint64_t due_ = never;
+  std::size_t count_ = 0;
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,83 @@
+// Goal: parked requests come back once, in order, and not before they are due; none is forgotten.
+
+#include "server/pool/parked.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace k2k::server {
+namespace {
+
+Pending call(std::uint32_t wave) {
+  Pending pending;
+  pending.request.wave = wave;
+  return pending;
+}
+
+// Takes what is due from a queue whose requests are all admitted, or all not.
+std::vector<std::uint32_t> take(ParkedRequests& parked, std::uint64_t moment, std::size_t most,
+                                bool admitted = true, std::uint64_t due = 0) {
+  std::vector<Pending> batch;
+  parked.take(
+      moment, most, batch, [&](const services::Request&) { return admitted; },
+      [&](const services::Request&) { return due; });
+  std::vector<std::uint32_t> waves;
+  for (const Pending& pending : batch) waves.push_back(pending.request.wave);
+  return waves;
+}
+
+TEST(ParkedRequests, is_never_due_while_empty) {
+  ParkedRequests parked;
+  EXPECT_EQ(parked.count(), 0u);
+  EXPECT_EQ(parked.due(), ParkedRequests::never);
+  EXPECT_TRUE(take(parked, ~std::uint64_t{0} - 1, 8).empty());
+}
+
+TEST(ParkedRequests, gives_each_back_when_it_is_due_in_order) {
+  ParkedRequests parked;
+  parked.add(call(1), 0, 100);
+  parked.add(call(2), 3, 50);
+  parked.add(call(3), 0, 100);
+  EXPECT_EQ(parked.count(), 3u);
+  EXPECT_EQ(parked.due(), 50u);
+  EXPECT_TRUE(take(parked, 49, 8).empty());
+  EXPECT_EQ(parked.due(), 50u);
+  EXPECT_EQ(take(parked, 60, 8), (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(parked.due(), 100u);
+  EXPECT_EQ(take(parked, 100, 8), (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(parked.due(), ParkedRequests::never);
+  EXPECT_EQ(parked.count(), 0u);
+}
+
+TEST(ParkedRequests, gives_no_more_than_asked_for_and_the_rest_at_once) {
+  ParkedRequests parked;
+  for (std::uint32_t wave = 0; wave < 5; ++wave) parked.add(call(wave), 0, 10);
+  EXPECT_EQ(take(parked, 10, 2), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(parked.due(), 10u) << "what is left is due, too";
+  EXPECT_EQ(take(parked, 11, 8), (std::vector<std::uint32_t>{2, 3, 4}));
+}
+
+TEST(ParkedRequests, keeps_what_is_not_admitted_until_it_is_worth_asking) {
+  ParkedRequests parked;
+  parked.add(call(7), 1, 10);
+  EXPECT_TRUE(take(parked, 20, 8, false, 500).empty());
+  EXPECT_EQ(parked.count(), 1u);
+  EXPECT_EQ(parked.due(), 500u);
+  EXPECT_EQ(take(parked, 500, 8), (std::vector<std::uint32_t>{7}));
+}
+
+TEST(ParkedRequests, forgets_none_when_it_is_drained) {
+  ParkedRequests parked;
+  for (std::uint32_t wave = 0; wave < 10; ++wave) parked.add(call(wave), wave % 3, 1000);
+  std::vector<Pending> all;
+  parked.drain(all);
+  std::set<std::uint32_t> waves;
+  for (const Pending& pending : all) waves.insert(pending.request.wave);
+  EXPECT_EQ(waves.size(), 10u);
+  EXPECT_EQ(parked.count(), 0u);
+  EXPECT_EQ(parked.due(), ParkedRequests::never);
+}
+
+}  // namespace
+}  // namespace k2k::server

@@ -1,0 +1,105 @@
+#pragma once
+// Where accepted requests wait: queues over one table with a place for each slot, so that none of
+// them ever asks for memory. A request occupies its slot until it is answered, and is in one queue
+// at a time. Only a device that scribbles on its slots has a second one accepted for a slot that
+// waits already: that one is dropped, and the slot gets the answer of the first.
+//
+// Threading: one lock guards a table and all of its queues.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "server/poll/bottom_half.hpp"
+
+namespace k2k::server {
+
+class RequestPlaces {
+ public:
+  struct Place {
+    Pending call;
+    Place* before;
+    Place* after;
+  };
+  static_assert(std::is_trivially_copyable_v<Place>);
+
+  explicit RequestPlaces(const protocol::AreaView& area)
+      : lanes_(area.wave_lanes),
+        // Its pages are touched by the slots that wait, and by no others.
+        memory_(std::make_unique_for_overwrite<std::byte[]>(slots_of(area) * sizeof(Place))),
+        taken_(std::make_unique<bool[]>(slots_of(area))) {}
+
+  // nullptr: another request of its slot waits.
+  Place* take(const Pending& call) {
+    const std::size_t slot = std::size_t{call.request.wave} * lanes_ + call.request.lane;
+    if (std::exchange(taken_[slot], true)) return nullptr;
+    return new (&at(slot)) Place{call, nullptr, nullptr};
+  }
+  Pending give_back(const Place& place) {
+    taken_[static_cast<std::size_t>(&place - &at(0))] = false;
+    return place.call;
+  }
+
+ private:
+  static std::size_t slots_of(const protocol::AreaView& area) {
+    return std::size_t{area.wave_count} * area.wave_lanes;
+  }
+  Place& at(std::size_t slot) { return reinterpret_cast<Place*>(memory_.get())[slot]; }
+
+  const std::uint32_t lanes_;
+  const std::unique_ptr<std::byte[]> memory_;
+  const std::unique_ptr<bool[]> taken_;
+};
+
+class RequestQueue {
+ public:
+  explicit RequestQueue(RequestPlaces& places) : places_(&places) {}
+
+  [[nodiscard]] bool empty() const { return first_ == nullptr; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+  void push_back(const Pending& call) {
+    RequestPlaces::Place* const place = places_->take(call);
+    if (place == nullptr) return;
+    place->before = last_;
+    (last_ == nullptr ? first_ : last_->after) = place;
+    last_ = place;
+    ++size_;
+  }
+  Pending pop_front() { return remove(first_); }
+  Pending pop_back() { return remove(last_); }
+
+  // All of `other` come before what is here.
+  void take_to_front(RequestQueue& other) {
+    if (other.empty()) return;
+    other.last_->after = first_;
+    (first_ == nullptr ? last_ : first_->before) = other.last_;
+    first_ = std::exchange(other.first_, nullptr);
+    other.last_ = nullptr;
+    size_ += std::exchange(other.size_, 0);
+  }
+
+  template <class Look>
+  void for_each(const Look& look) const {
+    for (const RequestPlaces::Place* at = first_; at != nullptr; at = at->after) look(at->call);
+  }
+
+ private:
+  Pending remove(RequestPlaces::Place* place) {
+    K2K_EXPECT(place != nullptr);
+    (place->before == nullptr ? first_ : place->before->after) = place->after;
+    (place->after == nullptr ? last_ : place->after->before) = place->before;
+    --size_;
+    return places_->give_back(*place);
+  }
+
+  RequestPlaces* places_;
+  RequestPlaces::Place* first_ = nullptr;
+  RequestPlaces::Place* last_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,78 @@
+#pragma once
+// How requests are served. All of it may be changed while the server runs (Server::reconfigure).
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "governor/policy.hpp"
+
+namespace k2k::server {
+
+enum class Steering : std::uint8_t {
+  spread,  // The operating system places top halves.
+  // On `cores`: shared out among the top halves, each on the set that it got; where there are more
+  // top halves than cores, top half i on cores[i % cores.size()].
+  steered,
+};
+
+enum class Coalescing : std::uint8_t {
+  fixed,     // As coalesce_window_us and coalesce_max say.
+  adaptive,  // The cheapest of a ladder of settings, by trials (governor/coalescer.hpp).
+};
+
+enum class BottomHalfMode : std::uint8_t {
+  monolithic,  // Runs right behind the top half, on its thread.
+  split,       // Runs on another thread, woken by the top half.
+};
+
+// How a poller that sleeps learns that the device rang.
+enum class Notify : std::uint8_t {
+  interrupt,  // The device wakes it.
+  polling,    // It looks now and then, because the device cannot: every GPU so far.
+};
+
+// Which calls device code may make.
+enum class CallPolicy : std::uint8_t {
+  any,         // Every call but those that would harm the host process (services/policy.hpp).
+  known_only,  // Only calls with a row in calls/rows.hpp.
+};
+
+struct ServerConfig {
+  std::uint32_t top_halves = 1;  // 1 to the number of doorbell rings.
+  Steering steering = Steering::spread;
+  std::vector<std::uint32_t> cores;      // For Steering::steered; online CPUs.
+  std::uint32_t coalesce_window_us = 0;  // 0 = off; at most 10,000.
+  std::uint32_t coalesce_max = 64;       // Requests a bundle; 1 to 4096.
+  Coalescing coalescing = Coalescing::fixed;
+  // Adaptive: requests wait for their service at most this long on the average; 10 to 10,000.
+  std::uint32_t coalesce_delay_us = 200;
+  BottomHalfMode bottom_half = BottomHalfMode::monolithic;
+  // Service threads, started as needed; 3 to 256. One more waits for descriptors.
+  std::uint32_t threads_max = 16;
+  Notify notify = Notify::interrupt;
+  std::uint32_t spin_us = 50;         // Poll ladder: spin this long after the last request,
+  std::uint32_t yield_us = 0;         // then offer the core to others this long,
+  std::uint32_t sleep_us = 10'000;    // then sleep until a doorbell, at most this long. >= 50.
+  std::uint32_t rescan_us = 1'000;    // A slice of the slots is looked at this often. >= 100.
+  std::uint32_t takeover_us = 250;    // A top half held by one call this long is taken over. >= 50.
+  std::uint32_t shutdown_ms = 1'000;  // Grace for calls in flight when the runtime ends.
+  CallPolicy policy = CallPolicy::any;
+  // Share of the CPU time of all online cores that service threads may take; 0 = no cap; 1 to 1000.
+  std::uint32_t cap_permille = 0;
+  // How the cap is kept (governor/config.hpp). With none it is not kept.
+  governor::Policy governor = governor::Policy::budget;
+  // Of what CPU programs do, they lose at most this by serving: 1 to 1000. The policy `auto`
+  // chooses the cap for it, cap_permille at most.
+  std::uint32_t loss_max_permille = 50;
+  // Budgets of tenants under the cap (tenants.hpp): "1:weight=3 2:guarantee=2%,rate=500".
+  std::string tenants;
+  bool trace = false;  // Record events (telemetry/event_ring.hpp).
+};
+
+// Checks every value against its range. `rings` bounds the top halves.
+// Errors: EINVAL naming key, value and range.
+Status validate(const ServerConfig& config, std::uint32_t rings);
+
+}  // namespace k2k::server
