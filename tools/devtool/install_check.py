@@ -7,7 +7,7 @@ from pathlib import Path
 
 from devtool import build
 from devtool.console import Status
-from devtool.process import capture, cores
+from devtool.process import capture, cores, run
 from devtool.tree import BUILD, ROOT, files
 from devtool.uninstall import uninstall
 
@@ -28,6 +28,7 @@ def check_install() -> list[str]:
             if (prefix / "bin/k2k").exists():
                 capture([prefix / "bin/k2k", "--version"])
                 problems += wrong_pages(prefix)
+            problems += older_standard(prefix)
             status.update("a program with libk2k_io.so")
             problems += preloaded_reads(prefix)
             status.update("an outside project, by find_package")
@@ -95,6 +96,16 @@ def wrong_pages(prefix: Path) -> list[str]:
             if not (prefix / "share" / path).is_file()
         ),
     ]
+
+
+def older_standard(prefix: Path) -> list[str]:
+    """Who compiles the README's program as C++17 is told of C++20 by the first error."""
+    include = prefix / "include"
+    source = ROOT / "examples/01_read_a_file.cpp"
+    options = ["-std=c++17", "-fsyntax-only", f"-I{include}", f"-I{include / 'k2k/modules'}"]
+    done = run(["g++", *options, source])
+    first = next((line for line in done.stdout.splitlines() if "error" in line), "no error")
+    return [] if "compile with -std=c++20" in first else [f"as C++17, examples/01 says: {first}"]
 
 
 def preloaded_reads(prefix: Path) -> list[str]:
