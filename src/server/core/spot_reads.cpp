@@ -58,9 +58,10 @@ OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
                                  : cached.plain(descriptor, memory, words[2], offset);
   self_->call.end();
   if (!role_->word.still_held_by(self_->index)) [[unlikely]] {
-    copy(ready, words, late_);
-    late_value_ = value;
-    late_begun_ = begun;
+    late_.emplace();
+    copy(ready, words, late_->request);
+    late_->value = value;
+    late_->begun = begun;
     return Outcome::lost;
   }
   stats.booking.begin();
@@ -120,13 +121,14 @@ std::uint64_t Server::Core::SpotReads::settle(std::uint64_t& charged) {
 
 void Server::Core::SpotReads::answer_late() {
   router::CachedReads::of_process().note_waited();
-  if (late_value_ == -EAGAIN) {
+  K2K_EXPECT(late_.has_value());
+  if (late_->value == -EAGAIN) {
     Pending pending;
-    pending.request = late_;
+    pending.request = late_->request;
     core_->run_call(*self_, pending);
     return;
   }
-  core_->answer_late(*self_, late_, late_value_, {late_begun_, cycles()});
+  core_->answer_late(*self_, late_->request, late_->value, {late_->begun, cycles()});
 }
 
 }  // namespace k2k::server

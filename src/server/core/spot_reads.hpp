@@ -10,6 +10,7 @@
 // Threading: of the role's holder, for one bundle.
 
 #include <cstdint>
+#include <optional>
 
 #include "server/core/core.hpp"
 #include "server/poll/bottom_half.hpp"
@@ -46,9 +47,13 @@ class Server::Core::SpotReads final : public OnTheSpot {
   std::size_t tenant_ = 0;
   bool walks_ = false;          // A call was made.
   bool measures_next_ = false;  // What an answer without times takes.
-  services::Request late_;
-  std::int64_t late_value_ = 0;
-  std::uint64_t late_begun_ = 0;
+  // The read during which the role was lost: made then, for most bundles have no read at all.
+  struct Late {
+    services::Request request;
+    std::int64_t value = 0;
+    std::uint64_t begun = 0;
+  };
+  std::optional<Late> late_;
 };
 
 }  // namespace k2k::server
