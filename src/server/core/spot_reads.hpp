@@ -17,6 +17,13 @@
 
 namespace k2k::server {
 
+// The read during which the role was lost.
+struct LateRead {
+  services::Request request;
+  std::int64_t value = 0;
+  std::uint64_t begun = 0;
+};
+
 class Server::Core::SpotReads final : public OnTheSpot {
  public:
   SpotReads(Core& core, ServiceThread& self, Role& role)
@@ -45,15 +52,9 @@ class Server::Core::SpotReads final : public OnTheSpot {
   std::uint64_t charged_ = 0;  // For runs, since settle().
   std::int16_t row_ = -1;
   std::size_t tenant_ = 0;
-  bool walks_ = false;          // A call was made.
-  bool measures_next_ = false;  // What an answer without times takes.
-  // The read during which the role was lost: made then, for most bundles have no read at all.
-  struct Late {
-    services::Request request;
-    std::int64_t value = 0;
-    std::uint64_t begun = 0;
-  };
-  std::optional<Late> late_;
+  bool walks_ = false;            // A call was made.
+  bool measures_next_ = false;    // What an answer without times takes.
+  std::optional<LateRead> late_;  // Made when it is needed: most bundles have no read at all.
 };
 
 }  // namespace k2k::server
