@@ -93,6 +93,7 @@ K2K_API int k2k_runtime_create(const k2k_options* options, k2k_runtime** runtime
   *runtime = nullptr;
   return guarded([&] {
     k2k::RuntimeConfig config;
+    config.operator_settings = false;  // They come by k2k_options_load().
     if (options != nullptr) {
       const k2k::Result<k2k::LoadedConfig> loaded = k2k::load_config(options->inputs);
       if (!loaded) return failed(loaded.error());

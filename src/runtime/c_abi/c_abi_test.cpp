@@ -129,6 +129,14 @@ TEST_F(CAbi, null_is_an_error_and_not_a_crash) {
   EXPECT_EQ(k2k_cancel(runtime_), 0) << "nothing in progress";
 }
 
+TEST(CAbiRuntime, without_options_reads_no_environment) {
+  ::setenv("K2K_SERVER_CAP_PERMILLE", "much", 1);
+  k2k_runtime* runtime = nullptr;
+  EXPECT_EQ(k2k_runtime_create(nullptr, &runtime), 0) << k2k_last_error();
+  ::unsetenv("K2K_SERVER_CAP_PERMILLE");
+  k2k_runtime_destroy(runtime);
+}
+
 TEST(CAbiHeader, compiles_as_strict_c11) {
   const char* const source = std::getenv("K2K_SOURCE_DIR");
   if (source == nullptr || std::system("command -v gcc >/dev/null 2>&1") != 0) {
