@@ -109,8 +109,8 @@ std::string settings_text(bool color) {
   }
   text += "\nVariables that are no settings:\n\n";
   for (const OtherVariable& other : other_variables()) {
-    if (*other.help != '\0')
-      text += fmt::format("{}\n    {}\n", bold(other.name, color), other.help);
+    if (!other.is_documented()) continue;
+    text += fmt::format("{}\n    {}\n", bold(other.name, color), other.help);
   }
   return text;
 }

@@ -112,7 +112,7 @@ std::string exits_of(const std::vector<std::pair<int, std::string>>& own) {
 std::string environment() {
   std::string text;
   for (const OtherVariable& other : other_variables()) {
-    if (*other.help != '\0') text += item(fmt::format("\\fB{}\\fR", other.name), other.help);
+    if (other.is_documented()) text += item(fmt::format("\\fB{}\\fR", other.name), other.help);
   }
   for (const ConfigOption& option : config_options()) {
     text += item(fmt::format("\\fB{}\\fR", environment_name(option)),

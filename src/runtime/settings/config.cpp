@@ -148,7 +148,7 @@ Status apply_file(Loader& loader, const std::string& path) {
 Status apply_environment(Loader& loader, const ConfigInputs& inputs) {
   std::vector<std::string> known;
   for (const OtherVariable& other : other_variables()) {
-    if (*other.help != '\0') known.emplace_back(other.name);
+    if (other.is_documented()) known.emplace_back(other.name);
   }
   for (const ConfigOption& option : config_options()) known.push_back(environment_name(option));
   for (const auto& [name, value] : inputs.environment) {

@@ -64,6 +64,8 @@ K2K_API std::string flag_name(const ConfigOption& option);
 struct OtherVariable {
   const char* name;
   const char* help;  // Who reads it, and what for: one sentence. "": our tests.
+
+  [[nodiscard]] constexpr bool is_documented() const { return *help != '\0'; }
 };
 K2K_API std::span<const OtherVariable> other_variables();
 
