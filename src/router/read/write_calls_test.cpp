@@ -91,12 +91,13 @@ TEST_F(ExclusiveWrites, give_the_bytes_before_memory_that_is_none) {
   ASSERT_NE(memory, MAP_FAILED);
   auto* const begin = static_cast<std::byte*>(memory);
   std::memset(begin, 7, bytes);
-  ASSERT_EQ(::munmap(begin + bytes, bytes), 0);
+  // Kept, so that no other mapping takes the place.
+  ASSERT_EQ(::mprotect(begin + bytes, bytes, PROT_NONE), 0);
   const ssize_t count = writer->pwrite(data.descriptor(), begin + 100, 2 * bytes - 100, 100);
   EXPECT_EQ(count, ssize_t{bytes - 100});
   std::fill_n(data.bytes().begin() + 100, bytes - 100, std::byte{7});
   data.expect_content();
-  ::munmap(memory, bytes);
+  ::munmap(memory, 2 * bytes);
 }
 
 // What a child that may not make its files longer than so is told, and how often it is signalled.
