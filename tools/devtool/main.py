@@ -25,9 +25,6 @@ from devtool.tree import CPP_SUFFIXES, ROOT, files, shown
 from devtool.uninstall import uninstall
 
 EXIT_INTERRUPTED = 130
-NOT_YET = {
-    "p2p": "the peer-to-peer data path",
-}
 
 
 def main(arguments: list[str]) -> int:
@@ -47,9 +44,6 @@ def main(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if arguments and arguments[0] in NOT_YET:
-        what = NOT_YET[arguments[0]]
-        raise Refused(f"{arguments[0]}: {what} is not part of this release; see ./dev help", 2)
     if arguments and arguments[0] == "k2k":
         return _k2k(arguments[1:])
     if arguments and arguments[0] == "python":
