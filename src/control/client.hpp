@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/api.hpp"
 #include "base/result.hpp"
 #include "control/message.hpp"
 
@@ -27,9 +26,9 @@ struct Endpoint {
 
 // All that the caller may see, by process and number; those that do not listen any more are passed
 // over.
-K2K_API std::vector<Endpoint> endpoints();
+std::vector<Endpoint> endpoints();
 
 // Errors: what parse_reply() says; ESRCH, it is gone; ETIMEDOUT, it does not answer (stopped?).
-K2K_API Result<nlohmann::ordered_json> ask(const Endpoint& endpoint, const ControlRequest& request);
+Result<nlohmann::ordered_json> ask(const Endpoint& endpoint, const ControlRequest& request);
 
 }  // namespace k2k::control

@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "base/api.hpp"
 #include "base/descriptor.hpp"
 #include "base/result.hpp"
 
@@ -33,12 +32,12 @@ struct Folder {
 // Errors, with the path and what mends it:
 //   EPERM    it belongs to somebody else, or others may use it
 //   ENOTDIR  it is a link or no folder            those of mkdir(2) and open(2)
-K2K_API Result<Folder> own_folder();
+Result<Folder> own_folder();
 
 // Those of `user` that are there and fit, best first.
 std::vector<Folder> folders_of(uid_t user);
 
 // Users who may have sockets here: the caller; for root, all.
-K2K_API std::vector<uid_t> visible_users();
+std::vector<uid_t> visible_users();
 
 }  // namespace k2k::control

@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/api.hpp"
 #include "base/result.hpp"
 
 namespace k2k::control {
@@ -37,14 +36,14 @@ struct ControlRequest {
 };
 
 // Errors: EINVAL; what was wrong, and what is permitted.
-K2K_API Result<ControlRequest> parse_request(std::string_view line);
+Result<ControlRequest> parse_request(std::string_view line);
 
 // A line each, with its newline.
-K2K_API std::string request_line(const ControlRequest& request);
+std::string request_line(const ControlRequest& request);
 std::string success_line(const nlohmann::ordered_json& result);
 std::string failure_line(const Error& error);
 
 // The result. Errors: what the other end refused, with its errno; EPROTO for no such line.
-K2K_API Result<nlohmann::ordered_json> parse_reply(std::string_view line);
+Result<nlohmann::ordered_json> parse_reply(std::string_view line);
 
 }  // namespace k2k::control

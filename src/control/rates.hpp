@@ -12,8 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "base/api.hpp"
-
 namespace k2k::control {
 
 // Fractions of one core's time are `cores`' elements; of all cores' the others.
@@ -54,7 +52,6 @@ struct Rates {
   std::vector<NamedShare> cores;
 };
 
-K2K_API Rates rates_between(const nlohmann::ordered_json& before,
-                            const nlohmann::ordered_json& after);
+Rates rates_between(const nlohmann::ordered_json& before, const nlohmann::ordered_json& after);
 
 }  // namespace k2k::control

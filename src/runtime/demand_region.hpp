@@ -79,8 +79,9 @@ class K2K_API DemandRegion {
   [[nodiscard]] backend::RegionCounters counters() const;
 
  private:
-  DemandRegion(const backend::RegionHandle& handle, std::size_t bytes);
-  static Result<DemandRegion> create(Runtime& runtime, const backend::RegionPlan& plan);
+  K2K_INTERNAL DemandRegion(const backend::RegionHandle& handle, std::size_t bytes);
+  K2K_INTERNAL static Result<DemandRegion> create(Runtime& runtime,
+                                                  const backend::RegionPlan& plan);
 
   backend::RegionHandle handle_;
   std::size_t bytes_ = 0;

@@ -84,8 +84,8 @@ class K2K_API Runtime {
   [[nodiscard]] server::ServerConfig server_config() const;
 
  private:
-  struct State;
-  explicit Runtime(std::unique_ptr<State> state);
+  struct K2K_INTERNAL State;
+  K2K_INTERNAL explicit Runtime(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

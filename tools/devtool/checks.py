@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devtool import build, generate, testing
+from devtool.abi import changed_exports
 from devtool.console import Refused, Status, duration, say
 from devtool.cuda_check import check_cuda
 from devtool.docs import build_site
@@ -160,7 +161,10 @@ def freestanding() -> Outcome:
 
 def generated() -> Outcome:
     fix = "is not what its generator prints; run ./dev format"
-    return Outcome([f"{one.file}: {fix}" for one in generate.outdated()])
+    problems = [f"{one.file}: {fix}" for one in generate.outdated()]
+    if lines := changed_exports():
+        problems.append("\n".join(lines))
+    return Outcome(problems)
 
 
 def psylang() -> Outcome:
@@ -263,7 +267,7 @@ STEPS = (
     Step("freestanding", "device-side headers compile alone as C++17", freestanding),
     Step("doxygen", "the reference is generated without warnings", doxygen),
     Step("docs", "the site is built without warnings, and no link of it is dead", docs),
-    Step("generated", "generated files are up to date", generated),
+    Step("generated", "generated files and the lists of exported symbols hold", generated),
     Step(
         "install", "install, use from outside the tree, uninstall", lambda: Outcome(check_install())
     ),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devtool import against, build, report, testing
+from devtool.abi import renew_lists
 from devtool.bench import bench
 from devtool.checks import CLANG_FORMAT, STEPS, check
 from devtool.console import Refused, say
@@ -124,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_preset(builds)
     builds.add_argument("targets", nargs="*", metavar="TARGET", help="what; everything if left out")
 
+    add("abi", "write the lists of what the libraries offer, cmake/abi/, anew", _abi)
     add("format", "format all C++ and Python, renew the generated files", _format)
     # The three below never get here; they are listed for the help.
     add("k2k", "build k2k if need be and run it with the arguments that follow", _check)
@@ -208,6 +210,12 @@ def _format(_: argparse.Namespace) -> int:
     ruff = need_python_tools() / "ruff"
     capture([ruff, "check", "--no-cache", "--fix-only", "-q", *python])
     capture([ruff, "format", "--no-cache", "-q", *python])
+    return 0
+
+
+def _abi(_: argparse.Namespace) -> int:
+    for line in renew_lists():
+        say(line)
     return 0
 
 

@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 
-#include "base/api.hpp"
 #include "server/account/stats.hpp"
 
 namespace k2k {
@@ -20,6 +19,6 @@ struct RuntimeMetrics {
   server::Stats stats;
 };
 
-K2K_API std::string to_prometheus(std::span<const RuntimeMetrics> runtimes);
+std::string to_prometheus(std::span<const RuntimeMetrics> runtimes);
 
 }  // namespace k2k

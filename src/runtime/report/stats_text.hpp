@@ -6,7 +6,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "base/api.hpp"
 #include "router/read/reader_stats.hpp"
 #include "server/account/stats.hpp"
 
@@ -15,16 +14,16 @@ namespace k2k {
 // The ledger of the service threads against the observer outside it: by how much of the observer's
 // CPU time the ledger's sum differs, in percent; negative when the ledger knows of less. 0 when the
 // observer saw nothing.
-K2K_API double ledger_disagreement_percent(const server::Stats& stats);
+double ledger_disagreement_percent(const server::Stats& stats);
 
 // Several lines, each ended by a newline.
-K2K_API std::string to_table(const server::Stats& stats);
+std::string to_table(const server::Stats& stats);
 
 // One object; seconds and microseconds say so in their keys.
-K2K_API nlohmann::ordered_json to_json(const server::Stats& stats);
+nlohmann::ordered_json to_json(const server::Stats& stats);
 
 // The same as text, and its part about reads and writes of files.
-K2K_API std::string to_json_text(const server::Stats& stats);
+std::string to_json_text(const server::Stats& stats);
 std::string files_json_text(const router::ReaderStats& files);
 
 }  // namespace k2k

@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/api.hpp"
 #include "base/result.hpp"
 #include "runtime/settings/config_options.hpp"
 #include "runtime/settings/runtime_config.hpp"
@@ -52,17 +51,17 @@ struct LoadedConfig {
 };
 
 // The environment of this process. Not while another thread calls setenv().
-K2K_API ConfigInputs process_inputs();
+ConfigInputs process_inputs();
 
 // The configuration file these inputs name; "" if none. Does not look whether it exists.
-K2K_API std::string config_path(const ConfigInputs& inputs);
+std::string config_path(const ConfigInputs& inputs);
 
 // Errors, each with one line that says where, what, and what is permitted:
 //   EINVAL  an unknown key or variable, a wrong type, a value out of range, malformed TOML, a FIFO
 //   ENOENT  the file named by --config or K2K_CONFIG is missing; others of open() and read()
 //   EFBIG   the file is larger than 1 MiB
 // What it returns is complete: Runtime::create() adds nothing to it.
-K2K_API Result<LoadedConfig> load_config(const ConfigInputs& inputs);
+Result<LoadedConfig> load_config(const ConfigInputs& inputs);
 
 // What environment, file and flags set replaces what stands in `config`. Errors: as load_config();
 // `config` is as it was then.

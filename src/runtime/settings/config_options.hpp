@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/api.hpp"
 #include "base/result.hpp"
 #include "runtime/settings/runtime_config.hpp"
 
@@ -52,13 +51,13 @@ struct ConfigOption {
   const char* short_name = nullptr;  // Used instead of the key in flag and variable.
 };
 
-K2K_API std::span<const ConfigOption> config_options();
+std::span<const ConfigOption> config_options();
 // The row of a key, or nullptr.
-K2K_API const ConfigOption* find_option(std::string_view key);
+const ConfigOption* find_option(std::string_view key);
 
 // "K2K_DEVICE_SPIN_US", "--device-spin-us".
-K2K_API std::string environment_name(const ConfigOption& option);
-K2K_API std::string flag_name(const ConfigOption& option);
+std::string environment_name(const ConfigOption& option);
+std::string flag_name(const ConfigOption& option);
 
 // A variable with our prefix that is no setting of a runtime.
 struct OtherVariable {
@@ -67,12 +66,12 @@ struct OtherVariable {
 
   [[nodiscard]] constexpr bool is_documented() const { return *help != '\0'; }
 };
-K2K_API std::span<const OtherVariable> other_variables();
+std::span<const OtherVariable> other_variables();
 
 // What may stand there: "a whole number from 0 to 1000000 (microseconds)".
-K2K_API std::string permitted(const ConfigOption& option);
+std::string permitted(const ConfigOption& option);
 
 // Errors: EINVAL; the message is permitted(option), the caller says where the text stood.
-K2K_API Result<OptionValue> parse_value(const ConfigOption& option, std::string_view text);
+Result<OptionValue> parse_value(const ConfigOption& option, std::string_view text);
 
 }  // namespace k2k

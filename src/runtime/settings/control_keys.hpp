@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/api.hpp"
 #include "base/result.hpp"
 #include "server/settings/config.hpp"
 
@@ -25,10 +24,10 @@ struct ControlKey {
   const char* help;    // What to write: "5%, or off".
 };
 
-K2K_API std::span<const ControlKey> control_keys();
+std::span<const ControlKey> control_keys();
 
 // "cap=", "governor=none", …: for completion.
-K2K_API std::vector<std::string> control_words();
+std::vector<std::string> control_words();
 
 // The value in force, as it may be written.
 std::string show_key(const ControlKey& key, const server::ServerConfig& config);

@@ -7,16 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "base/api.hpp"
-
 namespace k2k {
 
 // Edits that turn one word into the other. O(n × m); words are option names.
-K2K_API std::size_t edit_distance(std::string_view left, std::string_view right);
+std::size_t edit_distance(std::string_view left, std::string_view right);
 
 // The nearest of `known`, or "" if none is near enough to be meant: more than a third of the word
 // would have to change. A known word that goes on where `word` ends (three letters or more) counts
 // as one edit. The first of several equally near ones.
-K2K_API std::string nearest(std::string_view word, const std::vector<std::string>& known);
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace k2k
