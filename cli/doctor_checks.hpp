@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 
 namespace k2k::cli {
 

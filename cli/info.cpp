@@ -8,7 +8,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
+#include "protocol/area.hpp"
 
 namespace k2k::cli {
 

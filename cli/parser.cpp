@@ -13,7 +13,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 #include "runtime/settings/nearest.hpp"
 
 namespace k2k::cli {

@@ -43,16 +43,10 @@ if(TARGET k2k_shim)
   install(TARGETS k2k_shim k2k_shim_router LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 
-# --- The headers: the public doors, and the modules they open
-file(GLOB doors CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/k2k/*.h"
-  "${PROJECT_SOURCE_DIR}/include/k2k/*.hpp")
-install(FILES ${doors} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k")
-get_property(headers GLOBAL PROPERTY K2K_HEADERS)
-foreach(header IN LISTS headers)
-  cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src" OUTPUT_VARIABLE path)
-  cmake_path(GET path PARENT_PATH folder)
-  install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/${folder}")
-endforeach()
+# --- The headers: the public doors, and what they include
+install(CODE "set(K2K_SOURCE \"${PROJECT_SOURCE_DIR}\")
+set(K2K_HEADERS_TO \"${CMAKE_INSTALL_INCLUDEDIR}\")")
+install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake")
 
 # What NVRTC lacks of the standard library: -I<include>/k2k/modules/device/nvrtc.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/device/nvrtc"

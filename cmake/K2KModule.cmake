@@ -129,7 +129,6 @@ function(k2k_module name)
   endforeach()
   set_property(GLOBAL APPEND PROPERTY K2K_MODULES ${name})
   set_property(GLOBAL APPEND PROPERTY K2K_LIBS ${arg_LIBS})
-  set_property(GLOBAL APPEND PROPERTY K2K_HEADERS ${sources_hpp})
 
   if(arg_ONE_THREAD AND K2K_SANITIZE STREQUAL "thread")
     set(sources_test "")

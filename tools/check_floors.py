@@ -25,6 +25,7 @@ MODULE_CALL = re.compile(r"^\s*k2k_module\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 MODULE_LIST = re.compile(r"foreach\(module IN ITEMS([^)]*)\)")
 KEYWORDS = {"USES", "LIBS", "TEST_LIBS", "EXCLUDE"}
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".cuh", ".cu", ".inl"}
+DOORS = Path("include/k2k")  # The public headers, "k2k/…": a room of `runtime`, where it has rooms.
 FILES_MAX = 25  # That are not for tests, in a folder of src/: more do not fit into one look.
 PYTHON_PACKAGES = {"psylang": Path("psylang")}  # A package → the folder in which it lies.
 
@@ -166,7 +167,7 @@ def forbidden_includes(root: Path, plan: Plan) -> Iterator[str]:
     """Yields the includes that the plan does not allow, as path:line for an editor to open."""
     for name, uses in plan.modules.items():
         for include in includes_under(root, Path("src") / name):
-            target, slash, _ = include.name.partition("/")
+            target, slash = module_of(include.name)
             if include.quoted and not slash:
                 yield f'{include}: write the path from src/: "{name}/…{include.name}"'
             elif (
@@ -175,7 +176,7 @@ def forbidden_includes(root: Path, plan: Plan) -> Iterator[str]:
                 yield f"{include}: {name} may not include {target}"
     for folder, uses in plan.outside.items():
         for include in includes_under(root, Path(folder)):
-            target, slash, _ = include.name.partition("/")
+            target, slash = module_of(include.name)
             if slash and target in plan.modules and target not in uses:
                 allowed = ", ".join(sorted(uses))
                 yield f"{include}: {folder} may not include {target}, only {allowed}"
@@ -191,8 +192,9 @@ def forbidden_includes_of_rooms(root: Path, plan: Plan) -> Iterator[str]:
         for room, uses in rooms.items():
             for include in includes_of_room(root, module, room):
                 parts = include.name.split("/")
-                own = parts[0] == module
-                target = room_of(parts) if own else parts[0]
+                of, _ = module_of(include.name)
+                own = of == module
+                target = room_of(parts) if own else of
                 known = own or target in plan.modules
                 if known and not is_for_tests(include.path) and target not in uses | {room}:
                     yield f"{include}: the room {module}/{room} may not include {include.name}"
@@ -200,6 +202,8 @@ def forbidden_includes_of_rooms(root: Path, plan: Plan) -> Iterator[str]:
 
 def includes_of_room(root: Path, module: str, room: str) -> Iterator[Include]:
     folder = Path("src") / module
+    if (module, room) == ("runtime", DOORS.name):
+        return includes_under(root, DOORS)
     if room != ".":
         return includes_under(root, folder / room)
     return (include for include in includes_under(root, folder) if include.path.parent == folder)
@@ -210,8 +214,21 @@ def is_for_tests(path: Path) -> bool:
     return any(part.split(".")[0].endswith(("_test", "_bench", "_fixture")) for part in path.parts)
 
 
+def module_of(name: str) -> tuple[str, bool]:
+    """The first folder of an include, a door's module for it, and whether there is a folder at all.
+
+    C's doors are anybody's: they include nothing.
+    """
+    first, slash, rest = name.partition("/")
+    if first == DOORS.name and rest.endswith(".hpp"):
+        return ("device" if rest == "device.hpp" else "runtime"), True
+    return first, bool(slash)
+
+
 def room_of(parts: list[str]) -> str:
-    """Of an include of the own module, by the parts of its path from src/."""
+    """Of an include of the own module, by the parts of its path from src/ or include/."""
+    if parts[0] == DOORS.name:
+        return parts[0]
     return parts[1] if len(parts) > 2 else "."
 
 

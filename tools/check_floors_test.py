@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
     write(tmp_path, "src/device/k2k.hpp", '#include "base/status.hpp"\n#include <cuda.h>\n')
     write(tmp_path, "src/runtime/runtime.hpp", '#include "device/k2k.hpp"\n')
     write(tmp_path, "src/runtime/CMakeLists.txt", "k2k_module(runtime USES base device LIBS fmt)\n")
-    write(tmp_path, "cli/main.cpp", '#include "runtime/runtime.hpp"\n#include <k2k/device.hpp>\n')
+    write(tmp_path, "cli/main.cpp", '#include "runtime/runtime.hpp"\n#include <k2k/runtime.hpp>\n')
     return tmp_path
 
 
@@ -58,6 +58,16 @@ def test_accepts_a_tree_that_obeys(root: Path, capsys: pytest.CaptureFixture[str
             "src/base/up.cpp",
             "#include <runtime/runtime.hpp>\n",
             "src/base/up.cpp:1: base may not include runtime",
+        ),
+        (
+            "src/base/door.cpp",
+            '#include "k2k/runtime.hpp"\n',
+            "src/base/door.cpp:1: base may not include runtime",
+        ),
+        (
+            "cli/kernel.cpp",
+            "#include <k2k/k2k.h>\n#include <k2k/device.hpp>\n",
+            "cli/kernel.cpp:2: cli may not include device, only runtime",
         ),
         (
             "src/base/near.cpp",
@@ -186,6 +196,19 @@ def test_accepts_rooms_that_obey(rooms: Path, capsys: pytest.CaptureFixture[str]
 def test_names_what_breaks_a_rule_of_rooms(rooms: Path, path: str, text: str, problem: str) -> None:
     write(rooms, path, text)
     assert problems(rooms) == [problem]
+
+
+def test_the_doors_are_a_room(rooms: Path) -> None:
+    plan = ROOMS.replace('low = ["base"]', 'k2k = ["base"]\nlow = ["base", "k2k"]')
+    write(rooms, "floors.toml", plan)
+    write(rooms, "include/k2k/runtime.hpp", '#include "base/status.hpp"\n')
+    write(rooms, "src/runtime/low/a.hpp", "#include <k2k/runtime.hpp>\n")
+    write(rooms, "src/runtime/high/b.hpp", "#include <k2k/runtime.hpp>\n")
+    write(rooms, "include/k2k/trace.hpp", '#include "runtime/low/a.hpp"\n')
+    assert problems(rooms) == [
+        "include/k2k/trace.hpp:1: the room runtime/k2k may not include runtime/low/a.hpp",
+        "src/runtime/high/b.hpp:1: the room runtime/high may not include k2k/runtime.hpp",
+    ]
 
 
 def test_a_test_in_a_room_may_include_what_its_module_may(rooms: Path) -> None:

@@ -3,7 +3,7 @@
 // named read and close.
 
 #include "apps/grep/job.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 
 namespace k2k::grep {
 

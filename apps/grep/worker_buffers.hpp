@@ -10,7 +10,7 @@
 
 #include "apps/grep/job.hpp"
 #include "apps/grep/word_set.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 
 namespace k2k::grep {
 

@@ -34,7 +34,7 @@
 #include "base/clock.hpp"
 #include "bench/command/figure.hpp"
 #include "device/k2k.hpp"
-#include "runtime/demand_region.hpp"
+#include "k2k/demand_region.hpp"
 
 namespace k2k::bench {
 

@@ -27,7 +27,7 @@
 
 #include "base/clock.hpp"
 #include "device/k2k.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 
 namespace k2k::bench {
 namespace {

@@ -7,8 +7,10 @@
 //
 // Threading: values.
 
-#include "backend/gpu_image.hpp"
 #include "backend/kernel_image.hpp"
+#if defined(__CUDACC__) || defined(__HIP__)
+#include "backend/gpu_image.hpp"
+#endif
 
 namespace k2k::backend {
 

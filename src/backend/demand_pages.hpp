@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 
+#include "backend/region.hpp"
 #include "base/result.hpp"
 
 namespace k2k::backend {
@@ -32,12 +33,6 @@ inline constexpr std::size_t demand_page_bytes = 4096;
 enum class PageSource : std::uint8_t { zero, copy, file };
 enum class PageAccess : std::uint8_t { read, write };
 
-// Who resolves the fault of a work-item.
-enum class FaultHandling : std::uint8_t {
-  request,   // The server, by a request; the work-item halts, its unit goes on.
-  in_place,  // The unit itself, at once: no hand-over, but its other work-items wait.
-};
-
 struct RegionPlan {
   std::string name;       // In messages; cut after 31 bytes.
   std::size_t bytes = 0;  // A multiple of demand_page_bytes, not 0.
@@ -46,17 +41,6 @@ struct RegionPlan {
   int descriptor = -1;                   // Duplicated; pages are private copies of the file's.
   std::int64_t offset = 0;               // In the file, at least 0.
   FaultHandling handling = FaultHandling::request;
-};
-
-struct RegionCounters {
-  std::uint64_t pages = 0;     // Brought in, by whomever.
-  std::uint64_t in_place = 0;  // Faults that the thread which made them resolved itself.
-};
-
-// A region of the table; hand it back with retire_region().
-struct RegionHandle {
-  std::uint32_t place = 0;
-  std::byte* data = nullptr;
 };
 
 // Errors:

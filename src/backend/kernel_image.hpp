@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "base/api.hpp"
-#include "protocol/area.hpp"
+#include "protocol/layout.hpp"
 
 namespace k2k::backend {
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "protocol/doorbell.hpp"
+#include "protocol/layout.hpp"
 #include "protocol/slot.hpp"
 
 namespace k2k::protocol {
@@ -65,6 +66,7 @@ K2K_HD constexpr std::uint64_t hash_of_layout() {
   return hash;
 }
 }  // namespace detail
-inline constexpr std::uint64_t layout_hash = detail::hash_of_layout();
+static_assert(layout_hash == detail::hash_of_layout(),
+              "the layout is another: raise version and renew layout_hash in protocol/layout.hpp");
 
 }  // namespace k2k::protocol

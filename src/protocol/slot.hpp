@@ -106,7 +106,4 @@ K2K_HD inline void move(Slot& slot, std::uint16_t number = 0,
   store_release(&slot.control, pack(Control{to, error, number}));
 }
 
-// Version handshake (decision 10): a kernel carries both, a runtime that differs refuses it.
-inline constexpr std::uint32_t version = 2;
-
 }  // namespace k2k::protocol

@@ -19,8 +19,8 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "control/listener.hpp"
+#include "k2k/runtime.hpp"
 #include "runtime/report/metrics.hpp"
-#include "runtime/runtime.hpp"
 
 namespace k2k::runtime {
 

@@ -1,4 +1,4 @@
-#include "runtime/demand_region.hpp"
+#include "k2k/demand_region.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "backend/demand_pages.hpp"
 
 namespace k2k {
 

@@ -1,4 +1,4 @@
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 
 #include <fmt/format.h>
 #include <sys/auxv.h>
@@ -9,10 +9,12 @@
 #include <new>
 #include <utility>
 
+#include "k2k/memory.hpp"
+#include "protocol/area.hpp"
 #include "router/read/registered_memory.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
-#include "runtime/files/memory.hpp"
+#include "runtime/files/files.hpp"
 #include "runtime/settings/config.hpp"
 #include "server/server.hpp"
 

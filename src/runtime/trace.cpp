@@ -1,4 +1,4 @@
-#include "runtime/trace.hpp"
+#include "k2k/trace.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include "backend/trace/cost.hpp"
 #include "backend/trace/format.hpp"
 #include "backend/trace/loads.hpp"
+#include "backend/trace/trace.hpp"
 
 namespace k2k {
 

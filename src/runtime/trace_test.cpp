@@ -1,7 +1,7 @@
 // Goal: a replay on a real server: nothing is lost, nothing is answered twice, the device stalls
 // instead; it ends when it is cancelled and when its runtime ends; errors say what to do.
 
-#include "runtime/trace.hpp"
+#include "k2k/trace.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "backend/trace/format.hpp"
+#include "backend/trace/trace.hpp"
 #include "runtime/backends.hpp"
 #include "server/server.hpp"
 

@@ -18,6 +18,7 @@
 #include "base/result.hpp"
 #include "server/account/stats.hpp"
 #include "server/settings/config.hpp"
+#include "telemetry/event_ring.hpp"
 
 namespace k2k::router {
 class FileReader;

@@ -24,23 +24,9 @@
 
 #include "base/units.hpp"
 #include "telemetry/counter.hpp"
+#include "telemetry/snapshots.hpp"
 
 namespace k2k::telemetry {
-
-enum class Stage : std::uint8_t {
-  polling,      // Looking for doorbells and finding none; rescans.
-  top_half,     // Acknowledging and coalescing.
-  bottom_half,  // Reading slots, validating, classifying; calls that are answered on the spot.
-  service,      // The system call itself.
-  completion,   // Publishing results and waking.
-  upkeep,       // Going to sleep, waking, watching the others, the governor.
-};
-inline constexpr std::size_t stage_count = 6;
-inline constexpr const char* stage_names[stage_count] = {"polling", "top half",   "bottom half",
-                                                         "service", "completion", "upkeep"};
-// As keys of JSON and values of labels.
-inline constexpr const char* stage_keys[stage_count] = {"polling", "top_half",   "bottom_half",
-                                                        "service", "completion", "upkeep"};
 
 class CpuLedger {
  public:

@@ -16,32 +16,9 @@
 
 #include "telemetry/counter.hpp"
 #include "telemetry/histogram.hpp"
+#include "telemetry/snapshots.hpp"
 
 namespace k2k::telemetry {
-
-enum class RequestPart : std::uint8_t {
-  initialisation,  // The call was made, or the handler entered → request published.
-  scheduling,      // → a service thread begins with it.
-  processing,      // → the call has returned, or the page is there.
-  completion,      // → the work-item runs again.
-  total,
-};
-inline constexpr std::size_t request_parts = 5;
-inline constexpr const char* request_part_names[request_parts] = {
-    "initialisation", "scheduling", "processing", "completion", "total"};
-
-struct RequestReport {
-  std::array<HistogramSnapshot, request_parts> cycles;
-  std::array<std::uint64_t, request_parts> sum_cycles{};
-
-  [[nodiscard]] std::uint64_t count() const { return cycles.back().count(); }
-  void merge(const RequestReport& other) {
-    for (std::size_t part = 0; part < request_parts; ++part) {
-      cycles[part].merge(other.cycles[part]);
-      sum_cycles[part] += other.sum_cycles[part];
-    }
-  }
-};
 
 class RequestTimes {
  public:

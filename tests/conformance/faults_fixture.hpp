@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/demand_pages.hpp"
+#include "k2k/demand_region.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/cores.hpp"
+#include "k2k/demand_region.hpp"
 #include "tests/conformance/all_memory.hpp"
 #include "tests/conformance/device_under_test.hpp"
 

@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "device/platform/cpu.hpp"
+#include "k2k/demand_region.hpp"
 #include "k2k/device.hpp"
 #include "k2k/runtime.hpp"
 #include "runtime/report/stats_text.hpp"

@@ -17,8 +17,8 @@
 #include "control/folder_fixture.hpp"
 #include "control/http_fixture.hpp"
 #include "device/k2k.hpp"
+#include "k2k/runtime.hpp"
 #include "runtime/report/metrics_page_fixture.hpp"
-#include "runtime/runtime.hpp"
 #include "telemetry/sampler.hpp"
 #include "tests/end_to_end/program.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "runtime/trace.hpp"
+#include "k2k/trace.hpp"
 #include "telemetry/request_times.hpp"
 
 namespace k2k::labs::coalescing {

@@ -13,9 +13,9 @@
 
 #include "base/result.hpp"
 #include "base/units.hpp"
+#include "k2k/runtime.hpp"
 #include "labs/interference/coalescing/compare.hpp"
 #include "labs/interference/coalescing/shapes.hpp"
-#include "runtime/runtime.hpp"
 
 namespace k2k::labs::coalescing {
 

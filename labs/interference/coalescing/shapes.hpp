@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "runtime/trace.hpp"
+#include "k2k/trace.hpp"
 
 namespace k2k::labs::coalescing {
 

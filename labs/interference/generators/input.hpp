@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "runtime/demand_region.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/demand_region.hpp"
+#include "k2k/runtime.hpp"
 
 namespace k2k::labs::generators {
 

@@ -11,8 +11,8 @@
 
 #include "base/clock.hpp"
 #include "device/k2k.hpp"
+#include "k2k/trace.hpp"
 #include "labs/interference/governor/random.hpp"
-#include "runtime/trace.hpp"
 
 namespace k2k::labs::governor {
 

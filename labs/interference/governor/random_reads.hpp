@@ -17,7 +17,7 @@
 
 #include "base/result.hpp"
 #include "base/units.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 
 namespace k2k::labs::governor {
 

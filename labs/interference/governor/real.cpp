@@ -14,12 +14,12 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "k2k/trace.hpp"
 #include "labs/interference/governor/busy.hpp"
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/governor/running_load.hpp"
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/options.hpp"
-#include "runtime/trace.hpp"
 #include "telemetry/ledger.hpp"
 
 namespace k2k::labs::governor {

@@ -11,8 +11,8 @@
 
 #include "base/result.hpp"
 #include "governor/config.hpp"
+#include "k2k/runtime.hpp"
 #include "labs/interference/governor/random_reads.hpp"
-#include "runtime/runtime.hpp"
 
 namespace k2k::labs::governor {
 

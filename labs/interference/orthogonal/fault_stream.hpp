@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/result.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 
 namespace k2k::labs::orthogonal {
 

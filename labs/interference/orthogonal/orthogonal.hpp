@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 
 namespace k2k::labs::orthogonal {
 

@@ -10,8 +10,8 @@
 
 #include "base/result.hpp"
 #include "base/units.hpp"
-#include "runtime/runtime.hpp"
-#include "runtime/trace.hpp"
+#include "k2k/runtime.hpp"
+#include "k2k/trace.hpp"
 
 namespace k2k::labs::trace {
 

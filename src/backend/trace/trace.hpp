@@ -10,8 +10,8 @@
 
 #include "backend/backend.hpp"
 #include "backend/trace/event.hpp"
+#include "backend/trace/report.hpp"
 #include "base/units.hpp"
-#include "telemetry/histogram.hpp"
 
 namespace k2k::backend::trace {
 
@@ -19,25 +19,6 @@ namespace k2k::backend::trace {
 // wave_lanes, rings, ring_entries and arena_blocks. Errors: EINVAL with the value and the permitted
 // range; ENOMEM.
 Result<std::unique_ptr<Backend>> create(const DeviceConfig& config);
-
-// What a replay was.
-struct Report {
-  std::uint64_t requests = 0;   // Asked of the host.
-  std::uint64_t answered = 0;   // Of these, rightly or wrongly.
-  std::uint64_t refused = 0;    // Of these, ended by the server instead.
-  std::uint64_t errors = 0;     // Wrong answers; part of answered.
-  std::string first_error;      // "pread answered -14"; empty without errors.
-  std::uint64_t ring_full = 0;  // Times that a doorbell ring had no place.
-  Nanoseconds elapsed{};
-  Nanoseconds stalled{};  // All work-items waited, and the trace had a request that was due.
-  Nanoseconds device{};   // Time that service threads spent on being the device.
-  telemetry::HistogramSnapshot delays;  // From due to answered, in ticks.
-  double tick_ns = 1;
-
-  [[nodiscard]] double delay_us(double quantile) const {
-    return delays.quantile(quantile) * tick_ns / 1e3;
-  }
-};
 
 struct Replay {
   Source* source = nullptr;

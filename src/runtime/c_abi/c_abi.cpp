@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/api.hpp"
+#include "k2k/runtime.hpp"
 #include "runtime/c_abi/c_abi_common.hpp"
 #include "runtime/report/stats_text.hpp"
-#include "runtime/runtime.hpp"
 #include "runtime/settings/config.hpp"
 
 struct k2k_runtime {

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "base/api.hpp"
+#include "k2k/memory.hpp"
 #include "router/read/file_reader.hpp"
 #include "router/read/registered_memory.hpp"
 #include "runtime/c_abi/c_abi_common.hpp"
 #include "runtime/files/files.hpp"
-#include "runtime/files/memory.hpp"
 #include "runtime/report/stats_text.hpp"
 
 struct k2k_files {

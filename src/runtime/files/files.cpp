@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "router/ahead/read_ahead_limits.hpp"
 #include "router/profile/profile.hpp"
 #include "router/read/file_reader.hpp"
 
@@ -11,6 +12,8 @@ namespace {
 
 // Shorter requests are the page cache's, unprobed: what serving them costs is most of their time.
 constexpr std::uint32_t unprobed_bytes = 16 * 1024;
+
+static_assert(FilesConfig{}.read_ahead_pages == router::read_ahead_pages_default);
 
 }  // namespace
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "telemetry/request_times.hpp"
+
 namespace k2k {
 namespace {
 

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "k2k/config.hpp"
 #include "runtime/settings/config_options.hpp"
-#include "runtime/settings/runtime_config.hpp"
 
 namespace k2k {
 

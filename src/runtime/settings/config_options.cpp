@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "protocol/area.hpp"
+#include "router/ahead/read_ahead_limits.hpp"
 
 namespace k2k {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "runtime/settings/runtime_config.hpp"
+#include "k2k/config.hpp"
 
 namespace k2k {
 

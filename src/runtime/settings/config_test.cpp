@@ -16,7 +16,7 @@
 #include <set>
 #include <sstream>
 
-#include "runtime/runtime.hpp"
+#include "k2k/runtime.hpp"
 #include "runtime/settings/nearest.hpp"
 
 namespace k2k {

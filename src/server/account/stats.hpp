@@ -6,12 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/units.hpp"
 #include "router/read/reader_stats.hpp"
-#include "telemetry/event_ring.hpp"
-#include "telemetry/histogram.hpp"
-#include "telemetry/ledger.hpp"
-#include "telemetry/request_times.hpp"
+#include "telemetry/snapshots.hpp"
 
 namespace k2k::server {
 

@@ -9,17 +9,21 @@
 // Threading: a trace is a value; replays of one runtime run one after the other.
 // Runtime::cancel() ends one.
 
+#if __cplusplus < 202002L
+#error "<k2k/trace.hpp> needs C++20: compile with -std=c++20"
+#else
+
 #include <cstdint>
+#include <k2k/runtime.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backend/trace/event.hpp"
-#include "backend/trace/trace.hpp"
+#include "backend/trace/report.hpp"
 #include "base/api.hpp"
 #include "base/result.hpp"
-#include "runtime/runtime.hpp"
 
 namespace k2k {
 
@@ -77,3 +81,5 @@ class K2K_API Trace {
 };
 
 }  // namespace k2k
+
+#endif

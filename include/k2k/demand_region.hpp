@@ -17,14 +17,18 @@
 // the memory. Destroying a region while a kernel uses it is safe: what it brings is an error of
 // that launch.
 
+#if __cplusplus < 202002L
+#error "<k2k/demand_region.hpp> needs C++20: compile with -std=c++20"
+#else
+
 #include <cstddef>
 #include <cstdint>
+#include <k2k/runtime.hpp>
 #include <string>
 
-#include "backend/demand_pages.hpp"
+#include "backend/region.hpp"
 #include "base/api.hpp"
 #include "base/result.hpp"
-#include "runtime/runtime.hpp"
 
 namespace k2k {
 
@@ -89,3 +93,5 @@ class K2K_API DemandRegion {
 };
 
 }  // namespace k2k
+
+#endif
