@@ -14,6 +14,7 @@ from devtool.abi import changed_exports
 from devtool.console import Refused, Status, duration, say
 from devtool.cuda_check import check_cuda
 from devtool.docs import build_site
+from devtool.doors import Tree, wrong_doors
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
 from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
@@ -147,7 +148,9 @@ def device_headers() -> list[tuple[Path, list[str]]]:
 
 
 def freestanding() -> Outcome:
-    """Each header that device code includes, alone: C++17, without library if floors.toml says."""
+    """Each header that device code includes, alone: C++17, without library if floors.toml says.
+
+    Then the public headers, each as what may include it."""
     headers = device_headers()
 
     def compile_alone(header: tuple[Path, list[str]]) -> Outcome:
@@ -156,7 +159,9 @@ def freestanding() -> Outcome:
         return _passes([*command, "-Isrc", "-include", path, "-xc++", "/dev/null"], "")
 
     with Status(f"{len(headers)} headers alone, as C++17"), ThreadPoolExecutor(cores()) as pool:
-        return _all(*pool.map(compile_alone, headers))
+        alone = _all(*pool.map(compile_alone, headers))
+    with Status("the public headers and those behind them, alone"):
+        return _all(alone, Outcome(wrong_doors(Tree(ROOT / "include", ROOT / "src"))))
 
 
 def generated() -> Outcome:
@@ -264,7 +269,7 @@ STEPS = (
         "its tests, the layers of its packages, pip install and a run from outside",
         psylang,
     ),
-    Step("freestanding", "device-side headers compile alone as C++17", freestanding),
+    Step("freestanding", "device-side and public headers compile alone", freestanding),
     Step("doxygen", "the reference is generated without warnings", doxygen),
     Step("docs", "the site is built without warnings, and no link of it is dead", docs),
     Step("generated", "generated files and the lists of exported symbols hold", generated),

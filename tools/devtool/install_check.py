@@ -7,6 +7,7 @@ from pathlib import Path
 
 from devtool import build
 from devtool.console import Status
+from devtool.doors import Tree, wrong_doors
 from devtool.process import capture, cores, run
 from devtool.tree import BUILD, ROOT, files
 from devtool.uninstall import uninstall
@@ -28,6 +29,9 @@ def check_install() -> list[str]:
             if (prefix / "bin/k2k").exists():
                 capture([prefix / "bin/k2k", "--version"])
                 problems += wrong_pages(prefix)
+            status.update("each header alone")
+            include = prefix / "include"
+            problems += wrong_doors(Tree(include, include / "k2k/modules"))
             problems += older_standard(prefix)
             status.update("a program with libk2k_io.so")
             problems += preloaded_reads(prefix)

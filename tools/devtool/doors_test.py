@@ -1,0 +1,29 @@
+"""The public headers: what does not stand alone is found, and what brings too many."""
+
+from pathlib import Path
+
+from devtool.doors import Compiled, Tree, crowds, wrong_doors
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_headers_that_need_others_before_them_are_named_with_their_language(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "include", tmp_path / "src")
+    put(tree.include / "k2k/k2k.h", "bool k2k_open(void);\n")
+    put(tree.include / "k2k/device.hpp", '#include <cstddef>\n#include "base/size.hpp"\n')
+    put(tree.include / "k2k/runtime.hpp", "#include <concepts>\nusing Same = int;\n")
+    put(tree.modules / "base/size.hpp", "#pragma once\nusing Size = std::size_t;\n")
+    assert [problem.partition(":")[0] for problem in wrong_doors(tree)] == [
+        "include/k2k/k2k.h alone, as c11",
+        "src/base/size.hpp alone, as c++17",
+        "src/base/size.hpp alone, as c++20",
+    ]
+
+
+def test_a_door_that_brings_too_many_is_refused() -> None:
+    behind = {Path(f"src/base/{number}.hpp") for number in range(16)}
+    assert len(list(crowds([Compiled(Path("k2k/runtime.hpp"), "c++20", "", behind)]))) == 1
+    assert not list(crowds([Compiled(Path("k2k/device.hpp"), "c++20", "", behind)]))
