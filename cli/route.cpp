@@ -30,13 +30,17 @@ constexpr std::size_t file_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t segments_shown = 6;
 
 constexpr Schedule schedules[] = {
-    {"exact", [](Planner& planner, Residency one) { return planner.exact(one); }},
-    {"greedy", [](Planner& planner, Residency one) { return planner.greedy(one); }, Rule::greedy},
-    {"greedy-range",
-     [](Planner& planner, Residency one) { return planner.greedy(one, router::Preceding::range); },
+    {"exact", [](const Planners& all, Residency one) { return all.own.exact(one); }},
+    {"greedy", [](const Planners& all, Residency one) { return all.others.greedy(one); },
      Rule::greedy},
-    {"split", [](Planner& planner, Residency one) { return planner.split(one); }, Rule::split},
-    {"overlapped", [](Planner& planner, Residency one) { return planner.overlapped(one); },
+    {"greedy-range",
+     [](const Planners& all, Residency one) {
+       return all.others.greedy(one, labs::routing::Preceding::range);
+     },
+     Rule::greedy},
+    {"split", [](const Planners& all, Residency one) { return all.others.split(one); },
+     Rule::split},
+    {"overlapped", [](const Planners& all, Residency one) { return all.own.overlapped(one); },
      Rule::overlapped, true},
 };
 
@@ -123,9 +127,11 @@ int plan(const Context& context, const Options& options) {
   for (const auto& request : requests.value()) longest = std::max(longest, request.size());
   Result<Planner> planner = Planner::create(options.model, static_cast<std::uint32_t>(longest));
   if (!planner) return complain_model(planner.error());
+  labs::routing::Baselines baselines(planner.value().costs(), static_cast<std::uint32_t>(longest));
+  const Planners planners{planner.value(), baselines};
   ordered_json plans = ordered_json::array();
   for (const auto& request : requests.value()) {
-    plans.push_back(describe(planner.value(), *schedule, schedule->make(planner.value(), request)));
+    plans.push_back(describe(planner.value(), *schedule, schedule->make(planners, request)));
   }
   return print(context.json ? ordered_json{{"plans", plans}}.dump() + "\n"
                             : as_text(plans, context.color));

@@ -6,14 +6,21 @@
 #include <cstdint>
 
 #include "cli/command.hpp"
+#include "labs/routing/baselines.hpp"
 #include "router/plan/explain.hpp"
 #include "router/plan/planner.hpp"
 
 namespace k2k::cli {
 
+// Of the router's own, and of those that it is compared with.
+struct Planners {
+  router::Planner& own;
+  labs::routing::Baselines& others;
+};
+
 struct Schedule {
   const char* name;
-  router::Plan (*make)(router::Planner& planner, router::Residency residency);
+  router::Plan (*make)(const Planners& planners, router::Residency residency);
   router::Rule rule = router::Rule::exact;
   bool overlapped = false;  // Its time is until both ways are done, not one after the other.
 };

@@ -160,7 +160,8 @@ Result<Answer> answer(const router::Model& model, const Schedule& schedule,
   if (pages == 0) return all;
   Result<router::Planner> planner = router::Planner::create(model, pages);
   if (!planner) return planner.error();
-  const router::Plan plan = schedule.make(planner.value(), request.residency);
+  labs::routing::Baselines baselines(planner.value().costs(), pages);
+  const router::Plan plan = schedule.make({planner.value(), baselines}, request.residency);
   all.segments = router::explain(model, router::never_from_cache(planner->costs()), plan,
                                  request.residency, schedule.rule);
   all.us += schedule.overlapped ? microseconds_together(model, plan).overlapped()

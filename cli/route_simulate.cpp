@@ -12,17 +12,17 @@
 #include "base/clock.hpp"
 #include "cli/route.hpp"
 #include "cli/text_table.hpp"
-#include "router/plan/quality.hpp"
+#include "labs/routing/quality.hpp"
 
 namespace k2k::cli {
 
 namespace {
 
+using labs::routing::Pattern;
+using labs::routing::Quality;
+using labs::routing::Ratio;
 using nlohmann::ordered_json;
-using router::Pattern;
 using router::Planner;
-using router::Quality;
-using router::Ratio;
 
 constexpr std::uint32_t pages = 2048;  // 8 MiB, as in the paper.
 constexpr std::uint64_t vectors_default = 20'000;
@@ -51,7 +51,7 @@ void show_progress(const Pattern& pattern, std::uint64_t done, std::uint64_t all
 
 Quality quality_of(Planner& planner, const Pattern& pattern, const Simulate& wanted) {
   std::mt19937_64 random(wanted.seed);
-  router::Judge judge(planner, pages);
+  labs::routing::Judge judge(planner, pages);
   Quality quality;
   while (quality.vectors < wanted.vectors) {
     if (quality.vectors % progress_every == 0) {
@@ -179,7 +179,7 @@ int simulate_routes(const Context& context, const router::Model& model, const Si
   Result<Planner> planner = Planner::create(model, pages);
   if (!planner) return complain_model(planner.error());
   std::vector<Row> rows;
-  for (const Pattern& pattern : router::patterns()) {
+  for (const Pattern& pattern : labs::routing::patterns()) {
     rows.push_back({&pattern, quality_of(planner.value(), pattern, wanted),
                     exact_ns(planner.value(), pattern, wanted.seed)});
   }

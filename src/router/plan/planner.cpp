@@ -36,9 +36,8 @@ Planner::Planner(const Model& model, const Costs& costs, std::uint32_t pages, co
       runs_(pages / 2 + 2),
       picked_(pages / 2 + 2),
       kept_(pages / 2 + 2),
-      stages_(pages + 2),
-      parents_(pages + 2),
-      copied_(pages + 2) {}
+      stages_(pages / 2 + 4),
+      parents_(pages / 2 + 2) {}
 
 Plan Planner::keep(const Plan& plan) {
   std::copy(plan.cached.begin(), plan.cached.end(), kept_.begin());

@@ -3,10 +3,10 @@
 //
 //   exact       the least serial time of any schedule that leaves cached runs whole: O(k), where k
 //               is the number of cached runs longer than never_from_cache(), at most two more
-//   greedy      SPIN's rule as published, the baseline: O(runs)
-//   split       the least serial time when cached runs may be split, too: O(pages)
 //   overlapped  a short time until both are done, direct transfers in flight while the CPU copies:
 //               the least one wherever direct transfers are what takes longer, see overlapped.cpp
+//
+// labs/routing/ has others, to compare with.
 //
 // Threading: one owner; a Plan's ranges are valid until its planner makes the next one.
 
@@ -20,12 +20,6 @@
 
 namespace k2k::router {
 
-// What `a` is in SPIN's rule for three consecutive ranges a, b, c: the paper says "data ranges".
-enum class Preceding {
-  transfer,  // The direct transfer that b would lengthen, with what was decided so far.
-  range,     // The uncached range before b alone.
-};
-
 class Planner {
  public:
   // For requests of up to `pages` pages. EINVAL: the model is not costs_of()'s, or `pages` is 0 or
@@ -35,8 +29,6 @@ class Planner {
 
   // Expect at most as many pages as create() was told. No pages: an empty plan.
   Plan exact(Residency residency);
-  Plan greedy(Residency residency, Preceding preceding = Preceding::transfer);
-  Plan split(Residency residency);
   Plan overlapped(Residency residency);
 
   [[nodiscard]] const Model& model() const { return model_; }
@@ -62,7 +54,6 @@ class Planner {
   std::vector<Range> kept_;
   std::vector<Frontier::Stage> stages_;
   std::vector<std::uint32_t> parents_;
-  std::vector<std::uint8_t> copied_;  // split(): is the page before this one from the cache?
 };
 
 }  // namespace k2k::router

@@ -6,8 +6,6 @@
 #include <random>
 #include <vector>
 
-#include "router/plan/optimum.hpp"
-#include "router/plan/patterns.hpp"
 #include "router/plan/planner.hpp"
 
 namespace k2k::router {
@@ -42,6 +40,19 @@ inline std::vector<Model> models() {
 inline Bytes bytes_of(const char* text) {
   Bytes bytes;
   for (; *text != '\0'; ++text) bytes.push_back(*text == '1' ? 1 : 0);
+  return bytes;
+}
+
+// Runs of random lengths, about as long as each other in a request: from 1 page to 1,000.
+inline Bytes random_residency(std::mt19937_64& random, std::uint32_t pages) {
+  const std::uint64_t longest = std::uint64_t{2} << random() % 10;
+  std::uint8_t cached = random() % 2;
+  Bytes bytes;
+  while (bytes.size() < pages) {
+    bytes.insert(bytes.end(), 1 + random() % longest, cached);
+    cached ^= 1;
+  }
+  bytes.resize(pages);
   return bytes;
 }
 

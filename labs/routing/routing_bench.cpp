@@ -9,11 +9,16 @@
 
 #include <string>
 
-#include "router/plan/patterns.hpp"
+#include "labs/routing/baselines.hpp"
+#include "labs/routing/patterns.hpp"
 #include "router/plan/planner.hpp"
 
-namespace k2k::router {
+namespace k2k::labs::routing {
 namespace {
+
+using router::Planner;
+using router::Residency;
+using router::Scan;
 
 constexpr std::uint32_t pages = 2048;
 constexpr std::size_t vectors = 128;
@@ -29,7 +34,7 @@ Residencies random_ones(const Pattern& pattern) {
 
 // The most there can be to decide: the shortest runs that may pay, and every byte is read.
 Residencies most_candidates() {
-  const std::uint32_t run = never_from_cache(costs_of({}).value()) + 1;
+  const std::uint32_t run = router::never_from_cache(router::costs_of({}).value()) + 1;
   Residencies all(vectors, std::vector<std::uint8_t>(pages, 1));
   for (std::size_t at = 0; at < vectors; ++at) {
     for (std::size_t page = at % 17; page < pages; page += run + 1) all[at][page] = 0;
@@ -40,26 +45,33 @@ Residencies most_candidates() {
 template <class Make>
 void plans(benchmark::State& state, const Residencies& all, const Scan& scan, Make make) {
   Planner planner = Planner::create({}, pages, scan).value();
+  Baselines baselines(planner.costs(), pages, scan);
   std::size_t at = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(make(planner, all[at]));
+    benchmark::DoNotOptimize(make(planner, baselines, all[at]));
     at = (at + 61) % vectors;
   }
 }
 
 void add(const std::string& name, const Residencies& all) {
-  const auto exact = [](Planner& planner, Residency one) { return planner.exact(one); };
-  const auto greedy = [](Planner& planner, Residency one) { return planner.greedy(one); };
-  const auto split = [](Planner& planner, Residency one) { return planner.split(one); };
-  const auto both = [](Planner& planner, Residency one) { return planner.overlapped(one); };
+  const auto exact = [](Planner& planner, Baselines&, Residency one) { return planner.exact(one); };
+  const auto greedy = [](Planner&, Baselines& baselines, Residency one) {
+    return baselines.greedy(one);
+  };
+  const auto split = [](Planner&, Baselines& baselines, Residency one) {
+    return baselines.split(one);
+  };
+  const auto both = [](Planner& planner, Baselines&, Residency one) {
+    return planner.overlapped(one);
+  };
   const auto add_one = [&](const std::string& schedule, const Scan& scan, auto make) {
     benchmark::RegisterBenchmark((schedule + "/" + name + "/" + scan.name).c_str(),
                                  [=](benchmark::State& state) { plans(state, all, scan, make); });
   };
-  for (const Scan& scan : scans()) add_one("exact", scan, exact);
-  add_one("greedy", scans().front(), greedy);
-  add_one("split", scans().front(), split);
-  add_one("overlapped", scans().front(), both);
+  for (const Scan& scan : router::scans()) add_one("exact", scan, exact);
+  add_one("greedy", router::scans().front(), greedy);
+  add_one("split", router::scans().front(), split);
+  add_one("overlapped", router::scans().front(), both);
 }
 
 const bool added = [] {
@@ -69,4 +81,4 @@ const bool added = [] {
 }();
 
 }  // namespace
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

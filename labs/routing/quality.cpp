@@ -1,13 +1,18 @@
-#include "router/plan/quality.hpp"
+#include "labs/routing/quality.hpp"
 
-#include "router/plan/optimum.hpp"
+#include "labs/routing/optimum.hpp"
 
-namespace k2k::router {
+namespace k2k::labs::routing {
+
+using router::Costs;
+using router::Range;
+using router::Scan;
+using router::Ticks;
 
 void Judge::add(Quality& quality, const Pattern& pattern, std::mt19937_64& random) {
   pattern.fill(random, pages_);
   const auto pages = static_cast<std::uint32_t>(pages_.size());
-  const Scan& scan = scans().back();
+  const Scan& scan = router::scans().back();
   const std::uint32_t count = scan.all_runs(pages_.data(), pages, runs_.data());
   const Costs& costs = planner_.costs();
   const Ticks least = optimum(costs, pages, std::span(runs_).first(count));
@@ -21,11 +26,11 @@ void Judge::add(Quality& quality, const Pattern& pattern, std::mt19937_64& rando
     if (edge || run.pages() > never_from_cache(costs)) ++quality.candidates;
   }
   quality.exact.add(ratio(times_of(costs, planner_.exact(pages_)).serial()));
-  quality.greedy.add(ratio(times_of(costs, planner_.greedy(pages_)).serial()));
+  quality.greedy.add(ratio(times_of(costs, baselines_.greedy(pages_)).serial()));
   quality.greedy_range.add(
-      ratio(times_of(costs, planner_.greedy(pages_, Preceding::range)).serial()));
-  quality.split.add(ratio(times_of(costs, planner_.split(pages_)).serial()));
+      ratio(times_of(costs, baselines_.greedy(pages_, Preceding::range)).serial()));
+  quality.split.add(ratio(times_of(costs, baselines_.split(pages_)).serial()));
   quality.overlapped.add(ratio(times_together(costs, planner_.overlapped(pages_)).overlapped()));
 }
 
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

@@ -8,11 +8,16 @@
 // A range that is not there (before a cached head, behind a cached tail) is empty. A request that
 // is cached entirely comes from the cache, as the paper has it.
 
-#include "router/plan/planner.hpp"
+#include "base/contract.hpp"
+#include "labs/routing/baselines.hpp"
 
-namespace k2k::router {
+namespace k2k::labs::routing {
 
-Plan Planner::greedy(Residency residency, Preceding preceding) {
+using router::Plan;
+using router::Range;
+using router::Residency;
+
+Plan Baselines::greedy(Residency residency, Preceding preceding) {
   K2K_EXPECT(fits(residency));
   const auto pages = static_cast<std::uint32_t>(residency.size());
   if (pages == 0) return {};
@@ -34,4 +39,4 @@ Plan Planner::greedy(Residency residency, Preceding preceding) {
   return {pages, std::span(picked_).first(picked)};
 }
 
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

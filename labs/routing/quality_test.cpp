@@ -1,12 +1,12 @@
-#include "router/plan/quality.hpp"
+#include "labs/routing/quality.hpp"
 
 #include <gtest/gtest.h>
 
-namespace k2k::router {
+namespace k2k::labs::routing {
 namespace {
 
 TEST(Quality, of_the_exact_schedule_is_one_and_of_greedy_below) {
-  Planner planner = Planner::create({}, 2048).value();
+  router::Planner planner = router::Planner::create({}, 2048).value();
   Judge judge(planner, 2048);
   for (const Pattern& pattern : patterns()) {
     std::mt19937_64 random(1);
@@ -35,4 +35,4 @@ TEST(Patterns, are_the_same_for_the_same_seed) {
 }
 
 }  // namespace
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "labs/routing/baselines.hpp"
+#include "labs/routing/patterns.hpp"
 #include "router/plan/planner_fixture.hpp"
 
-namespace k2k::router {
+namespace k2k::labs::routing {
 namespace {
+
+using namespace router;  // What is tested with, all of it.
 
 std::vector<Range> by_the_paper(const Model& model, Residency residency, Preceding preceding) {
   const auto pages = static_cast<std::uint32_t>(residency.size());
@@ -31,13 +35,13 @@ TEST(Greedy, is_the_papers_rule_in_both_readings) {
   std::mt19937_64 random(1);
   bool differ = false;
   for (const Model& model : models()) {
-    Planner planner = Planner::create(model, 2048).value();
+    Baselines baselines(costs_of(model).value(), 2048);
     for (const Pattern& pattern : patterns()) {
       for (int round = 0; round < 20; ++round) {
         Bytes bytes(1 + random() % 2048);
         pattern.fill(random, bytes);
         for (const Preceding preceding : {Preceding::transfer, Preceding::range}) {
-          const Plan plan = planner.greedy(bytes, preceding);
+          const Plan plan = baselines.greedy(bytes, preceding);
           const std::vector<Range> wanted = by_the_paper(model, bytes, preceding);
           ASSERT_EQ(std::vector(plan.cached.begin(), plan.cached.end()), wanted);
         }
@@ -53,12 +57,13 @@ TEST(Greedy, is_never_faster_than_the_exact_schedule) {
   std::mt19937_64 random(2);
   bool slower = false;
   Planner planner = Planner::create({}, 2048).value();
+  Baselines baselines(planner.costs(), 2048);
   for (const Pattern& pattern : patterns()) {
     for (int round = 0; round < 100; ++round) {
       Bytes bytes(2048);
       pattern.fill(random, bytes);
       const Ticks exact = times_of(planner.costs(), planner.exact(bytes)).serial();
-      const Ticks greedy = times_of(planner.costs(), planner.greedy(bytes)).serial();
+      const Ticks greedy = times_of(planner.costs(), baselines.greedy(bytes)).serial();
       ASSERT_GE(greedy, exact);
       slower |= greedy > exact;
     }
@@ -67,11 +72,11 @@ TEST(Greedy, is_never_faster_than_the_exact_schedule) {
 }
 
 TEST(Greedy, takes_a_request_that_is_cached_entirely_from_the_cache) {
-  Planner planner = Planner::create({}, 64).value();
-  EXPECT_EQ(planner.greedy(Bytes(64, 1)).cached[0], (Range{0, 64}));
-  EXPECT_TRUE(planner.greedy(Bytes(64, 0)).cached.empty());
-  EXPECT_EQ(planner.greedy({}).pages, 0u);
+  Baselines baselines(costs_of({}).value(), 64);
+  EXPECT_EQ(baselines.greedy(Bytes(64, 1)).cached[0], (Range{0, 64}));
+  EXPECT_TRUE(baselines.greedy(Bytes(64, 0)).cached.empty());
+  EXPECT_EQ(baselines.greedy({}).pages, 0u);
 }
 
 }  // namespace
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

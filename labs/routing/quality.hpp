@@ -3,13 +3,16 @@
 //
 // Threading: one owner.
 
+#include <algorithm>
+#include <cstdint>
 #include <random>
 #include <vector>
 
-#include "router/plan/patterns.hpp"
+#include "labs/routing/baselines.hpp"
+#include "labs/routing/patterns.hpp"
 #include "router/plan/planner.hpp"
 
-namespace k2k::router {
+namespace k2k::labs::routing {
 
 // least time / time: 1 is the best, unless a schedule may do what the least one may not.
 struct Ratio {
@@ -39,15 +42,17 @@ struct Quality {
 
 class Judge {
  public:
-  Judge(Planner& planner, std::uint32_t pages) : planner_(planner), pages_(pages) {}
+  Judge(router::Planner& planner, std::uint32_t pages)
+      : planner_(planner), baselines_(planner.costs(), pages), pages_(pages) {}
 
   // One more residency, against optimum(). O(runs^2).
   void add(Quality& quality, const Pattern& pattern, std::mt19937_64& random);
 
  private:
-  Planner& planner_;
+  router::Planner& planner_;
+  Baselines baselines_;
   std::vector<std::uint8_t> pages_;
-  std::vector<Range> runs_ = std::vector<Range>(pages_.size() / 2 + 1);
+  std::vector<router::Range> runs_ = std::vector<router::Range>(pages_.size() / 2 + 1);
 };
 
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

@@ -5,9 +5,16 @@
 
 #include <limits>
 
-#include "router/plan/planner.hpp"
+#include "base/contract.hpp"
+#include "labs/routing/baselines.hpp"
 
-namespace k2k::router {
+namespace k2k::labs::routing {
+
+using router::Frontier;
+using router::Plan;
+using router::Range;
+using router::Residency;
+using router::Ticks;
 
 namespace {
 
@@ -17,7 +24,7 @@ constexpr Ticks never = std::numeric_limits<Ticks>::max() / 2;
 
 // parents_[x]: where the transfer begins that ends before x. copied_[x]: was the page before the
 // copied run's last one copied, too?
-Plan Planner::split(Residency residency) {
+Plan Baselines::split(Residency residency) {
   K2K_EXPECT(fits(residency));
   const auto pages = static_cast<std::uint32_t>(residency.size());
   if (pages == 0) return {};
@@ -52,4 +59,4 @@ Plan Planner::split(Residency residency) {
   return {pages, {begin, end}};
 }
 
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

@@ -6,9 +6,10 @@
 
 #include "router/plan/plan.hpp"
 
-namespace k2k::router {
+namespace k2k::labs::routing {
 
 // `runs` are all cached runs of a request of `pages` pages; cached runs are left whole.
-Ticks optimum(const Costs& costs, std::uint32_t pages, std::span<const Range> runs);
+router::Ticks optimum(const router::Costs& costs, std::uint32_t pages,
+                      std::span<const router::Range> runs);
 
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

@@ -1,9 +1,13 @@
-#include "router/plan/optimum.hpp"
+#include "labs/routing/optimum.hpp"
 
 #include <limits>
 #include <vector>
 
-namespace k2k::router {
+namespace k2k::labs::routing {
+
+using router::Costs;
+using router::Range;
+using router::Ticks;
 
 Ticks optimum(const Costs& costs, std::uint32_t pages, std::span<const Range> runs) {
   // Up to the end of each run, copied; first the beginning of the request.
@@ -28,4 +32,4 @@ Ticks optimum(const Costs& costs, std::uint32_t pages, std::span<const Range> ru
   return reach(pages);
 }
 
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

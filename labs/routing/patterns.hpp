@@ -8,7 +8,7 @@
 #include <random>
 #include <span>
 
-namespace k2k::router {
+namespace k2k::labs::routing {
 
 struct Pattern {
   const char* name;
@@ -18,4 +18,4 @@ struct Pattern {
 
 std::span<const Pattern> patterns();
 
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing

@@ -1,9 +1,9 @@
-#include "router/plan/patterns.hpp"
+#include "labs/routing/patterns.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace k2k::router {
+namespace k2k::labs::routing {
 
 namespace {
 
@@ -90,4 +90,4 @@ constexpr Pattern all[] = {
 
 std::span<const Pattern> patterns() { return all; }
 
-}  // namespace k2k::router
+}  // namespace k2k::labs::routing
