@@ -79,6 +79,23 @@ std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
   return words;
 }
 
+std::vector<std::string> leading_words(const CommandOutline& root, int argc,
+                                       const char* const* argv, std::size_t most) {
+  std::vector<std::string> words;
+  Path path = {&root};
+  for (int index = 1; index < argc && words.size() < most; ++index) {
+    const std::string word = argv[index];
+    if (word == "--") break;
+    if (word.size() > 1 && word[0] == '-') {
+      if (wants_next(path, word)) ++index;
+      continue;
+    }
+    words.push_back(word);
+    if (const CommandOutline* const command = path.back()->find(word)) path.push_back(command);
+  }
+  return words;
+}
+
 bool is_marked(const std::string& word) { return !word.empty() && word[0] == operand_mark; }
 
 std::string without_mark(std::string word) {

@@ -18,6 +18,10 @@ namespace k2k::cli {
 std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
                                           const char* const* argv);
 
+// The first of the words that are no options and no values of those, `most` of them.
+std::vector<std::string> leading_words(const CommandOutline& root, int argc,
+                                       const char* const* argv, std::size_t most);
+
 bool is_marked(const std::string& word);
 std::string without_mark(std::string word);
 

@@ -13,12 +13,11 @@
 //     }};
 //   }
 //
-// From outside cli/: a folder that brings `command.cpp` (bench/command, labs) is compiled into k2k
-// by cli/CMakeLists.txt, all its *.cpp but main.cpp, *_test.cpp and *_bench.cpp; apps/grep is a
-// library, because it is also a program.
-// command.cpp includes this header and defines, in namespace k2k::cli, `Command grep_command()` or
-// `Command bench_command()`; nothing else is needed. A program of its own (grep's main.cpp) can
-// hand such a Command to run_alone().
+// From outside cli/: bench/command and labs are programs of their own, which k2k becomes
+// (guest.hpp); apps/grep is a library, because it is also a program. command.cpp includes this
+// header and defines, in namespace k2k::cli, `Command grep_command()` or `Command bench_command()`;
+// nothing else is needed. A program of its own (grep's main.cpp) can hand such a Command to
+// run_alone().
 //
 // A command's own options win over those of k2k (--json, --config, ...); those are understood
 // before and behind the command's name. Options are parsed first, then Run is called, so nothing of
@@ -52,12 +51,13 @@ struct Example {
 
 struct Command {
   std::string name;
-  std::string summary;      // One line without a full stop, for k2k --help.
-  std::string description;  // Sentences, for the manual.
+  std::string summary;           // One line without a full stop, for k2k --help.
+  std::string description = {};  // Sentences, for the manual.
   std::vector<Example> examples = {};
   std::vector<std::pair<int, std::string>> exits = {};  // Beside the usual 0, 1 and 2.
   bool has_json = false;                                // Does it heed Context::json?
   Run (*add)(CommandLine& line, Context& context) = nullptr;
+  bool is_guest = false;  // A program of its own, k2k-NAME (guest.hpp), which has what is missing.
 };
 
 struct Context {

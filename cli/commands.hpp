@@ -1,6 +1,5 @@
 #pragma once
-// The sub-commands of k2k itself. Those of bench/command and labs exist only where their folder
-// does (cli/CMakeLists.txt).
+// The sub-commands of k2k, and of the programs that it becomes.
 
 #include "cli/command.hpp"
 
@@ -20,7 +19,12 @@ Command completion_command();
 Command help_command();
 
 Command grep_command();   // apps/grep
-Command bench_command();  // K2K_HAS_BENCH
-Command lab_command();    // K2K_HAS_LAB
+Command bench_command();  // Of k2k-bench: bench/command.
+Command lab_command();    // Of k2k-lab: labs.
+
+// What k2k says of those two.
+inline constexpr const char* bench_summary =
+    "Measure this machine and compare with what it permits";
+inline constexpr const char* lab_summary = "Run an experiment of the papers";
 
 }  // namespace k2k::cli

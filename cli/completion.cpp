@@ -5,10 +5,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <map>
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/guest.hpp"
+#include "cli/outline_json.hpp"
 
 namespace k2k::cli {
 
@@ -55,12 +59,6 @@ void collect(const CommandOutline& command, const std::string& path, std::vector
   }
 }
 
-std::vector<Place> all_places(const Context& context) {
-  std::vector<Place> places;
-  collect(outline_of(context), "", places);
-  return places;
-}
-
 // Between single quotes of any of the three shells.
 std::string shell_quoted(std::string_view text, bool fish = false) {
   std::string out = "'";
@@ -74,6 +72,34 @@ std::string shell_quoted(std::string_view text, bool fish = false) {
     }
   }
   return out + "'";
+}
+
+// What a program of its own says of its command; as it was where there is no such program.
+void ask_guest(CommandOutline& command) {
+  const auto program = find_guest(command.name);
+  if (!program) return;
+  std::FILE* const answer =
+      ::popen((shell_quoted(*program) + " completion outline 2>/dev/null").c_str(), "re");
+  if (answer == nullptr) return;
+  std::string text;
+  char piece[4096];
+  while (const std::size_t count = std::fread(piece, 1, sizeof piece, answer)) {
+    text.append(piece, count);
+  }
+  ::pclose(answer);
+  if (auto outline = outline_from(text)) command = *std::move(outline);
+}
+
+std::vector<Place> all_places(const Context& context) {
+  CommandOutline root = outline_of(context);
+  for (const Command& command : *context.commands) {
+    const auto named = [&](const CommandOutline& one) { return one.name == command.name; };
+    const auto found = std::find_if(root.commands.begin(), root.commands.end(), named);
+    if (command.is_guest && found != root.commands.end()) ask_guest(*found);
+  }
+  std::vector<Place> places;
+  collect(root, "", places);
+  return places;
 }
 
 std::string joined(const std::vector<std::string>& words, const char* separator = " ") {
@@ -293,6 +319,11 @@ std::string fish(const Context& context) {
   return script;
 }
 
+std::string outline_text(const Context& context) {
+  const CommandOutline root = outline_of(context);
+  return to_json_text(*root.find(context.commands->front().name));
+}
+
 }  // namespace
 
 Command completion_command() {
@@ -313,6 +344,8 @@ Command completion_command() {
           if (*shell == "bash") return print(bash(context));
           if (*shell == "zsh") return print(zsh(context));
           if (*shell == "fish") return print(fish(context));
+          // For k2k, of which this program is a command.
+          if (*shell == "outline") return print(outline_text(context));
           return complain(fmt::format("no completion for '{}'; permitted: bash, zsh, fish", *shell),
                           exit_usage);
         };

@@ -5,15 +5,18 @@
 
 int main(int argc, char** argv) {
   using namespace k2k::cli;
+  const Command bench = {.name = "bench",
+                         .summary = bench_summary,
+                         .examples = {{"k2k bench", "What there is, and what each must reach."}},
+                         .is_guest = true};
+  const Command lab = {
+      .name = "lab",
+      .summary = lab_summary,
+      .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."}},
+      .is_guest = true};
   const std::vector<Command> commands = {
       info_command(),  doctor_command(),     host_command(),  ctl_command(),
-      top_command(),   grep_command(),
-#ifdef K2K_HAS_BENCH
-      bench_command(),
-#endif
-#ifdef K2K_HAS_LAB
-      lab_command(),
-#endif
+      top_command(),   grep_command(),       bench,           lab,
       route_command(), calibrate_command(),  calls_command(), config_command(),
       man_command(),   completion_command(), help_command(),
   };

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/guest.hpp"
 #include "runtime/settings/nearest.hpp"
 
 namespace k2k::cli {
@@ -190,7 +191,9 @@ std::string command_page(const Context& context, const Command& command) {
 
 int run_man(const Context& context, std::string page, bool list) {
   std::vector<std::string> known = {"k2k"};
-  for (const Command& command : *context.commands) known.push_back("k2k-" + command.name);
+  for (const Command& command : *context.commands) {
+    if (!command.is_guest || find_guest(command.name)) known.push_back("k2k-" + command.name);
+  }
   if (list) return print(fmt::format("{}.1\n", fmt::join(known, ".1\n")));
   if (page.ends_with(".1")) page.resize(page.size() - 2);
   if (page == "k2k") return print(main_page(context));

@@ -13,6 +13,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
+#include "cli/guest.hpp"
 #include "k2k/runtime.hpp"
 #include "runtime/settings/nearest.hpp"
 
@@ -201,6 +202,7 @@ class Invocation {
     add_configuration(root_, context_, flags_);
     for (const Command& command : commands) {
       CLI::App* const app = root_.add_subcommand(command.name, command.summary);
+      if (command.is_guest) continue;
       CommandLine line(*app, context_);
       Run action = command.add(line, context_);
       app->final_callback([this, &command, action = std::move(action)] {
@@ -210,6 +212,8 @@ class Invocation {
     }
     remove_marks(root_);
   }
+
+  [[nodiscard]] const Context& context() const { return context_; }
 
   int parse(int argc, const char* const* argv) {
     bare_ = argc <= 1;
@@ -259,6 +263,9 @@ class Invocation {
 
 int guarded(int argc, const char* const* argv, const std::vector<Command>& commands) {
   Invocation invocation(commands);
+  if (const Command* const guest = guest_of(invocation.context(), argc, argv)) {
+    return become_guest(guest->name, argv);
+  }
   const int status = invocation.parse(argc, argv);
   return status != exit_ok ? status : invocation.act();
 }

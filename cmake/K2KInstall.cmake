@@ -13,7 +13,7 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/k2k")
 set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 # --- The manifest, first half: which of the folders are there already?
-set(folders "${CMAKE_INSTALL_BINDIR}" "${CMAKE_INSTALL_INCLUDEDIR}/k2k" "${man_dir}" "${bash_dir}"
+set(folders "${CMAKE_INSTALL_BINDIR}" "${CMAKE_INSTALL_LIBEXECDIR}/k2k" "${CMAKE_INSTALL_INCLUDEDIR}/k2k" "${man_dir}" "${bash_dir}"
   "${zsh_dir}" "${fish_dir}" "${package_dir}" "${pkgconfig_dir}" "${CMAKE_INSTALL_DATADIR}/k2k")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/manifest_begin.cmake.in"
   "${PROJECT_BINARY_DIR}/manifest_begin.cmake" @ONLY)
@@ -52,17 +52,26 @@ install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/device/nvrtc"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/device")
 
-# --- The command line; it prints its own manual pages and completions
+# --- The command line; it prints its own manual pages and completions. The programs that some of its
+# commands are, with their pages, are the component `lab`.
 if(TARGET k2k_cli)
   install(TARGETS k2k_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  get_property(guests GLOBAL PROPERTY K2K_GUESTS)
+  list(TRANSFORM guests PREPEND k2k_ OUTPUT_VARIABLE guest_targets)
   set(pages "${PROJECT_BINARY_DIR}/pages")
   add_custom_command(OUTPUT "${pages}/written"
     COMMAND "${CMAKE_COMMAND}" "-DK2K=$<TARGET_FILE:k2k_cli>" "-DPAGES=${pages}"
       -P "${PROJECT_SOURCE_DIR}/cmake/write_pages.cmake"
-    DEPENDS k2k_cli "${PROJECT_SOURCE_DIR}/cmake/write_pages.cmake"
+    DEPENDS k2k_cli ${guest_targets} "${PROJECT_SOURCE_DIR}/cmake/write_pages.cmake"
     COMMENT "Writing the manual pages and completions" VERBATIM)
   add_custom_target(pages ALL DEPENDS "${pages}/written")
-  install(DIRECTORY "${pages}/man/" DESTINATION "${man_dir}")
+  set(of_guests "")
+  foreach(guest IN LISTS guests)
+    install(TARGETS k2k_${guest} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/k2k" COMPONENT lab)
+    install(FILES "${pages}/man/k2k-${guest}.1" DESTINATION "${man_dir}" COMPONENT lab)
+    list(APPEND of_guests PATTERN "k2k-${guest}.1" EXCLUDE)
+  endforeach()
+  install(DIRECTORY "${pages}/man/" DESTINATION "${man_dir}" ${of_guests})
   install(FILES "${pages}/completion.bash" DESTINATION "${bash_dir}" RENAME k2k)
   install(FILES "${pages}/completion.zsh" DESTINATION "${zsh_dir}" RENAME _k2k)
   install(FILES "${pages}/completion.fish" DESTINATION "${fish_dir}" RENAME k2k.fish)

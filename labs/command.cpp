@@ -1,11 +1,10 @@
 // `k2k lab NAME`: the laboratories, a table of contents. Each line is one folder of labs/.
 
-#include "cli/command.hpp"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "cli/commands.hpp"
 #include "labs/interference/coalescing/lab.hpp"
 #include "labs/interference/generators/lab.hpp"
 #include "labs/interference/governor/lab.hpp"
@@ -54,7 +53,7 @@ Run add_labs(CommandLine& line, Context& context) {
 Command lab_command() {
   return {
       .name = "lab",
-      .summary = "Run an experiment of the papers",
+      .summary = lab_summary,
       .description =
           "Laboratories answer a question of the papers with a table. 'governor': which share "
           "of the host's CPU time do the requests of an accelerator take under a cap, and how "

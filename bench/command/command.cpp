@@ -1,13 +1,12 @@
 // `k2k bench NAME`: runs one benchmark, prints it as text or as one JSON object on the last line.
 
-#include "cli/command.hpp"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "bench/command/bench.hpp"
 #include "bench/command/figure.hpp"
+#include "cli/commands.hpp"
 
 namespace k2k::bench {
 
@@ -136,7 +135,7 @@ int list(const Context& context) {
 
 Command bench_command() {
   return {.name = "bench",
-          .summary = "Measure this machine and compare with what it permits",
+          .summary = bench_summary,
           .description =
               "Runs one whole-system benchmark in under 50 seconds (a soak: minutes). What it is "
               "compared with (a "

@@ -69,6 +69,36 @@ class Cli : public testing::Test {
   std::string folder_;
 };
 
+// What is handed on is found where k2k itself is, or on PATH.
+TEST_F(Cli, commands_that_are_programs_are_explained_by_them) {
+  for (const char* arguments :
+       {"lab trace --help", "help lab trace", "--config '' lab trace --help"}) {
+    const Outcome outcome = k2k(arguments);
+    EXPECT_EQ(outcome.status, 0) << arguments;
+    EXPECT_NE(outcome.out.find("Usage: k2k lab trace"), std::string::npos) << arguments;
+  }
+  EXPECT_EQ(k2k("man k2k-lab.1").out, k2k("man lab").out);
+  EXPECT_NE(k2k("man lab").out.find("\\-\\-simulate"), std::string::npos);
+  expect_refused("lab nonsense", "unknown command 'nonsense'; 'k2k lab --help' lists them");
+}
+
+TEST_F(Cli, names_the_package_of_a_command_that_is_not_installed) {
+  const std::string whole = cli_;
+  std::system(("cp '" + whole + "' '" + folder_ + "/k2k'").c_str());
+  cli_ = folder_ + "/k2k";
+  for (const char* arguments : {"lab governor", "help lab", "man k2k-lab"}) {
+    const Outcome outcome = k2k(arguments);
+    EXPECT_EQ(outcome.status, 1) << arguments;
+    EXPECT_EQ(outcome.error,
+              "k2k: 'k2k lab' is a program of its own, k2k-lab, and it is not installed; it is in "
+              "the package k2k-lab\n");
+  }
+  EXPECT_EQ(k2k("man --list").out.find("k2k-lab.1"), std::string::npos);
+  EXPECT_EQ(k2k("completion bash").status, 0);
+  const std::string folder = whole.substr(0, whole.rfind('/'));
+  EXPECT_EQ(k2k("lab --help", "PATH='" + folder + "':\"$PATH\"").status, 0);
+}
+
 TEST_F(Cli, tells_its_version) {
   const Outcome outcome = k2k("--version");
   EXPECT_EQ(outcome.status, 0);
@@ -370,6 +400,8 @@ TEST_P(Completion, completes_commands_options_and_words) {
   EXPECT_EQ(completed("k2k info --device-schedule ro"), "round_robin ");
   EXPECT_EQ(completed("k2k config explain server.pol"), "server.policy ");
   EXPECT_EQ(completed("k2k completion z"), "zsh ");
+  EXPECT_EQ(completed("k2k lab tr"), "trace ") << "a program of its own";
+  EXPECT_EQ(completed("k2k lab trace --outst"), "--outstanding ");
   std::ofstream(folder_ + "/two words.toml") << "";
   EXPECT_EQ(completed("k2k --config two"), "two words.toml ");
 }

@@ -89,7 +89,7 @@ TEST_F(Host, shows_who_holds_a_part) {
           "' host --json; wait");
   const json holders = json::parse(outcome.out)["holders"];
   ASSERT_EQ(holders.size(), 1u) << outcome.out;
-  EXPECT_EQ(holders[0]["command"], "k2k");
+  EXPECT_EQ(holders[0]["command"], "k2k-lab");
   EXPECT_EQ(holders[0]["part"], 0.1);
   EXPECT_EQ(holders[0]["cap"], 1.0);
 }

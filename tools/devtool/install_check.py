@@ -29,6 +29,9 @@ def check_install() -> list[str]:
             if (prefix / "bin/k2k").exists():
                 capture([prefix / "bin/k2k", "--version"])
                 problems += wrong_pages(prefix)
+                for command in ("bench", "lab"):  # Programs of their own, in libexec.
+                    capture([prefix / "bin/k2k", command, "--help"])
+                problems += _wrong_component()
             status.update("each header alone")
             include = prefix / "include"
             problems += wrong_doors(Tree(include, include / "k2k/modules"))
@@ -58,6 +61,17 @@ def _install_and_move() -> Path:
     first = WORK / "first"
     capture(["cmake", "--install", build.folder(PRESET), "--prefix", first])
     return first.rename(WORK / "prefix")
+
+
+def _wrong_component() -> list[str]:
+    """The component `lab` is two programs and their pages."""
+    prefix = WORK / "lab"
+    folder = build.folder(PRESET)
+    capture(["cmake", "--install", folder, "--component", "lab", "--prefix", prefix])
+    found = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
+    wanted = {f"libexec/k2k/k2k-{name}" for name in ("bench", "lab")}
+    wanted |= {f"share/man/man1/k2k-{name}.1" for name in ("bench", "lab")}
+    return [f"the component lab has {sorted(found)}"] if found != wanted else []
 
 
 def _names_of_this_machine(prefix: Path) -> list[str]:

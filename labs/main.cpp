@@ -1,0 +1,8 @@
+// k2k-lab: what `k2k lab` runs, with the same arguments (cli/guest.hpp).
+
+#include "cli/commands.hpp"
+
+int main(int argc, char** argv) {
+  using namespace k2k::cli;
+  return run(argc, argv, {lab_command(), man_command(), completion_command(), help_command()});
+}
