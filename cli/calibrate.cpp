@@ -180,7 +180,8 @@ std::string deviations_text(const router::Fit& fit) {
     text += fmt::format("  and {} more (--json)\n", fit.deviations.size() - deviations_shown);
   }
   return text +
-         "measure again when nobody else uses the device; if it stays so, plans are only as good "
+         "measure again while no other program uses the device; if the result stays, plans are "
+         "only as exact "
          "as this\n";
 }
 
@@ -249,7 +250,7 @@ int calibrate(const Context& context, const Options& options) {
   // Asked first, so that nobody waits for nothing.
   Result<std::string> place = std::string();
   if (!options.dry_run) place = router::profile_folder();
-  if (!place) return complain(place.error().message + ", or measure only: --dry-run");
+  if (!place) return complain(place.error().message + ", or only measure: --dry-run");
   const Result<Target> target = target_of(options);
   if (!target) return complain(target.error().message);
   const Result<Measurement> measured = measure(folder.value(), options.seconds, target.value());
@@ -285,14 +286,16 @@ Command calibrate_command() {
       .name = "calibrate",
       .summary = "Measure a device for plans of file reads",
       .description =
-          "Measures what direct transfers and copies from the page cache take on the file system "
+          "Measures the times of direct transfers and of copies from the page cache on the file "
+          "system "
           "of "
           "PATH, fits SPIN's cost model (USENIX ATC'17, equation 1) and keeps the result for this "
           "device, file system and engine. A file without a name of up to 256 MiB, at most a "
           "quarter "
-          "of the free space, is written and read for some seconds; nothing of it is left behind. "
+          "of the free space, is written and read for some seconds; the file is removed "
+          "afterwards. "
           "--memory cuda measures reads into a CUDA device's memory, by the engines that "
-          "libk2k_io.so takes for it: another profile. "
+          "libk2k_io.so uses for it, and keeps a separate profile. "
           "'k2k route explain' tells which profile a file is planned with. Profiles lie in "
           "$XDG_STATE_HOME/k2k/io-profiles (~/.local/state/k2k/io-profiles); K2K_PROFILE_DIR names "
           "another folder.",
@@ -304,8 +307,7 @@ Command calibrate_command() {
       .add = [](CommandLine& line, Context& context) -> Run {
         auto options = std::make_shared<Options>();
         line.option("PATH", options->path, "A folder on the device (.)");
-        line.option("--seconds", options->seconds, "Take no longer than that, 1 to 55 (20)")
-            .type("S");
+        line.option("--seconds", options->seconds, "Longest duration, 1 to 55 (20)").type("S");
         line.option("--memory", options->memory, "Read into: mapped, cuda (mapped)")
             .type("MEMORY")
             .one_of({"mapped", "cuda"});

@@ -101,7 +101,7 @@ Command calls_command() {
       .name = "calls",
       .summary = "List the system calls that have typed wrappers",
       .description =
-          "Lists the calls with a row: number (Linux, x86-64), family, whether the call may keep "
+          "Lists the calls with a row: number (Linux, x86-64), family, whether the call may block "
           "its thread (never; rarely: a disk; waits: a peer or a clock), and the role that decides "
           "which barrier relaxed order drops. Every other call can be made by number with "
           "k2k::syscall.",

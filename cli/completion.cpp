@@ -331,8 +331,8 @@ Command completion_command() {
       .name = "completion",
       .summary = "Print the completion script of a shell",
       .description =
-          "Prints a script that completes commands, options and their values, made from "
-          "the very parser that k2k uses.",
+          "Prints a script that completes commands, options and their values, made from the parser "
+          "that k2k itself uses.",
       .examples = {{"source <(k2k completion bash)", "For this bash."},
                    {"k2k completion zsh > \"${fpath[1]}/_k2k\"", "For every zsh."},
                    {"k2k completion fish > ~/.config/fish/completions/k2k.fish",

@@ -98,16 +98,16 @@ int explain(const Context& context, const std::string& key) {
 
 std::string settings_text(bool color) {
   std::string text =
-      "Settings are taken from, strongest first: a flag before or behind the command, an\n"
-      "environment variable, the configuration file, the default. 'k2k config show' shows which\n"
-      "one it was; 'k2k config path' names the file:\n\n"
+      "Sources of settings, the strongest first: a flag before or after the command, an\n"
+      "environment variable, the configuration file, the default. 'k2k config show' shows the\n"
+      "source of each setting; 'k2k config path' names the file:\n\n"
       "    [device]\n    spin_us = 20\n\n";
   for (const ConfigOption& option : config_options()) {
     text += fmt::format("{}\n    {}\n    {}, {}\n    default {}; {}\n", bold(option.key, color),
                         option.help, flag_name(option), environment_name(option),
                         default_of(option), permitted(option));
   }
-  text += "\nVariables that are no settings:\n\n";
+  text += "\nVariables that are not settings:\n\n";
   for (const OtherVariable& other : other_variables()) {
     if (!other.is_documented()) continue;
     text += fmt::format("{}\n    {}\n", bold(other.name, color), other.help);
@@ -139,12 +139,12 @@ int help(const Context& context, const std::vector<std::string>& topic) {
 Command config_command() {
   return {
       .name = "config",
-      .summary = "Show the settings and where each came from",
+      .summary = "Show the settings and the source of each",
       .description =
           "'show' lists every setting with its value and its origin: default, file, environment or "
-          "flag. 'path' names the configuration file. 'explain' tells all about one setting.",
+          "flag. 'path' names the configuration file. 'explain' describes one setting.",
       .examples = {{"k2k config show", "List every setting."},
-                   {"k2k config explain server.spin_us", "What it does and what it may be."},
+                   {"k2k config explain server.spin_us", "Its meaning and its permitted values."},
                    {"mkdir -p ~/.config/k2k && $EDITOR \"$(k2k config path)\"",
                     "Edit the configuration file."}},
       .has_json = true,

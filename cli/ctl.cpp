@@ -75,7 +75,7 @@ int list(const Context& context) {
 
 std::string governor_text(const ordered_json& shown) {
   std::string lines = fmt::format("  {:<20}{}\n", "cap in force", cap_text(shown));
-  lines += fmt::format("  {:<20}{} of all {:.0f} cores since it began\n", "share",
+  lines += fmt::format("  {:<20}{} of all {:.0f} cores since its start\n", "share",
                        percent(share_of(shown)), number(shown, "/cores"));
   lines += fmt::format("  {:<20}{:.3f} s in {:.0f} waits\n", "throttled",
                        number(shown, "/stats/governor/throttled_seconds"),
@@ -126,7 +126,7 @@ int change(const Context& context, const std::vector<Endpoint>& found, const Val
     std::vector<std::string> names;
     for (const Endpoint& one : found) names.push_back(one.name);
     return complain(
-        fmt::format("process {} has {} runtimes; say which one: {}; nothing was changed",
+        fmt::format("process {} has {} runtimes; name one of them: {}; nothing was changed",
                     found.front().process, found.size(), fmt::join(names, ", ")),
         exit_usage);
   }
@@ -135,7 +135,8 @@ int change(const Context& context, const std::vector<Endpoint>& found, const Val
   if (!done) return complain_of(done.error());
   if (context.json) return print(done.value().dump(2) + "\n");
   const ordered_json& changed = at(done.value(), "/changed");
-  if (!changed.is_array() || changed.empty()) return print("nothing changed: it is so already\n");
+  if (!changed.is_array() || changed.empty())
+    return print("nothing changed: the values were set already\n");
   std::string lines;
   for (const ordered_json& one : changed) {
     lines +=
@@ -151,7 +152,7 @@ std::optional<Values> parse_values(const std::vector<std::string>& words, int& s
     const std::size_t equals = word->find('=');
     if (equals == 0 || equals == std::string::npos) {
       status =
-          complain(fmt::format("'{}' is no KEY=VALUE, such as cap=5%; nothing was changed", *word),
+          complain(fmt::format("'{}' is not KEY=VALUE, such as cap=5%; nothing was changed", *word),
                    exit_usage);
       return {};
     }
@@ -171,7 +172,7 @@ std::optional<Values> parse_values(const std::vector<std::string>& words, int& s
 int run_ctl(const Context& context, const std::vector<std::string>& words) {
   if (words.empty()) return list(context);
   if (words.front().find('=') != std::string::npos) {
-    return complain(fmt::format("which process is to have {}? k2k ctl PID {}; 'k2k ctl' lists them",
+    return complain(fmt::format("{} needs a process: k2k ctl PID {}; 'k2k ctl' lists the processes",
                                 words.front(), words.front()),
                     exit_usage);
   }
@@ -203,27 +204,31 @@ Command ctl_command() {
       .name = "ctl",
       .summary = "Show or change how a running process serves requests",
       .description =
-          "Without a process, lists those of the caller that use K2K; root sees all. With one, "
+          "Without PID, lists the caller's processes that use K2K; root sees all processes. With "
+          "PID, "
           "shows its cap and share, steering, coalescing, bottom half and governor. KEY=VALUE "
-          "changes them while it serves: all of what is given, or none. Keys are those of the "
+          "changes settings while the process serves: all given keys, or none. Keys are those of "
+          "the "
           "server's settings (k2k help config) without their section: " +
           keys_text() +
-          ". Shares are percentages: cap=5%, cap=off. Of several runtimes in a process the second "
-          "is PID-2. What the machine's limit (k2k host) grants cannot be raised here.",
-      .examples = {{"k2k ctl", "Who uses K2K."},
-                   {"k2k ctl 1234", "How process 1234 serves."},
-                   {"k2k ctl 1234 cap=5%", "It takes at most 5 % of all cores' CPU time from now."},
-                   {"k2k ctl 1234 coalescing=adaptive bottom_half=split", "Both at once."},
-                   {"k2k ctl 1234 --json | jq .stats.governor", "What the cap did."}},
+          ". Shares are percentages: cap=5%, cap=off. The second of several runtimes in a process "
+          "is PID-2. The host limit (k2k host) cannot be exceeded here.",
+      .examples = {{"k2k ctl", "List the processes that use K2K."},
+                   {"k2k ctl 1234", "Show the settings and the share of process 1234."},
+                   {"k2k ctl 1234 cap=5%",
+                    "From now on its requests consume at most 5 % of all cores' CPU time."},
+                   {"k2k ctl 1234 coalescing=adaptive bottom_half=split",
+                    "Change two settings together."},
+                   {"k2k ctl 1234 --json | jq .stats.governor", "Show the effect of the cap."}},
       .has_json = true,
       .add = [](CommandLine& line, Context& context) -> Run {
         auto words = std::make_shared<std::vector<std::string>>();
         auto names = std::make_shared<bool>(false);
         line.option("PID", *words,
-                    "A process, then KEY=VALUE for each change; without, all are listed")
+                    "A process, then KEY=VALUE for each change; without, lists all processes")
             .offer(control_words())
             .offer_by("k2k ctl --names");
-        line.flag("--names", *names, "Print the names of processes alone, for completion");
+        line.flag("--names", *names, "Print only the names of processes, for completion");
         return
             [&context, words, names] { return *names ? list_names() : run_ctl(context, *words); };
       },

@@ -69,14 +69,14 @@ int run_doctor(const Context& context) {
 Command doctor_command() {
   return {
       .name = "doctor",
-      .summary = "Examine this machine and say what to mend",
+      .summary = "Examine this machine and report what to fix",
       .description =
-          "Examines what K2K uses of the kernel, the limits and the hardware, and makes one call "
-          "from a kernel. Each line is ok, warn (works, but slower or with less) or fail; the last "
-          "two come with the reason and the command that mends it.",
+          "Examines the features of Linux, the limits and the hardware that K2K uses, and makes "
+          "one call from a kernel. Each line is ok, warn (works, but slower or with fewer "
+          "features) or fail; warn and fail come with the reason and the command that fixes it.",
       .examples = {{"k2k doctor", "Examine the machine."},
                    {"k2k doctor --json | jq -r '.[] | select(.grade != \"ok\").fix'",
-                    "Only what to do."}},
+                    "Print only the remedies."}},
       .exits = {{0, "Nothing failed."}, {1, "Something failed."}},
       .has_json = true,
       .add = [](CommandLine&, Context& context) -> Run {

@@ -63,7 +63,8 @@ Check kernel_version() {
 Check io_uring() {
   io_uring_params parameters{};
   const long ring = syscall(SYS_io_uring_setup, 4, &parameters);
-  const std::string why = "batches file calls; without it each is a system call of its own";
+  const std::string why =
+      "batches file calls; without it, each transfer is a system call of its own";
   if (ring >= 0) {
     close(static_cast<int>(ring));
     return {"io_uring", Grade::ok, fmt::format("usable, features {:#x}", parameters.features), why,
@@ -115,7 +116,8 @@ Check cachestat() {
 }
 
 Check nowait_reads() {
-  const std::string why = "serves a read that hits the page cache without handing over polling";
+  const std::string why =
+      "serves a read from the page cache without a hand-off of the poller's role";
   const int fd = temporary_file();
   char byte = 'k';
   iovec piece{&byte, 1};
@@ -163,7 +165,7 @@ Check open_files() {
                       : limit.rlim_cur >= files_needed ? Grade::warn
                                                        : Grade::fail;
   return {"open files", grade, limit_text(limit.rlim_cur),
-          "every file that a kernel has open at the same time counts",
+          "every file that a kernel keeps open counts",
           grade == Grade::ok ? "" : fmt::format("ulimit -n {}", files_wanted)};
 }
 
@@ -236,7 +238,7 @@ Check huge_pages() {
 
 Check schedule_statistics() {
   const std::string text = first_line("/proc/self/schedstat");
-  const std::string why = "the outside observer of service threads reads it (run and wait times)";
+  const std::string why = "the observer of service threads reads run and wait times from it";
   if (!text.empty()) return {"schedstat", Grade::ok, text, why, ""};
   return {"schedstat", Grade::warn, "/proc/self/schedstat is not there", why,
           "use a kernel with CONFIG_SCHED_INFO"};
@@ -244,7 +246,7 @@ Check schedule_statistics() {
 
 Check pressure() {
   const std::string text = first_line("/proc/pressure/cpu");
-  const std::string why = "tells the governor how much others wait for the CPU";
+  const std::string why = "tells the governor how long other programs wait for the CPU";
   if (!text.empty()) return {"pressure", Grade::ok, text, why, ""};
   return {"pressure", Grade::warn, "/proc/pressure/cpu is not readable", why, "boot with psi=1"};
 }
@@ -272,8 +274,8 @@ Check host_limit() {
       fmt::format("{:.4g} % of the CPU time of all cores, shared by {} ({})", *limit.value() * 100,
                   holders.value().list.size(), place.path);
   if (!holders.value().crowded) return {"host limit", Grade::ok, found, why, ""};
-  return {"host limit", Grade::warn, found + ", and more that are not looked at", why,
-          fmt::format("find who fills {}/holders: ls -l", place.path)};
+  return {"host limit", Grade::warn, found + ", and more runtimes than are listed", why,
+          fmt::format("find the user who fills {}/holders: ls -l", place.path)};
 }
 
 Check control_socket(const RuntimeConfig& config) {
@@ -307,8 +309,8 @@ Check graphics_processor() {
 }
 #else
 Check graphics_processor() {
-  return {"GPU", Grade::ok, graphics_nodes() + "; this build has the cpu backend alone",
-          "kernels run on the cpu backend, which needs none",
+  return {"GPU", Grade::ok, graphics_nodes() + "; this build has only the cpu backend",
+          "kernels run on the cpu backend, which needs no GPU",
           graphics_nodes() == "none" ? "" : "./dev build --preset cuda"};
 }
 #endif

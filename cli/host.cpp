@@ -66,7 +66,7 @@ std::string as_text(const ordered_json& all, bool color) {
   std::string text =
       fmt::format("limit {} of the CPU time of all {} cores ({})\n", percent(all["limit"]),
                   all["cores"].dump(), all["directory"].get<std::string>());
-  if (all["holders"].empty()) return text + "nobody holds a part of it\n";
+  if (all["holders"].empty()) return text + "no runtime holds a part of it\n";
   std::vector<std::vector<std::string>> rows = {{"pid", "user", "part", "use", "cap", "command"}};
   for (const ordered_json& holder : all["holders"]) {
     rows.push_back({holder["pid"].dump(), holder["user"].get<std::string>(),
@@ -75,7 +75,9 @@ std::string as_text(const ordered_json& all, bool color) {
                     holder["command"].get<std::string>()});
   }
   text += text_table(rows, color);
-  return all["complete"].get<bool>() ? text : text + "and more than may be looked at\n";
+  return all["complete"].get<bool>()
+             ? text
+             : text + "and more runtimes, beyond the number that is listed\n";
 }
 
 int show(const Context& context) {
@@ -125,16 +127,19 @@ Command host_command() {
       .name = "host",
       .summary = "Show or set the machine's limit on requests' CPU time",
       .description =
-          "Shows which part of the CPU time of all online cores the requests of device code may "
-          "take on this machine, over all runtimes, and who shares it. 'limit' sets it and needs "
-          "root. Runtimes that serve heed a change within about a second; their parts are equal by "
-          "user, then by a user's runtimes, and what one does not use the others have. A "
+          "Shows the host limit: the share of all online cores' CPU time that the requests of all "
+          "runtimes on this machine may consume, and the runtimes that share it. 'limit' sets it "
+          "and needs "
+          "root. Running runtimes follow a change within about a second. The limit is divided "
+          "equally among users, then among a user's runtimes; a runtime's unused part goes to the "
+          "others. A "
           "runtime's own cap (server.cap_permille) only lowers its part. The limit is gone after "
           "a reboot; docs/design/host-limit.md says how to set it at each boot.",
       .examples = {{"sudo k2k host limit 5", "All runtimes together take at most 5 %."},
-                   {"k2k host", "The limit, and who holds which part of it."},
-                   {"sudo k2k host limit off", "No limit."},
-                   {"k2k host --json | jq '[.holders[].use] | add'", "What is used of it."}},
+                   {"k2k host", "Show the limit and the part of each runtime."},
+                   {"sudo k2k host limit off", "Remove the limit."},
+                   {"k2k host --json | jq '[.holders[].use] | add'",
+                    "Print the sum of the parts in use."}},
       .has_json = true,
       .add = [](CommandLine& line, Context& context) -> Run {
         line.require_command(false);

@@ -125,7 +125,7 @@ int run_info(const Context& context) {
 Command info_command() {
   return {
       .name = "info",
-      .summary = "Show the device, the syscall area and what they cost",
+      .summary = "Show the device, the syscall area and their memory",
       .description =
           "Starts a runtime with the current configuration, shows its device, the sizes of the "
           "memory that device and host share, the versions a kernel must match, and how much "

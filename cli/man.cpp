@@ -95,7 +95,8 @@ std::string examples_of(const std::vector<Example>& examples) {
 std::string exits_of(const std::vector<std::pair<int, std::string>>& own) {
   std::vector<std::pair<int, std::string>> exits = {
       {exit_ok, "Success."},
-      {exit_failure, "Something failed; one line on standard error says what and how to mend it."},
+      {exit_failure,
+       "Something failed; one line on standard error names the cause and the remedy."},
       {exit_usage, "The command line or a setting is wrong."}};
   for (const auto& [status, text] : own) {
     const bool replaces = status >= 0 && static_cast<std::size_t>(status) < exits.size();
@@ -150,14 +151,14 @@ std::string main_page(const Context& context) {
                  ".B k2k\n[\\fIOPTION\\fR]...\n\\fICOMMAND\\fR\n[\\fIARGUMENT\\fR]...\n") +
          section("DESCRIPTION",
                  roff("Device code makes system calls through slots in memory that device and host "
-                      "share; threads of the host serve them. k2k shows the device and the "
+                      "share; host threads serve the requests. k2k shows the device and the "
                       "settings, examines the machine, and runs programs whose kernels make the "
                       "calls.\n")) +
          section("COMMANDS", commands) +
-         section("OPTIONS", roff("May stand before and behind the command.\n") +
+         section("OPTIONS", roff("Accepted before and after the command.\n") +
                                 options_of(outline_of(context))) +
-         section("ENVIRONMENT", roff("A flag is stronger than a variable, a variable than the "
-                                     "file. An unknown K2K_ variable is an error.\n") +
+         section("ENVIRONMENT", roff("A flag overrides a variable; a variable overrides the file. "
+                                     "An unknown K2K_ variable is an error.\n") +
                                     environment()) +
          section("FILES", files()) + section("EXIT STATUS", exits_of({})) +
          section("EXAMPLES", examples_of(examples)) + section("SEE ALSO", see_also(context, "k2k"));
@@ -214,7 +215,7 @@ Command man_command() {
       .name = "man",
       .summary = "Print a page of the manual",
       .description =
-          "Prints a page as roff, made from the very parser that k2k uses. PAGE is k2k, "
+          "Prints a page as roff, generated from the parser that k2k itself uses. PAGE is k2k, "
           "or a command with or without 'k2k-' before it.",
       .examples = {{"k2k man info | man -l -", "Read the page of k2k info."},
                    {"k2k man --list", "List the pages."}},

@@ -189,11 +189,11 @@ class Invocation {
     context_.inputs = process_inputs();
     context_.color = wants_color();
     root_.formatter(std::make_shared<Help>(false));
-    root_.set_help_flag("-h,--help", "Print this help and end");
+    root_.set_help_flag("-h,--help", "Print this help and exit");
     root_.set_help_all_flag("--help-all", "Print the help of every command and setting");
     root_.set_version_flag("--version",
                            fmt::format("k2k {} (protocol {})", K2K_VERSION, protocol::version),
-                           "Print the version and end");
+                           "Print the version and exit");
     root_.add_flag("--json", context_.json, "Print JSON");
     root_.fallthrough();
     root_.require_subcommand(0, 1);

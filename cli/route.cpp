@@ -61,8 +61,8 @@ struct Options {
 
 Result<std::string> read_file(const std::string& path) {
   const auto failed = [&](int code) {
-    return Error{code, fmt::format("cannot read {}: {}; --residency names a file with a request a "
-                                   "line, a character a page",
+    return Error{code, fmt::format("cannot read {}: {}; --residency names a file with one request "
+                                   "a line, one character a page",
                                    path, std::strerror(code))};
   };
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
@@ -146,10 +146,10 @@ void add_schedule(CommandLine& line, std::string& schedule) {
 // Of plan and simulate.
 void add_model(CommandLine& line, Options& options) {
   line.option("--c-us", options.model.call_us,
-              "C: microseconds of a direct transfer of up to the cutoff (584)")
+              "C: microseconds of a direct transfer up to the cutoff (584)")
       .type("US");
   line.option("--cutoff-kib", options.cutoff_kib,
-              "S: KiB from which on a direct transfer saturates the device (512)")
+              "S: KiB from which a direct transfer saturates the device (512)")
       .type("KIB");
   line.option("--bw-p2p-gbs", options.model.direct_gbs,
               "Bandwidth beyond the cutoff, 10^9 bytes a second (2.65)")
@@ -174,7 +174,7 @@ const Schedule* find_schedule(const std::string& name) {
 
 int complain_schedule(const std::string& name) {
   return complain(
-      fmt::format("'{}' is no schedule; there are: {}", name, fmt::join(schedule_names(), ", ")),
+      fmt::format("'{}' is not a schedule; permitted: {}", name, fmt::join(schedule_names(), ", ")),
       exit_usage);
 }
 
@@ -191,47 +191,53 @@ Command route_command() {
           "Pages of a file reach the device from the page cache or by direct (peer-to-peer) "
           "transfers; a request whose pages are partly cached is fastest by a mix. 'plan' prints "
           "the mix for residencies in a file: a request a line, a character a 4 KiB page, 1 cached "
-          "and 0 not. 'explain' prints the mix for a range of a real file, by what is cached now "
+          "and 0 not. 'explain' prints the mix for a range of a real file, by the pages that are "
+          "cached now "
           "and "
           "the profile of its device (k2k calibrate), and says why. 'simulate' compares the "
           "schedules with the least time on random residencies "
-          "of 8 MiB. 'engines' lists what could bring file data to the memory of this machine's "
-          "devices, and why the rest cannot; the router takes uring or pool, and buffered. Times "
+          "of 8 MiB. 'engines' lists the engines that can move file data to the memory of this "
+          "machine's devices, and why others cannot; the router uses uring or pool, and buffered. "
+          "Times "
           "are those of SPIN's cost model (USENIX ATC'17, equation 1), whose "
           "numbers are the defaults of 'plan' and 'simulate'; docs/design/router.md explains the "
           "schedules.",
-      .examples = {{"k2k route plan --residency pages.txt", "The exact schedule of each request."},
-                   {"k2k route plan --residency pages.txt --schedule overlapped --json",
-                    "Direct transfers in flight while the CPU copies."},
-                   {"k2k route explain data.bin 0 8M", "What a read of 8 MiB would do, and why."},
-                   {"k2k route engines", "What brings data to a GPU here, and what is missing."},
-                   {"k2k route simulate", "How near each schedule comes to the least time."},
-                   {"k2k route simulate --full --json", "The paper's 200,000 vectors a pattern."}},
+      .examples =
+          {{"k2k route plan --residency pages.txt", "Print the exact schedule of each request."},
+           {"k2k route plan --residency pages.txt --schedule overlapped --json",
+            "Plan direct transfers in flight while the CPU copies."},
+           {"k2k route explain data.bin 0 8M", "Explain how a read of 8 MiB would be served."},
+           {"k2k route engines", "List the engines for GPU memory here, and what others lack."},
+           {"k2k route simulate", "Compare each schedule with the least possible time."},
+           {"k2k route simulate --full --json", "The paper's 200,000 vectors a pattern."}},
       .has_json = true,
       .add = [](CommandLine& line, Context& context) -> Run {
         auto options = std::make_shared<Options>();
         line.require_command();
         CommandLine plans = line.command("plan", "Plan the requests of a file");
-        plans.option("--residency", options->file, "A request a line, a character a page")
+        plans
+            .option("--residency", options->file,
+                    "A file: one request a line, one character a page")
             .required()
             .type("FILE");
         add_schedule(plans, options->schedule);
         CommandLine explains =
-            line.command("explain", "Say what would become of a read of a file, and why");
+            line.command("explain", "Explain how a read of a file would be served");
         explains.option("FILE", options->explain.file, "A file").required();
-        explains.option("OFFSET", options->explain.offset, "From here on: 4096, 64K, 8M, 1G")
+        explains.option("OFFSET", options->explain.offset, "Start of the read: 4096, 64K, 8M, 1G")
             .required();
-        explains.option("LEN", options->explain.length, "That many bytes, up to 2G").required();
+        explains.option("LEN", options->explain.length, "Bytes to read, up to 2G").required();
         add_schedule(explains, options->explain.schedule);
         CommandLine simulates =
             line.command("simulate", "Compare the schedules on random residencies");
         simulates.flag("--full", options->simulate.full, "200,000 vectors of each pattern");
-        simulates.option("--vectors", options->simulate.vectors, "That many of each (20,000)")
+        simulates.option("--vectors", options->simulate.vectors, "Vectors of each pattern (20,000)")
             .within(1, 10'000'000)
             .type("N");
-        simulates.option("--seed", options->simulate.seed, "Of the random numbers (1)").type("N");
+        simulates.option("--seed", options->simulate.seed, "Seed of the random numbers (1)")
+            .type("N");
         const CommandLine engines =
-            line.command("engines", "List what could bring file data to which memory");
+            line.command("engines", "List the engines that move file data to each memory");
         add_model(plans, *options);
         add_model(simulates, *options);
         return [&context, options, plans, explains, engines] {

@@ -32,8 +32,8 @@ using router::Segment;
 constexpr std::uint64_t length_max = std::uint64_t{router::pages_max} * page_bytes;
 constexpr std::size_t segments_shown = 40;
 constexpr const char* mistrusted =
-    "Linux tells who neither owns a file nor may write it that every page is cached; so this is "
-    "not known here: ask as the owner";
+    "Linux reports every page as cached to users who neither own a file nor may write it, so the "
+    "residency is unknown here: ask as the owner";
 
 // "4096", "64K", "64KiB", "8M", "1G".
 std::optional<std::uint64_t> bytes_of(const std::string& text) {
@@ -80,7 +80,7 @@ Result<std::uint64_t> size_of(const Descriptor& file, const std::string& path) {
     return Error{errno, fmt::format("cannot open {}: {}", path, std::strerror(errno))};
   }
   if (S_ISDIR(facts.st_mode)) return Error{EISDIR, path + " is a folder; name a file"};
-  if (!S_ISREG(facts.st_mode)) return Error{EINVAL, path + " is no regular file; name one"};
+  if (!S_ISREG(facts.st_mode)) return Error{EINVAL, path + " is not a regular file; name one"};
   return static_cast<std::uint64_t>(facts.st_size);
 }
 
@@ -90,7 +90,7 @@ Result<ExplainedRequest> look_at(const Descriptor& file, const Explain& wanted,
   const Result<std::uint64_t> size = size_of(file, wanted.file);
   if (!size) return size.error();
   if (offset >= size.value()) {
-    return Error{EINVAL, fmt::format("offset {} lies behind the end of {}, which has {} bytes",
+    return Error{EINVAL, fmt::format("offset {} lies beyond the end of {}, which has {} bytes",
                                      offset, wanted.file, size.value())};
   }
   ExplainedRequest request;
@@ -234,7 +234,7 @@ std::string as_text(const ExplainedRequest& request, const router::Loaded& profi
       fmt::format("request   {} bytes from {} of {}: {} whole pages, {} cached\n", request.bytes,
                   request.offset, request.file, request.residency.size(), request.cached());
   if (request.beyond > 0) {
-    text += fmt::format("          ends with the file, {} bytes early\n", request.beyond);
+    text += fmt::format("          truncated by {} bytes at the end of the file\n", request.beyond);
   }
   if (!request.trusted) text += fmt::format("          {}\n", mistrusted);
   text += fmt::format("profile   {}\n", profile_text(profile));
@@ -281,7 +281,7 @@ int explain_route(const Context& context, const Explain& wanted) {
   const std::optional<std::uint64_t> length = bytes_of(wanted.length);
   for (const auto& [word, number] : {std::pair(&wanted.offset, offset), {&wanted.length, length}}) {
     if (number && *number <= INT64_MAX) continue;
-    return complain(fmt::format("'{}' is no number of bytes; such are 4096, 64K, 8M, 1G", *word),
+    return complain(fmt::format("'{}' is not a number of bytes such as 4096, 64K, 8M, 1G", *word),
                     exit_usage);
   }
   if (*length == 0 || *length > length_max) {

@@ -25,22 +25,25 @@ Result<pid_t> process_of(std::string_view word) {
   const std::string_view digits = word.substr(0, word.find('-'));
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), process);
   if (error == std::errc() && end == digits.data() + digits.size() && process > 0) return process;
-  return Error{EINVAL, fmt::format("'{}' is no process; a number as 'k2k ctl' lists them", word)};
+  return Error{EINVAL,
+               fmt::format("'{}' is not a process; use a number that 'k2k ctl' lists", word)};
 }
 
 Error nothing_there(std::string_view word, pid_t process) {
   struct stat facts{};
   if (stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {
-    return {ESRCH, fmt::format("no process {}; 'k2k ctl' lists those that use K2K", process)};
+    return {ESRCH,
+            fmt::format("no process {}; 'k2k ctl' lists the processes that use K2K", process)};
   }
   if (facts.st_uid != geteuid() && geteuid() != 0) {
-    return {EPERM, fmt::format("process {} belongs to {}; only its owner and root may look: sudo "
-                               "k2k ctl {}",
-                               process, user_name(facts.st_uid), word)};
+    return {EPERM,
+            fmt::format(
+                "process {} belongs to {}; only its owner and root have access: sudo k2k ctl {}",
+                process, user_name(facts.st_uid), word)};
   }
   return {ESRCH, fmt::format("no K2K answers in process {} ({}): it has no runtime, or one with "
                              "control.socket = false, or another K2K_CONTROL_DIR; 'k2k ctl' lists "
-                             "those that answer",
+                             "the processes that answer",
                              word, command_name(process))};
 }
 

@@ -300,19 +300,19 @@ int run_top(const Context& context, const Options& options) {
 Command top_command() {
   return {
       .name = "top",
-      .summary = "Watch what running processes ask of the host",
+      .summary = "Watch the requests of running processes",
       .description =
           "A line for each runtime of the caller's processes (root sees all), renewed each "
           "interval: "
           "requests a second, the median and the 99th percentile of their time from the call to "
           "the "
-          "work-item's next step, how many are in flight, which share of all cores' CPU time "
-          "serving "
-          "took by its own ledger and by the kernel's account of its threads (schedstat), the cap, "
-          "the part of the time in which threads were told to wait, wake-ups, and interrupts that "
-          "polling and coalescing saved. Below it cores and stages, and where there are several, "
-          "tenants and calls, whose latencies are since the beginning. Ctrl-C or q ends it. Where "
-          "the output is no terminal, a block each interval.",
+          "work-item's next step, how many are in flight, the share of all cores' CPU time that "
+          "serving took by its own ledger and by the kernel's account of its threads (schedstat), "
+          "the cap, "
+          "the part of the time in which threads waited for the governor, wake-ups, and interrupts "
+          "that polling and coalescing saved. Below it are cores and stages and, if there are "
+          "several, tenants and calls, whose latencies count since the start. Ctrl-C or q ends it. "
+          "Without a terminal, one block is printed each interval.",
       .examples = {{"k2k top", "All processes, each second."},
                    {"k2k top 1234 --interval 0.2", "One of them, five times a second."},
                    {"k2k top --once --json | jq '.[].requests_per_second'", "For scripts."}},
@@ -321,7 +321,7 @@ Command top_command() {
         auto options = std::make_shared<Options>();
         line.option("PID", options->processes, "Processes; without, all")
             .offer_by("k2k ctl --names");
-        line.option("--interval", options->interval_s, "Seconds between two looks").type("S");
+        line.option("--interval", options->interval_s, "Seconds between two samples").type("S");
         line.flag("--once", options->once, "End after the first interval");
         return [&context, options] { return run_top(context, *options); };
       },

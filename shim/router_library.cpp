@@ -49,15 +49,15 @@ bool path_of_us(char* path, std::size_t room) {
 const char* find_beside_us(char* path, std::size_t room) {
   struct stat us{};
   struct stat router{};
-  if (!path_of_us(path, room) || stat(path, &us) != 0)
-    return "it is not known where libk2k_io.so is";
+  if (!path_of_us(path, room) || stat(path, &us) != 0) return "the path of libk2k_io.so is unknown";
   char* const name = std::strrchr(path, '/') + 1;
   const auto left = room - static_cast<std::size_t>(name - path);
   if (std::snprintf(name, left, "%s", library_name) >= static_cast<int>(left)) {
     return "the path is too long";
   }
   if (stat(path, &router) != 0) return std::strerror(errno);
-  if (router.st_uid != us.st_uid && router.st_uid != 0) return "it is not of libk2k_io.so's owner";
+  if (router.st_uid != us.st_uid && router.st_uid != 0)
+    return "its owner is not libk2k_io.so's owner";
   return nullptr;
 }
 
@@ -97,12 +97,12 @@ void load() {
     path = beside[0] != '\0' ? beside : library_name;
     if (why != nullptr) return say_why(path, why);
   } else if (*path != '/' && std::strchr(path, '/') != nullptr) {
-    return say_why(path, "K2K_IO_LIBRARY is neither an absolute path nor a name");
+    return say_why(path, "K2K_IO_LIBRARY must be an absolute path or a name without slashes");
   }
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return say_why(path, dlerror());
   void* const symbol = dlsym(library, "k2k_io_table_get");
-  if (symbol == nullptr) return say_why(path, "it has no k2k_io_table_get");
+  if (symbol == nullptr) return say_why(path, "it lacks the symbol k2k_io_table_get");
 
   Search search{.address = reinterpret_cast<std::uintptr_t>(symbol)};
   dl_iterate_phdr(find_code, &search);
@@ -113,7 +113,7 @@ void load() {
       reinterpret_cast<decltype(&k2k_io_table_get)>(symbol)(k2k_io_table_version);
   if (found == nullptr) return say_why(path, std::strerror(errno));
   if (found->version != k2k_io_table_version || found->bytes < sizeof(k2k_io_table)) {
-    return say_why(path, "it is of another version than libk2k_io.so");
+    return say_why(path, "its version differs from that of libk2k_io.so");
   }
   table.store(found, std::memory_order_release);  // Pairs with the loads of router_library().
 }

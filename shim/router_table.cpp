@@ -186,10 +186,11 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
   if (reader == nullptr) {
     const std::optional<ReadAhead> wanted = read_ahead();
     if (!wanted) {
-      ::dprintf(STDERR_FILENO,
-                "k2k_io: K2K_IO_READ_AHEAD_PAGES is no number of pages from 0 to %u; libc serves "
-                "the calls\n",
-                k2k::router::read_ahead_pages_max);
+      ::dprintf(
+          STDERR_FILENO,
+          "k2k_io: K2K_IO_READ_AHEAD_PAGES is not a number of pages from 0 to %u; libc serves "
+          "the calls\n",
+          k2k::router::read_ahead_pages_max);
       return errno = EINVAL, nullptr;
     }
     k2k::Result<std::unique_ptr<FileReader>> made =

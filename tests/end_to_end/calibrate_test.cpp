@@ -210,7 +210,7 @@ TEST_F(Calibrated, explain_tells_of_ends_that_are_no_pages_and_of_the_end_of_the
             std::string::npos)
       << inside;
   const Outcome beyond = run("route explain " + file + " 36K 1M");
-  EXPECT_NE(beyond.out.find("ends with the file, 1044480 bytes early"), std::string::npos)
+  EXPECT_NE(beyond.out.find("truncated by 1044480 bytes at the end of the file"), std::string::npos)
       << beyond.out;
   std::filesystem::resize_file(file, 4097);
   const json last = json::parse(run("route explain --json " + file + " 4096 1").out);
@@ -224,19 +224,19 @@ TEST_F(Calibrated, explain_refuses_what_is_no_request) {
   const std::tuple<std::string, int, std::string> wrong[] = {
       {"/no/such 0 1", 1, "cannot open /no/such: No such file or directory"},
       {data_ + " 0 1", 1, data_ + " is a folder; name a file"},
-      {data_ + "/fifo 0 1", 1, "/fifo is no regular file; name one"},
+      {data_ + "/fifo 0 1", 1, "/fifo is not a regular file; name one"},
       {file + " 4096 1", 1,
-       "offset 4096 lies behind the end of " + file + ", which has 4096 bytes"},
+       "offset 4096 lies beyond the end of " + file + ", which has 4096 bytes"},
       {file + " 0 0", 2, "a request of 0 bytes; permitted are 1 to 2147483648 (2 GiB)"},
       {file + " 0 3G", 2, "a request of 3221225472 bytes"},
-      {file + " -- 0 -1", 2, "'-1' is no number of bytes; such are 4096, 64K, 8M, 1G"},
-      {file + " 1X 1", 2, "'1X' is no number of bytes"},
-      {file + " 64iB 1", 2, "'64iB' is no number of bytes"},
-      {file + " 99999999999G 1", 2, "'99999999999G' is no number of bytes"},
-      {file + " 18446744073709551615 1", 2, "is no number of bytes"},
-      {file + " 0 '' ", 2, "'' is no number of bytes"},
+      {file + " -- 0 -1", 2, "'-1' is not a number of bytes such as 4096, 64K, 8M, 1G"},
+      {file + " 1X 1", 2, "'1X' is not a number of bytes"},
+      {file + " 64iB 1", 2, "'64iB' is not a number of bytes"},
+      {file + " 99999999999G 1", 2, "'99999999999G' is not a number of bytes"},
+      {file + " 18446744073709551615 1", 2, "is not a number of bytes"},
+      {file + " 0 '' ", 2, "'' is not a number of bytes"},
       {file + " 0", 2, "LEN"},
-      {file + " 0 1 --schedule best", 2, "'best' is no schedule; there are: exact, greedy, "},
+      {file + " 0 1 --schedule best", 2, "'best' is not a schedule; permitted: exact, greedy, "},
   };
   for (const auto& [arguments, status, why] : wrong) {
     const Outcome outcome = run("route explain " + arguments + " 2>&1");

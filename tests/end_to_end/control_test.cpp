@@ -129,7 +129,7 @@ TEST_F(Steered, change_is_shown_before_and_after_and_is_in_force) {
   EXPECT_EQ(outcome.out, "cap: off -> 5%\nbottom_half: monolithic -> split\n");
   EXPECT_EQ(runtime.server_config().cap_permille, 50u);
   EXPECT_EQ(runtime.server_config().bottom_half, server::BottomHalfMode::split);
-  EXPECT_EQ(run("ctl " + self() + " cap=5%").out, "nothing changed: it is so already\n");
+  EXPECT_EQ(run("ctl " + self() + " cap=5%").out, "nothing changed: the values were set already\n");
   const json all = shown("ctl " + self());
   EXPECT_EQ(all["settings"]["cap"], "5%");
   EXPECT_EQ(all["config"]["server.bottom_half"], "split");
@@ -152,16 +152,17 @@ TEST_F(Steered, mistake_changes_nothing_and_says_what_is_permitted) {
       "coalesce_window_us, coalesce_max, coalesce_delay_us, bottom_half; nothing was changed");
   expect_refused(ctl + "cap=5% steering=steered", 2,
                  "server.steering is steered, but server.cores names no core");
-  expect_refused(ctl + "cap", 2, "'cap' is no KEY=VALUE, such as cap=5%; nothing was changed");
+  expect_refused(ctl + "cap", 2, "'cap' is not KEY=VALUE, such as cap=5%; nothing was changed");
   expect_refused(ctl + "cap=5% cap=6%", 2, "cap is given twice; nothing was changed");
   expect_refused("ctl cap=5%", 2,
-                 "which process is to have cap=5%? k2k ctl PID cap=5%; 'k2k ctl' lists them");
-  expect_refused("ctl x", 2, "'x' is no process; a number as 'k2k ctl' lists them");
+                 "cap=5% needs a process: k2k ctl PID cap=5%; 'k2k ctl' lists the processes");
+  expect_refused("ctl x", 2, "'x' is not a process; use a number that 'k2k ctl' lists");
   EXPECT_EQ(runtime.server_config().cap_permille, 0u);
 }
 
 TEST_F(Steered, process_that_is_not_there_or_has_no_runtime_is_told_apart) {
-  expect_refused("ctl 4194304", 1, "no process 4194304; 'k2k ctl' lists those that use K2K");
+  expect_refused("ctl 4194304", 1,
+                 "no process 4194304; 'k2k ctl' lists the processes that use K2K");
   const Outcome outcome = run("ctl " + self() + " 2>&1");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.out.find("k2k: no K2K answers in process " + self() + " ("), 0u) << outcome.out;
@@ -171,7 +172,7 @@ TEST_F(Steered, process_that_is_not_there_or_has_no_runtime_is_told_apart) {
   EXPECT_EQ(top.out.find("k2k: no process "), 0u) << top.out;
   EXPECT_NE(top.out.find("start one (k2k bench throughput, say)"), std::string::npos);
   EXPECT_EQ(run("top --once 4194304 2>&1").out,
-            "k2k: no process 4194304; 'k2k ctl' lists those that use K2K\n");
+            "k2k: no process 4194304; 'k2k ctl' lists the processes that use K2K\n");
 }
 
 TEST_F(Steered, process_of_somebody_else_is_not_to_be_seen) {
@@ -186,9 +187,10 @@ TEST_F(Steered, process_of_somebody_else_is_not_to_be_seen) {
     GTEST_SKIP() << "another user cannot run the program";
   }
   EXPECT_EQ(refused.status, 1);
-  EXPECT_EQ(refused.out, "k2k: process " + self() +
-                             " belongs to root; only its owner and root may look: sudo k2k ctl " +
-                             self() + "\n");
+  EXPECT_EQ(refused.out,
+            "k2k: process " + self() +
+                " belongs to root; only its owner and root have access: sudo k2k ctl " + self() +
+                "\n");
   EXPECT_EQ(runtime.server_config().cap_permille, 0u);
 }
 
@@ -198,8 +200,8 @@ TEST_F(Steered, runtimes_of_one_process_have_names_of_their_own) {
   EXPECT_EQ(run("ctl --names").out, self() + "\n" + self() + "-2\n");
   EXPECT_EQ(shown("ctl").size(), 2u);
   expect_refused("ctl " + self() + " cap=5%", 2,
-                 "process " + self() + " has 2 runtimes; say which one: " + self() + ", " + self() +
-                     "-2; nothing was changed");
+                 "process " + self() + " has 2 runtimes; name one of them: " + self() + ", " +
+                     self() + "-2; nothing was changed");
   EXPECT_EQ(run("ctl " + self() + "-2 cap=5%").status, 0);
   EXPECT_EQ(first.server_config().cap_permille, 0u);
   EXPECT_EQ(second.server_config().cap_permille, 50u);

@@ -49,7 +49,7 @@ TEST_F(Host, limit_is_set_shown_and_taken_away) {
   EXPECT_EQ(shown()["limit"], 0.025);
   const Outcome outcome = run("host limit 5");
   EXPECT_EQ(outcome.out.find("limit 5 % of the CPU time of all "), 0u) << outcome.out;
-  EXPECT_NE(outcome.out.find("nobody holds a part of it\n"), std::string::npos);
+  EXPECT_NE(outcome.out.find("no runtime holds a part of it\n"), std::string::npos);
   EXPECT_EQ(run("host limit off").status, 0);
   EXPECT_TRUE(shown()["limit"].is_null());
 }

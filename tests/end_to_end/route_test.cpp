@@ -106,7 +106,7 @@ TEST_F(Route, refuses_what_is_no_residency) {
   EXPECT_EQ(missing.status, 1);
   EXPECT_EQ(missing.out,
             "k2k: cannot read /no/such/file: No such file or directory; --residency names a file "
-            "with a request a line, a character a page\n");
+            "with one request a line, one character a page\n");
   EXPECT_NE(run("route plan --residency / 2>&1").out.find("cannot read /: Is a directory"),
             std::string::npos);
   EXPECT_EQ(run("route plan --residency /dev/zero 2>&1").out,
@@ -123,7 +123,7 @@ TEST_F(Route, refuses_nonsense_numbers_and_words) {
       {"--c-us much", "--c-us"},
       {"--bw-pc-gbs 10.1GB", "--bw-pc-gbs"},
       {"--schedule best",
-       "'best' is no schedule; there are: exact, greedy, greedy-range, split, overlapped"},
+       "'best' is not a schedule; permitted: exact, greedy, greedy-range, split, overlapped"},
   };
   for (const auto& [options, why] : wrong) {
     const Outcome outcome = plan("01\n", options);

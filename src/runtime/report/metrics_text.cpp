@@ -92,72 +92,78 @@ const Scalar scalars[] = {
      [](const Stats& s) { return number(s.in_flight); }},
     {"k2k_requests_refused_total", "counter", "Requests refused by policy or validation.",
      [](const Stats& s) { return number(s.refused); }},
-    {"k2k_requests_rescued_total", "counter", "Requests found without their doorbell.",
+    {"k2k_requests_rescued_total", "counter",
+     "Requests found by the rescan: their doorbell was lost.",
      [](const Stats& s) { return number(s.rescued); }},
-    {"k2k_doorbells_total", "counter", "Doorbells taken; less the wake-ups, interrupts saved.",
+    {"k2k_doorbells_total", "counter", "Doorbells taken. Minus wake-ups: interrupts saved.",
      [](const Stats& s) { return number(s.doorbells); }},
-    {"k2k_wakes_total", "counter", "Sleeps of a poller that a doorbell ended: interrupts.",
+    {"k2k_wakes_total", "counter", "Wake-ups of a sleeping poller by a doorbell (interrupts).",
      [](const Stats& s) { return number(s.wakes); }},
     {"k2k_parks_total", "counter", "Times a poller went to sleep.",
      [](const Stats& s) { return number(s.parks); }},
     {"k2k_bundles_total", "counter", "Bundles of requests served together.",
      [](const Stats& s) { return number(s.bundles); }},
-    {"k2k_hand_offs_total", "counter", "Times polling was given away before a wait.",
+    {"k2k_hand_offs_total", "counter", "Times a thread gave the poller's role away before a wait.",
      [](const Stats& s) { return number(s.hand_offs); }},
-    {"k2k_take_overs_total", "counter", "Times polling was taken from a thread in a long call.",
+    {"k2k_take_overs_total", "counter",
+     "Times the poller's role was taken from a thread in a long call.",
      [](const Stats& s) { return number(s.takeovers); }},
     {"k2k_coalescing_changes_total", "counter", "Changes of setting by adaptive coalescing.",
      [](const Stats& s) { return number(s.coalescing_changes); }},
-    {"k2k_service_threads", "gauge", "Service threads there are.",
+    {"k2k_service_threads", "gauge", "Service threads that exist.",
      [](const Stats& s) { return number(s.threads); }},
     {"k2k_service_cpu_seconds_total", "counter", "CPU time of service threads, by their clocks.",
      [](const Stats& s) { return s.thread_seconds; }},
-    {"k2k_idle_cpu_seconds_total", "counter", "CPU time of service threads while nobody asked.",
+    {"k2k_idle_cpu_seconds_total", "counter",
+     "CPU time of service threads without requests to serve.",
      [](const Stats& s) { return s.idle_seconds; }},
-    {"k2k_interrupt_cpu_seconds_total", "counter", "CPU time of those who woke service threads.",
+    {"k2k_interrupt_cpu_seconds_total", "counter",
+     "CPU time that other threads spent on waking service threads.",
      [](const Stats& s) { return s.interrupt_seconds; }},
     {"k2k_control_cpu_seconds_total", "counter", "CPU time of the control socket's thread.",
      [](const Stats& s) { return s.control.cpu_seconds; }},
-    {"k2k_file_cache_bytes_total", "counter", "File data that came or went by the page cache.",
+    {"k2k_file_cache_bytes_total", "counter", "File data read or written through the page cache.",
      [](const Stats& s) { return static_cast<double>(s.files.bytes_cache); }},
-    {"k2k_file_direct_bytes_total", "counter", "File data that came or went by direct transfers.",
+    {"k2k_file_direct_bytes_total", "counter", "File data read or written by direct transfers.",
      [](const Stats& s) { return static_cast<double>(s.files.bytes_direct); }},
-    {"k2k_file_direct_writes_total", "counter", "Writes that went past the page cache in part.",
+    {"k2k_file_direct_writes_total", "counter",
+     "Writes that bypassed the page cache, in part or whole.",
      [](const Stats& s) { return number(s.files.writes_direct); }},
     {"k2k_file_read_ahead_pages_total", "counter", "Pages (4 KiB) read ahead for kernels.",
      [](const Stats& s) { return number(s.files.pages_ahead); }},
-    {"k2k_file_evicted_pages_total", "counter", "Of these, those that were to go again.",
+    {"k2k_file_evicted_pages_total", "counter", "Pages read ahead that were chosen for eviction.",
      [](const Stats& s) { return number(s.files.pages_evicted); }},
-    {"k2k_file_kept_pages_total", "counter", "Of these, those that host programs came to use.",
+    {"k2k_file_kept_pages_total", "counter", "Pages read ahead that host programs use now.",
      [](const Stats& s) { return number(s.files.pages_kept); }},
-    {"k2k_file_read_again_pages_total", "counter", "Pages read ahead that were evicted before.",
+    {"k2k_file_read_again_pages_total", "counter", "Pages read ahead again after their eviction.",
      [](const Stats& s) { return number(s.files.pages_again); }},
-    {"k2k_file_held_pages", "gauge", "Pages of the page cache held for kernels alone.",
+    {"k2k_file_held_pages", "gauge", "Pages in the page cache only for read-ahead of kernels.",
      [](const Stats& s) { return number(s.files.pages_held); }},
     {"k2k_cap_ratio", "gauge", "Cap in force, of all cores' CPU time; 0 = none.",
      [](const Stats& s) { return s.governor.cap; }},
-    {"k2k_throttled_seconds_total", "counter", "Time that service threads were told to wait.",
+    {"k2k_throttled_seconds_total", "counter", "Time that service threads waited for the governor.",
      [](const Stats& s) { return s.governor.throttled_seconds; }},
-    {"k2k_throttle_waits_total", "counter", "Times that service threads were told to wait.",
+    {"k2k_throttle_waits_total", "counter", "Waits of service threads for the governor.",
      [](const Stats& s) { return number(s.governor.waits); }},
     {"k2k_guarantee_conflicts", "gauge", "Guarantees of tenants that the cap does not allow.",
      [](const Stats& s) { return number(s.governor.conflicts.size()); }},
-    {"k2k_forced_requests_total", "counter", "Requests served in debt, as none may wait for ever.",
+    {"k2k_forced_requests_total", "counter",
+     "Requests served in debt after the longest permitted wait.",
      [](const Stats& s) { return number(s.governor.forced); }},
     {"k2k_sensor_cpu_seconds_total", "counter", "CPU time of the governor's sensors.",
      [](const Stats& s) { return s.governor.sensor_seconds; }},
     {"k2k_kernel_thread_seconds_total", "counter",
-     "Charged to the cap for kernel threads' work behind calls like fsync, at most.",
+     "Upper bound of kernel threads' work behind calls like fsync, charged to the cap.",
      [](const Stats& s) { return s.governor.kernel_thread_seconds; }},
-    {"k2k_host_limit_ratio", "gauge", "The machine's limit, of all cores' CPU time; 0 = none.",
+    {"k2k_host_limit_ratio", "gauge", "Host limit, of all cores' CPU time; 0 = none.",
      [](const Stats& s) { return s.governor.host_limit; }},
-    {"k2k_host_part_ratio", "gauge", "This runtime's part of the machine's limit.",
+    {"k2k_host_part_ratio", "gauge", "This runtime's part of the host limit.",
      [](const Stats& s) { return s.governor.host_part; }},
-    {"k2k_host_holders", "gauge", "Runtimes that share the machine's limit.",
+    {"k2k_host_holders", "gauge", "Runtimes that share the host limit.",
      [](const Stats& s) { return number(s.governor.host_holders); }},
 };
 
-// The middle of each bucket stands for what fell into it: within a sixteenth.
+// Approximates each sample by the middle of its bucket, within a sixteenth.
 double sum_s(const telemetry::HistogramSnapshot& cycles) {
   double sum = 0;
   for (std::uint32_t bucket = 0; bucket < telemetry::histogram_buckets; ++bucket) {
@@ -232,17 +238,17 @@ void add_cpu_time(std::string& page, std::span<const RuntimeMetrics> runtimes) {
   });
 }
 
-// Of tenants that have their own; tenant 0 stands for those that are not named.
+// Budgets of the named tenants; tenant 0 stands for all others.
 void add_budgets(std::string& page, std::span<const RuntimeMetrics> runtimes) {
   Family parts(page, "k2k_budget_part_ratio", "gauge",
-               "A tenant's part of all cores' CPU time, without what others leave it.");
+               "A tenant's part of all cores' CPU time, without CPU time lent by other tenants.");
   for (const RuntimeMetrics& one : runtimes) {
     for (const server::BudgetStats& budget : one.stats.governor.budgets) {
       parts.add(one.runtime, budget.part, "tenant", std::to_string(budget.tenant));
     }
   }
   Family throttled(page, "k2k_budget_throttled_seconds_total", "counter",
-                   "Time that requests of a tenant were told to wait.");
+                   "Time that a tenant's requests waited for its budget.");
   for (const RuntimeMetrics& one : runtimes) {
     for (const server::BudgetStats& budget : one.stats.governor.budgets) {
       throttled.add(one.runtime, budget.throttled_seconds, "tenant", std::to_string(budget.tenant));
@@ -254,7 +260,7 @@ void add_budgets(std::string& page, std::span<const RuntimeMetrics> runtimes) {
 
 std::string to_prometheus(std::span<const RuntimeMetrics> runtimes) {
   std::string page = fmt::format(
-      "# HELP k2k_build_info The library that serves; always 1.\n# TYPE k2k_build_info gauge\n"
+      "# HELP k2k_build_info Version of the library; always 1.\n# TYPE k2k_build_info gauge\n"
       "k2k_build_info{{version=\"{}\"}} 1\n",
       K2K_VERSION);
   for (const Scalar& scalar : scalars) {
@@ -265,7 +271,8 @@ std::string to_prometheus(std::span<const RuntimeMetrics> runtimes) {
   add_times(page, runtimes, "k2k_request_seconds",
             "A request's time, from the call to the work-item's next step, by stage.",
             &Stats::times);
-  add_times(page, runtimes, "k2k_page_fault_seconds", "The same of page faults of kernels.",
+  add_times(page, runtimes, "k2k_page_fault_seconds",
+            "Time of kernels' page faults, from the fault to the work-item's next step, by stage.",
             &Stats::faults);
   add_cpu_time(page, runtimes);
   add_budgets(page, runtimes);

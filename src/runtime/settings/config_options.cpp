@@ -120,10 +120,10 @@ const ConfigOption options[] = {
                                       "Work-items a wave."),
     device<&DeviceConfig::resident_waves>("device.resident_waves", number, 1, 16384, "",
                                           "waves a unit",
-                                          "Waves that are on a compute unit at the same time."),
-    device<&DeviceConfig::resident_groups>("device.resident_groups", number, 1, 4096, "",
-                                           "groups a unit",
-                                           "Work-groups on a compute unit at the same time."),
+                                          "Waves resident on a compute unit at the same time."),
+    device<&DeviceConfig::resident_groups>(
+        "device.resident_groups", number, 1, 4096, "", "groups a unit",
+        "Work-groups resident on a compute unit at the same time."),
     device<&DeviceConfig::local_bytes>("device.local_bytes", number, 0, 16u << 20, "", "bytes",
                                        "Local memory a work-group may use."),
     device<&DeviceConfig::stack_bytes>("device.stack_bytes", number, 16u << 10, 64u << 20, "",
@@ -131,124 +131,124 @@ const ConfigOption options[] = {
     device<&DeviceConfig::schedule>("device.schedule", choice, 0, 0,
                                     "round_robin|random|adversarial", "",
                                     "Which ready work-item runs next."),
-    device<&DeviceConfig::seed>("device.seed", number, 0, UINT64_MAX, "", "",
-                                "Seed of device.schedule = \"random\"; the same seed replays."),
-    device<&DeviceConfig::strict>("device.strict", boolean, 0, 1, "", "",
-                                  "Hide stacks, local and device memory from the host, as a GPU "
-                                  "does; for tests."),
-    device<&DeviceConfig::spin_us>("device.spin_us", number, 0, second_us, "", "microseconds",
-                                   "A compute unit whose work-items all wait spins this long, "
-                                   "then sleeps."),
-    device<&DeviceConfig::watchdog_ms>("device.watchdog_ms", number, 0, 3'600'000, "",
-                                       "milliseconds",
-                                       "Work-items without progress are named after this time; "
-                                       "0 = never."),
+    device<&DeviceConfig::seed>(
+        "device.seed", number, 0, UINT64_MAX, "", "",
+        "Seed of device.schedule = \"random\"; the same seed repeats the schedule."),
+    device<&DeviceConfig::strict>(
+        "device.strict", boolean, 0, 1, "", "",
+        "Hide stacks, local memory and device memory from the host, as a GPU does; for tests."),
+    device<&DeviceConfig::spin_us>(
+        "device.spin_us", number, 0, second_us, "", "microseconds",
+        "A compute unit spins this long while all its work-items wait, then sleeps."),
+    device<&DeviceConfig::watchdog_ms>(
+        "device.watchdog_ms", number, 0, 3'600'000, "", "milliseconds",
+        "Report work-items without progress after this time; 0 = never."),
     device<&DeviceConfig::rings>("device.rings", number, 1, protocol::ring_count_max, "", "",
-                                 "Doorbell rings: how many top halves can share the work."),
+                                 "Doorbell rings; each can have a top half of its own."),
     device<&DeviceConfig::ring_entries>("device.ring_entries", number, 2, 1u << 20, "",
                                         "entries a ring",
                                         "Length of a doorbell ring, rounded up to a power of two."),
     device<&DeviceConfig::arena_blocks>("device.arena_blocks", number, 1, 1u << 16, "",
                                         "blocks of 8 KiB",
-                                        "Room for arguments that the host cannot read in place."),
+                                        "Blocks for buffers that the host cannot read in place."),
 
     server<&ServerConfig::top_halves>("server.top_halves", number, 1, protocol::ring_count_max, "",
                                       "threads",
-                                      "Threads that take doorbells; at most device.rings."),
+                                      "Top halves, one thread each; at most device.rings."),
     server<&ServerConfig::steering>("server.steering", choice, 0, 0, "spread|steered", "",
-                                    "Where top halves run: anywhere, or on server.cores."),
+                                    "Cores of top halves: any, or only server.cores."),
     server<&ServerConfig::cores>(
         "server.cores", cores, 0, core_max, "", "",
-        "CPUs of steered top halves, shared out among them: one, or a set."),
+        "CPUs that steered top halves run on: one CPU, or a set divided among them."),
     server<&ServerConfig::coalesce_window_us>("server.coalesce_window_us", number, 0, 10'000, "",
                                               "microseconds",
                                               "Wait this long for more requests before serving a "
                                               "bundle; 0 = never wait."),
     server<&ServerConfig::coalesce_max>("server.coalesce_max", number, 1, 4096, "",
                                         "requests a bundle",
-                                        "A bundle of this size is served without more waiting."),
+                                        "Serve a bundle at once when it has this many requests."),
     server<&ServerConfig::coalescing>("server.coalescing", choice, 0, 0, "fixed|adaptive", "",
-                                      "Window and size of bundles: as said, or as makes requests "
-                                      "cheapest."),
-    server<&ServerConfig::coalesce_delay_us>("server.coalesce_delay_us", number, 10, 10'000, "",
-                                             "microseconds",
-                                             "Adaptive coalescing: requests wait at most this long "
-                                             "for their service, on the average."),
-    server<&ServerConfig::bottom_half>("server.bottom_half", choice, 0, 0, "monolithic|split", "",
-                                       "Serve behind the top half on its thread, or on another."),
+                                      "Window and size of bundles: fixed by the settings, or "
+                                      "adapted to the lowest cost a request."),
+    server<&ServerConfig::coalesce_delay_us>(
+        "server.coalesce_delay_us", number, 10, 10'000, "", "microseconds",
+        "Adaptive coalescing: longest average wait of a request before it is served."),
+    server<&ServerConfig::bottom_half>(
+        "server.bottom_half", choice, 0, 0, "monolithic|split", "",
+        "Serve requests on the top half's thread, or on another thread."),
     server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",
-                                       "Service threads at most, started as calls sleep; one more "
-                                       "waits for all descriptors."),
-    server<&ServerConfig::notify>("server.notify", choice, 0, 0, "interrupt|polling", "",
-                                  "How a sleeping poller learns of doorbells: woken by the device, "
-                                  "or by looking now and then, as with a device that cannot."),
+                                       "Most service threads; they start as calls sleep. One more "
+                                       "thread waits for all descriptors."),
+    server<&ServerConfig::notify>(
+        "server.notify", choice, 0, 0, "interrupt|polling", "",
+        "How a sleeping poller learns of doorbells: the device wakes it, or it looks periodically, "
+        "for devices that cannot wake the host."),
     server<&ServerConfig::spin_us>("server.spin_us", number, 0, second_us, "", "microseconds",
                                    "An idle poller spins this long after the last request."),
-    server<&ServerConfig::yield_us>("server.yield_us", number, 0, second_us, "", "microseconds",
-                                    "Then it offers its core to others this long."),
-    server<&ServerConfig::sleep_us>("server.sleep_us", number, 50, second_us, "", "microseconds",
-                                    "Then it sleeps until a doorbell, at most this long."),
-    server<&ServerConfig::rescan_us>("server.rescan_us", number, 100, second_us, "", "microseconds",
-                                     "A slice of the slots is looked at this often, for lost "
-                                     "doorbells."),
-    server<&ServerConfig::takeover_us>("server.takeover_us", number, 50, second_us, "",
-                                       "microseconds",
-                                       "Polling is taken from a thread whose call lasts this "
-                                       "long."),
+    server<&ServerConfig::yield_us>(
+        "server.yield_us", number, 0, second_us, "", "microseconds",
+        "After spinning, an idle poller yields its core for this long."),
+    server<&ServerConfig::sleep_us>(
+        "server.sleep_us", number, 50, second_us, "", "microseconds",
+        "After yielding, an idle poller sleeps until a doorbell, at most this long."),
+    server<&ServerConfig::rescan_us>(
+        "server.rescan_us", number, 100, second_us, "", "microseconds",
+        "Interval between scans of a slice of the slots for lost doorbells."),
+    server<&ServerConfig::takeover_us>(
+        "server.takeover_us", number, 50, second_us, "", "microseconds",
+        "A thread loses the poller's role when its call lasts this long."),
     server<&ServerConfig::shutdown_ms>("server.shutdown_ms", number, 0, 600'000, "", "milliseconds",
-                                       "Grace for calls in flight when the runtime ends."),
-    server<&ServerConfig::policy>("server.policy", choice, 0, 0, "any|known_only", "",
-                                  "Calls that kernels may make: all but those that act on the "
-                                  "host's own process and threads, or those that k2k calls "
-                                  "lists."),
+                                       "How long the end of a runtime waits for calls in flight."),
+    server<&ServerConfig::policy>(
+        "server.policy", choice, 0, 0, "any|known_only", "",
+        "Calls that kernels may make: all calls that do not act on the host's own process and "
+        "threads, or only the calls that k2k calls lists."),
     server<&ServerConfig::cap_permille>(
         "server.cap_permille", number, 0, 1000, "", "thousandths",
-        "Share of the CPU time of all online cores that serving may take; 0 = no cap."),
-    server<&ServerConfig::governor>("server.governor", choice, 0, 0,
-                                    "none|backoff|budget|displaced|auto", "",
-                                    "How the cap is kept: not at all, by the published back-off, "
-                                    "by a budget of CPU time, by one for CPU time that somebody "
-                                    "else wanted, or by one that follows from "
-                                    "server.loss_max_permille."),
+        "Largest share of all online cores' CPU time that serving may consume; 0 = no cap."),
+    server<&ServerConfig::governor>(
+        "server.governor", choice, 0, 0, "none|backoff|budget|displaced|auto", "",
+        "Policy that keeps the cap: none, the published back-off, a budget of CPU time, a budget "
+        "of CPU time that other programs wanted, or a cap chosen from server.loss_max_permille."),
     server<&ServerConfig::loss_max_permille>(
         "server.loss_max_permille", number, 1, 1000, "", "thousandths",
-        "With server.governor = \"auto\": what CPU programs may lose by serving; the cap follows, "
-        "server.cap_permille at most."),
+        "With server.governor = \"auto\": largest loss of CPU programs by serving. The governor "
+        "chooses the cap, at most server.cap_permille."),
     server<&ServerConfig::tenants>(
         "server.tenants", text, 0,
         4096, "", "",
-        "Budgets of tenants under the cap: \"1:weight=3 2:guarantee=2%,rate=500\"; tenants not "
-        "named share one."),
+        "Budgets of tenants under the cap: \"1:weight=3 2:guarantee=2%,rate=500\"; all other "
+        "tenants share one budget."),
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
-                                 "Record what happens to each request."),
+                                 "Record the events of each request."),
 
     files<&runtime::FilesConfig::router>(
         "files.router", boolean, 0, 1, "", "",
         "Read long stretches of files by the fastest mix of page cache and direct transfers."),
     files<&runtime::FilesConfig::read_ahead_pages>(
         "files.read_ahead_pages", number, 0, router::read_ahead_pages_max, "", "pages of 4 KiB",
-        "What may be in the page cache only because it was read ahead of sequential reads; more is "
-        "evicted. 0: as files.conservative."),
-    files<&runtime::FilesConfig::read_ahead>("files.read_ahead", choice, 0, 0, "auto|bounded", "",
-                                             "Keep to that bound where the device's read_ahead_kb "
-                                             "is an eighth of it at most, so that it "
-                                             "costs nothing, or everywhere."),
+        "Most pages that are in the page cache only because of read-ahead for kernels; further "
+        "pages are evicted. 0: as files.conservative."),
+    files<&runtime::FilesConfig::read_ahead>(
+        "files.read_ahead", choice, 0, 0, "auto|bounded", "",
+        "Where to keep files.read_ahead_pages: on devices whose read_ahead_kb is at most an eighth "
+        "of it, so that it costs nothing, or everywhere."),
     named(files<&runtime::FilesConfig::conservative>(
               "files.conservative", boolean, 0, 1, "", "",
               "Leave all read-ahead to the operating system and evict nothing: for files that "
-              "programs read which K2K cannot see."),
+              "other programs read without K2K's knowledge."),
           "conservative"),
     files<&runtime::FilesConfig::exclusive>(
         "files.exclusive", boolean, 0, 1, "", "",
-        "Write 512 KiB and more past the page cache where it is not cached: for files whose bytes "
-        "nobody else reads or writes while a kernel writes them."),
+        "Writes of 512 KiB and more bypass the page cache where the file is not cached: for files "
+        "that no other program reads or writes at the same time."),
 
-    control<&ControlConfig::socket>("control.socket", boolean, 0, 1, "", "",
-                                    "Let k2k ctl and k2k top of the same user see and change the "
-                                    "runtime while it runs."),
-    control<&ControlConfig::metrics_port>("metrics.port", number, 0, 65535, "", "",
-                                          "Port of 127.0.0.1 on which Prometheus finds /metrics; 0 "
-                                          "= none."),
+    control<&ControlConfig::socket>(
+        "control.socket", boolean, 0, 1, "", "",
+        "Let k2k ctl and k2k top of the same user show and change the running runtime."),
+    control<&ControlConfig::metrics_port>(
+        "metrics.port", number, 0, 65535,
+        "", "", "Port on 127.0.0.1 that serves /metrics for Prometheus; 0 = none."),
 };
 
 std::string named(const ConfigOption& option, std::string_view prefix, char joint) {
@@ -286,16 +286,17 @@ std::optional<std::vector<std::uint32_t>> cores_of(std::string_view text) {
 // A test compares this table with what the sources read.
 constexpr OtherVariable others[] = {
     {"K2K_CONFIG", "The configuration file; empty reads none."},
-    {"K2K_HOST_DIR", "The folder of the machine's limit, instead of /run/k2k."},
+    {"K2K_HOST_DIR", "The folder of the host limit, instead of /run/k2k."},
     {"K2K_CONTROL_DIR", "The folder of control sockets, for k2k ctl and k2k top."},
     {"K2K_PROFILE_DIR", "The folder of the profiles that k2k calibrate makes."},
     {"K2K_LIBRARY", "libk2k.so, for the Python package k2k."},
     {"K2K_IO_LIBRARY", "For libk2k_io.so: the library with the router, by an absolute path."},
-    {"K2K_IO_STATS", "For libk2k_io.so: 1, or a file for what became of calls."},
-    {"K2K_IO_DIRECT", "For libk2k_io.so: how file data reaches a GPU, staging or cufile."},
-    {"K2K_IO_EXCLUSIVE", "For libk2k_io.so: 1 lets long writes go past the page cache."},
+    {"K2K_IO_STATS",
+     "For libk2k_io.so: 1 prints statistics of calls at the end; or a file to write them to."},
+    {"K2K_IO_DIRECT", "For libk2k_io.so: the engine for GPU memory, staging or cufile."},
+    {"K2K_IO_EXCLUSIVE", "For libk2k_io.so: 1 lets long writes bypass the page cache."},
     {"K2K_IO_CONSERVATIVE", "For libk2k_io.so: 1 leaves read-ahead to the kernel."},
-    {"K2K_IO_READ_AHEAD_PAGES", "For libk2k_io.so: the pages that may be read ahead."},
+    {"K2K_IO_READ_AHEAD_PAGES", "For libk2k_io.so: the bound on pages read ahead."},
     {"K2K_CLI", ""},
     {"K2K_SOURCE_DIR", ""},
     {"K2K_CONFORMANCE_GPU", ""},
