@@ -1,6 +1,6 @@
 #pragma once
-// Memory of a program whose pages come when kernels touch them (thesis, section 4.5.2: on-demand
-// faults instead of memory pinned in advance).
+// Memory of a program whose pages are filled when kernels first access them (thesis, section 4.5.2:
+// on-demand faults instead of memory pinned in advance).
 //
 //   auto region = k2k::DemandRegion::file(runtime, fd, 0, bytes);
 //   auto* data = region->as<const Record>();
@@ -8,14 +8,13 @@
 //
 // A work-item that touches a missing page halts, and its unit runs others; the miss is a request to
 // the runtime's server like any other, in its statistics as `fault_in`. Ordinary threads may touch
-// the memory, too: their faults are resolved where they stand. System calls with a row, made by
-// kernels, may name it; those of the program itself answer EFAULT for pages that are missing:
-// populate() them first. Do not hold a lock of the program across a touch that may fault: another
-// work-item of the same thread may want it.
+// the memory, too: their faults are resolved where they stand. Kernels may pass it to system calls
+// that have a row. System calls of the program itself answer EFAULT for missing pages: populate()
+// them first. Do not hold a lock of the program during an access that may fault: another work-item
+// of the same thread may want the lock.
 //
 // Threading: members may be called from any thread. Kernels of every runtime in the process may use
-// the memory. Destroying a region while a kernel uses it is safe: what it brings is an error of
-// that launch.
+// the memory. Destroying a region while a kernel uses it is safe: that launch ends with an error.
 
 #if __cplusplus < 202002L
 #error "<k2k/demand_region.hpp> needs C++20: compile with -std=c++20"
@@ -52,17 +51,17 @@ class K2K_API DemandRegion {
   //   ENOMEM   no address space      ENOSPC  64 regions exist      EBADF  the descriptor
   static Result<DemandRegion> zero(Runtime& runtime, std::size_t bytes,
                                    const DemandRegionOptions& options = {});
-  // A private copy of the `bytes` at `from`, which must outlive the region. What it holds when a
-  // page is touched first is what the page holds.
+  // A private copy of the `bytes` at `from`, which must outlive the region. A page is copied at its
+  // first access.
   static Result<DemandRegion> copy_of(Runtime& runtime, const void* from, std::size_t bytes,
                                       const DemandRegionOptions& options = {});
-  // A private copy of the file from `offset` on. Zeros fill the page in which the file ends; a
-  // touch of a page behind it ends the launch. `descriptor` is duplicated.
+  // A private copy of the file from `offset` on. Zeros fill the page in which the file ends; an
+  // access to a page beyond it ends the launch. `descriptor` is duplicated.
   static Result<DemandRegion> file(Runtime& runtime, int descriptor, std::int64_t offset,
                                    std::size_t bytes, const DemandRegionOptions& options = {});
 
-  // Gives the pages back. Faults that wait end their launch with ESTALE, which names the region; so
-  // do later touches of the launch in progress. Never waits for a file.
+  // Frees the pages. Waiting faults end their launch with ESTALE, which names the region; so do
+  // later accesses of the launch in progress. Never waits for a file.
   ~DemandRegion();
   DemandRegion(DemandRegion&& other) noexcept;
   DemandRegion& operator=(DemandRegion&& other) noexcept;
@@ -74,9 +73,9 @@ class K2K_API DemandRegion {
     return reinterpret_cast<T*>(handle_.data);
   }
 
-  // Brings in the missing pages of [offset, offset + bytes), for a system call of the program
-  // itself. May wait for a disk. Errors: EINVAL (not inside), ENXIO (the file ends before), ENOMEM,
-  // those of pread(2).
+  // Fills the missing pages of [offset, offset + bytes), for a system call of the program itself.
+  // May wait for a disk. Errors: EINVAL (not inside), ENXIO (the file ends before), ENOMEM, those
+  // of pread(2).
   Status populate(std::size_t offset, std::size_t bytes);
 
   // Since it was made.

@@ -1,4 +1,4 @@
 #pragma once
-// The door for kernels: everything device code may use. C++17.
+// The header for kernels: everything that device code may use. C++17.
 
 #include "device/k2k.hpp"

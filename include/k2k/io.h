@@ -2,14 +2,14 @@
  *
  *   LD_PRELOAD=libk2k_io.so program
  *
- * In a program that runs so, read(2), pread(2), readv(2), write(2) and their kin take device memory
- * like any other: a buffer that lies in a range registered here is read and written by the fastest
- * mix of page cache and direct transfers, with the answers that the kernel would give. Every other
- * buffer goes to libc as it is. A program that may also run without the library looks the functions
- * up by name: dlsym(RTLD_DEFAULT, "k2k_io_register").
+ * In such a program read(2), pread(2), readv(2), write(2) and related calls accept device memory: a
+ * buffer that lies in a range registered here is read and written by the fastest mix of page cache
+ * and direct transfers, with the results that Linux would give. Calls with any other buffer go to
+ * libc unchanged. A program that may also run without the library looks the functions up by name:
+ * dlsym(RTLD_DEFAULT, "k2k_io_register").
  *
  * Threading: any thread, not from signal handlers, at any time while others read and write. A range
- * must not be taken back while a call uses it.
+ * must not be unregistered while a call uses it.
  *
  * C11; self-contained.
  */
@@ -24,28 +24,28 @@ extern "C" {
 
 enum { k2k_io_ranges_max = 256 };
 
-/* Whose memory it is. What cudaMalloc(), cuMemAlloc(), hipMalloc() and their kin (Managed, Async,
- * FromPoolAsync, Pitch) return is registered by the library, and no longer so when it is freed,
- * wherever the program is linked to these functions. Who looks them up by dlsym(), has them in
- * itself (a static CUDA runtime), or takes cuMemMap() or the arrays of cudaMalloc3D() registers by
- * itself. Memory that is allocated in the order of a stream is there when the stream got there, for
+/* The device that owns the memory. The library registers the memory of cudaMalloc(), cuMemAlloc(),
+ * hipMalloc() and related functions (Managed, Async, FromPoolAsync, Pitch) until it is freed, if
+ * the program is linked to these functions. A program must register memory itself if it finds the
+ * functions by dlsym(), contains them (a static CUDA runtime), or uses cuMemMap() or the arrays of
+ * cudaMalloc3D(). Stream-ordered memory exists once its stream has reached the allocation, for
  * reads of files as for other streams. */
 enum k2k_io_kind {
-  k2k_io_mapped = 1, /* CPU and kernel reach it: a mapped PCI device's, managed memory, any. */
-  k2k_io_cuda = 2,   /* A CUDA device's alone. */
-  k2k_io_hip = 3     /* A HIP device's alone. */
+  k2k_io_mapped = 1, /* The CPU and Linux can address it: mapped PCI memory, managed memory. */
+  k2k_io_cuda = 2,   /* Only a CUDA device. */
+  k2k_io_hip = 3     /* Only a HIP device. */
 };
 
 /* 0, or a negative errno:
- *   -EINVAL  null, no bytes, an end beyond the address space, or no kind of the above
- *   -EEXIST  it overlaps one that is registered
+ *   -EINVAL  null, no bytes, an end beyond the address space, or an unknown kind
+ *   -EEXIST  it overlaps a registered range
  *   -ENOSPC  k2k_io_ranges_max are registered */
 int k2k_io_register_kind(void* address, size_t bytes, int kind);
 
-/* Likewise, of k2k_io_mapped. */
+/* The same, for k2k_io_mapped. */
 int k2k_io_register(void* address, size_t bytes);
 
-/* `address` is the beginning of a registered range. -ENOENT: of none. */
+/* `address` is the beginning of a registered range. -ENOENT: no range begins there. */
 int k2k_io_unregister(void* address);
 
 #ifdef __cplusplus

@@ -10,8 +10,9 @@
  * person in k2k_last_error() of the calling thread. A null handle or pointer where one is needed is
  * -EINVAL. Any function may answer -ENOMEM.
  *
- * Ownership. Who calls ..._create calls ..._destroy. Strings and arguments are copied, except the
- * kernel's argument, which is handed to the kernel as it is and must outlive the launch.
+ * Ownership. The caller of ..._create calls ..._destroy. Strings and arguments are copied, except
+ * the kernel's argument: the kernel receives the pointer itself, and its target must outlive the
+ * launch.
  *
  * Threading. A k2k_runtime may be used by any number of threads; launches run one after the other.
  * A k2k_files may be used by any number of threads at once.
@@ -43,19 +44,19 @@ typedef void (*k2k_kernel)(void* argument);
 /* "0.1.0"; lives as long as the library. */
 const char* k2k_version(void);
 
-/* What the last failed call of this thread said; "" if none failed. Valid until this thread's next
+/* The message of this thread's last failed call; "" if none failed. Valid until this thread's next
  * call of K2K. Never null. */
 const char* k2k_last_error(void);
 
 /* --- options ----------------------------------------------------------------------------------
- * The settings of `k2k config show`, named as there: "device.wave_lanes", "server.spin_us". */
+ * The settings that `k2k config show` lists, by name: "device.wave_lanes", "server.spin_us". */
 
 int k2k_options_create(k2k_options** options);
 
 /* Accepts null. */
 void k2k_options_destroy(k2k_options* options);
 
-/* Also heed the environment and the configuration file, which are weaker than k2k_options_set().
+/* Also reads the environment and the configuration file; k2k_options_set() overrides both.
  * `file` names the file; null finds it as the command line does; "" reads none.
  *   -EINVAL  a wrong or unknown setting there    -ENOENT and others  the file cannot be read */
 int k2k_options_load(k2k_options* options, const char* file);

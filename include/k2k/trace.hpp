@@ -1,6 +1,7 @@
 #pragma once
-// What an accelerator asks of the host, replayed by a runtime whose backend is `trace`: real system
-// calls, served by the real server, without a device that takes a core (docs/design/trace.md).
+// A sequence of an accelerator's requests, replayed by a runtime with the backend `trace`: real
+// system calls, served by the real server, without a device that occupies a core
+// (docs/design/trace.md).
 //
 //   auto trace = k2k::Trace::load("requests.trace");      // Or Trace::named("uniform", 1).
 //   auto runtime = k2k::Runtime::create({.backend = "trace"});
@@ -32,14 +33,14 @@ using TraceEvent = backend::trace::Event;
 using backend::trace::Ask;
 using backend::trace::Since;
 
-// How many random bytes take so long to read here, 64 to 128 KiB; measured with direct calls once
-// in a process, in some 20 ms. Random bytes are computed, not fetched: such a read takes as long
-// with caches gone cold as without. Errors: those of open(2) for /dev/urandom, the path named; EIO.
+// The number of random bytes whose read takes this long on this machine, 64 to 128 KiB, measured
+// once a process in some 20 ms. Random bytes are computed, so cold caches do not slow such a read.
+// Errors: those of open(2) for /dev/urandom, the path named; EIO.
 K2K_API Result<std::uint64_t> random_bytes_taking(double time_us);
 
 struct TraceOptions {
   std::uint32_t outstanding = 64;  // Requests that wait for the host at most, 1 to all slots.
-  Nanoseconds longest{};           // Events due later are left out; 0 = to the trace's end.
+  Nanoseconds longest{};           // Events due later are omitted; 0 = no limit.
 };
 
 class K2K_API Trace {
@@ -48,7 +49,7 @@ class K2K_API Trace {
   static Result<Trace> parse(std::string_view text, std::string name = "trace");
   // Errors: the same, and those of reading the file.
   static Result<Trace> load(const std::string& path);
-  // Events as they stand. Errors: EINVAL, the event and what is wrong with it.
+  // A trace of the given events. Errors: EINVAL, with the event and the mistake.
   static Result<Trace> of(std::vector<TraceEvent> events, std::string name = "trace");
   // A load that is computed from a seed and goes on for ever. Errors: EINVAL, the names there are.
   static Result<Trace> named(std::string_view name, std::uint64_t seed = 1);
@@ -56,17 +57,17 @@ class K2K_API Trace {
   static std::vector<std::string> names();
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  // Must it be told when to end?
+  // True if the trace never ends by itself.
   [[nodiscard]] bool endless() const { return events_ == nullptr; }
   [[nodiscard]] std::size_t events() const { return events_ == nullptr ? 0 : events_->size(); }
 
-  // Replays it to its end, and waits until every request is answered. `report`, if given, is filled
-  // in also where this fails. Errors:
+  // Replays it to its end, and waits until every request is answered. `report`, if given, is also
+  // filled in on errors. Errors:
   //   EINVAL     another backend; outstanding or longest out of range
   //   ECANCELED  Runtime::cancel() was called
   //   ESHUTDOWN  the runtime ended meanwhile
   //   ENOMEM, and those of open(2) and read(2) for the files that its calls need
-  // Wrong answers are no error: the report counts them.
+  // Wrong answers are not an error: the report counts them.
   Result<TraceReport> replay(Runtime& runtime, const TraceOptions& options = {},
                              TraceReport* report = nullptr) const;
 

@@ -1,5 +1,5 @@
 #pragma once
-// How near to the least time does each schedule come on random residencies of one kind?
+// Compares each schedule with the least time on random residencies of one kind.
 //
 // Threading: one owner.
 

@@ -16,17 +16,17 @@ namespace k2k::calls {
 
 enum class Family : std::uint8_t { own, file, directory, network, memory, process, device, time };
 
-// May the call keep its thread? Decides how the server runs it (docs/decisions/0004).
+// Whether the call may block its thread; decides how the server executes it (docs/decisions/0004).
 enum class Blocking : std::uint8_t {
   never,   // Answers from memory.
   rarely,  // Answers from a cache, or waits for a disk.
-  waits,   // Waits for somebody else: a peer, a person, a clock.
+  waits,   // Waits for a peer, a person or a clock.
 };
 
-// What relaxed order may drop (thesis, section 3.5.1).
+// The barrier that relaxed order may drop (thesis, section 3.5.1).
 enum class Role : std::uint8_t {
-  consumer,  // Takes data from the group; nobody needs its outcome: no barrier after it.
-  producer,  // Gives data to the group; needs nothing from the others: no barrier before it.
+  consumer,  // Takes data from the group, which does not need its outcome: no barrier after it.
+  producer,  // Gives data to the group, and needs none from it: no barrier before it.
   both,      // Keeps both barriers; kernel scope wants the caller to name a role.
 };
 

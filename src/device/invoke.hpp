@@ -56,7 +56,7 @@ K2K_SHARED_CODE K2K_DEVICE inline auto perform(std::uint16_t call_number, Words 
     if constexpr (!Chosen::wave_wide) {
       if (refusal != 0) return Answer(Reply(refusal));
     }
-    // Every lane keeps its appointment with the others of the wave.
+    // Every lane reaches submit(), because the other lanes of the wave wait for it there.
     const Handle handle =
         submit<Scope, Chosen>(refusal != 0 ? calls::nop_number : call_number, arguments);
     if constexpr (Chosen::wave_wide) {
@@ -150,7 +150,7 @@ K2K_DEVICE inline auto call_from_group(calls::Role row_role, std::uint16_t call_
   }
 }
 
-// How many groups have come to the site, this one included.
+// The number of groups that reached the site, this one included.
 K2K_DEVICE inline std::uint32_t arrive(const protocol::AreaView& area, platform::KernelSite& site) {
   return protocol::device_add(area.device_scope, &site.arrived, std::uint32_t{1}) + 1;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// How a call is made, as types: what cannot work does not compile.
+// The options of a call, as types: invalid combinations do not compile.
 //
 //   scope    work_item | work_group | kernel(site)
 //   order    strong (default) | relaxed          thesis, section 3.5.1
@@ -28,8 +28,8 @@ struct WorkItem {
 struct WorkGroup {
   static constexpr protocol::Scope scope = protocol::Scope::work_group;
 };
-// Kernel-scope calls of one launch are told apart by their site: every group passes the same one,
-// and no site is used twice in a launch (the second use answers -EALREADY).
+// A site identifies a kernel-scope call within a launch: every group passes the same site, and a
+// launch uses each site once (the second use answers -EALREADY).
 struct Kernel {
   static constexpr protocol::Scope scope = protocol::Scope::kernel;
   std::uint32_t site = 0;  // 0 to 63.
@@ -59,7 +59,7 @@ struct Options {
   static constexpr bool wave_wide = wave_wide_;
 };
 
-// The same call, made by each lane for itself.
+// The same options without wave_wide: each lane makes the call for itself.
 template <class Chosen>
 using Alone =
     Options<Chosen::order, Chosen::outcome, Chosen::waiting, Chosen::role, Chosen::urgent>;
@@ -73,7 +73,7 @@ template <class T>
 struct IsScope : std::bool_constant<std::is_same_v<T, WorkItem> || std::is_same_v<T, WorkGroup> ||
                                     std::is_same_v<T, Kernel>> {};
 
-// The one that differs from the default wins; two that differ from each other do not compile.
+// The value that differs from the default wins; two different non-default values do not compile.
 template <class Value>
 K2K_HD constexpr Value merged(Value left, Value right, Value fallback) {
   return left == fallback ? right : left;
@@ -97,7 +97,7 @@ K2K_HD constexpr auto operator|(Left, Right) {
                  Left::urgent || Right::urgent, Left::wave_wide || Right::wave_wide>{};
 }
 
-// May this scope make such a call? Fails to compile with the reason if not.
+// Fails to compile, with the reason, if the scope does not support the options.
 template <class Scope, class Chosen>
 K2K_HD constexpr void check_options() {
   static_assert(IsScope<Scope>::value, "the first argument is work_item, work_group or kernel");

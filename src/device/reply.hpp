@@ -1,5 +1,5 @@
 #pragma once
-// What a call gave back: the kernel's own answer, and apart from it whether the request travelled.
+// The answer of a call: Linux' result and, separately, whether the request reached Linux.
 
 #include <cstdint>
 
@@ -11,11 +11,11 @@ namespace k2k {
 // Errors K2K itself puts into a result, with Linux' numbers on every host.
 namespace error {
 inline constexpr int no_such_call = 38;   // ENOSYS     policy refuses the call, or there is none
-inline constexpr int again = 11;          // EAGAIN     never seen outside: no arena block now
+inline constexpr int again = 11;          // EAGAIN     internal: no arena block is free
 inline constexpr int bad_address = 14;    // EFAULT     the host cannot reach the pointer
 inline constexpr int name_too_long = 36;  // ENAMETOOLONG
 inline constexpr int already = 114;       // EALREADY   kernel site used twice
-inline constexpr int in_progress = 115;   // EINPROGRESS  not the caller, and nobody waited
+inline constexpr int in_progress = 115;   // EINPROGRESS  another lane made the call; no wait
 inline constexpr int message_size = 90;   // EMSGSIZE  a datagram larger than an arena block
 inline constexpr int invalid = 22;        // EINVAL     a ticket redeemed twice, a site above 63
 inline constexpr int timed_out = 110;     // ETIMEDOUT  transport: deadline passed
@@ -25,7 +25,7 @@ inline constexpr int cancelled = 125;     // ECANCELED  transport: the runtime s
 // `value` is what the system call returns: >= 0, or a negative errno. It converts to long, so
 // `long n = k2k::read(...)` reads as it does on a CPU.
 //
-//   -EINPROGRESS  this lane did not make the call and relaxed order let it go on
+//   -EINPROGRESS  another lane made the call, and relaxed order let this lane continue
 //   -ECANCELED    transport() == shutdown: the runtime ended before the call was served
 //   -ETIMEDOUT    transport() == deadline
 class Reply {

@@ -3,7 +3,8 @@
 //
 //   claim ─▶ fill ─▶ publish (release) ─▶ ring ─▶ wait ─▶ take the result ─▶ release
 //
-// Nothing here knows scopes or orders: invoke.hpp decides who calls and where barriers stand.
+// This file does not depend on scopes or orders: invoke.hpp chooses the calling work-item and the
+// barriers.
 
 #include <cstdint>
 
@@ -16,10 +17,10 @@
 
 namespace k2k::device {
 
-// A claimed slot, then a published request: which slot, and which of its lives.
-// Four words, so that it travels in registers.
+// A claimed slot, later a published request: the slot and its generation. Four words, so that it is
+// passed in registers.
 struct Handle {
-  // Values of `begun` that are no stamp: nothing was claimed; the times of the call are not taken.
+  // Values of `begun` that are not time stamps: no slot was claimed; the call is not timed.
   static constexpr std::uint32_t nothing = 0;
   static constexpr std::uint32_t untimed = 1;
 
@@ -30,8 +31,7 @@ struct Handle {
   [[nodiscard]] K2K_DEVICE bool live() const { return begun != nothing; }
 };
 
-// When a call begins whose times are taken; where the clocks of host and device cannot be compared,
-// nobody asks.
+// The time at which a timed call begins. Not used where host and device clocks are not comparable.
 K2K_DEVICE inline std::uint32_t begun_at(std::uint32_t stamp) {
   return stamp == 0 ? Handle::untimed : stamp;
 }
@@ -53,8 +53,8 @@ K2K_DEVICE inline bool any_ready(const protocol::AreaView& area, std::uint32_t w
   return false;
 }
 
-// Waits for a place in the ring, not for the host's answer. A lost ring is found by the rescan; so
-// is what waits here for long, and then nobody needs to ring any more.
+// Waits for a place in the ring, not for the host's answer. The rescan finds requests whose
+// doorbell was lost, and requests that wait here for long; those need no doorbell any more.
 K2K_SHARED_CODE K2K_DEVICE inline void ring_doorbell(const protocol::AreaView& area,
                                                      std::uint32_t wave, std::uint64_t lanes) {
   const protocol::DoorbellRing& ring = area.ring_of(wave);
@@ -68,11 +68,11 @@ K2K_SHARED_CODE K2K_DEVICE inline void ring_doorbell(const protocol::AreaView& a
   platform::interrupt();
 }
 
-// Tries of a wave to find one row for all its lanes before each lane claims for itself.
+// Attempts of a wave to find one row for all its lanes before each lane claims a slot for itself.
 inline constexpr int row_tries_max = 64;
 
-// Locks `lanes` of one row from home + `tried` on: its number + 1, or 0 once as many were tried as
-// one attempt looks at; the next attempt then begins at home.
+// Locks `lanes` of one row, searching from home + `tried`. Returns the row's number + 1, or 0 after
+// the rows of one attempt; the next attempt begins at home again.
 K2K_DEVICE inline std::uint32_t lock_row(const protocol::AreaView& area, std::uint32_t home,
                                          std::uint64_t lanes, std::uint32_t& tried) {
   while (tried < area.wave_count && tried < protocol::claim_rows_max) {
@@ -83,9 +83,9 @@ K2K_DEVICE inline std::uint32_t lock_row(const protocol::AreaView& area, std::ui
   return 0;
 }
 
-// One row for all `lanes` at once; every lane of them is here. The leader takes the locks, in
-// device memory; then each lane looks after its own slot, so that what crosses the bus crosses it
-// for all lanes in the time of one. Not live if no row was open.
+// Claims one row for all `lanes`, which are all here. The leader takes the locks in device memory.
+// Then each lane accesses its own slot, so that the bus accesses of all lanes overlap. The handle
+// is not live if no row was free.
 K2K_DEVICE inline Handle claim_side_by_side(const protocol::AreaView& area, std::uint32_t home,
                                             std::uint32_t lane, std::uint64_t lanes) {
   const std::uint32_t leader = lowest_bit(lanes);
@@ -93,7 +93,7 @@ K2K_DEVICE inline Handle claim_side_by_side(const protocol::AreaView& area, std:
   for (int attempt = 0; attempt < row_tries_max;) {
     const std::uint32_t mine = lane == leader ? lock_row(area, home, lanes, tried) : 0;
     const auto found = static_cast<std::uint32_t>(platform::shuffle(mine, leader));
-    if (found == 0) {  // Or the leader has left: the launch is cancelled.
+    if (found == 0) {  // Or the leader left because the launch is cancelled.
       ++attempt;
       platform::yield();
       continue;
@@ -108,7 +108,7 @@ K2K_DEVICE inline Handle claim_side_by_side(const protocol::AreaView& area, std:
   return {};
 }
 
-// One row for all `lanes`: its number + 1, or 0 if none was open.
+// Finds one row for all `lanes`. Returns its number + 1, or 0 if no row was free.
 K2K_SHARED_CODE K2K_DEVICE inline std::uint32_t claim_row(const protocol::AreaView& area,
                                                           std::uint32_t home, std::uint64_t lanes) {
   for (int attempt = 0; attempt < row_tries_max; ++attempt) {
@@ -133,7 +133,7 @@ K2K_SHARED_CODE K2K_DEVICE inline void publish(const protocol::AreaView& area,
   }
   protocol::store_hint(&slot.attributes, pack(attributes));  // TopHalf::any_urgent() peeks.
   slot.stamp = stamp;
-  protocol::fence_system();  // What others of the group wrote before their barrier travels too.
+  protocol::fence_system();  // Covers writes of other work-items before the barrier.
   // Pairs with the bottom half's observe().
   protocol::move<protocol::SlotState::populating, protocol::SlotState::ready,
                  protocol::Side::device>(slot, number);
@@ -154,16 +154,17 @@ K2K_DEVICE inline protocol::Attributes attributes_of(const platform::Item& me,
 
 #if defined(K2K_PLATFORM_GATHERS)
 
-// What a lane brings to a wave-wide call, and the handle it takes away. The times of such a call
-// are taken once, by the lane that publishes.
+// A lane's arguments for a wave-wide call, and the handle it receives. The publishing lane times
+// the call once for all lanes.
 struct Offer {
   std::uint16_t number;
   const Words& arguments;
   Handle handle;
 };
 
-// One lane publishes for all and rings once. On the cpu backend a lane that meets another costs a
-// fibre switch, so they meet once: to ask and, if the call blocks, to wait for the answers.
+// One lane publishes for all lanes and rings once. On the cpu backend each meeting of lanes costs
+// fibre switches, so the lanes meet once: to submit and, if the call blocks, to wait for the
+// answers.
 template <class Scope, class Chosen>
 K2K_SHARED_CODE K2K_DEVICE inline const protocol::Slot* publish_all(const platform::Item& me,
                                                                     const std::uint64_t* offers,
@@ -197,7 +198,8 @@ K2K_DEVICE inline Handle submit_gathered(std::uint16_t number, const Words& argu
 
 #endif
 
-// Each lane claims and publishes its own slot: where slots are far and to meet costs nothing.
+// Each lane claims and publishes its own slot: for devices whose slots are across a bus and whose
+// ballots are cheap.
 template <class Scope, class Chosen>
 K2K_DEVICE inline Handle submit_side_by_side(const platform::Item& me, std::uint16_t number,
                                              const Words& arguments) {
@@ -212,7 +214,7 @@ K2K_DEVICE inline Handle submit_side_by_side(const platform::Item& me, std::uint
   return handle;
 }
 
-// Every live lane of the wave is here. The handle is not live if no row was open for all of them.
+// Every live lane of the wave is here. The handle is not live if no row was free for all of them.
 template <class Scope, class Chosen, bool side_by_side>
 K2K_DEVICE inline Handle submit_wave(const platform::Item& me, std::uint16_t number,
                                      const Words& arguments) {
@@ -231,7 +233,7 @@ K2K_SHARED_CODE K2K_DEVICE inline Handle submit(std::uint16_t number, const Word
     const Handle handle = submit_wave<Scope, Chosen, side_by_side>(me, number, arguments);
     if (handle.live()) return handle;
   }
-  // A page fault reads its own stamps, so it has them.
+  // A page fault takes its own time stamps.
   const platform::CallTiming timing = number == calls::fault_in_number
                                           ? platform::CallTiming{platform::stamp(), 0}
                                           : platform::begin_call(number);
@@ -255,7 +257,7 @@ K2K_SHARED_CODE K2K_DEVICE inline Reply finish(const protocol::AreaView& area, c
   protocol::Slot& slot = area.slot(handle.place.wave, handle.place.lane);
   platform::wait(slot, how);
   const protocol::Control control = observe(slot);  // Pairs with the server's complete().
-  // Closed with the request unanswered: the slot stays the host's.
+  // The area closed before the host answered: the host keeps the slot.
   if (control.state != protocol::SlotState::finished) return shut_down();
   const Reply reply(static_cast<std::int64_t>(slot.arguments[protocol::answer_word::value]),
                     control.error);
@@ -271,8 +273,9 @@ K2K_SHARED_CODE K2K_DEVICE inline Reply finish(const protocol::AreaView& area, c
   return reply;
 }
 
-// The claim on the answer of an async call. Redeem it once, on the work-item that got it; a ticket
-// nobody redeems is counted when the kernel ends (LaunchReport::unredeemed_tickets).
+// The handle for the answer of an async call. Redeem it once, on the work-item that received it.
+// Tickets that are not redeemed are counted when the kernel ends
+// (LaunchReport::unredeemed_tickets).
 template <std::uint16_t number>
 class Ticket {
  public:
@@ -281,14 +284,15 @@ class Ticket {
   K2K_DEVICE explicit Ticket(Reply refused) : refused_(refused) {}
   K2K_DEVICE Ticket(const Handle& handle, const Transfer& transfer, platform::Wait how)
       : handle_(handle), transfer_(transfer), how_(how), issued_(true) {}
-  // The call is over already: enough tickets are out (protocol::admit_ticket()).
+  // The call completed already, because tickets hold the most slots permitted
+  // (protocol::admit_ticket()).
   K2K_DEVICE static Ticket answered(const Reply& reply) {
     Ticket ticket(reply);
     ticket.answered_ = true;
     return ticket;
   }
 
-  // Does it keep a slot until it is redeemed? False if the answer came with the ticket.
+  // True if the ticket holds a slot until it is redeemed; false if it holds the answer itself.
   [[nodiscard]] K2K_DEVICE bool held() const { return issued_ && handle_.live(); }
 
   // True once redeem() would not wait.
@@ -320,8 +324,8 @@ class Ticket {
   static constexpr std::uint16_t raw_number = 0xfffe;  // The generic call: nothing was moved.
 
  private:
-  // A copy of this ticket was redeemed: the slot is free, or lives another life. The slot of a
-  // ticket that still counts is the host's or finished.
+  // A copy of this ticket was redeemed: the slot is free or has a later generation. A valid
+  // ticket's slot belongs to the host or is finished.
   [[nodiscard]] K2K_DEVICE bool redeemed_elsewhere(const protocol::AreaView& area) const {
     const protocol::Slot& slot = area.slot(handle_.place.wave, handle_.place.lane);
     const protocol::SlotState state = observe(slot).state;

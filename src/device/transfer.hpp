@@ -1,10 +1,10 @@
 #pragma once
-// Buffers the host cannot read where they lie: through the arena and back.
+// Copies buffers that the host cannot address to the arena and back.
 //
-// A wrapper knows from its row what each argument points to. Whatever is not host-visible (stacks,
-// local and device memory) is copied into a block before publication and, if the call writes it,
-// copied back after completion. A detached call has nobody who keeps its buffer alive, so what it
-// reads is copied too when it fits a block; larger buffers must stay valid until drain().
+// The call's row describes what each argument points to. Buffers that are not host-visible (stacks,
+// local and device memory) are copied into a block before publication and, if the call writes them,
+// copied back after completion. A detached call returns before the host reads its buffers, so its
+// input is always copied if it fits a block; larger buffers must stay valid until drain().
 //
 // Limits: one block (8 KiB) a call. read, write, pread, pwrite and getdents64 on larger buffers
 // are clamped and answer a short count, as POSIX allows; sendto and recvfrom answer -EMSGSIZE.
@@ -41,7 +41,7 @@ struct Words {
   std::uint64_t word[protocol::argument_count] = {};
 };
 
-// Where the arguments of one call really are while the host has it.
+// The places of one call's arguments while the host serves it.
 struct Transfer {
   std::uint32_t block = no_block;
   Words original;                                       // As the caller passed them.
@@ -59,7 +59,7 @@ K2K_DEVICE inline std::uint64_t path_length(const char* path) {
   return length + 1;
 }
 
-// Bytes behind argument `index` of the row; 0 for what is no buffer or null.
+// Bytes behind argument `index` of the row; 0 for null and for arguments that are not buffers.
 K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Parameter& parameter,
                                              const Words& arguments, int index) {
   const std::uint64_t address = arguments.word[index];
@@ -90,7 +90,8 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Parameter& parameter,
   }
 }
 
-// Moves what must be moved and points `arguments` at it. Returns 0 or a negative errno:
+// Copies the buffers that the host cannot address and points `arguments` at the copies. Returns 0
+// or a negative errno:
 //   -EFAULT        an opaque argument (ioctl) the host cannot reach
 //   -ENAMETOOLONG  a path without a terminator in 4,096 bytes
 //   -EMSGSIZE      a datagram larger than a block, or a detached transfer whose short count nobody
@@ -109,8 +110,8 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
   for (int index = 0; index < count; ++index) {
     const calls::Kind kind = row.parameters[index].kind;
     if (!is_read(kind) && !is_written(kind) && kind != calls::Kind::opaque) continue;
-    // Where the length stands behind a pointer, none is followed that the host can follow itself: a
-    // wrong one is the call's to refuse.
+    // A pointer to a length is read here only if the host cannot read it: the call itself refuses a
+    // wrong pointer.
     if (!detached && (kind == calls::Kind::path || kind == calls::Kind::out_sized) &&
         platform::host_visible(reinterpret_cast<const void*>(arguments.word[index]), 1)) {
       continue;
@@ -147,7 +148,8 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
   for (int index = 0; index < count; ++index) {
     if (!moved[index]) continue;
     const calls::Parameter& parameter = row.parameters[index];
-    // Small results too: the call may write a part or nothing of them, and all is copied back.
+    // Copies small outputs in, too: the call may write only a part of them, and all bytes are
+    // copied back.
     if (!is_bulk(parameter.kind) || is_read(parameter.kind)) {
       copy_bytes(block + offset, reinterpret_cast<const void*>(arguments.word[index]),
                  transfer.bytes[index]);

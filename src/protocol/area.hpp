@@ -8,7 +8,7 @@
 //   lent    a word a block: who owns it                              device memory
 //   tickets how many slots and how many blocks tickets hold          device memory
 //
-// A backend places the memory; the view is what a kernel and the server are handed.
+// A backend allocates the memory; kernels and the server receive this view.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct AreaView {
   std::uint32_t arena_blocks = 0;
   std::uint64_t* tickets = nullptr;
 
-  std::uint32_t* closed = nullptr;  // Host-visible; 1 = nobody serves any more.
+  std::uint32_t* closed = nullptr;  // Host-visible; 1 = the server has ended.
 
   K2K_HD Slot& slot(std::uint32_t wave, std::uint32_t lane) const {
     return slots[static_cast<std::uint64_t>(wave) * wave_lanes + lane];
@@ -51,7 +51,7 @@ struct AreaView {
   }
 };
 
-// Names every size and offset the two sides must agree on.
+// A hash of every size and offset that device and host must agree on.
 namespace detail {
 inline constexpr std::uint64_t layout_facts[] = {
     sizeof(Slot),          offsetof(Slot, control), offsetof(Slot, attributes),

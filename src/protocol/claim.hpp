@@ -1,5 +1,5 @@
 #pragma once
-// Who may write a slot: claims on the lock words in device memory.
+// Claims of slots, by lock words in device memory.
 //
 // A lock word holds a bit a lane of one row, so a whole wave is claimed by one compare-exchange.
 // The wave id is a hint, never an assumption: a claimer that finds its own slot taken, or still in
@@ -35,13 +35,13 @@ K2K_HD inline bool try_lock(const AreaView& area, std::uint32_t wave, std::uint6
   return false;
 }
 
-// Asked by who locked the slot: not while the host has not retired a detached call.
+// Called by the holder of the slot's lock: false until the host has retired a detached call.
 K2K_HD inline bool is_open(const Slot& slot) { return observe(slot).state == SlotState::free; }
 
-// Who locked the slot and found it open begins a new life of it, and gets its number.
+// Called by the holder of the lock of a free slot: begins a new generation and returns its number.
 K2K_HD inline std::uint32_t take(Slot& slot) {
   const std::uint32_t generation = slot.generation + 1;
-  // Whoever sees the number alone must see all that the slot's last life did: loan_ended()'s
+  // A reader of the new generation must also see all effects of the previous one: loan_ended()'s
   // acquire.
   store_release(&slot.generation, generation);
   move<SlotState::free, SlotState::populating, Side::device>(slot);
@@ -71,7 +71,7 @@ struct Place {
 // Rows one attempt looks at before the caller lets others run.
 inline constexpr std::uint32_t claim_rows_max = 64;
 
-// Claims the slot there and tells which life of it this is.
+// Claims the slot there and returns its generation.
 K2K_SHARED_CODE K2K_HD inline bool try_claim_slot(const AreaView& area, Place place,
                                                   std::uint32_t& generation) {
   const std::uint64_t lane = std::uint64_t{1} << place.lane;
@@ -149,11 +149,11 @@ K2K_HD inline void give_block(const AreaView& area, std::uint32_t block, std::ui
   device_store(&area.lent[block], to);
 }
 
-// --- Tickets. Who holds one may make other calls before giving it back, so tickets take at most
-// half of the slots and half of the blocks: the rest goes round among calls that wait for the host
-// alone, and so comes back.
+// --- Tickets. The holder of a ticket may make other calls before it redeems it, so tickets hold at
+// most half of the slots and half of the blocks. The other half serves calls that wait only for the
+// host and therefore always return their slots.
 
-// Counts a ticket, on a slot and perhaps a block. False: there are enough.
+// Counts a ticket that holds a slot and perhaps a block. False: the limit is reached.
 K2K_HD inline bool admit_ticket(const AreaView& area, bool with_block) {
   constexpr std::uint64_t one = 1;
   constexpr auto minus_one = static_cast<std::uint64_t>(-1);

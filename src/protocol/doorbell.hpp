@@ -1,5 +1,6 @@
 #pragma once
-// How the host learns of work in O(1), whatever the number of waves: a ring of (wave, lanes).
+// Tells the host of new requests in O(1), independent of the number of waves: a ring of (wave,
+// lanes).
 //
 //   device                                            host
 //   ticket = add(tail)        device memory
@@ -29,7 +30,7 @@ struct alignas(16) DoorbellEntry {
 };
 static_assert(sizeof(DoorbellEntry) == 16);
 
-// What a device needs to ring. `entries` is a power of two.
+// The device's side of a ring. `entries` is a power of two.
 struct DoorbellRing {
   DoorbellEntry* entries;        // Host-visible; written by the device.
   std::uint64_t* consumed;       // Host-visible; written by the host.
@@ -62,8 +63,8 @@ K2K_HD inline bool may_ring(const DoorbellRing& ring, std::uint64_t ticket) {
   return ticket - consumed < ring.entry_count;
 }
 
-// After may_ring() said no: true if the consumer took this ticket's place for a hole and passed it.
-// It will never be this ticket's turn: take another.
+// After may_ring() returned false: true if the consumer skipped this ticket's place as a hole. The
+// ticket is void: take another.
 K2K_HD inline bool passed_over(const DoorbellRing& ring, std::uint64_t ticket) {
   return ticket < device_load(ring.consumed_seen);
 }
@@ -82,7 +83,7 @@ struct Doorbell {
 
 #if !defined(__CUDACC_RTC__)  // Only for the device: it takes no host function.
 
-// Is there a doorbell at this position, as the host's entries alone show it?
+// True if the entry at this position holds a doorbell, by the host-visible entries alone.
 inline bool is_rung(const DoorbellRing& ring, std::uint64_t position) {
   const DoorbellEntry& entry = ring.entries[position & (ring.entry_count - 1)];
   return load_acquire(&entry.head) >> 32 == lap_of(position, ring.entry_count);  // Pairs: ring().
@@ -101,7 +102,7 @@ class RingConsumer {
     return true;
   }
 
-  // The doorbell that the poll after `ahead` others would give, if it is there now.
+  // The doorbell that poll() would return after `ahead` others, if it is present.
   bool peek(std::uint32_t ahead, Doorbell& doorbell) const {
     const std::uint64_t position = position_ + ahead;
     const DoorbellEntry& entry = ring_.entries[position & (ring_.entry_count - 1)];
@@ -110,7 +111,7 @@ class RingConsumer {
     doorbell = {static_cast<std::uint32_t>(head), load_hint(&entry.lanes)};
     return true;
   }
-  // Where peek(ahead) would look; for a prefetch.
+  // The address that peek(ahead) would read; for a prefetch.
   [[nodiscard]] const DoorbellEntry* entry(std::uint32_t ahead) const {
     return &ring_.entries[(position_ + ahead) & (ring_.entry_count - 1)];
   }
@@ -134,8 +135,8 @@ class RingConsumer {
     return false;
   }
 
-  // Takes all places of a lap for holes: nobody rings although requests are there. Producers whose
-  // tickets were passed over take new ones.
+  // Skips all places of a lap as holes: requests exist, but no producer rings. Producers whose
+  // tickets were skipped take new ones.
   void pass_lap() { position_ += ring_.entry_count; }
 
   [[nodiscard]] std::uint64_t position() const { return position_; }

@@ -7,7 +7,7 @@
 //        12  stamp       low half of the device's clock at submission; 0 = not taken
 //        16  arguments   six words; an answer lies in the first three (namespace answer_word)
 //
-// Laid out once for everything the five systems need, so that none adds a word. State, error and
+// The layout provides for all five systems, so that none adds a word. State, error and
 // call number share the word that is stored with release, so one store publishes all three.
 
 #include <cstddef>
@@ -19,18 +19,18 @@
 
 namespace k2k::protocol {
 
-// Why a request did not get an answer from the operating system. Never mixed with an errno.
+// The reason why a request did not reach the operating system. Never mixed with an errno.
 enum class TransportError : std::uint8_t { none, shutdown, deadline };
 
 enum class Scope : std::uint8_t { work_item, work_group, kernel };
 
 namespace flag {
-inline constexpr std::uint8_t async = 1;     // A ticket is out; somebody will redeem it.
-inline constexpr std::uint8_t detached = 2;  // Nobody waits: the host retires the slot.
+inline constexpr std::uint8_t async = 1;     // A ticket exists, which will be redeemed.
+inline constexpr std::uint8_t detached = 2;  // No work-item waits: the host retires the slot.
 inline constexpr std::uint8_t urgent = 4;    // Do not hold back for coalescing.
 inline constexpr std::uint8_t halted = 8;    // The caller sleeps: resume its wave afterwards.
-// One of many of its kind, whose times are taken now and then: with a stamp it stands for
-// sample_stride calls, without one for none.
+// A frequent call, of which one in sample_stride is timed. A call with a stamp represents
+// sample_stride calls, one without represents none.
 inline constexpr std::uint8_t sampled = 16;
 }  // namespace flag
 
@@ -38,13 +38,13 @@ struct Attributes {
   Scope scope = Scope::work_item;
   std::uint8_t flags = 0;           // Bits of namespace flag.
   std::uint8_t deadline_class = 0;  // 0 = none; larger classes are defined by the server.
-  std::uint16_t tenant = 0;         // On whose behalf; below tenants_max.
+  std::uint16_t tenant = 0;         // Owner of the request; below tenants_max.
 };
 
-// What a stamped call with flag::sampled stands for.
+// The number of calls that a stamped call with flag::sampled represents.
 inline constexpr std::uint32_t sample_stride = 31;
 
-// Tenants that are told apart: 0, which is everybody who says nothing, to this less 1.
+// Number of distinct tenants. Tenant 0 is the default of launches that name none.
 inline constexpr std::uint32_t tenants_max = 64;
 
 struct Control {
@@ -98,7 +98,8 @@ K2K_HD inline Control observe(const Slot& slot) {
 }
 
 // The only store to a control word in the code base. A move that the table does not draw does not
-// compile. Everything the caller wrote to the slot before is visible to who observes the move.
+// compile. Everything that the caller wrote to the slot before is visible to the observer of the
+// move.
 template <SlotState from, SlotState to, Side by>
 K2K_HD inline void move(Slot& slot, std::uint16_t number = 0,
                         TransportError error = TransportError::none) {

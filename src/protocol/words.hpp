@@ -1,11 +1,11 @@
 #pragma once
-// The only ways K2K touches a word that two sides share.
+// All accesses of K2K to words that device and host share.
 //
 // Two kinds of words exist, and they never mix:
 //   * host-visible words: written by one owner at a time, plain release store and acquire load at
 //     system scope. There is no read-modify-write on them: over PCIe it would not be atomic
 //     towards the CPU (docs/decisions/0001).
-//     One of them may be looked at by who does not own it, as a hint: store_hint and load_hint.
+//     A side that does not own a word may read it as a hint: store_hint and load_hint.
 //   * device words: lock words and counters in device memory, touched by the device alone with
 //     compare-exchange, add, or and clear at device scope.
 //

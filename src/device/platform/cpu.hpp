@@ -1,6 +1,6 @@
 #pragma once
-// What device code asks of the cpu backend. Only declared here; backend/cpu defines the hooks, so
-// that a kernel never sees the executor.
+// The functions of the cpu backend that device code calls. backend/cpu defines them, so that
+// kernels do not depend on the executor.
 //
 // A platform header for a GPU gives the same names over intrinsics. Everything is called from
 // inside a kernel; a call from an ordinary thread ends the process with a message (K2K_EXPECT).
@@ -55,14 +55,14 @@ K2K_API void interrupt() noexcept;
 // Memory of the work-group, zeroed per group: the same address for the same tag and group.
 K2K_API void* local_memory(const void* tag, std::size_t bytes, std::size_t alignment) noexcept;
 
-// May the host read and write these bytes where they lie? Always true unless the device is strict
+// May the host read and write these bytes in place? Always true unless the device is strict
 // (DeviceConfig::strict): then stacks, local memory and device allocations are not.
 K2K_API bool host_visible(const void* address, std::size_t bytes) noexcept;
 
 // Low half of the clock that `stamp` carries; never 0. See base/clock.hpp, cycles().
 K2K_API std::uint32_t stamp() noexcept;
 
-// A call of this number begins: are its times taken, and for how many calls do they stand?
+// Decides at a call's beginning whether it is timed, and how many calls its times represent.
 K2K_API CallTiming begin_call(std::uint16_t number) noexcept;
 
 // Books the times of a call that was answered, which stand for those of `calls`: stamps of its
@@ -70,7 +70,7 @@ K2K_API CallTiming begin_call(std::uint16_t number) noexcept;
 K2K_API void note_times(std::uint32_t begun, std::uint32_t published, std::uint64_t done,
                         std::uint32_t calls) noexcept;
 
-// A broken promise of device code: ends the process with the text and the work-item's name.
+// A violated precondition of device code: ends the process with the text and the work-item's name.
 [[noreturn]] K2K_API void trap(const char* message) noexcept;
 
 }  // namespace k2k::device::platform

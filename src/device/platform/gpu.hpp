@@ -121,7 +121,8 @@ K2K_DEVICE inline void wait(const protocol::Slot& slot, Wait how) {
 // No GPU can interrupt its host from a running kernel: the server polls.
 K2K_DEVICE inline void interrupt() {}
 
-// Device memory and what is not known is copied: that always works, if the device reaches it.
+// Device memory and unknown memory are copied: that works wherever the device can address the
+// bytes.
 K2K_DEVICE inline bool host_visible(const void* address, std::size_t bytes) {
   if (!vendor::is_global(address)) return false;
   const LaunchContext& context = group_state().context;
@@ -133,7 +134,7 @@ K2K_DEVICE inline bool host_visible(const void* address, std::size_t bytes) {
   return false;
 }
 
-// Not taken: the clocks of host and device cannot be compared.
+// Calls are not timed: the clocks of host and device are not comparable.
 K2K_DEVICE inline std::uint32_t stamp() { return 0; }
 K2K_DEVICE inline CallTiming begin_call(std::uint16_t) { return {}; }
 K2K_DEVICE inline void note_times(std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t) {}

@@ -26,7 +26,7 @@ struct Item {
   std::uint32_t wave = 0;  // Hardware wave: a row of the syscall area. A hint, not an identity.
   std::uint32_t lane = 0;  // Lane within the wave.
   std::uint32_t wave_lanes = 0;    // Lanes a wave.
-  std::uint16_t tenant = 0;        // On whose behalf the launch calls: protocol::Attributes.
+  std::uint16_t tenant = 0;        // Owner of the launch's requests: protocol::Attributes.
   std::uint64_t wave_members = 0;  // Lanes of this wave that are work-items of the launch.
   const protocol::AreaView* area = nullptr;
   KernelSite* sites = nullptr;      // kernel_sites of them; device memory, zeroed at launch.

@@ -1,5 +1,5 @@
 #pragma once
-// A transfer as one system call of the calling thread, and what all engines check alike.
+// A transfer as one system call of the calling thread, and the checks that all engines share.
 //
 // Threading: from anywhere.
 

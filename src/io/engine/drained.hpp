@@ -1,5 +1,5 @@
 #pragma once
-// Polls what an engine still has under way, whatever ends the scope.
+// Polls an engine's transfers in flight at the end of a scope, also after an error.
 //
 // Threading: the engine's owner.
 

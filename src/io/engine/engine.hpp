@@ -1,18 +1,18 @@
 #pragma once
-// The one interface of what moves file data: submit transfers, poll their completions.
+// The interface of all engines that move file data: submit transfers, poll their completions.
 //
 //   make_buffered   pread/pwrite by the caller, as they are submitted; memory copies come from here
 //   make_uring      io_uring: one system call submits a batch (ring.hpp)
 //   make_pool       threads that call pread/pwrite: where io_uring is disabled
 //   make_direct     make_uring where the kernel lets it, else make_pool
 //
-// Those that bring data to memory which the CPU cannot address: device_engines.hpp.
+// Engines for memory that the CPU cannot address: device_engines.hpp.
 //
-// Which file is read past the page cache is the descriptor's matter (O_DIRECT: direct_file.hpp).
+// The descriptor decides whether a transfer bypasses the page cache (O_DIRECT: direct_file.hpp).
 //
-// Threading: one owner an engine at a time; different engines are independent. Engines that are
-// destroyed first wait for what they have under way: the memory may be freed afterwards. A child of
-// fork() may only destroy its parent's engines.
+// Threading: one owner an engine at a time; different engines are independent. The destructor waits
+// for transfers in flight, so the memory may be freed afterwards. A child of fork() may only
+// destroy its parent's engines.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Capabilities {
   const char* name = "";              // "buffered", "uring", "pool", "staging", ...
   bool asynchronous = false;          // The caller may do something else meanwhile.
   std::uint32_t outstanding_max = 0;  // Submitted and not yet polled.
-  bool device_memory = false;         // Takes memory that the CPU cannot address.
+  bool device_memory = false;         // Accepts memory that the CPU cannot address.
   // A write that lies between two multiples of this in the file is one kernel call; 0: every one.
   std::size_t whole_write_bytes = 0;
 };
@@ -41,8 +41,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] virtual const Capabilities& capabilities() const = 0;
-  // Takes transfers from the front for as long as there is room, and returns how many. What goes
-  // wrong with one is its completion's result.
+  // Accepts transfers from the front while there is room, and returns their number. A transfer's
+  // error is the result of its completion.
   virtual std::size_t submit(std::span<const Transfer> transfers) = 0;
   // Writes completions to the front of `into`, in any order, and returns how many; waits until
   // there are at least `least` of them, or as many as are outstanding or fit. Signals do not end

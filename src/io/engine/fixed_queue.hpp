@@ -1,7 +1,7 @@
 #pragma once
-// First in, first out, in memory taken once.
+// A FIFO queue of fixed capacity, allocated once.
 //
-// Threading: one owner, or the lock of whoever shares it.
+// Threading: one owner, or a lock shared by its users.
 
 #include <cstddef>
 #include <vector>

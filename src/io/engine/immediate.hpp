@@ -1,5 +1,5 @@
 #pragma once
-// The engine that is done when submit() returns: each transfer is made by the caller, in order.
+// The synchronous engine: submit() makes each transfer on the calling thread, in order.
 //
 // Threading: as every engine.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a thread does between two looks at a device's copy.
+// The pause of a thread between two polls of a device's copy.
 //
 // Threading: from anywhere.
 

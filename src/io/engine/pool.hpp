@@ -1,5 +1,5 @@
 #pragma once
-// The engine of threads for any call that waits: make_pool() (engine.hpp) and those of vendors.
+// The engine of threads for calls that block: make_pool() (engine.hpp) and the vendors' libraries.
 //
 // Threading: as every engine; `serve` is called by several threads at a time.
 

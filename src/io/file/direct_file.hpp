@@ -1,7 +1,7 @@
 #pragma once
-// Twins of an open file, second descriptors of the same inode: those that read or write past the
-// page cache (O_DIRECT), with the alignment that their transfers must have, and one that reads by
-// the page cache what it is asked for and nothing ahead (POSIX_FADV_RANDOM).
+// Twins of an open file: second descriptors of the same inode. A DirectFile bypasses the page cache
+// (O_DIRECT) and knows the alignment of its transfers. A RandomFile reads through the page cache
+// without read-ahead (POSIX_FADV_RANDOM).
 //
 // A twin is opened through /proc/self/fd, so that a renamed or replaced path does not matter, at
 // a high number (twin_number_min or above, if the limit of descriptors allows), close-on-exec.
@@ -21,8 +21,8 @@ namespace k2k::io {
 
 inline constexpr int twin_number_min = high_number_min;
 
-// What offsets, lengths and addresses of direct transfers are multiples of, bytes. From statx(2)
-// STATX_DIOALIGN (Linux 6.1); 4096 where the kernel does not tell.
+// The required alignment of offsets, lengths and addresses of direct transfers, in bytes: from
+// statx(2) STATX_DIOALIGN (Linux 6.1), else 4096.
 struct Alignment {
   std::uint32_t offset = 4096;
   std::uint32_t memory = 4096;

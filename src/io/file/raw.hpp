@@ -1,7 +1,7 @@
 #pragma once
-// System calls without the C library's functions: those may be a preloaded library's that catches a
-// program's calls, and what io/ does is not the program's. Each returns what the kernel does, a
-// negative errno for a failure.
+// System calls without the C library's functions. A preloaded library may intercept those to catch
+// the program's calls, and the calls of io/ are not the program's. Each returns what the kernel
+// does, a negative errno for a failure.
 //
 // Threading: from anywhere.
 
@@ -27,11 +27,12 @@ inline void raw_close(int descriptor) {
   static_cast<void>(raw(SYS_close, descriptor));
 }
 
-// Where K2K's descriptors begin: a program's own are then the numbers they would be without it.
+// The lowest number of K2K's descriptors. The program's own descriptors thus keep the numbers that
+// they would have without K2K.
 inline constexpr int high_number_min = 1000;
 
-// Are the lower numbers the program's alone? So it is in a program that knows nothing of K2K: it
-// finds its own descriptors, and as many of them as without.
+// True if the lower numbers are reserved for the program, as in an unmodified program: its
+// descriptors have the same numbers and limit as without K2K.
 inline constinit std::atomic<bool> high_numbers_only{false};
 
 // Moves a descriptor to a high number, close-on-exec, and returns that, which is_own(). Where the

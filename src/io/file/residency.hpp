@@ -1,5 +1,5 @@
 #pragma once
-// Which pages of a range of a file are in the page cache.
+// Finds the pages of a file range that are in the page cache.
 //
 //   cachestat(2)   Linux 6.5; counts pages of a range: 0.3 us a call and 0.03 us a folio. Reads 0
 //                  through overlayfs; EPERM on a file one neither owns nor may write
@@ -65,12 +65,12 @@ class ResidencyProbe {
   // count as cached with cachestat, and not with mincore.
   std::size_t probe(int descriptor, std::uint64_t first_page, std::span<std::uint8_t> bytes,
                     std::uint32_t grain);
-  // The same, for who has just asked what fstat(2) says of the descriptor.
+  // The same, for a caller that already has the result of fstat(2).
   std::size_t probe(int descriptor, const struct stat& status, std::uint64_t first_page,
                     std::span<std::uint8_t> bytes, std::uint32_t grain);
 
-  // For `sampled`: a buffered read of so many pages took so long; fast_page_ns is what a cached
-  // page takes at most. Ignored without pages.
+  // For `sampled`: reports the duration of a buffered read; fast_page_ns is the longest time of a
+  // cached page. Ignored without pages.
   //
   // The hit rate moves an eighth of the way to each read's 0 or 1. From a half on, probes answer
   // "cached"; below it "not cached", but for one of 16 at random: without a buffered read now and

@@ -60,9 +60,9 @@ class GpuFileDriver {
   virtual void closing(int descriptor) = 0;
 
   [[nodiscard]] virtual const char* name() const = 0;  // "cufile", "hipfile"
-  // What is worth knowing of how it will work, a line; or empty.
+  // A remark on the mode of operation, one line; or empty.
   [[nodiscard]] virtual std::string note() const = 0;
-  // Why the last transfer that failed did, and what mends it; or empty.
+  // The reason of the last failed transfer and the remedy; or empty.
   [[nodiscard]] virtual std::string last_refusal() const = 0;
 };
 

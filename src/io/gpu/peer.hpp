@@ -28,7 +28,7 @@ struct PeerDevice {
   bool published = false;       // Offered to every driver, not only to its own.
 };
 
-// Those that have peer memory, by address. Nobody has any where /sys cannot be listed.
+// The devices with peer memory, by address. Empty if /sys cannot be listed.
 std::vector<PeerDevice> peer_devices(const std::string& sys = "/sys");
 
 class PeerMemory {
@@ -51,7 +51,8 @@ class PeerMemory {
   std::span<std::byte> bytes_;
 };
 
-// Why a direct transfer with peer memory failed with that errno, and what mends it. One line.
+// The reason why a direct transfer with peer memory failed with that errno, and the remedy, on one
+// line.
 std::string why_peer_refused(int code);
 
 }  // namespace k2k::io

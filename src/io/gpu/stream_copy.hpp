@@ -17,11 +17,11 @@ struct StreamCopyKind {
   StreamCopy copy = nullptr;
 };
 
-// Those that this CPU can, the widest first; the last is there on every x86-64.
+// The variants that this CPU supports, the widest first; the last one works on every x86-64.
 std::span<const StreamCopyKind> stream_copies();
 
-// By the widest. The ranges do not overlap. When it returns, the stores are ordered before all
-// later ones (sfence).
+// Uses the widest variant. The ranges do not overlap. When it returns, the stores are ordered
+// before all later ones (sfence).
 void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
 }  // namespace k2k::io

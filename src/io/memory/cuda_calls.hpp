@@ -73,7 +73,7 @@ struct Calls {
   [[nodiscard]] std::string words(Code code) const;
 };
 
-// The errno that a failure is told as.
+// The errno of a failure.
 int errno_of(Code code);
 
 }  // namespace k2k::io::cuda

@@ -1,16 +1,17 @@
 #pragma once
-// The seam to memory that the CPU cannot address (a GPU's): what brings file data there asks it for
-// pinned buffers and copies, or for a place where the CPU's own stores arrive.
+// The interface to memory that the CPU cannot address (a GPU's). Engines obtain pinned buffers and
+// copies from it, or a mapping for the CPU's own stores.
 //
 //   DeviceMemory   of one device: makes queues, maps memory where it can
 //   CopyQueue      pinned buffers, each with at most one copy under way
 //
 //   buffer: idle ──copy_in, copy_out──▶ under way ──look() says done or failed──▶ idle
 //
-// An address of device memory is a std::byte* that is not followed here: with unified addressing no
-// other byte of host or devices has the same number.
+// An address of device memory is a std::byte* that is never dereferenced here. With unified
+// addressing no other byte of host or devices has the same address.
 //
-// MappedMemory below is what the CPU reaches, such as peer memory; cuda_memory.hpp is CUDA's.
+// MappedMemory below is memory that the CPU can address, such as peer memory; cuda_memory.hpp is
+// CUDA's.
 //
 // Threading: DeviceMemory from any thread; one owner a queue.
 
@@ -36,15 +37,15 @@ class CopyQueue {
   CopyQueue(const CopyQueue&) = delete;
   CopyQueue& operator=(const CopyQueue&) = delete;
 
-  // Host memory at a page boundary that the device copies from and to by itself.
+  // Pinned host memory at a page boundary, for DMA by the device.
   [[nodiscard]] virtual std::span<std::byte> buffer(std::uint32_t index) = 0;
   // Begin to copy the first `bytes` of an idle buffer into device memory, or back. 0, or the errno
   // for which nothing was begun. Copies of different buffers may end in any order.
   [[nodiscard]] virtual int copy_in(std::uint32_t index, std::byte* device, std::size_t bytes) = 0;
   [[nodiscard]] virtual int copy_out(std::uint32_t index, const std::byte* device,
                                      std::size_t bytes) = 0;
-  // Of a buffer whose copy was begun and not yet said to be done. Does not wait; asking is also
-  // what keeps a device going that nobody interrupts.
+  // The state of a buffer's copy in flight. Does not wait. Polling also drives devices that make
+  // progress only when asked.
   [[nodiscard]] virtual Look look(std::uint32_t index) = 0;
 };
 
@@ -56,16 +57,16 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   [[nodiscard]] virtual const char* name() const = 0;
-  // Can read(2) itself write to it? Then every engine can.
+  // True if read(2) can write to the memory; then every engine can.
   [[nodiscard]] virtual bool kernel_reaches() const = 0;
   // `buffers` pinned buffers of `buffer_bytes` each, a multiple of the page. ENOMEM: so much cannot
   // be pinned. EIO, ENODEV: as the device says.
   virtual Result<std::unique_ptr<CopyQueue>> make_queue(std::uint32_t buffers,
                                                         std::size_t buffer_bytes) = 0;
-  // Can map() work at all? The errors are its.
+  // Checks whether map() can succeed. Errors: as map().
   [[nodiscard]] virtual Status can_map() const = 0;
-  // Where the CPU's stores to [address, address + bytes) arrive. It stays as long as the memory.
-  // EOPNOTSUPP: no way to it. EFAULT: not this device's memory.
+  // Maps [address, address + bytes) for the CPU's stores. The mapping lives as long as the memory.
+  // EOPNOTSUPP: it cannot be mapped. EFAULT: not this device's memory.
   virtual Result<std::byte*> map(std::byte* address, std::size_t bytes) = 0;
 };
 

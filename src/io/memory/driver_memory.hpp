@@ -1,7 +1,7 @@
 #pragma once
 // Memory of a GPU by the calls of its driver (cuda_calls.hpp, hip_calls.hpp): pinned buffers, a
-// stream of its own for each queue, an event for each buffer. What CUDA's and HIP's memory are made
-// of; others take those.
+// stream of its own for each queue, an event for each buffer. The common part of CUDA's and HIP's
+// memory; other code uses those.
 //
 // No call waits for the device: state is asked for, which also keeps a device going whose kernels
 // wait for this host.

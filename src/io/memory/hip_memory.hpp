@@ -1,6 +1,6 @@
 #pragma once
-// Memory of a HIP device behind the seam of device_memory.hpp, as cuda_memory.hpp is of CUDA's: of
-// hipMalloc() and its kin.
+// Memory of a HIP device (hipMalloc() and related functions) behind the interface of
+// device_memory.hpp, as cuda_memory.hpp for CUDA.
 //
 // UNVERIFIED ON HARDWARE, and its declarations were compared with no header.
 //

@@ -1,6 +1,6 @@
 #pragma once
-// Copies between a device's memory and memory of the host that wait until they are done: for what
-// must be one call of the kernel, which cannot be cut into an engine's parts.
+// Copies between a device's memory and memory of the host that wait until they are done: for
+// transfers that must be one call of Linux and cannot be divided into an engine's parts.
 //
 //   to_device     host ──memcpy──▶ pinned buffer ──copy_in──▶ device
 //   from_device   host ◀──memcpy── pinned buffer ◀──copy_out── device

@@ -1,11 +1,11 @@
 #pragma once
-// Which addresses are device memory, and of which kind: a number above 0, the user's to choose.
+// The registered ranges of device memory, each with a kind: a number above 0 that the user chooses.
 //
 //   near()     asked by every call of a host program: is it between the lowest and the highest one?
 //   kind_of()  asked of those: does the whole buffer lie in one range, and whose is that?
 //   watched()  are host memory's calls of interest, too? Then every address is near.
 //
-// Readers wait for nobody, so that signal handlers may read. There are two copies of the sorted
+// Readers never wait, so that signal handlers may read. There are two copies of the sorted
 // table; a writer fills the one that is not current and then makes it so. A reader looks again only
 // if another writer has begun after that one, which it sees in the number of the current copy.
 //

@@ -1,7 +1,7 @@
 #pragma once
-// The pages of the page cache that are there only because read-ahead for a device brought them, and
-// which of them must go: no more than a bound, the least recently used first, and before these what
-// has served its purpose.
+// Tracks the pages that are in the page cache only because of read-ahead for a device, and chooses
+// the pages to evict beyond a bound: first the pages that streams have read, then the least
+// recently used.
 //
 //                insert: read ahead, absent before
 //   (not ours) ----------------------------------> in the partition ---> evicted: the caller drops
@@ -10,12 +10,13 @@
 //                or forget: the file is gone          refresh: a device reads it again
 //                                                     retire: a stream has read it
 //
-// SPIN's GPU read-ahead cache (USENIX ATC'17, 4.3.2, 512 pages); retire() is ours: with several
-// streams the least recently used pages are those that the slowest has still to read. Neighbours
-// that were used at the same time are kept as one range, so an operation costs O(log n) and O(log
-// n) for each range that it splits, moves or evicts; within a range the lower pages go first.
+// SPIN's GPU read-ahead cache (USENIX ATC'17, 4.3.2, 512 pages); retire() is our addition: with
+// several streams, the least recently used pages are those that the slowest stream has not read
+// yet. Neighbours that were used at the same time are kept as one range, so an operation costs
+// O(log n) and O(log n) for each range that it splits, moves or evicts; within a range the lower
+// pages go first.
 //
-// Files are numbers of the caller's. All memory is taken by create().
+// The caller numbers the files. create() allocates all memory.
 //
 // Threading: one owner.
 
@@ -39,36 +40,38 @@ class Partition {
     bool operator==(const Piece&) const = default;
   };
 
-  // EINVAL: `pages` is 0 or above read_ahead_pages_max. `grain`: what was retired goes up to a
-  // multiple of so many pages at once, for a folio that jutted out would stay; at least 1.
+  // EINVAL: `pages` is 0 or above read_ahead_pages_max. `grain`: retired pages are evicted in
+  // multiples of this many pages, because Linux keeps a folio that is evicted only in part; at
+  // least 1.
   static Result<Partition> create(std::uint64_t pages, std::uint64_t grain = 1);
 
   Partition(Partition&&) = default;
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
 
-  // Pages that were absent, and were read ahead; those that are here already become the newest as
-  // well. Returns what had to go, the oldest first: evict it when there is time. Expects at most
-  // pages_max() pages. What is returned here and below is valid until the next call.
+  // Adds absent pages that were read ahead; pages that are tracked already become the newest, too.
+  // Returns the pages to evict, the oldest first. Expects at most pages_max() pages. Results, here
+  // and below, are valid until the next call.
   std::span<const Piece> insert(std::uint64_t file, io::PageRange range);
 
-  // A device reads these: those that are here become the newest. How many are here.
+  // A device reads these pages: the tracked ones become the newest. Returns their number.
   std::uint64_t refresh(std::uint64_t file, io::PageRange range);
 
-  // A stream has read these: those that are here go before all that were not retired, in the order
-  // in which they were. How many are here.
+  // A stream has read these pages: the tracked ones are evicted before all pages that are not
+  // retired, in the order of their retirement. Returns their number.
   std::uint64_t retire(std::uint64_t file, io::PageRange range);
 
-  // A host program uses these, or they are gone (truncated, dropped by the program): they are here
-  // no more, and nobody evicts them. How many were here.
+  // A host program uses these pages, or they no longer exist (truncated, evicted by the program):
+  // stops tracking them without eviction. Returns the number of tracked pages.
   std::uint64_t release(std::uint64_t file, io::PageRange range);
 
-  // All of a file. Returns what was here, in the file's order: evict it or leave it.
+  // Stops tracking a file. Returns its tracked pages in the file's order, for the caller to evict
+  // or keep.
   std::span<const Piece> forget(std::uint64_t file);
 
   [[nodiscard]] bool contains(std::uint64_t file, std::uint64_t page) const;
   [[nodiscard]] std::uint64_t pages() const { return pages_; }
-  // Of these, those that were retired.
+  // The retired pages among them.
   [[nodiscard]] std::uint64_t pages_retired() const { return pages_retired_; }
   [[nodiscard]] std::uint64_t pages_max() const { return pages_max_; }
   [[nodiscard]] std::uint64_t grain() const { return grain_; }
@@ -92,13 +95,13 @@ class Partition {
   // Adds an extent newer than `older`, or the oldest if that is null.
   void add(std::uint64_t file, io::PageRange range, Extent* older, bool retired = false);
   void count_off(const Extent& extent, std::uint64_t pages);
-  // Returns the one behind it.
+  // Returns the extent behind it.
   Extents::iterator remove(Extents::iterator at);
-  // Takes an extent's pages before `first` away. Returns it.
+  // Removes an extent's pages before `first`. Returns the extent.
   Extents::iterator cut_front(Extents::iterator at, std::uint64_t first);
-  // Takes a range out and writes what was here to pieces_, in the file's order.
+  // Removes a range and writes its tracked pages to pieces_, in the file's order.
   void take(std::uint64_t file, io::PageRange range);
-  // Until there is room for so many pages; writes what goes to pieces_.
+  // Evicts until there is room for so many pages; writes the evicted pages to pieces_.
   void make_room(std::uint64_t pages);
 
   std::uint64_t pages_max_;

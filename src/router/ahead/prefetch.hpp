@@ -1,6 +1,6 @@
 #pragma once
-// Reads ahead of device reads that are sequential, and takes out of the page cache again what is
-// there for no other reason.
+// Reads ahead of sequential device reads, and evicts pages that are in the page cache for no other
+// reason.
 //
 //   a read --> the rule of its descriptor (router/ahead/read_ahead.hpp): a stream's? what comes
 //   next?
@@ -14,8 +14,8 @@
 //                 v
 //              readahead(2); then a pread that brings nothing else (io::RandomFile)
 //
-// A file without direct transfers, or whose residency is a guess, is left to the kernel's own
-// read-ahead: what that brings is not tracked.
+// A file without direct transfers, or whose residency is only inferred, is left to Linux' own
+// read-ahead, whose pages are not tracked.
 //
 // Threading: any thread.
 
@@ -66,29 +66,30 @@ class Prefetch {
     bool due = false;                          // Of the kernel's: after_kernels_read() is to come.
   };
 
-  // Of each read of a device that is looked at, before it is made.
-  // `trusted`: it will be there, says the caller, who wants to know where that ends. Then a stream
-  // is told where something that comes is absent, and nothing is looked at otherwise.
+  // Called before each read of a device that is examined.
+  // `trusted`: the caller expects the read to be cached and asks where the cached range ends. Then
+  // only a stream is examined, for the next absent page.
   Answer before_read(int descriptor, std::uint64_t offset, std::uint64_t bytes, bool trusted);
-  // While the disk is busy with what the kernel has just asked for: what it may ask for next.
+  // Called while the disk reads the window that Linux requested: enters the window that Linux may
+  // request next.
   void after_kernels_read(int descriptor, std::uint64_t offset, std::uint64_t bytes);
-  // Its pages that the read was the last to want go first.
+  // Pages that no later read of the stream needs are evicted first.
   void after_stream_read(const OpenFile& file, std::uint64_t offset, std::uint64_t bytes);
-  // A device read these pages of a file otherwise than in a stream.
+  // A device read these pages of a file outside a stream.
   void used_again(const OpenFile& file, io::PageRange range);
-  // Somebody has a use of his own for them: they stay. Not waited for long: a look at the
-  // read-ahead cache.
+  // A host program uses these pages: stops tracking them, so that they stay cached. Does not block
+  // for long.
   void keep(int descriptor, io::PageRange range);
   // posix_fadvise(2), when the kernel took it. `bytes` 0: to the end.
   void advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice);
-  // Is such advice kept of a descriptor?
+  // True if advice is stored for a descriptor.
   static bool keeps(int advice) {
     return advice == POSIX_FADV_NORMAL || advice == POSIX_FADV_SEQUENTIAL ||
            advice == POSIX_FADV_RANDOM;
   }
-  // The program closes this descriptor: its number will be another file's.
+  // The program closes this descriptor, whose number may then name another file.
   void closing(int descriptor);
-  // Its twins are about to be closed: its tracked pages are evicted before.
+  // The file's twins are about to be closed: evicts its tracked pages first.
   void ending(OpenFile& file);
   // As FileReader::after_fork_child(). The parent evicts the tracked pages.
   void after_fork_child();

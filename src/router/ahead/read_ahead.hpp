@@ -1,6 +1,6 @@
 #pragma once
-// Which pages to bring into the page cache before a device asks for them, as the requests for a
-// file tell. The rule alone: it reads nothing and knows no clock.
+// Chooses the pages to read ahead of a device, from the requests for a file. Only the rule: it does
+// no I/O and uses no clock.
 //
 //                        mark                the reader enters it: the next window, larger
 //   window    [==========|------------)[==========================)
@@ -33,11 +33,11 @@ namespace k2k::router {
 std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint64_t unread);
 
 struct ReadAheadAnswer {
-  // To be read into the page cache now. May begin in or before the request: those pages are waited
-  // for, the others are not. At most two windows.
+  // Pages to read into the page cache now. The range may begin in or before the request; only those
+  // pages are waited for. At most two windows.
   io::PageRange prefetch{};
-  // What is not cached of the request comes through the page cache, too. If not: whatever is the
-  // fastest way for it.
+  // True: uncached pages of the request come through the page cache, too. False: they come by the
+  // fastest way.
   bool sequential = false;
   // The kernel reads ahead by itself, of a plain read: `prefetch` is what it may bring before this
   // says more, and `done` is what the stream has left behind since it last did. `due`: there is
@@ -77,15 +77,15 @@ class ReadAhead {
   // need be said of it.
   void skip_to(std::uint64_t page);
 
-  // Of each request, as it arrives. `file_bytes` is the file's length: what lies beyond it is not
-  // looked at. `cached`: all of the request is in the page cache, so there is no reason to open a
-  // window.
+  // Called for each request as it arrives. `file_bytes` is the file's length: what lies beyond it
+  // is not looked at. `cached`: all of the request is in the page cache, so there is no reason to
+  // open a window.
   ReadAheadAnswer on_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file_bytes,
                           bool cached);
 
-  // Those that have a window.
+  // Streams that have a window.
   [[nodiscard]] std::uint32_t streams() const;
-  // The largest request, pages, that goes through the page cache because it is sequential.
+  // The largest sequential request, in pages, that goes through the page cache.
   [[nodiscard]] std::uint64_t limit() const;
 
  private:
@@ -113,10 +113,10 @@ class ReadAhead {
   Stream& stream_at(std::uint64_t page);
   [[nodiscard]] io::PageRange open(Stream& stream, io::PageRange request,
                                    std::uint64_t file_pages) const;
-  // Pushes the window on until the request ends before its mark.
+  // Advances the window until the request ends before its mark.
   [[nodiscard]] io::PageRange push(Stream& stream, io::PageRange request,
                                    std::uint64_t file_pages) const;
-  // Of a stream that is the kernel's, or becomes it. `early`: a step before it must.
+  // For a stream that is or will be left to Linux. `early`: one step before it is necessary.
   ReadAheadAnswer announce(Stream& stream, io::PageRange request, std::uint64_t file_pages,
                            bool early) const;
 

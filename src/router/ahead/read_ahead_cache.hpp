@@ -1,7 +1,7 @@
 #pragma once
 // The read-ahead cache: tracks the pages that are in the page cache only because they were read
 // ahead (router/ahead/partition.hpp), for files as the router has them; a thread evicts the pages
-// for which it has no room. It has numbers of pages alone: their contents lie in the page cache.
+// beyond the bound. It stores only page numbers; the contents are in the page cache.
 //
 //   insert ──▶ tracked, 5/8 of the bound ──beyond──▶ waits, 3/8 at most ──▶ evicted
 //                   │                                  │
@@ -26,10 +26,10 @@ namespace k2k::router {
 
 struct PrefetchStats {
   std::uint64_t pages_ahead = 0;    // Absent, and read ahead or to be, by us or the kernel.
-  std::uint64_t pages_evicted = 0;  // Asked to go; the kernel keeps what is in use.
+  std::uint64_t pages_evicted = 0;  // Chosen for eviction; Linux keeps pages in use.
   std::uint64_t pages_held = 0;     // Tracked now, or waiting to be evicted.
-  std::uint64_t pages_kept = 0;     // Tracked no more, for a host program uses them.
-  std::uint64_t pages_again = 0;    // Of pages_ahead: evicted before.
+  std::uint64_t pages_kept = 0;     // No longer tracked: a host program uses them.
+  std::uint64_t pages_again = 0;    // Part of pages_ahead: read again after eviction.
 };
 
 class ReadAheadCache {
@@ -40,7 +40,7 @@ class ReadAheadCache {
   ReadAheadCache(const ReadAheadCache&) = delete;
   ReadAheadCache& operator=(const ReadAheadCache&) = delete;
 
-  // How many pages it may track, and how many of its pages somebody has still to read.
+  // The number of pages it may track, and the number of tracked pages that are still to be read.
   [[nodiscard]] std::uint64_t pages_max() const { return pages_max_; }
   [[nodiscard]] std::uint64_t pages_unread() const {
     return pages_unread_.load(std::memory_order_relaxed);
@@ -48,19 +48,19 @@ class ReadAheadCache {
   [[nodiscard]] std::uint64_t pages_held() const {
     return pages_held_.load(std::memory_order_relaxed);
   }
-  // Of one insert().
+  // The most pages of one insert().
   [[nodiscard]] std::uint64_t insert_max() const;
 
   // Absent pages that are about to be read ahead. What must go for them goes later, but for what
   // the thread does not keep up with. Expects file->random().
   void insert(const std::shared_ptr<OpenFile>& file, io::PageRange range);
-  // A stream has read these: they go first.
+  // A stream has read these pages: they are evicted first.
   void retire(const OpenFile& file, io::PageRange range);
-  // A device reads these again: they go last.
+  // A device reads these pages again: they are evicted last.
   void refresh(const OpenFile& file, io::PageRange range);
-  // Somebody has a use of his own for them.
+  // A host program uses these pages: stops tracking them.
   void keep(OpenFile& file, io::PageRange range);
-  // Evicts what is here of a file: its twins are about to be closed.
+  // Evicts a file's tracked pages, before its twins are closed.
   void end(OpenFile& file);
   // In the child of fork(): the parent evicts the pages that are tracked so far.
   void after_fork_child();
@@ -78,7 +78,7 @@ class ReadAheadCache {
 
   // These expect mutex_ held.
   void counted();
-  // Are there enough to be evicted?
+  // True if enough pages wait for eviction.
   [[nodiscard]] bool is_time() const { return !jobs_.empty() && 3 * jobs_pages_ >= waiting_max_; }
   void make_way(std::unique_lock<std::mutex>& lock, std::uint64_t pages);
   void evict_later(std::unique_lock<std::mutex>& lock);

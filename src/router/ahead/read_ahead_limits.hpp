@@ -1,6 +1,6 @@
 #pragma once
-// How many pages may be in the page cache only because they were read ahead for devices: for
-// configurations, which need no reader and no Partition.
+// Limits of the number of pages that are cached only because of read-ahead for devices. Separate
+// for configurations, which need neither a reader nor a Partition.
 //
 // Threading: constants.
 

@@ -1,6 +1,6 @@
 #pragma once
-// How far the kernel reads ahead on a device: the administrator's read_ahead_kb, which is the size
-// from which on sequential requests go direct, too.
+// How far Linux reads ahead on a device: the administrator's read_ahead_kb. Larger sequential
+// requests are read directly.
 //
 // The folder is an argument, so that tests plant files of their own. Threading: pure functions.
 

@@ -1,8 +1,8 @@
 #pragma once
-// Which pages of a file were evicted, to count those that are read ahead again: evicting them was a
-// mistake, of which user space hears in no other way.
+// The evicted pages of a file, to count pages that are read ahead again: their eviction was a
+// mistake, which user space cannot observe in another way.
 //
-// A stream leaves one range behind. Beyond ranges_max of them the lowest is forgotten.
+// A stream leaves one range. Beyond ranges_max ranges the lowest one is dropped.
 //
 // Threading: one owner.
 
@@ -19,7 +19,7 @@ class Evicted {
   static constexpr std::size_t ranges_max = 64;
 
   void add(io::PageRange range);
-  // How many of these are here; they are no more.
+  // Removes these pages. Returns how many of them were recorded.
   std::uint64_t take(io::PageRange range);
   [[nodiscard]] std::size_t ranges() const { return ranges_.size(); }
 

@@ -1,10 +1,10 @@
 #pragma once
-// Whether to probe which pages are cached at all, by what became of a descriptor's last requests;
-// and whether anything is kept of its file yet.
+// Decides from a descriptor's last requests whether to probe the residency of the next one, and
+// whether the router tracks the file yet.
 //
-// A file is outside at first: nothing is known of it, and its reads are plain ones. It is entered
-// when there is something to gain: a read that filled its memory was slower than memory, or one
-// that is too long to try was not cached entirely. Only then it has a twin and a probe.
+// A file is outside at first: the router tracks nothing of it, and its reads are plain. It is
+// entered when there is time to gain: a read that filled its memory was slower than memory, or one
+// that is too long to try was not cached entirely. Only then it gets a twin and a probe.
 //
 //               a whole read was slow; not all of a long one is cached; advised
 //   outside  ------------------------------------------------------------------->  entered
@@ -36,9 +36,9 @@
 // directly unprobed: where few are cached, and at random, at most one in forty comes directly that
 // need not.
 //
-// It is a hint: a wrong one costs time and never an answer, so descriptors that are closed and
-// opened again need not be told. What is said of a file that is outside is exact, for a twin has to
-// be closed with its file: may_be_entered().
+// The expectation is a hint: a wrong one costs time but never changes an answer, so a descriptor
+// that is closed and opened again need not be reported. Whether a file is outside is exact, because
+// its twin must be closed with it: may_be_entered().
 //
 // Threading: any; words of one descriptor are relaxed and race harmlessly.
 
@@ -107,7 +107,7 @@ class Expectation {
   [[nodiscard]] bool expects_cached(int descriptor) const {
     return trust::expects_cached(of(descriptor).trust.load(std::memory_order_relaxed));
   }
-  // Nothing of the next request is cached. `probe`: after it is read, for once.
+  // Expects that no page of the next request is cached. `probe`: probes once after the read.
   struct Absent {
     bool expected = false;
     bool probe = false;

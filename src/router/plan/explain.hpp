@@ -1,5 +1,5 @@
 #pragma once
-// Why a plan is as it is: what each segment consists of, what it takes, and which rule decided it.
+// Explains a plan: the contents, the cost and the deciding rule of each segment.
 //
 // Threading: pure functions.
 

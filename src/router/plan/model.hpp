@@ -1,5 +1,5 @@
 #pragma once
-// What it costs to bring a piece of a file to the device, by either way.
+// The cost model of both ways to bring a piece of a file to the device.
 //
 //   T_direct(s) = C + max(0, s - S) / BW_direct      one transfer from storage to the device (P2P)
 //   T_cache(s)  = s / BW_cache                       pages of the page cache, copied by the CPU

@@ -1,5 +1,5 @@
 #pragma once
-// Finds schedules under one Model. Memory is taken by create(); planning takes none.
+// Computes schedules under one Model. create() allocates all memory; planning allocates none.
 //
 //   exact       the least serial time of any schedule that leaves cached runs whole: O(k), where k
 //               is the number of cached runs longer than never_from_cache(), at most two more

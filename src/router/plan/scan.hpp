@@ -1,5 +1,5 @@
 #pragma once
-// Finds the cached runs of a residency, 64 pages at a time, with what this CPU has for that.
+// Finds the cached runs of a residency, 64 pages at a time, with this CPU's vector instructions.
 //
 // Two ways to look. all_runs() reads every byte. long_runs() wants only runs above a length, so it
 // looks at windows of 64 pages so far apart that each such run fills one of them:
@@ -9,7 +9,7 @@
 //   run
 //                                              all cached: where does it begin, where does it end?
 //
-// No look depends on another's answer, so the CPU makes them at once. Of a residency without long
+// The reads are independent, so the CPU executes them in parallel. Of a residency without long
 // runs a part is read; of any other each byte about once.
 //
 // The body is compiled once for each instruction set (scan.inl) and chosen when the process starts;
@@ -31,7 +31,7 @@ struct Inner {
   std::uint32_t count = 0;  // Long runs between them.
 };
 
-// What one instruction set offers. `pages` is at least 1; `runs` has room for pages / 2 + 1.
+// The functions of one instruction set. `pages` is at least 1; `runs` has room for pages / 2 + 1.
 struct Scan {
   const char* name;
   // Writes all cached runs; returns how many.

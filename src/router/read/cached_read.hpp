@@ -1,5 +1,6 @@
 #pragma once
-// pread(2) of what the page cache has: at once, or -EAGAIN, and then somebody who may wait reads.
+// pread(2) of cached pages: returns at once, or -EAGAIN; then a thread that may block makes the
+// read.
 //
 // What the page cache has is read by preadv2(2) with RWF_NOWAIT. That call takes 25 to 35 ns more
 // than pread(2), a tenth of a cached read of 4 KiB, for the kernel copies a vector. A descriptor
@@ -12,9 +13,8 @@
 //     +-----------------------------------------+
 //       a read was not; the number was closed; note_waited(): one took longer than memory does
 //
-// A read that is wrongly plain waits once, on the thread that tried it; its answer is right.
-// note_waited() is said of all descriptors together: who measures, measures several calls by one
-// look at the clock.
+// A plain read of an uncached page blocks its thread once; its answer is right. note_waited()
+// resets all descriptors, because one clock reading measures several calls.
 //
 // Threading: any; words of one descriptor are relaxed and race harmlessly. A forked child begins
 // with its parent's.
@@ -33,7 +33,7 @@ class CachedReads {
   static constexpr std::size_t short_bytes = 16 * 1024;  // Of longer ones a vector is no part.
   static constexpr int descriptors_max = 1024;           // Others are always asked.
 
-  // Those of this process: descriptors are the process's.
+  // The table of this process, as descriptors belong to the process.
   static CachedReads& of_process() { return process_; }
 
   // The count or a negative errno; -EAGAIN: some of it is not in memory, and nothing may have
@@ -49,14 +49,14 @@ class CachedReads {
     return io::raw(SYS_pread64, descriptor, memory, bytes, offset);
   }
 
-  // Is its next read plain?
+  // True if the descriptor's next read is plain.
   [[nodiscard]] bool is_plain(int descriptor, std::size_t bytes) const {
     return has_word(descriptor) && bytes <= short_bytes &&
            words_[descriptor].load(std::memory_order_relaxed) == full();
   }
-  // A call that this thread made took longer than memory does: all are asked again.
+  // A call of this thread took longer than a memory access: all descriptors are asked again.
   void note_waited() { epoch_.fetch_add(1, std::memory_order_relaxed); }
-  // Its number will be another file's.
+  // The descriptor's number may then name another file.
   void note_closed(int descriptor) {
     if (has_word(descriptor)) words_[descriptor].store(0, std::memory_order_relaxed);
   }

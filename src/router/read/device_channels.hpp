@@ -1,10 +1,10 @@
 #pragma once
-// What one request of a DeviceReader (device_reader.hpp) in progress needs, and where it is kept
-// between two of them: engines, copies and their pinned buffers, a planner, scratch.
+// The resources of one request in progress of a DeviceReader (device_reader.hpp), reused between
+// requests: engines, copies with their pinned buffers, a planner, scratch memory.
 //
-// A request that finds none makes one; a few are kept. So a file system that hangs holds up the
-// requests for its own files, and nobody else. Where none may be made (a device whose driver pins
-// memory only between kernels), all are made at first, and requests wait for one.
+// A request that finds no free channel makes one; a few are kept. A file system that hangs
+// therefore delays only requests for its own files. If a device's driver can pin memory only
+// between kernels, all channels are made at the start, and requests wait for a free one.
 //
 // Threading: DeviceChannels from any thread; one owner a channel.
 
@@ -28,7 +28,7 @@
 
 namespace k2k::router {
 
-// Host memory for calls that must be one, kept as long as it is short.
+// Host memory for transfers that must be one kernel call; kept if it is short.
 class Bounce {
  public:
   Bounce() = default;
@@ -36,7 +36,7 @@ class Bounce {
   Bounce(const Bounce&) = delete;
   Bounce& operator=(const Bounce&) = delete;
 
-  // At a page boundary. Nothing: so much is not to be had.
+  // At a page boundary; null if the memory is not available.
   std::optional<std::span<std::byte>> take(std::size_t bytes);
   void give_back();
 
@@ -69,9 +69,10 @@ class DeviceChannels {
 
   Result<std::unique_ptr<DeviceChannel>> take();
   void give_back(std::unique_ptr<DeviceChannel> channel);
-  // Makes as many as are kept; from now on no more. Errors: DeviceChannel::create()'s.
+  // Makes all channels that are kept; no more are made later. Errors: DeviceChannel::create()'s.
   Status make_all();
-  // In the child of fork(): those of the parent are left as they are, their copies are its.
+  // In the child of fork(): leaves the parent's channels alone, because their copies belong to the
+  // parent.
   void abandon();
 
  private:
@@ -84,7 +85,7 @@ class DeviceChannels {
   bool all_made_ = false;  // Set before the first request.
 };
 
-// One of them, for a scope; or why there is none.
+// Holds a channel for a scope, or the error.
 class TakenChannel {
  public:
   explicit TakenChannel(DeviceChannels& channels)

@@ -1,10 +1,10 @@
 #pragma once
-// The engines by which file data reach one device's memory that the CPU cannot address.
+// The engines that move file data to a device's memory that the CPU cannot address.
 //
 //   cached   bar where the memory is mapped for the CPU, else staging over buffered
 //   direct   cuFile or hipFile where they are there, else staging over io::make_direct()
 //
-// Staging takes any address and any length: what must be aligned is the offset in the file alone.
+// Staging accepts any address and length: only the offset in the file must be aligned.
 //
 // cuFile, hipFile and CUDA's memory: UNVERIFIED ON HARDWARE.
 //

@@ -25,10 +25,10 @@ struct ReaderStats {
   // direct transfers were wanted: reads take a copy more, writes go by pwrite.
   std::uint64_t misaligned = 0;
   std::uint64_t pages_ahead = 0;    // Absent, and read ahead.
-  std::uint64_t pages_evicted = 0;  // Of those, asked to go again; the kernel keeps what is in use.
-  std::uint64_t pages_held = 0;     // Of those, not asked to go: at most partition_pages.
-  std::uint64_t pages_kept = 0;     // Of those, left to stay, for a host program used them.
-  std::uint64_t pages_again = 0;    // Of pages_ahead, those that were evicted before.
+  std::uint64_t pages_evicted = 0;  // Of those, chosen for eviction; Linux keeps pages in use.
+  std::uint64_t pages_held = 0;     // Of those, not evicted: at most partition_pages.
+  std::uint64_t pages_kept = 0;     // Of those, kept because a host program used them.
+  std::uint64_t pages_again = 0;    // Of pages_ahead, pages read again after eviction.
   std::uint64_t writes_direct = 0;  // Of writes, those that went past the page cache in part.
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// What every half of the C ABI needs: errors as negative errnos with a line of text, and no
-// exception that crosses it.
+// Shared by all parts of the C ABI: errors become negative errnos with a line of text, and no
+// exception leaves the library.
 //
 // Threading: any; the message is the calling thread's own.
 

@@ -1,6 +1,6 @@
 #pragma once
-// File data for device code: the router behind pread, by what k2k calibrate found out of each
-// device.
+// File data for device code: the router behind pread, with the profiles that k2k calibrate
+// measured.
 //
 // Threading: values; create_reader() from anywhere.
 

@@ -1,5 +1,5 @@
 #pragma once
-// The page of metrics of a process: one a port, however many runtimes it has.
+// The metrics page of a process: one page a port, shared by all its runtimes.
 //
 // Threading: publish_metrics() and the end of a source from any thread; `stats` is called by the
 // page's threads, never after the source has ended.

@@ -1,8 +1,8 @@
 #pragma once
-// What a server counted, as Prometheus reads it: the text format, version 0.0.4.
+// A server's statistics for Prometheus, in the text format, version 0.0.4.
 //
-// Names follow its rules: k2k_, the thing, the unit, _total for what only grows. Seconds are
-// seconds. The label `runtime` tells the runtimes of a process apart.
+// Names follow the rules of Prometheus: k2k_, the subject, the unit, and _total for counters. The
+// label `runtime` distinguishes the runtimes of a process.
 //
 // Threading: pure functions of a copy.
 

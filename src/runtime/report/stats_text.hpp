@@ -1,5 +1,5 @@
 #pragma once
-// What a server counted, for people (--stats) and for programs (JSON).
+// A server's statistics, for people (--stats) and for programs (JSON).
 //
 // Threading: pure functions of a copy.
 

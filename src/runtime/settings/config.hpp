@@ -1,5 +1,6 @@
 #pragma once
-// Where settings come from: flag > environment > file > default, and each remembers which it was.
+// Loads settings from their sources, flag > environment > file > default, and records each one's
+// source.
 //
 //   flag         --device-spin-us 20
 //   environment  K2K_DEVICE_SPIN_US=20
@@ -7,9 +8,9 @@
 //                                         $XDG_CONFIG_HOME/k2k/config.toml, else ~/.config/k2k/…
 //   default      the initialisers of DeviceConfig and ServerConfig
 //
-// Environment and flags are arguments, so a test can replay any of them. Runtime::create() gives
-// the process's own, unless it is told not to. A mistake anywhere is an error that names the place,
-// the key, the value and what may stand there; nothing is ignored silently.
+// Environment and flags are arguments, so that tests can vary them. Runtime::create() passes the
+// process's own, unless operator_settings is false. Every mistake is an error that names the place,
+// the key, the value and the permitted values.
 //
 // Threading: pure functions, except where noted.
 
@@ -63,8 +64,8 @@ std::string config_path(const ConfigInputs& inputs);
 // What it returns is complete: Runtime::create() adds nothing to it.
 Result<LoadedConfig> load_config(const ConfigInputs& inputs);
 
-// What environment, file and flags set replaces what stands in `config`. Errors: as load_config();
-// `config` is as it was then.
+// Overrides `config` with the values of environment, file and flags. Errors: as load_config(); then
+// `config` is unchanged.
 Status apply_operator_settings(RuntimeConfig& config, const ConfigInputs& inputs);
 
 }  // namespace k2k

@@ -1,7 +1,7 @@
 #pragma once
 // A configuration file as a flat list: one entry a setting, with its line and its type.
 //
-// Apart from config.cpp because the TOML library is heavy to compile and nobody else needs it.
+// Separate from config.cpp because the TOML library is slow to compile.
 
 #include <cstdint>
 #include <string>

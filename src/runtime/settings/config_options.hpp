@@ -23,10 +23,10 @@ enum class OptionKind : std::uint8_t {
   boolean,  // true or false; on, off, yes, no, 1 and 0 are understood.
   choice,   // One of `words`.
   cores,    // CPU numbers such as 0,2-3; may be empty.
-  text,     // Anything; a name that is checked by its user.
+  text,     // Any text; the code that uses it checks it.
 };
 
-// What settings are stored into.
+// The destination of parsed settings.
 struct ConfigValues {
   RuntimeConfig config;
 };
@@ -41,14 +41,14 @@ struct OptionValue {
 struct ConfigOption {
   const char* key;  // Section and field: "device.spin_us".
   OptionKind kind;
-  std::uint64_t least;  // Of a number; of a text its bytes.
+  std::uint64_t least;  // Of a number; of a text its length in bytes.
   std::uint64_t most;
   const char* words;  // choice only: "round_robin|random|adversarial".
-  const char* unit;   // "" where the help says all.
+  const char* unit;   // "" where the help text is sufficient.
   const char* help;   // One sentence.
   void (*store)(ConfigValues& values, const OptionValue& value);
   std::string (*show)(const ConfigValues& values, const ConfigOption& option);
-  const char* short_name = nullptr;  // Used instead of the key in flag and variable.
+  const char* short_name = nullptr;  // Replaces the key in the flag and the variable.
 };
 
 std::span<const ConfigOption> config_options();
@@ -59,10 +59,10 @@ const ConfigOption* find_option(std::string_view key);
 std::string environment_name(const ConfigOption& option);
 std::string flag_name(const ConfigOption& option);
 
-// A variable with our prefix that is no setting of a runtime.
+// An environment variable with the prefix K2K_ that is not a setting of a runtime.
 struct OtherVariable {
   const char* name;
-  const char* help;  // Who reads it, and what for: one sentence. "": our tests.
+  const char* help;  // Reader and purpose, one sentence; "" for variables of the tests.
 
   [[nodiscard]] constexpr bool is_documented() const { return *help != '\0'; }
 };

@@ -1,8 +1,8 @@
 #pragma once
-// What may be changed of a running process, by name: `k2k ctl PID cap=5%`.
+// The settings of a running process that can be changed: `k2k ctl PID cap=5%`.
 //
-// A key is one of the server's settings without its section; shares are percentages there, which
-// the unit must be written behind: 0.5% is no half.
+// A key is the name of a server setting without its section. A share is a percentage and needs its
+// unit: 0.5%, not 0.5.
 //
 // Threading: constant data and pure functions.
 
@@ -29,10 +29,10 @@ std::span<const ControlKey> control_keys();
 // "cap=", "governor=none", …: for completion.
 std::vector<std::string> control_words();
 
-// The value in force, as it may be written.
+// The current value, in the form that set_keys() accepts.
 std::string show_key(const ControlKey& key, const server::ServerConfig& config);
 
-// All of `values` into `config`, or none. Later ones win.
+// Stores all of `values` into `config`, or none. The last value of a key wins.
 // Errors: EINVAL; the key, what is permitted, and that nothing changed.
 Status set_keys(std::span<const std::pair<std::string, std::string>> values,
                 server::ServerConfig& config);
