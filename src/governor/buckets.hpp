@@ -9,7 +9,7 @@
 //
 //   tokens taken  <=  rate x T + sum of bursts + what is taken beyond zero.
 //
-// What is reserved for later counts as if it still lay in the bucket, or it could be saved twice.
+// Reserved tokens count as if they were still in the bucket; otherwise they could be saved twice.
 //
 // Cost: O(tenants) a refill; with one tenant that is one multiplication.
 //
@@ -39,7 +39,7 @@ class Buckets {
   // As of the last refill.
   [[nodiscard]] double level(Tenant tenant) const { return accounts_[tenant].level; }
   [[nodiscard]] double reserved(Tenant tenant) const { return accounts_[tenant].reserved; }
-  // Taken for later; as long as it is not settled, the bucket holds so much less.
+  // Reserves tokens; until they are settled, the bucket's capacity is smaller by as much.
   void reserve(Tenant tenant, double tokens) {
     State& account = accounts_[tenant];
     account.level -= tokens;
@@ -54,7 +54,7 @@ class Buckets {
   }
   // Tokens a nanosecond that flow to the tenant now: its part, and what full buckets leave it.
   [[nodiscard]] double flow(Tenant tenant) const;
-  // Without what full buckets leave it.
+  // Without the tokens that full buckets leave to it.
   [[nodiscard]] double part(Tenant tenant) const { return accounts_[tenant].rate; }
   [[nodiscard]] double burst(Tenant tenant) const { return accounts_[tenant].burst; }
   [[nodiscard]] double burst_total() const;
@@ -76,7 +76,7 @@ class Buckets {
     return account.burst - account.reserved;
   }
   [[nodiscard]] static bool full(const State& account) { return account.level >= limit(account); }
-  // Gives the tokens to those that are not full.
+  // Distributes the tokens among the buckets that are not full.
   void share_out(double tokens);
 
   std::vector<State> accounts_;

@@ -12,7 +12,8 @@
 //
 // unless the longest delay forces a request through, which Report::forced counts.
 //
-// A slice is q / k: all threads may take part in a batch, and none serves on by what others saved.
+// A slice is q / k: all threads may take part in a batch, and no thread serves with the grants of
+// others.
 
 #include <cstdint>
 #include <string>
@@ -40,7 +41,7 @@ class Budget : public Governor {
   [[nodiscard]] double burst_total() const { return buckets_.burst_total(); }
   // Tokens in nanoseconds of CPU time; below 0 = debt.
   [[nodiscard]] double level(Instant now, Tenant tenant);
-  // What hard mode reserves for a request of which nothing else is known.
+  // The reserve of hard mode for a request of unknown cost.
   [[nodiscard]] Nanoseconds predicted(Tenant tenant) const;
 
  protected:
@@ -61,7 +62,7 @@ class Budget : public Governor {
 
  private:
   struct State {
-    bool waits = false;      // Requests are there, and are not served.
+    bool waits = false;      // Requests exist and are not served.
     Instant denied_since{};  // While it waits.
     Instant until{};         // While it waits: the timer.
     double cost_mean = 0;    // Of a request, in nanoseconds; 0 = not yet known.

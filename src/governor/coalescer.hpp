@@ -1,5 +1,5 @@
 #pragma once
-// Chooses how long doorbells are held and how many at most, from what that costs and delays.
+// Chooses the longest hold of doorbells and their largest number, from the measured cost and delay.
 //
 // After Linux' net DIM (Documentation/networking/net_dim.rst): a ladder of settings, and samples of
 // what the one in force does. Where net DIM compares throughput, this compares CPU time a completed
@@ -9,8 +9,8 @@
 //   best   before | trial | after   best ...       the trial is worth its cost against these two
 //
 // Loads swing from one sample to the next, and so do machines: a trial beside its neighbours says
-// what two samples a second apart cannot. What trials may cost is bounded: a setting that was
-// expensive is tried again the later.
+// what two samples a second apart cannot. The cost of trials is bounded: the more expensive a
+// setting was, the later it is tried again.
 //
 // Threading: the caller serialises.
 
@@ -26,7 +26,7 @@ struct CoalesceSetting {
   std::uint32_t max;        // And at most so many.
 };
 
-// What a setting did over a while.
+// Measurements of one setting over a period.
 struct CoalesceSample {
   Nanoseconds cpu{};           // CPU time of serving, interrupts and wake-ups included.
   std::uint64_t requests = 0;  // Completed.
@@ -63,7 +63,7 @@ class Coalescer {
   [[nodiscard]] CoalesceSetting setting() const {
     return ladder[phase_ == Phase::trying ? trial_ : best_];
   }
-  // The one that was found best, whatever is being tried.
+  // The best setting so far, also during a trial.
   [[nodiscard]] CoalesceSetting best() const { return ladder[best_]; }
 
  private:

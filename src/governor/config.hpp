@@ -1,5 +1,5 @@
 #pragma once
-// What a governor is made from: the policy, the limit, the machine and the tenants.
+// The configuration of a governor: the policy, the cap, the machine and the tenants.
 //
 // Threading: none; plain values.
 
@@ -15,7 +15,7 @@
 
 namespace k2k::governor {
 
-// One on whose account requests run. Budgets of tenants are parts of the cap.
+// The owner of requests. Budgets of tenants are parts of the cap.
 struct TenantConfig {
   double weight = 1;      // Of what guarantees leave; > 0, at most 1e6.
   double guarantee = 0;   // CPU time it always gets, as a fraction of all cores; 0 = none.
@@ -28,7 +28,7 @@ struct GovernorConfig {
   Policy policy = Policy::budget;
   double cap = 1;             // Fraction of the CPU time of all cores: 0.0001 to 1.
   std::uint32_t cores = 1;    // Of the machine, or simulated: 1 to 65,536.
-  std::uint32_t threads = 1;  // Service threads there may be: 1 to 65,536.
+  std::uint32_t threads = 1;  // Most service threads: 1 to 65,536.
   Costs costs;
   std::vector<TenantConfig> tenants = {{}};  // 1 to tenants_max.
   // No tenant with requests waits longer than this for the next one to be served, whatever its

@@ -1,5 +1,5 @@
 #pragma once
-// What serving a request costs the host beside the service itself: the indirect costs of HISS
+// The costs of serving a request to the host beside the service itself: the indirect costs of HISS
 // (IISWC'18, section IV) as one figure each, to be calibrated on the machine or set by a study.
 //
 // A governor that charges service time alone lets the true share drift above the cap.

@@ -1,12 +1,12 @@
 #pragma once
-// The policy `displaced`: the budget, charged only for CPU time that somebody else wanted.
+// The policy `displaced`: the budget, charged only for CPU time that other programs wanted.
 //
 // While a core is idle, service takes nothing from a CPU program, and is free, in small grants
 // since that may end at any moment. What is charged for those that it overtook may become a debt;
-// beyond a burst that has to be paid off first. What free service does take is sleep: so waking
-// cores has a budget of its own, in wake-ups. Once that is used up, the source stays masked and one
-// timer collects what arrives meanwhile (HISS, figure 4: sleep residency falls from 86 to 12 %
-// where each request wakes a core).
+// beyond a burst that has to be paid off first. Free service costs sleep, so wake-ups of cores have
+// a budget of their own. Once that is used up, the source stays masked and one timer collects what
+// arrives meanwhile (HISS, figure 4: sleep residency falls from 86 to 12 % where each request wakes
+// a core).
 //
 // The caller says whether all cores are busy. A study gave 9 to 17 times the throughput of the
 // plain budget at the same cap where cores are busy 75 to 90 % of the time.

@@ -31,7 +31,7 @@ enum class Verdict : std::uint8_t { serve, wait, rest };
 
 struct Decision {
   Verdict verdict = Verdict::serve;
-  bool mask = false;    // Doorbells of the tenant need not interrupt until further notice.
+  bool mask = false;    // The tenant's doorbells need not interrupt until the next decision.
   bool more = false;    // serve: there is budget for another thread to help with a backlog.
   Nanoseconds grant{};  // serve: CPU time that may be spent before asking again.
   // serve: expected cost of a request, where the grant must not be overspent (hard mode).

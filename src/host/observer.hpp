@@ -1,6 +1,6 @@
 #pragma once
-// CPU time of the service threads of a process, seen from outside: the kernel's own account
-// (schedstat) of every thread that is named as one, so that no component grades itself.
+// CPU time of a process's service threads by Linux' own account (schedstat) of every thread with a
+// service thread's name, so that no component measures itself.
 //
 // A reading is a sum that only grows. A thread that began since the last look counts whole, one
 // that ended keeps what it had when it was last seen. The kernel books a thread that runs at the

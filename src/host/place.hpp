@@ -1,13 +1,13 @@
 #pragma once
-// Where the machine's limit lies, and whether what lies there may be believed.
+// The folder of the host limit, and checks that its contents can be trusted.
 //
 //   /run/k2k/          root's; nobody else may write here
 //     limit            the administrator's word (limit.hpp)
 //     holders/         sticky, writable by all: one file a runtime that serves (holders.hpp)
 //
 // K2K_HOST_DIR names another place, which may belong to the caller: for tests, for containers, or
-// for a budget over one's own runtimes. It is no way around the machine's limit: where that exists
-// the variable is not heeded, nor is it in set-uid programs.
+// for a budget over one's own runtimes. It cannot evade the host limit: where that exists the
+// variable is ignored, as it is in set-uid programs.
 //
 // Threading: pure functions, except override_path(), which reads the environment.
 
@@ -22,7 +22,7 @@ namespace k2k::host {
 
 struct Place {
   std::string path = "/run/k2k";
-  bool callers = false;  // May it belong to the effective user instead of root?
+  bool callers = false;  // True: it may belong to the effective user instead of root.
 };
 
 // K2K_HOST_DIR; "" if it is not set or not to be trusted.
@@ -35,7 +35,7 @@ Place place_of(const std::string& override_path, const Place& machine = {});
 // neither for a FIFO nor for somebody's lease. Not open, with errno set, on failure.
 Descriptor open_within(const Descriptor& folder, const char* name, int flags = 0);
 
-// What mends the error `code` of a call that opens something: `usual`, or more descriptors.
+// The remedy for the error `code` of a call that opens something: `usual`, or more descriptors.
 std::string mended_by(int code, std::string usual);
 
 // Each error names path, value and fix.

@@ -2,7 +2,7 @@
 // A small file of /proc that is read again and again: opened once, read from its beginning each
 // time. A read costs 0.3 to 0.7 us, where opening would cost four times that.
 //
-// The folder is an argument of all who use it, so that tests plant files of their own.
+// The folder is an argument of all users, so that tests can supply files of their own.
 //
 // Threading: read() from anywhere; whoever owns it closes it.
 

@@ -1,6 +1,6 @@
 #pragma once
 // A holder's record as bytes: host byte order, 56 of them, a checksum over what is before it. It
-// tells a record from one that is half written, not from one that lies.
+// detects half-written records, not false ones.
 //
 // Threading: pure functions.
 

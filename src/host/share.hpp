@@ -1,5 +1,5 @@
 #pragma once
-// A runtime's part of the machine's limit: what its server asks now and then.
+// A runtime's part of the host limit, which its server queries periodically.
 //
 //   look() ──▶ is there a limit?  no: nothing to hold
 //              └ yes: publish own demand ─▶ read the others' ─▶ divide (governor/parts.hpp)
@@ -34,7 +34,7 @@ class Share {
     double cap = 1;           // Of its own; 1 = none.
     Nanoseconds used{};       // CPU time of its service threads.
     std::uint64_t waits = 0;  // Times they had to wait for budget.
-    bool waits_now = false;   // Does one of them?
+    bool waits_now = false;   // A service thread waits now.
   };
 
   // `override_path` as of place_of(); `cores` share the limit.
@@ -50,7 +50,7 @@ class Share {
   // Fraction of all cores' CPU time; 0 while there is no limit.
   [[nodiscard]] double part() const { return part_; }
   [[nodiscard]] std::size_t holders() const { return holders_; }
-  // It said that it wants nothing: worth another look when it does.
+  // True if its last demand was zero: a new demand is worth another look.
   [[nodiscard]] bool idle() const { return limit_.has_value() && record_.demand <= 0; }
 
  private:
@@ -63,7 +63,7 @@ class Share {
   Status take_part(Instant now, const Place& place, const Own& own);
   Status hold(const Place& place);
   void let_go();
-  // What the runtime would take now, from what it did since the last look.
+  // The runtime's demand, from its use since the last look.
   [[nodiscard]] double demand(const Own& own, double use) const;
   Result<double> divide(Instant now, const Place& place, double demand_before);
   [[nodiscard]] bool is_stale(Instant now, const Holder& holder, std::map<ino_t, Seen>& seen) const;

@@ -1,6 +1,6 @@
 #pragma once
-// Requests whose buffer is a GPU's alone (router/read/registered_memory.hpp), which the kernel
-// would answer with EFAULT: reads and writes, and their vectors.
+// Requests whose buffer only a GPU can address (router/read/registered_memory.hpp), which the
+// kernel would answer with EFAULT: reads and writes, and their vectors.
 //
 // Threading: any thread.
 
@@ -11,7 +11,7 @@
 
 namespace k2k::services {
 
-// May such memory stand in a request of this number with a row? All else is refused it.
+// True if a request with this number and row accepts such memory.
 bool takes_device_memory(std::uint16_t number);
 
 // pread and pwrite by the memory's reader; read, write and vectors as one call of the kernel

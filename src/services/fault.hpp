@@ -1,6 +1,6 @@
 #pragma once
-// Page faults as requests: many at a time, neighbours by one system call; and what a service does
-// before it hands memory of a region to the kernel, which cannot fault it in.
+// Page faults as requests: many at a time, neighbours by one system call; and the preparation of
+// region memory for system calls, because Linux cannot fault it in.
 //
 // Threading: reentrant.
 
@@ -21,7 +21,7 @@ struct Fault {
   Answer answer;  // would_wait: a file's page is not in the cache.
 };
 
-// How many requests one call takes; more are served by more calls.
+// The most requests of one call; further requests need further calls.
 inline constexpr std::size_t faults_max = 64;
 
 // Resolves them all: sorted by address, requests whose pages touch or overlap are one range; a

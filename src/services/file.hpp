@@ -1,5 +1,5 @@
 #pragma once
-// read and write: whether they wait depends on what the descriptor is.
+// read and write: the kind of descriptor decides whether they wait.
 //
 // The first try uses RWF_NOWAIT: pipes, sockets and terminals answer or say EAGAIN; a regular file
 // gives what the page cache holds, and a later try completes it, so that a short count still means
@@ -18,7 +18,7 @@ std::int64_t transfer_waiting(const Request& request, Progress& progress,
 // for a signal. What cannot be polled counts as ready.
 std::int64_t wait_ready(int descriptor, short events, Interruption interruption);
 
-// Was the descriptor opened not to wait (O_NONBLOCK)?
+// True if the descriptor has O_NONBLOCK.
 bool never_waits(int descriptor);
 
 }  // namespace k2k::services

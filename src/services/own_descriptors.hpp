@@ -12,11 +12,11 @@
 
 namespace k2k::services {
 
-// Is one of its descriptors K2K's? Then the answer is EBADF.
+// True if a descriptor argument is K2K's own; then the answer is EBADF.
 bool names_own(const Request& request);
 
-// close_range(2) of what is not K2K's: 0 or a negative errno. -EPERM: CLOSE_RANGE_UNSHARE would
-// give the service thread descriptors of its own.
+// close_range(2) of all descriptors except K2K's own: 0 or a negative errno. -EPERM:
+// CLOSE_RANGE_UNSHARE would give the service thread descriptors of its own.
 std::int64_t close_range(std::uint64_t first, std::uint64_t last, std::uint64_t flags);
 
 }  // namespace k2k::services

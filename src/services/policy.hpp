@@ -1,5 +1,5 @@
 #pragma once
-// Which calls device code may make, and what is refused whatever the policy.
+// The calls that device code may make, and the calls that every policy refuses.
 //
 // On the cpu backend a kernel is native code in this process, so this guards against faults, not
 // malice; on a GPU the slot is the only door and this is a wall (decision 12).
@@ -22,14 +22,14 @@ enum class Openness : std::uint8_t { any, known_only };
 //   -ENOTSUP  mmap for a device that does not reach the host's pages
 std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend);
 
-// Why `number` is always refused; nullptr if it is not.
+// The reason why `number` is always refused; nullptr if it is not.
 const char* refusal_of(std::uint16_t number);
 
 // Bytes the host would touch behind a parameter; 0 for none. Never follows a pointer: of a string
 // or of what only the call knows it says 1.
 std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request);
 
-// First number that is certainly no Linux system call.
+// The first number beyond all system calls of Linux.
 inline constexpr std::uint16_t call_number_end = 1024;
 
 }  // namespace k2k::services

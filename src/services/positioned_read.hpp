@@ -1,5 +1,5 @@
 #pragma once
-// pread(2) of regular files: first without waiting, then on a thread that may be kept.
+// pread(2) of regular files: first without waiting, then on a thread that may block.
 //
 // What the page cache has is answered at once. For the rest, and where only a part is there, the
 // answer is -EAGAIN, and the second try reads all of it anew: so the answer is that of one pread.

@@ -1,8 +1,8 @@
 #pragma once
 // read(2) of a file by the router: large ones of regular files, at the file's own position.
 //
-// The bytes' places are taken before they are read, by moving the position, so that whoever else
-// uses it, by whatever call, gets others; what was too many is given back. Threads of this process
+// The position is advanced before the bytes are read, so that every other user of the position gets
+// other bytes; afterwards it is moved back over bytes that were not read. Threads of this process
 // take and give back one after the other. What can be seen: in another process that shares the
 // description, while a read falls short because the file was cut meanwhile, the position is ahead
 // for that moment.
@@ -20,10 +20,10 @@ class FileReader;
 
 namespace k2k::services {
 
-// Below, two lseek(2) cost more than a better way can win.
+// For shorter reads, two lseek(2) cost more than the router can save.
 inline constexpr std::uint64_t routed_read_bytes_min = 64 << 10;
 
-// May the thread be kept?
+// True if the thread may block.
 enum class Patience : std::uint8_t { none, endless };
 
 // The count, or a negative errno; -EAGAIN without patience: ask again with it. Into registered

@@ -25,22 +25,22 @@ class FileReader;
 
 namespace k2k::services {
 
-// What a call waits for: `descriptor` ready for `events` (poll(2)). Asked again without waiting
-// then, the call goes on. -1: only a thread that may be kept can find out.
+// What a call waits for: `descriptor` ready for `events` (poll(2)). Then the handler is called
+// again without waiting. -1: only a thread that may block can complete the call.
 struct Readiness {
   int descriptor = -1;
   short events = 0;
 };
 
 struct Answer {
-  std::int64_t value = 0;   // As the kernel gives it: >= 0 or a negative errno.
+  std::int64_t value = 0;   // Linux' result: >= 0 or a negative errno.
   bool would_wait = false;  // Ask again: without waiting once it is ready, or with waiting.
   Readiness readiness{};    // If it would wait.
   // If it would wait: for a disk, as short as that is. Who polls goes on polling.
   bool keeps_role = false;
 };
 
-// What outlives the tries of one request.
+// State that outlives the tries of one request.
 struct Progress {
   std::uint64_t bytes = 0;
 };
@@ -58,8 +58,8 @@ struct Interruption {
 Answer execute_without_waiting(const Request& request, Progress& progress,
                                router::FileReader* files = nullptr);
 
-// Can a call that is expected to be short keep its thread for a peer? Nobody can tell an open of a
-// FIFO beforehand, but one with O_NONBLOCK waits for nobody.
+// True if a call that is expected to be short may block for a peer. An open of a FIFO cannot be
+// recognised beforehand, but with O_NONBLOCK it does not wait.
 inline bool may_sleep_at_once(const Request& request) {
   if (request.number != SYS_openat && request.number != SYS_open) return false;
   const std::size_t flags = request.number == SYS_openat ? 2 : 1;
