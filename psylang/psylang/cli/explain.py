@@ -1,4 +1,4 @@
-"""psylang explain: what a model is compiled to, and what was left out."""
+"""psylang explain: shows the compiled form of a model, and the parts that were removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: what each sub-command takes, and who does it.
+"""The command line: the arguments of each sub-command, and the function that executes it.
 
 Exit status: 0 done, 1 it failed, 2 the command line or what it asks for is wrong, 130 interrupted.
 Errors are one line on standard error that says what to do.

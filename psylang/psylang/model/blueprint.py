@@ -1,7 +1,7 @@
-"""What a model is made of when a program of it is asked for: parts by name, read-only.
+"""The parts of a model, by name and read-only, from which lowering makes a program.
 
-composition.py collects it, lowering.py makes the program from it; neither knows the other's inside.
-"""
+composition.py collects it, lowering.py makes the program from it; neither depends on the other's
+internals."""
 
 from __future__ import annotations
 

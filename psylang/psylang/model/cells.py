@@ -1,4 +1,4 @@
-"""What a trial knows while it is written: values by key, and which of them it read and wrote.
+"""The values of a trial during lowering, by key, with a record of reads and writes.
 
 Keys are ("memory", node, slot), ("port", node, port), ("steps" | "calls" | "ran" | "truncated",
 node), ("since", node, owner), ("times", number) and ("pass",), ("done",). Numbers and truths are

@@ -1,4 +1,4 @@
-"""What a Model checks of names, ports, shapes and ranges; each refusal names what to change."""
+"""A Model's checks of names, ports, shapes and ranges; each error names the change to make."""
 
 from __future__ import annotations
 

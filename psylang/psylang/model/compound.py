@@ -1,4 +1,4 @@
-"""Conditions that are made of others, or that ask a function of the modeller's own."""
+"""Conditions that combine others, or that call a function of the modeller."""
 
 from __future__ import annotations
 

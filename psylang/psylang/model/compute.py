@@ -1,4 +1,4 @@
-"""Mechanisms whose function is the modeller's own."""
+"""Mechanisms with a function of the modeller."""
 
 from __future__ import annotations
 

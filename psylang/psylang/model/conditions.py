@@ -1,4 +1,4 @@
-"""When a mechanism runs: conditions over passes, calls, and what others computed.
+"""Conditions for running a mechanism: over passes, calls, and computed values.
 
 The names and meanings are PsyNeuLink's (docs/semantics.md, 7). Counts are of the trial, and count
 calls by the scheduler: a mechanism that runs 900 steps in one call was called once. A condition

@@ -1,4 +1,4 @@
-"""What components write their operations with: a builder, their parameters, and draws.
+"""The interface by which components write operations: a builder, parameters, and draws.
 
 A Context belongs to one program; a Scope is a Context seen from one component: at["gain"] is the
 value of its parameter, at.normal() a draw of its own. Draws are keyed as the numerics want them:

@@ -1,4 +1,4 @@
-"""What the model API says to a modeller whose model cannot be."""
+"""The errors of the model API."""
 
 from __future__ import annotations
 

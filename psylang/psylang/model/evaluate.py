@@ -1,9 +1,8 @@
 """Compiles the body of a user-defined function by walking its syntax tree.
 
-What is known while compiling is computed by Python; the rest becomes operations. A branch on a
-known condition is decided; one on a value computes both sides and selects. A `for` over a known
-range is unrolled up to UNROLL_MAX rounds, else (or if it breaks) it becomes a loop.
-"""
+Python computes the values that are known at compile time; all others become operations. A branch on
+a known condition is decided; one on a value computes both sides and selects. A `for` over a known
+range is unrolled up to UNROLL_MAX rounds, else (or if it breaks) it becomes a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model as the writer of trials sees it: tables that do not change while a program is written."""
+"""A model's tables for lowering; they do not change while a program is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mechanism is: ports, memory, and a step; and the plain one, a transfer of its input.
+"""Mechanisms: ports, memory and a step; and the simplest one, a transfer of its input.
 
 A call of a mechanism runs one step, or steps until it is finished. Between steps it keeps its
 memory: named values, among them what its recurrent connections read.

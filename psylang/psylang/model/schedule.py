@@ -1,4 +1,4 @@
-"""Which mechanisms run when: consideration sets, and passes that are known beforehand.
+"""The schedule of mechanisms: consideration sets, and passes that are known at compile time.
 
 A trial repeats passes; a pass visits the sets in order; in a set all mechanisms run whose
 condition holds, in one time step (docs/semantics.md, 7). Where conditions only count, the

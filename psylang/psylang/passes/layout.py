@@ -1,8 +1,7 @@
-"""Layout: which parameters, inputs, states and streams a program really reads.
+"""Layout: the parameters, inputs, states and streams that a program really reads.
 
-A buffer for what nobody reads would be copied for nothing, and a state that only keeps itself
-would make trials wait for each other. Names stay; who runs the program passes only those left.
-"""
+An unread buffer would be copied in vain, and a state that only keeps itself would make trials wait
+for each other. Names stay; the caller of the program passes only the remaining ones."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from psylang.passes.rewrite import Rewriter
 
 @dataclass(frozen=True)
 class LiveLayout:
-    """Names of what a program reads, and of what it declares and does not read.
+    """The names that a program reads, and the names that it declares but does not read.
 
     A state is read if an operation or an output uses it, or if its next value is another one.
     state_bytes: of the live states of one sequence.

@@ -1,4 +1,4 @@
-"""From what the caller of run() gives to what the machine code takes."""
+"""Converts the arguments of run() to the buffers of the machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compile(), run() and search() raise. Every message says what failed, why, and the fix.
+"""The errors of compile(), run() and search(): each message names failure, cause and remedy.
 
 All but InterruptedRunError are PsylangError, so that a caller who wants one `except` has it; they
 are also the built-in kind that such a mistake usually is.

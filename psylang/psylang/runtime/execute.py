@@ -1,4 +1,4 @@
-"""One run of machine code: its buffers, its chunks, what is kept of each.
+"""One run of machine code: its buffers, its chunks, and the recorded outputs.
 
 Rows of results and of what a trial is given are whole arrays, or, where all rows are the same or
 are counted and dropped, blocks of a chunk's size: the ABI lets a caller who has a part of a buffer

@@ -1,4 +1,4 @@
-"""What plan.explain() shows: the model, its IR, what was removed, and the machine code."""
+"""The report of plan.explain(): the model, its IR, the removed parts, and the machine code."""
 
 from __future__ import annotations
 

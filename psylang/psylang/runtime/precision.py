@@ -1,4 +1,4 @@
-"""Of a plan, its programs in f64 and in f32: made from one another when they are asked for."""
+"""A plan's programs in f64 and in f32, each derived from the other on demand."""
 
 from __future__ import annotations
 

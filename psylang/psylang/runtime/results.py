@@ -1,4 +1,4 @@
-"""What a run gives: arrays by name with named axes, and histograms.
+"""The results of a run: arrays by name with named axes, and histograms.
 
 results["response_time"], results.response_time     arrays, a trial a row
 results.dims["response_time"]                        ("trial",), or ("sequence", "trial", …)

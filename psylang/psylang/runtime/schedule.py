@@ -1,4 +1,4 @@
-"""Who runs which trials when: chunks, threads, progress and Ctrl-C.
+"""Distributes trials over threads: chunks, threads, progress and Ctrl-C.
 
 Units are trials, or the sequences of programs whose trials depend on one another. They are handed
 out in order and in chunks of at most SLICE_S, after which Python can look at signals. What a unit

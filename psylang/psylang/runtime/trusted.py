@@ -1,4 +1,4 @@
-"""Folders and files that machine code may come from: nobody but root and us could have written it.
+"""Folders and files that may supply machine code: only root and this user can write them.
 
 A path says nothing: between a look at it and its use somebody may put another folder in its place.
 So a path is walked once, each folder opened below the one before and checked by its descriptor, and

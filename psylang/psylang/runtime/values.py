@@ -1,4 +1,4 @@
-"""Checks of what the caller of run() gives, and its form for the machine code.
+"""Checks the arguments of run() and converts them for the machine code.
 
 Nothing is bent to fit: floats for integers, truth values for numbers, texts, complex numbers,
 other shapes and (unless allowed) NaN are refused by name, with what was given and what is wanted.
