@@ -12,6 +12,26 @@ set(fish_dir "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/k2k")
 set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
+# --- Is there what is to be installed? `cmake --install` builds nothing.
+set(built "")
+foreach(target IN ITEMS k2k k2k_shim k2k_shim_router k2k_cli)
+  if(TARGET ${target})
+    list(APPEND built "$<TARGET_FILE:${target}>")
+  endif()
+endforeach()
+if(TARGET k2k_cli)
+  list(APPEND built "${PROJECT_BINARY_DIR}/pages/written")
+endif()
+set(build "cmake --build ${PROJECT_BINARY_DIR}")
+cmake_path(GET PROJECT_BINARY_DIR FILENAME preset)
+if(PROJECT_BINARY_DIR STREQUAL "${PROJECT_SOURCE_DIR}/build/release")
+  set(build "./dev build")
+elseif(PROJECT_BINARY_DIR STREQUAL "${PROJECT_SOURCE_DIR}/build/${preset}")
+  set(build "./dev build --preset ${preset}")
+endif()
+install(CODE "set(K2K_BUILT \"${built}\")\nset(K2K_BUILD \"${build}\")")
+install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/need_built.cmake")
+
 # --- The manifest, first half: which of the folders are there already?
 set(folders "${CMAKE_INSTALL_BINDIR}" "${CMAKE_INSTALL_LIBEXECDIR}/k2k" "${CMAKE_INSTALL_INCLUDEDIR}/k2k" "${man_dir}" "${bash_dir}"
   "${zsh_dir}" "${fish_dir}" "${package_dir}" "${pkgconfig_dir}" "${CMAKE_INSTALL_DATADIR}/k2k")

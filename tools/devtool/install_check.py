@@ -22,9 +22,11 @@ def check_install() -> list[str]:
     shutil.rmtree(WORK, ignore_errors=True)
     with Status("install, use from outside, uninstall") as status:
         try:
+            status.update("an install before the build")
+            problems = installs_unbuilt()
             status.update("install")
             prefix = _install_and_move()
-            problems = [*_names_of_this_machine(prefix), *headers_of_tests(prefix)]
+            problems += [*_names_of_this_machine(prefix), *headers_of_tests(prefix)]
             status.update("the command line")
             if (prefix / "bin/k2k").exists():
                 capture([prefix / "bin/k2k", "--version"])
@@ -53,6 +55,23 @@ def check_install() -> list[str]:
             left = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*"))
             problems.append(f"uninstall left behind: {', '.join(left) or 'the empty prefix'}")
         problems += _uninstall_spares_others()
+    return problems
+
+
+def installs_unbuilt() -> list[str]:
+    """Of a tree that is not wholly built, as after `./dev demo`, nothing is installed."""
+    folder = WORK / "unbuilt"
+    prefix = WORK / "of-unbuilt"
+    options = ["-DK2K_TESTS=OFF", "-DK2K_BENCH=OFF", "-G", "Ninja"]
+    capture(["cmake", "-S", ROOT, "-B", folder, *options])
+    done = run(["cmake", "--install", folder, "--prefix", prefix])
+    said = " ".join(done.stdout.split())
+    wanted = f"is not built yet; run `cmake --build {folder}` first, then install."
+    problems = []
+    if done.returncode == 0 or wanted not in said:
+        problems.append(f"`cmake --install` of an unbuilt tree says: {said}")
+    if prefix.exists():
+        problems.append("`cmake --install` of an unbuilt tree leaves files behind")
     return problems
 
 
