@@ -233,7 +233,8 @@ void free_retired() {
     close_own(place.faults);
     close_own(place.file);
     place.faults = place.file = -1;
-    if (regions.fetch_sub(1, std::memory_order_seq_cst) == 1) cpu::remove_fault_handler();
+    if (regions.fetch_sub(1, std::memory_order_seq_cst) == 1)
+      cpu::remove_fault_handler(cpu::FaultUser::region);
   }
 }
 
@@ -302,7 +303,8 @@ Result<RegionHandle> create_region(const RegionPlan& plan) {
   if (index >= places_used.load(std::memory_order_relaxed)) {
     places_used.store(index + 1, std::memory_order_release);
   }
-  if (regions.fetch_add(1, std::memory_order_seq_cst) == 0) cpu::install_fault_handler();
+  if (regions.fetch_add(1, std::memory_order_seq_cst) == 0)
+    cpu::install_fault_handler(cpu::FaultUser::region);
   return RegionHandle{index, static_cast<std::byte*>(data)};
 }
 

@@ -2,9 +2,9 @@
 //
 //   launch():  zero the sites ─▶ start units ─▶ wait (watchdog) ─▶ sweep the area ─▶ report
 //
-// Threads: one a unit, "k2k/unit0" and on, made when a launch first needs it, all signals but
-// SIGBUS blocked, parked between launches. Launches take turns on a lock. A forked child has none
-// of the threads: it gets an error, and its copy of the object can be destroyed.
+// Threads: one a unit, "k2k/unit0" and on, made when a launch first needs it, all signals blocked
+// but those of faults, parked between launches. Launches take turns on a lock. A forked child has
+// none of the threads: it gets an error, and its copy of the object can be destroyed.
 
 #include <pthread.h>
 #include <sched.h>
@@ -17,11 +17,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backend/cpu/config.hpp"
 #include "backend/cpu/cpu.hpp"
+#include "backend/cpu/crash_report.hpp"
 #include "backend/cpu/device_memory.hpp"
 #include "backend/cpu/fault_signal.hpp"
 #include "backend/cpu/launch_state.hpp"
@@ -67,6 +69,7 @@ protocol::DeviceScope scope_of(const DeviceConfig& config) {
 }
 
 void* unit_thread(void* unit) {
+  const AlternateStack stack;
   static_cast<Unit*>(unit)->thread_main();
   return nullptr;
 }
@@ -267,12 +270,13 @@ class CpuBackend final : public Backend {
   }
 
   Status start_threads(std::uint32_t count) {
+    if (threads_.empty() && !crash_reports_) crash_reports_.emplace();
     while (threads_.size() < count) {
       const auto index = static_cast<std::uint32_t>(threads_.size());
       pthread_t thread{};
       int failed = 0;
       {
-        const SignalsBlocked guard({SIGBUS});
+        const SignalsBlocked guard({SIGBUS, SIGSEGV, SIGFPE});
         failed = pthread_create(&thread, nullptr, &unit_thread, units_[index].get());
       }
       if (failed != 0) {
@@ -339,7 +343,8 @@ class CpuBackend final : public Backend {
       fault_times_;  // One a unit, once prepare_faults() was called.
   std::vector<std::unique_ptr<Unit>> units_;
   std::vector<Unit*> unit_pointers_;
-  std::vector<pthread_t> threads_;  // Of the first units; guarded by launching_.
+  std::vector<pthread_t> threads_;             // Of the first units; guarded by launching_.
+  std::optional<CrashReports> crash_reports_;  // As soon as there is a thread; likewise.
   std::mutex launching_;
   std::mutex faults_;
   DeviceInfo info_;

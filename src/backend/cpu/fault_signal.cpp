@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
+#include "backend/cpu/crash_report.hpp"
 #include "backend/cpu/simt/running.hpp"
 #include "backend/cpu/simt/unit.hpp"
 #include "backend/demand_pages.hpp"
@@ -31,7 +34,13 @@ constexpr std::size_t kernel_stack_bytes = 8 * 1024;
 constexpr std::size_t frame_bytes_max =
     12 * 1024;  // Where the kernel does not say: AVX-512 and AMX.
 
-struct sigaction previous{};
+// Of the two handlers, which do the same: the second one is put above somebody else's.
+constexpr std::size_t levels = 2;
+struct sigaction previous[levels];
+std::atomic<bool> in_place[levels];
+
+std::mutex changing;
+std::uint32_t users[2] = {};  // By FaultUser; guarded by `changing`.
 
 using FaultOptions = decltype(k2k::halting);
 
@@ -141,26 +150,14 @@ int resolve_here(std::uintptr_t address, PageAccess access) {
 
 // --- What is not ours.
 
-void chain(int signal, siginfo_t* info, void* context) {
-  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
-    previous.sa_sigaction(signal, info, context);
-    return;
-  }
-  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-    previous.sa_handler(signal);
-    return;
-  }
-  const bool sent = info->si_code <= 0;  // By kill(2) and its like.
-  if (sent && previous.sa_handler == SIG_IGN) return;
-  // As the kernel would: an ignored fault ends the process, too. The access is retried and meets
-  // the default; what was sent is sent again.
-  struct sigaction fallback{};
-  fallback.sa_handler = SIG_DFL;
-  sigaction(SIGBUS, &fallback, nullptr);
-  if (sent) raise(signal);
+void not_ours(std::size_t level, int signal, siginfo_t* info, void* context) {
+  const bool first = level + 1 == levels || !in_place[level + 1].load(std::memory_order_relaxed);
+  if (first) report_crash(signal, *info, context);
+  pass_on(previous[level], signal, info, context);
 }
 
-__attribute__((noinline)) void handle(int signal, siginfo_t* info, void* context) {
+__attribute__((noinline)) void handle(std::size_t level, int signal, siginfo_t* info,
+                                      void* context) {
   const std::uint64_t entered = cycles();
 #if defined(K2K_TSAN)
   // Its interceptor blocks all signals around a handler; the next fibre could not fault.
@@ -168,8 +165,8 @@ __attribute__((noinline)) void handle(int signal, siginfo_t* info, void* context
 #endif
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   FoundRegion region;
-  if (info->si_code == BUS_ADRERR) region = find_region(address);
-  if (!region.found) return chain(signal, info, context);
+  if (info->si_code == BUS_ADRERR && any_region()) region = find_region(address);
+  if (!region.found) return not_ours(level, signal, info, context);
   const PageAccess access =
       is_write(*static_cast<ucontext_t*>(context)) ? PageAccess::write : PageAccess::read;
   const auto* const frame = static_cast<const std::byte*>(__builtin_frame_address(0));
@@ -188,31 +185,74 @@ __attribute__((noinline)) void handle(int signal, siginfo_t* info, void* context
     describe(text, sizeof(text), address, region, error);
     if (me != nullptr) me->unit->hook_fail(*me, error, text);
     std::fprintf(stderr, "k2k: %s\n", text);
-    return chain(signal, info, context);
+    return pass_on(previous[level], signal, info, context);
   }
 }
 
 // The thread's errno is that of all its fibres: ThreadSanitizer would call it a race.
+template <std::size_t level>
 __attribute__((no_sanitize("thread"))) void on_fault(int signal, siginfo_t* info, void* context) {
   const int errno_before = errno;
-  handle(signal, info, context);
+  handle(level, signal, info, context);
   errno = errno_before;
+}
+constexpr void (*handlers[levels])(int, siginfo_t*, void*) = {&on_fault<0>, &on_fault<1>};
+
+// Which of ours is on top; `levels`: somebody else's.
+std::size_t level_on_top() {
+  struct sigaction current{};
+  sigaction(SIGBUS, nullptr, &current);
+  std::size_t level = 0;
+  while (level < levels && current.sa_sigaction != handlers[level]) ++level;
+  return level;
+}
+
+void put_on_top(std::size_t level) {
+  struct sigaction ours{};
+  ours.sa_sigaction = handlers[level];
+  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGBUS, nullptr, &previous[level]);
+  in_place[level].store(true, std::memory_order_relaxed);
+  sigaction(SIGBUS, &ours, nullptr);
 }
 
 }  // namespace
 
-void install_fault_handler() {
-  struct sigaction ours{};
-  ours.sa_sigaction = &on_fault;
-  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
-  sigemptyset(&ours.sa_mask);
-  sigaction(SIGBUS, &ours, &previous);
+void pass_on(const struct sigaction& to, int signal, siginfo_t* info, void* context) {
+  if ((to.sa_flags & SA_SIGINFO) != 0 && to.sa_sigaction != nullptr) {
+    return to.sa_sigaction(signal, info, context);
+  }
+  if (to.sa_handler != SIG_DFL && to.sa_handler != SIG_IGN) return to.sa_handler(signal);
+  const bool sent = info->si_code <= 0;  // By kill(2) and its like.
+  if (sent && to.sa_handler == SIG_IGN) return;
+  // As the kernel would: an ignored fault ends the process, too. The access is retried and meets
+  // the default; what was sent is sent again.
+  struct sigaction fallback{};
+  fallback.sa_handler = SIG_DFL;
+  sigaction(signal, &fallback, nullptr);
+  if (sent) raise(signal);
 }
 
-void remove_fault_handler() {
-  struct sigaction current{};
-  if (sigaction(SIGBUS, nullptr, &current) != 0 || current.sa_sigaction != &on_fault) return;
-  sigaction(SIGBUS, &previous, nullptr);
+void install_fault_handler(FaultUser user) {
+  const std::lock_guard lock(changing);
+  const bool first = users[static_cast<std::size_t>(user)]++ == 0;
+  if (!first || level_on_top() < levels) return;
+  if (!in_place[0].load(std::memory_order_relaxed)) {
+    put_on_top(0);
+  } else if (user == FaultUser::region && !in_place[1].load(std::memory_order_relaxed)) {
+    put_on_top(1);
+  }
+}
+
+void remove_fault_handler(FaultUser user) {
+  const std::lock_guard lock(changing);
+  --users[static_cast<std::size_t>(user)];
+  if (users[0] + users[1] != 0) return;
+  for (std::size_t level = level_on_top(); level < levels; level = level_on_top()) {
+    sigaction(SIGBUS, &previous[level], nullptr);
+    in_place[level].store(false, std::memory_order_relaxed);
+  }
 }
 
 std::size_t fault_stack_bytes() {

@@ -27,8 +27,9 @@ bool FibrePool::commit_slab() {
   const std::uint32_t stacks =
       count_ - committed_ < slab_stacks ? count_ - committed_ : slab_stacks;
   if (stacks == 0) return false;
-  const std::uint32_t first = committed_ == 0 ? 0 : committed_ + 1;  // The spare comes along.
-  std::byte* const begin = range_ + first * stride_;
+  // The spare comes along, but for its lowest page: it parts this unit from the memory below.
+  std::byte* const begin =
+      range_ + (committed_ == 0 ? page_bytes : (committed_ + std::size_t{1}) * stride_);
   std::byte* const end = range_ + (committed_ + 1 + stacks) * stride_;
   const auto bytes = static_cast<std::size_t>(end - begin);
   if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) return false;

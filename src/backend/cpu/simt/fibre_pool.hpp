@@ -2,14 +2,16 @@
 // The stacks of one compute unit: handed out, given back, and used again without being unmapped.
 //
 //   reserve  | spare | stack 0 | stack 1 | … |        address space, one range a unit
-//              └ takes what overflows stack 0, so that the check below gets to see it
+//              └ takes what overflows stack 0, so that the check below gets to see it; its lowest
+//                page is inaccessible
 //
 // Only what work-items touched takes memory. A fibre given back runs its next work-item from the
 // loop at its base; one whose work-item was abandoned starts from its base again.
 //
 // Overflow: in debug builds the lowest page of a stack is inaccessible. Otherwise the stack pointer
 // is compared at every switch, and when a work-item ends the lowest 64 bytes must still be zero
-// (reading them takes no memory: untouched pages share one frame).
+// (reading them takes no memory: untouched pages share one frame). One that runs on to where
+// nothing is mapped is told by crash_report.hpp.
 //
 // Threading: confined to the unit's thread; range() is constant.
 
