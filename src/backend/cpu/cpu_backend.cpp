@@ -317,7 +317,7 @@ class CpuBackend final : public Backend {
         continue;
       }
       futex_wait(launch_.units_running, left, watchdog.period());
-      if (watchdog.look(switches(), now())) report_stall(watchdog.text());
+      if (watchdog.look(progress(), now())) report_stall(watchdog.text());
     }
   }
 
@@ -329,6 +329,12 @@ class CpuBackend final : public Backend {
   [[nodiscard]] std::uint64_t switches() const {
     std::uint64_t sum = 0;
     for (std::uint32_t unit = 0; unit < launch_.units_used; ++unit) sum += units_[unit]->switches();
+    return sum;
+  }
+
+  [[nodiscard]] std::uint64_t progress() const {
+    std::uint64_t sum = 0;
+    for (std::uint32_t unit = 0; unit < launch_.units_used; ++unit) sum += units_[unit]->progress();
     return sum;
   }
 

@@ -81,7 +81,9 @@ std::uint32_t stamp() noexcept { return stamp_at(cycles()); }
 
 CallTiming begin_call(std::uint16_t number) noexcept {
   static_assert(protocol::sample_stride == telemetry::Sampler::stride);
-  const std::uint32_t calls = here("begin_call").unit->call_sampler().next(number);
+  cpu::Unit& unit = *here("begin_call").unit;
+  unit.count_progress();
+  const std::uint32_t calls = unit.call_sampler().next(number);
   if (calls == 0) return {0, protocol::flag::sampled};
   return {stamp_at(cycles()), calls == 1 ? 0u : protocol::flag::sampled};
 }

@@ -48,6 +48,7 @@ struct WorkItem {
   WorkItem* next = nullptr;              // In a list of halted work-items.
   std::uint64_t answer = 0;              // Of the last meeting of its wave.
   ItemState state = ItemState::ready;
+  bool yielded = false;  // Ready because it yielded, not because a wait of it is over.
 };
 
 // What the lanes of a wave meet for: the kinds cannot be mixed in one meeting.

@@ -110,6 +110,7 @@ void Unit::run_launch() {
   ready_.restart(config.seed * 0x2545f4914f6cdd1dull + index_);
   pollers_.restart();
   __atomic_store_n(&switches_, 0, __ATOMIC_RELAXED);
+  progress_asked_ = no_question;
   nap_ = nap_min;
   admit();
   run_items();
@@ -146,6 +147,7 @@ void Unit::run_items() {
   const bool random = ready_.schedule() == Schedule::random;
   while (groups_resident_ != 0) {
     if (stopped()) return abandon_all();
+    if (launch_.stall.load(std::memory_order_relaxed) == stall_asked) answer_watchdog();
     if (ready_.empty() && !look()) {
       idle();
       continue;
@@ -195,8 +197,11 @@ void Unit::end_item(WorkItem& item) {
 }
 
 void Unit::hook_yield(WorkItem& me) noexcept {
-  make_ready(me);
+  me.state = ItemState::ready;
+  me.yielded = true;
+  ready_.push(me);
   to_scheduler(me);
+  me.yielded = false;
 }
 
 // --- Admission.
@@ -258,6 +263,7 @@ void Unit::fill_group(Group& group, std::uint32_t id) {
     item.group = &group;
     item.wave = &wave;
     item.fibre = nullptr;
+    item.yielded = false;
     make_ready(item);
   }
 }

@@ -11,8 +11,8 @@
 // for a while and then sleeps; it is woken by resume(). No ready, polling or halted work-item while
 // some live is a deadlock.
 //
-// Threading: run() and the hook_* members are the unit thread's. resume_row(), wake() and
-// switches() may be called from anywhere, wake() and resume_row() in signal handlers too.
+// Threading: run() and the hook_* members are the unit thread's. resume_row(), wake(), switches()
+// and progress() may be called from anywhere, wake() and resume_row() in signal handlers too.
 // Not instrumented for ThreadSanitizer (sanitizers.hpp).
 
 #include <atomic>
@@ -33,6 +33,8 @@
 #include "telemetry/sampler.hpp"
 
 namespace k2k::backend::cpu {
+
+struct Text;
 
 // What all units of a device share.
 struct UnitPlan {
@@ -74,6 +76,11 @@ class Unit {
   [[nodiscard]] std::uint64_t switches() const {
     return __atomic_load_n(&switches_, __ATOMIC_RELAXED);
   }
+  // Changes when a work-item begins, makes a call, or need not wait any more; a yield is none of
+  // it.
+  [[nodiscard]] std::uint64_t progress() const {
+    return __atomic_load_n(&progress_, __ATOMIC_RELAXED);
+  }
 
   // The hooks of device code, called on the fibre of `me`.
   void hook_barrier(WorkItem& me) noexcept;
@@ -95,6 +102,9 @@ class Unit {
   // Of the calls of this unit's work-items.
   [[nodiscard]] telemetry::RequestTimes& call_times() { return call_times_; }
   [[nodiscard]] const telemetry::RequestTimes& call_times() const { return call_times_; }
+  K2K_ALWAYS_INLINE void count_progress() {
+    __atomic_store_n(&progress_, progress_ + 1, __ATOMIC_RELAXED);
+  }
   // Which of them are timed.
   [[nodiscard]] K2K_ALWAYS_INLINE telemetry::Sampler& call_sampler() { return call_sampler_; }
   [[nodiscard]] const UnitPlan& plan() const { return plan_; }
@@ -116,6 +126,7 @@ class Unit {
     arrive(fibre.sanitizer, scheduler_sanitizer_);
   }
   K2K_ALWAYS_INLINE void make_ready(WorkItem& item) {
+    count_progress();
     item.state = ItemState::ready;
     ready_.push(item);
   }
@@ -160,9 +171,11 @@ class Unit {
 
   // Reports (unit_report.cpp).
   void report_deadlock();
+  void answer_watchdog();
   void report_stall();
   [[nodiscard]] std::uint32_t waiting_items() const;
-  void describe_waiting(char* text, std::size_t bytes, bool slots_only) const;
+  enum class Waits : std::uint8_t { all, slots, yields };
+  void describe_waiting(Text& text, Waits which) const;
 
   const std::uint32_t index_;
   const UnitPlan& plan_;
@@ -197,8 +210,11 @@ class Unit {
   Context scheduler_;
   SanitizerContext scheduler_sanitizer_;
   ExceptionState* thread_exceptions_ = nullptr;
-  std::atomic<int> cpu_{-1};    // Written here, read by the server.
-  std::uint64_t switches_ = 0;  // Written here, read by the watchdog and the report.
+  std::atomic<int> cpu_{-1};                    // Written here, read by the server.
+  std::uint64_t switches_ = 0;                  // Written here, read by the report.
+  std::uint64_t progress_ = 0;                  // Written here, read by the watchdog.
+  std::uint64_t progress_asked_ = no_question;  // What it was at the watchdog's question.
+  static constexpr std::uint64_t no_question = ~std::uint64_t{0};
   telemetry::RequestTimes call_times_;
   telemetry::Sampler call_sampler_;
 

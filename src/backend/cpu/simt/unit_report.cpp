@@ -19,10 +19,13 @@ namespace {
 
 constexpr std::uint32_t items_named_max = 8;
 
-// A text of bounded size that is appended to.
+}  // namespace
+
+// A text of bounded size that is appended to, and how many work-items it names.
 struct Text {
   char* next;
   std::size_t left;
+  std::uint32_t named = 0;
 
   void add(const char* format, ...) __attribute__((format(printf, 2, 3))) {
     va_list arguments;
@@ -35,6 +38,8 @@ struct Text {
     left -= taken;
   }
 };
+
+namespace {
 
 const char* name_of(protocol::SlotState state) {
   constexpr const char* names[protocol::slot_state_count] = {"free", "populating", "ready",
@@ -75,7 +80,7 @@ void describe_item(Text& text, const protocol::AreaView& area, const WorkItem& i
     case ItemState::ready:
     case ItemState::running:
     case ItemState::done:
-      return text.add("ready");
+      return text.add(item.yielded ? "yields" : "ready");
   }
 }
 
@@ -87,17 +92,18 @@ std::uint32_t Unit::waiting_items() const {
   return waiting;
 }
 
-void Unit::describe_waiting(char* buffer, std::size_t bytes, bool slots_only) const {
-  Text text{buffer, bytes};
-  std::uint32_t named = 0;
+void Unit::describe_waiting(Text& text, Waits which) const {
   for (std::uint32_t row = 0; row < groups_open_; ++row) {
     const Group& group = groups_[row];
     for (std::uint32_t rank = 0; group.live != 0 && rank < group.items; ++rank) {
       const WorkItem& item = group.first[rank];
       const bool slot = item.state == ItemState::polling || item.state == ItemState::halted;
-      if (item.state == ItemState::done || (slots_only && !slot)) continue;
-      if (named == items_named_max) return text.add(", ...");
-      text.add("%s", named++ == 0 ? "" : ", ");
+      const bool yields = item.state == ItemState::ready && item.yielded;
+      if (item.state == ItemState::done) continue;
+      if ((which == Waits::slots && !slot) || (which == Waits::yields && !yields)) continue;
+      if (text.named > items_named_max) return;
+      if (text.named++ == items_named_max) return text.add(", ...");
+      text.add("%s", text.named == 1 ? "" : ", ");
       describe_item(text, *plan_.area, item);
     }
   }
@@ -105,10 +111,18 @@ void Unit::describe_waiting(char* buffer, std::size_t bytes, bool slots_only) co
 
 void Unit::report_deadlock() {
   char items[1536];
-  describe_waiting(items, sizeof(items), false);
+  Text text{items, sizeof(items)};
+  describe_waiting(text, Waits::all);
   fail(EDEADLK, "kernel '%s': %u of %llu work-items wait forever: %s", launch_.name,
        waiting_items(), static_cast<unsigned long long>(launch_.groups) * launch_.group_items,
        items);
+}
+
+// A report only when nothing has moved here since the question was seen: it may be as old as the
+// last work-item's turn.
+void Unit::answer_watchdog() {
+  if (progress_asked_ == progress_) report_stall();
+  progress_asked_ = progress_;
 }
 
 void Unit::report_stall() {
@@ -117,7 +131,9 @@ void Unit::report_stall() {
                                              std::memory_order_relaxed)) {
     return;
   }
-  describe_waiting(launch_.stall_text, sizeof(launch_.stall_text), true);
+  Text text{launch_.stall_text, sizeof(launch_.stall_text)};
+  describe_waiting(text, Waits::slots);
+  describe_waiting(text, Waits::yields);
   launch_.stall.store(stall_written, std::memory_order_release);  // Pairs with the watchdog.
 }
 

@@ -227,7 +227,7 @@ bool Unit::beside_server() {
 }
 
 void Unit::sleep() {
-  if (launch_.stall.load(std::memory_order_relaxed) == stall_asked) report_stall();
+  if (launch_.stall.load(std::memory_order_relaxed) == stall_asked) answer_watchdog();
   attention_.fetch_or(sleeping, std::memory_order_seq_cst);
   heavy_barrier();
   if (!look(Look::at_all) && !stopped()) {

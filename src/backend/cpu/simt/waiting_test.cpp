@@ -272,6 +272,73 @@ TEST(Failures, AStallIsReportedOnceAndTheLaunchGoesOn) {
             "(read), slot 0/0 state ready");
 }
 
+TEST(Failures, WorkItemsThatOnlyYieldAreAStall) {
+  DeviceConfig config = small_device();
+  config.compute_units = 1;
+  config.watchdog_ms = 30;
+  const auto device = build(config);
+  std::vector<std::string> reports;
+  std::atomic<bool> over{false};
+  set_stall_report(*device, [&](const std::string& text) {
+    reports.push_back(text);
+    over = true;
+  });
+  const Instant begin = now();
+  const auto report = run(*device, 1, 2, [&] {
+    while (!over && now() - begin < 5s) platform::yield();
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(
+      reports[0],
+      "k2k: kernel 'test' has made no progress for 30 ms: group 0 item 0 yields, group 0 item "
+      "1 yields");
+}
+
+TEST(Failures, WhoWaitsForTheHostIsNamedBeforeThoseThatYieldForIt) {
+  DeviceConfig config = small_device();
+  config.compute_units = 1;
+  config.watchdog_ms = 30;
+  const auto device = build(config);
+  std::vector<std::string> reports;
+  set_stall_report(*device, [&](const std::string& text) { reports.push_back(text); });
+  const Host host(*device, {.delay = 300ms});
+  std::atomic<bool> answered{false};
+  const auto report = run(*device, 1, 16, [&] {
+    if (platform::current().rank == 15) {
+      ask(1);
+      answered = true;
+    }
+    while (!answered) platform::yield();
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_NE(reports[0].find("30 ms: group 0 item 15 waits for call 0 (read), slot 0/15 state "
+                            "ready, group 0 item 0 yields, "),
+            std::string::npos)
+      << reports[0];
+}
+
+TEST(Failures, CallsThatAreAnsweredAreProgressWhateverElseYields) {
+  DeviceConfig config = small_device();
+  config.compute_units = 1;
+  config.watchdog_ms = 200;
+  const auto device = build(config);
+  std::vector<std::string> reports;
+  set_stall_report(*device, [&](const std::string& text) { reports.push_back(text); });
+  const Host host(*device, {.delay = 10ms});
+  std::atomic<bool> answered{false};
+  const auto report = run(*device, 1, 2, [&] {
+    if (platform::current().rank == 1) {
+      for (int call = 0; call < 40; ++call) ask(1);
+      answered = true;
+    }
+    while (!answered) platform::yield();
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(reports.empty()) << reports[0];
+}
+
 // Writes `bytes` of stack; by then the frames below belong to somebody else.
 __attribute__((noinline)) void use_stack(std::size_t bytes, bool yields) {
   volatile char deep[24 * 1024];
