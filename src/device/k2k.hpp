@@ -9,8 +9,10 @@
 //   }
 //
 // Scopes, orders and outcomes: device/options.hpp. Answers: device/reply.hpp. Typed wrappers:
-// device/wrappers.hpp. Every group-scope call is collective: all work-items of the group make it.
+// device/wrappers.hpp. Atomics: device/atomic.hpp. Every group-scope call is collective: all
+// work-items of the group make it.
 
+#include "device/atomic.hpp"
 #include "device/invoke.hpp"
 #include "device/wrappers.hpp"
 

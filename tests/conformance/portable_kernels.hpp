@@ -303,6 +303,60 @@ struct MapKernel {
   }
 };
 
+// What a word is after all work-items of the launch did one operation each.
+namespace atomic_word {
+enum : std::uint32_t { added, taken, set, cleared, flipped, least, most, swapped, handed_on, sum };
+inline constexpr std::uint32_t count = sum + 1;
+}  // namespace atomic_word
+
+template <class T>
+struct AtomicsKernel {
+  T* words;
+  K2K_DEVICE void operator()() const {
+    const auto me = static_cast<T>(k2k::global_rank());
+    const auto bit = static_cast<T>(T{1} << (k2k::global_rank() % 31));
+    const auto word = [this](std::uint32_t which) { return k2k::AtomicRef<T>(words[which]); };
+    word(atomic_word::added).fetch_add(T{2}, k2k::memory_order_relaxed);
+    word(atomic_word::taken).fetch_sub(T{1});
+    word(atomic_word::set).fetch_or(bit, k2k::memory_order_release);
+    word(atomic_word::cleared).fetch_and(static_cast<T>(~bit), k2k::memory_order_acquire);
+    word(atomic_word::flipped).fetch_xor(static_cast<T>(me + 1));
+    word(atomic_word::least).fetch_min(static_cast<T>(me - T{5}));
+    word(atomic_word::most).fetch_max(static_cast<T>(me - T{5}), k2k::memory_order_relaxed);
+    T seen = word(atomic_word::swapped).load(k2k::memory_order_relaxed);
+    while (!word(atomic_word::swapped).compare_exchange(seen, static_cast<T>(seen + 3))) {
+    }
+    const T before = word(atomic_word::handed_on).exchange(static_cast<T>(me + 1));
+    word(atomic_word::sum).fetch_add(before);
+  }
+};
+
+// Plain data behind atomics: in the group by its local memory, in the launch by the last to come,
+// towards the host by a store.
+struct HandOverKernel {
+  std::uint64_t* plain;  // One a work-item.
+  std::uint32_t* arrived;
+  std::uint64_t* total;
+  std::uint32_t* told;
+  std::uint32_t* wrong;
+  K2K_DEVICE void operator()() const {
+    K2K_LOCAL(std::uint32_t[2], local);
+    const std::uint32_t last = k2k::group_size() - 1;
+    if (k2k::item_rank() == last) {
+      local[0] = 7;
+      k2k::AtomicRef(local[1]).store(1, k2k::memory_order_release, k2k::memory_scope_work_group);
+    }
+    const k2k::AtomicRef flag(local[1]);
+    while (flag.load(k2k::memory_order_acquire, k2k::memory_scope_work_group) == 0) k2k::yield();
+    if (local[0] != 7) k2k::AtomicRef(*wrong).fetch_add(1);
+    plain[k2k::global_rank()] = k2k::global_rank();
+    const std::uint32_t before = k2k::AtomicRef(*arrived).fetch_add(1);
+    if (before + 1 != k2k::global_size()) return;
+    for (std::uint64_t item = 0; item < k2k::global_size(); ++item) *total += plain[item];
+    k2k::AtomicRef(*told).store(1, k2k::memory_order_release, k2k::memory_scope_system);
+  }
+};
+
 struct StuckKernel {
   int started;
   int never;

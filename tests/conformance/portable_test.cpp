@@ -290,6 +290,65 @@ TEST_P(Portable, memory_is_mapped_where_the_device_reaches_it_and_refused_elsewh
   }
 }
 
+// --- Atomics.
+
+template <class T>
+void expect_atomics(Runtime& runtime, const LaunchShape& shape) {
+  const auto launched = static_cast<T>(shape.groups * shape.group_items);
+  const Shared<T> words(runtime, atomic_word::count);
+  words[atomic_word::taken] = launched;
+  words[atomic_word::cleared] = static_cast<T>(-1);
+  words[atomic_word::least] = 1000;
+  const auto report = runtime.launch(shape, AtomicsKernel<T>{words.get()});
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  T flipped = 0;
+  for (T item = 1; item <= launched; ++item) flipped = static_cast<T>(flipped ^ item);
+  EXPECT_EQ(words[atomic_word::added], static_cast<T>(2 * launched));
+  EXPECT_EQ(words[atomic_word::taken], T{0});
+  EXPECT_EQ(words[atomic_word::set], T{0x7fffffff});
+  EXPECT_EQ(words[atomic_word::cleared], static_cast<T>(~T{0x7fffffff}));
+  EXPECT_EQ(words[atomic_word::flipped], flipped);
+  // 5 less than the rank: below zero, or around.
+  EXPECT_EQ(words[atomic_word::least], std::is_signed_v<T> ? static_cast<T>(-5) : T{0});
+  EXPECT_EQ(words[atomic_word::most],
+            std::is_signed_v<T> ? static_cast<T>(launched - 6) : static_cast<T>(-1));
+  EXPECT_EQ(words[atomic_word::swapped], static_cast<T>(3 * launched));
+  EXPECT_EQ(static_cast<T>(words[atomic_word::sum] + words[atomic_word::handed_on]),
+            static_cast<T>(launched * (launched + 1) / 2));
+}
+
+TEST_P(Portable, atomics_of_both_widths_lose_nothing) {
+  Runtime runtime = start_portable();
+  const LaunchShape shape{scaled(32, 4), 48};
+  expect_atomics<std::uint32_t>(runtime, shape);
+  expect_atomics<std::int32_t>(runtime, shape);
+  expect_atomics<std::uint64_t>(runtime, shape);
+  expect_atomics<std::int64_t>(runtime, shape);
+  expect_atomics<long long>(runtime, shape);
+}
+
+TEST_P(Portable, atomics_hand_over_plain_data_in_a_group_a_launch_and_to_the_host) {
+  Runtime runtime = start_portable();
+  const std::uint32_t groups = scaled(32, 4);
+  const std::uint64_t launched = groups * std::uint64_t{48};
+  const Shared<std::uint64_t> plain(runtime, launched);
+  const Shared<std::uint32_t> arrived(runtime);
+  const Shared<std::uint64_t> total(runtime);
+  const Shared<std::uint32_t> told(runtime);
+  const Shared<std::uint32_t> wrong(runtime);
+  std::uint64_t seen = 0;
+  std::thread host([&] {
+    const AtomicRef flag(told[0]);
+    while (flag.load(memory_order_acquire, memory_scope_system) == 0) std::this_thread::yield();
+    seen = total[0];
+  });
+  launch(runtime, groups, 48,
+         HandOverKernel{plain.get(), arrived.get(), total.get(), told.get(), wrong.get()});
+  host.join();
+  EXPECT_EQ(seen, launched * (launched - 1) / 2);
+  EXPECT_EQ(wrong[0], 0u);
+}
+
 // --- Ends.
 
 TEST_P(Portable, a_cancelled_launch_ends_and_the_next_one_runs) {

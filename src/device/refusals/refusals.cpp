@@ -18,6 +18,10 @@ void refused(k2k::protocol::Slot& slot, char* buffer) {
   k2k::write(k2k::kernel(2), k2k::relaxed | k2k::detached, 0, buffer, 1);
   k2k::lseek(k2k::kernel(3), k2k::relaxed | k2k::as_producer, 0, 0, 0);
   k2k::syscall(k2k::kernel(4), k2k::relaxed | k2k::as_consumer | k2k::async, 39).redeem();
+  long long word = 0;
+  k2k::AtomicRef(word).store(1, k2k::memory_order_release, k2k::memory_scope_system);
+  (void)k2k::AtomicRef(word).load(k2k::memory_order_acquire, k2k::memory_scope_system);
+  (void)k2k::AtomicRef(word).fetch_min(1, k2k::memory_order_relaxed, k2k::memory_scope_work_group);
 #elif REFUSED == 1
   k2k::read(k2k::work_item, k2k::relaxed, 0, buffer, 1);
   // expect: work-item scope is always strong
@@ -57,6 +61,21 @@ void refused(k2k::protocol::Slot& slot, char* buffer) {
 #elif REFUSED == 13
   k2k::protocol::move<SlotState::processing, SlotState::ready, Side::host>(slot);
   // expect: slot_state.hpp draws no such move for this side
+#elif REFUSED == 14
+  int word = 0;
+  k2k::AtomicRef(word).fetch_add(1, k2k::memory_order_relaxed, k2k::memory_scope_system);
+  // expect: at system scope there are load and store alone
+#elif REFUSED == 15
+  int word = 0;
+  k2k::AtomicRef(word).store(1, k2k::memory_order_acquire);
+  // expect: a store is relaxed or release
+#elif REFUSED == 16
+  int word = 0;
+  (void)k2k::AtomicRef(word).load(k2k::memory_order_release);
+  // expect: a load is relaxed or acquire
+#elif REFUSED == 17
+  (void)k2k::AtomicRef(*buffer).load();
+  // expect: AtomicRef takes integers of 32 or 64 bits
 #endif
   static_cast<void>(slot);
   static_cast<void>(buffer);

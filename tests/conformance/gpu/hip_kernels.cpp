@@ -28,5 +28,14 @@ template __global__ void run_kernel(const LaunchContext, const conformance::InPl
 template __global__ void run_kernel(const LaunchContext, const conformance::RefusedKernel);
 template __global__ void run_kernel(const LaunchContext, const conformance::MapKernel);
 template __global__ void run_kernel(const LaunchContext, const conformance::StuckKernel);
+template __global__ void run_kernel(const LaunchContext, const conformance::HandOverKernel);
+template __global__ void run_kernel(const LaunchContext,
+                                    const conformance::AtomicsKernel<std::uint32_t>);
+template __global__ void run_kernel(const LaunchContext,
+                                    const conformance::AtomicsKernel<std::int32_t>);
+template __global__ void run_kernel(const LaunchContext,
+                                    const conformance::AtomicsKernel<std::uint64_t>);
+template __global__ void run_kernel(const LaunchContext,
+                                    const conformance::AtomicsKernel<std::int64_t>);
 
 }  // namespace k2k::device::platform
