@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/goal.hpp"
 #include "device/k2k.hpp"
 
 namespace k2k::bench {
@@ -104,6 +105,7 @@ Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& base) {
   std::vector<char> buffers(in_flight * block_bytes);
   Samples device;
   Samples plain;
+  std::vector<double> ratios;
   Status failure;
   for (int round = 0; round < rounds && failure.ok(); ++round) {
     auto theirs = direct(descriptor, buffers.data());
@@ -114,6 +116,7 @@ Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& base) {
     }
     plain.add(theirs.value());
     device.add(ours.value());
+    ratios.push_back(ours.value() / theirs.value());
   }
   ::close(descriptor);
   if (!failure) return failure.error();
@@ -121,6 +124,7 @@ Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& base) {
   result["device_gbps"] = rounded(device.median());
   result["direct_gbps"] = rounded(plain.median());
   result["ratio"] = rounded(device.median() / plain.median());
+  result["goals"] = {goal_row("device / direct", ratios, 0.85, Better::higher)};
   return result;
 }
 

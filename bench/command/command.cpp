@@ -6,6 +6,7 @@
 
 #include "bench/command/bench.hpp"
 #include "bench/command/figure.hpp"
+#include "bench/command/goal.hpp"
 #include "cli/commands.hpp"
 
 namespace k2k::bench {
@@ -88,6 +89,15 @@ std::string text_of(const std::string& key, const nlohmann::ordered_json& value)
   return fmt::format("  {:<18} {}\n", key, value.dump());
 }
 
+// After the result: what a program that only looks at the exit status wants to know.
+int end_with(const bench::Benchmark& benchmark, const nlohmann::ordered_json& result,
+             bench::Effort effort, int printed) {
+  const bench::Goals goals = bench::goals_of(result);
+  if (printed != exit_ok || goals.missed == 0 || effort == bench::Effort::brief) return printed;
+  return complain(fmt::format("bench {}: {} of {} goals missed: see the column \"verdict\"",
+                              benchmark.name, goals.missed, goals.judged));
+}
+
 int run_one(const bench::Benchmark& benchmark, bench::Effort effort, const std::string& only,
             const Context& context) {
   if (effort == bench::Effort::brief && !benchmark.has_brief) {
@@ -104,13 +114,15 @@ int run_one(const bench::Benchmark& benchmark, bench::Effort effort, const std::
   auto result = benchmark.run_only != nullptr ? benchmark.run_only(config, effort, only)
                                               : benchmark.run(config, effort);
   if (!result) return complain(fmt::format("bench {}: {}", benchmark.name, result.error().message));
-  if (context.json) return print(result.value().dump() + "\n");
+  if (context.json) {
+    return end_with(benchmark, result.value(), effort, print(result.value().dump() + "\n"));
+  }
   std::string text = fmt::format("{}\n", benchmark.question);
   for (const auto& [key, value] : result.value().items()) {
     text += text_of(key, value);
   }
   text += fmt::format("  {:<18} {}\n", "must reach", benchmark.must_reach);
-  return print(text);
+  return end_with(benchmark, result.value(), effort, print(text));
 }
 
 int list(const Context& context) {
@@ -140,11 +152,17 @@ Command bench_command() {
               "Runs one whole-system benchmark in under 50 seconds (a soak: minutes). What it is "
               "compared with (a "
               "cache-line round trip, a plain system call) is measured in the same run, so the "
-              "ratio holds on a noisy machine. The last line of --json is one object.",
+              "ratio holds on a noisy machine. The last line of --json is one object. A goal is "
+              "met, missed, or cannot be told from this run; one that is missed makes the exit "
+              "status 1, but not with --brief, and not where the run itself showed that nothing "
+              "could reach it here.",
           .examples = {{"k2k bench", "What there is, and what each must reach."},
                        {"k2k bench roundtrip", "Cost of one call from device code."},
                        {"k2k bench pread --json", "For machines."},
                        {"k2k bench reads --only '64 KiB, 0 %'", "What is cold of 64 KiB."}},
+          .exits = {{exit_failure,
+                     "A goal is missed, or something failed; one line on standard error says what. "
+                     "A result was printed only in the first case."}},
           .has_json = true,
           .add = [](CommandLine& line, Context& context) -> Run {
             auto chosen = std::make_shared<std::string>();

@@ -26,6 +26,7 @@
 
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/goal.hpp"
 #include "device/k2k.hpp"
 
 namespace k2k::bench {
@@ -188,6 +189,7 @@ Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
   if (!woken) return woken.error();
   Samples futexes;
   Samples bare;
+  std::vector<double> ratios;
   for (std::uint64_t round = 0; round < 3; ++round) {
     const auto thinks = think_times(futex_calls, think_mean_us / 4, round);
     auto theirs = bare_futex(thinks);
@@ -196,6 +198,7 @@ Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
     auto ours = ask(woken.value(), thinks);
     if (!ours) return ours.error();
     futexes.add(ours->microseconds.median());
+    ratios.push_back(ours->microseconds.median() / theirs->median());
   }
 
   const Samples& latency = asked->microseconds;
@@ -210,6 +213,8 @@ Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
                      {"ratio", rounded(futexes.median() / bare.median())}};
   result["nap"] = {{"cpu_us_of_80", rounded(nap_cost_us(80us, 2'000))},
                    {"cpu_us_of_1300", rounded(nap_cost_us(1'300us, 300))}};
+  // The others are one number of the whole run: nothing to judge by.
+  result["goals"] = {goal_row("futex / bare", ratios, 2, Better::lower)};
   return result;
 }
 

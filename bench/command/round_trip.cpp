@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/goal.hpp"
 #include "device/k2k.hpp"
 
 namespace k2k::bench {
@@ -57,10 +58,14 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
   }
   Samples floor;
   std::array<Samples, wave_counts.size()> ours;
+  // Medians of the rounds: the smallest device beside the floor, the others beside that one.
+  std::array<std::vector<double>, wave_counts.size()> ratios;
   for (int round = 0; round < rounds; ++round) {
     auto trips = cache_line_round_trips(calls_per_round);
     if (!trips) return trips.error();
     floor.add(trips.value());
+    Samples beside;
+    beside.add(trips.value());
     for (std::size_t index = 0; index < wave_counts.size(); ++index) {
       // Only the runtime under measurement may spin: two cores have no place for a second one.
       server::ServerConfig server = runtimes[index]->server_config();
@@ -71,6 +76,10 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
       if (Status status = runtimes[index]->reconfigure(server); !status) return status.error();
       if (!samples) return samples.error();
       ours[index].add(samples.value());
+      Samples now;
+      now.add(samples.value());
+      ratios[index].push_back(now.median() / beside.median());
+      if (index == 0) beside = now;
     }
   }
   nlohmann::ordered_json p50;
@@ -84,6 +93,9 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
   result["p50_us"] = p50;
   result["p99_us"] = p99;
   result["ratio_to_floor"] = rounded(ours[0].median() / floor.median());
+  result["goals"] = {goal_row("p50 with 64 waves / floor", ratios[0], 2, Better::lower),
+                     goal_row("p50 with 8,448 waves / with 64", ratios[1], 1.3, Better::lower),
+                     goal_row("p50 with 16,384 waves / with 64", ratios[2], 1.3, Better::lower)};
   return result;
 }
 

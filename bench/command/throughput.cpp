@@ -17,6 +17,7 @@
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/goal.hpp"
 #include "calls/rows.hpp"
 #include "device/k2k.hpp"
 #include "protocol/claim.hpp"
@@ -172,6 +173,7 @@ Result<nlohmann::ordered_json> throughput(const RuntimeConfig& base) {
     const char* key;
     std::function<Result<double>()> measure;
     Samples samples{};
+    std::vector<double> rounds{};
   };
   const protocol::AreaView& area = runtime->area();
   Row rows[] = {
@@ -195,10 +197,13 @@ Result<nlohmann::ordered_json> throughput(const RuntimeConfig& base) {
       auto measured = row.measure();
       if (!measured) return measured.error();
       row.samples.add(measured.value());
+      row.rounds.push_back(measured.value());
     }
   }
   nlohmann::ordered_json result;
   for (Row& row : rows) result[row.key] = rounded(row.samples.median());
+  result["goals"] = {goal_row("single, M/s", rows[0].rounds, 3, Better::higher),
+                     goal_row("whole waves, M/s", rows[1].rounds, 60, Better::higher)};
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/end_to_end/program.hpp"
@@ -140,6 +141,21 @@ TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
   EXPECT_NE(outcome.out.find("permutations before a write, times"), std::string::npos);
   EXPECT_NE(outcome.out.find("weak-non-block"), std::string::npos);
   EXPECT_EQ(outcome.out.find('{'), outcome.out.find("{\"strong-non-block\""));
+}
+
+TEST_F(Bench, a_goal_that_is_missed_is_the_exit_status) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "two cores are needed";
+  ::setenv("K2K_SERVER_COALESCE_WINDOW_US", "1", 1);  // No call is as fast as the floor then.
+  const Outcome outcome = bench("roundtrip --json");
+  const Outcome told = bench("roundtrip 2>&1 >/dev/null");
+  ::unsetenv("K2K_SERVER_COALESCE_WINDOW_US");
+  EXPECT_EQ(outcome.status, 1);
+  const json result = json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(result.is_object()) << outcome.out;
+  EXPECT_EQ(result["goals"][0]["verdict"], "missed");
+  EXPECT_EQ(told.status, 1);
+  EXPECT_TRUE(told.out.starts_with("k2k: bench roundtrip: ")) << told.out;
+  EXPECT_TRUE(told.out.ends_with(" of 3 goals missed: see the column \"verdict\"\n")) << told.out;
 }
 
 TEST_F(Bench, refuses_brief_where_there_is_only_one_size) {

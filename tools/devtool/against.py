@@ -22,7 +22,7 @@ from typing import Any
 
 from devtool import build, speed_measures, tolerances
 from devtool.console import Refused, Status, duration, say
-from devtool.process import cores, run, run_logged
+from devtool.process import cores, last_json, run, run_logged
 from devtool.speed_measures import Numbers, Program, grep_command, timed_ms
 from devtool.tree import BUILD, ROOT, shown
 from devtool.verdict import CANNOT_TELL, Better, Interval, trimmed_interval_of
@@ -330,13 +330,12 @@ def _json(program: Program, words: Sequence[str]) -> dict[str, Any]:
         )
     except subprocess.TimeoutExpired as error:
         raise Refused(f"k2k {' '.join(words)} ran longer than {RUN_LIMIT_S} s") from error
-    lines = done.stdout.splitlines()
-    if done.returncode != 0 or not lines:
+    result: dict[str, Any] | None = last_json(done)
+    if result is None:
         said = (done.stderr.strip().splitlines() or [""])[-1]
         raise Refused(
             f"{shown(program.cli)} {' '.join(words)} ended with {done.returncode}: {said}"
         )
-    result: dict[str, Any] = json.loads(lines[-1])
     return result
 
 

@@ -79,10 +79,10 @@ def test_a_figure_that_one_side_lacks_is_no_pair() -> None:
     assert figure.now == []
 
 
-def fake_cli(folder: Path, listed: list[str]) -> Side:
+def fake_cli(folder: Path, listed: list[str], then: str = "") -> Side:
     cli = folder / "cli/k2k"
     cli.parent.mkdir(parents=True)
-    cli.write_text(f"#!/bin/sh\necho '{json.dumps({'benchmarks': listed})}'\n")
+    cli.write_text(f"#!/bin/sh\necho '{json.dumps({'benchmarks': listed})}'\n{then}\n")
     cli.chmod(0o755)
     return Side(folder.name, Program(folder, {}))
 
@@ -95,6 +95,17 @@ def test_a_benchmark_that_the_commit_lacks_is_left_out_and_named(tmp_path: Path)
     assert skipped == ["new is left out: old has no `k2k bench new`"]
     with pytest.raises(Refused, match="nothing is left to compare"):
         against.both_have(benches[1:], old, now)
+
+
+def test_a_benchmark_that_misses_a_goal_is_compared_and_one_that_fails_is_not(
+    tmp_path: Path,
+) -> None:
+    missed = fake_cli(tmp_path / "missed", [], "echo '{\"ratio\": 2}'; exit 1")
+    failed = fake_cli(tmp_path / "failed", [], "echo; echo no such disk >&2; exit 1")
+    bench = against._system("pread", 2, {})
+    assert bench.measure(missed.program) == {"ratio": 2}
+    with pytest.raises(Refused, match="bench pread --json ended with 1: no such disk"):
+        bench.measure(failed.program)
 
 
 def refused(*arguments: str) -> str:

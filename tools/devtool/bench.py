@@ -12,7 +12,7 @@ from pathlib import Path
 
 from devtool import build, peers
 from devtool.console import Refused, say
-from devtool.process import capture, cores, run
+from devtool.process import capture, cores, last_json, run
 from devtool.tree import ROOT, shown
 
 PRESET = "release"
@@ -128,11 +128,11 @@ def _run_system(name: str) -> Iterator[dict[str, object]]:
         title = " ".join(["k2k", *words])
     say(f"--- {title}")
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
+    numbers = last_json(done)
+    if numbers is None:
         raise Refused(f"{title} ended with {done.returncode}")
-    last = done.stdout.splitlines()[-1]
-    say(last)
-    yield _about(title) | json.loads(last)
+    say(done.stdout.splitlines()[-1])
+    yield _about(title) | numbers
 
 
 def _about(command: str) -> dict[str, object]:

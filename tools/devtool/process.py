@@ -1,10 +1,12 @@
 """Running other programs: their output goes to a log or to a string, never lost."""
 
+import json
 import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from devtool.tree import ROOT
 
@@ -38,6 +40,21 @@ def run(
         errors="replace",
         check=False,
     )
+
+
+def last_json(done: subprocess.CompletedProcess[str]) -> Any:
+    """What a benchmark printed last, an object or a list; None if it failed.
+
+    Status 1 with a result is one in which a goal is missed: recorded and compared as any other.
+    """
+    lines = done.stdout.splitlines()
+    if done.returncode not in (0, 1) or not lines:
+        return None
+    try:
+        found = json.loads(lines[-1])
+    except json.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict | list) else None
 
 
 def run_logged(

@@ -5,7 +5,6 @@ A figure whose median is below its floor is measured again, longer; if it is bel
 check fails. A goal that is not reached is told and fails nothing.
 """
 
-import json
 import os
 import random
 import re
@@ -21,7 +20,7 @@ from devtool import budgets, build, speed_measures
 from devtool.budgets import Budget
 from devtool.console import Refused, Status, duration, say
 from devtool.environment import need_python_tools
-from devtool.process import cores
+from devtool.process import cores, last_json
 from devtool.speed_measures import Program
 from devtool.tree import ROOT
 from devtool.verdict import MET, Interval, Judgement, judge, trimmed_interval_of
@@ -248,13 +247,13 @@ class Machine:
             )
         except subprocess.TimeoutExpired as error:
             raise Refused(f"speed: {title} ran longer than {RUN_LIMIT_S} s") from error
-        lines = done.stdout.splitlines()
-        if done.returncode != 0 or not lines:
+        numbers = last_json(done)
+        if numbers is None:
             said = done.stderr.strip().splitlines()
             raise Refused(
                 f"speed: {title} ended with {done.returncode}: {said[-1] if said else ''}"
             )
-        return json.loads(lines[-1])
+        return numbers
 
 
 def _words(text: str) -> list[str]:

@@ -147,6 +147,16 @@ def test_an_unknown_command_is_refused() -> None:
         machine.run("measure nothing")
 
 
+def test_a_benchmark_that_misses_a_goal_is_measured(tmp_path: Path) -> None:
+    program = tmp_path / "k2k"
+    program.write_text("#!/bin/sh\necho '{\"ratio\": 0.7}'\nexit 1\n")
+    program.chmod(0o755)
+    assert speed.Machine()._json("k2k bench pread", [program]) == {"ratio": 0.7}
+    program.write_text("#!/bin/sh\necho no such disk >&2\nexit 1\n")
+    with pytest.raises(Refused, match="speed: k2k bench pread ended with 1: no such disk"):
+        speed.Machine()._json("k2k bench pread", [program])
+
+
 def test_neighbours_are_those_who_are_not_ours() -> None:
     neighbours = speed.Neighbours()
     sum(range(3_000_000))  # Ours.

@@ -1,0 +1,42 @@
+// Goal: a benchmark fails where a goal is missed, and only there.
+
+#include "bench/command/goal.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace k2k::bench {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+TEST(Goals, are_found_however_deep) {
+  const json result = {
+      {"ratio", 1},
+      {"goals", {goal_row("a", {1.0, 1.01, 0.99}, 0.5, Better::higher)}},
+      {"inner", {{"rows", {goal_row("b", {1.0, 1.01, 0.99}, 2, Better::higher)}}}}};
+  EXPECT_EQ(result["goals"][0]["verdict"], "met");
+  EXPECT_EQ(result["inner"]["rows"][0]["verdict"], "missed");
+  EXPECT_EQ(goals_of(result).judged, 2u);
+  EXPECT_EQ(goals_of(result).missed, 1u);
+}
+
+TEST(Goals, that_cannot_be_told_are_not_missed) {
+  const json row = goal_row("a", {1.0, 2.0}, 1.5, Better::lower);
+  EXPECT_EQ(row["verdict"], "cannot tell");
+  EXPECT_EQ(row["at_most"], 1.5);
+  EXPECT_EQ(goals_of({{"rows", {row}}}).missed, 0u);
+}
+
+TEST(Goals, that_nothing_could_reach_or_that_promise_nothing_are_not_missed) {
+  const json rows = {{{"verdict", "missed"}, {"out_of_reach", true}},
+                     {{"verdict", "missed"}, {"out_of_reach", false}},
+                     {{"verdict", nullptr}}};
+  EXPECT_EQ(goals_of({{"rows", rows}}).judged, 2u);
+  EXPECT_EQ(goals_of({{"rows", rows}}).missed, 1u);
+  EXPECT_EQ(goals_of({{"verdicts", {{"missed", 3}}}}).judged, 0u);  // Their number is no verdict.
+}
+
+}  // namespace
+}  // namespace k2k::bench
