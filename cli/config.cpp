@@ -18,7 +18,9 @@ using nlohmann::ordered_json;
 // What a script would want as a number or truth is one.
 ordered_json typed(const ConfigOption& option, const std::string& value) {
   if (option.kind == OptionKind::boolean) return value == "true";
-  if (option.kind == OptionKind::number) return std::stoull(value);
+  if (option.kind == OptionKind::number || option.kind == OptionKind::share) {
+    return std::stoull(plain_value(option, value));
+  }
   return value;
 }
 
@@ -70,10 +72,11 @@ int explain(const Context& context, const std::string& key) {
   const Setting& setting = loaded.value().settings[row];
   const std::string key_text = option->key;
   const std::size_t dot = key_text.find('.');
+  const char* const written = option->kind == OptionKind::share ? "\"5%\"" : "...";
   const std::string in_file =
       dot == std::string::npos
-          ? key_text + " = ..."
-          : fmt::format("[{}] {} = ...", key_text.substr(0, dot), key_text.substr(dot + 1));
+          ? fmt::format("{} = {}", key_text, written)
+          : fmt::format("[{}] {} = {}", key_text.substr(0, dot), key_text.substr(dot + 1), written);
   if (context.json) {
     const ordered_json answer = {{"key", option->key},
                                  {"help", option->help},

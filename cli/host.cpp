@@ -59,7 +59,7 @@ std::string percent(const ordered_json& fraction) {
 std::string as_text(const ordered_json& all, bool color) {
   if (all["limit"].is_null()) {
     return fmt::format(
-        "no limit on this machine ({}); 'sudo k2k host limit 5' makes it 5 % of the "
+        "no limit on this machine ({}); 'sudo k2k host limit 5%' makes it 5 % of the "
         "CPU time of all {} cores\n",
         all["directory"].get<std::string>(), all["cores"].dump());
   }
@@ -135,7 +135,7 @@ Command host_command() {
           "others. A "
           "runtime's own cap (server.cap_permille) only lowers its part. The limit is gone after "
           "a reboot; docs/design/host-limit.md says how to set it at each boot.",
-      .examples = {{"sudo k2k host limit 5", "All runtimes together take at most 5 %."},
+      .examples = {{"sudo k2k host limit 5%", "All runtimes together take at most 5 %."},
                    {"k2k host", "Show the limit and the part of each runtime."},
                    {"sudo k2k host limit off", "Remove the limit."},
                    {"k2k host --json | jq '[.holders[].use] | add'",

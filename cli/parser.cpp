@@ -89,7 +89,9 @@ void add_configuration(CLI::App& root, Context& context, Flags& flags) {
                                    : root.add_option(flag_name(option), text, help_of(option));
     added->group(configuration_group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     if (option.kind != OptionKind::boolean) {
-      added->type_name(option.kind == OptionKind::number ? "N" : "WORD");
+      added->type_name(option.kind == OptionKind::number  ? "N"
+                       : option.kind == OptionKind::share ? "N%"
+                                                          : "WORD");
     }
     context.words[added] = words_of(option);
     flags.options.push_back(added);

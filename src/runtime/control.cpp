@@ -32,12 +32,12 @@ ordered_json settings_json(const server::ServerConfig& config) {
   return settings;
 }
 
-// Every option as `k2k config show` has it.
+// Every option as `k2k config show --json` has it, as text.
 ordered_json config_json(const RuntimeConfig& config) {
   const ConfigValues values{config};
   ordered_json all = ordered_json::object();
   for (const ConfigOption& option : config_options()) {
-    all[option.key] = option.show(values, option);
+    all[option.key] = plain_value(option, option.show(values, option));
   }
   return all;
 }

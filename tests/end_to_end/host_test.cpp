@@ -38,7 +38,7 @@ class Host : public Program {
 TEST_F(Host, without_a_limit_says_how_to_set_one) {
   const Outcome outcome = run("host");
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.out.find("no limit on this machine (" + place_ + "); 'sudo k2k host limit 5'"),
+  EXPECT_EQ(outcome.out.find("no limit on this machine (" + place_ + "); 'sudo k2k host limit 5%'"),
             0u)
       << outcome.out;
   EXPECT_TRUE(shown()["limit"].is_null());
@@ -47,7 +47,7 @@ TEST_F(Host, without_a_limit_says_how_to_set_one) {
 TEST_F(Host, limit_is_set_shown_and_taken_away) {
   EXPECT_EQ(run("host limit 2.5%").status, 0);
   EXPECT_EQ(shown()["limit"], 0.025);
-  const Outcome outcome = run("host limit 5");
+  const Outcome outcome = run("host limit 5%");
   EXPECT_EQ(outcome.out.find("limit 5 % of the CPU time of all "), 0u) << outcome.out;
   EXPECT_NE(outcome.out.find("no runtime holds a part of it\n"), std::string::npos);
   EXPECT_EQ(run("host limit off").status, 0);

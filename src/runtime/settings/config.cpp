@@ -93,6 +93,8 @@ bool fits(OptionKind kind, FileType type) {
   switch (kind) {
     case OptionKind::number:
       return type == FileType::integer;
+    case OptionKind::share:
+      return type == FileType::string || type == FileType::integer;
     case OptionKind::boolean:
       return type == FileType::boolean;
     case OptionKind::choice:

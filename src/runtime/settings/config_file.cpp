@@ -136,10 +136,12 @@ Result<std::vector<FileEntry>> read_config_file(const std::string& path) {
   try {
     return flatten(toml::parse(text.value(), path));
   } catch (const toml::parse_error& error) {
-    return Error{EINVAL, fmt::format("{}:{}: {} (column {}); a setting reads: [device] and, on the "
-                                     "next line, spin_us = 20",
-                                     path, error.source().begin.line, error.description(),
-                                     error.source().begin.column)};
+    const bool percent = error.description().find('%') != std::string_view::npos;
+    return Error{EINVAL, fmt::format("{}:{}: {} (column {}); {}", path, error.source().begin.line,
+                                     error.description(), error.source().begin.column,
+                                     percent ? "a percentage stands in quotes: \"5%\""
+                                             : "a setting reads: [device] and, on the next line, "
+                                               "spin_us = 20")};
   }
 }
 

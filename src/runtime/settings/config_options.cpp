@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <type_traits>
 
 #include "protocol/area.hpp"
@@ -20,6 +21,8 @@ using server::ServerConfig;
 
 constexpr std::uint32_t core_max = 4095;
 constexpr std::size_t cores_max = 256;  // Entries of a list.
+constexpr double permille_in_percent = 10;
+constexpr const char* off = "off";  // A share of 0: nothing is capped.
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -74,7 +77,9 @@ std::string show(const ConfigValues& values, const ConfigOption& option) {
     const auto position = static_cast<std::size_t>(place);
     return position < words.size() ? words[position] : std::to_string(position);
   } else {
-    return std::to_string(place);
+    if (option.kind != OptionKind::share) return std::to_string(place);
+    return place == 0 ? off
+                      : fmt::format("{:g}%", static_cast<double>(place) / permille_in_percent);
   }
 }
 
@@ -204,14 +209,14 @@ const ConfigOption options[] = {
         "Calls that kernels may make: all calls that do not act on the host's own process and "
         "threads, or only the calls that k2k calls lists."),
     server<&ServerConfig::cap_permille>(
-        "server.cap_permille", number, 0, 1000, "", "thousandths",
-        "Largest share of all online cores' CPU time that serving may consume; 0 = no cap."),
+        "server.cap_permille", share, 0, 1000, "", "",
+        "Largest share of all online cores' CPU time that serving may consume; off = no cap."),
     server<&ServerConfig::governor>(
         "server.governor", choice, 0, 0, "none|backoff|budget|displaced|auto", "",
         "Policy that keeps the cap: none, the published back-off, a budget of CPU time, a budget "
         "of CPU time that other programs wanted, or a cap chosen from server.loss_max_permille."),
     server<&ServerConfig::loss_max_permille>(
-        "server.loss_max_permille", number, 1, 1000, "", "thousandths",
+        "server.loss_max_permille", share, 1, 1000, "", "",
         "With server.governor = \"auto\": largest loss of CPU programs by serving. The governor "
         "chooses the cap, at most server.cap_permille."),
     server<&ServerConfig::tenants>(
@@ -340,6 +345,11 @@ std::string permitted(const ConfigOption& option) {
   switch (option.kind) {
     case number:
       return fmt::format("a whole number from {} to {}{}", option.least, option.most, unit);
+    case share:
+      return fmt::format(
+          "a percentage such as 5% or 0.5% in steps of 0.1%, a whole number of "
+          "thousandths from {} to {}{}",
+          option.least, option.most, option.least == 0 ? ", or off" : "");
     case boolean:
       return "true or false";
     case choice: {
@@ -355,6 +365,26 @@ std::string permitted(const ConfigOption& option) {
   return "";
 }
 
+std::optional<std::uint64_t> permille_of(std::string_view text) {
+  if (!text.ends_with('%')) return {};
+  text.remove_suffix(1);
+  double percent = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, percent, std::chars_format::fixed);
+  if (error != std::errc() || end != last) return {};
+  const double permille = percent * permille_in_percent;
+  if (!(permille >= 0 && permille <= 1000)) return {};  // Not a number is neither.
+  const double whole = std::round(permille);
+  return std::abs(permille - whole) < 1e-6 ? std::optional(static_cast<std::uint64_t>(whole))
+                                           : std::nullopt;
+}
+
+std::string plain_value(const ConfigOption& option, const std::string& shown) {
+  if (option.kind != OptionKind::share) return shown;
+  const Result<OptionValue> value = parse_value(option, shown);
+  return value ? std::to_string(value.value().number) : shown;
+}
+
 Result<OptionValue> parse_value(const ConfigOption& option, std::string_view text) {
   const Error wrong{EINVAL, permitted(option)};
   OptionValue value;
@@ -362,6 +392,13 @@ Result<OptionValue> parse_value(const ConfigOption& option, std::string_view tex
   switch (option.kind) {
     case number: {
       const auto parsed = number_of(text);
+      if (!parsed || *parsed < option.least || *parsed > option.most) return wrong;
+      value.number = *parsed;
+      return value;
+    }
+    case share: {
+      auto parsed = text.ends_with('%') ? permille_of(text) : number_of(text);
+      if (text == off) parsed = 0;
       if (!parsed || *parsed < option.least || *parsed > option.most) return wrong;
       value.number = *parsed;
       return value;

@@ -8,6 +8,7 @@
 // Threading: constant data and pure functions.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ namespace k2k {
 
 enum class OptionKind : std::uint8_t {
   number,   // A whole number, least to most.
+  share,    // The same in thousandths, or as "0.5%"; "off" where 0 is permitted. Shown in percent.
   boolean,  // true or false; on, off, yes, no, 1 and 0 are understood.
   choice,   // One of `words`.
   cores,    // CPU numbers such as 0,2-3; may be empty.
@@ -33,7 +35,7 @@ struct ConfigValues {
 
 // A value of any kind, parsed and within its range.
 struct OptionValue {
-  std::uint64_t number = 0;  // number; boolean: 0 or 1; choice: the word's number or position.
+  std::uint64_t number = 0;  // number, share; boolean: 0 or 1; choice: the word's or position.
   std::string text;          // As it is shown.
   std::vector<std::uint32_t> cores;
 };
@@ -70,6 +72,11 @@ std::span<const OtherVariable> other_variables();
 
 // What may stand there: "a whole number from 0 to 1000000 (microseconds)".
 std::string permitted(const ConfigOption& option);
+
+// "0.5%" as 5, in steps of a thousandth up to 100%. Nothing where it is not that.
+std::optional<std::uint64_t> permille_of(std::string_view text);
+// A value as show() has it, for programs: a share in thousandths, all else as it is.
+std::string plain_value(const ConfigOption& option, const std::string& shown);
 
 // Errors: EINVAL; the message is permitted(option), the caller says where the text stood.
 Result<OptionValue> parse_value(const ConfigOption& option, std::string_view text);

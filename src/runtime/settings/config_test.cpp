@@ -83,6 +83,42 @@ TEST_F(ConfigTest, every_default_may_be_set_by_its_own_text) {
   }
 }
 
+TEST_F(ConfigTest, a_share_is_read_in_percent_or_thousandths_and_shown_in_percent) {
+  const ConfigOption& cap = *find_option("server.cap_permille");
+  const std::pair<const char*, std::uint64_t> good[] = {
+      {"5%", 50}, {"0.5%", 5}, {"100%", 1000}, {"50", 50}, {"0", 0}, {"0%", 0}, {"off", 0}};
+  for (const auto& [text, permille] : good) {
+    const Result<OptionValue> value = parse_value(cap, text);
+    ASSERT_TRUE(value.ok()) << text << ": " << value.error().message;
+    EXPECT_EQ(value.value().number, permille) << text;
+  }
+  for (const char* bad : {"0.05%", "100.1%", "-5%", "%", "0.5", "1001", "5 %", "5%%", "much", ""}) {
+    const Result<OptionValue> value = parse_value(cap, bad);
+    ASSERT_FALSE(value.ok()) << bad;
+    EXPECT_EQ(
+        value.error().message,
+        "a percentage such as 5% or 0.5% in steps of 0.1%, a whole number of thousandths from "
+        "0 to 1000, or off");
+  }
+  EXPECT_FALSE(parse_value(*find_option("server.loss_max_permille"), "off").ok());
+  EXPECT_FALSE(parse_value(*find_option("server.loss_max_permille"), "0%").ok());
+
+  for (const char* in_file : {"\"2.5%\"", "25"}) {
+    const auto loaded =
+        load_config(with_file(std::string("[server]\ncap_permille = ") + in_file + "\n"));
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    EXPECT_EQ(loaded.value().config.server.cap_permille, 25u);
+    const std::string shown = setting(loaded.value(), "server.cap_permille").value;
+    EXPECT_EQ(shown, "2.5%");
+    EXPECT_EQ(plain_value(cap, shown), "25");
+  }
+  const std::string bare = load_config(with_file("[server]\ncap_permille = 5%\n")).error().message;
+  EXPECT_TRUE(bare.ends_with("; a percentage stands in quotes: \"5%\"")) << bare;
+  ConfigInputs inputs = with_file("");
+  inputs.environment = {{"K2K_SERVER_CAP_PERMILLE", "5%"}};
+  EXPECT_EQ(load_config(inputs).value().config.server.cap_permille, 50u);
+}
+
 TEST_F(ConfigTest, keys_variables_and_flags_are_unique) {
   std::set<std::string> names;
   for (const ConfigOption& option : config_options()) {

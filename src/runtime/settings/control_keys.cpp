@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cmath>
 #include <optional>
 
 #include "runtime/settings/config_options.hpp"
@@ -16,7 +14,6 @@ namespace k2k {
 namespace {
 
 constexpr std::size_t shown_bytes_max = 100;
-constexpr double permille_in_percent = 10;
 constexpr const char* nothing_changed = "; nothing was changed";
 
 const ControlKey keys[] = {
@@ -42,20 +39,12 @@ const ConfigOption& option_of(const ControlKey& key) {
 
 bool may_be_off(const ControlKey& key) { return option_of(key).least == 0; }
 
-// "0.5%" as 5, in steps of a thousandth. Nothing where it is not that.
-std::optional<std::uint64_t> permille_of(const ControlKey& key, std::string_view text) {
+// In thousandths, the unit written behind. Nothing where it is not that: 0% might mean no cap, or
+// nothing at all.
+std::optional<std::uint64_t> share_of(const ControlKey& key, std::string_view text) {
   if (text == "off" && may_be_off(key)) return 0;
-  if (!text.ends_with('%')) return {};
-  text.remove_suffix(1);
-  double percent = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, percent, std::chars_format::fixed);
-  if (error != std::errc() || end != last) return {};
-  const double permille = percent * permille_in_percent;
-  if (!(permille >= 1 && permille <= 1000)) return {};  // Not a number is neither.
-  const double whole = std::round(permille);
-  return std::abs(permille - whole) < 1e-6 ? std::optional(static_cast<std::uint64_t>(whole))
-                                           : std::nullopt;
+  const std::optional<std::uint64_t> permille = permille_of(text);
+  return permille == 0 ? std::nullopt : permille;
 }
 
 std::string permitted_value(const ControlKey& key) {
@@ -83,7 +72,7 @@ Status set_one(const std::string& name, const std::string& text, ConfigValues& v
                                 permitted_value(*key), nothing_changed)};
   std::string as_option = text;
   if (key->percent) {
-    const std::optional<std::uint64_t> permille = permille_of(*key, text);
+    const std::optional<std::uint64_t> permille = share_of(*key, text);
     if (!permille) return wrong;
     as_option = std::to_string(*permille);
   }
@@ -120,10 +109,7 @@ std::string show_key(const ControlKey& key, const server::ServerConfig& config) 
   const ConfigOption& option = option_of(key);
   ConfigValues values;
   values.config.server = config;
-  std::string shown = option.show(values, option);
-  if (!key.percent) return shown;
-  if (shown == "0") return "off";
-  return fmt::format("{:g}%", std::stod(shown) / permille_in_percent);
+  return option.show(values, option);
 }
 
 Status set_keys(std::span<const std::pair<std::string, std::string>> values,
