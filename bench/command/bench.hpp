@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -59,6 +60,9 @@ Result<nlohmann::ordered_json> soak(const RuntimeConfig& config, Effort effort);
 // Samples of one quantity, in any unit.
 class Samples {
  public:
+  Samples() = default;
+  explicit Samples(std::vector<double> values) : values_(std::move(values)) {}
+
   void add(double value) { values_.push_back(value); }
   void add(const std::vector<double>& values) {
     values_.insert(values_.end(), values.begin(), values.end());

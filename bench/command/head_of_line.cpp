@@ -147,11 +147,7 @@ Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& base) {
     auto beside = measure(runtime.value(), true, sleeps);
     if (!beside) return beside.error();
     loaded.add(beside.value());
-    Samples without;
-    Samples with;
-    without.add(alone.value());
-    with.add(beside.value());
-    ratios.push_back(with.median() / without.median());
+    ratios.push_back(Samples(beside.value()).median() / Samples(alone.value()).median());
   }
   auto cold = behind_cold_reads(runtime.value());
   if (!cold) return cold.error();

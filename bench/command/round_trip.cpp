@@ -64,8 +64,7 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
     auto trips = cache_line_round_trips(calls_per_round);
     if (!trips) return trips.error();
     floor.add(trips.value());
-    Samples beside;
-    beside.add(trips.value());
+    double beside = Samples(trips.value()).median();
     for (std::size_t index = 0; index < wave_counts.size(); ++index) {
       // Only the runtime under measurement may spin: two cores have no place for a second one.
       server::ServerConfig server = runtimes[index]->server_config();
@@ -76,10 +75,9 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
       if (Status status = runtimes[index]->reconfigure(server); !status) return status.error();
       if (!samples) return samples.error();
       ours[index].add(samples.value());
-      Samples now;
-      now.add(samples.value());
-      ratios[index].push_back(now.median() / beside.median());
-      if (index == 0) beside = now;
+      const double median = Samples(samples.value()).median();
+      ratios[index].push_back(median / beside);
+      if (index == 0) beside = median;
     }
   }
   nlohmann::ordered_json p50;
