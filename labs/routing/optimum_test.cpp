@@ -22,22 +22,6 @@ constexpr int rounds = 2;
 #else
 constexpr int rounds = 30;
 #endif
-constexpr Ticks no_time = std::numeric_limits<Ticks>::max();
-
-void expect_whole(const Plan& plan, Residency residency) {
-  expect_possible(plan, residency);
-  const std::vector<Range> runs = runs_by_page(residency);
-  for (const Range& range : plan.cached) {
-    ASSERT_NE(std::find(runs.begin(), runs.end(), range), runs.end());
-  }
-}
-
-Ticks least_of_all(const Costs& costs, Residency residency, bool whole) {
-  Ticks least = no_time;
-  every_plan(residency, whole,
-             [&](const Plan& plan) { least = std::min(least, times_of(costs, plan).serial()); });
-  return least;
-}
 
 TEST(Optimum, is_the_best_of_all_plans_of_every_short_request) {
   for (const Model& model : models()) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -82,6 +84,15 @@ inline void expect_possible(const Plan& plan, Residency residency) {
   }
 }
 
+// Possible, and each of its runs is a whole one of the residency.
+inline void expect_whole(const Plan& plan, Residency residency) {
+  expect_possible(plan, residency);
+  const std::vector<Range> runs = runs_by_page(residency);
+  for (const Range& range : plan.cached) {
+    ASSERT_NE(std::find(runs.begin(), runs.end(), range), runs.end());
+  }
+}
+
 // Visits every plan of the request: runs left whole, or any set of cached pages.
 template <class Visit>
 void every_plan(Residency residency, bool whole, Visit visit) {
@@ -103,6 +114,14 @@ void every_plan(Residency residency, bool whole, Visit visit) {
     }
     visit(Plan{pages, cached});
   }
+}
+
+// The least time of all those plans, one transfer after another.
+inline Ticks least_of_all(const Costs& costs, Residency residency, bool whole) {
+  Ticks least = std::numeric_limits<Ticks>::max();
+  every_plan(residency, whole,
+             [&](const Plan& plan) { least = std::min(least, times_of(costs, plan).serial()); });
+  return least;
 }
 
 // All residencies of `pages` pages.

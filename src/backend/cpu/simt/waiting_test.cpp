@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/device_fixture.hpp"
@@ -257,54 +260,59 @@ TEST(Failures, AnExceptionInFlightStaysWithItsWorkItem) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Failures, AStallIsReportedOnceAndTheLaunchGoesOn) {
-  DeviceConfig config = small_device();
-  config.watchdog_ms = 30;
-  const auto device = build(config);
+// A device, and what its watchdog reports.
+struct Watched {
+  Watched(
+      std::uint32_t units, std::chrono::milliseconds patience,
+      std::function<void()> on_report = [] {})
+      : device(build(config_of(units, patience))) {
+    set_stall_report(*device, [this, told = std::move(on_report)](const std::string& text) {
+      reports.push_back(text);
+      told();
+    });
+  }
+  static DeviceConfig config_of(std::uint32_t units, std::chrono::milliseconds patience) {
+    DeviceConfig config = small_device();
+    config.compute_units = units;
+    config.watchdog_ms = static_cast<std::uint32_t>(patience.count());
+    return config;
+  }
+
+  const std::unique_ptr<Backend> device;
   std::vector<std::string> reports;
-  set_stall_report(*device, [&](const std::string& text) { reports.push_back(text); });
-  const Host host(*device, {.delay = 200ms});
-  const auto report = run(*device, 1, 1, [] { ask(1); });
+};
+
+TEST(Failures, AStallIsReportedOnceAndTheLaunchGoesOn) {
+  const Watched watched(small_device().compute_units, 30ms);
+  const Host host(*watched.device, {.delay = 200ms});
+  const auto report = run(*watched.device, 1, 1, [] { ask(1); });
   ASSERT_TRUE(report.ok()) << report.error().message;
-  ASSERT_EQ(reports.size(), 1u);
-  EXPECT_EQ(reports[0],
+  ASSERT_EQ(watched.reports.size(), 1u);
+  EXPECT_EQ(watched.reports[0],
             "k2k: kernel 'test' has made no progress for 30 ms: group 0 item 0 waits for call 0 "
             "(read), slot 0/0 state ready");
 }
 
 TEST(Failures, WorkItemsThatOnlyYieldAreAStall) {
-  DeviceConfig config = small_device();
-  config.compute_units = 1;
-  config.watchdog_ms = 30;
-  const auto device = build(config);
-  std::vector<std::string> reports;
   std::atomic<bool> over{false};
-  set_stall_report(*device, [&](const std::string& text) {
-    reports.push_back(text);
-    over = true;
-  });
+  const Watched watched(1, 30ms, [&] { over = true; });
   const Instant begin = now();
-  const auto report = run(*device, 1, 2, [&] {
+  const auto report = run(*watched.device, 1, 2, [&] {
     while (!over && now() - begin < 5s) platform::yield();
   });
   ASSERT_TRUE(report.ok()) << report.error().message;
-  ASSERT_EQ(reports.size(), 1u);
+  ASSERT_EQ(watched.reports.size(), 1u);
   EXPECT_EQ(
-      reports[0],
+      watched.reports[0],
       "k2k: kernel 'test' has made no progress for 30 ms: group 0 item 0 yields, group 0 item "
       "1 yields");
 }
 
 TEST(Failures, WhoWaitsForTheHostIsNamedBeforeThoseThatYieldForIt) {
-  DeviceConfig config = small_device();
-  config.compute_units = 1;
-  config.watchdog_ms = 30;
-  const auto device = build(config);
-  std::vector<std::string> reports;
-  set_stall_report(*device, [&](const std::string& text) { reports.push_back(text); });
-  const Host host(*device, {.delay = 300ms});
+  const Watched watched(1, 30ms);
+  const Host host(*watched.device, {.delay = 300ms});
   std::atomic<bool> answered{false};
-  const auto report = run(*device, 1, 16, [&] {
+  const auto report = run(*watched.device, 1, 16, [&] {
     if (platform::current().rank == 15) {
       ask(1);
       answered = true;
@@ -312,23 +320,19 @@ TEST(Failures, WhoWaitsForTheHostIsNamedBeforeThoseThatYieldForIt) {
     while (!answered) platform::yield();
   });
   ASSERT_TRUE(report.ok()) << report.error().message;
-  ASSERT_EQ(reports.size(), 1u);
-  EXPECT_NE(reports[0].find("30 ms: group 0 item 15 waits for call 0 (read), slot 0/15 state "
-                            "ready, group 0 item 0 yields, "),
-            std::string::npos)
-      << reports[0];
+  ASSERT_EQ(watched.reports.size(), 1u);
+  EXPECT_NE(
+      watched.reports[0].find("30 ms: group 0 item 15 waits for call 0 (read), slot 0/15 state "
+                              "ready, group 0 item 0 yields, "),
+      std::string::npos)
+      << watched.reports[0];
 }
 
 TEST(Failures, CallsThatAreAnsweredAreProgressWhateverElseYields) {
-  DeviceConfig config = small_device();
-  config.compute_units = 1;
-  config.watchdog_ms = 200;
-  const auto device = build(config);
-  std::vector<std::string> reports;
-  set_stall_report(*device, [&](const std::string& text) { reports.push_back(text); });
-  const Host host(*device, {.delay = 10ms});
+  const Watched watched(1, 200ms);
+  const Host host(*watched.device, {.delay = 10ms});
   std::atomic<bool> answered{false};
-  const auto report = run(*device, 1, 2, [&] {
+  const auto report = run(*watched.device, 1, 2, [&] {
     if (platform::current().rank == 1) {
       for (int call = 0; call < 40; ++call) ask(1);
       answered = true;
@@ -336,7 +340,7 @@ TEST(Failures, CallsThatAreAnsweredAreProgressWhateverElseYields) {
     while (!answered) platform::yield();
   });
   ASSERT_TRUE(report.ok()) << report.error().message;
-  EXPECT_TRUE(reports.empty()) << reports[0];
+  EXPECT_TRUE(watched.reports.empty()) << watched.reports[0];
 }
 
 // Writes `bytes` of stack; by then the frames below belong to somebody else.
