@@ -38,6 +38,30 @@ enum class LaunchWait : std::uint8_t {
 // For wait_doorbell: this ring is somebody else's.
 inline constexpr std::uint64_t any_position = ~std::uint64_t{0};
 
+// Serves requests on the threads of a device's own units (Backend::serve_inline).
+class InlineService {
+ public:
+  enum class Found : std::uint8_t {
+    nothing,  // No doorbell was rung.
+    busy,     // Another thread serves some of the doorbells, perhaps all that were rung.
+    served,   // At least one request.
+  };
+  InlineService() = default;
+  virtual ~InlineService() = default;
+  InlineService(const InlineService&) = delete;
+  InlineService& operator=(const InlineService&) = delete;
+
+  enum class Reach : std::uint8_t {
+    own,  // The doorbells that this unit rings, and others that share their ring.
+    all,
+  };
+  // By the thread of `unit`, between two work-items: serves requests whose doorbells were rung.
+  // Calls that may sleep are left to the server's own threads.
+  virtual Found serve(std::uint32_t unit, Reach reach) noexcept = 0;
+  // By the same thread, before it sleeps or ends a launch.
+  virtual void rest(std::uint32_t unit) noexcept = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -101,6 +125,11 @@ class Backend {
   // Does a part of the device run on the CPU that the caller is on? A server that finds nothing
   // gives it away at once. Cheap.
   [[nodiscard]] virtual bool waits_for_this_core() const noexcept { return false; }
+
+  // From now on the device's units call `service` between work-items. nullptr ends that; when this
+  // returns, no unit is inside, unless its call in the kernel does not end. Expects
+  // DeviceInfo::serves_inline, and one caller at a time.
+  virtual void serve_inline(InlineService* /*service*/) {}
 
   // Slots of these rows were completed: halted lanes look again, and a sleeping unit wakes.
   // Called after the completing stores; takes care of the ordering towards the sleeper itself.

@@ -36,6 +36,7 @@ struct DeviceInfo {
   bool halts = false;               // Does a halted wave give up its processor?
   bool hides_memory = true;         // May host_may_access() say no?
   bool interrupts = true;           // Can wait_doorbell() be ended by a doorbell?
+  bool serves_inline = false;       // Does Backend::serve_inline() do anything?
   bool runs_kernels = true;         // If not, launch() takes something else (trace/trace.hpp).
   // Can the device reach what a host's mmap(2) gives? If not, mmap from a kernel answers ENOTSUP.
   bool reaches_host_pages = true;

@@ -123,6 +123,20 @@ TEST(TraceReplay, goes_on_while_the_way_to_serve_changes) {
   expect_all_answered(report, runtime, 50 * lines_usual);
 }
 
+TEST(TraceReplay, needs_threads_of_the_server) {
+  RuntimeConfig config;
+  config.operator_settings = false;
+  config.backend = "trace";
+  config.server.bottom_half = server::BottomHalfMode::on_unit;
+  const Result<Runtime> runtime = Runtime::create(config);
+  ASSERT_FALSE(runtime.ok());
+  EXPECT_NE(runtime.error().message.find(
+                "server.bottom_half = \"inline\" needs a device whose units are threads of the "
+                "host: backend = \"cpu\"; this one is "),
+            std::string::npos)
+      << runtime.error().message;
+}
+
 TEST(TraceReplay, may_be_repeated_on_one_runtime) {
   Runtime runtime = started();
   const Trace trace = parsed(repeated("+0 nop", 100));

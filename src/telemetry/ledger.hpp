@@ -66,23 +66,31 @@ class CpuLedger {
     settled_at_ = moment;
     catch_up(clock, ns_per_cycle, core);
   }
+  // The same for a thread that has other work, too: of its CPU time only what was charged counts,
+  // less the part of it in which other threads had the core.
+  void settle_part(std::uint64_t moment, Nanoseconds clock, double ns_per_cycle, std::size_t core) {
+    const double passed = static_cast<double>(moment - settled_at_) * ns_per_cycle;
+    const double ran = static_cast<double>((clock - settled_clock_).count());
+    settled_at_ = moment;
+    settled_clock_ = clock;
+    std::uint64_t charged = 0;
+    for (const std::uint64_t cycles : open_stages_) charged += cycles;
+    if (charged == 0) return;
+    const double part = passed > 0 && ran < passed ? ran / passed : 1;
+    book(static_cast<double>(charged) * ns_per_cycle * part, ns_per_cycle, core);
+  }
+  // Before the first charge() of such a thread.
+  void begin_part(std::uint64_t moment, Nanoseconds clock) {
+    settled_at_ = moment;
+    settled_clock_ = clock;
+  }
   // Is something charged that is some tenant's?
   [[nodiscard]] bool owed() const { return open_attributed_ != 0; }
   // The same between times, without moving when the next one is due.
   void catch_up(Nanoseconds clock, double ns_per_cycle, std::size_t core) {
     const double used = static_cast<double>((clock - settled_clock_).count());
     settled_clock_ = clock;
-    if (used <= 0) return;
-    settle_stages(used, ns_per_cycle);
-    if (open_attributed_ == 0) {
-      idle_ns_.add(static_cast<std::uint64_t>(used));
-    } else {
-      const double ns_a_cycle = used / static_cast<double>(open_attributed_);
-      for (Account& account : calls_) account.settle(ns_a_cycle);
-      for (Account& account : tenants_) account.settle(ns_a_cycle);
-      open_attributed_ = 0;
-    }
-    cores_[core < cores_.size() ? core : cores_.size() - 1].add(static_cast<std::uint64_t>(used));
+    if (used > 0) book(used, ns_per_cycle, core);
   }
 
   // Nanoseconds of CPU time, as of the last settlement.
@@ -112,6 +120,19 @@ class CpuLedger {
       open = 0;
     }
   };
+
+  void book(double used, double ns_per_cycle, std::size_t core) {
+    settle_stages(used, ns_per_cycle);
+    if (open_attributed_ == 0) {
+      idle_ns_.add(static_cast<std::uint64_t>(used));
+    } else {
+      const double ns_a_cycle = used / static_cast<double>(open_attributed_);
+      for (Account& account : calls_) account.settle(ns_a_cycle);
+      for (Account& account : tenants_) account.settle(ns_a_cycle);
+      open_attributed_ = 0;
+    }
+    cores_[core < cores_.size() ? core : cores_.size() - 1].add(static_cast<std::uint64_t>(used));
+  }
 
   void settle_stages(double used, double ns_per_cycle) {
     std::uint64_t charged = 0;

@@ -105,6 +105,23 @@ TEST_F(Ledger, keeps_its_sums_equal_to_the_clock) {
   EXPECT_EQ(ledger.core_ns(0) + ledger.core_ns(1), clock);
 }
 
+TEST_F(Ledger, books_of_a_thread_with_other_work_what_was_charged_less_what_others_had) {
+  ledger.begin_part(1'000, 0ns);
+  ledger.charge(Stage::polling, 50);
+  ledger.charge(Stage::service, 150, 1, 1);
+  // Of 1,000 cycles the thread had its core for half.
+  const auto half = static_cast<std::int64_t>(1'000 * ns_per_cycle / 2);
+  ledger.settle_part(2'000, Nanoseconds(half), ns_per_cycle, 1);
+  const double booked = 200 * ns_per_cycle / 2;
+  EXPECT_NEAR(static_cast<double>(stages()), booked, 2);
+  EXPECT_NEAR(static_cast<double>(ledger.call_ns(1)), booked, 2);
+  EXPECT_NEAR(static_cast<double>(ledger.core_ns(1)), booked, 2);
+  EXPECT_EQ(ledger.idle_ns(), 0u);
+  // Work of its own alone is nobody's.
+  ledger.settle_part(3'000, Nanoseconds(2 * half), ns_per_cycle, 1);
+  EXPECT_NEAR(static_cast<double>(stages()), booked, 2);
+}
+
 TEST_F(Ledger, books_a_core_beyond_those_it_knows_with_the_last) {
   ledger.settle(0, 10ns, ns_per_cycle, 17);
   EXPECT_EQ(ledger.core_ns(1), 10u);

@@ -22,6 +22,8 @@ Result<Runtime> runtime_of(const char* mode) {
   config.device.compute_units = 1;
   if (std::string_view(mode) == "split") {
     config.server.bottom_half = server::BottomHalfMode::split;
+  } else if (std::string_view(mode) == "inline") {
+    config.server.bottom_half = server::BottomHalfMode::on_unit;
   }
   return Runtime::create(config);
 }
@@ -43,7 +45,7 @@ double ledger_of(const server::Stats& stats) {
 }
 
 class Accounting : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Of, Accounting, testing::Values("monolithic", "split"),
+INSTANTIATE_TEST_SUITE_P(Of, Accounting, testing::Values("monolithic", "split", "inline"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST_P(Accounting, tells_tenants_apart) {

@@ -106,6 +106,7 @@ TEST_P(CachedReads, bring_the_file_and_are_counted_among_others) {
 }
 
 TEST_P(CachedReads, that_get_stuck_hold_nobody) {
+  if (GetParam().on_units) GTEST_SKIP() << unit_waits;
   constexpr std::uint32_t items = 24;
   constexpr int rounds = scaled(12, 3);
   Runtime runtime = start();
@@ -150,6 +151,7 @@ TEST_P(CachedReads, that_get_stuck_hold_nobody) {
 }
 
 TEST_P(CachedReads, that_get_stuck_do_not_hold_the_end) {
+  if (GetParam().on_units) GTEST_SKIP() << unit_waits;
   // Kept: threads that are left behind may still write to it when the next test has begun.
   static std::vector<std::unique_ptr<StuckMemory>> kept;
   StuckMemory& stuck = *kept.emplace_back(std::make_unique<StuckMemory>(1));

@@ -24,6 +24,7 @@ std::vector<Setup> setups() {
     all.push_back({backend, backend::Schedule::random, 2});
     all.push_back({backend, backend::Schedule::random, 20260});
     all.push_back({backend, backend::Schedule::adversarial, 1});
+    all.push_back({backend, backend::Schedule::round_robin, 1, 2, true});
     // A long run tries more: K2K_CONFORMANCE_SEEDS=100.
     const char* const seeds = std::getenv("K2K_CONFORMANCE_SEEDS");
     const std::uint64_t last = seeds == nullptr ? 0 : std::strtoull(seeds, nullptr, 10);
@@ -37,8 +38,9 @@ std::vector<Setup> setups() {
 
 std::string name_of(const testing::TestParamInfo<Setup>& info) {
   if (info.param.backend != "cpu") return info.param.backend;  // It has its own schedule.
-  const std::string device =
-      info.param.backend + (info.param.compute_units == 1 ? "_one_unit" : "");
+  const std::string device = info.param.backend +
+                             (info.param.compute_units == 1 ? "_one_unit" : "") +
+                             (info.param.on_units ? "_inline" : "");
   switch (info.param.schedule) {
     case backend::Schedule::round_robin:
       return device + "_round_robin";
@@ -64,6 +66,7 @@ RuntimeConfig config_of(const Setup& setup) {
   config.device.arena_blocks = 8;
   config.device.watchdog_ms = 0;
   config.server.shutdown_ms = 200;
+  if (setup.on_units) config.server.bottom_half = server::BottomHalfMode::on_unit;
   return config;
 }
 

@@ -32,11 +32,12 @@ struct Setup {
   backend::Schedule schedule;
   std::uint64_t seed;
   std::uint32_t compute_units =
-      2;  // With one, a cpu device shares its memory with no other thread.
+      2;                  // With one, a cpu device shares its memory with no other thread.
+  bool on_units = false;  // server.bottom_half = "inline".
 };
 inline void PrintTo(const Setup& setup, std::ostream* out) {
   *out << setup.backend << ", schedule " << static_cast<int>(setup.schedule) << ", seed "
-       << setup.seed << ", units " << setup.compute_units;
+       << setup.seed << ", units " << setup.compute_units << (setup.on_units ? ", inline" : "");
 }
 std::vector<Setup> setups();
 std::string name_of(const testing::TestParamInfo<Setup>& info);
@@ -51,6 +52,9 @@ inline constexpr bool race_checked = false;
 constexpr std::uint32_t scaled(std::uint32_t plain, std::uint32_t checked) {
   return race_checked ? checked : plain;
 }
+
+// Why a test of calls that get stuck has nothing to show under server.bottom_half = "inline".
+inline constexpr const char* unit_waits = "a unit waits for the calls that it makes itself";
 
 class DeviceUnderTest : public testing::TestWithParam<Setup> {
  protected:

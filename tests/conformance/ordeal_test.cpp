@@ -36,6 +36,7 @@ struct Plan {
   bool starves = false;
   bool cancels = false;
   bool splits = false;
+  bool on_units = false;
   int kill_after_us = -1;  // -1: it lives to its end.
   int life_ms = 0;
 };
@@ -47,6 +48,7 @@ Plan draw(std::uint64_t seed) {
   plan.starves = random() % 3 == 0;
   plan.cancels = random() % 3 == 0;
   plan.splits = random() % 4 == 0;
+  plan.on_units = !plan.splits && random() % 3 == 0;
   plan.kill_after_us = random() % 2 == 0 ? static_cast<int>(random() % 60'000) : -1;
   plan.life_ms = 5 + static_cast<int>(random() % 60);
   return plan;
@@ -55,7 +57,8 @@ Plan draw(std::uint64_t seed) {
 std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   return out << "K2K_ORDEAL_SEED=" << plan.seed << " (forks " << plan.forks << ", starves "
              << plan.starves << ", cancels " << plan.cancels << ", splits " << plan.splits
-             << ", killed after " << plan.kill_after_us << " us, lives " << plan.life_ms << " ms)";
+             << ", inline " << plan.on_units << ", killed after " << plan.kill_after_us
+             << " us, lives " << plan.life_ms << " ms)";
 }
 
 class Ordeal : public testing::Test {
@@ -84,6 +87,7 @@ class Ordeal : public testing::Test {
     config.device.compute_units = 2;
     config.device.resident_waves = 4;
     if (plan.splits) config.server.bottom_half = server::BottomHalfMode::split;
+    if (plan.on_units) config.server.bottom_half = server::BottomHalfMode::on_unit;
     Result<Runtime> runtime = Runtime::create(config);
     if (!runtime) ::_exit(not_served);
     {

@@ -279,6 +279,10 @@ TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo) {
 TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo_behind_split_halves) {
   lanes_of_one_wave_open_both_ends(server::BottomHalfMode::split);
 }
+TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo_on_units) {
+  if (GetParam().backend != "cpu") GTEST_SKIP() << "its units are no threads of the host";
+  lanes_of_one_wave_open_both_ends(server::BottomHalfMode::on_unit);
+}
 
 }  // namespace
 }  // namespace k2k::conformance

@@ -143,8 +143,9 @@ TEST_F(Steered, change_is_shown_before_and_after_and_is_in_force) {
 TEST_F(Steered, mistake_changes_nothing_and_says_what_is_permitted) {
   Runtime runtime = Steered::runtime();
   const std::string ctl = "ctl " + self() + " ";
-  expect_refused(ctl + "cap=5% bottom_half=spilt", 2,
-                 "bottom_half = 'spilt'; permitted: one of monolithic, split; nothing was changed");
+  expect_refused(
+      ctl + "cap=5% bottom_half=spilt", 2,
+      "bottom_half = 'spilt'; permitted: one of monolithic, split, inline; nothing was changed");
   expect_refused(
       ctl + "cap=5% govenor=auto", 2,
       "unknown key 'govenor'; did you mean 'governor'?; permitted: cap, governor, "

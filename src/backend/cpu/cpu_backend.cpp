@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/cpu/config.hpp"
@@ -62,6 +63,9 @@ constexpr std::uint32_t poller_patience_us = 2;
 constexpr std::uint32_t poller_scattered_us = 50;
 constexpr std::uint32_t poller_rest_us = 4;
 
+// A unit that does not come out of the server meanwhile is stuck in a call, and has lost its role.
+constexpr Nanoseconds inline_end_max = std::chrono::seconds(1);
+
 protocol::DeviceScope scope_of(const DeviceConfig& config) {
   register_asymmetric_barrier();
   const bool alone = config.compute_units == 1 && asymmetric.load(std::memory_order_relaxed);
@@ -103,6 +107,7 @@ class CpuBackend final : public Backend {
     info_.local_bytes_max = config.local_bytes;
     info_.area_bytes = memory_.area_bytes();
     info_.halts = true;
+    info_.serves_inline = true;
     info_.hides_memory = config.strict;
   }
 
@@ -200,6 +205,19 @@ class CpuBackend final : public Backend {
     const int here = sched_getcpu();
     return std::any_of(unit_pointers_.begin(), unit_pointers_.end(),
                        [here](const Unit* unit) { return unit->cpu() == here; });
+  }
+
+  void serve_inline(InlineService* service) override {
+    plan_.inline_service.store(service, std::memory_order_seq_cst);  // Pairs with Unit::serve().
+    if (service != nullptr) return;
+    Nanoseconds nap = std::chrono::microseconds(10);
+    const Instant end = now() + inline_end_max;
+    for (const Unit* const unit : unit_pointers_) {
+      while (unit->serves() && now() < end) {
+        std::this_thread::sleep_for(nap);
+        nap = std::min<Nanoseconds>(nap * 2, std::chrono::milliseconds(1));
+      }
+    }
   }
 
   void resume(const std::uint32_t* waves, std::size_t count) noexcept override {

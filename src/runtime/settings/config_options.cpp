@@ -179,8 +179,9 @@ const ConfigOption options[] = {
         "server.coalesce_delay_us", number, 10, 10'000, "", "microseconds",
         "Adaptive coalescing: longest average wait of a request before it is served."),
     server<&ServerConfig::bottom_half>(
-        "server.bottom_half", choice, 0, 0, "monolithic|split", "",
-        "Serve requests on the top half's thread, or on another thread."),
+        "server.bottom_half", choice, 0, 0, "monolithic|split|inline", "",
+        "Serve requests on the top half's thread, on another thread, or (cpu) on the device's own "
+        "units, between two work-items."),
     server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",
                                        "Most service threads; they start as calls sleep. One more "
                                        "thread waits for all descriptors."),

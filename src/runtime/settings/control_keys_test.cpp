@@ -78,8 +78,9 @@ TEST(ControlKeys, share_is_a_percentage_with_its_sign) {
 }
 
 TEST(ControlKeys, one_mistake_changes_nothing_at_all) {
-  EXPECT_EQ(refusal({{"cap", "5%"}, {"bottom_half", "spilt"}}),
-            "bottom_half = 'spilt'; permitted: one of monolithic, split; nothing was changed");
+  EXPECT_EQ(
+      refusal({{"cap", "5%"}, {"bottom_half", "spilt"}}),
+      "bottom_half = 'spilt'; permitted: one of monolithic, split, inline; nothing was changed");
   EXPECT_EQ(refusal({{"bottom_half", "split"}, {"coalesce_max", "4097"}}),
             "coalesce_max = '4097'; permitted: a whole number from 1 to 4096 (requests a bundle); "
             "nothing was changed");

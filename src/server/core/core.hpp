@@ -59,7 +59,8 @@ struct Role {
   ParkedRequests parked;                      // Of tenants whose budget is used up.
   services::Openness openness = services::Openness::any;
   bool trace = false;
-  bool split = false;    // Others serve what its holder finds.
+  bool split = false;                 // Others serve what its holder finds.
+  std::atomic<bool> on_units{false};  // Units take it for moments (inline_service.hpp).
   bool walking = false;  // Calls are made while `bundle` is walked through: it is not at its end.
   // Whom the watcher saw holding it at the last tick, and in which call; under Core::mutex_.
   std::pair<std::uint32_t, telemetry::Mark::View> watched;
@@ -71,8 +72,9 @@ struct ServiceThread {
   telemetry::Mark call;  // Is it in a call, holding a role?
   ThreadStats stats;
   Gate::Account account;
-  std::uint64_t clock = 0;              // cycles(), as this thread last read them.
-  std::uint64_t answer_cycles = 0;      // What its last measured answer took.
+  bool is_unit = false;             // A unit of the device, which serves between its work-items.
+  std::uint64_t clock = 0;          // cycles(), as this thread last read them.
+  std::uint64_t answer_cycles = 0;  // What its last measured answer took.
   std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
   std::vector<Pending> batch;           // Split mode; scratch of the thread.
   std::vector<services::Fault> faults;  // Scratch of the thread.
@@ -109,7 +111,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
 
  private:
   class SpotReads;
-  enum class Task : std::uint8_t { role, attempt, bundle, call, end };
+  class OnUnits;
+  enum class Task : std::uint8_t { role, rescue, attempt, bundle, call, end };
   struct Work {
     Task task = Task::end;
     Role* role = nullptr;
@@ -133,7 +136,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   [[nodiscard]] bool may_leave_role() const;  // Expects mutex_ held: is there a follower?
 
   // --- lead.cpp: what the holder of a role does.
-  void lead(ServiceThread& self, Role& role);
+  // False: the role is lost or handed off.
+  bool lead(ServiceThread& self, Role& role);
   // False: the role is lost or handed off.
   bool serve(ServiceThread& self, Role& role);
   bool walk_bundle(ServiceThread& self, Role& role);  // The same, or what is left of it.
@@ -146,6 +150,22 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // True if a launch ended it.
   bool rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
   void place(ServiceThread& self, const Role& role);  // Applies steering.
+
+  // --- inline_service.cpp: where units serve.
+  // Looks after a role that units take, until it is not wanted or there is a cap. With the role
+  // held, at the beginning and at the end.
+  void stand_by(ServiceThread& self, Role& role);
+  void look_after(ServiceThread& self, Role& role, bool& held);
+  // Waits until no unit holds the role, and holds it. Nothing to do where it is no role of units.
+  static void take_from_units(const ServiceThread& self, Role& role);
+  // What a unit's thread left behind that is stuck in a call.
+  void rescue(ServiceThread& self, Role& role);
+  // Units serve from now on, where the configuration says so. False: no memory for their books.
+  bool begin_inline();
+  void end_inline();
+  [[nodiscard]] bool units_serve(const Role& role) const {
+    return role.on_units.load(std::memory_order_relaxed) && !gate_.governed() && !gate_.by_tenant();
+  }
 
   // --- parked.cpp: where tenants have budgets, requests of those who used theirs up.
   bool admits(ServiceThread& self, const services::Request& request);
@@ -208,6 +228,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
       const KernelWork others(gate_, pending.request);
       return services::execute_without_waiting(pending.request, pending.progress, files_.get());
     }
+    if (self.is_unit) return {.would_wait = true};
     return attempt_that_may_sleep(self, pending);
   }
   // The books of CPU time (telemetry/ledger.hpp).
@@ -269,8 +290,10 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable work_there_;
   std::condition_variable role_left_;
+  std::condition_variable stand_by_over_;  // For stand_by(): roles_wanted_ is 0.
   ServerConfig config_;
   std::vector<std::unique_ptr<ServiceThread>> threads_;
+  std::unique_ptr<OnUnits> on_units_;  // Once units were to serve.
   std::uint32_t workers_ = 0;        // Those of the pool: all but the one that watches descriptors.
   std::vector<Role*> vacant_roles_;  // Has room for all.
   std::deque<Bundle> bundles_;

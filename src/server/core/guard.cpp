@@ -41,6 +41,7 @@ void Server::Core::guard(ServiceThread& self) {
     if (!vacant && !take_over_stuck(self, work)) continue;
     if (vacant) pick(self, work);
     lock.unlock();
+    take_from_units(self, *work.role);
     lead_as_guard(self, *work.role);
     gate_.leave(self.account);
     settle(self, cycles());
@@ -51,6 +52,12 @@ void Server::Core::guard(ServiceThread& self) {
 // Expects mutex_ held.
 bool Server::Core::relieves_guard(const ServiceThread& self, Role& role) {
   const bool wanted = roles_wanted_.load(std::memory_order_relaxed) > role.index;
+  if (role.on_units.load(std::memory_order_relaxed)) {
+    role.word.vacate(self.index);
+    --held_roles_;
+    role_left_.notify_all();
+    return true;
+  }
   if (idle_ == 0 && wanted && !stopping_) return false;
   role.word.vacate(self.index);
   --held_roles_;

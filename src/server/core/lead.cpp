@@ -49,12 +49,13 @@ void relax() {
 
 }  // namespace
 
-void Server::Core::lead(ServiceThread& self, Role& role) {
+bool Server::Core::lead(ServiceThread& self, Role& role) {
+  take_from_units(self, role);
   place(self, role);
   self.clock = cycles();
   // A predecessor whose call lasted too long left its bundle and its accepted requests behind.
-  if (role.walking && !walk_bundle(self, role)) return;
-  if (!run_batch(self, role) || !settle_waiting(self, role)) return;
+  if (role.walking && !walk_bundle(self, role)) return false;
+  if (!run_batch(self, role) || !settle_waiting(self, role)) return false;
 
   std::uint64_t mark = cycles();  // Up to here, time is charged.
   // No copy of the whole configuration: its texts would need memory. It stays while a role is held.
@@ -72,12 +73,18 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
   if (role.adaptive.on()) role.adaptive.begin(counted(self, role), mark);
   bool looks_behind = false;  // A masked rest.
   while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
+    if (units_serve(role)) {
+      stand_by(self, role);
+      mark = cycles();
+      ladder.restart(mark);
+      continue;
+    }
     if (gate_.pass(self.account, 0)) {
       mark = cycles();
       continue;  // Much may have changed meanwhile.
     }
     if (role.parked.count() != 0 && cycles() >= role.parked.due()) {
-      if (!serve_parked(self, role)) return;
+      if (!serve_parked(self, role)) return false;
       mark = cycles();
     }
     role.bundle.clear();
@@ -141,12 +148,13 @@ void Server::Core::lead(ServiceThread& self, Role& role) {
       self.clock = cycles();
       self.stats.ledger.charge(telemetry::Stage::top_half, self.clock - found);
     } else if (!serve(self, role)) {
-      return;
+      return false;
     }
     mark = self.clock;
     ladder.served(mark);
   }
   leave(self, role);
+  return true;
 }
 
 // Split mode. Without memory for the queue its requests are accepted here, and others serve them.
@@ -244,6 +252,9 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
         pending.readiness = result.readiness;
         const std::lock_guard lock(mutex_);
         set_aside(pending);
+      } else if (result.would_wait && self.is_unit) {
+        const std::lock_guard lock(mutex_);
+        set_aside(pending);
       } else if (result.would_wait) {
         run_call(self, pending);
       } else {
@@ -306,7 +317,8 @@ bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
       may_go = may_go || !call.keeps_role;
     }
     role.waiting.clear();
-    if (calls_.size() == before || !may_go || !may_leave_role()) return true;
+    const bool stays = self.is_unit || role.on_units.load(std::memory_order_relaxed);
+    if (calls_.size() == before || !may_go || stays || !may_leave_role()) return true;
     // This thread makes the newest call, and a follower takes the role: one wake, not two.
     first = calls_.pop_back();
     role.word.vacate(self.index);

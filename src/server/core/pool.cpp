@@ -71,7 +71,12 @@ void Server::Core::work(ServiceThread& self) {
     Work work = next_work(self);
     switch (work.task) {
       case Task::role:
-        lead(self, *work.role);
+        // A role of the units comes back: a thread that takes it over only rescues (rescue()).
+        while (!lead(self, *work.role) && work.role->on_units.load()) {
+        }
+        break;
+      case Task::rescue:
+        rescue(self, *work.role);
         break;
       case Task::attempt:
         run_attempts(self);
@@ -118,7 +123,9 @@ bool Server::Core::pick(ServiceThread& self, Work& work) {
     work.role = vacant_roles_.front();
     vacant_roles_.erase(vacant_roles_.begin());
     ++held_roles_;
-    K2K_EXPECT(work.role->word.take(self.index));
+    // A role of the units may be in use; stand_by() waits for it, without this lock.
+    const bool shared = work.role->on_units.load(std::memory_order_relaxed);
+    K2K_EXPECT(shared || work.role->word.take(self.index));
     return true;
   }
   if (!attempts_.empty()) {  // Whoever had them is in a call.
@@ -177,7 +184,7 @@ void Server::Core::watch(ServiceThread& self, Work& work, std::unique_lock<std::
     // At least two calls a takeover_us: each took less than half of it. Split bundles are tried
     // outside the roles, and their queue waits for the next tick.
     const std::uint64_t now_calls = calls_of_roles();
-    const bool all_short = config_.bottom_half == BottomHalfMode::monolithic &&
+    const bool all_short = config_.bottom_half != BottomHalfMode::split &&
                            now_calls - last_calls >= std::uint64_t{2} * stretch;
     last_calls = now_calls;
     if (alert_ticks_ > 0) --alert_ticks_;
@@ -201,6 +208,11 @@ bool Server::Core::take_over_stuck(ServiceThread& self, Work& work) {
     self.stats.takeovers.add();
     work.task = Task::role;
     work.role = role.get();
+    if (role->on_units.load(
+            std::memory_order_relaxed)) {  // The thread that stands by for it stays.
+      work.task = Task::rescue;
+      ++held_roles_;
+    }
     return true;
   }
   return false;

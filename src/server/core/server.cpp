@@ -14,8 +14,21 @@
 #include "base/clock.hpp"
 #include "server/account/calibration.hpp"
 #include "server/core/core.hpp"
+#include "server/core/inline_service.hpp"
 
 namespace k2k::server {
+
+namespace {
+
+Status check_inline(const backend::Backend& backend, const ServerConfig& config) {
+  if (config.bottom_half != BottomHalfMode::on_unit || backend.info().serves_inline) return {};
+  return Error{ENOTSUP,
+               fmt::format("server.bottom_half = \"inline\" needs a device whose units are "
+                           "threads of the host: backend = \"cpu\"; this one is {}",
+                           backend.info().name)};
+}
+
+}  // namespace
 
 Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
                    std::shared_ptr<router::FileReader> files)
@@ -48,14 +61,19 @@ Status Server::Core::start() {
   register_asymmetric_barrier();  // For RoleWord.
   assign_roles();
   resume_roles();
-  const std::lock_guard lock(mutex_);
   // One polls, one watches.
   for (int count = 0; count < 2; ++count) {
+    const std::lock_guard lock(mutex_);
     if (!add_worker()) {
       return Error{EAGAIN,
                    "no service thread could be started; raise the limits on processes and "
                    "memory: ulimit -u, ulimit -v"};
     }
+  }
+  if (!begin_inline()) {
+    return Error{ENOMEM,
+                 "no memory for the books of units that serve; set server.bottom_half = "
+                 "\"monolithic\""};
   }
   backend_->on_abandon([this] {
     static_cast<void>(wake_descriptor_watch());
@@ -95,7 +113,11 @@ void Server::Core::charge(ServiceThread& self, telemetry::Stage stage, std::uint
 }
 
 void Server::Core::settle(ServiceThread& self, std::uint64_t moment) {
-  self.stats.ledger.settle(moment, thread_time(), nanoseconds_per_cycle(), this_core());
+  if (self.is_unit) {
+    self.stats.ledger.settle_part(moment, thread_time(), nanoseconds_per_cycle(), this_core());
+  } else {
+    self.stats.ledger.settle(moment, thread_time(), nanoseconds_per_cycle(), this_core());
+  }
 }
 
 Adaptive::Counted Server::Core::counted(const ServiceThread& self, const Role& role) const {
@@ -233,6 +255,7 @@ void Server::Core::assign_roles() {
                                                       : services::Openness::known_only;
     role.trace = config_.trace;
     role.split = config_.bottom_half == BottomHalfMode::split;
+    role.on_units.store(config_.bottom_half == BottomHalfMode::on_unit);
   }
   gather_parked(all_parked);
 }
@@ -242,6 +265,7 @@ void Server::Core::pause_roles() {
   gate_.suspend();
   std::unique_lock lock(mutex_);
   vacant_roles_.clear();
+  stand_by_over_.notify_all();
   // What is left of split bundles, too: a monolithic bottom half relies on being alone.
   while (held_roles_ != 0 || !bundles_.empty() || processing_ != 0) {
     backend_->wake_server();
@@ -262,9 +286,11 @@ void Server::Core::resume_roles() {
 
 Status Server::Core::reconfigure(const ServerConfig& config) {
   if (Status status = validate(config, area_.ring_count); !status) return status;
+  if (Status status = check_inline(*backend_, config); !status) return status;
   const std::lock_guard control(control_);
   if (Status status = gate_.configure(config); !status) return status;
   ServerConfig wanted = config;  // Here: what is copied below needs memory.
+  end_inline();
   pause_roles();
   bool assigned = true;
   {
@@ -278,6 +304,7 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
     }
   }
   resume_roles();
+  assigned = begin_inline() && assigned;
   if (assigned) return {};
   return Error{ENOMEM,
                "no memory for another configuration of the server; it keeps the one it had"};
@@ -322,6 +349,7 @@ void Server::Core::stop() {
   using namespace std::chrono_literals;
   const std::lock_guard control(control_);
   const auto grace = std::chrono::milliseconds(config_.shutdown_ms);
+  end_inline();
   gate_.suspend();  // What was accepted is not given up for a cap.
   gate_.stop_sensors();
   wait_answered(grace);
@@ -330,6 +358,7 @@ void Server::Core::stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     vacant_roles_.clear();
+    stand_by_over_.notify_all();
     work_there_.notify_all();
     faults_there_.notify_all();
     guard_wanted_.notify_all();
@@ -366,6 +395,7 @@ void Server::Core::stop() {
   while (processing_ != 0) role_left_.wait_for(lock, 1ms);
   lock.unlock();
   for (const auto& thread : threads_) {
+    if (thread->is_unit) continue;
     if (thread->ended) {
       thread->thread.join();
     } else {
@@ -407,6 +437,7 @@ void Server::Core::refuse_the_rest() {
 Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend, const ServerConfig& config,
                                               std::shared_ptr<router::FileReader> files) {
   if (Status status = validate(config, backend.area().ring_count); !status) return status.error();
+  if (Status status = check_inline(backend, config); !status) return status.error();
   auto core = std::make_shared<Core>(backend, config, std::move(files));
   if (Status status = core->start(); !status) {
     core->stop();

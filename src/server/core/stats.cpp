@@ -34,6 +34,8 @@ CallStats merge_call(std::size_t place,
 }
 
 std::int64_t cpu_ns(ServiceThread& thread) {
+  // The thread of a unit has other work, too, which its CPU clock contains.
+  if (thread.is_unit) return static_cast<std::int64_t>(thread.stats.ledger.total_ns());
   if (thread.ended) return thread.cpu_ns;
   clockid_t clock{};
   timespec time{};
@@ -103,7 +105,8 @@ Stats Server::Core::stats() const {
     observed_ns += cpu_ns(*thread);
   }
   stats.in_flight = stats.requests > answered ? stats.requests - answered : 0;
-  stats.threads = static_cast<std::uint32_t>(threads_.size());
+  stats.threads = static_cast<std::uint32_t>(std::count_if(
+      threads_.begin(), threads_.end(), [](const auto& thread) { return !thread->is_unit; }));
   stats.thread_seconds = static_cast<double>(observed_ns) / 1e9;
   for (std::size_t place = 0; place < call_places; ++place) {
     CallStats call = merge_call(place, threads_);

@@ -92,6 +92,13 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
     return Error{EINVAL, fmt::format("server.threads_max is {}; {} top halves need at least {}",
                                      config.threads_max, config.top_halves, config.top_halves + 2)};
   }
+  const bool coalesces =
+      config.coalesce_window_us != 0 || config.coalescing == Coalescing::adaptive;
+  if (config.bottom_half == BottomHalfMode::on_unit && coalesces) {
+    return Error{EINVAL,
+                 "server.bottom_half = \"inline\" serves what was rung at once; set "
+                 "server.coalesce_window_us = 0 and server.coalescing = \"fixed\""};
+  }
   if (Status status = check_tenants(config); !status) return status;
   return check_cores(config);
 }

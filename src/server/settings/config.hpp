@@ -25,6 +25,9 @@ enum class Coalescing : std::uint8_t {
 enum class BottomHalfMode : std::uint8_t {
   monolithic,  // Runs right behind the top half, on its thread.
   split,       // Runs on another thread, woken by the top half.
+  // Both halves run on the device's own units, between work-items, where these are threads of the
+  // host. Calls that may sleep are left to service threads, and under a cap all calls are.
+  on_unit,
 };
 
 // How a poller that sleeps learns that the device rang.

@@ -104,6 +104,20 @@ TEST(ServerConfig, refuses_budgets_of_tenants_that_cannot_be_kept) {
             std::string::npos);
 }
 
+TEST(ServerConfig, coalesces_nothing_that_units_serve_themselves) {
+  ServerConfig config;
+  config.bottom_half = BottomHalfMode::on_unit;
+  EXPECT_EQ(refusal_of(config), "");
+  const std::string refusal =
+      "server.bottom_half = \"inline\" serves what was rung at once; set "
+      "server.coalesce_window_us = 0 and server.coalescing = \"fixed\"";
+  config.coalesce_window_us = 1;
+  EXPECT_EQ(refusal_of(config), refusal);
+  config.coalesce_window_us = 0;
+  config.coalescing = Coalescing::adaptive;
+  EXPECT_EQ(refusal_of(config), refusal);
+}
+
 TEST(ServerConfig, steers_only_to_cores_this_process_may_use) {
   ServerConfig config;
   config.steering = Steering::steered;

@@ -84,6 +84,13 @@ class Pollers {
     return take_any(finished, wake);
   }
 
+  // Removes the entry that was pushed last, if it is this one.
+  K2K_ALWAYS_INLINE bool take_back(const Entry& entry) {
+    if (count_ == 0 || at(count_ - 1) != &entry) return false;
+    --count_;
+    return true;
+  }
+
  private:
   static constexpr std::uint32_t few = 4;
 

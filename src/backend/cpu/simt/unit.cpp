@@ -23,6 +23,13 @@ constexpr std::uint32_t round_turns_min = 8;
 
 constexpr Nanoseconds trim_after = std::chrono::seconds(1);
 
+// The first rows of units lie a multiple of resident_waves apart, often of the number of rings,
+// too.
+std::uint32_t shift_of(std::uint32_t unit, const DeviceConfig& config) {
+  const std::uint32_t first = unit * config.resident_waves % config.rings;
+  return (unit % config.rings + config.rings - first) % config.rings % config.resident_waves;
+}
+
 constexpr std::size_t pages_for(std::size_t count, std::size_t bytes) { return count * bytes; }
 }  // namespace
 
@@ -34,6 +41,7 @@ Unit::Unit(std::uint32_t index, const UnitPlan& plan, LaunchState& launch,
       memory_(memory),
       local_(local),
       first_row_(index * plan.config.resident_waves),
+      row_shift_(shift_of(index, plan.config)),
       fibres_(stacks, plan.items_max, plan.stack_bytes, &Unit::fibre_main),
       ready_(plan.items_max, plan.config.schedule),
       item_pages_(pages_for(plan.items_max, sizeof(WorkItem))),
@@ -114,6 +122,7 @@ void Unit::run_launch() {
   nap_ = nap_min;
   admit();
   run_items();
+  serve_rest();
 }
 
 // --- The schedule.
@@ -145,6 +154,7 @@ K2K_ALWAYS_INLINE void Unit::run_item(WorkItem& item) {
 
 void Unit::run_items() {
   const bool random = ready_.schedule() == Schedule::random;
+  const bool goes_on = ready_.schedule() == Schedule::round_robin;
   while (groups_resident_ != 0) {
     if (stopped()) return abandon_all();
     if (launch_.stall.load(std::memory_order_relaxed) == stall_asked) answer_watchdog();
@@ -154,10 +164,23 @@ void Unit::run_items() {
     }
     const std::uint32_t turns = std::max(round_turns_min, pollers_.size());
     for (std::uint32_t turn = 0; turn < turns && !ready_.empty() && !stopped(); ++turn) {
-      run_item(ready_.pop());
+      WorkItem& item = ready_.pop();
+      run_item(item);
+      if (goes_on && may_serve()) go_on(item);
     }
+    if (may_serve() && !pollers_.empty()) serve(InlineService::Reach::own);
     if (random && (ready_.random().next() & 3) == 0) continue;  // Answers come late, too.
     look();
+  }
+}
+
+// Serves the call of a work-item that has just begun to wait, and runs it again: its data is still
+// in the caches of this core. After some calls in a row the other work-items have their turns.
+void Unit::go_on(WorkItem& item) {
+  constexpr int calls_max = 64;
+  for (int call = 0; call < calls_max && item.state == ItemState::polling && !stopped(); ++call) {
+    if (!serve_now(item)) return;
+    run_item(item);
   }
 }
 
@@ -251,7 +274,7 @@ void Unit::fill_group(Group& group, std::uint32_t id) {
     visible.groups = launch_.groups;
     visible.rank = rank;
     visible.group_items = group.items;
-    visible.wave = first_row_ + wave_row;
+    visible.wave = first_row_ + (wave_row + row_shift_) % plan_.config.resident_waves;
     visible.lane = lane;
     visible.wave_lanes = lanes;
     visible.wave_members = wave.live;

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/backend.hpp"
 #include "backend/cpu/device_memory.hpp"
 #include "backend/cpu/launch_state.hpp"
 #include "backend/cpu/pages.hpp"
@@ -48,6 +49,7 @@ struct UnitPlan {
   ServerParking* parking = nullptr;
   std::atomic<int> server_cpu{-1};  // Where the server last answered from.
   std::atomic<telemetry::RequestTimes*> fault_times{nullptr};  // One a unit.
+  std::atomic<InlineService*> inline_service{nullptr};  // nullptr: the server's threads serve.
 };
 
 class Unit {
@@ -72,6 +74,9 @@ class Unit {
 
   // The CPU it last waited on; -1 before the first wait.
   [[nodiscard]] int cpu() const { return cpu_.load(std::memory_order_relaxed); }
+
+  // Is its thread inside InlineService?
+  [[nodiscard]] bool serves() const { return serves_.load(std::memory_order_seq_cst); }
 
   [[nodiscard]] std::uint64_t switches() const {
     return __atomic_load_n(&switches_, __ATOMIC_RELAXED);
@@ -148,6 +153,16 @@ class Unit {
   static void end_meeting(Wave& wave);
   void leave_meetings(const WorkItem& item);
 
+  // Serving requests itself (waiting.cpp).
+  [[nodiscard]] bool may_serve() const {
+    return plan_.inline_service.load(std::memory_order_relaxed) != nullptr;
+  }
+  InlineService::Found serve(InlineService::Reach reach);
+  void go_on(WorkItem& item);
+  bool serve_now(WorkItem& item);
+  void serve_rest();
+  void rest_service();
+
   // Waiting for slots (waiting.cpp).
   void poll(WorkItem& item, const protocol::Slot& slot);
   bool wait_in_place(const protocol::Slot& slot);
@@ -183,6 +198,8 @@ class Unit {
   const DeviceMemory& memory_;
   std::byte* const local_;
   const std::uint32_t first_row_;
+  const std::uint32_t
+      row_shift_;  // A unit's first wave rings a ring of its own, while there are enough.
 
   FibrePool fibres_;
   ReadyQueue<WorkItem> ready_;
@@ -215,6 +232,7 @@ class Unit {
   std::uint64_t progress_ = 0;                  // Written here, read by the watchdog.
   std::uint64_t progress_asked_ = no_question;  // What it was at the watchdog's question.
   static constexpr std::uint64_t no_question = ~std::uint64_t{0};
+  std::atomic<bool> serves_{false};  // Read by CpuBackend::serve_inline().
   telemetry::RequestTimes call_times_;
   telemetry::Sampler call_sampler_;
 

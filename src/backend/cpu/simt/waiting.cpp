@@ -90,7 +90,7 @@ void Unit::poll(WorkItem& item, const protocol::Slot& slot) {
 // Nothing else to do: look at the one slot without leaving the fibre. False if it took too long
 // or there is something else to look at.
 bool Unit::wait_in_place(const protocol::Slot& slot) {
-  if (!ready_.empty() || !pollers_.empty()) return false;
+  if (!ready_.empty() || !pollers_.empty() || may_serve()) return false;
   const std::uint64_t begin = cycles();
   do {
     for (int look = 0; look < looks_in_a_row; ++look) {
@@ -208,10 +208,20 @@ void Unit::idle() {
     nap_ = nap_min;
   }
   while (cycles() - idle_since_ < plan_.spin_cycles) {
+    // Another unit serves its own ring soon, without a hand-over between cores.
+    const bool own = cycles() - idle_since_ < plan_.spin_cycles / polite_after;
+    const bool serves =
+        may_serve() && serve(own ? InlineService::Reach::own : InlineService::Reach::all) ==
+                           InlineService::Found::served;
     for (int times = 0; times < looks_in_a_row; ++times) {
       if (look()) return;
+      if (may_serve()) break;
     }
     if (stopped()) return;
+    if (serves) {
+      idle_since_ = cycles();
+      continue;
+    }
     if (beside_server() || cycles() - idle_since_ >= plan_.spin_cycles / polite_after) {
       sched_yield();
     }
@@ -219,17 +229,60 @@ void Unit::idle() {
   sleep();
 }
 
+// Requests are served on the stack of the scheduler, because stacks of fibres are small. While the
+// server touches a demand-paged region, no work-item is running: the fault is the server's.
+InlineService::Found Unit::serve(InlineService::Reach reach) {
+  serves_.store(true, std::memory_order_seq_cst);  // Pairs with CpuBackend::serve_inline().
+  InlineService* const service = plan_.inline_service.load(std::memory_order_seq_cst);
+  running = nullptr;
+  const InlineService::Found found =
+      service == nullptr ? InlineService::Found::nothing : service->serve(index_, reach);
+  serves_.store(false, std::memory_order_release);
+  return found;
+}
+
+// True: the call of this work-item, which has just begun to poll, was answered, and its wait is
+// over.
+bool Unit::serve_now(WorkItem& item) {
+  if (serve(InlineService::Reach::own) != InlineService::Found::served) return false;
+  if (!finished(*item.slot) || !pollers_.take_back(item)) return false;
+  unwatch(*item.slot);
+  return true;
+}
+
+// At the end of a launch: serves detached requests, for which no work-item waits.
+void Unit::serve_rest() {
+  constexpr int rounds_max = 1'000;
+  for (int round = 0; round < rounds_max && may_serve(); ++round) {
+    const InlineService::Found found = serve(InlineService::Reach::all);
+    if (found == InlineService::Found::nothing) break;
+    if (found == InlineService::Found::busy) sched_yield();
+  }
+  rest_service();
+}
+
+void Unit::rest_service() {
+  if (!may_serve()) return;
+  serves_.store(true, std::memory_order_seq_cst);  // As serve().
+  InlineService* const service = plan_.inline_service.load(std::memory_order_seq_cst);
+  if (service != nullptr) service->rest(index_);
+  serves_.store(false, std::memory_order_release);
+}
+
 // On the server's own CPU every further look keeps the answer away.
 bool Unit::beside_server() {
   const int here = sched_getcpu();
   cpu_.store(here, std::memory_order_relaxed);
+  if (may_serve()) return false;
   return here == plan_.server_cpu.load(std::memory_order_relaxed);
 }
 
 void Unit::sleep() {
   if (launch_.stall.load(std::memory_order_relaxed) == stall_asked) answer_watchdog();
+  rest_service();
   attention_.fetch_or(sleeping, std::memory_order_seq_cst);
   heavy_barrier();
+  if (may_serve()) serve(InlineService::Reach::all);
   if (!look(Look::at_all) && !stopped()) {
     const std::uint32_t seen = attention_.load(std::memory_order_relaxed);
     if ((seen & sleeping) != 0) futex_wait(attention_, seen, nap_);

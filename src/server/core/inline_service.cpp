@@ -1,0 +1,162 @@
+#include "server/core/inline_service.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <thread>
+
+#include "base/clock.hpp"
+
+namespace k2k::server {
+
+namespace {
+// Bundles that a unit serves before it looks at its own work-items again.
+constexpr int bundles_max = 4;
+// The longest sleep of a thread that stands by while no kernel runs.
+constexpr auto no_launch_max = std::chrono::milliseconds(100);
+// A unit that sleeps settles its accounts, unless the last settlement is more recent than this.
+constexpr std::uint32_t settle_at_rest_us = 200;
+}  // namespace
+
+backend::InlineService::Found Server::Core::OnUnits::serve(std::uint32_t unit,
+                                                           Reach reach) noexcept {
+  ServiceThread& self = *units[unit];
+  const std::uint32_t roles = core_->roles_wanted_.load(std::memory_order_relaxed);
+  Found found = Found::nothing;
+  const std::uint32_t steps = reach == Reach::own ? std::min(roles, 1u) : roles;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    Role& role = *core_->roles_[(unit + step) % roles];
+    if (!role.word.take(self.index)) {
+      if (found == Found::nothing) found = Found::busy;
+      continue;
+    }
+    // stand_by() waits for a vacant role, so the unit gives the role back at once.
+    if (core_->roles_wanted_.load() <= role.index || !core_->units_serve(role)) {
+      role.word.vacate(self.index);
+      continue;
+    }
+    if (serve_role(self, role)) found = Found::served;
+  }
+  return found;
+}
+
+bool Server::Core::OnUnits::serve_role(ServiceThread& self, Role& role) {
+  telemetry::CpuLedger& ledger = self.stats.ledger;
+  bool served = false;
+  for (int bundle = 0; bundle < bundles_max; ++bundle) {
+    role.bundle.clear();
+    const std::uint64_t begun = served ? self.clock : 0;
+    if (!role.top_half.collect(role.bundle, self.stats)) break;
+    self.clock = cycles();
+    if (!self.placed) {
+      ledger.begin_part(self.clock, thread_time());
+      self.placed = true;
+    }
+    if (served) ledger.charge(telemetry::Stage::top_half, self.clock - begun);
+    served = true;
+    if (!core_->serve(self, role)) return true;
+  }
+  role.word.vacate(self.index);
+  if (served && ledger.due(self.clock, core_->settle_cycles_)) Core::settle(self, cycles());
+  return served;
+}
+
+void Server::Core::OnUnits::rest(std::uint32_t unit) noexcept {
+  ServiceThread& self = *units[unit];
+  const std::uint64_t moment = cycles();
+  if (self.placed && self.stats.ledger.due(moment, cycles_of(settle_at_rest_us))) {
+    Core::settle(self, moment);
+  }
+}
+
+bool Server::Core::begin_inline() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (config_.bottom_half != BottomHalfMode::on_unit) return true;
+    const std::uint32_t units = backend_->info().compute_units;
+    try {
+      if (on_units_ == nullptr) on_units_ = std::make_unique<OnUnits>(*this);
+      on_units_->units.reserve(units);
+      threads_.reserve(threads_.size() + units);
+      while (on_units_->units.size() < units) {
+        auto unit = std::make_unique<ServiceThread>();
+        unit->reserve();
+        unit->index = static_cast<std::uint32_t>(threads_.size()) + 1;
+        unit->account.stats = &unit->stats;
+        unit->is_unit = true;
+        unit->ended = true;  // Its thread belongs to the device.
+        on_units_->units.push_back(unit.get());
+        threads_.push_back(std::move(unit));
+      }
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  backend_->serve_inline(on_units_.get());
+  return true;
+}
+
+void Server::Core::end_inline() {
+  if (on_units_ != nullptr) backend_->serve_inline(nullptr);
+}
+
+void Server::Core::stand_by(ServiceThread& self, Role& role) {
+  std::array<std::uint64_t, protocol::ring_count_max> positions;
+  positions.fill(backend::any_position);  // Units move the positions of their rings.
+  bool held = true;
+  while (roles_wanted_.load() > role.index && units_serve(role)) {
+    if (held) look_after(self, role, held);
+    if (held) role.word.vacate(self.index);
+    held = false;
+    settle(self, cycles());
+    self.stats.parks.add();
+    if (backend_->wait_launch(positions.data(), no_launch_max) ==
+        backend::LaunchWait::in_progress) {
+      std::unique_lock lock(mutex_);
+      if (roles_wanted_.load() > role.index) {
+        stand_by_over_.wait_for(lock, std::chrono::microseconds(config_.rescan_us));
+      }
+    }
+    held = role.word.take(self.index);
+  }
+  if (!held) take_from_units(self, role);
+}
+
+// Waits until the unit, or the thread that rescues the role from a stuck unit, has given it back.
+void Server::Core::take_from_units(const ServiceThread& self, Role& role) {
+  if (!role.on_units.load(std::memory_order_relaxed)) return;
+  Nanoseconds nap = std::chrono::microseconds(10);
+  while (role.word.view().holder != self.index && !role.word.take(self.index)) {
+    std::this_thread::sleep_for(nap);
+    nap = std::min<Nanoseconds>(nap * 2, std::chrono::milliseconds(1));
+  }
+}
+
+void Server::Core::look_after(ServiceThread& self, Role& role, bool& held) {
+  while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
+    role.bundle.clear();
+    self.clock = cycles();
+    if (!role.top_half.collect(role.bundle, self.stats) &&
+        (self.clock < role.top_half.rescan_due() ||
+         role.top_half.rescan(role.bundle, self.stats) == 0)) {
+      if (!role.top_half.pass_holes(self.clock, true)) return;
+      continue;
+    }
+    held = serve(self, role);
+    if (!held) return;
+  }
+}
+
+void Server::Core::rescue(ServiceThread& self, Role& role) {
+  self.clock = cycles();
+  const bool held = (!role.walking || walk_bundle(self, role)) && run_batch(self, role) &&
+                    settle_waiting(self, role);
+  const std::lock_guard lock(mutex_);
+  if (held) role.word.vacate(self.index);
+  --held_roles_;
+  role_left_.notify_all();
+}
+
+}  // namespace k2k::server
