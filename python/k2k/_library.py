@@ -12,7 +12,8 @@ VARIABLE = "K2K_LIBRARY"
 NAMES = ("libk2k.so", "libk2k.so.0")
 PACKAGE = Path(__file__).resolve().parent
 FIX = (
-    f"Build it with `./dev build` in K2K's sources, install it with `cmake --install build/release`"
+    f"Install the package with it (`pip install ./python` in K2K's sources), build it there with"
+    f" `./dev build`, install it with `cmake --install build/release`"
     f" (then ldconfig), or name the file in {VARIABLE}."
 )
 

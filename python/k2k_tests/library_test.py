@@ -28,9 +28,10 @@ def test_a_missing_library_is_named_with_the_fix(
     with pytest.raises(LibraryError) as caught:
         _library.load(tmp_path / "k2k")
     assert str(caught.value) == (
-        f"libk2k.so was not found in {tmp_path / 'k2k'}, nor by the dynamic linker. Build it with "
-        "`./dev build` in K2K's sources, install it with `cmake --install build/release` (then "
-        "ldconfig), or name the file in K2K_LIBRARY."
+        f"libk2k.so was not found in {tmp_path / 'k2k'}, nor by the dynamic linker. "
+        "Install the package with it (`pip install ./python` in K2K's sources), build it there "
+        "with `./dev build`, install it with `cmake --install build/release` (then ldconfig), or "
+        "name the file in K2K_LIBRARY."
     )
 
 

@@ -3,11 +3,13 @@
 import os
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 from devtool import build
 from devtool.console import Status
 from devtool.doors import Tree, wrong_doors
+from devtool.environment import make_venv
 from devtool.process import capture, cores, run
 from devtool.tree import BUILD, ROOT, files
 from devtool.uninstall import uninstall
@@ -46,6 +48,8 @@ def check_install() -> list[str]:
             _use_by_cmake("examples", prefix)
             status.update("both, by pkg-config")
             _use_by_pkg_config(prefix)
+            status.update("the wheel")
+            problems += _use_by_pip()
         except subprocess.CalledProcessError as error:
             output = "\n".join(str(error.stdout).splitlines()[-40:])
             return [f"`{' '.join(map(str, error.cmd))}` ended with {error.returncode}:\n{output}"]
@@ -187,6 +191,32 @@ def _use_by_pkg_config(prefix: Path) -> None:
     sources = ["main.cpp", *(str(p) for p in files(".cpp", ".c", under="examples"))]
     for source in sources:
         capture([*make, f"SOURCE={source}", f"OUT={WORK / 'by-pkg-config'}"], env=env)
+
+
+def _use_by_pip() -> list[str]:
+    """`pip install ./python`, in its two steps, brings the library that was built above."""
+    make_venv(WORK / "venv")
+    pip: list[str | Path] = [WORK / "venv/bin/python", "-m", "pip", "-q"]
+    capture([*pip, "wheel", "--no-deps", "--wheel-dir", WORK / "wheel", ROOT / "python"])
+    (wheel,) = (WORK / "wheel").iterdir()
+    capture([*pip, "install", wheel])
+    # Neither the sources' package nor a library of the environment's.
+    env = {"PYTHONPATH": "", "K2K_LIBRARY": "", "LD_LIBRARY_PATH": ""}
+    capture([WORK / "venv/bin/python", ROOT / "tests/install/wheel.py"], env=env)
+    return wrong_wheel(wheel)
+
+
+def wrong_wheel(wheel: Path) -> list[str]:
+    """It is for any Python 3 of this platform, and its library has no debug information."""
+    problems = []
+    if not wheel.name.endswith("-py3-none-linux_x86_64.whl"):
+        problems.append(f"{wheel.name} is not tagged py3-none-linux_x86_64")
+    with zipfile.ZipFile(wheel) as packed:
+        if "k2k/libk2k.so" not in packed.namelist():
+            problems.append(f"{wheel.name} has no k2k/libk2k.so")
+        elif b".debug_info" in packed.read("k2k/libk2k.so"):
+            problems.append(f"k2k/libk2k.so of {wheel.name} is not stripped")
+    return problems
 
 
 def _uninstall_spares_others() -> list[str]:

@@ -1,8 +1,9 @@
 """The install check finds what must not be installed and what is missing."""
 
+import zipfile
 from pathlib import Path
 
-from devtool.install_check import headers_of_tests, wrong_pages
+from devtool.install_check import headers_of_tests, wrong_pages, wrong_wheel
 
 
 def put(path: Path, text: str) -> None:
@@ -34,4 +35,23 @@ def test_compares_the_manual_with_what_the_program_lists(tmp_path: Path) -> None
         "share/man/man1/k2k-old.1 is no page of k2k",
         "share/bash-completion/completions/k2k is not installed",
         "share/fish/vendor_completions.d/k2k.fish is not installed",
+    ]
+
+
+def test_a_wheel_has_a_stripped_library_and_the_tag_of_its_platform(tmp_path: Path) -> None:
+    def wheel(name: str, files: dict[str, bytes]) -> Path:
+        with zipfile.ZipFile(tmp_path / name, "w") as packed:
+            for path, content in files.items():
+                packed.writestr(path, content)
+        return tmp_path / name
+
+    good, anywhere = "k2k-1-py3-none-linux_x86_64.whl", "k2k-1-py3-none-any.whl"
+    library = "k2k/libk2k.so"
+    assert wrong_wheel(wheel(good, {library: b"\x7fELF"})) == []
+    assert wrong_wheel(wheel(good, {library: b"\x7fELF.debug_info"})) == [
+        f"{library} of {good} is not stripped"
+    ]
+    assert wrong_wheel(wheel(anywhere, {"k2k/__init__.py": b""})) == [
+        f"{anywhere} is not tagged py3-none-linux_x86_64",
+        f"{anywhere} has no {library}",
     ]
