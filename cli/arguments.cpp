@@ -8,7 +8,6 @@ namespace {
 
 constexpr char operand_mark = '\0';
 
-// The commands named so far, the innermost last; k2k itself is the first.
 using Path = std::vector<const CommandOutline*>;
 
 // Options of k2k itself are understood behind a command. `name` has its dashes.
@@ -24,25 +23,25 @@ const OptionOutline* find_option(const Path& path, const std::string& name) {
   return nullptr;
 }
 
-// "--file", "-f", "-lf": is its value the next word? In a cluster the first that takes one takes
-// the rest.
-bool wants_next(const Path& path, const std::string& word) {
+// "--file", "-f", "-lf": the option whose value is the next word, else nullptr. In a cluster the
+// first that takes a value takes the rest.
+const OptionOutline* wants_next(const Path& path, const std::string& word) {
   if (word.starts_with("--")) {
     const OptionOutline* const option = find_option(path, word);
-    return option != nullptr && option->takes_value;
+    return option != nullptr && option->takes_value ? option : nullptr;
   }
   for (std::size_t at = 1; at < word.size(); ++at) {
     const OptionOutline* const option = find_option(path, {'-', word[at]});
-    if (option == nullptr) return false;
-    if (option->takes_value) return at + 1 == word.size();
+    if (option == nullptr) return nullptr;
+    if (option->takes_value) return at + 1 == word.size() ? option : nullptr;
   }
-  return false;
+  return nullptr;
 }
 
 // "--name=value" of an option that takes one becomes two words.
 void push_option(const Path& path, const std::string& word, std::vector<std::string>& words) {
   const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
-  if (equals != std::string::npos && wants_next(path, word.substr(0, equals))) {
+  if (equals != std::string::npos && wants_next(path, word.substr(0, equals)) != nullptr) {
     words.push_back(word.substr(0, equals));
     words.push_back(word.substr(equals + 1));
   } else {
@@ -67,7 +66,7 @@ std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
       ended = true;
     } else if (!ended && word.size() > 1 && word[0] == '-') {
       push_option(path, word, words);
-      is_value = wants_next(path, word);
+      is_value = wants_next(path, word) != nullptr;
     } else if (const CommandOutline* const command = path.back()->find(word)) {
       words.push_back(word);
       path.push_back(command);
@@ -87,13 +86,32 @@ std::vector<std::string> leading_words(const CommandOutline& root, int argc,
     const std::string word = argv[index];
     if (word == "--") break;
     if (word.size() > 1 && word[0] == '-') {
-      if (wants_next(path, word)) ++index;
+      if (wants_next(path, word) != nullptr) ++index;
       continue;
     }
     words.push_back(word);
     if (const CommandOutline* const command = path.back()->find(word)) path.push_back(command);
   }
   return words;
+}
+
+Position position_behind(const CommandOutline& root, const std::vector<std::string>& words) {
+  Position position;
+  position.path = {&root};
+  for (const std::string& word : words) {
+    if (position.option != nullptr) {
+      position.option = nullptr;
+    } else if (position.ended) {
+      continue;
+    } else if (word == "--") {
+      position.ended = true;
+    } else if (word.size() > 1 && word[0] == '-') {
+      position.option = wants_next(position.path, word);
+    } else if (const CommandOutline* const command = position.path.back()->find(word)) {
+      position.path.push_back(command);
+    }
+  }
+  return position;
 }
 
 bool is_marked(const std::string& word) { return !word.empty() && word[0] == operand_mark; }

@@ -22,6 +22,14 @@ std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
 std::vector<std::string> leading_words(const CommandOutline& root, int argc,
                                        const char* const* argv, std::size_t most);
 
+// What the word behind some words may be.
+struct Position {
+  std::vector<const CommandOutline*> path;  // The commands named so far, k2k itself first.
+  const OptionOutline* option = nullptr;    // The word is the value of this option.
+  bool ended = false;                       // "--" was there: the word is an operand.
+};
+Position position_behind(const CommandOutline& root, const std::vector<std::string>& words);
+
 bool is_marked(const std::string& word);
 std::string without_mark(std::string word);
 

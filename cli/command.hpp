@@ -67,9 +67,8 @@ struct Context {
   bool json = false;    // --json: one JSON object or array instead of text.
   bool color = false;   // Standard output is a terminal that wants colour (NO_COLOR, TERM).
   // What an option or positional may be, for completion in the shell.
-  std::map<const CLI::Option*, std::vector<std::string>> words;
-  // The same where only the moment knows: a command that prints them, a line each.
-  std::map<const CLI::Option*, std::string> word_commands;
+  std::map<const CLI::Option*, Words> words;
+  std::map<const CLI::Option*, Words (*)()> words_now;  // The same, where only the moment knows.
 
   // The configuration; also sets the library's log level. Errors: those of load_config().
   [[nodiscard]] Result<LoadedConfig> load() const;

@@ -27,13 +27,13 @@ Option& Option::within(int least, int most) {
   return *this;
 }
 
-Option& Option::offer(std::vector<std::string> words) {
+Option& Option::offer(Words words) {
   context_->words[option_] = std::move(words);
   return *this;
 }
 
-Option& Option::offer_by(const char* command) {
-  context_->word_commands[option_] = command;
+Option& Option::offer_by(Words (*words)()) {
+  context_->words_now[option_] = words;
   return *this;
 }
 
@@ -99,20 +99,19 @@ namespace {
 
 OptionOutline outline_of(const CLI::Option& option, const Context& context) {
   const auto words = context.words.find(&option);
-  const auto word_command = context.word_commands.find(&option);
+  const auto words_now = context.words_now.find(&option);
   return {
       .short_names = option.get_snames(),
       .long_names = option.get_lnames(),
       .operand = option.nonpositional() ? "" : option.get_name(true),
       .help = option.get_description(),
       .type = option.get_type_name(),
-      .in_help = !option.get_group().empty(),
       .takes_value = option.get_type_size() != 0 && option.get_expected_min() > 0,
       .may_take_value = option.get_type_size() != 0 && option.get_expected_max() > 0,
       .required = option.get_required(),
       .many = option.get_expected_max() > 1,
-      .words = words == context.words.end() ? std::vector<std::string>{} : words->second,
-      .word_command = word_command == context.word_commands.end() ? "" : word_command->second,
+      .words = words == context.words.end() ? Words{} : words->second,
+      .words_now = words_now == context.words_now.end() ? nullptr : words_now->second,
   };
 }
 

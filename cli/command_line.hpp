@@ -19,6 +19,7 @@ class Option;
 namespace k2k::cli {
 
 struct Context;
+using Words = std::vector<std::string>;
 
 // One option or operand. A copy is the same one.
 class Option {
@@ -29,12 +30,12 @@ class Option {
   Option& required();
   Option& one_of(const std::vector<std::string>& words);  // Another word is a usage error.
   Option& within(int least, int most);                    // Likewise a number outside.
-  Option& offer(std::vector<std::string> words);          // For completion in the shell.
-  Option& offer_by(const char* command);  // The same: this command prints them, a line each.
-  Option& show_default();                 // The help tells the variable's value of now.
-  Option& last_wins();                    // May be given again.
-  Option& repeated();                     // May be given again: each time one value more.
-  Option& commas();                       // The same, and one value may be several: "a,b".
+  Option& offer(Words words);                             // For completion in the shell.
+  Option& offer_by(Words (*words)());                     // The same, where only the moment knows.
+  Option& show_default();  // The help tells the variable's value of now.
+  Option& last_wins();     // May be given again.
+  Option& repeated();      // May be given again: each time one value more.
+  Option& commas();        // The same, and one value may be several: "a,b".
   Option& excludes(const Option& other);
 
  private:
@@ -70,13 +71,12 @@ struct OptionOutline {
   std::string operand;                   // "PATH"; empty if it is an option.
   std::string help;
   std::string type;          // What the help calls its value; may be empty.
-  bool in_help = true;       // Some are not listed.
   bool takes_value = false;  // Is there always a value behind it?
   bool may_take_value = false;
   bool required = false;
   bool many = false;               // Takes several values.
-  std::vector<std::string> words;  // What it may be.
-  std::string word_command;        // Prints more of them; empty if there is none.
+  Words words;                     // What it may be.
+  Words (*words_now)() = nullptr;  // More of them; nullptr if there are none.
 };
 
 struct CommandOutline {

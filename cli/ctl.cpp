@@ -184,10 +184,10 @@ int run_ctl(const Context& context, const std::vector<std::string>& words) {
   return values->empty() ? show(context, found.value()) : change(context, found.value(), *values);
 }
 
-// For completion in the shell: a name a line.
+// For scripts: a name a line.
 int list_names() {
   std::string names;
-  for (const Endpoint& one : control::endpoints()) names += one.name + "\n";
+  for (const std::string& name : running_names()) names += name + "\n";
   return print(names);
 }
 
@@ -227,8 +227,8 @@ Command ctl_command() {
         line.option("PID", *words,
                     "A process, then KEY=VALUE for each change; without, lists all processes")
             .offer(control_words())
-            .offer_by("k2k ctl --names");
-        line.flag("--names", *names, "Print only the names of processes, for completion");
+            .offer_by(running_names);
+        line.flag("--names", *names, "Print only the names of processes, for scripts");
         return
             [&context, words, names] { return *names ? list_names() : run_ctl(context, *words); };
       },

@@ -2,8 +2,8 @@
 // Sub-commands that are programs of their own: `k2k lab` is k2k-lab with the same arguments.
 //
 // Looked for beside k2k, then in libexec/k2k, then on PATH. Such a program has its command and
-// `man`, `help` and `completion` for it (run() with a list of its own), so that it parses, explains
-// and completes what k2k hands on: k2k itself knows a name and a summary.
+// `man` and `help` for it (run() with a list of its own), so that it parses, explains and completes
+// what k2k hands on: k2k itself knows a name and a summary.
 //
 // Threading: the main thread.
 

@@ -57,7 +57,7 @@ std::string option_term(const OptionOutline& option) {
 std::string options_of(const CommandOutline& command) {
   std::string text;
   for (const OptionOutline& option : command.options) {
-    if (option.in_help) text += item(option_term(option), option.help);
+    text += item(option_term(option), option.help);
   }
   return text;
 }

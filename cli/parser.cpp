@@ -13,6 +13,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
+#include "cli/complete.hpp"
 #include "cli/guest.hpp"
 #include "k2k/runtime.hpp"
 #include "runtime/settings/nearest.hpp"
@@ -265,6 +266,7 @@ class Invocation {
 
 int guarded(int argc, const char* const* argv, const std::vector<Command>& commands) {
   Invocation invocation(commands);
+  if (is_complete(argc, argv)) return complete(invocation.context(), argc, argv);
   if (const Command* const guest = guest_of(invocation.context(), argc, argv)) {
     return become_guest(guest->name, argv);
   }

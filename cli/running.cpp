@@ -78,6 +78,12 @@ Result<std::vector<control::Endpoint>> find_running(std::string_view word) {
   return found;
 }
 
+std::vector<std::string> running_names() {
+  std::vector<std::string> names;
+  for (const control::Endpoint& one : control::endpoints()) names.push_back(one.name);
+  return names;
+}
+
 std::string nobody_runs() {
   return fmt::format(
       "no process {} uses K2K now; start one (k2k bench throughput, say), and leave "

@@ -26,6 +26,9 @@ std::string harmless(std::string text);
 // another user's. Each says what to do.
 Result<std::vector<control::Endpoint>> find_running(std::string_view word);
 
+// The names of all that the caller may see: "1234", "1234-2".
+std::vector<std::string> running_names();
+
 // Nobody is there: what to do about it.
 std::string nobody_runs();
 

@@ -319,8 +319,7 @@ Command top_command() {
       .has_json = true,
       .add = [](CommandLine& line, Context& context) -> Run {
         auto options = std::make_shared<Options>();
-        line.option("PID", options->processes, "Processes; without, all")
-            .offer_by("k2k ctl --names");
+        line.option("PID", options->processes, "Processes; without, all").offer_by(running_names);
         line.option("--interval", options->interval_s, "Seconds between two samples").type("S");
         line.flag("--once", options->once, "End after the first interval");
         return [&context, options] { return run_top(context, *options); };

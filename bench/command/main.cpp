@@ -5,7 +5,5 @@
 
 int main(int argc, char** argv) {
   using namespace k2k::cli;
-  return run(
-      argc, argv,
-      {bench_command(), grep_command(), man_command(), completion_command(), help_command()});
+  return run(argc, argv, {bench_command(), grep_command(), man_command(), help_command()});
 }

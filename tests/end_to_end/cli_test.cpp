@@ -350,6 +350,9 @@ class Completion : public Cli, public testing::WithParamInterface<const char*> {
     if (std::system(("command -v " + shell_ + " >/dev/null").c_str()) != 0) {
       GTEST_SKIP() << "there is no " << shell_ << " here";
     }
+    // The scripts ask the k2k of the command line.
+    std::system(
+        ("mkdir '" + folder_ + "/bin' && ln -s '" + cli_ + "' '" + folder_ + "/bin/k2k'").c_str());
     script_ = folder_ + "/script";
     std::ofstream(script_) << k2k("completion " + shell_).out;
   }
@@ -366,17 +369,17 @@ class Completion : public Cli, public testing::WithParamInterface<const char*> {
   std::string completed(const std::string& line) {
     if (shell_ == "bash") {
       return shell("--norc", ". ./script; COMP_WORDS=(" + line +
-                                 "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _k2k; "
-                                 "printf '%s ' \"${COMPREPLY[@]}\"");
+                                 "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _k2k k2k; "
+                                 "printf '%s' \"${COMPREPLY[@]/%/ }\"");
     }
     if (shell_ == "zsh") {  // The functions of its completion system, as far as they are used.
       return shell("-f", "words=(" + line +
                              "); CURRENT=$#words; PREFIX=$words[-1]\n"
                              "offer() { for one in \"$@\"; do "
                              "[[ $one != $PREFIX* ]] || print -n -- \"$one \"; done }\n"
-                             "compadd() { shift; offer \"$@\" }\n"
                              "_files() { offer * }\n"
-                             "_describe() { name=$2; offer \"${(@P)name%%:*}\" }\n"
+                             "compset() { [[ $1 != -P ]] || PREFIX=${PREFIX##$~2} }\n"
+                             "_describe() { offer \"${(@)offers%%:*}\" \"${(@)keys%%:*}\" }\n"
                              ". ./script\n");
     }
     return shell("--no-config", "source script; for one in (complete -C '" + line +
@@ -402,22 +405,42 @@ TEST_P(Completion, completes_commands_options_and_words) {
   EXPECT_EQ(completed("k2k completion z"), "zsh ");
   EXPECT_EQ(completed("k2k lab tr"), "trace ") << "a program of its own";
   EXPECT_EQ(completed("k2k lab trace --outst"), "--outstanding ");
-  std::ofstream(folder_ + "/two words.toml") << "";
-  EXPECT_EQ(completed("k2k --config two"), "two words.toml ");
-}
-
-// Which processes there are only the moment knows: the script asks k2k.
-TEST_P(Completion, completes_running_processes_and_what_may_be_changed) {
-  std::system(("mkdir '" + folder_ + "/bin'").c_str());
-  std::ofstream(folder_ + "/bin/k2k") << "#!/bin/sh\n[ \"$*\" = 'ctl --names' ] && echo 4711\n";
-  std::system(("chmod +x '" + folder_ + "/bin/k2k'").c_str());
-  EXPECT_EQ(completed("k2k ctl 47"), "4711 ");
-  EXPECT_EQ(completed("k2k top 47"), "4711 ");
   EXPECT_EQ(completed("k2k ctl 4711 coalesce_w"), "coalesce_window_us= ");
-  if (shell_ == "bash") {  // It takes the equals sign for a word.
+  EXPECT_EQ(completed("k2k ctl 4711 bottom"), "bottom_half= ") << "once, whatever it may be";
+  if (shell_ == "bash") {  // It takes an equals sign and a colon for words.
+    EXPECT_EQ(completed("k2k lab trace poisson : 1"), "10000 ");
     EXPECT_EQ(completed("k2k ctl 4711 bottom_half = sp"), "split ");
+    EXPECT_EQ(completed("k2k info --device-schedule = ro"), "round_robin ");
   } else {
     EXPECT_EQ(completed("k2k ctl 4711 bottom_half=sp"), "bottom_half=split ");
+    EXPECT_EQ(completed("k2k info --device-schedule=ro"), "--device-schedule=round_robin ");
+  }
+}
+
+TEST_P(Completion, leaves_everything_else_to_files) {
+  std::ofstream(folder_ + "/two words.toml") << "";
+  if (shell_ == "bash") {  // readline completes files where the function offers nothing.
+    EXPECT_EQ(completed("k2k --config two"), "");
+    EXPECT_EQ(shell("--norc", ". ./script; complete -p k2k"),
+              "complete -o bashdefault -o default -F _k2k k2k\n");
+  } else {
+    EXPECT_EQ(completed("k2k --config two"), "two words.toml ");
+  }
+}
+
+TEST_P(Completion, files_behind_an_equals_sign) {
+  std::ofstream(folder_ + "/one.toml") << "";
+  if (shell_ == "bash") {
+    EXPECT_EQ(completed("k2k --config = on"), "");
+  } else {
+    EXPECT_EQ(completed("k2k --config=on"), shell_ == "fish" ? "--config=one.toml " : "one.toml ");
+  }
+}
+
+TEST_F(Cli, the_completer_refuses_what_no_script_asks) {
+  for (const char* arguments : {"complete", "complete tcsh 1 k2k", "complete bash 0 k2k",
+                                "complete bash 3 k2k i", "complete bash x k2k i"}) {
+    expect_refused(arguments, "usage: k2k complete bash|zsh|fish CURSOR WORD...");
   }
 }
 

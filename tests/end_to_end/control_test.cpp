@@ -199,6 +199,7 @@ TEST_F(Steered, runtimes_of_one_process_have_names_of_their_own) {
   Runtime first = Steered::runtime();
   Runtime second = Steered::runtime();
   EXPECT_EQ(run("ctl --names").out, self() + "\n" + self() + "-2\n");
+  EXPECT_EQ(run("complete bash 2 k2k top " + self()).out, self() + "\n" + self() + "-2\n");
   EXPECT_EQ(shown("ctl").size(), 2u);
   expect_refused("ctl " + self() + " cap=5%", 2,
                  "process " + self() + " has 2 runtimes; name one of them: " + self() + ", " +
