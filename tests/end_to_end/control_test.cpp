@@ -146,11 +146,11 @@ TEST_F(Steered, mistake_changes_nothing_and_says_what_is_permitted) {
   expect_refused(
       ctl + "cap=5% bottom_half=spilt", 2,
       "bottom_half = 'spilt'; permitted: one of monolithic, split, inline; nothing was changed");
-  expect_refused(
-      ctl + "cap=5% govenor=auto", 2,
-      "unknown key 'govenor'; did you mean 'governor'?; permitted: cap, governor, "
-      "loss_max, tenants, steering, cores, top_halves, coalescing, "
-      "coalesce_window_us, coalesce_max, coalesce_delay_us, bottom_half; nothing was changed");
+  expect_refused(ctl + "cap=5% govenor=auto", 2,
+                 "unknown key 'govenor'; did you mean 'governor'?; permitted: cap, governor, "
+                 "loss_max, tenants, top_halves, steering, cores, "
+                 "coalesce_window_us, coalesce_max, coalescing, coalesce_delay_us, bottom_half; "
+                 "nothing was changed");
   expect_refused(ctl + "cap=5% steering=steered", 2,
                  "server.steering is steered, but server.cores names no core");
   expect_refused(ctl + "cap", 2, "'cap' is not KEY=VALUE, such as cap=5%; nothing was changed");

@@ -49,5 +49,6 @@ def _printed_by(target: str) -> str:
 
 GENERATED = (
     Generated(Path("src/device/wrappers.hpp"), lambda: _printed_by("k2k_generate_wrappers")),
+    Generated(Path("docs/reference/settings.md"), lambda: _printed_by("k2k_print_settings")),
     Generated(report.PAGE.relative_to(ROOT), report.page),
 )

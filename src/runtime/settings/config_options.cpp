@@ -96,6 +96,14 @@ constexpr ConfigOption named(ConfigOption option, const char* short_name) {
   option.short_name = short_name;
   return option;
 }
+constexpr ConfigOption changeable(ConfigOption option) {
+  option.changes_while_running = true;
+  return option;
+}
+constexpr ConfigOption preloaded(ConfigOption option) {
+  option.serves_preload = true;
+  return option;
+}
 template <auto field>
 constexpr auto device = row<&RuntimeConfig::device, field>;
 template <auto field>
@@ -157,31 +165,48 @@ const ConfigOption options[] = {
                                         "blocks of 8 KiB",
                                         "Blocks for buffers that the host cannot read in place."),
 
-    server<&ServerConfig::top_halves>("server.top_halves", number, 1, protocol::ring_count_max, "",
-                                      "threads",
-                                      "Top halves, one thread each; at most device.rings."),
-    server<&ServerConfig::steering>("server.steering", choice, 0, 0, "spread|steered", "",
-                                    "Cores of top halves: any, or only server.cores."),
-    server<&ServerConfig::cores>(
+    changeable(server<&ServerConfig::cap_permille>(
+        "server.cap_permille", share, 0, 1000, "", "",
+        "Largest share of all online cores' CPU time that serving may consume; off = no cap.")),
+    changeable(server<&ServerConfig::governor>(
+        "server.governor", choice, 0, 0, "none|backoff|budget|displaced|auto", "",
+        "Policy that keeps the cap: none, the published back-off, a budget of CPU time, a budget "
+        "of CPU time that other programs wanted, or a cap chosen from server.loss_max_permille.")),
+    changeable(server<&ServerConfig::loss_max_permille>(
+        "server.loss_max_permille", share, 1, 1000, "", "",
+        "With server.governor = \"auto\": largest loss of CPU programs by serving. The governor "
+        "chooses the cap, at most server.cap_permille.")),
+    changeable(server<&ServerConfig::tenants>(
+        "server.tenants", text, 0, 4096, "", "",
+        "Budgets of tenants under the cap: \"1:weight=3 2:guarantee=2%,rate=500\"; all other "
+        "tenants share one budget.")),
+    changeable(server<&ServerConfig::top_halves>(
+        "server.top_halves", number, 1, protocol::ring_count_max, "", "threads",
+        "Top halves, one thread each; at most device.rings.")),
+    changeable(server<&ServerConfig::steering>("server.steering", choice, 0, 0, "spread|steered",
+                                               "",
+                                               "Cores of top halves: any, or only server.cores.")),
+    changeable(server<&ServerConfig::cores>(
         "server.cores", cores, 0, core_max, "", "",
-        "CPUs that steered top halves run on: one CPU, or a set divided among them."),
-    server<&ServerConfig::coalesce_window_us>("server.coalesce_window_us", number, 0, 10'000, "",
-                                              "microseconds",
-                                              "Wait this long for more requests before serving a "
-                                              "bundle; 0 = never wait."),
-    server<&ServerConfig::coalesce_max>("server.coalesce_max", number, 1, 4096, "",
-                                        "requests a bundle",
-                                        "Serve a bundle at once when it has this many requests."),
-    server<&ServerConfig::coalescing>("server.coalescing", choice, 0, 0, "fixed|adaptive", "",
-                                      "Window and size of bundles: fixed by the settings, or "
-                                      "adapted to the lowest cost a request."),
-    server<&ServerConfig::coalesce_delay_us>(
+        "CPUs that steered top halves run on: one CPU, or a set divided among them.")),
+    changeable(server<&ServerConfig::coalesce_window_us>(
+        "server.coalesce_window_us", number, 0, 10'000, "", "microseconds",
+        "Wait this long for more requests before serving a "
+        "bundle; 0 = never wait.")),
+    changeable(server<&ServerConfig::coalesce_max>(
+        "server.coalesce_max", number, 1, 4096, "", "requests a bundle",
+        "Serve a bundle at once when it has this many requests.")),
+    changeable(
+        server<&ServerConfig::coalescing>("server.coalescing", choice, 0, 0, "fixed|adaptive", "",
+                                          "Window and size of bundles: fixed by the settings, or "
+                                          "adapted to the lowest cost a request.")),
+    changeable(server<&ServerConfig::coalesce_delay_us>(
         "server.coalesce_delay_us", number, 10, 10'000, "", "microseconds",
-        "Adaptive coalescing: longest average wait of a request before it is served."),
-    server<&ServerConfig::bottom_half>(
+        "Adaptive coalescing: longest average wait of a request before it is served.")),
+    changeable(server<&ServerConfig::bottom_half>(
         "server.bottom_half", choice, 0, 0, "monolithic|split|inline", "",
         "Serve requests on the top half's thread, on another thread, or (cpu) on the device's own "
-        "units, between two work-items."),
+        "units, between two work-items.")),
     server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",
                                        "Most service threads; they start as calls sleep. One more "
                                        "thread waits for all descriptors."),
@@ -209,45 +234,30 @@ const ConfigOption options[] = {
         "server.policy", choice, 0, 0, "any|known_only", "",
         "Calls that kernels may make: all calls that do not act on the host's own process and "
         "threads, or only the calls that k2k calls lists."),
-    server<&ServerConfig::cap_permille>(
-        "server.cap_permille", share, 0, 1000, "", "",
-        "Largest share of all online cores' CPU time that serving may consume; off = no cap."),
-    server<&ServerConfig::governor>(
-        "server.governor", choice, 0, 0, "none|backoff|budget|displaced|auto", "",
-        "Policy that keeps the cap: none, the published back-off, a budget of CPU time, a budget "
-        "of CPU time that other programs wanted, or a cap chosen from server.loss_max_permille."),
-    server<&ServerConfig::loss_max_permille>(
-        "server.loss_max_permille", share, 1, 1000, "", "",
-        "With server.governor = \"auto\": largest loss of CPU programs by serving. The governor "
-        "chooses the cap, at most server.cap_permille."),
-    server<&ServerConfig::tenants>(
-        "server.tenants", text, 0,
-        4096, "", "",
-        "Budgets of tenants under the cap: \"1:weight=3 2:guarantee=2%,rate=500\"; all other "
-        "tenants share one budget."),
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record the events of each request."),
 
     files<&runtime::FilesConfig::router>(
         "files.router", boolean, 0, 1, "", "",
         "Read long stretches of files by the fastest mix of page cache and direct transfers."),
-    files<&runtime::FilesConfig::read_ahead_pages>(
+    preloaded(files<&runtime::FilesConfig::read_ahead_pages>(
         "files.read_ahead_pages", number, 0, router::read_ahead_pages_max, "", "pages of 4 KiB",
         "Most pages that are in the page cache only because of read-ahead for kernels; further "
-        "pages are evicted. 0: as files.conservative."),
+        "pages are evicted. 0: as files.conservative.")),
     files<&runtime::FilesConfig::read_ahead>(
         "files.read_ahead", choice, 0, 0, "auto|bounded", "",
         "Where to keep files.read_ahead_pages: on devices whose read_ahead_kb is at most an eighth "
         "of it, so that it costs nothing, or everywhere."),
-    named(files<&runtime::FilesConfig::conservative>(
-              "files.conservative", boolean, 0, 1, "", "",
-              "Leave all read-ahead to the operating system and evict nothing: for files that "
-              "other programs read without K2K's knowledge."),
-          "conservative"),
-    files<&runtime::FilesConfig::exclusive>(
+    preloaded(
+        named(files<&runtime::FilesConfig::conservative>(
+                  "files.conservative", boolean, 0, 1, "", "",
+                  "Leave all read-ahead to the operating system and evict nothing: for files that "
+                  "other programs read without K2K's knowledge."),
+              "conservative")),
+    preloaded(files<&runtime::FilesConfig::exclusive>(
         "files.exclusive", boolean, 0, 1, "", "",
         "Writes of 512 KiB and more bypass the page cache where the file is not cached: for files "
-        "that no other program reads or writes at the same time."),
+        "that no other program reads or writes at the same time.")),
 
     control<&ControlConfig::socket>(
         "control.socket", boolean, 0, 1, "", "",
@@ -289,8 +299,17 @@ std::optional<std::vector<std::uint32_t>> cores_of(std::string_view text) {
   return list;
 }
 
-// A test compares this table with what the sources read.
-constexpr OtherVariable others[] = {
+// "files.read_ahead_pages" as "READ_AHEAD_PAGES".
+std::string upper_field(std::string_view key) {
+  std::string name{key.substr(key.find('.') + 1)};
+  for (char& letter : name) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return name;
+}
+
+// Tests compare this table with what the sources read and with what documents name.
+const OtherVariable others[] = {
     {"K2K_CONFIG", "The configuration file; empty reads none."},
     {"K2K_HOST_DIR", "The folder of the host limit, instead of /run/k2k."},
     {"K2K_CONTROL_DIR", "The folder of control sockets, for k2k ctl and k2k top."},
@@ -299,13 +318,9 @@ constexpr OtherVariable others[] = {
     {"K2K_IO_LIBRARY", "For libk2k_io.so: the library with the router, by an absolute path."},
     {"K2K_IO_STATS",
      "For libk2k_io.so: 1 prints statistics of calls at the end; or a file to write them to."},
-    {"K2K_IO_DIRECT", "For libk2k_io.so: the engine for GPU memory, staging or cufile."},
-    {"K2K_IO_EXCLUSIVE", "For libk2k_io.so: 1 lets long writes bypass the page cache."},
-    {"K2K_IO_CONSERVATIVE", "For libk2k_io.so: 1 leaves read-ahead to the kernel."},
-    {"K2K_IO_READ_AHEAD_PAGES", "For libk2k_io.so: the bound on pages read ahead."},
+    {"K2K_IO_DIRECT", "For libk2k_io.so: the engine for GPU memory: staging, cufile or hipfile."},
     {"K2K_CLI", ""},
     {"K2K_SOURCE_DIR", ""},
-    {"K2K_CONFORMANCE_GPU", ""},
     {"K2K_CONFORMANCE_SEEDS", ""},
     {"K2K_CUFILE_LIBRARY", ""},
     {"K2K_FIO_SECONDS", ""},
@@ -315,7 +330,6 @@ constexpr OtherVariable others[] = {
     {"K2K_PEER_REFUSED", ""},
     {"K2K_SIMULATION_SCHEDULES", ""},
     {"K2K_SIMULATION_SEED", ""},
-    {"K2K_SIMULATION_SHORT", ""},
     {"K2K_TEST_DEVICE_MEMORY", ""},
 };
 
@@ -323,7 +337,18 @@ constexpr OtherVariable others[] = {
 
 std::span<const ConfigOption> config_options() { return options; }
 
-std::span<const OtherVariable> other_variables() { return others; }
+std::span<const OtherVariable> other_variables() {
+  static const std::vector<OtherVariable> all = [] {
+    std::vector<OtherVariable> made(std::begin(others), std::end(others));
+    for (const ConfigOption& option : options) {
+      if (!option.serves_preload) continue;
+      made.push_back({"K2K_IO_" + upper_field(option.key),
+                      fmt::format("For libk2k_io.so, as {}: {}", option.key, option.help)});
+    }
+    return made;
+  }();
+  return all;
+}
 
 const ConfigOption* find_option(std::string_view key) {
   const auto found = std::find_if(std::begin(options), std::end(options),

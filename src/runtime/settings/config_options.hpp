@@ -2,8 +2,9 @@
 // Every setting of K2K as data: its key, kind, range, unit and help, and where it is stored.
 //
 // One row serves the file (device.spin_us = 20), the environment (K2K_DEVICE_SPIN_US=20), the
-// command line (--device-spin-us 20), the C ABI and the documentation. A new field of DeviceConfig
-// or ServerConfig becomes a setting by one new row in config_options.cpp.
+// command line (--device-spin-us 20), the C ABI, `k2k ctl`, libk2k_io.so and the documentation
+// (docs/reference/settings.md). A new field of DeviceConfig or ServerConfig becomes a setting by
+// one new row in config_options.cpp.
 //
 // Threading: constant data and pure functions.
 
@@ -50,7 +51,9 @@ struct ConfigOption {
   const char* help;   // One sentence.
   void (*store)(ConfigValues& values, const OptionValue& value);
   std::string (*show)(const ConfigValues& values, const ConfigOption& option);
-  const char* short_name = nullptr;  // Replaces the key in the flag and the variable.
+  const char* short_name = nullptr;    // Replaces the key in the flag and the variable.
+  bool changes_while_running = false;  // By `k2k ctl` (control_keys.hpp).
+  bool serves_preload = false;         // libk2k_io.so reads the field's name as K2K_IO_…
 };
 
 std::span<const ConfigOption> config_options();
@@ -63,12 +66,15 @@ std::string flag_name(const ConfigOption& option);
 
 // An environment variable with the prefix K2K_ that is not a setting of a runtime.
 struct OtherVariable {
-  const char* name;
-  const char* help;  // Reader and purpose, one sentence; "" for variables of the tests.
+  std::string name;
+  std::string help;  // Reader and purpose, one sentence; "" for variables of the tests.
 
-  [[nodiscard]] constexpr bool is_documented() const { return *help != '\0'; }
+  [[nodiscard]] bool is_documented() const { return !help.empty(); }
 };
 std::span<const OtherVariable> other_variables();
+
+// docs/reference/settings.md: all of this as Markdown.
+std::string settings_page();
 
 // What may stand there: "a whole number from 0 to 1000000 (microseconds)".
 std::string permitted(const ConfigOption& option);

@@ -363,38 +363,111 @@ TEST_F(ConfigTest, what_load_config_returns_is_complete) {
   EXPECT_FALSE(load_config({}).value().config.operator_settings);
 }
 
-// What is documented for the shim or for Python must not make `k2k` refuse its environment.
-TEST_F(ConfigTest, knows_every_variable_that_a_part_of_k2k_reads) {
-  const char* const root = std::getenv("K2K_SOURCE_DIR");
-  if (root == nullptr) GTEST_SKIP() << "K2K_SOURCE_DIR names no sources";
-  const std::regex read(
-      R"re((?:getenv|is_set|folder_of|variable|environment)\("(K2K_\w+)"|VARIABLE = "(K2K_\w+)"|"(K2K_\w+)=")re");
-  std::set<std::string> names;
-  for (const char* const folder : {"src", "shim", "python/k2k", "cli"}) {
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(std::string(root) + "/" + folder)) {
-      const std::string path = entry.path().string();
-      if (path.find("test") != std::string::npos || path.find("fixture") != std::string::npos) {
-        continue;
+// The sources around the table: which variables they read, which names documents have.
+class Sources : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const root = std::getenv("K2K_SOURCE_DIR");
+    if (root == nullptr) GTEST_SKIP() << "K2K_SOURCE_DIR names no sources";
+    root_ = root;
+  }
+  // The texts of files below a folder whose names end so, one after another.
+  std::string texts(const std::string& folder, const std::vector<std::string>& endings,
+                    const std::string& without = "build") const {
+    std::string all;
+    std::filesystem::recursive_directory_iterator at(root_ / folder);
+    for (; at != std::filesystem::recursive_directory_iterator(); ++at) {
+      const std::string name = at->path().filename().string();
+      if (at->is_directory() && (name == "build" || name == without || name.starts_with('.'))) {
+        at.disable_recursion_pending();
       }
-      if (!path.ends_with(".cpp") && !path.ends_with(".hpp") && !path.ends_with(".py")) continue;
-      std::stringstream text;
-      text << std::ifstream(path).rdbuf();
-      const std::string all = text.str();
-      for (std::sregex_iterator at(all.begin(), all.end(), read), end; at != end; ++at) {
-        for (std::size_t group = 1; group < at->size(); ++group) {
-          if ((*at)[group].matched) names.insert((*at)[group].str());
-        }
+      const auto ends = [&](const std::string& ending) { return name.ends_with(ending); };
+      if (!at->is_regular_file() || !std::ranges::any_of(endings, ends)) continue;
+      std::ifstream file(at->path());
+      all.append(std::istreambuf_iterator<char>(file), {}) += '\n';
+    }
+    return all;
+  }
+  static std::set<std::string> found(const std::string& text, const char* expression) {
+    const std::regex one(expression);
+    std::set<std::string> names;
+    for (std::sregex_iterator at(text.begin(), text.end(), one), end; at != end; ++at) {
+      for (std::size_t group = 1; group < at->size(); ++group) {
+        if ((*at)[group].matched) names.insert((*at)[group].str());
       }
     }
+    return names;
   }
-  EXPECT_GE(names.size(), 8u);
+  static bool is_variable(const std::string& name) {
+    const auto options = config_options();
+    return std::ranges::find(other_variables(), name, &OtherVariable::name) !=
+               other_variables().end() ||
+           std::ranges::find(options, name, environment_name) != options.end();
+  }
+
+  std::filesystem::path root_;
+};
+
+// What the shim or the Python package reads must not make `k2k` refuse its environment.
+TEST_F(Sources, read_no_variable_that_is_not_in_the_table) {
+  std::string all;
+  for (const char* const folder : {"src", "shim", "python/k2k", "cli"}) {
+    all += texts(folder, {".cpp", ".hpp", ".py"}, "tests");
+  }
+  const std::set<std::string> names = found(
+      all,
+      R"re((?:getenv|is_set|folder_of|variable|environment)\("(K2K_\w+)"|VARIABLE = "(K2K_\w+)"|"(K2K_\w+)=")re");
+  EXPECT_GE(names.size(), 12u);
   for (const std::string& name : names) {
-    EXPECT_NE(std::ranges::find(other_variables(), name, &OtherVariable::name),
-              other_variables().end())
-        << name;
-    EXPECT_EQ(environment_complaint(name.c_str(), "1"), "") << name;
+    EXPECT_TRUE(is_variable(name)) << name;
+    EXPECT_EQ(environment_complaint(name.c_str(), name == "K2K_BACKEND" ? "cpu" : "1"), "") << name;
   }
+}
+
+TEST_F(Sources, read_every_variable_of_the_table) {
+  std::string all;
+  for (const char* const folder : {"src", "shim", "python", "cli", "tests", "tools"}) {
+    all += texts(folder, {".cpp", ".hpp", ".c", ".py"});
+  }
+  const std::string table = "config_options.cpp";
+  std::ostringstream own;
+  own << std::ifstream(root_ / "src/runtime/settings" / table).rdbuf();
+  all.erase(all.find(own.str()), own.str().size());
+  const std::set<std::string> names = found(all, R"re("(K2K_[A-Z0-9_]+)[="])re");
+  for (const OtherVariable& other : other_variables()) {
+    EXPECT_TRUE(names.contains(other.name))
+        << other.name << " is in the table, and nothing reads it";
+  }
+}
+
+// The other names of that kind are macros.
+TEST_F(Sources, documents_name_only_variables_and_keys_of_the_table) {
+  std::string code;
+  for (const char* const folder : {"src", "include", "cmake"}) {
+    code += texts(folder, {".hpp", ".h", ".cmake"});
+  }
+  const std::set<std::string> macros =
+      found(code, R"re((?:#define |option\(|INTERFACE )(K2K_[A-Z0-9_]+))re");
+  const std::string documents = texts(".", {".md"});
+  const std::set<std::string> named = found(documents, R"re(\b(K2K_[A-Z][A-Z0-9_]*[A-Z0-9])\b)re");
+  EXPECT_TRUE(named.contains("K2K_SERVER_CAP_PERMILLE"));
+  for (const std::string& name : named) {
+    EXPECT_TRUE(macros.contains(name) || is_variable(name))
+        << name << " is named in a document, and the table of settings has no such variable";
+  }
+  const std::set<std::string> files = {"cpp", "hpp", "md", "so", "py", "h"};
+  const std::set<std::string> statistics = {"control.cpu_seconds"};
+  for (const std::string& key :
+       found(documents, R"re([^\w./\[-]((?:device|server|files|control|metrics)\.[a-z_]+)\b)re")) {
+    if (files.contains(key.substr(key.find('.') + 1)) || statistics.contains(key)) continue;
+    EXPECT_NE(find_option(key), nullptr) << key << " is named in a document and is no setting";
+  }
+}
+
+TEST_F(Sources, have_a_page_with_every_key_and_variable) {
+  std::ostringstream page;
+  page << std::ifstream(root_ / "docs/reference/settings.md").rdbuf();
+  EXPECT_EQ(page.str(), settings_page()) << "run ./dev format";
 }
 
 TEST_F(ConfigTest, refuses_wrong_and_unknown_flags) {

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <optional>
 
-#include "runtime/settings/config_options.hpp"
 #include "runtime/settings/nearest.hpp"
 
 namespace k2k {
@@ -16,28 +15,16 @@ namespace {
 constexpr std::size_t shown_bytes_max = 100;
 constexpr const char* nothing_changed = "; nothing was changed";
 
-const ControlKey keys[] = {
-    {"cap", "server.cap_permille", true, "a percentage such as 5% or 0.5%, or off"},
-    {"governor", "server.governor", false, ""},
-    {"loss_max", "server.loss_max_permille", true, "a percentage such as 5%"},
-    {"tenants", "server.tenants", false, ""},
-    {"steering", "server.steering", false, ""},
-    {"cores", "server.cores", false, ""},
-    {"top_halves", "server.top_halves", false, ""},
-    {"coalescing", "server.coalescing", false, ""},
-    {"coalesce_window_us", "server.coalesce_window_us", false, ""},
-    {"coalesce_max", "server.coalesce_max", false, ""},
-    {"coalesce_delay_us", "server.coalesce_delay_us", false, ""},
-    {"bottom_half", "server.bottom_half", false, ""},
-};
-
-const ConfigOption& option_of(const ControlKey& key) {
-  const ConfigOption* const option = find_option(key.option);
-  K2K_EXPECT(option != nullptr);
-  return *option;
+// "server.cap_permille" is "cap": its unit is written, not named.
+std::string name_of(const ConfigOption& option) {
+  std::string_view name = option.key;
+  name.remove_prefix(name.find('.') + 1);
+  if (option.kind == OptionKind::share) name.remove_suffix(std::string_view("_permille").size());
+  return std::string(name);
 }
 
-bool may_be_off(const ControlKey& key) { return option_of(key).least == 0; }
+bool is_share(const ControlKey& key) { return key.option->kind == OptionKind::share; }
+bool may_be_off(const ControlKey& key) { return key.option->least == 0; }
 
 // In thousandths, the unit written behind. Nothing where it is not that: 0% might mean no cap, or
 // nothing at all.
@@ -48,13 +35,14 @@ std::optional<std::uint64_t> share_of(const ControlKey& key, std::string_view te
 }
 
 std::string permitted_value(const ControlKey& key) {
-  if (!key.percent) return permitted(option_of(key));
-  return fmt::format("{}, from 0.1% to 100% in steps of 0.1%", key.help);
+  if (!is_share(key)) return permitted(*key.option);
+  return fmt::format("a percentage such as 5%{}, from 0.1% to 100% in steps of 0.1%",
+                     may_be_off(key) ? " or 0.5%, or off" : "");
 }
 
 Error unknown(std::string_view name) {
   std::vector<std::string> known;
-  for (const ControlKey& key : keys) known.emplace_back(key.name);
+  for (const ControlKey& key : control_keys()) known.push_back(key.name);
   const std::string near = nearest(name, known);
   const std::string meant = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
   return {EINVAL,
@@ -63,15 +51,15 @@ Error unknown(std::string_view name) {
 }
 
 Status set_one(const std::string& name, const std::string& text, ConfigValues& values) {
-  const auto* const key = std::find_if(std::begin(keys), std::end(keys),
-                                       [&](const ControlKey& one) { return one.name == name; });
-  if (key == std::end(keys)) return unknown(name);
-  const ConfigOption& option = option_of(*key);
+  const auto keys = control_keys();
+  const auto key = std::ranges::find(keys, name, &ControlKey::name);
+  if (key == keys.end()) return unknown(name);
+  const ConfigOption& option = *key->option;
   const Error wrong{EINVAL,
                     fmt::format("{} = '{}'; permitted: {}{}", name, text.substr(0, shown_bytes_max),
                                 permitted_value(*key), nothing_changed)};
   std::string as_option = text;
-  if (key->percent) {
+  if (is_share(*key)) {
     const std::optional<std::uint64_t> permille = share_of(*key, text);
     if (!permille) return wrong;
     as_option = std::to_string(*permille);
@@ -84,12 +72,22 @@ Status set_one(const std::string& name, const std::string& text, ConfigValues& v
 
 }  // namespace
 
-std::span<const ControlKey> control_keys() { return keys; }
+std::span<const ControlKey> control_keys() {
+  // Never destroyed: a runtime may outlive static objects.
+  static const auto& keys = *new const std::vector<ControlKey>([] {
+    std::vector<ControlKey> made;
+    for (const ConfigOption& option : config_options()) {
+      if (option.changes_while_running) made.push_back({name_of(option), &option});
+    }
+    return made;
+  }());
+  return keys;
+}
 
 std::vector<std::string> control_words() {
   std::vector<std::string> words;
-  for (const ControlKey& key : keys) {
-    const ConfigOption& option = option_of(key);
+  for (const ControlKey& key : control_keys()) {
+    const ConfigOption& option = *key.option;
     if (option.kind != OptionKind::choice) {
       words.push_back(fmt::format("{}=", key.name));
       continue;
@@ -106,10 +104,9 @@ std::vector<std::string> control_words() {
 }
 
 std::string show_key(const ControlKey& key, const server::ServerConfig& config) {
-  const ConfigOption& option = option_of(key);
   ConfigValues values;
   values.config.server = config;
-  return option.show(values, option);
+  return key.option->show(values, *key.option);
 }
 
 Status set_keys(std::span<const std::pair<std::string, std::string>> values,

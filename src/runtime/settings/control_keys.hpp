@@ -1,8 +1,8 @@
 #pragma once
 // The settings of a running process that can be changed: `k2k ctl PID cap=5%`.
 //
-// A key is the name of a server setting without its section. A share is a percentage and needs its
-// unit: 0.5%, not 0.5.
+// A key is the name of a server setting without its section; the settings' table says which
+// (config_options.hpp). A share is a percentage and needs its unit: 0.5%, not 0.5.
 //
 // Threading: constant data and pure functions.
 
@@ -13,15 +13,14 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "runtime/settings/config_options.hpp"
 #include "server/settings/config.hpp"
 
 namespace k2k {
 
 struct ControlKey {
-  const char* name;    // "cap"
-  const char* option;  // "server.cap_permille"
-  bool percent;        // Shown and read as "5%", and "off" where 0 is permitted.
-  const char* help;    // What to write: "5%, or off".
+  std::string name;            // "cap"
+  const ConfigOption* option;  // Of "server.cap_permille"; a share is shown and read as "5%".
 };
 
 std::span<const ControlKey> control_keys();

@@ -49,6 +49,16 @@ TEST(ControlKeys, are_all_set_together) {
   }
 }
 
+// What ServerConfig may change while it serves; the table of settings marks the same.
+TEST(ControlKeys, are_the_marked_settings_of_the_server) {
+  std::vector<std::string> names;
+  for (const ControlKey& key : control_keys()) names.push_back(key.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"cap", "governor", "loss_max", "tenants", "top_halves",
+                                      "steering", "cores", "coalesce_window_us", "coalesce_max",
+                                      "coalescing", "coalesce_delay_us", "bottom_half"}));
+}
+
 TEST(ControlKeys, each_is_shown_as_it_may_be_written) {
   const server::ServerConfig config;
   for (const ControlKey& key : control_keys()) {
