@@ -65,7 +65,8 @@ endif()
 
 # --- The headers: the public doors, and what they include
 install(CODE "set(K2K_SOURCE \"${PROJECT_SOURCE_DIR}\")
-set(K2K_HEADERS_TO \"${CMAKE_INSTALL_INCLUDEDIR}\")")
+set(K2K_HEADERS_TO \"${CMAKE_INSTALL_INCLUDEDIR}\")
+set(K2K_HEADERS_MADE \"${PROJECT_BINARY_DIR}/headers\")")
 install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake")
 
 # What NVRTC lacks of the standard library: -I<include>/k2k/modules/device/nvrtc.

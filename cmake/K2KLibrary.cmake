@@ -29,7 +29,7 @@ if(objects)
   target_compile_features(k2k INTERFACE cxx_std_20)
   target_include_directories(k2k INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include;${PROJECT_SOURCE_DIR}/src>"
-    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR};${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
   )
   if(NOT K2K_SANITIZE)
     set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")

@@ -18,7 +18,13 @@ BEHIND_MAX = {"runtime.hpp": 15}  # A door → the headers of ours that it may b
 @dataclass(frozen=True)
 class Tree:
     include: Path  # Holds k2k/.
-    modules: Path  # What the doors include in quotes: src/, or where that is installed.
+    modules: Path  # What the doors include: src/, or where that is installed.
+
+    @property
+    def places(self) -> list[str]:
+        """Of an installation one include path must do."""
+        installed = self.modules.is_relative_to(self.include)
+        return [f"-I{self.include}", *([] if installed else [f"-I{self.modules}"])]
 
     @property
     def doors(self) -> list[Path]:
@@ -62,9 +68,8 @@ def compile_alone(tree: Tree, header: Path, standard: str) -> Compiled:
     language = "c++" if standard.startswith("c++") else "c"
     compiler = ["g++" if language == "c++" else "gcc", f"-std={standard}", "-fsyntax-only"]
     compiler += ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wpedantic", "-Werror"]
-    places = [f"-I{tree.include}", f"-I{tree.modules}"]
     listed = ["-MMD", "-MF", "/dev/stdout"]  # As a rule of make.
-    done = run([*compiler, *listed, *places, "-include", header, f"-x{language}", "/dev/null"])
+    done = run([*compiler, *listed, *tree.places, "-include", header, f"-x{language}", "/dev/null"])
     if done.returncode != 0:
         return Compiled(header, standard, done.stdout.strip())
     ours = {path for path in map(Path, done.stdout.split()) if _is_in(tree, path)}

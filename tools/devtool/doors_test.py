@@ -27,3 +27,13 @@ def test_a_door_that_brings_too_many_is_refused() -> None:
     behind = {Path(f"src/base/{number}.hpp") for number in range(16)}
     assert len(list(crowds([Compiled(Path("k2k/runtime.hpp"), "c++20", "", behind)]))) == 1
     assert not list(crowds([Compiled(Path("k2k/device.hpp"), "c++20", "", behind)]))
+
+
+def test_an_installation_must_do_with_one_include_path(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "include", tmp_path / "include/k2k/modules")
+    put(tree.modules / "base/size.hpp", "#pragma once\n#include <cstddef>\n")
+    put(tree.include / "k2k/memory.hpp", "#include <k2k/modules/base/size.hpp>\n")
+    assert wrong_doors(tree) == []
+    put(tree.include / "k2k/memory.hpp", '#include "base/size.hpp"\n')
+    (problem,) = wrong_doors(tree)
+    assert "base/size.hpp: No such file" in problem
