@@ -21,9 +21,7 @@ inline constexpr int at_fdcwd = -100;
 inline constexpr int at_symlink_nofollow = 0x100;
 inline constexpr int seek_set = 0;
 
-inline constexpr int enoent = 2;
 inline constexpr int eagain = 11;
-inline constexpr int enomem = 12;
 inline constexpr int enfile = 23;
 inline constexpr int emfile = 24;
 inline constexpr int enametoolong = 36;
@@ -50,7 +48,6 @@ inline constexpr std::size_t status_size_offset = 48;   // s64 st_size
 inline constexpr std::uint32_t mode_type = 0170000;
 inline constexpr std::uint32_t mode_directory = 0040000;
 inline constexpr std::uint32_t mode_regular = 0100000;
-inline constexpr std::uint32_t mode_link = 0120000;
 
 // struct statfs begins with the magic; file systems whose files are made up as they are read.
 inline constexpr std::size_t system_bytes = 120;

@@ -105,9 +105,7 @@ class CpuLedger {
     return tenants_[tenant].ns.value();
   }
   [[nodiscard]] std::uint64_t core_ns(std::size_t core) const { return cores_[core].value(); }
-  [[nodiscard]] Nanoseconds settled_clock() const { return settled_clock_; }  // The owner's.
   [[nodiscard]] std::uint64_t idle_ns() const { return idle_ns_.value(); }
-  [[nodiscard]] std::size_t core_count() const { return cores_.size(); }
 
  private:
   struct Account {

@@ -56,18 +56,9 @@ def student(freedom: int) -> float:
     )
 
 
-def interval_of(ratios: Sequence[float]) -> Interval:
-    """95 % of the mean of the rounds' logarithms. Expects two ratios or more, above 0."""
-    logs = [math.log(ratio) for ratio in ratios]
-    n = len(logs)
-    mean = sum(logs) / n
-    squares = sum((log - mean) ** 2 for log in logs)
-    half = student(n - 1) * math.sqrt(squares / (n - 1) / n)
-    return Interval(math.exp(mean - half), math.exp(mean), math.exp(mean + half), n)
-
-
 def trimmed_interval_of(ratios: Sequence[float]) -> Interval:
-    """The same of the middle three fifths of five rounds or more, for machines with neighbours.
+    """95 % of the mean of the rounds' logarithms; expects two ratios or more, above 0. Of five
+    rounds or more only the middle three fifths count, for machines with neighbours.
 
     A trimmed mean, and its interval from the winsorised deviation (Tukey and McLaughlin, 1963).
     """

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from devtool.tree import ROOT
-from devtool.verdict import Interval, Judgement, interval_of, judge, trimmed_interval_of
+from devtool.verdict import Interval, Judgement, judge, trimmed_interval_of
 
 CASES: dict[str, Any] = json.loads((ROOT / "bench/verdicts.json").read_text())
 
@@ -20,25 +20,21 @@ def test_a_verdict_is_what_the_shared_cases_say(case: dict[str, Any]) -> None:
     assert judgement == Judgement(case["verdict"], case["more_rounds"])
 
 
-@pytest.mark.parametrize("case", CASES["intervals"], ids=str)
-def test_an_interval_is_what_the_shared_cases_say(case: dict[str, Any]) -> None:
-    seen = interval_of(case["ratios"])
+FEW = [case for case in CASES["intervals"] if len(case["ratios"]) < 5]
+
+
+@pytest.mark.parametrize("case", FEW, ids=str)
+def test_an_interval_of_few_rounds_is_what_the_shared_cases_say(case: dict[str, Any]) -> None:
+    seen = trimmed_interval_of(case["ratios"])
     assert seen.rounds == len(case["ratios"])
     for name in ("low", "mean", "high"):
         assert getattr(seen, name) == pytest.approx(case[name], rel=1e-12)
-
-
-def test_a_trimmed_interval_is_the_plain_one_of_few_rounds() -> None:
-    few = trimmed_interval_of([0.9, 1.0, 1.1, 0.95])
-    plain = interval_of([0.9, 1.0, 1.1, 0.95])
-    assert (few.low, few.mean, few.high) == pytest.approx((plain.low, plain.mean, plain.high))
 
 
 def test_a_trimmed_interval_is_not_moved_by_a_neighbours_burst() -> None:
     steady = [0.98, 1.0, 1.01, 0.99, 1.02, 1.0, 0.99, 1.01, 1.0]
     seen = trimmed_interval_of([*steady, 0.2])
     assert 0.97 < seen.low < seen.mean < seen.high < 1.03
-    assert interval_of([*steady, 0.2]).low < 0.6
 
 
 def test_a_trimmed_interval_holds_the_truth_as_often_as_it_says() -> None:

@@ -141,10 +141,3 @@ class Rewriter(Builder):
 def draws(region: Region) -> bool:
     """Whether a random number is drawn in it."""
     return any(op.name in DRAWS for op in region.walk())
-
-
-def region_of(
-    rewriter: Rewriter, arguments: Sequence[Value], ops: Iterable[Op], yields: Sequence[Value]
-) -> Region:
-    """A region of the new program: `ops` visited, `yields` as they are now."""
-    return rewriter.rewritten(Region(tuple(arguments), tuple(ops), tuple(yields)))

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -113,10 +112,6 @@ class Driver final : public GpuFileDriver {
 
   [[nodiscard]] const char* name() const override { return engine_name_of(kind_); }
   [[nodiscard]] std::string note() const override { return note_; }
-  [[nodiscard]] std::string last_refusal() const override {
-    const std::lock_guard lock(mutex_);
-    return refusal_;
-  }
 
  private:
   [[nodiscard]] Error failed(const Answer& answer) const {
@@ -144,7 +139,7 @@ class Driver final : public GpuFileDriver {
       gpu_file::Description description{};
       description.descriptor = identity.descriptor;
       const Answer answer = calls_.register_file(&file.handle, &description);
-      if (answer.code != 0) return note_refusal(answer);
+      if (answer.code != 0) return gpu_file::errno_of(answer.code);
       files_.push_back(file);
       found = files_.end() - 1;
     }
@@ -187,30 +182,20 @@ class Driver final : public GpuFileDriver {
                                 ? calls_.read(handle, range.base, bytes, offset, within)
                                 : calls_.write(handle, range.base, bytes, offset, within);
       if (moved >= 0) return moved;
-      const std::lock_guard lock(mutex_);
-      if (moved < -1) return -note_refusal({static_cast<int>(-moved), 0});
+      if (moved < -1) return -gpu_file::errno_of(static_cast<int>(-moved));
       const int code = errno == 0 ? EIO : errno;
-      if (code == EINTR) continue;
-      refusal_ = fmt::format("{}: {}", gpu_file::name_of(kind_), std::strerror(code));
-      return -code;
+      if (code != EINTR) return -code;
     }
-  }
-
-  // Under the lock.
-  int note_refusal(const Answer& answer) {
-    refusal_ = gpu_file::why(kind_, answer);
-    return gpu_file::errno_of(answer.code);
   }
 
   const GpuFileKind kind_;
   const Calls calls_;
   const std::string note_;
   const pid_t creator_;
-  mutable std::mutex mutex_;  // What is registered, and the refusal. Held while registering.
+  std::mutex mutex_;  // What is registered. Held while registering.
   std::vector<Registered> files_;
   std::vector<Range> ranges_;
   std::uint64_t uses_ = 0;
-  std::string refusal_;
 };
 
 std::string note_of(const GpuFileConfig& config) {

@@ -62,8 +62,6 @@ class GpuFileDriver {
   [[nodiscard]] virtual const char* name() const = 0;  // "cufile", "hipfile"
   // A remark on the mode of operation, one line; or empty.
   [[nodiscard]] virtual std::string note() const = 0;
-  // The reason of the last failed transfer and the remedy; or empty.
-  [[nodiscard]] virtual std::string last_refusal() const = 0;
 };
 
 // `enter_thread` is called by each thread first: cuFile wants the GPU's context to be current

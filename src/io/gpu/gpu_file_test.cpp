@@ -147,7 +147,6 @@ TEST_P(GpuFileTest, MemoryThatIsRefusedSaysWhy) {
 }
 
 TEST_P(GpuFileTest, TransfersFailWithTheirErrno) {
-  EXPECT_EQ(driver_->last_refusal(), "");
   Transfer closed = read(0, page);
   closed.file = -1;
   EXPECT_EQ(driver_->transfer(closed), -EBADF);
@@ -155,20 +154,15 @@ TEST_P(GpuFileTest, TransfersFailWithTheirErrno) {
 
   vendor_.fail("HandleRegister", gpu_file::io_not_supported);
   EXPECT_EQ(driver_->transfer(read(0, page)), -EOPNOTSUPP);
-  EXPECT_NE(driver_->last_refusal().find("it refuses this file: its file system"),
-            std::string::npos);
 
   vendor_.fail("Read", EIO);
   EXPECT_EQ(driver_->transfer(read(0, page)), -EIO);
-  EXPECT_NE(driver_->last_refusal().find("Input/output error"), std::string::npos);
   vendor_.fail("Read", EINTR);
   EXPECT_EQ(driver_->transfer(read(0, page)), std::int64_t{page});
   vendor_.fail("Read", 4999);  // -1 without an errno.
   EXPECT_EQ(driver_->transfer(read(0, page)), -EIO);
   vendor_.fail("Read", gpu_file::pointer_invalid);
   EXPECT_EQ(driver_->transfer(read(0, page)), -EFAULT);
-  EXPECT_NE(driver_->last_refusal().find("no memory of a GPU whose context is current"),
-            std::string::npos);
 }
 
 TEST_P(GpuFileTest, TheEndOfTheFileShortensAResult) {

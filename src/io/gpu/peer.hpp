@@ -9,6 +9,9 @@
 // buffer, below Linux 7.3 (`./dev check --only peer-to-peer`): allocation, reads and writes on ext4
 // by every engine, and what is refused. Correctness; nothing is known of speed.
 //
+// No reader uses it yet, tests and that check do: they hold that every engine takes such memory,
+// until a GPU's driver publishes some.
+//
 // Threading: values and one owner an object.
 
 #include <cstddef>
