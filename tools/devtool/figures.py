@@ -4,13 +4,18 @@ bench/command/figure.hpp says what a figure is in JSON. A record is one line of 
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Self
 
 from devtool.console import Refused
 
 Record = dict[str, Any]
+
+NAMES_LETTERS_MAX = 80  # Of the names of a plot's bars, side by side.
+NAMES_LINES_MAX = 4
 
 
 @dataclass(frozen=True)
@@ -99,3 +104,29 @@ def newest(path: Path) -> Record | None:
             raise Refused(f"{path.name}:{number} is no object")
         record = parsed
     return record
+
+
+def measured(bench: str, record: Record) -> str:
+    """What made a record, where. Errors: Refused, if it does not say."""
+    try:
+        about = f"commit {record['commit']}, {record['machine']}, {record['time']}"
+        return f"`{record['command']}`, {about}\n"
+    except KeyError as error:
+        raise Refused(f"{bench}.jsonl: the newest record has no {error}") from error
+
+
+def missing(bench: str) -> str:
+    return f"Not recorded yet: `./dev bench --record {bench}`.\n"
+
+
+def broken_names(names: Sequence[str]) -> list[str] | None:
+    """At commas and spaces, so that they do not touch side by side; None if a word is too long."""
+    width = NAMES_LETTERS_MAX // len(names)
+    lines = [
+        [line for part in name.split(", ") for line in wrap(part, width, break_long_words=False)]
+        for name in names
+    ]
+    fits = all(
+        len(line) <= width and len(some) <= NAMES_LINES_MAX for some in lines for line in some
+    )
+    return ["\n".join(some) for some in lines] if fits else None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from devtool.console import Refused
-from devtool.figures import Figure, markdown_table, newest
+from devtool.figures import Figure, broken_names, markdown_table, newest
 
 FIGURE: dict[str, Any] = {
     "x": {"name": "file size", "unit": "MiB", "values": [4, 16]},
@@ -73,3 +73,12 @@ def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, text: str, messag
     path.write_text(text)
     with pytest.raises(Refused, match=message):
         newest(path)
+
+
+def test_names_of_bars_are_broken_where_they_would_touch() -> None:
+    assert broken_names(["8 MiB, 32 KiB, 25 %"] * 9) == ["8 MiB\n32 KiB\n25 %"] * 9
+    assert broken_names(["all, at the machine's speed", *"abcd"]) == [
+        "all\nat the machine's\nspeed",
+        *"abcd",
+    ]
+    assert broken_names(["monolithic"] * 20) is None

@@ -12,12 +12,13 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot
 
-from devtool.figures import Figure
+from devtool.figures import Figure, broken_names
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vPX"
 WIDTH_IN, HEIGHT_IN = 6.0, 3.6
+LEGEND_COLUMNS_MAX = 4
 
 
 def draw_figure(figure: Figure, title: str, path: Path, log_y: bool) -> None:
@@ -45,7 +46,7 @@ def draw_figure(figure: Figure, title: str, path: Path, log_y: bool) -> None:
     axes.set_xlabel(str(figure.x))
     axes.set_ylabel(str(figure.y))
     axes.grid(True, alpha=0.3)
-    axes.legend(fontsize=8)
+    _legend(canvas, len(figure.series))
     _save(canvas, path)
 
 
@@ -70,12 +71,15 @@ def draw_bars(
             label=group,
             color=COLOURS[index % len(COLOURS)],
         )
-    axes.set_xticks(range(len(names)), names, fontsize=7)
+    broken = broken_names(names)
+    axes.set_xticks(range(len(names)), broken or names, fontsize=7)
+    if broken is None:
+        axes.tick_params(axis="x", rotation=90)
     if log_y:
         axes.set_yscale("log")
     axes.set_ylabel(label)
     axes.grid(True, axis="y", alpha=0.3)
-    axes.legend(fontsize=8)
+    _legend(canvas, len(groups))
     _save(canvas, path)
 
 
@@ -84,6 +88,12 @@ def _canvas(title: str) -> tuple[Any, Any]:
     canvas, axes = pyplot.subplots(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
     axes.set_title(title, fontsize=10)
     return canvas, axes
+
+
+def _legend(canvas: Any, count: int) -> None:
+    """Below the axes, where it hides nothing."""
+    columns = min(count, LEGEND_COLUMNS_MAX)
+    canvas.legend(loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
 
 
 def _save(canvas: Any, path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from devtool import report
-from devtool.report_fixture import section, write
+from devtool.report_fixture import write
 
 ABOUT = {
     "time": "2026-11-22T00:00:00+00:00",
@@ -30,16 +30,13 @@ def test_reads_are_told_with_what_was_missed(tmp_path: Path) -> None:
     missed = cell("mixed", 8192, 1, "met", out_of_reach=True)
     bounded = cell("sequential, 512 pages ahead", 64, 1, "met", target=0)
     write(tmp_path, "reads", ABOUT | {"rows": [short, missed, bounded]})
-    text = section(report.page(tmp_path), "Page cache and direct transfers in one request")
-    assert (
-        "1 of 2 cells meet their target with their whole interval and 1 miss it; of 0 this run cannot tell. "
-        "1 have their middle below the target. Mixed 8 MiB, 32 KiB, 25 %, 1 thread: 1.17, missed "
-        "(1.2, which the disk does not permit)." in text
-    )
+    text = report.blocks(tmp_path)["reads"]
+    assert "| 1.1 to 1.19 | 1 | met |" in text
+    assert "| 1.1 to 1.19 | 1.2 | missed |" in text
     assert "| 2 KiB | 25 % | 32 KiB | 4 | 1.5 | – | 3 | page cache | 1.17 | 1.1 to 1.19 |" in text
     assert (
-        "| 64 KiB | 25 % | 32 KiB | 1 | 1.5 | 2.5 | 3 | O_DIRECT | 1.17 | 1.1 to 1.19 | – | – |"
-        in text
+        "| 64 KiB, 512 pages ahead | 25 % | 32 KiB | 1 | 1.5 | 2.5 | 3 | O_DIRECT | 1.17 "
+        "| 1.1 to 1.19 | – | – |" in text
     )
 
 
@@ -48,8 +45,7 @@ def test_a_wide_interval_about_the_target_is_not_met_whatever_the_record_says(
 ) -> None:
     wide = {"ratio": 0.823, "low": 0.558, "high": 1.21, "target": 0.95}
     write(tmp_path, "reads", ABOUT | {"rows": [cell("sequential", 4, 1, "met", **wide)]})
-    text = section(report.page(tmp_path), "Page cache and direct transfers in one request")
-    assert "0 of 1 cells meet their target with their whole interval and 0 miss it; of 1" in text
+    text = report.blocks(tmp_path)["reads"]
     assert "| 0.558 to 1.21 | 0.95 | cannot tell (74 rounds more) |" in text
 
 
@@ -58,6 +54,5 @@ def test_the_model_is_told_with_its_error(tmp_path: Path) -> None:
     row = {"requests": 5000, **error, "p95_error_percent": 75.0, "bias_percent": -10.0}
     rows = [{"requests_are": "all", **row}, {"requests_are": "at speed", **row}]
     write(tmp_path, "model", ABOUT | {"rows": rows})
-    text = section(report.page(tmp_path), "The router's model")
-    assert "5000 requests take 25 % more or less than the model says in the mean, 16 %" in text
+    text = report.blocks(tmp_path)["model"]
     assert "| all | 5000 | 25 % | 16 % | 75 % | -10 % |" in text

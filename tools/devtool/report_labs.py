@@ -1,7 +1,7 @@
 """The laboratories of docs/results: what `k2k lab` measured, as tables and bars.
 
-Each takes the newest record of bench/results/NAME.jsonl. A laboratory gives one or more tables whose
-numbers are also drawn; its sentence about them is computed.
+Each takes the newest record of bench/results/NAME.jsonl. A laboratory gives one or more tables
+whose numbers are also drawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,17 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devtool.console import Refused, say
-from devtool.figures import Record, markdown_table, newest
+from devtool.figures import Record, markdown_table, measured, missing, newest
 from devtool.tree import shown
-from devtool.verdict import CANNOT_TELL, MET, MISSED, Interval, Judgement, judge
-
-HEAD = """\
-# The governor's laboratories
-
-What `k2k lab` measured on the same machine; `docs/design/governor.md` and `docs/design/generators.md` say how. `./dev bench --record NAME`
-measures again.
-"""
-
+from devtool.verdict import MISSED, Interval, Judgement, judge
 
 # Adaptive coalescing costs at most so much of the best fixed setting (labs/.../compare.hpp).
 COALESCING_TARGET = 1.05
@@ -42,15 +34,12 @@ class Bars:
 @dataclass(frozen=True)
 class Laboratory:
     bench: str
-    title: str
-    question: str
-    answer: Callable[[list[Record]], str]
     bars: Callable[[list[Record]], list[Bars]]
 
 
-def sections(results: Path, head: str, laboratories: Sequence[Laboratory]) -> str:
-    """As markdown. Errors: Refused, for a record that cannot be read."""
-    return "\n".join([head, *(_section(one, results) for one in laboratories)])
+def blocks(results: Path, laboratories: Sequence[Laboratory]) -> dict[str, str]:
+    """By benchmark, as markdown. Errors: Refused, for a record that cannot be read."""
+    return {one.bench: _block(one, results) for one in laboratories}
 
 
 def draw(results: Path, folder: Path, laboratories: Sequence[Laboratory]) -> None:
@@ -67,24 +56,16 @@ def draw(results: Path, folder: Path, laboratories: Sequence[Laboratory]) -> Non
             say(f"drew {shown(path)}")
 
 
-def _section(one: Laboratory, results: Path) -> str:
+def _block(one: Laboratory, results: Path) -> str:
     record = newest(results / f"{one.bench}.jsonl")
     if record is None:
-        return f"## {one.title}\n\nNot recorded yet: `./dev bench --record {one.bench}`.\n"
-    parts = [f"## {one.title}\n", f"*Question:* {one.question}\n"]
-    all_bars = _bars(one, record)
-    try:
-        parts.append(f"*Answer:* {one.answer(_rows(record))}\n")
-        about = f"commit {record['commit']}, {record['machine']}, {record['time']}"
-        command = record["command"]
-    except KeyError as error:
-        raise Refused(f"{one.bench}.jsonl: the newest record has no {error}") from error
-    for bars in all_bars:
+        return missing(one.bench)
+    parts = []
+    for bars in _bars(one, record):
         parts.append(f"**{bars.title}**\n")
         parts.append(markdown_table([list(bars.heading), *map(list, bars.rows)]) + "\n")
         parts.append(f"![{bars.title}]({_file(one, bars)})\n")
-    parts.append(f"`{command}`, {about}\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, measured(one.bench, record)])
 
 
 def _bars(one: Laboratory, record: Record) -> list[Bars]:
@@ -150,19 +131,6 @@ def _governor_bars(rows: list[Record]) -> list[Bars]:
     ]
 
 
-def _governor_answer(rows: list[Record]) -> str:
-    _, caps = _capped(rows)
-    budget = [row for cap in caps if (row := _governed(rows, "budget", cap)) is not None]
-    backoff = [row for cap in caps if (row := _governed(rows, "backoff", cap)) is not None]
-    off = max(abs(row["share"] / row["cap"] - 1) for row in budget)
-    ideal = [row["of_ideal"] for row in budget]
-    times = [row["share"] / row["cap"] for row in backoff]
-    return (
-        f"`budget` is within {_percent(off)} of its cap and serves {_percent(min(ideal))} to {_percent(max(ideal))} of what "
-        f"the cap could pay for; `backoff`, the published rule, takes {min(times):.2g} to {max(times):.2g} times its cap."
-    )
-
-
 def _study(rows: list[Record]) -> list[Record]:
     return [row for row in rows if row["load"] == "study"]
 
@@ -184,18 +152,6 @@ def _generators_bars(rows: list[Record]) -> list[Bars]:
     ]
 
 
-def _generators_answer(rows: list[Record]) -> str:
-    bars = _generators_bars(rows)[0]
-    costs = dict(zip(bars.names, bars.groups["a request"], strict=True))
-    least = min(costs, key=lambda name: costs[name] or 0)
-    most = max(costs, key=lambda name: costs[name] or 0)
-    wrong = sum(row["wrong"] for row in rows)
-    return (
-        f"from {costs[least]:.2g} µs of CPU time a request (`{least}`) to {costs[most]:.2g} (`{most}`); "
-        f"{wrong} answers differ from the references."
-    )
-
-
 def _combination(row: Record) -> str:
     on = "on" if row["coalescing"] == "on" else "off"
     return f"{row['steering']}, {on}, {row['bottom_half']}"
@@ -213,22 +169,12 @@ def _orthogonal_bars(rows: list[Record]) -> list[Bars]:
             for cap in caps
         }
         heading = ["steering, coalescing, bottom half", *(_percent(cap) for cap in caps)]
-        labels = [name.replace(", ", "\n") for name in names]
-        return Bars(key.replace("_", "-"), title, heading, table, labels, groups, label, True)
+        return Bars(key.replace("_", "-"), title, heading, table, names, groups, label, True)
 
     return [
         bars("share", "Share under each combination of mitigations", "share, %", _percent, 100),
         bars("per_cpu_s", "Requests a CPU-second", "requests", lambda n: f"{n:,.0f}", 1),
     ]
-
-
-def _orthogonal_answer(rows: list[Record]) -> str:
-    over = max(row["share"] / row["cap"] for row in rows)
-    split = [row["share"] / row["cap"] for row in rows if row["bottom_half"] == "split"]
-    return (
-        f"the largest share is {over:.3g} times its cap, over all {len(rows)} rows; with a split bottom half {_percent(min(split))} to "
-        f"{_percent(max(split))} of the cap is used."
-    )
 
 
 def _coalescing_judged(row: Record) -> Judgement:
@@ -274,56 +220,11 @@ def _coalescing_bars(rows: list[Record]) -> list[Bars]:
     return [Bars("cost", title, heading, table, names, {**groups}, "CPU time, none = 1")]
 
 
-def _coalescing_answer(rows: list[Record]) -> str:
-    verdicts = [_coalescing_judged(row).verdict for row in rows]
-    counts = [
-        f"{verdicts.count(each)} {text}"
-        for each, text in ((MET, "met"), (MISSED, "missed"), (CANNOT_TELL, "open"))
-        if each in verdicts
-    ]
-    ratios = [row["ratio"] for row in rows]
-    return (
-        f"of {len(rows)} load shapes {', '.join(counts)}. Adaptive costs {min(ratios):.3f} to {max(ratios):.3f} times the "
-        "CPU time of the best fixed setting."
-    )
-
-
-CAP_QUESTION = "does a cap hold, and how much is served under it?"
 LABORATORIES = (
-    Laboratory("governor", "A cap on real threads", CAP_QUESTION, _governor_answer, _governor_bars),
-    Laboratory(
-        "governor_trace",
-        "A cap on real threads, without a device that takes a core",
-        CAP_QUESTION,
-        _governor_answer,
-        _governor_bars,
-    ),
-    Laboratory(
-        "governor_simulated",
-        "The same in simulated time, the study's load",
-        CAP_QUESTION,
-        lambda rows: _governor_answer(_study(rows)),
-        lambda rows: _governor_bars(_study(rows)),
-    ),
-    Laboratory(
-        "orthogonal",
-        "A cap under each combination of the mitigations",
-        "is a governor orthogonal to steering, coalescing and the bottom half (HISS, section VI)?",
-        _orthogonal_answer,
-        _orthogonal_bars,
-    ),
-    Laboratory(
-        "adaptive_coalescing",
-        "Adaptive coalescing",
-        "is it within 5 % of the best fixed setting, under the same bound on the mean delay?",
-        _coalescing_answer,
-        _coalescing_bars,
-    ),
-    Laboratory(
-        "generators",
-        "Generators of requests",
-        "what does a request of each kind cost the host?",
-        _generators_answer,
-        _generators_bars,
-    ),
+    Laboratory("governor", _governor_bars),
+    Laboratory("governor_trace", _governor_bars),
+    Laboratory("governor_simulated", lambda rows: _governor_bars(_study(rows))),
+    Laboratory("orthogonal", _orthogonal_bars),
+    Laboratory("adaptive_coalescing", _coalescing_bars),
+    Laboratory("generators", _generators_bars),
 )

@@ -7,7 +7,7 @@ import pytest
 
 from devtool import report, report_labs
 from devtool.console import Refused
-from devtool.report_fixture import section, write
+from devtool.report_fixture import write
 
 ABOUT = {
     "time": "2026-11-22T00:00:00+00:00",
@@ -54,9 +54,7 @@ COALESCING = ABOUT | {
 
 def test_the_governor_is_told_by_cap_and_policy(tmp_path: Path) -> None:
     write(tmp_path, "governor", GOVERNOR)
-    text = section(report.page(tmp_path), "A cap on real threads")
-    assert "`budget` is within 2 % of its cap and serves 80 % to 95 %" in text
-    assert "takes 2 to 5 times its cap" in text
+    text = report.blocks(tmp_path)["governor"]
     assert "| 1 % | 1.02 % | 5 % |" in text
     assert "| 25 % | 95 % | 70 % |" in text
     assert "commit abc123, two cores" in text
@@ -64,8 +62,9 @@ def test_the_governor_is_told_by_cap_and_policy(tmp_path: Path) -> None:
 
 def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
     write(tmp_path, "adaptive_coalescing", COALESCING)
-    text = section(report.page(tmp_path), "Adaptive coalescing")
-    assert "of 3 load shapes 1 met, 1 missed, 1 open." in text
+    text = report.blocks(tmp_path)["adaptive_coalescing"]
+    assert "| 1.030 to 1.049 | met |" in text
+    assert "| 1.060 to 1.140 | missed |" in text
     assert "| dense | 10 µs | 80 µs, 16 | 2.5 µs |" in text
     assert "| sparse | 90 µs | none | 90 µs |" in text
     assert "| 0.980 to 1.100 | cannot tell (51 rounds more) |" in text
@@ -75,20 +74,20 @@ def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
 def test_simulated_rows_are_those_of_the_study(tmp_path: Path) -> None:
     other = governed("budget", 0.01, 0.9, 9.0) | {"load": "one core"}
     write(tmp_path, "governor_simulated", GOVERNOR | {"rows": [other, *GOVERNOR["rows"]]})
-    text = section(report.page(tmp_path), "The same in simulated time, the study's load")
-    assert "within 2 % of its cap" in text
+    text = report.blocks(tmp_path)["governor_simulated"]
+    assert "| 1 % | 1.02 % | 5 % |" in text
+    assert "90 %" not in text
 
 
 def test_a_record_without_what_is_drawn_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "orthogonal", ABOUT | {"rows": [{"steering": "spread"}]})
     with pytest.raises(Refused, match=r"orthogonal\.jsonl: the newest record has no 'coalescing'"):
-        report.page(tmp_path)
+        report.blocks(tmp_path)
     write(tmp_path, "orthogonal", ABOUT)
     with pytest.raises(Refused, match=r"orthogonal\.jsonl: the newest record has no 'rows'"):
-        report.page(tmp_path)
+        report.blocks(tmp_path)
 
 
 def test_what_was_not_recorded_says_how_to(tmp_path: Path) -> None:
-    text = report_labs.sections(tmp_path, report_labs.HEAD, report_labs.LABORATORIES)
-    for laboratory in report_labs.LABORATORIES:
-        assert f"`./dev bench --record {laboratory.bench}`" in text
+    for name, text in report_labs.blocks(tmp_path, report_labs.LABORATORIES).items():
+        assert f"`./dev bench --record {name}`" in text

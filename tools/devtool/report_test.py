@@ -1,4 +1,4 @@
-"""The page says what the newest records say, and the committed one is up to date."""
+"""The tables say what the newest records say, and what is written below them is about those."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from devtool import report
 from devtool.console import Refused
-from devtool.report_fixture import section, write
+from devtool.report_fixture import write
 
 ABOUT = {
     "time": "2026-11-21T19:00:00+00:00",
@@ -40,29 +40,26 @@ ORDERING = ABOUT | {
 
 def test_numbers_come_from_the_newest_record_and_name_its_commit(tmp_path: Path) -> None:
     write(tmp_path, "ordering", {"commit": "old"}, ORDERING)
-    text = section(report.page(tmp_path), "Blocking and order: figure 3.8")
-    assert "at 1 permutation non-blocking saves 30 %" in text
-    assert "weak order 20 %, both together 50 %" in text
-    assert "at 2 permutations 0 %, 10 % and 10 %" in text
+    text = report.blocks(tmp_path)["ordering"]
     assert "commit abc123, two cores" in text
     assert "| 1 | 10 ± 0 | 7 ± 0 | 8 ± 0 | 5 ± 0 |" in text
 
 
 def test_what_was_not_recorded_says_how_to(tmp_path: Path) -> None:
-    text = section(report.page(tmp_path), "grep: figure 3.13 a")
+    text = report.blocks(tmp_path)["grep"]
     assert "`./dev bench --record grep`" in text
 
 
 def test_a_record_without_its_figure_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "ordering", ABOUT)
     with pytest.raises(Refused, match=r"ordering\.jsonl, figure: no figure of k2k bench"):
-        report.page(tmp_path)
+        report.blocks(tmp_path)
 
 
 def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "ordering", {"figure": ORDERING["figure"], "commit": "abc123"})
     with pytest.raises(Refused, match=r"ordering\.jsonl: the newest record has no 'machine'"):
-        report.page(tmp_path)
+        report.blocks(tmp_path)
 
 
 def test_a_table_without_a_column_is_refused(tmp_path: Path) -> None:
@@ -72,6 +69,41 @@ def test_a_table_without_a_column_is_refused(tmp_path: Path) -> None:
     assert table is not None
     with pytest.raises(Refused, match=r"grep\.jsonl, programs: no warm_sd_ms"):
         report._rows(experiment, {"programs": programs}, table)
+
+
+def test_only_what_stands_between_the_marks_is_renewed(tmp_path: Path) -> None:
+    write(tmp_path, "ordering", ORDERING)
+    names = list(report.blocks(tmp_path))
+    page = tmp_path / "README.md"
+    page.write_text("".join(f"before {n}\n<!-- {n} -->\nold\n<!-- /{n} -->\n" for n in names))
+    text = report.page(tmp_path, page)
+    assert "old" not in text
+    assert re.findall(r"^before (\w+)$", text, re.MULTILINE) == names
+    assert "| 1 | 10 ± 0 | 7 ± 0 | 8 ± 0 | 5 ± 0 |" in text
+    page.write_text(text)
+    assert report.page(tmp_path, page) == text, "renewing twice changes nothing"
+
+
+def test_marks_that_are_missing_or_of_no_benchmark_are_named(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("<!-- nonsense -->\n<!-- /nonsense -->\n")
+    with pytest.raises(Refused, match=r"the marks .* differ in .*'nonsense', 'ordering'"):
+        report.page(tmp_path, page)
+
+
+def test_every_table_of_the_tree_names_its_machine_and_commit() -> None:
+    for match in report.MARKED.finditer(report.PAGE.read_text()):
+        *_, last = match[0].split("\n\n")[:-1]
+        assert re.fullmatch(r"`k2k .*`, commit [0-9a-f]{12}, .*, \d+ cores, Linux .*, \S+", last)
+
+
+def test_what_is_written_below_a_table_is_about_its_commit() -> None:
+    page = report.PAGE.read_text()
+    remarks = re.findall(r"<!-- /(\w+) -->\n\n\*Here, commit (\w+):\*", page)
+    assert dict(remarks) == {
+        match["name"]: re.findall(r", commit (\w+),", match[0])[-1]
+        for match in report.MARKED.finditer(page)
+    }, "read what is written below the table again, and name the new commit"
 
 
 def test_the_page_of_the_tree_has_every_plot_it_shows() -> None:
