@@ -1,4 +1,4 @@
-// k2k-lab: what `k2k lab` runs, with the same arguments (cli/guest.hpp).
+// k2k-lab: the program behind `k2k lab`, with the same arguments (cli/guest.hpp).
 
 #include "cli/commands.hpp"
 

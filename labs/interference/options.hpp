@@ -1,5 +1,5 @@
 #pragma once
-// Options that laboratories share: read strictly, refused with what is permitted.
+// Options shared by laboratories: parsed strictly; an error message lists the permitted values.
 //
 // Threading: pure functions.
 
@@ -11,7 +11,8 @@
 
 namespace k2k::labs {
 
-// Decimal, and nothing else around it. False, and `number` as it was.
+// Parses a decimal number with no other characters. Returns false, and leaves `number` unchanged,
+// otherwise.
 bool read_number(std::string_view text, double& number);
 
 // An empty text leaves `count` as it is. Errors: EINVAL.
@@ -21,7 +22,7 @@ Status read_count(const char* name, const std::string& text, std::uint32_t most,
 // "0.05" or "5%", a fraction of the CPU time of all cores. Errors: EINVAL.
 Result<double> read_cap(const std::string& text);
 
-// Real servers keep caps in steps of 0.1 %. Errors: EINVAL.
+// Real servers take caps in steps of 0.1 %. Errors: EINVAL.
 Status check_real_cap(double cap);
 
 }  // namespace k2k::labs

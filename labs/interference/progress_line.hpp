@@ -1,6 +1,6 @@
 #pragma once
-// One line on a terminal that says what a laboratory is at, rewritten, and gone at the end. Nothing
-// where standard error is no terminal.
+// One line on a terminal that shows the current step of a laboratory. It is rewritten, and erased
+// at the end. Prints nothing if standard error is not a terminal.
 //
 // Threading: one thread.
 

@@ -1,6 +1,6 @@
 #pragma once
-// Schedules that the router's own are compared with; nothing of the product runs them. Memory is
-// taken by the constructor; planning takes none.
+// Schedules to compare the router's schedules with; the product does not use them. The constructor
+// allocates all memory; planning allocates none.
 //
 //   greedy   SPIN's rule as published: O(runs)
 //   split    the least serial time when cached runs may be split, too: O(pages)
@@ -16,10 +16,11 @@
 
 namespace k2k::labs::routing {
 
-// What `a` is in SPIN's rule for three consecutive ranges a, b, c: the paper says "data ranges".
+// The meaning of `a` in SPIN's rule for three consecutive ranges a, b, c: the paper says "data
+// ranges".
 enum class Preceding {
-  transfer,  // The direct transfer that b would lengthen, with what was decided so far.
-  range,     // The uncached range before b alone.
+  transfer,  // The direct transfer that b would lengthen, as decided so far.
+  range,     // Only the uncached range before b.
 };
 
 class Baselines {
@@ -28,7 +29,7 @@ class Baselines {
   Baselines(const router::Costs& costs, std::uint32_t pages,
             const router::Scan& scan = router::scans().front());
 
-  // Expect at most as many pages as the constructor was told. No pages: an empty plan.
+  // Expects at most as many pages as given to the constructor. No pages: an empty plan.
   router::Plan greedy(router::Residency residency, Preceding preceding = Preceding::transfer);
   router::Plan split(router::Residency residency);
 
@@ -43,7 +44,7 @@ class Baselines {
   std::vector<router::Range> picked_;
   std::vector<router::Frontier::Stage> stages_;
   std::vector<std::uint32_t> parents_;
-  std::vector<std::uint8_t> copied_;  // split(): is the page before this one from the cache?
+  std::vector<std::uint8_t> copied_;  // split(): does the page before this one come from the cache?
 };
 
 }  // namespace k2k::labs::routing

@@ -5,8 +5,8 @@
 //   T_direct(|a|+|b|+|c|) < T_direct(|a|) + T_cache(|b|) + T_direct(|c|)     direct
 //   else                                                      from the cache
 //
-// A range that is not there (before a cached head, behind a cached tail) is empty. A request that
-// is cached entirely comes from the cache, as the paper has it.
+// A missing range (before a cached head, behind a cached tail) is empty. A request that is fully
+// cached comes from the cache, as in the paper.
 
 #include "base/contract.hpp"
 #include "labs/routing/baselines.hpp"
@@ -24,7 +24,7 @@ Plan Baselines::greedy(Residency residency, Preceding preceding) {
   const std::uint32_t count = scan_->all_runs(residency.data(), pages, runs_.data());
   if (count == 1 && runs_[0].pages() == pages) return {pages, std::span(runs_).first(1)};
   std::uint32_t picked = 0;
-  std::uint32_t begin = 0;  // Of a.
+  std::uint32_t begin = 0;  // Of range a.
   for (std::uint32_t at = 0; at < count; ++at) {
     const Range b = runs_[at];
     const std::uint32_t next = at + 1 < count ? runs_[at + 1].first : pages;

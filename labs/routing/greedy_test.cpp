@@ -1,5 +1,5 @@
-// Goal: SPIN's rule, word by word, in both readings.
-// Method: the rule as the paper has it, over a list of ranges, in floating point.
+// Goal: SPIN's rule, exactly, in both readings.
+// Method: the rule as written in the paper, over a list of ranges, in floating point.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace k2k::labs::routing {
 namespace {
 
-using namespace router;  // What is tested with, all of it.
+using namespace router;
 
 std::vector<Range> by_the_paper(const Model& model, Residency residency, Preceding preceding) {
   const auto pages = static_cast<std::uint32_t>(residency.size());

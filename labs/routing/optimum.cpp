@@ -10,7 +10,8 @@ using router::Range;
 using router::Ticks;
 
 Ticks optimum(const Costs& costs, std::uint32_t pages, std::span<const Range> runs) {
-  // Up to the end of each run, copied; first the beginning of the request.
+  // For the start of the request and for the end of each run: the least time if the page before it
+  // is copied.
   std::vector<Ticks> best = {0};
   std::vector<Ticks> ends = {0};
   const auto reach = [&](std::uint32_t page) {

@@ -1,5 +1,5 @@
-// Goal: the exact schedule takes as long as the O(k^2) recurrence says, and that as long as the
-// best of all plans; split is the best where runs may be split. Method: all plans of all short
+// Goal: the exact schedule takes as long as the O(k^2) recurrence, and the recurrence as long as
+// the best of all plans; split is the best if runs may be split. Method: all plans of all short
 // requests; random long ones under models on both sides of every case.
 
 #include "labs/routing/optimum.hpp"
@@ -13,10 +13,10 @@
 namespace k2k::labs::routing {
 namespace {
 
-using namespace router;  // What is tested with, all of it.
+using namespace router;
 
 constexpr std::uint32_t short_pages = 11;
-// Sanitizers look at each page that is touched, once is as good as often.
+// Sanitizers check each page when it is touched, so one pass is enough.
 #if defined(K2K_TSAN) || defined(K2K_ASAN)
 constexpr int rounds = 2;
 #else
@@ -55,7 +55,7 @@ TEST(Exact, equals_the_quadratic_recurrence_on_random_requests) {
   }
 }
 
-// Where decisions are close: runs around the thresholds, gaps around the cutoff.
+// Where two decisions cost nearly the same: runs around the thresholds, gaps around the cutoff.
 TEST(Exact, equals_the_quadratic_recurrence_where_it_is_close) {
   std::mt19937_64 random(2);
   Planner planner = Planner::create({}, 16384).value();

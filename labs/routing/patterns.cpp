@@ -12,7 +12,7 @@ using Pages = std::span<std::uint8_t>;
 
 constexpr double longest_mean_run = 1024;  // Pages; Markov.
 constexpr double cuts_most = 64;
-constexpr double tail_exponent = 0.8;  // Power law: P(run > x) = x^-0.8, so no mean bounds them.
+constexpr double tail_exponent = 0.8;  // Power law: P(run > x) = x^-0.8, so the mean is infinite.
 
 double fraction(Random& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
@@ -39,7 +39,7 @@ void markov(Random& random, Pages pages) {
 void few_cuts(Random& random, Pages pages) {
   std::fill(pages.begin(), pages.end(), std::uint8_t{0});
   const auto size = static_cast<double>(pages.size());
-  // A cut turns what follows: marked first, turned after.
+  // A cut inverts the pages behind it: the cuts are marked first, then applied.
   for (auto left = static_cast<int>(1 + fraction(random) * cuts_most); left > 0; --left) {
     pages[static_cast<std::size_t>(fraction(random) * size)] ^= 1;
   }

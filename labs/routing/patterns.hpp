@@ -1,8 +1,8 @@
 #pragma once
 // Random residencies of eight kinds, to compare schedules on. The paper's kinds are not published.
 //
-// The same state of the random numbers gives the same residency on every machine: distributions of
-// the standard library would not. Threading: the caller's numbers.
+// The same state of the random-number generator gives the same residency on every machine, which
+// distributions of the standard library do not. Threading: as the caller's generator.
 
 #include <cstdint>
 #include <random>
@@ -12,7 +12,7 @@ namespace k2k::labs::routing {
 
 struct Pattern {
   const char* name;
-  const char* says;  // What a page's neighbours tell of it.
+  const char* description;  // How cached and uncached pages alternate.
   void (*fill)(std::mt19937_64& random, std::span<std::uint8_t> residency);
 };
 

@@ -14,7 +14,7 @@
 
 namespace k2k::labs::routing {
 
-// least time / time: 1 is the best, unless a schedule may do what the least one may not.
+// least time / time: 1 is the best, unless a schedule may do things that the reference may not.
 struct Ratio {
   double sum = 0;
   double worst = 1e300;
@@ -27,13 +27,13 @@ struct Ratio {
 
 struct Quality {
   std::uint64_t vectors = 0;
-  std::uint64_t runs = 0;        // Cached ones.
-  std::uint64_t candidates = 0;  // Of these, what exact() had to decide.
+  std::uint64_t runs = 0;        // Cached runs.
+  std::uint64_t candidates = 0;  // Cached runs that exact() had to decide.
   Ratio exact;
   Ratio greedy;        // Preceding::transfer
   Ratio greedy_range;  // Preceding::range
   Ratio split;
-  Ratio overlapped;  // The least serial time by the time until both are done.
+  Ratio overlapped;  // The least serial time / the time until both paths are done.
 
   [[nodiscard]] double mean(const Ratio& ratio) const {
     return vectors == 0 ? 0 : ratio.sum / static_cast<double>(vectors);
@@ -45,7 +45,7 @@ class Judge {
   Judge(router::Planner& planner, std::uint32_t pages)
       : planner_(planner), baselines_(planner.costs(), pages), pages_(pages) {}
 
-  // One more residency, against optimum(). O(runs^2).
+  // Adds one more residency, compared with optimum(). O(runs^2).
   void add(Quality& quality, const Pattern& pattern, std::mt19937_64& random);
 
  private:

@@ -1,9 +1,9 @@
-// What does a decision cost, from a request's residency to its plan?
+// How long does a decision take, from a request's residency to its plan?
 //
 // Budgets: exact() on 2,048 pages (8 MiB) 60 ns on most patterns, 120 ns on the worst. Residencies
-// are hot in the second-level cache, as mincore(2) leaves them; many different ones, so that
-// branches are as hard to predict as in life. Not in it: finding the residency, and doing what the
-// plan says.
+// are in the second-level cache, as mincore(2) leaves them. There are many different residencies,
+// so that branches are as hard to predict as in practice. The time excludes the probe for the
+// residency and the execution of the plan.
 
 #include <benchmark/benchmark.h>
 
@@ -32,7 +32,8 @@ Residencies random_ones(const Pattern& pattern) {
   return all;
 }
 
-// The most there can be to decide: the shortest runs that may pay, and every byte is read.
+// The most candidates that a request can have: the shortest runs that may pay, and every byte is
+// read.
 Residencies most_candidates() {
   const std::uint32_t run = router::never_from_cache(router::costs_of({}).value()) + 1;
   Residencies all(vectors, std::vector<std::uint8_t>(pages, 1));

@@ -1,7 +1,8 @@
-// The exact schedule if cached runs may be split: a stage behind every cached page. A transfer
-// shorter than S may then take in cached pages beside it, at no cost.
+// The exact schedule if cached runs may be split, with a stage behind every cached page. A transfer
+// shorter than S may then include neighbouring cached pages at no cost.
 //
-// Of each page two costs are known: with the page before it copied, or brought directly. O(pages).
+// Two costs of each page are kept: with the page before it copied, or transferred directly.
+// O(pages).
 
 #include <limits>
 
@@ -22,8 +23,8 @@ constexpr Ticks never = std::numeric_limits<Ticks>::max() / 2;
 
 }  // namespace
 
-// parents_[x]: where the transfer begins that ends before x. copied_[x]: was the page before the
-// copied run's last one copied, too?
+// parents_[x]: the begin of the transfer that ends before x. copied_[x]: was the page before the
+// copied run's last page copied, too?
 Plan Baselines::split(Residency residency) {
   K2K_EXPECT(fits(residency));
   const auto pages = static_cast<std::uint32_t>(residency.size());

@@ -73,7 +73,7 @@ TEST_F(CoalescingLab, refuses_shapes_rounds_and_slices_that_do_not_do) {
                  "there is no shape 'calm'; shapes are sparse, dense, bursts, lognormal, on_off");
   for (const std::string rounds : {"3", "0", "1001", "-4", "many"}) {
     expect_refused("--rounds=" + rounds,
-                   "--rounds is '" + rounds + "'; permitted are 4 to 1000: fewer have no interval");
+                   "--rounds is '" + rounds + "'; permitted are 4 to 1000: fewer give no interval");
   }
   for (const std::string slice : {"19", "10001", "nan", "long"}) {
     expect_refused("--slice " + slice, "--slice is '" + slice + "'; permitted are 20 to 10000 ms");

@@ -88,9 +88,8 @@ TEST_F(Generators, refuses_what_it_does_not_know_and_says_what_there_is) {
                    "--rate is '" + rate + "'; permitted are 1 to 1e+07 accesses a second, or inf");
   }
   expect_refused("--seed -1", "--seed is '-1'; permitted are 0 to 1000000000");
-  expect_refused("bfs --rate 5", "--rate goes only with ubench; leave it out, or name ubench");
-  expect_refused("bfs spmv --per call",
-                 "--per goes only with ubench; leave it out, or name ubench");
+  expect_refused("bfs --rate 5", "--rate applies only to ubench; omit it, or name ubench");
+  expect_refused("bfs spmv --per call", "--per applies only to ubench; omit it, or name ubench");
 }
 
 }  // namespace

@@ -138,28 +138,28 @@ TEST_F(Lab, real_threads_may_be_asked_by_a_device_that_takes_no_core) {
   }
   EXPECT_EQ(both["rows"][1]["cap"], 0.25);
   expect_refused("--load faults", "--load is 'faults'; permitted are reads and trace");
-  expect_refused("--simulate --load trace",
-                 "--load is for real threads; leave it or --simulate out");
+  expect_refused("--simulate --load trace", "--load is for real threads; omit it or --simulate");
 }
 
 TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
   const std::string simulated =
-      " goes only with --simulate; the load of real threads is fixed, on the cores that there are";
+      " requires --simulate; on real threads the load and the cores are fixed";
   expect_refused("--cores 2", "--cores" + simulated);
   expect_refused("--service fixed:3", "--service" + simulated);
   expect_refused("--outstanding 8", "--outstanding" + simulated);
   expect_refused("--offered inf", "--offered" + simulated);
   expect_refused("--all", "--all" + simulated);
-  expect_refused("--busy 120%",
-                 "--busy is '120%'; permitted is the part of the time in which CPU programs want "
-                 "each core, 0.01 to 1, or 1% to 100%");
-  expect_refused("--simulate --busy none",
-                 "--busy is 'none'; permitted is the part of the time in which CPU programs want "
-                 "each core, 0.01 to 1, or 1% to 100%");
+  expect_refused(
+      "--busy 120%",
+      "--busy is '120%'; permitted is the fraction of the time in which CPU programs want "
+      "each core, 0.01 to 1, or 1% to 100%");
+  expect_refused(
+      "--simulate --busy none",
+      "--busy is 'none'; permitted is the fraction of the time in which CPU programs want "
+      "each core, 0.01 to 1, or 1% to 100%");
   expect_refused("--cap 0.05%", "--cap is 0.05 %; on real threads it is in steps of 0.1 %");
   expect_refused("--seconds 61", "--seconds is '61'; permitted are 1 to 60");
-  expect_refused("--simulate --seconds 3",
-                 "--seconds is for real threads; leave it or --simulate out");
+  expect_refused("--simulate --seconds 3", "--seconds is for real threads; omit it or --simulate");
   expect_refused("--simulate --cap 120%",
                  "--cap is '120%'; permitted is a fraction of the CPU time of all cores, 0.0001 to "
                  "1, or 0.01% to 100%; --policy none has no cap");
@@ -172,7 +172,7 @@ TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
                  "governor.policy 'magic' does not exist; there are none, backoff, budget, "
                  "displaced, auto");
   expect_refused("--simulate --all --cap 5%",
-                 "--all runs the loads of the study; leave it out to give one of your own");
+                 "--all runs the loads of the study; omit it to give a load of your own");
   expect_refused("--simulate --service uniform:9",
                  "service time 'uniform:9': uniform takes 2 numbers, not 1; give uniform:LO:HI, "
                  "lognormal:MEAN:SIGMA or fixed:X in microseconds, such as uniform:2:50");

@@ -18,7 +18,8 @@ Slice half_of(const Contender& one, std::size_t parity) {
   return sum_of(half);
 }
 
-// The cheapest whose delay is within the bound; none: even no coalescing breaks it.
+// The cheapest setting with a delay within the bound; none if the delay exceeds the bound even
+// without coalescing.
 template <class Seen>
 std::optional<std::size_t> best_of(const Rounds& rounds, double delay_max_ns, Seen seen) {
   std::optional<std::size_t> best;

@@ -1,5 +1,5 @@
-// Goal: the comparison finds what was put into it, is not fooled by the luck of the best of many,
-// and says so where nothing can be said.
+// Goal: the comparison finds a difference that is known, is not misled by the luck of the best of
+// many settings, and reports when the measurements decide nothing.
 
 #include "labs/interference/coalescing/compare.hpp"
 
@@ -15,7 +15,7 @@ using labs::governor::Random;
 
 constexpr double bound_ns = 200e3;
 
-// Costs in microseconds, each round's off by `noise`, a part.
+// Costs in microseconds; each round's cost varies by the fraction `noise`.
 Contender contender(Random& random, double cost_us, double delay_us, double noise, int rounds) {
   Contender one;
   for (int round = 0; round < rounds; ++round) {
@@ -71,7 +71,7 @@ TEST(Comparison, where_nobody_keeps_the_bound_is_with_no_coalescing) {
   EXPECT_EQ(seen.judgement.verdict, Verdict::met);
 }
 
-// All contenders are the same: the cheapest of nine in the rounds that are compared would be luck.
+// All contenders are equal: the cheapest of nine in the compared rounds would be cheapest by luck.
 TEST(Comparison, is_not_fooled_by_the_luck_of_the_best) {
   Random random(3);
   double sum = 0;

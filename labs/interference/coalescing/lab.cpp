@@ -32,7 +32,7 @@ constexpr std::uint32_t rounds_max = 1'000;
 constexpr std::uint32_t slice_ms_min = 20;
 constexpr std::uint32_t slice_ms_max = 10'000;
 
-// As given; empty = not given.
+// Option values as given; empty: not given.
 struct Options {
   std::vector<std::string> shapes;
   std::string rounds;
@@ -76,7 +76,7 @@ Result<Plan> plan_of(const Options& options, std::uint32_t delay_us) {
   if (!options.rounds.empty()) {
     const Status status = read_count("--rounds", options.rounds, rounds_max, plan.rounds);
     if (!status || plan.rounds < rounds_min) {
-      return Error{EINVAL, fmt::format("--rounds is '{}'; permitted are {} to {}: fewer have no "
+      return Error{EINVAL, fmt::format("--rounds is '{}'; permitted are {} to {}: fewer give no "
                                        "interval",
                                        options.rounds, rounds_min, rounds_max)};
     }
@@ -211,8 +211,8 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   line.option("shape", options->shapes, "Only these load shapes, of " + list_of_shapes())
       .offer(names);
   line.option("--rounds", options->rounds,
-              "How often each setting is given its events, 4 to 1000 (20)");
-  line.option("--slice", options->slice, "Time of a setting in a round, in ms (200)");
+              "Rounds in which each setting serves its events, 4 to 1000 (20)");
+  line.option("--slice", options->slice, "Time of a setting per round, in ms (200)");
   line.flag("--quick", options->quick, "8 rounds of 100 ms: all shapes in less than a minute");
   line.flag("--simulate", options->simulate, "Simulated time: the policy's own code, no threads");
   line.option("--seed", options->seed, "The same number gives the same events (1)");

@@ -7,7 +7,7 @@
 
 namespace k2k::labs::coalescing {
 
-// Adds the options and returns what to run.
+// Adds the options and returns the function to run.
 cli::Run add_lab(cli::CommandLine& line, cli::Context& context);
 
 }  // namespace k2k::labs::coalescing

@@ -37,7 +37,7 @@ RuntimeConfig configuration(const RuntimeConfig& base, CoalesceSetting setting) 
   return config;
 }
 
-// What a server counted so far.
+// A server's counters so far.
 struct Counted {
   double clocks_s = 0;
   double books_s = 0;
@@ -56,7 +56,7 @@ class Bench {
  public:
   Bench(const Shape& shape, const Plan& plan) : shape_(shape), plan_(plan) {}
 
-  // Errors: those of Runtime::create().
+  // Errors: as Runtime::create().
   Status prepare(const RuntimeConfig& base) {
     for (const CoalesceSetting setting : fixed_settings()) {
       if (Status status = add(configuration(base, setting)); !status) return status;
@@ -65,7 +65,8 @@ class Bench {
     return add(configuration(base, plan_.delay_us));
   }
 
-  // Adaptive learns from events that no round has, in slices as long as those of a round.
+  // Adaptive coalescing learns from events that no round contains, in slices as long as the rounds'
+  // slices.
   Status warm_up() {
     std::uint64_t seed = ~plan_.seed;
     for (Nanoseconds left = plan_.warm_up; left > Nanoseconds::zero(); left -= plan_.slice) {
@@ -122,7 +123,7 @@ class Bench {
 
   const Shape& shape_;
   const Plan& plan_;
-  std::vector<Runtime> runtimes_;  // Of the fixed settings, and last the adaptive one.
+  std::vector<Runtime> runtimes_;  // One for each fixed setting; the last is adaptive.
   Measured measured_;
 };
 

@@ -18,7 +18,7 @@ using labs::governor::Random;
 
 constexpr double never = 1e300;
 
-// The device: work-items that take the events in turn (backend/trace/accelerator.hpp).
+// The device: its work-items take the events in turn (backend/trace/accelerator.hpp).
 class Device {
  public:
   Device(const std::vector<TraceEvent>& events, std::uint32_t outstanding) : events_(events) {
@@ -27,7 +27,7 @@ class Device {
 
   struct Request {
     double asked;
-    double service;  // 0: as long as the machine's reads take.
+    double service;  // 0: as long as the machine's read calls take.
     bool operator>(const Request& other) const { return asked > other.asked; }
   };
 
@@ -37,7 +37,7 @@ class Device {
     due_.pop();
     return first;
   }
-  // A work-item is free.
+  // Gives the next event to a free work-item.
   void take(double now) {
     if (next_ == events_.size()) return;
     const TraceEvent& event = events_[next_++];
@@ -52,7 +52,7 @@ class Device {
   std::priority_queue<Request, std::vector<Request>, std::greater<>> due_;
 };
 
-// Who says how long doorbells are held.
+// Decides how long doorbells are held.
 class Chooser {
  public:
   explicit Chooser(CoalesceSetting fixed) : fixed_(fixed) {}
@@ -68,7 +68,7 @@ class Chooser {
     since_ = now;
     seen_ = {};
   }
-  // After each bundle; `seen` is what it took. As server::Adaptive looks.
+  // After each bundle, as server::Adaptive does; `seen` is the bundle's cost.
   void look(double now, const Slice& seen) {
     if (!coalescer_) return;
     seen_ = sum_of({seen_, seen});
@@ -101,7 +101,7 @@ class Poller {
   Poller(const Machine& machine, Device& device, Chooser& chooser)
       : machine_(machine), device_(device), chooser_(chooser) {}
 
-  // To the end of the events.
+  // Runs until all events are served.
   Slice run() {
     chooser_.begin(0);
     for (double due = device_.next_due(); due < never; due = device_.next_due()) {

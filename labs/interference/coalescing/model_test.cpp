@@ -1,5 +1,5 @@
 // Goal: the policy's own code comes within 5 % of the best fixed setting over the five shapes, in
-// simulated time; the shapes are what they say, and the simulation repeats itself.
+// simulated time; the shapes have the rates they announce, and equal seeds give equal simulations.
 
 #include "labs/interference/coalescing/model.hpp"
 
@@ -9,7 +9,8 @@ namespace k2k::labs::coalescing {
 namespace {
 
 using namespace std::chrono_literals;
-// It learns for longer than on real threads: here only what it ends at is asked.
+// Adaptive coalescing learns for longer than on real threads: these tests check only the setting
+// that it reaches.
 Plan long_plan(std::uint64_t seed) { return {.rounds = 10, .warm_up = 20s, .seed = seed}; }
 
 // A long simulation on one thread: ThreadSanitizer has nothing to find in it.
@@ -68,7 +69,7 @@ TEST(Model, loses_no_request_and_repeats_itself) {
   }
 }
 
-// What makes the shapes worth comparing: one setting for all costs some of them much.
+// The reason to compare over several shapes: one setting for all shapes costs some of them much.
 TEST(Model, has_no_setting_that_is_best_for_every_shape) {
   const Plan plan{.rounds = 4, .warm_up = 0s};
   std::vector<double> worst(fixed_settings().size(), 0);

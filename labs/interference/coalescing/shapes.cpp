@@ -11,13 +11,13 @@ namespace {
 
 using governor::Random;
 
-constexpr std::uint64_t read_bytes = 4096;  // Of zeros: half a microsecond, about.
+constexpr std::uint64_t read_bytes = 4096;  // A read of zeros: about half a microsecond.
 
 TraceEvent read_at(double at_ns) {
   return {Since::begin, Ask::pread, static_cast<std::int64_t>(at_ns), read_bytes};
 }
 
-// From `begin` to `end`, `rate` a second.
+// Adds events from `begin_ns` to `end_ns`, at `rate` a second.
 void poisson(std::vector<TraceEvent>& events, Random& random, double begin_ns, double end_ns,
              double rate) {
   const double gap_ns = 1e9 / rate;
@@ -55,7 +55,7 @@ std::vector<TraceEvent> bursts(std::uint64_t seed, Nanoseconds length) {
   return events;
 }
 
-// As many as the length takes where requests wait for nothing but the services of others.
+// As many events as fit into `length` if requests wait only for the services of other requests.
 std::vector<TraceEvent> lognormal(std::uint64_t seed, Nanoseconds length) {
   constexpr double median_ns = 8'000;
   constexpr double sigma = 0.8;

@@ -1,6 +1,6 @@
 #pragma once
-// Five load shapes that differ in which coalescing is best. Each is a list of events, computed from
-// a seed: every setting of a round is given the very same one.
+// Five load shapes that differ in their best coalescing. Each is a list of events computed from a
+// seed, so every setting of a round gets the same events.
 //
 // Threading: pure functions.
 
@@ -16,20 +16,20 @@ namespace k2k::labs::coalescing {
 
 struct Shape {
   std::string_view name;
-  std::string_view about;  // How requests come.
+  std::string_view about;  // How requests arrive.
   std::uint32_t outstanding;
   std::vector<TraceEvent> (*events)(std::uint64_t seed, Nanoseconds length);
 };
 
-//   sparse     2,000 a second: most are alone in any window that the bound permits
-//   dense      100,000 a second: a poller never rests, but in a window
-//   bursts     32 within 60 us, then 4 ms of silence: a window that holds the burst, and no longer
-//   lognormal  8 work-items ask for 8 us in the middle (sigma 0.8), think 20 us, ask again: bundles
-//              form while others are served, and a window makes work-items wait that would ask
-//   on_off     50 ms of 50,000 a second, 50 ms of 2,000: what is best changes
+//   sparse     2,000 a second: most requests are alone in any window that the bound permits
+//   dense      100,000 a second: a poller sleeps only within a window
+//   bursts     32 within 60 us, then 4 ms of silence: best is a window just as long as the burst
+//   lognormal  8 work-items request services of 8 us (median; sigma 0.8) and pause for 20 us:
+//              bundles form during other services, and a window delays the work-items
+//   on_off     50 ms of 50,000 a second, 50 ms of 2,000: the best setting changes
 std::span<const Shape> shapes();
 
-// nullptr: there is none of this name.
+// Returns nullptr if no shape has this name.
 const Shape* find_shape(std::string_view name);
 
 }  // namespace k2k::labs::coalescing

@@ -1,5 +1,5 @@
-// BFS of HISS, section III (SHOC; Danalis et al., GPGPU'10): level by level, all work-items over
-// all vertices. Its faults cluster at the beginning (HISS, section IV-A).
+// BFS of HISS, section III (SHOC; Danalis et al., GPGPU'10): level by level, with all work-items
+// over all vertices. Its faults cluster at the beginning (HISS, section IV-A).
 
 #include <queue>
 
@@ -39,7 +39,7 @@ class Bfs : public Workload {
     return {depths, depths + vertices()};
   }
 
-  // With a queue.
+  // With a queue, on the CPU.
   std::vector<double> reference() override {
     std::vector<double> depths(vertices(), 0);
     std::queue<std::uint32_t> queue({source_});

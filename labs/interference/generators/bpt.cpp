@@ -1,5 +1,5 @@
-// BPT of HISS, section III (after Daga and Nutter, IA3'12): searches in a B+tree that is larger
-// than what they touch, which pinned memory would have to hold whole.
+// BPT of HISS, section III (after Daga and Nutter, IA3'12): searches in a B+tree that touch only a
+// part of it. Pinned memory would have to hold the whole tree.
 
 #include <algorithm>
 
@@ -12,9 +12,10 @@ namespace k2k::labs::generators {
 
 namespace {
 
-constexpr std::uint64_t gap_max = 8;  // Between neighbouring keys, so that half of them miss.
+constexpr std::uint64_t gap_max = 8;  // Between neighbouring keys, so that half of the searches
+                                      // miss.
 
-// Ascending, different. The value of keys[i] is draw(seed, i) >> 12, never bpt_absent.
+// Ascending and distinct. The value of keys[i] is draw(seed, i) >> 12, never bpt_absent.
 std::vector<std::uint64_t> ascending_keys(std::size_t count, std::uint64_t seed) {
   std::vector<std::uint64_t> keys(count);
   std::uint64_t last = 0;
@@ -34,7 +35,7 @@ struct Tree {
   std::uint32_t root = 0;
 };
 
-// A level above `below`: nodes that name up to bpt_keys_max of it each. Returns the new level.
+// Adds a level above `below`: nodes with up to bpt_keys_max children each. Returns the new level.
 std::vector<std::uint32_t> add_level(std::vector<BptNode>& nodes,
                                      const std::vector<std::uint32_t>& below) {
   std::vector<std::uint32_t> level;
@@ -50,7 +51,7 @@ std::vector<std::uint32_t> add_level(std::vector<BptNode>& nodes,
   return level;
 }
 
-// From the leaves up, full nodes.
+// Builds full nodes from the leaves up.
 Tree bulk_load(const std::vector<std::uint64_t>& keys, std::uint64_t seed) {
   Tree tree;
   std::vector<std::uint32_t> level;
@@ -88,7 +89,7 @@ class Bpt : public Workload {
 
   std::vector<double> answers() override { return {found_.begin(), found_.end()}; }
 
-  // A binary search in the sorted keys, without a tree.
+  // By a binary search in the sorted keys, without a tree.
   std::vector<double> reference() override {
     std::vector<double> values;
     for (std::size_t lookup = 0; lookup < wanted_.size(); ++lookup) {

@@ -1,6 +1,6 @@
 #pragma once
-// Device code of the B+tree: a work-item a key, from the root to a leaf. A node is a page, so a
-// node that nobody has visited is a fault. C++17, any device.
+// Device code of the B+tree: each work-item searches one key, from the root to a leaf. A node is a
+// page, so the first visit of a node is a fault. C++17, any device.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct alignas(4096) BptNode {
 };
 static_assert(sizeof(BptNode) == 4096);
 
-// How many keys of the node are not above `key`.
+// The number of the node's keys that are not above `key`.
 K2K_DEVICE inline std::uint32_t bpt_rank(const BptNode& node, std::uint64_t key) {
   std::uint32_t low = 0;
   std::uint32_t high = node.count;

@@ -1,7 +1,7 @@
 #pragma once
-// Chance without a state: the i-th number of a seed, the same on the device and on the host, in any
-// order (Salmon et al., SC'11, name the idea; the mixing is SplitMix64's, Steele, Lea and Flood,
-// OOPSLA'14).
+// Random numbers without a state: the i-th number of a seed, the same on the device and on the
+// host, in any order. (The idea: Salmon et al., SC'11; the mixing: SplitMix64, Steele, Lea and
+// Flood, OOPSLA'14.)
 //
 // C++17, for device code too. Threading: pure functions.
 
@@ -18,12 +18,12 @@ K2K_HD inline std::uint64_t draw(std::uint64_t seed, std::uint64_t index) {
   return z ^ (z >> 31);
 }
 
-// In [0, bound) from the upper half of a number; the bias is below bound / 2^32.
+// A number in [0, bound) from the upper half of `number`; the bias is below bound / 2^32.
 K2K_HD inline std::uint32_t below(std::uint32_t bound, std::uint64_t number) {
   return static_cast<std::uint32_t>(((number >> 32) * bound) >> 32);
 }
 
-// In [0, 1).
+// A number in [0, 1).
 K2K_HD inline double unit(std::uint64_t number) {
   return static_cast<double>(number >> 11) * 0x1p-53;
 }

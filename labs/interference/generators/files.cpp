@@ -1,5 +1,5 @@
-// The file system from the device (HISS, table I; thesis, section 3.8): files are made, written and
-// read back by kernels, and read once more by the host.
+// The file system from the device (HISS, table I; thesis, section 3.8): kernels make, write and
+// read files, and the host reads them once more.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace k2k::labs::generators {
 
 namespace {
 
-// A folder of its own, removed with what is in it.
+// A new folder; the destructor removes it with its content.
 class Folder {
  public:
   static Result<Folder> create() {
@@ -33,7 +33,7 @@ class Folder {
     return Folder(std::move(path));
   }
   ~Folder() {
-    std::error_code ignored;  // Nothing can be done about it here.
+    std::error_code ignored;  // A destructor cannot report it.
     if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   }
   Folder(Folder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -61,7 +61,8 @@ class Files : public Workload {
     return report ? Status{} : report.error();
   }
 
-  // What the kernel read back, and what the host finds in the files.
+  // The sums that the kernel computed from its reads, and the sums that the host computes from the
+  // files.
   std::vector<double> answers() override {
     std::vector<double> all(sums_.begin(), sums_.end());
     for (const FilePath& path : paths_) {

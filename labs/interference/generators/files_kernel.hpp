@@ -1,6 +1,6 @@
 #pragma once
-// Device code of `files`: a work-group a file. The group opens it, its work-items write records and
-// read each other's back, the group closes it. C++17, any device.
+// Device code of `files`: one file per work-group. The group opens it, its work-items write records
+// and read each other's records, the group closes it. C++17, any device.
 
 #include <cstdint>
 
@@ -31,7 +31,7 @@ struct FilesKernel {
 
   const FilePath* paths;
   const FileRecord* records;  // [file][record]
-  std::int64_t* sums;         // Likewise: of what was read back, or a negative errno.
+  std::int64_t* sums;         // [file][record]: the sum of the record as read, or a negative errno.
   std::uint32_t files;
 
   K2K_DEVICE void operator()() const {
@@ -44,7 +44,7 @@ struct FilesKernel {
            record += k2k::group_size()) {
         write(fd, record, records[first + record]);
       }
-      k2k::barrier();  // Records of neighbours are there.
+      k2k::barrier();  // The neighbours' records are written.
       for (std::uint32_t record = k2k::item_rank(); record < file_records;
            record += k2k::group_size()) {
         const std::uint32_t other = file_records - 1 - record;
@@ -55,7 +55,8 @@ struct FilesKernel {
   }
 
  private:
-  // Copied first: the touch of a page that is not there is a fault, the call then finds it.
+  // Copied first: an access to a missing page of `source` is a fault, and the call then finds the
+  // page.
   K2K_DEVICE static void write(int fd, std::uint32_t record, const FileRecord& source) {
     const FileRecord copy = source;
     k2k::pwrite(k2k::work_item, k2k::halting, fd, &copy, sizeof(copy),

@@ -11,7 +11,8 @@ namespace {
 
 using Edge = std::pair<std::uint32_t, std::uint32_t>;
 
-// One quadrant of the adjacency matrix a bit: 0.57, 0.19, 0.19 and 0.05 of the edges.
+// One bit of both coordinates selects a quadrant of the adjacency matrix: 0.57, 0.19, 0.19 and 0.05
+// of the edges.
 Edge draw_edge(std::uint32_t scale, std::uint64_t seed, std::uint64_t number) {
   Edge edge{0, 0};
   for (std::uint32_t bit = 0; bit < scale; ++bit) {

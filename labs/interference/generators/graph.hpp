@@ -1,5 +1,5 @@
 #pragma once
-// A synthetic graph in compressed rows, the same for the same seed on every machine.
+// A synthetic graph in compressed rows; equal seeds give equal graphs on every machine.
 //
 // Threading: pure functions.
 
@@ -8,20 +8,21 @@
 
 namespace k2k::labs::generators {
 
-// The neighbours of vertex v: targets[offsets[v]] to targets[offsets[v + 1]], ascending, without v
-// itself, each once. Undirected: who is a neighbour has one.
+// The neighbours of vertex v are targets[offsets[v]] to targets[offsets[v + 1]], ascending,
+// distinct, without v itself. Undirected: if a is a neighbour of b, then b is a neighbour of a.
 struct Graph {
-  std::vector<std::uint32_t> offsets;  // One more than vertices.
+  std::vector<std::uint32_t> offsets;  // Number of vertices + 1.
   std::vector<std::uint32_t> targets;
 
   [[nodiscard]] std::uint32_t vertices() const {
     return static_cast<std::uint32_t>(offsets.size() - 1);
   }
-  // With the most neighbours; a search from there reaches nearly everything that can be reached.
+  // The vertex with the most neighbours; a search from it reaches nearly every vertex that can be
+  // reached.
   [[nodiscard]] std::uint32_t busiest() const;
 };
 
-// 2^scale vertices and about `edge_factor` times as many edges, few of them with most of the
+// 2^scale vertices and about `edge_factor` times as many edges; few vertices have most of the
 // neighbours (R-MAT: Chakrabarti, Zhan and Faloutsos, SDM'04, with Graph500's probabilities).
 Graph kronecker(std::uint32_t scale, std::uint32_t edge_factor, std::uint64_t seed);
 

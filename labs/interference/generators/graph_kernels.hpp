@@ -1,9 +1,9 @@
 #pragma once
-// Device code of the two graph searches: one step each, launched again by the host until nothing is
-// left to do, because work-groups of one launch cannot wait for each other. C++17, any device.
+// Device code of the two graph searches. A launch is one step, and the host launches again until no
+// work is left, because work-groups of one launch cannot wait for each other. C++17, any device.
 //
-// Vertices hold 1 + their depth or distance, and 0 while nobody has reached them: what a
-// demand-allocated page holds at first.
+// A vertex holds 1 + its depth or distance, and 0 until it is reached. So the zeros of a
+// demand-allocated page need no initialisation.
 
 #include <cstdint>
 
@@ -17,12 +17,12 @@ struct DeviceGraph {
   std::uint32_t vertices;
 };
 
-// Every vertex of this depth gives its neighbours the next one.
+// Every vertex of this depth gives its neighbours the next depth.
 struct BfsKernel {
   DeviceGraph graph;
   std::uint32_t* depths;
-  std::uint32_t depth;     // 1 + that of the level.
-  std::uint32_t* reached;  // How many were new.
+  std::uint32_t depth;     // 1 + the depth of the level.
+  std::uint32_t* reached;  // Number of vertices reached for the first time.
 
   K2K_DEVICE void operator()() const {
     for (std::uint64_t vertex = k2k::global_rank(); vertex < graph.vertices;
@@ -44,23 +44,23 @@ struct BfsKernel {
   }
 };
 
-// A list of vertices whose distance has fallen, and how long it is.
+// A list of vertices with a shorter distance than before, and its length.
 struct Worklist {
   std::uint32_t* vertices;
   std::uint32_t* count;
 };
 
-// Every vertex of one list offers its neighbours the way through it; who profits is on the next
-// list, once.
+// Every vertex of one list offers its neighbours the path through it; a vertex with a shorter
+// distance enters the next list, once.
 struct SsspKernel {
   DeviceGraph graph;
-  const std::uint32_t* weights;  // Of the edges, as the targets.
+  const std::uint32_t* weights;  // Of the edges, indexed as the targets.
   std::uint32_t* distances;
-  std::uint32_t* listed;  // The last round for which a vertex was put on a list.
+  std::uint32_t* listed;  // For each vertex, the last round in which it entered a list.
   const std::uint32_t* now;
   std::uint32_t now_count;
   Worklist next;
-  std::uint32_t round;  // Of the next list; at least 1.
+  std::uint32_t round;  // Number of the next list; at least 1.
 
   K2K_DEVICE void operator()() const {
     for (std::uint64_t place = k2k::global_rank(); place < now_count; place += k2k::global_size()) {
@@ -85,7 +85,7 @@ struct SsspKernel {
     }
     return false;
   }
-  // Whoever reads the list does so in the next launch, and with it every distance of this one.
+  // The next launch reads the list, and with it every distance of this launch.
   K2K_DEVICE void put(std::uint32_t vertex) const {
     const std::uint32_t before = protocol::device_load(listed + vertex);
     if (before == round) return;

@@ -1,4 +1,5 @@
-// Goal: the graphs, nodes and numbers that generators are made from are what they say.
+// Goal: the inputs of the generators, graphs, nodes and random numbers, have their documented
+// properties.
 
 #include "labs/interference/generators/graph.hpp"
 

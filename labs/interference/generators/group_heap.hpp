@@ -1,17 +1,18 @@
 #pragma once
-// A heap for kernels that the device makes itself: chunks come by mmap(2) and go by munmap(2), both
-// called by the work-group. brk(2) is not to be had: it moves the heap of the host program
+// A heap for kernels, kept by the device itself: the work-group maps chunks by mmap(2) and unmaps
+// them by munmap(2). brk(2) is forbidden to kernels: it moves the heap of the host program
 // (services/policy.cpp).
 //
 //   K2K_LOCAL(GroupHeap, heap);
-//   std::uint64_t* block = heap_allocate(heap, bytes);   // All work-items of the group; 0 = none.
-//   heap_free(heap, block);                              // Whoever wants, whenever.
-//   heap_trim(heap);                                     // All: gives back what nobody holds.
+//   std::uint64_t* block = heap_allocate(heap, bytes);   // All work-items of the group; 0: none.
+//   heap_free(heap, block);                              // Any work-item, at any time.
+//   heap_trim(heap);                                     // All work-items: unmaps unused chunks.
 //
-// Blocks are cut from the newest chunk one behind the other; a chunk goes when its last block has
-// been freed and it is no longer the newest. Local memory is zeroed: an empty heap needs no start.
+// Blocks are cut from the newest chunk one behind the other. A chunk is unmapped when its last
+// block has been freed and it is no longer the newest. Local memory is zeroed, and zeros are an
+// empty heap.
 //
-// C++17, any device whose kernels reach what mmap gives. Threading: device code.
+// C++17, any device with kernels that can address memory of mmap. Threading: device code.
 
 #include <sys/mman.h>
 
@@ -22,24 +23,24 @@
 
 namespace k2k::labs::generators {
 
-inline constexpr std::uint32_t heap_chunks_max = 32;           // As many as a mask has bits.
-inline constexpr std::uint64_t heap_chunk_bytes = 128u << 10;  // Or more, for a large request.
-inline constexpr std::uint64_t heap_align = 16;  // A block begins with its chunk's place.
+inline constexpr std::uint32_t heap_chunks_max = 32;           // The bits of a mask.
+inline constexpr std::uint64_t heap_chunk_bytes = 128u << 10;  // Larger for a larger request.
+inline constexpr std::uint64_t heap_align = 16;  // A block begins with its chunk's index.
 
 struct HeapChunk {
-  std::uint64_t begin = 0;  // Address; 0: free place.
+  std::uint64_t begin = 0;  // Address; 0: unused place.
   std::uint64_t bytes = 0;
-  std::uint32_t live = 0;  // Blocks that somebody holds.
+  std::uint32_t live = 0;  // Blocks in use.
 };
 
 // Written by work-item 0 between barriers, except for `wanted` and `live`.
 struct GroupHeap {
   HeapChunk chunks[heap_chunks_max] = {};
-  std::uint32_t newest = 0;  // 1 + its place; 0: there is none.
-  std::uint64_t used = 0;    // Of the newest.
-  std::uint64_t wanted = 0;  // By all work-items in this round.
-  std::uint64_t mapped = 0;  // Chunks that came,
-  std::uint64_t gone = 0;    // and that went.
+  std::uint32_t newest = 0;  // 1 + its place; 0: none.
+  std::uint64_t used = 0;    // Bytes used in the newest chunk.
+  std::uint64_t wanted = 0;  // Bytes wanted by all work-items in this round.
+  std::uint64_t mapped = 0;  // Chunks mapped,
+  std::uint64_t gone = 0;    // and unmapped.
 };
 
 K2K_DEVICE inline std::uint32_t heap_free_place(const GroupHeap& heap) {
@@ -48,7 +49,8 @@ K2K_DEVICE inline std::uint32_t heap_free_place(const GroupHeap& heap) {
   return place;
 }
 
-// A chunk with room for `bytes` becomes the newest. False: no place, or the system has no memory.
+// Makes a chunk with room for `bytes` the newest. Returns false if all places are used or the
+// system has no memory.
 K2K_DEVICE inline bool heap_grow(GroupHeap& heap, std::uint64_t bytes) {
   const std::uint32_t place = heap_free_place(heap);
   if (place == heap_chunks_max) return false;
@@ -67,8 +69,8 @@ K2K_DEVICE inline bool heap_grow(GroupHeap& heap, std::uint64_t bytes) {
   return true;
 }
 
-// Collective; a work-item that wants nothing gives 0. Zeroed, aligned to 16 bytes. Null: 0 bytes,
-// or there was not enough for all of the group.
+// Collective; a work-item that needs no block passes 0. Returns a zeroed block, aligned to 16
+// bytes. Returns null for 0 bytes, or if the memory did not suffice for the whole group.
 K2K_DEVICE inline std::uint64_t* heap_allocate(GroupHeap& heap, std::uint64_t bytes) {
   const std::uint64_t size =
       bytes == 0 ? 0 : heap_align + (bytes + heap_align - 1) / heap_align * heap_align;
@@ -101,7 +103,7 @@ K2K_DEVICE inline void heap_free(GroupHeap& heap, std::uint64_t* block) {
   protocol::device_add(&heap.chunks[place].live, ~std::uint32_t{0});  // One less.
 }
 
-// Chunks that nobody holds a block of, a bit each. `all`: the newest, too.
+// A mask of the chunks without blocks in use. `all`: including the newest.
 K2K_DEVICE inline std::uint32_t heap_unused(const GroupHeap& heap, bool all) {
   std::uint32_t unused = 0;
   for (std::uint32_t place = 0; place < heap_chunks_max; ++place) {
@@ -112,11 +114,11 @@ K2K_DEVICE inline std::uint32_t heap_unused(const GroupHeap& heap, bool all) {
   return unused;
 }
 
-// Collective. `all`: nobody will allocate any more.
+// Collective. `all`: no work-item will allocate again.
 K2K_DEVICE inline void heap_trim(GroupHeap& heap, bool all = false) {
   k2k::barrier();
   const std::uint32_t unused = heap_unused(heap, all);
-  k2k::barrier();  // Nobody frees another block before all have seen the same.
+  k2k::barrier();  // No work-item frees another block before all have read the same mask.
   for (std::uint32_t place = 0; place < heap_chunks_max; ++place) {
     if ((unused >> place & 1) == 0) continue;
     const HeapChunk& chunk = heap.chunks[place];

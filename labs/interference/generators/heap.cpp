@@ -1,5 +1,5 @@
-// Memory allocation from the device (HISS, table I): a heap of a work-group that stands on mmap and
-// munmap, called by the group.
+// Memory allocation from the device (HISS, table I): a work-group's heap, based on mmap and munmap
+// calls of the group.
 
 #include "labs/interference/generators/generator.hpp"
 #include "labs/interference/generators/heap_kernel.hpp"
@@ -9,7 +9,7 @@ namespace k2k::labs::generators {
 
 namespace {
 
-constexpr std::uint32_t words_max = 256;  // Of a block: 2 KiB.
+constexpr std::uint32_t words_max = 256;  // Per block: 2 KiB.
 
 class Heap : public Workload {
  public:
@@ -26,7 +26,8 @@ class Heap : public Workload {
     return report ? Status{} : report.error();
   }
 
-  // What every block held at its end, and that each chunk was given back.
+  // The sum of every block before it was freed, and for each group whether all chunks were
+  // unmapped.
   std::vector<double> answers() override {
     std::vector<double> all(sums_.begin(), sums_.end());
     for (const std::uint64_t left : left_) all.push_back(static_cast<double>(left));

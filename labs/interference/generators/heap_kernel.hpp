@@ -1,6 +1,6 @@
 #pragma once
-// Device code of `heap`: each work-item keeps a few blocks at a time, of sizes that an input says,
-// fills them, and looks again before it frees them. C++17, any device that reaches the host's
+// Device code of `heap`: each work-item holds a few blocks at a time, with sizes from an input. It
+// fills each block and checks it before it frees it. C++17, any device that can address the host's
 // pages.
 
 #include <cstdint>
@@ -12,16 +12,17 @@ namespace k2k::labs::generators {
 
 inline constexpr std::uint32_t heap_held = 4;  // Blocks a work-item holds.
 
-// What is in word i of a block. Sums of them are exact as doubles.
+// The value of word i of a block. Sums of these values are exact as doubles.
 K2K_HD inline std::uint64_t heap_word(std::uint64_t block, std::uint32_t word) {
   return draw(block, word) >> 32;
 }
 
 struct HeapKernel {
   const std::uint32_t* words;  // [work-item][round]: the size of a block; 0: none.
-  std::uint64_t* sums;         // Likewise: of what was in it at its end.
+  std::uint64_t* sums;         // [work-item][round]: the sum of the block before it was freed.
   std::uint32_t rounds;
-  std::uint64_t* left;  // [group]: chunks that came and did not go, and bit 63 unless any came.
+  std::uint64_t* left;  // [group]: chunks mapped but not unmapped; bit 63 is set if none was
+                        // mapped.
 
   K2K_DEVICE void operator()() const {
     K2K_LOCAL(GroupHeap, heap);

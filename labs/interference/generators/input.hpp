@@ -1,7 +1,7 @@
 #pragma once
-// What a workload reads and writes, allocated on demand: values that the host keeps and a region
-// whose pages are copies of them, made when device code touches them first, as the inputs of HISS
-// are (section III).
+// A workload's data, allocated on demand: values that the host keeps, and a region with copies of
+// them. The first access of device code to a page copies it, as with the inputs of HISS (section
+// III).
 //
 // Threading: confined to one thread; kernels read and write through data().
 
@@ -27,7 +27,7 @@ constexpr std::size_t whole_pages(std::size_t count) {
 template <class T>
 class Input {
  public:
-  // Errors: those of DemandRegion::copy_of().
+  // Errors: as DemandRegion::copy_of().
   static Result<Input> create(Runtime& runtime, std::vector<T> values, const std::string& name) {
     const std::size_t count = values.size();
     const std::size_t bytes = whole_pages<T>(count);
@@ -49,12 +49,12 @@ class Input {
   Input(std::vector<T> values, std::size_t count, DemandRegion region)
       : values_(std::move(values)), count_(count), region_(std::move(region)) {}
 
-  std::vector<T> values_;  // Outlives the region: its pages are made from here.
+  std::vector<T> values_;  // Outlives the region, which copies its pages from here.
   std::size_t count_;
   DemandRegion region_;
 };
 
-// Zeros that kernels write to. Errors: those of DemandRegion::zero().
+// Zeros that kernels write to. Errors: as DemandRegion::zero().
 template <class T>
 Result<DemandRegion> zeros(Runtime& runtime, std::size_t count, const std::string& name) {
   return DemandRegion::zero(runtime, whole_pages<T>(count), {.name = name});

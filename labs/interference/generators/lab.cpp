@@ -22,7 +22,7 @@ constexpr double rate_min = 1;
 constexpr double rate_max = 1e7;
 constexpr std::uint64_t seed_max = 1'000'000'000;
 
-// As given; empty = not given.
+// Option values as given; empty: not given.
 struct Options {
   std::vector<std::string> names;
   std::string scale = "medium";
@@ -44,7 +44,7 @@ std::vector<std::string> names_of_all() {
   return names;
 }
 
-// In the table's order, each once; all of them where none is named.
+// In the table's order, without duplicates; all if no name is given.
 Result<std::vector<const Generator*>> chosen(const std::vector<std::string>& names) {
   const std::vector<std::string> known = names_of_all();
   for (const std::string& name : names) {
@@ -106,7 +106,7 @@ Result<Settings> settings_of(const Options& options) {
   const bool runs_ubench =
       options.names.empty() || std::any_of(options.names.begin(), options.names.end(), is_ubench);
   if (!runs_ubench && !(options.per + options.rate).empty()) {
-    return Error{EINVAL, fmt::format("{} goes only with ubench; leave it out, or name ubench",
+    return Error{EINVAL, fmt::format("{} applies only to ubench; omit it, or name ubench",
                                      options.per.empty() ? "--rate" : "--per")};
   }
   return settings;
@@ -172,19 +172,20 @@ int run_table(const cli::Context& context, const std::vector<const Generator*>& 
 
 cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   auto options = std::make_shared<Options>();
-  line.option("NAME", options->names,
-              fmt::format("Which: {}; all if none is given", fmt::join(names_of_all(), ", ")))
+  line.option(
+          "NAME", options->names,
+          fmt::format("Generators: {}; all if no name is given", fmt::join(names_of_all(), ", ")))
       .offer(names_of_all());
   line.option("--scale", options->scale,
-              "How much there is to do: small (a test), medium, large (up to 1 GiB; medium)")
+              "Amount of work: small (a test), medium, large (up to 1 GiB; medium)")
       .offer({"small", "medium", "large"});
-  line.option("--per", options->per,
-              "ubench: what an access is, a page fault or a system call (fault)")
+  line.option("--per", options->per, "ubench: an access is a page fault or a system call (fault)")
       .offer({"fault", "call"});
   line.option("--rate", options->rate,
               "ubench: accesses a second, 1 to 1e7, at most for 5 s, or inf (inf)")
       .offer({"inf"});
-  line.option("--seed", options->seed, "Of the inputs: the same number gives the same (1)");
+  line.option("--seed", options->seed,
+              "Seed of the inputs: the same number gives the same inputs (1)");
   return [&context, options] {
     const auto generators = chosen(options->names);
     const Result<Settings> settings = settings_of(*options);

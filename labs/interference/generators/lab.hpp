@@ -1,5 +1,5 @@
 #pragma once
-// `k2k lab generators`: the sources of requests that the papers name, and what each costs the host.
+// `k2k lab generators`: the papers' sources of requests, and the cost of each to the host.
 //
 // Threading: the main thread.
 
@@ -8,10 +8,11 @@
 
 namespace k2k::labs::generators {
 
-// Adds the options and returns what to run.
+// Adds the options and returns the function to run.
 cli::Run add_lab(cli::CommandLine& line, cli::Context& context);
 
-// Runs these and prints the table: exit_failure where one answers wrongly, after the whole table.
+// Runs these and prints the table. Returns exit_failure if an answer is wrong, after the whole
+// table.
 int run_table(const cli::Context& context, const std::vector<const Generator*>& generators,
               const Settings& settings);
 

@@ -1,6 +1,6 @@
 #pragma once
-// One row of the table: a runtime of its own for a generator, what its run cost, and whether its
-// answers are right.
+// One row of the table: runs a generator on a runtime of its own, measures the cost, and checks the
+// answers.
 //
 // Threading: the caller's thread; a runtime has threads of its own.
 
@@ -15,28 +15,29 @@ namespace k2k::labs::generators {
 
 struct Comparison {
   std::uint64_t compared = 0;
-  std::uint64_t wrong = 0;  // Missing and surplus answers among them.
-  std::string first;        // The first that is wrong, for people.
+  std::uint64_t wrong = 0;  // Including missing and surplus answers.
+  std::string first;        // A description of the first wrong answer.
 };
-// Each answer with the reference at its place; `tolerance` is relative, 0 = equal.
+// Compares each answer with the reference at the same index; `tolerance` is relative, 0: must be
+// equal.
 Comparison compare(const std::vector<double>& answers, const std::vector<double>& reference,
                    double tolerance);
 
 struct Row {
   const Generator* generator = nullptr;
   std::uint64_t faults = 0;
-  std::uint64_t calls = 0;  // Every other request.
+  std::uint64_t calls = 0;  // Every request that is not a fault.
   double elapsed_s = 0;
-  double service_cpu_s = 0;  // Of all service threads: their CPU clocks.
+  double service_cpu_s = 0;  // Of all service threads, by their CPU clocks.
   Comparison answers;
   bool skipped = false;
-  std::string note;  // Why skipped, or what a reader must know.
+  std::string note;  // The reason for skipping, or a remark for the reader.
 
   [[nodiscard]] std::uint64_t requests() const { return faults + calls; }
   [[nodiscard]] bool agrees() const { return !skipped && answers.wrong == 0; }
 };
 
-// Errors: those of Runtime::create(), of the generator and its run.
+// Errors: as Runtime::create(), the generator and its run.
 Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
                     const Settings& settings);
 

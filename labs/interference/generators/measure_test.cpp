@@ -1,5 +1,5 @@
-// Goal: every generator makes requests of its kind and agrees with the CPU; an answer that does not
-// is noticed; what cannot be had is an error with its text.
+// Goal: every generator makes requests of its kind and agrees with the CPU; a wrong answer is
+// noticed; a missing resource is an error with its text.
 
 #include "labs/interference/generators/measure.hpp"
 
@@ -92,11 +92,11 @@ TEST_P(EveryGenerator, hands_on_that_its_launch_ended_early) {
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;
   auto workload = named(GetParam()).make(runtime.value(), small());
   ASSERT_TRUE(workload.ok()) << workload.error().message;
-  // Calls to cancel() come as often as they can; a run that was over before one is tried again.
+  // cancel() is called as often as possible; a run that ended before a cancellation is repeated.
   std::atomic<bool> over{false};
   const auto start_canceller = [&] {
-    // A signal to the process is delivered to any thread that does not block it: this one must
-    // from its first instruction on.
+    // A signal to the process is delivered to any thread that does not block it, so this thread
+    // must block it from its first instruction on.
     const SignalsBlocked guard;
     return std::thread([&] {
       while (!over.load()) runtime->cancel();
@@ -261,7 +261,7 @@ TEST(Signals, leave_the_mask_of_their_thread_as_it_was) {
   EXPECT_EQ(sigismember(&mask, SIGRTMAX - 2), 0);
 }
 
-// Twice the same node: the call is made and answers, wherever there is one node.
+// Twice the same node: the call is made and answers even on a machine with one node.
 TEST(Pages, are_where_they_were_moved_to_with_what_was_in_them) {
   Runtime runtime = std::move(Runtime::create(small_device())).value();
   auto workload = std::move(make_pages_on(runtime, small(), {0, 0})).value();

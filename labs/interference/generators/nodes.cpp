@@ -20,7 +20,7 @@ std::optional<int> number(std::string_view text) {
   return {};
 }
 
-// The rest of the line that begins so.
+// The rest of the line that begins with `begin`.
 std::string line_after(const std::string& path, std::string_view begin) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

@@ -1,7 +1,7 @@
 #pragma once
-// The NUMA nodes whose memory this process may have.
+// The NUMA nodes from which this process may allocate memory.
 //
-// Threading: pure functions, but for the one that reads.
+// Threading: parse_list() is pure; memory_nodes() reads files.
 
 #include <optional>
 #include <string_view>
@@ -9,11 +9,12 @@
 
 namespace k2k::labs::generators {
 
-// A kernel's list: "0", "0-2,5". Empty: not such a list, or it names nothing.
+// Parses a list as Linux prints it: "0", "0-2,5". Empty: not such a list, or a list without a
+// number.
 std::optional<std::vector<int>> parse_list(std::string_view text);
 
-// Those with memory (/sys/devices/system/node/has_memory) that the process is allowed
-// (Mems_allowed_list in /proc/self/status), ascending; {0} where the kernel knows no nodes.
+// The nodes with memory (/sys/devices/system/node/has_memory) that the process may use
+// (Mems_allowed_list in /proc/self/status), ascending; {0} if Linux reports no nodes.
 std::vector<int> memory_nodes();
 
 }  // namespace k2k::labs::generators

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t words_a_page = page_bytes / sizeof(std::uint64_t);
 
-// Where a page is, by another system call than the one that is tried; or a negative errno.
+// The node of a page, from another system call than move_pages; or a negative errno.
 double node_of(const void* page) {
   int node = -1;
   const long done =
@@ -49,7 +49,7 @@ class Pages : public Workload {
     return report ? Status{} : report.error();
   }
 
-  // A call's answers; of a page, was it on a node, on which is it, and what is in it.
+  // The calls' answers; for each page, whether it was on a node, its node now, and its content.
   std::vector<double> answers() override {
     std::vector<double> all;
     for (std::size_t page = 0; page < sums_.size(); ++page) {

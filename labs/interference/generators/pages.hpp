@@ -1,6 +1,6 @@
 #pragma once
-// Page migration as requests (HISS, table I), with the nodes as an argument: a machine with one
-// node has nowhere to move pages to, a test may name it twice.
+// Page migration as requests (HISS, table I), with the nodes as an argument: on a machine with one
+// node pages cannot move, but a test may name that node twice.
 //
 // Threading: as generator.hpp.
 
@@ -10,8 +10,8 @@
 
 namespace k2k::labs::generators {
 
-// Page i is moved to nodes[i % nodes.size()]; with one node pages are only asked for theirs.
-// Errors: those of DemandRegion.
+// Moves page i to nodes[i % nodes.size()]; with one node, the pages' nodes are only read. Errors:
+// as DemandRegion.
 Result<std::unique_ptr<Workload>> make_pages_on(Runtime& runtime, const Settings& settings,
                                                 const std::vector<int>& nodes);
 

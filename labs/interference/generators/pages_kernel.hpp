@@ -1,6 +1,6 @@
 #pragma once
-// Device code of `pages`: a work-item touches a few pages, asks move_pages(2) where they are, moves
-// them where it is told, asks again, and reads what is in them. C++17, any device.
+// Device code of `pages`: a work-item touches a few pages, queries their nodes by move_pages(2),
+// moves them to the given nodes, queries again, and reads their content. C++17, any device.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,18 +11,19 @@ namespace k2k::labs::generators {
 
 inline constexpr std::uint32_t pages_a_call = 16;
 
-// The arguments of one call, in memory that the host reads: the call has no row, nothing is copied.
+// The arguments of one call, in memory that the host reads in place: the call has no row in the
+// table of calls, so no buffer is copied.
 struct PageBatch {
   const void* pages[pages_a_call];
-  std::int32_t targets[pages_a_call];  // The node that each page shall move to.
+  std::int32_t targets[pages_a_call];  // The node to move each page to.
   std::int32_t before[pages_a_call];   // Its node, or a negative errno.
   std::int32_t after[pages_a_call];
-  std::int64_t answers[3];  // Of asking, moving and asking again.
+  std::int64_t answers[3];  // Of the query, the move and the second query.
 };
 
 struct PagesKernel {
   static constexpr long move_pages = 279;      // On x86-64, as K2K numbers calls everywhere.
-  static constexpr std::int32_t move_own = 2;  // MPOL_MF_MOVE: pages of this process alone.
+  static constexpr std::int32_t move_own = 2;  // MPOL_MF_MOVE: only pages of this process.
 
   PageBatch* batches;
   std::uint64_t* sums;  // [page]

@@ -25,10 +25,10 @@ namespace k2k::labs::generators {
 
 namespace {
 
-constexpr int look_ms = 10;  // Between looks for the end.
+constexpr int look_ms = 10;  // Between two checks for the end.
 
 // Takes signals of one number from a descriptor. The number is blocked in the calling thread, and
-// so in those that it starts; threads of the runtime block every signal.
+// so in the threads that it starts; threads of the runtime block every signal.
 //
 // Threading: made and ended by one thread; values() after end().
 class Collector {
@@ -58,7 +58,7 @@ class Collector {
     }
     return {};
   }
-  // Takes what is still pending, then nothing more.
+  // Takes the pending signals, then stops.
   void end() {
     over_.store(true, std::memory_order_relaxed);  // join() orders the rest.
     if (thread_.joinable()) thread_.join();
@@ -88,7 +88,7 @@ class Collector {
   int fd_ = -1;
   sigset_t before_{};
   std::atomic<bool> over_{false};
-  std::vector<std::uint64_t> values_;  // The thread's until it has ended.
+  std::vector<std::uint64_t> values_;  // Used only by the thread until it has ended.
   std::thread thread_;
 };
 
@@ -114,7 +114,7 @@ class Signals : public Workload {
     return report ? Status{} : report.error();
   }
 
-  // What each call answered, and what came, in any order.
+  // The answer of each call, and the received values, in any order.
   std::vector<double> answers() override {
     std::vector<double> all(sent_.begin(), sent_.end());
     const std::vector<double> came = sorted(received_);

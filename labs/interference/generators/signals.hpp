@@ -1,5 +1,5 @@
 #pragma once
-// Signals as requests (HISS, table I), with the patience of a work-item as an argument.
+// Signals as requests (HISS, table I), with the number of attempts as an argument.
 //
 // Threading: as generator.hpp.
 
@@ -7,9 +7,9 @@
 
 namespace k2k::labs::generators {
 
-// A signal that finds as many pending as the user may have is tried so often.
+// The number of attempts to send a signal while the user's limit of pending signals is reached.
 inline constexpr std::uint32_t signal_tries = 20'000;
-// Errors: those of DemandRegion.
+// Errors: as DemandRegion.
 Result<std::unique_ptr<Workload>> make_signals_with(Runtime& runtime, const Settings& settings,
                                                     std::uint32_t tries);
 

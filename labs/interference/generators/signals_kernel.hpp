@@ -23,19 +23,22 @@ static_assert(sizeof(QueuedSignal) == 128);
 
 struct SignalsKernel {
   static constexpr std::int32_t queued = -1;  // SI_QUEUE
-  static constexpr long again = -11;          // -EAGAIN: as many are pending as the user may have.
+  static constexpr long again = -11;          // -EAGAIN: the user's limit of pending signals is
+                                              // reached.
 
   const std::uint64_t* values;
   std::int32_t* answers;
   std::uint64_t count;
   std::int32_t process;
   std::int32_t number;
-  std::uint32_t tries;  // Of a signal that finds too many pending.
+  std::uint32_t tries;  // Per signal, while too many are pending.
 
   K2K_DEVICE void operator()() const {
     for (std::uint64_t place = k2k::global_rank(); place < count; place += k2k::global_size()) {
       answers[place] = static_cast<std::int32_t>(send(values[place]));
-      if (answers[place] == again) return;  // Nobody takes them; the rest would wait as long.
+      if (answers[place] == again)
+        return;  // No thread takes the signals; the rest would wait as
+                 // long.
     }
   }
 

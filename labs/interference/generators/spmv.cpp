@@ -1,5 +1,6 @@
-// SpMV of HISS, section III (SHOC; Danalis et al., GPGPU'10): the matrix streams, the vector is hit
-// at random. Values are small whole numbers, so that every order of additions gives the same sum.
+// SpMV of HISS, section III (SHOC; Danalis et al., GPGPU'10): the matrix is read in sequence, the
+// vector at random. Values are small whole numbers, so that every order of additions gives the same
+// sum.
 
 #include "labs/interference/generators/counter_random.hpp"
 #include "labs/interference/generators/generator.hpp"
@@ -10,7 +11,7 @@ namespace k2k::labs::generators {
 
 namespace {
 
-// The matrix as chance by number: the reference walks it without any table.
+// The matrix as a function of counter-based random numbers: the reference needs no tables.
 struct Matrix {
   std::uint32_t rows;
   std::uint64_t seed;

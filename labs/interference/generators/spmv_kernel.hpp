@@ -1,5 +1,5 @@
 #pragma once
-// Device code of the sparse matrix-vector product in compressed rows, a work-item a row (SHOC's
+// Device code of the sparse matrix-vector product in compressed rows, one work-item per row (SHOC's
 // "scalar" kernel). C++17, any device.
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// SSSP of HISS, section III (Pannotia; Che et al., IISWC'13): Bellman and Ford's relaxation, of the
-// vertices on a worklist instead of all.
+// SSSP of HISS, section III (Pannotia; Che et al., IISWC'13): Bellman and Ford's relaxation,
+// applied to the vertices of a worklist instead of all vertices.
 
 #include <array>
 #include <queue>
@@ -19,7 +19,7 @@ struct SsspInputs {
   Input<std::uint32_t> weights;
 };
 
-// What device code writes: distances, rounds, and two lists that take turns.
+// The device code's outputs: distances, rounds, and two lists that alternate.
 struct SsspState {
   DemandRegion distances;
   DemandRegion listed;
@@ -59,7 +59,7 @@ class Sssp : public Workload {
     return {distances, distances + vertices()};
   }
 
-  // Dijkstra's.
+  // By Dijkstra's algorithm.
   std::vector<double> reference() override {
     using Offer = std::pair<std::uint32_t, std::uint32_t>;  // Distance, vertex.
     std::vector<double> distances(vertices(), 0);

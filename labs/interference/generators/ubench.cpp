@@ -1,5 +1,5 @@
-// HISS, section III, "ubench": an accelerator that continually makes requests, as future ones may.
-// At most five seconds where a rate is given.
+// HISS, section III, "ubench": an accelerator that makes requests continually, as future ones may.
+// At most five seconds if a rate is given.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ namespace {
 constexpr double seconds_most = 5;
 constexpr double cycles_a_tick = 16;  // base/clock.hpp, stamp_at().
 
-// A file without a name that holds these words.
+// An unnamed file with these words.
 class WordFile {
  public:
   WordFile() = default;

@@ -1,6 +1,6 @@
 #pragma once
-// Device code of ubench: work-items stream through an array, and each access is a request: a page
-// of its own that is not there yet, or a read of a file. C++17, any device.
+// Device code of ubench: work-items stream through an array, and each access is a request: a fault
+// on a missing page, or a read of a file. C++17, any device.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace k2k::labs::generators {
 
-// Waits until the time of an access has come. The device's clock wraps: it is added up look by
-// look, and a wait is made of many looks.
+// Waits until the time of an access. The device's clock wraps, so the differences between
+// successive readings are summed.
 class Pace {
  public:
   K2K_DEVICE explicit Pace(double ticks_apart)
@@ -26,7 +26,7 @@ class Pace {
   K2K_DEVICE std::uint64_t look() {
     const std::uint32_t stamp = device::platform::stamp();
     const std::uint32_t gap = stamp - last_;
-    if (gap < 0x80000000u) {  // Else the clock of another core is a little behind.
+    if (gap < 0x80000000u) {  // Otherwise the clock of another core is a little behind.
       passed_ += gap;
       last_ = stamp;
     }
@@ -44,7 +44,7 @@ struct UbenchKernel {
   const std::uint64_t* data;  // Access i is the first word of page i, or word i of the file.
   std::uint64_t* seen;
   std::uint64_t accesses;
-  int file;  // -1: by faults.
+  int file;  // -1: the accesses are faults.
   double ticks_apart;
 
   K2K_DEVICE void operator()() const {
@@ -65,7 +65,7 @@ struct UbenchKernel {
   }
 };
 
-// Without an end, until the host says so: a page after the other, none of them there.
+// Runs until the host sets `stop`: touches one missing page after the other.
 struct StreamKernel {
   const std::uint64_t* data;
   std::uint64_t pages;

@@ -1,5 +1,5 @@
 // XSBench of HISS, section III (Tramm et al., PHYSOR'14): the lookup of macroscopic cross-sections,
-// on which Monte Carlo transport spends its time. The grids are large and hit at random.
+// which takes most of the time of Monte Carlo transport. The grids are large and read at random.
 
 #include <algorithm>
 #include <numeric>
@@ -12,7 +12,7 @@ namespace k2k::labs::generators {
 
 namespace {
 
-// Every table, as the host keeps it.
+// The host's copy of every table.
 struct Tables {
   std::uint32_t nuclides = 0;
   std::uint32_t grid_points = 0;
@@ -43,7 +43,7 @@ void draw_grids(Tables& tables, std::uint64_t seed) {
   }
 }
 
-// All energies in one grid, and where each nuclide stands at each of them.
+// Merges all energies into one grid, with each nuclide's grid point at each energy.
 void unionise(Tables& tables) {
   for (const XsPoint& point : tables.points) tables.energies.push_back(point.energy);
   std::sort(tables.energies.begin(), tables.energies.end());
@@ -59,7 +59,7 @@ void unionise(Tables& tables) {
   }
 }
 
-// Fuel (0) holds half of all nuclides, the others 4 to 12.
+// Fuel (0) contains half of all nuclides, the other materials 4 to 12.
 void draw_materials(Tables& tables, std::uint64_t seed) {
   std::uint64_t next = 0;
   for (std::uint32_t material = 0; material < xs_materials; ++material) {
@@ -75,7 +75,7 @@ void draw_materials(Tables& tables, std::uint64_t seed) {
   }
 }
 
-// The same lookup without the unionised grid: a binary search in every nuclide's own.
+// The same lookup without the unionised grid: a binary search in each nuclide's own grid.
 XsAnswer search_each(const Tables& tables, const XsSample& sample) {
   double macroscopic[xs_channels] = {};
   const XsMaterial material = tables.materials[sample.material];

@@ -1,7 +1,7 @@
 #pragma once
-// Device code of XSBench's lookup with a unionised energy grid: one binary search in all energies,
-// then for each nuclide of the material a row of indices says between which of its own grid points
-// the energy lies. C++17, any device.
+// Device code of XSBench's lookup with a unionised energy grid: one binary search over all
+// energies, then, for each nuclide of the material, a row of indices gives the nuclide's grid
+// points around the energy. C++17, any device.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace k2k::labs::generators {
 
-// Total, elastic, absorption, fission and neutrons a fission.
+// Total, elastic, absorption, fission, and neutrons per fission.
 inline constexpr std::uint32_t xs_channels = 5;
 
 struct XsPoint {
@@ -28,10 +28,10 @@ inline constexpr std::uint32_t xs_materials = 12;
 
 struct XsAnswer {
   double sum;             // Of the five macroscopic cross-sections.
-  std::uint32_t largest;  // Which of them.
+  std::uint32_t largest;  // The index of the largest.
 };
 
-// The sample of a lookup: chance by number, as a history-based transport code draws it.
+// The sample of a lookup: counter-based random numbers, drawn as by a history-based transport code.
 struct XsSample {
   double energy;
   std::uint32_t material;
@@ -46,7 +46,7 @@ K2K_HD inline XsSample xs_sample(std::uint64_t seed, std::uint64_t lookup) {
   return {unit(draw(seed, 2 * lookup + 1)), material};
 }
 
-// Adds a nuclide's cross-sections at `energy`, on a straight line between two grid points.
+// Adds a nuclide's cross-sections at `energy`, interpolated linearly between two grid points.
 K2K_HD inline void xs_add(const XsPoint& low, const XsPoint& high, double energy,
                           double concentration, double (&macroscopic)[xs_channels]) {
   const double part = (high.energy - energy) / (high.energy - low.energy);
@@ -99,7 +99,7 @@ struct XsbenchKernel {
     return xs_answer(macroscopic);
   }
 
-  // The last energy at or below; the first where there is none.
+  // The last energy at or below `energy`; the first if there is none.
   K2K_DEVICE std::uint64_t place_of(double energy) const {
     std::uint64_t low = 0;
     std::uint64_t high = energy_count;

@@ -17,7 +17,7 @@ namespace {
 constexpr Nanoseconds period = std::chrono::milliseconds(10);
 constexpr std::size_t words = (64u << 10) / sizeof(std::uint64_t);
 
-// One walk over the memory: some microseconds.
+// One pass over the memory: some microseconds.
 void round_over(std::vector<std::uint64_t>& memory) {
   std::uint64_t carried = 1;
   for (std::uint64_t& word : memory) {

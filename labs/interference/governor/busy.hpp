@@ -1,12 +1,13 @@
 #pragma once
-// CPU programs beside the server: one thread a core, of normal priority, that computes for a part
-// of the time and counts what it gets done. What they lose is told by their own progress.
+// CPU programs beside the server: one thread per core, of normal priority, that computes for a
+// fraction of the time and counts its work. Their own progress shows how much CPU time they lose.
 //
 // A thread wants a core for `fraction` of each 10 ms and sleeps for the rest; with 1 it never
-// sleeps. Its rate is work done in the time that it wanted a core, so that sleep is no loss. The
-// work walks over memory of its own that fits into a core's cache, so that caches gone cold count.
+// sleeps. Its rate is its work divided by the time in which it wanted a core, so that sleep is not
+// counted as a loss. The work reads private memory that fits into a core's cache, so that cold
+// caches count as a loss.
 //
-// Threading: start, stop and done() by one thread; each program has a thread of its own.
+// Threading: start(), stop() and done() from one thread; each program has a thread of its own.
 
 #include <atomic>
 #include <cstdint>
@@ -19,18 +20,18 @@
 
 namespace k2k::labs::governor {
 
-// What programs have done so far, summed.
+// The programs' work so far, summed.
 struct Progress {
   std::uint64_t work = 0;  // Rounds.
   Nanoseconds wanted{};    // Time in which a core was wanted.
 };
 
-// Rounds a nanosecond between two looks; 0 where nothing was wanted.
+// Rounds per nanosecond between two looks; 0 if no core was wanted.
 double rate_between(const Progress& before, const Progress& after);
-// The median of the rates between neighbours: what disturbs now and then, on a machine that is
-// shared, does not count. Expects at least two looks.
+// The median of the rates between successive looks, so that an occasional disturbance on a shared
+// machine does not count. Expects at least two looks.
 double median_rate(const std::vector<Progress>& looks);
-// What is missing to the rate alone: 0 to 1, and a little below 0 by noise. Expects alone > 0.
+// The missing part of the rate `alone`: 0 to 1, and slightly below 0 by noise. Expects alone > 0.
 double loss_of(double rate, double alone);
 
 class BusyPrograms {
@@ -40,7 +41,8 @@ class BusyPrograms {
   BusyPrograms(const BusyPrograms&) = delete;
   BusyPrograms& operator=(const BusyPrograms&) = delete;
 
-  // Expects none running, fraction > 0 and at most 1. Errors: EAGAIN, no thread.
+  // Expects no running programs, fraction > 0 and at most 1. Errors: EAGAIN if no thread could be
+  // started.
   Status start(std::uint32_t cores, double fraction);
   void stop();
   [[nodiscard]] Progress done() const;

@@ -1,5 +1,5 @@
-// Goal: CPU programs do work and count the time in which they wanted a core; a loss is what is
-// missing to the rate alone.
+// Goal: CPU programs do work and count the time in which they wanted a core; the loss is the
+// missing part of the rate that they have alone.
 
 #include "labs/interference/governor/busy.hpp"
 
@@ -34,7 +34,7 @@ TEST(BusyPrograms, want_a_core_for_their_part_of_the_time) {
     const auto elapsed = static_cast<double>((now() - begin).count());
     programs.stop();
     EXPECT_GT(done.wanted, 0ns);
-    // A program that is kept from a core wants it the longer, but never more than all of the time.
+    // A program that waits for a core wants it for longer, but never for more than the whole time.
     EXPECT_LE(static_cast<double>(done.wanted.count()), 2 * elapsed);
     EXPECT_EQ(programs.done().work, 0u) << "they are gone";
   }

@@ -27,7 +27,7 @@ constexpr std::uint32_t cores_max = 1024;
 constexpr std::uint32_t seconds_max = 60;
 constexpr double busy_min = 0.01;
 
-// As given; empty = not given.
+// Option values as given; empty: not given.
 struct Options {
   bool simulate = false;
   bool all = false;
@@ -47,7 +47,7 @@ struct Options {
   }
 };
 
-// "0.75" or "75%"; 0 where nothing was given.
+// "0.75" or "75%"; 0 if not given.
 Result<double> read_busy(const std::string& text) {
   if (text.empty()) return 0.0;
   const bool percent = text.ends_with('%');
@@ -56,8 +56,8 @@ Result<double> read_busy(const std::string& text) {
       read_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), value);
   if (percent) value /= 100;
   if (number && value >= busy_min && value <= 1) return value;
-  return Error{EINVAL, fmt::format("--busy is '{}'; permitted is the part of the time in which CPU "
-                                   "programs want each core, 0.01 to 1, or 1% to 100%",
+  return Error{EINVAL, fmt::format("--busy is '{}'; permitted is the fraction of the time in which "
+                                   "CPU programs want each core, 0.01 to 1, or 1% to 100%",
                                    text)};
 }
 
@@ -116,17 +116,17 @@ Result<Source> source_of(const Options& options) {
 
 Result<std::vector<Case>> cases_of(const Options& options) {
   if (!options.seconds.empty()) {
-    return Error{EINVAL, "--seconds is for real threads; leave it or --simulate out"};
+    return Error{EINVAL, "--seconds is for real threads; omit it or --simulate"};
   }
   if (!options.load.empty()) {
-    return Error{EINVAL, "--load is for real threads; leave it or --simulate out"};
+    return Error{EINVAL, "--load is for real threads; omit it or --simulate"};
   }
   const Result<std::vector<policy::Policy>> named = policies_of(options);
   if (!named) return named.error();
   const std::vector<policy::Policy>& policies = named.value();
   if (!options.custom()) return study(options.all, policies);
   if (options.all) {
-    return Error{EINVAL, "--all runs the loads of the study; leave it out to give one of your own"};
+    return Error{EINVAL, "--all runs the loads of the study; omit it to give a load of your own"};
   }
   const Result<Load> load = custom_load(options);
   if (!load) return load.error();
@@ -135,14 +135,14 @@ Result<std::vector<Case>> cases_of(const Options& options) {
   return custom(load.value(), cap.value(), policies);
 }
 
-// The cases of real threads, and how long each takes.
+// The cases on real threads, and the duration of each.
 struct RealRun {
   std::vector<RealCase> cases;
   double seconds = 0;
   double busy = 0;
   Source source = Source::reads;
 
-  // `none` has to run in any case: its mean service time is that of of_uncapped.
+  // `none` must run in any case: its mean service time is the reference of of_uncapped.
   [[nodiscard]] bool reference() const {
     return cases.empty() || cases.front().policy != policy::Policy::none;
   }
@@ -156,8 +156,8 @@ Status refuse_simulated_options(const Options& options) {
                                                 {"--offered", !options.offered.empty()}};
   for (const auto& [name, there] : given) {
     if (!there) continue;
-    return Error{EINVAL, fmt::format("{} goes only with --simulate; the load of real threads is "
-                                     "fixed, on the cores that there are",
+    return Error{EINVAL, fmt::format("{} requires --simulate; on real threads the load and "
+                                     "the cores are fixed",
                                      name)};
   }
   return {};
@@ -259,9 +259,10 @@ std::string real_table(const std::vector<ordered_json>& rows, const RealLab& lab
   return cli::text_table(lines, color) +
          fmt::format(
              "Real threads, reads of random bytes of {:.1f} us, {} cores; share as schedstat sees "
-             "it.\nof ideal: the rest is overhead. of uncapped: and what a core loses by sleeping "
-             "between batches.\nof bare: requests a CPU-second, beside a thread that makes the "
-             "same reads in such batches.\n",
+             "it.\nof ideal: the rest is overhead. of uncapped: the rest includes the loss of a "
+             "core that "
+             "sleeps between batches.\nof bare: requests per CPU-second, relative to a plain "
+             "thread that makes the same reads in such batches.\n",
              lab.service_us(), lab.cores());
 }
 
@@ -309,30 +310,30 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   auto options = std::make_shared<Options>();
   line.flag("--simulate", options->simulate, "Simulated time: the policies' own code, no threads");
   line.option("--seconds", options->seconds,
-              "Real threads: time of a row, 1 to 60 (8, or less so that all take 55)");
+              "Real threads: seconds of a row, 1 to 60 (8, or less so that all take 55)");
   line.flag("--all", options->all,
             "More loads: one core, burst after silence, log-normal, UVM-sized, paper-calibrated, "
             "cores that are not always busy");
-  line.option("--cores", options->cores, "A load of one's own: cores of the machine (4)");
+  line.option("--cores", options->cores, "A load of your own: cores of the machine (4)");
   line.option("--cap", options->cap,
-              "Fraction of all cores' CPU time, or such as 5% (0.05); for auto the loss allowed");
+              "Fraction of all cores' CPU time, or a percentage such as 5% (0.05); for auto the "
+              "permitted loss");
   line.option("--service", options->service,
               "Service time in us: uniform:LO:HI, lognormal:MEAN:SIGMA or fixed:X (uniform:2:50)");
   line.option("--outstanding", options->outstanding,
-              "The accelerator stalls with so many requests unanswered (64)");
+              "The accelerator stalls with this many unanswered requests (64)");
   line.option("--busy", options->busy,
-              "CPU programs want each core for this part of the time, such as 0.75 or 75% (none; "
-              "simulated: all of it)");
+              "CPU programs want each core for this fraction of the time, such as 0.75 or 75% "
+              "(none; simulated: all of the time)");
   line.option("--offered", options->offered, "New requests a second, or inf (inf)").offer({"inf"});
   std::vector<std::string> policies;
   for (const policy::Policy one : policy::all_policies) policies.emplace_back(policy::name_of(one));
-  line.option("--policy", options->policies, "Only these, such as backoff,budget")
+  line.option("--policy", options->policies, "Only these policies, such as backoff,budget")
       .commas()
       .offer(policies);
   line.option("--load", options->load,
-              "Real threads: requests are reads of work-items on a "
-              "core, or a trace, whose device takes none "
-              "(reads)")
+              "Real threads: requests are reads of work-items, which occupy a core, or a trace, "
+              "which occupies none (reads)")
       .offer({"reads", "trace"});
   line.option("--seed", options->seed, "The same number gives the same result (1)");
   return [&context, options] {

@@ -1,5 +1,5 @@
 #pragma once
-// `k2k lab governor`: its options, and what it prints.
+// `k2k lab governor`: its options and its output.
 //
 // Threading: the main thread.
 
@@ -7,7 +7,7 @@
 
 namespace k2k::labs::governor {
 
-// Puts the options on `app`; the Run measures or simulates, and prints.
+// Adds the options to `line`. The returned function measures or simulates, and prints.
 cli::Run add_lab(cli::CommandLine& line, cli::Context& context);
 
 }  // namespace k2k::labs::governor

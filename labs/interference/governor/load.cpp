@@ -15,7 +15,7 @@ namespace {
 constexpr double time_min_us = 0.01;
 constexpr double time_max_us = 1e6;
 constexpr double sigma_max = 3;
-// Standard deviations that 9,999 of 10,000 normal numbers stay below.
+// 9,999 of 10,000 normal numbers stay below this many standard deviations.
 constexpr double far_out = 3.719;
 
 Error wrong(std::string_view text, std::string_view why) {
@@ -36,7 +36,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return words;
 }
 
-// Not a number, too, if anything is left over.
+// NaN if characters are left over.
 double number(std::string_view word) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -46,7 +46,7 @@ double number(std::string_view word) {
 
 bool is_time(double us) { return us >= time_min_us && us <= time_max_us; }
 
-// The part of a normal distribution below `deviations`.
+// The fraction of a normal distribution below `deviations`.
 double below(double deviations) { return 0.5 * std::erfc(-deviations / std::numbers::sqrt2); }
 
 }  // namespace
@@ -97,7 +97,8 @@ double ServiceTime::mean_us() const {
   if (shape_ == Shape::fixed) return middle_;
   if (shape_ == Shape::uniform) return (low_ + high_) / 2;
   if (sigma_ <= 0) return std::clamp(middle_, low_, high_);
-  // What is moved to the bounds counts as these; between them the partial expectation.
+  // Values moved to a bound count as that bound; the partial expectation covers the values between
+  // the bounds.
   const double from = low_ > 0 ? std::log(low_ / middle_) / sigma_ : -unbounded;
   const double to = std::isinf(high_) ? unbounded : std::log(high_ / middle_) / sigma_;
   const double inside =

@@ -1,6 +1,6 @@
 #pragma once
-// What the accelerator asks of the host in a simulation: how long services take, how many requests
-// are outstanding, how fast new ones come.
+// The accelerator's requests in a simulation: how long services take, how many requests are
+// outstanding, how fast new requests arrive.
 //
 // Threading: none; plain values.
 
@@ -25,7 +25,7 @@ class ServiceTime {
   static ServiceTime uniform(double low_us, double high_us) {
     return {Shape::uniform, 0, 0, low_us, high_us};
   }
-  // exp(normal(log(median), sigma)); what is beyond low or high is moved there.
+  // exp(normal(log(median), sigma)), limited to [low, high].
   static ServiceTime lognormal(double median_us, double sigma, double low_us = 0,
                                double high_us = unbounded) {
     return {Shape::lognormal, median_us, sigma, low_us, high_us};
@@ -36,7 +36,7 @@ class ServiceTime {
 
   [[nodiscard]] double draw_us(Random& random) const;
   [[nodiscard]] double mean_us() const;
-  // Of 10,000 services about one takes longer.
+  // About one of 10,000 services takes longer.
   [[nodiscard]] double longest_us() const;
 
  private:
@@ -54,12 +54,13 @@ struct Load {
   std::string name;
   std::uint32_t cores = 4;
   ServiceTime service = ServiceTime::uniform(2, 50);
-  std::uint32_t outstanding = 64;  // The accelerator stalls with so many requests unanswered.
-  double offered = unbounded;  // New requests a second (Poisson); unbounded = as many as may be.
-  double think_us = 1;         // From an answer to the next request, where unbounded.
-  double silent_s = 0;         // Nothing is asked before.
-  double busy = 1;             // Part of the time that CPU programs keep each core busy, ...
-  double phase_us = 10'000;    // ... in phases of exponential length; busy + idle, mean.
+  std::uint32_t outstanding = 64;  // The accelerator stalls with this many unanswered requests.
+  double offered = unbounded;      // New requests a second (Poisson); unbounded: limited only by
+                                   // `outstanding`.
+  double think_us = 1;             // From an answer to the next request, if unbounded.
+  double silent_s = 0;             // No request comes before this.
+  double busy = 1;                 // Fraction of the time that CPU programs keep each core busy,
+  double phase_us = 10'000;        // in phases of exponential length; mean of busy + idle.
 };
 
 }  // namespace k2k::labs::governor

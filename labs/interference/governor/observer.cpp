@@ -39,8 +39,8 @@ double worst_share_of(const std::vector<Reading>& readings, Nanoseconds window,
   if (readings.size() < 2 || readings.back().when - readings.front().when < window) {
     return share_of(readings, cores);
   }
-  // Between two readings the share is linear in where the window lies: one that begins or ends at a
-  // reading has the largest.
+  // Between two readings, the share is a linear function of the window's position. So the largest
+  // share belongs to a window that begins or ends at a reading.
   double most = 0;
   for (const Reading& one : readings) {
     const auto cpu = static_cast<double>(one.cpu.count());

@@ -1,5 +1,6 @@
 #pragma once
-// What an observer's readings (host/observer.hpp) say of a run: shares of the machine's CPU time.
+// Computes a run's shares of the machine's CPU time from an observer's readings
+// (host/observer.hpp).
 //
 // Threading: pure functions.
 
@@ -15,11 +16,11 @@ using host::is_device_thread;
 using host::Observer;
 using host::Reading;
 
-// CPU time between the first reading and the last, as a fraction of the CPU time of `cores`. 0 for
-// less than two readings.
+// CPU time between the first reading and the last, as a fraction of the CPU time of `cores`. 0 if
+// there are fewer than two readings.
 double share_of(const std::vector<Reading>& readings, std::uint32_t cores);
-// The largest such share in any window of this length, with CPU time on straight lines between the
-// readings; that of all readings where they span no window.
+// The largest such share in any window of this length. CPU time is interpolated linearly between
+// readings. If the readings do not span a window, the share of all readings.
 double worst_share_of(const std::vector<Reading>& readings, Nanoseconds window,
                       std::uint32_t cores);
 

@@ -1,4 +1,4 @@
-// Goal: what readings say of a run is right: the worst window is found wherever it lies.
+// Goal: shares computed from readings are right, and the worst window is found at any position.
 
 #include "labs/interference/governor/observer.hpp"
 
@@ -28,7 +28,7 @@ TEST(Shares, are_of_all_cores) {
 }
 
 TEST(Shares, find_the_worst_window_wherever_it_lies) {
-  // 20 ms of work in the middle of a second, seen every 20 ms.
+  // 20 ms of work in the middle of a second, read every 20 ms.
   std::vector<Nanoseconds> cpu(51, 0ns);
   for (std::size_t index = 26; index < cpu.size(); ++index) cpu[index] = 20ms;
   EXPECT_NEAR(share_of(every(20ms, cpu), 1), 0.02, 1e-9);

@@ -1,6 +1,6 @@
 #pragma once
-// Chance from one seed, the same on every machine: the distributions of the standard library differ
-// between its implementations.
+// Random numbers from one seed, the same on every machine: the distributions of the standard
+// library differ between its implementations.
 //
 // Threading: confined to one thread.
 
@@ -23,7 +23,7 @@ class Random {
     return static_cast<double>((z >> 11) + 1) * 0x1p-53;
   }
   double exponential(double mean) { return -mean * std::log(unit()); }
-  // Box and Muller.
+  // Box-Muller transform.
   double normal() {
     const double radius = std::sqrt(-2 * std::log(unit()));
     return radius * std::cos(2 * std::numbers::pi * unit());

@@ -21,8 +21,8 @@ namespace {
 constexpr std::uint32_t outstanding = 64;
 constexpr std::uint64_t read_bytes_max = 128u << 10;
 constexpr std::uint64_t buffers_bytes = outstanding * read_bytes_max;
-// The study's load is 2 to 50 us; a governor is told that none takes longer than 50, and caches are
-// colder under a cap than they are here.
+// The study's load takes 2 to 50 us. The governor is configured for services of at most 50 us, and
+// caches are colder under a cap than in this measurement.
 constexpr double service_us_min = 2;
 constexpr double service_us_max = 45;
 

@@ -1,12 +1,11 @@
 #pragma once
-// The real load: work-items that read /dev/urandom without pause, each one call at a time, so that
-// 64 requests are outstanding whatever the server does. How much is read is drawn uniformly between
-// sizes that take 2 and 45 us of CPU time here, measured with direct calls first
-// (random_bytes_taking).
+// The real load: work-items read /dev/urandom without pause, each one call at a time, so that 64
+// requests are always outstanding. The sizes are drawn uniformly between two sizes that take 2 and
+// 45 us of CPU time on this machine, measured beforehand with direct calls (random_bytes_taking).
 //
-// The same reads by a thread that knows neither device nor server, with the rhythm that a cap
-// makes: what the machine permits. A core that slept begins slowly (its clock, its caches), whoever
-// wakes.
+// bare() makes the same reads from a plain thread, without device or server, in the batches that a
+// cap produces. Its rate is the most that the machine permits: a core that slept starts slowly (its
+// clock, its caches), whichever thread wakes on it.
 //
 // Threading: one thread a load; run() and bare() not at once.
 
@@ -21,7 +20,7 @@
 
 namespace k2k::labs::governor {
 
-// A batch of so much CPU time begins each `period`.
+// A batch of `cpu` begins every `period`.
 struct Rhythm {
   Nanoseconds batch;
   Nanoseconds period;
@@ -29,13 +28,13 @@ struct Rhythm {
 
 struct BareReads {
   std::uint64_t requests = 0;
-  Nanoseconds cpu{};  // Of the thread: waking and going to sleep included.
+  Nanoseconds cpu{};  // Of the thread, including its waking and going to sleep.
 };
 
 // The buffers and the sizes.
 class RandomReads {
  public:
-  // Errors: of opening and reading /dev/urandom.
+  // Errors: from opening and reading /dev/urandom.
   static Result<RandomReads> create();
   ~RandomReads();
   RandomReads(RandomReads&& other) noexcept
@@ -46,10 +45,10 @@ class RandomReads {
   RandomReads& operator=(RandomReads&&) = delete;
 
   // Runs work-items until *stop, then lets each finish its call.
-  // Errors: those of Runtime::launch(); EIO for a read that came back short.
+  // Errors: as Runtime::launch(); EIO for a short read.
   Status run(Runtime& runtime, std::uint64_t seed, const std::atomic<bool>& stop);
-  // On the calling thread, for so long and at least one batch.
-  // Errors: EINVAL, no batch or a longer one than the period; EIO as run().
+  // Runs on the calling thread, for `length` and at least one batch.
+  // Errors: EINVAL, no batch or a batch longer than the period; EIO as run().
   Result<BareReads> bare(const Rhythm& rhythm, std::uint64_t seed, Nanoseconds length);
 
  private:

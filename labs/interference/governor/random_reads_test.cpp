@@ -1,4 +1,5 @@
-// Goal: reads run until they are stopped, and end with an error that says why where they cannot.
+// Goal: reads run until they are stopped; a run that cannot start ends with an error that gives the
+// reason.
 
 #include "labs/interference/governor/random_reads.hpp"
 
@@ -65,7 +66,7 @@ TEST(RandomReads, of_a_bare_thread_keep_the_rhythm) {
   const Nanoseconds elapsed = now() - begin;
   ASSERT_TRUE(done.ok()) << done.error().message;
   EXPECT_GE(elapsed, 90ms);               // The tenth batch begins then.
-  EXPECT_GE(done.value().requests, 10u);  // One a batch at least, on however busy a machine.
+  EXPECT_GE(done.value().requests, 10u);  // At least one a batch, even on a busy machine.
   EXPECT_GT(done.value().cpu, Nanoseconds(1'000));
   EXPECT_LT(done.value().cpu, elapsed / 2);  // It slept.
   const auto once = reads->bare({.batch = 1ns, .period = 1ns}, 1, 0ns);

@@ -38,15 +38,17 @@ constexpr Nanoseconds reading_period = 20ms;
 constexpr Nanoseconds worst_window = 100ms;
 
 constexpr double seconds_of_all = 55;
-constexpr double seconds_around = 1.5;  // Calibration, and what is outstanding at the end of each.
+constexpr double seconds_around = 1.5;  // Calibration, and finishing the outstanding requests at
+                                        // each end.
 constexpr double seconds_of_a_row = 8;  // At most.
 constexpr double seconds_least = 1;
-constexpr double seconds_alone = 1;  // CPU programs, before a row: clocks and caches settle, and
-constexpr int looks_alone = 16;      // so often their progress is looked at.
+constexpr double seconds_alone =
+    1;                           // CPU programs run alone before a row: clocks and caches settle.
+constexpr int looks_alone = 16;  // Readings of their progress in that time.
 constexpr Nanoseconds look_alone = 50ms;
-constexpr std::size_t readings_a_look = 5;  // Beside the load: the 100 ms that a cap is fair over.
+constexpr std::size_t readings_a_look = 5;  // Under load: the 100 ms over which a cap is fair.
 
-// What was seen from outside, and what the server says of the same time.
+// Measurements from outside, and the server's own account of the same time.
 struct Seen {
   std::vector<Reading> readings;
   Nanoseconds elapsed{};  // Between the server's two accounts.
@@ -67,7 +69,7 @@ double completed(const Seen& seen) {
          static_cast<double>(seen.before.requests - seen.before.in_flight);
 }
 
-// Every so many readings `look` is called, too.
+// Also calls `look` once in so many readings.
 template <class Look>
 Result<std::vector<Reading>> watch(const RunningLoad& load, Observer& observer, Nanoseconds length,
                                    Look look) {
@@ -107,7 +109,7 @@ Result<Seen> watch_both(const Runtime& runtime, const RunningLoad& load,
   return seen;
 }
 
-// CPU time a request, by the ledger's stages.
+// CPU time per request, by the ledger's stages.
 using StageTimes = std::array<double, telemetry::stage_count>;
 
 StageTimes stage_us(const Seen& seen) {
@@ -143,7 +145,7 @@ RuntimeConfig configuration(const RuntimeConfig& base, const RealCase& one, Sour
   return config;
 }
 
-// The rate of CPU programs that have the machine to themselves; they go on.
+// The rate of CPU programs alone on the machine; they keep running.
 double rate_alone(const BusyPrograms& programs) {
   const auto all = Nanoseconds(std::llround(seconds_alone * 1e9));
   std::this_thread::sleep_for(all - looks_alone * look_alone);
@@ -157,14 +159,14 @@ double rate_alone(const BusyPrograms& programs) {
 
 constexpr Nanoseconds longest_replay = 1h;  // Until it is cancelled.
 
-// Work for a RunningLoad; ends when it is cancelled.
+// Work for a RunningLoad; ends by cancellation.
 Status replay(const Trace& trace, Runtime& runtime, TraceReport& report) {
   const auto replayed = trace.replay(runtime, {.longest = longest_replay}, &report);
   if (!replayed) return replayed.error();
   return Error{ENODATA, "the trace ended before it was told to"};
 }
 
-// Does it serve for a while and sleep for a while? The published rule sleeps between any two looks.
+// Does the policy alternate between serving and sleeping? Back-off sleeps between any two looks.
 bool has_batches(Policy policy) { return policy != Policy::none && policy != Policy::backoff; }
 
 Status check(const TraceReport& report) {
@@ -179,7 +181,7 @@ const char* name_of(Source source) { return source == Source::trace ? "trace" : 
 
 Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
                                          const std::vector<double>& caps) {
-  // Those that are for machines with CPU programs run when asked for.
+  // Policies that need CPU programs on the machine run only if named.
   std::vector<Policy> possible = {Policy::none, Policy::budget, Policy::backoff};
   if (!policies.empty()) possible.insert(possible.end(), {Policy::displaced, Policy::automatic});
   for (const double cap : caps) {

@@ -1,4 +1,4 @@
-// Goal: which rows real threads get, and how long each takes.
+// Goal: real threads get the right rows, each with the right duration.
 
 #include "labs/interference/governor/real.hpp"
 

@@ -33,7 +33,7 @@ Status RunningLoad::stop() {
   bool cancelled = false;
   for (const Instant until = now() + patience_; !ended();) {
     if (now() >= until) {
-      runtime_->cancel();  // Again and again: the launch may not have begun.
+      runtime_->cancel();  // Repeatedly: the launch may not have begun.
       cancelled = true;
     }
     std::this_thread::sleep_for(1ms);

@@ -1,5 +1,5 @@
 #pragma once
-// A load in progress: a launch that goes on until it is told to end, on a thread of its own.
+// A load in progress: a launch on a thread of its own that continues until stop().
 //
 // Threading: used by one thread.
 
@@ -14,23 +14,24 @@
 
 namespace k2k::labs::governor {
 
-// Ends it on destruction.
+// The destructor ends the load.
 class RunningLoad {
  public:
-  // Launches and waits; ends soon after `stop` is set, or after Runtime::cancel().
+  // Launches and waits; returns soon after `stop` is set, or after Runtime::cancel().
   using Work = std::function<Status(const std::atomic<bool>& stop)>;
 
-  // The runtime, and what the work refers to, outlive this. Work that has not ended `patience`
-  // after it was told to is cancelled. Errors: EAGAIN, no thread.
+  // The runtime, and everything that the work refers to, must outlive this object. Work that has
+  // not returned `patience` after the request to stop is cancelled. Errors: EAGAIN, no thread.
   Status start(Runtime& runtime, Work work, Nanoseconds patience = std::chrono::seconds(1));
   RunningLoad() = default;
   ~RunningLoad();
   RunningLoad(const RunningLoad&) = delete;
   RunningLoad& operator=(const RunningLoad&) = delete;
 
-  // It ended by itself: something is wrong, and stop() says what.
+  // True if the work returned without stop(): something failed, and stop() returns the reason.
   [[nodiscard]] bool ended() const { return ended_.load(std::memory_order_acquire); }
-  // Ends it and waits. Errors: those of the work; that it was cancelled here is none.
+  // Ends the work and waits. Errors: the work's errors; a cancellation by this function is no
+  // error.
   Status stop();
 
  private:

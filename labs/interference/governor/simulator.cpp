@@ -16,24 +16,27 @@ namespace policy = k2k::governor;
 
 using policy::Verdict;
 
-// A simulation ends after so many, whatever it was asked for: about ten seconds.
+// A simulation ends after this many events, whatever its requested duration: about ten seconds.
 constexpr std::uint64_t events_max = 30'000'000;
-constexpr double timer_slack_us = 3;   // A timed sleep lasts longer by this; mean, exponential.
-constexpr double wake_latency_us = 2;  // From waking a thread until it runs; mean, exponential.
-constexpr double first_gap_us = 5;     // The accelerator's first requests are spread over this.
-// `auto` is told this often what a canary lost; it loses more than the time taken (caches).
+constexpr double timer_slack_us = 3;   // Mean delay of a timer (exponential).
+constexpr double wake_latency_us = 2;  // Mean delay from waking a thread until it runs
+                                       // (exponential).
+constexpr double first_gap_us = 5;     // The accelerator's first requests are spread over this
+                                       // time.
+// The period at which `auto` receives a canary's loss; a canary loses more than the time taken
+// (caches).
 constexpr Nanoseconds sample_period = std::chrono::milliseconds(100);
 constexpr double pollution = 1.25;
 constexpr double canary_noise = 0.05;
 
 Nanoseconds from_us(double us) { return Nanoseconds(std::llround(us * 1e3)); }
 
-// CPU time in bins of a millisecond, for the worst window.
+// CPU time in bins of one millisecond, to find the worst window.
 class Bins {
  public:
   explicit Bins(double seconds) : spent_ns_(static_cast<std::size_t>(seconds * 1e3) + 2) {}
 
-  // From `begin` on, in one go.
+  // CPU time used without interruption from `begin` on.
   void add(Instant begin, Nanoseconds cpu) {
     std::int64_t at = begin.time_since_epoch().count();
     for (std::int64_t left = cpu.count(); left > 0;) {
@@ -45,7 +48,7 @@ class Bins {
       left -= here;
     }
   }
-  // The most in `bins` successive ones, as CPU time a nanosecond.
+  // The most in `bins` successive bins, as CPU time per nanosecond.
   [[nodiscard]] double worst(std::size_t bins) const {
     std::int64_t sum = 0;
     std::int64_t most = 0;
@@ -91,18 +94,18 @@ class Simulation {
   }
 
  private:
-  //   arrival   a request is there                  stalled ones come when another is answered
+  //   arrival   a request arrives                   a stalled one arrives after the next answer
   //   woken     a thread begins to look for work    timer    so does one whose timer expires
   //   done      a thread completed a request        unmask   the source may interrupt again
-  //   phase     a core gets busy or idle            sample   sensors report to the governor
+  //   phase     a core becomes busy or idle         sample   sensors report to the governor
   enum class Kind : std::uint8_t { arrival, woken, timer, done, unmask, phase, sample };
 
   struct Event {
     Instant at;
-    std::uint64_t order;  // Among those of one moment.
+    std::uint64_t order;  // Breaks ties between events of one time.
     Kind kind;
     std::uint32_t index;                        // Thread or core.
-    bool operator<(const Event& other) const {  // The queue puts the greatest first.
+    bool operator<(const Event& other) const {  // The queue's top is the greatest.
       return at != other.at ? at > other.at : order > other.order;
     }
   };
@@ -157,7 +160,7 @@ class Simulation {
   void arrive() {
     if (load_.offered < unbounded) {
       if (queue_.size() + in_service_ >= load_.outstanding) {
-        stalled_ = true;  // Goes on with the next answer.
+        stalled_ = true;  // Continues with the next answer.
         return;
       }
       push(now_ + next_gap(), Kind::arrival);
@@ -225,7 +228,7 @@ class Simulation {
     recruit();
   }
 
-  // Behind a masked source nobody else wakes threads for a backlog.
+  // While the source is masked, only this wakes threads for a backlog.
   void recruit() {
     const std::size_t active = workers_.size() - idle_.size();
     if (governor_.masks_source() && more_ && queue_.size() >= 2 && !idle_.empty() &&
@@ -282,7 +285,7 @@ class Simulation {
     push(now_ + sample_period, Kind::sample);
   }
 
-  // Outside a lease: at once.
+  // Outside a lease, CPU time is charged at once.
   void charge(Nanoseconds cpu, std::uint32_t wakes) {
     spend(cpu);
     if (in_service_ == load_.cores) stolen_ += cpu;
@@ -298,7 +301,7 @@ class Simulation {
   [[nodiscard]] Outcome outcome() const {
     const auto duration = static_cast<double>((end_ - begin_).count());
     const Nanoseconds period = governor_.tick_period();
-    // CPU time a nanosecond that the accounting thread takes.
+    // CPU time per nanosecond that the accounting thread takes.
     const double ticks = period > Nanoseconds::zero() ? static_cast<double>(costs_.tick.count()) /
                                                             static_cast<double>(period.count())
                                                       : 0;
@@ -321,24 +324,24 @@ class Simulation {
   const policy::Costs costs_;
   policy::Governor& governor_;
   Random random_;
-  const Instant begin_;  // Of the load; before it is silence.
+  const Instant begin_;  // Of the load; silence before it.
   Instant end_;
   Instant now_;
   std::priority_queue<Event> events_;
   std::uint64_t order_ = 0;
 
-  std::deque<Instant> queue_;  // When each came.
+  std::deque<Instant> queue_;  // Arrival times.
   std::uint32_t in_service_ = 0;
   bool stalled_ = false;
   bool more_ = false;  // Of the latest decision.
   Instant unmask_at_;
-  std::vector<bool> busy_;  // By CPU programs; empty = all, for ever.
+  std::vector<bool> busy_;  // By CPU programs; empty: all are busy, always.
   std::uint32_t busy_cores_ = 0;
 
   Bins bins_;
   std::vector<Worker> workers_;
   std::vector<std::uint32_t> idle_;
-  Nanoseconds stolen_{};  // By interrupts, while no core was free; prolongs the next service.
+  Nanoseconds stolen_{};  // By interrupts while no core was free; prolongs the next service.
   Nanoseconds spent_{};
   Nanoseconds displaced_{};
   Nanoseconds sampled_{};

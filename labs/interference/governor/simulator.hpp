@@ -1,11 +1,10 @@
 #pragma once
-// Service threads under a governor, in simulated time: the policy code is that of the server.
+// Service threads under a governor, in simulated time, with the server's own policy code.
 //
-// A closed loop: the accelerator keeps at most Load::outstanding requests unanswered and stalls
-// with that many, so the backlog is bounded and nothing is lost. Beside the services themselves the
-// CPU time of interrupts, wake-ups, timed sleeps and ticks is counted (costs.hpp), with the
-// latencies of real timers and wake-ups. The same load, configuration and seed give the same
-// outcome.
+// A closed loop: the accelerator keeps at most Load::outstanding requests unanswered and stalls at
+// that number, so the backlog is bounded and no request is lost. CPU time includes the services,
+// interrupts, wake-ups, timed sleeps and ticks (costs.hpp), with the latencies of real timers and
+// wake-ups. Equal load, configuration and seed give equal outcomes.
 //
 // Source of model and costs: HISS (IISWC'18), sections IV and VI, and a study calibrated to it.
 //
@@ -20,7 +19,7 @@
 namespace k2k::labs::governor {
 
 struct Outcome {
-  double share = 0;        // CPU time of it all, as a fraction of all cores' CPU time.
+  double share = 0;        // All of this CPU time, as a fraction of all cores' CPU time.
   double displaced = 0;    // The part of it that was spent while all cores were busy.
   double worst_100ms = 0;  // The largest share in any 100 ms.
   double throughput = 0;   // Requests completed a second.
@@ -30,8 +29,8 @@ struct Outcome {
   std::uint64_t lost = 0;  // Requests neither completed nor outstanding at the end: must be 0.
 };
 
-// Simulates `seconds` after the load's silence, less where that would take more than 30 million
-// events. Errors: those of governor::create().
+// Simulates `seconds` after the load's silence, or less if that takes more than 30 million events.
+// Errors: as governor::create().
 Result<Outcome> simulate(const Load& load, const k2k::governor::GovernorConfig& config,
                          double seconds, std::uint64_t seed);
 

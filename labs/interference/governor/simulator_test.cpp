@@ -1,5 +1,5 @@
-// Goal: the simulator counts every request and every microsecond, repeats itself, and shows what
-// the issue asks of the policies: the budget at its cap, the published rule beside it.
+// Goal: the simulator counts every request and every microsecond, and equal seeds give equal
+// results. The budget policy keeps its cap; the published rule is compared with it.
 
 #include "labs/interference/governor/simulator.hpp"
 
@@ -40,7 +40,7 @@ TEST(Simulator, the_budget_holds_for_every_load_of_the_study) {
     const auto result = row(one);
     const double share = result["share"];
     EXPECT_LE(share, 1.01 * one.cap) << result;
-    // Where less is asked than permitted, all of it is served.
+    // A load below the cap is served completely.
     if (one.load.name == "paper-calibrated" && one.cap == 0.25) {
       EXPECT_GE(result["throughput"].get<double>(), 255'000) << result;
       continue;
@@ -50,7 +50,7 @@ TEST(Simulator, the_budget_holds_for_every_load_of_the_study) {
   }
 }
 
-// Shares of the study that this simulator's model comes from.
+// Shares from the study on which this simulator's model is based.
 TEST(Simulator, the_published_rule_breaks_small_caps_as_the_study_found) {
   const double shares[] = {0.0437, 0.0734, 0.239};
   const double caps[] = {0.01, 0.05, 0.25};

@@ -17,14 +17,14 @@ using policy::Policy;
 
 constexpr double caps[] = {0.01, 0.05, 0.25};
 
-// Long enough for the start not to show, and for the mean of the service times to settle.
+// Long enough that the start does not show, and that the mean of the service times settles.
 constexpr double cpu_seconds_min = 0.4;
 constexpr double requests_min = 20'000;
 constexpr double seconds_min = 8;
 constexpr double seconds_max = 400;
 constexpr double seconds_unlimited = 2;
 
-// The least loss that `auto` can be told to keep.
+// The smallest loss that `auto` can be configured for.
 constexpr double loss_min = 0.001;
 
 Load default_load() { return {.name = "study"}; }
@@ -38,7 +38,7 @@ std::vector<Load> more_loads() {
        .cores = 16,
        .service = ServiceTime::lognormal(300, 0.7, 40, 2600),
        .outstanding = 8},
-      // 260,000 faults a second unhindered, and 4.3 us of CPU time each: 28 % of the four cores.
+      // 260,000 faults a second without a cap, and 4.3 us of CPU time each: 28 % of the four cores.
       {.name = "paper-calibrated", .service = ServiceTime::fixed(2.75), .think_us = 238},
   };
 }
@@ -82,7 +82,7 @@ double rounded(double value) {
 std::vector<Case> study(bool all, const std::vector<Policy>& policies) {
   std::vector<Case> cases;
   const std::vector<Policy> usual = {Policy::none, Policy::backoff, Policy::budget};
-  // Those that are not meant for a machine whose cores are busy all the time run when asked for.
+  // Policies that are not meant for a machine with permanently busy cores run only if named.
   add(cases, default_load(),
       policies.empty()
           ? usual

@@ -17,7 +17,7 @@ using generators::page_bytes;
 using generators::StreamKernel;
 
 constexpr std::uint32_t outstanding = 64;
-constexpr std::size_t pages_a_launch = 16'384;  // 64 MiB; then again from the beginning.
+constexpr std::size_t pages_a_launch = 16'384;  // 64 MiB; then from the beginning again.
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #pragma once
-// ubench without an end: 64 work-items that each fault, halt until the page is there, and fault
-// again, so that 64 requests are outstanding whatever the server does.
+// ubench without an end: 64 work-items fault repeatedly and halt until each page is filled, so that
+// 64 requests are always outstanding.
 //
 // Threading: work-items run on a thread of this file; a stream is used by one thread.
 
@@ -15,16 +15,16 @@ namespace k2k::labs::orthogonal {
 class FaultStream {
  public:
   FaultStream() = default;
-  ~FaultStream();  // Stops it.
+  ~FaultStream();
   FaultStream(const FaultStream&) = delete;
   FaultStream& operator=(const FaultStream&) = delete;
 
-  // The runtime outlives this. Errors: EAGAIN, no thread.
+  // The runtime must outlive this object. Errors: EAGAIN, no thread.
   Status start(Runtime& runtime);
-  // Lets each work-item finish its fault, and waits. Errors: those of DemandRegion and of
-  // Runtime::launch(); EIO, a page did not hold zeros.
+  // Lets each work-item finish its fault, and waits. Errors: as DemandRegion and Runtime::launch();
+  // EIO if a page did not hold zeros.
   Status stop();
-  // It ended by itself: something is wrong, and stop() says what.
+  // True if the stream ended without stop(): something failed, and stop() returns the reason.
   [[nodiscard]] bool ended() const;
 
  private:

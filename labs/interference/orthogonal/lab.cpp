@@ -21,8 +21,8 @@ using nlohmann::ordered_json;
 
 constexpr double seconds_min = 0.2;
 constexpr double seconds_max = 60;
-// A full bucket is spent at any moment, so a row is the longer the less its cap pays in: then that
-// is a tenth of what the row may take.
+// The bucket may be full when a row begins, and that CPU time is spent beside the cap. So a row
+// lasts longer under a smaller cap: a full bucket is a tenth of the CPU time that the row permits.
 constexpr double cap_seconds = 0.04;
 constexpr double seconds_usual_min = 1;
 constexpr double seconds_usual_max = 4;
@@ -31,13 +31,13 @@ double usual_seconds(const Case& one) {
   return std::clamp(cap_seconds * 1000 / one.cap_permille, seconds_usual_min, seconds_usual_max);
 }
 
-// As given; empty = not given.
+// Option values as given; empty: not given.
 struct Options {
   std::string seconds;
   std::string cap;
 };
 
-// 0 where nothing was given.
+// 0 if not given.
 Result<double> read_seconds(const std::string& text) {
   if (text.empty()) return 0.0;
   double value = 0;
@@ -126,7 +126,8 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   line.option("--seconds", options->seconds,
               "Time of each row, 0.2 to 60 (4 under 1 %, 1 under 4 % and more)");
   line.option("--cap", options->cap,
-              "Only this one: a fraction of all cores' CPU time, or such as 5% (1, 5 and 25 %)");
+              "Only this cap: a fraction of all cores' CPU time, or a percentage such as 5% (1, 5 "
+              "and 25 %)");
   return [&context, options] { return run(context, *options); };
 }
 

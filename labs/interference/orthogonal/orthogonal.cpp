@@ -27,8 +27,8 @@ using nlohmann::ordered_json;
 using server::BottomHalfMode;
 using server::Steering;
 
-constexpr std::uint32_t window_us = 13;  // HISS, section V-B: the longest of its IOMMU.
-constexpr Nanoseconds warm_up = 300ms;   // The start spends a full bucket.
+constexpr std::uint32_t window_us = 13;  // HISS, section V-B: the longest window of its IOMMU.
+constexpr Nanoseconds warm_up = 300ms;   // A full bucket is spent at the start.
 
 std::uint32_t first_core() {
   cpu_set_t usable;
@@ -40,7 +40,7 @@ std::uint32_t first_core() {
   return 0;
 }
 
-// What was seen from outside, and what the server says of the same time.
+// Measurements from outside, and the server's own account of the same time.
 struct Seen {
   std::vector<Reading> readings;
   server::Stats before;

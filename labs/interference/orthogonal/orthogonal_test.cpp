@@ -1,5 +1,6 @@
-// Goal: every combination is asked for once a cap, a server really gets it, and a row says what was
-// seen; a stream of faults ends when it is told to, with its error if it has one.
+// Goal: each cap has a row for every combination, the server gets that configuration, and a row
+// reports its measurements. A stream of faults ends when it is stopped, with its error if it has
+// one.
 
 #include "labs/interference/orthogonal/orthogonal.hpp"
 

@@ -24,7 +24,7 @@ constexpr double seconds_max = 600;
 constexpr double seconds_usual = 5;
 constexpr std::uint32_t outstanding_max = 1u << 20;
 
-// As given; empty = not given.
+// Option values as given; empty: not given.
 struct Options {
   std::string trace;
   std::string outstanding;
@@ -70,7 +70,7 @@ std::string table(const ordered_json& row, bool color) {
   return cli::text_table(lines, color) +
          fmt::format(
              "{}: {} requests in {:.2f} s; share as schedstat sees the service threads, "
-             "the device among it.\n",
+             "including the device.\n",
              row["trace"].get<std::string>(), row["requests"].get<std::uint64_t>(),
              number("seconds"));
 }
@@ -125,11 +125,11 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
       .required()
       .offer({"uniform", "burst", "lognormal", "poisson:10000"});
   line.option("--outstanding", options->outstanding,
-              "The accelerator stalls with so many requests unanswered (64)");
+              "The accelerator stalls with this many unanswered requests (64)");
   line.option("--seconds", options->seconds,
               "Events due later are left out (5, or to the end of a file)");
   line.option("--cap", options->cap,
-              "Fraction of all cores' CPU time, or such as 5% (server.cap_permille)");
+              "Fraction of all cores' CPU time, or a percentage such as 5% (server.cap_permille)");
   line.option("--seed", options->seed, "The same number gives the same load (1)");
   return [&context, options] { return run(context, *options); };
 }

@@ -31,7 +31,7 @@ constexpr Nanoseconds worst_window = 100ms;
 
 double seconds_of(Nanoseconds time) { return static_cast<double>(time.count()) / 1e9; }
 
-// A replay in progress. Ends it on destruction.
+// A replay in progress. The destructor ends it.
 class Running {
  public:
   Running(Runtime& runtime, const Trace& trace, const TraceOptions& options) : runtime_(runtime) {
@@ -42,7 +42,7 @@ class Running {
   }
   ~Running() {
     if (!thread_.joinable()) return;
-    while (!ended()) {  // Again and again: the launch may not have begun.
+    while (!ended()) {  // Repeatedly: the launch may not have begun.
       runtime_.cancel();
       std::this_thread::sleep_for(1ms);
     }
