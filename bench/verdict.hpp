@@ -1,10 +1,11 @@
 #pragma once
 // Did a figure reach its target? One rule for all benchmarks and laboratories.
 //
-// A figure is a ratio with a 95 % interval. It has met its target where the whole interval reaches
-// it, and missed it where none of the interval does. Between the two the run cannot tell, and says
-// how many rounds more could. Reports judge by the same rule (tools/devtool/verdict.py);
-// bench/verdicts.json holds cases that both must agree on.
+// A figure is a ratio with a 95 % interval. It has met its target if the whole interval reaches the
+// target, and missed it if no part of the interval does. Otherwise the run cannot tell, and the
+// judgement gives the number of further rounds that could decide. Reports use the same rule
+// (tools/devtool/verdict.py); bench/verdicts.json holds cases that both implementations must agree
+// on.
 //
 // Threading: pure functions.
 
@@ -23,18 +24,18 @@ namespace k2k::bench {
 enum class Verdict : std::uint8_t { met, missed, cannot_tell };
 enum class Better : std::uint8_t { higher, lower };
 
-// Of a ratio.
+// The interval of a ratio.
 struct Interval {
   double low = 0;
-  double mean = 0;  // Geometric.
+  double mean = 0;  // Geometric mean.
   double high = 0;
-  std::size_t rounds = 0;  // That it was made from.
+  std::size_t rounds = 0;  // Number of rounds.
 };
 
 struct Judgement {
   Verdict verdict = Verdict::cannot_tell;
-  // Where it cannot tell: so many rounds more, of the same noise, narrow the interval down to this
-  // side of the target. None: more than more_rounds_max.
+  // If the run cannot tell: the number of further rounds, with the same noise, that would narrow
+  // the interval to this side of the target. Empty: more than more_rounds_max.
   std::optional<std::uint64_t> more_rounds;
 };
 
@@ -52,7 +53,7 @@ inline const char* name_of(Verdict verdict) {
   return "";
 }
 
-// For a table: the verdict, and what it would take.
+// For a table: the verdict, and the further rounds that it needs.
 inline std::string text_of(const Judgement& judgement) {
   std::string text = name_of(judgement.verdict);
   if (judgement.more_rounds) {
@@ -74,8 +75,8 @@ inline double student(std::size_t freedom) {
          (5 * cube * normal * normal + 16 * cube + 3 * normal) / (96 * n * n);
 }
 
-// 95 % of the mean of the rounds' logarithms, by Student's t. Expects two rounds or more, each
-// ratio above 0.
+// The 95 % interval of the mean of the rounds' logarithms, by Student's t. Expects at least two
+// rounds, and ratios above 0.
 inline Interval interval_of(const std::vector<double>& ratios) {
   K2K_EXPECT(ratios.size() >= 2);
   const auto n = static_cast<double>(ratios.size());

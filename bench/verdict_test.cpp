@@ -1,4 +1,5 @@
-// Goal: a verdict says no more than its interval does, and what Python's says (tools/devtool).
+// Goal: a verdict claims no more than its interval supports, and agrees with the verdict of the
+// Python code (tools/devtool).
 
 #include "bench/verdict.hpp"
 

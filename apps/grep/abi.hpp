@@ -1,6 +1,6 @@
 #pragma once
-// What the kernel of k2k grep knows of Linux: x86-64 numbers on every host, like calls/rows.hpp.
-// Device code includes no system header.
+// The Linux ABI that the kernel of k2k grep uses: x86-64 numbers on every host, like
+// calls/rows.hpp. Device code includes no system header.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,11 +27,12 @@ inline constexpr int emfile = 24;
 inline constexpr int enametoolong = 36;
 inline constexpr int eloop = 40;
 
-inline constexpr std::size_t path_max = 4096;  // The terminator counted.
-inline constexpr std::size_t pipe_buf = 4096;  // Writes up to here do not interleave in a pipe.
+inline constexpr std::size_t path_max = 4096;  // Including the terminator.
+inline constexpr std::size_t pipe_buf = 4096;  // Writes of at most this size do not interleave in a
+                                               // pipe.
 
 // struct linux_dirent64, as getdents64 packs it.
-inline constexpr std::size_t entry_next_offset = 8;    // s64 d_off: where the next entry begins.
+inline constexpr std::size_t entry_next_offset = 8;    // s64 d_off: the position of the next entry.
 inline constexpr std::size_t entry_bytes_offset = 16;  // u16 d_reclen
 inline constexpr std::size_t entry_type_offset = 18;   // u8 d_type
 inline constexpr std::size_t entry_name_offset = 19;
@@ -49,7 +50,8 @@ inline constexpr std::uint32_t mode_type = 0170000;
 inline constexpr std::uint32_t mode_directory = 0040000;
 inline constexpr std::uint32_t mode_regular = 0100000;
 
-// struct statfs begins with the magic; file systems whose files are made up as they are read.
+// struct statfs begins with the magic number. These file systems generate their files' content
+// during a read.
 inline constexpr std::size_t system_bytes = 120;
 K2K_HD constexpr bool is_synthetic(std::uint64_t magic) {
   constexpr std::uint64_t magics[] = {
@@ -60,7 +62,7 @@ K2K_HD constexpr bool is_synthetic(std::uint64_t magic) {
       0x27e0eb,    // cgroup
       0x63677270,  // cgroup2
       0x73636673,  // securityfs
-      0x65735546,  // fuse: what its server gives
+      0x65735546,  // fuse: content by its server
       0x01021997,  // 9p
   };
   for (const std::uint64_t each : magics) {

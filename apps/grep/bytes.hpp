@@ -1,5 +1,5 @@
 #pragma once
-// Comparing and moving bytes in device code: nvcc takes the compiler's builtins for host functions.
+// Comparing and moving bytes in device code: nvcc treats the compiler's builtins as host functions.
 //
 // Threading: pure functions of the caller's memory.
 

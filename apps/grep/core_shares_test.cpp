@@ -1,4 +1,5 @@
-// Goal: each has a core, half of them serve, and no more than there can be rings.
+// Goal: server and device have at least a core each, half of the cores serve, and at most as many
+// as there can be rings.
 
 #include "apps/grep/core_shares.hpp"
 

@@ -1,18 +1,18 @@
 #pragma once
-// Worker: one file by a whole work-group.
+// Worker: a whole work-group searches one file.
 //
-// The calls are the group's: item 0 makes them, all have their answers. The text lies in one
-// buffer; each item looks at its part of it (matcher.hpp: parts are independent, so no overlap is
-// needed).
+// The calls have the scope of the group: item 0 makes them, and all items get their answers. The
+// text lies in one buffer; each item searches its part (matcher.hpp: parts are independent, so they
+// need not overlap).
 //
-//   barrier A   all have looked, or have seen that there is nothing: `found` is final
-//   pread       its broadcast holds everybody until the next text is there
+//   barrier A   all items have searched, or know that the text is empty: `found` is final
+//   pread       its broadcast holds all items until the next text is in the buffer
 
 #include "apps/grep/worker.hpp"
 
 namespace k2k::grep {
 
-// Parts smaller than this cost more to hand out than to search.
+// Below this size, it costs more to distribute the parts than to search them.
 inline constexpr std::size_t part_bytes_min = 1024;
 
 template <class How>
@@ -20,7 +20,7 @@ K2K_SHARED_CODE K2K_DEVICE void Worker<How>::search_as_group(Meeting& meeting, T
   const bool first = k2k::item_rank() == 0;
   const int fd = k2k::open(k2k::work_group, How::wait, buffers_.path, open_flags).fd();
   if (fd < 0) {
-    if (first) work();  // Long names, a full table, and the message: item 0 knows how.
+    if (first) work();  // Item 0 handles long names, a full descriptor table and messages.
     return;
   }
   std::size_t kept = 0;

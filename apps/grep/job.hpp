@@ -1,9 +1,9 @@
 #pragma once
-// What a launch of k2k grep works on: plain data that host and kernel share.
+// The data of a launch of k2k grep: plain data that host and kernel share.
 //
-//   Queue      device memory: names in waiting, and who is still at work. Only the kernel uses it.
-//   Buffers    host-visible memory of one worker, where its system calls read and write.
-//   Counters   host-visible words, each written by one worker and read by the host while it runs.
+//   Queue      device memory: waiting names, and the number of busy workers. Only the kernel uses
+//   it Buffers    host-visible memory of one worker, where its system calls read and write Counters
+//   host-visible words, each written by one worker and read by the host while it runs
 //
 // A worker is a work-item, or with --granularity work-group a whole group.
 
@@ -14,17 +14,17 @@
 
 namespace k2k::grep {
 
-inline constexpr std::size_t path_bytes_max = 32 * 1024;  // Longest name, its terminator counted.
-inline constexpr std::size_t entries_bytes = 32 * 1024;   // A getdents64.
+inline constexpr std::size_t path_bytes_max = 32 * 1024;  // The longest name, with its terminator.
+inline constexpr std::size_t entries_bytes = 32 * 1024;   // Per getdents64 call.
 inline constexpr std::size_t line_bytes = path_bytes_max + 256;  // A name and an error text.
-inline constexpr std::uint32_t error_texts_max = 134;            // Linux' errno values end there.
+inline constexpr std::uint32_t error_texts_max = 134;            // Linux' largest errno + 1.
 
-// Where to go on in a directory whose subdirectory is walked first: no descriptor is kept open.
+// The position in a directory while its subdirectory is walked: no descriptor is kept open.
 struct Frame {
   std::uint64_t path_bytes = 0;
   std::int64_t offset = 0;  // d_off of the last entry taken.
 };
-// Each level of a path takes at least two bytes: the frames of one walk always suffice.
+// Each level of a path takes at least two bytes, so the frames suffice for any walk.
 inline constexpr std::size_t frames_max = path_bytes_max / 2;
 
 struct alignas(64) Counters {
@@ -33,10 +33,10 @@ struct alignas(64) Counters {
   std::uint64_t bytes = 0;
   std::uint64_t matches = 0;
   std::uint64_t errors = 0;
-  std::uint64_t write_error = 0;  // The errno that ended the output; 0 = none.
+  std::uint64_t write_error = 0;  // The errno that ended the output; 0: none.
 };
 
-// What one worker works with.
+// The buffers of one worker.
 struct Buffers {
   Counters* counters = nullptr;
   Frame* frames = nullptr;           // frames_max.
@@ -46,34 +46,35 @@ struct Buffers {
   char* line = nullptr;              // line_bytes.
 };
 
-// A task on the stack: its name, then this.
+// A task on the stack is its name, followed by this.
 struct TaskEnd {
-  std::uint32_t bytes = 0;  // Of the name.
+  std::uint32_t bytes = 0;  // Length of the name.
   std::uint32_t kind = 0;
 };
 
 struct Queue {
   alignas(64) std::uint32_t lock = 0;
   std::uint32_t used = 0;                     // Bytes of `names`; changed under the lock.
-  alignas(64) std::uint64_t outstanding = 0;  // Tasks not finished: waiting or at work.
+  alignas(64) std::uint64_t outstanding = 0;  // Unfinished tasks: waiting or in progress.
   alignas(64) std::uint32_t arguments_taken = 0;
-  std::uint32_t stop = 0;     // The kernel's own wish to end: first match with -q, failed output.
+  std::uint32_t stop = 0;     // Set by the kernel: first match with -q, or failed output.
   std::uint32_t nappers = 0;  // Idle workers that sleep in a system call.
-  // The device number (st_dev) that was asked about last: number * 2 + does it trickle. 0 = none.
+  // The device (st_dev) of the latest check: number * 2 + 1 if its short reads do not mean the end,
+  // number * 2 otherwise. 0: none.
   std::uint64_t device_seen = 0;
 };
 
 struct Job {
   Words words;
   Queue* queue = nullptr;
-  unsigned char* names = nullptr;  // Of the queue; device memory.
+  unsigned char* names = nullptr;  // The queue's names; device memory.
   std::uint32_t names_bytes = 0;
-  Buffers* buffers = nullptr;              // One a worker.
-  const char* const* arguments = nullptr;  // PATHs as they were given.
+  Buffers* buffers = nullptr;              // One per worker.
+  const char* const* arguments = nullptr;  // PATHs as given.
   std::uint32_t argument_count = 0;
   const char* const* error_texts = nullptr;  // error_texts_max of them.
-  const std::uint32_t* host_stop = nullptr;  // The host's wish to end; written by the host alone.
-  std::uint32_t chunk_bytes = 0;             // A read.
+  const std::uint32_t* host_stop = nullptr;  // The host's request to end; only the host writes it.
+  std::uint32_t chunk_bytes = 0;             // Bytes per read.
   std::uint32_t longest_kept = 0;            // Bytes carried from chunk to chunk: longest word - 1.
   bool quiet = false;                        // -q: print nothing, end at the first match.
   bool no_messages = false;                  // -s

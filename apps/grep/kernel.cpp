@@ -1,4 +1,5 @@
-// The kernel: every worker takes tasks until nothing is left. One instance for each way to call.
+// The kernel: every worker takes tasks until none is left. One instance for each way of making
+// calls.
 //
 // Compiled for every device of the build: see K2K_ON in backend/compiled_for.hpp.
 
@@ -33,7 +34,7 @@ K2K_DEVICE void search_by_group(const Job& job) {
     } else if (first) {
       worker.work();
     }
-    k2k::barrier();  // Everybody has read `meeting`.
+    k2k::barrier();  // Every item has read `meeting`.
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Starts the kernel of k2k grep. Apart from the host's files: what a kernel includes has functions
-// named read and close.
+// Starts the kernel of k2k grep. It is separate from the host's files, because a kernel includes
+// functions named read and close.
 
 #include "apps/grep/job.hpp"
 #include "k2k/runtime.hpp"
@@ -8,14 +8,14 @@
 namespace k2k::grep {
 
 enum class Granularity : std::uint8_t {
-  work_item,   // A file is one work-item's.
-  work_group,  // A file is a group's, each item searches a part of the text.
+  work_item,   // A work-item searches a file alone.
+  work_group,  // A work-group searches a file; each item searches a part of the text.
 };
 
 struct KernelShape {
   Granularity granularity = Granularity::work_item;
   bool halting = false;  // Wait halted instead of polling.
-  bool detached = true;  // Nobody waits for the answers of write and close.
+  bool detached = true;  // Do not wait for the answers of write and close.
   LaunchShape launch;
 
   [[nodiscard]] std::uint64_t workers() const {
@@ -35,7 +35,7 @@ Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, c
 #endif
 
 // Returns when every PATH was searched or the search was stopped. `job.buffers` has shape.workers()
-// entries. Errors: those of Runtime::launch().
+// entries. Errors: as Runtime::launch().
 inline Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape,
                                           const Job& job) {
 #if defined(K2K_HAS_CUDA)

@@ -1,5 +1,5 @@
-// k2k-grep: the command `k2k grep` alone, with the same code. ./dev demo builds it, because the
-// rest of k2k takes minutes; it is not installed.
+// k2k-grep: the command `k2k grep` alone, with the same code. ./dev demo builds this program
+// because the rest of k2k takes minutes; it is not installed.
 
 #include "cli/command.hpp"
 #include "cli/commands.hpp"

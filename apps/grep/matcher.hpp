@@ -3,13 +3,13 @@
 //
 // Every word of at least 4 bytes is entered with the 4-byte grams at its first `step` offsets,
 // where step <= shortest word - 3. Then each occurrence covers a gram that starts at a multiple of
-// `step`, so only those positions are looked at: one multiplication and one bit of a small table
-// each, without a branch that depends on the text. A bit that is set leads to the few grams of its
+// `step`, so only those positions are tested: one multiplication and one bit of a small table each,
+// without a branch that depends on the text. A bit that is set leads to the few grams of its
 // bucket, which name the words to compare. Words of 1 to 3 bytes go through a second sieve with
 // shorter grams. (The idea of Wu and Manber's block shifts, but the loads do not wait for each
 // other: about 11 cycles a step by the latencies.)
 //
-// Positions are independent: work-items may look at parts of one text, each at its own samples.
+// Positions are independent: work-items may search parts of one text, each at its own samples.
 // Tables: word_set.hpp builds them. Threading: pure functions of read-only tables.
 
 #include <cstddef>
@@ -26,29 +26,29 @@ inline constexpr std::uint32_t gram_bytes_max = 4;
 struct Gram {
   std::uint32_t value;   // Its bytes, the first one lowest.
   std::uint32_t word;    // Offset of the word in Words::bytes.
-  std::uint32_t length;  // Of the word, in bytes.
+  std::uint32_t length;  // Length of the word, in bytes.
   std::uint32_t before;  // Bytes of the word before the gram.
 };
 
 struct Sieve {
-  const std::uint64_t* bits = nullptr;    // Bit = hash >> bit_shift: is there such a gram?
+  const std::uint64_t* bits = nullptr;    // Bit = hash >> bit_shift: does such a gram exist?
   const std::uint32_t* starts = nullptr;  // Bucket = hash >> bucket_shift: its first gram.
   const Gram* grams = nullptr;            // Sorted by bucket.
   std::uint32_t bit_shift = 31;
   std::uint32_t bucket_shift = 31;
-  std::uint32_t gram_bytes = 0;  // 1 to gram_bytes_max; 0 = no word in this sieve.
-  std::uint32_t step = 1;        // Distance of the positions looked at.
+  std::uint32_t gram_bytes = 0;  // 1 to gram_bytes_max; 0: no word in this sieve.
+  std::uint32_t step = 1;        // Distance of the tested positions.
 };
 
 struct Words {
   Sieve sieve;        // Words of 4 bytes and more.
   Sieve short_sieve;  // Words of 1 to 3 bytes.
   const unsigned char* bytes = nullptr;
-  std::uint32_t longest = 0;  // Bytes; 0 = no word.
-  bool every_line = false;    // The empty word is there: whatever has a byte has a line.
+  std::uint32_t longest = 0;  // Bytes; 0: no word.
+  bool every_line = false;    // The set contains the empty word: every line matches.
 };
 
-// A part of a text: looks at the samples in [first, last), compares within [0, size).
+// A part of a text: tests the samples in [first, last), compares within [0, size).
 struct Part {
   const unsigned char* text;
   std::size_t size;
@@ -60,7 +60,7 @@ template <int bytes>
 K2K_HD inline std::uint32_t gram_at(const unsigned char* text) {
   if constexpr (bytes == 4) {
     std::uint32_t value;
-    __builtin_memcpy(&value, text, 4);  // Little-endian, as every device we know.
+    __builtin_memcpy(&value, text, 4);  // Little-endian, as every supported device.
     return value;
   } else {
     std::uint32_t value = text[0];
@@ -72,7 +72,7 @@ K2K_HD inline std::uint32_t gram_at(const unsigned char* text) {
 
 K2K_HD inline std::uint32_t gram_hash(std::uint32_t gram) { return gram * 0x9e3779b1u; }
 
-// Is one of the words that have this gram really there?
+// Compares the text with the words that have this gram.
 K2K_HD inline bool verify(const Sieve& sieve, const unsigned char* bytes, const Part& part,
                           std::size_t position, std::uint32_t gram) {
   const std::uint32_t bucket = gram_hash(gram) >> sieve.bucket_shift;
@@ -117,8 +117,8 @@ K2K_HD inline bool sift(const Sieve& sieve, const unsigned char* word_bytes, con
   return false;
 }
 
-// True if an occurrence has its sample in [first, last). The parts of a text together find what the
-// whole would: true for one of them if and only if a word is in the text.
+// True if an occurrence has its sample in [first, last). A word is in the text if and only if this
+// is true for at least one of the text's parts.
 K2K_SHARED_CODE K2K_HD inline bool contains_word(const Words& words, const Part& part) {
   if (words.every_line && part.size != 0) return true;
   if (words.sieve.gram_bytes == 4 && sift<4>(words.sieve, words.bytes, part)) return true;

@@ -1,4 +1,4 @@
-// Goal: contains_word() says what a naive search says, for any words, any text and any cut of it.
+// Goal: contains_word() agrees with a naive search, for any words, any text and any division of it.
 // Method: seeded random words over small alphabets, so that overlaps and near misses are common.
 
 #include "apps/grep/matcher.hpp"
@@ -27,7 +27,7 @@ std::string random_bytes(Random& random, std::size_t length, unsigned letters) {
   return text;
 }
 
-// The text on a heap of its exact size, so that a sanitizer sees a byte too far.
+// Copies the text to a heap block of its exact size, so that a sanitizer detects a read beyond it.
 bool search(const WordSet& set, const std::string& text, std::size_t parts = 1) {
   const Words words = set.at(set.image());
   std::vector<unsigned char> exact(text.begin(), text.end());

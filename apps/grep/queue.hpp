@@ -1,15 +1,17 @@
 #pragma once
-// Which worker does what: a stack of names in device memory, and the count that ends the search.
+// Distributes tasks over the workers: a stack of names in device memory, and the count that ends
+// the search.
 //
-// push() that finds no room says so and the caller does the task itself, at once: the stack is an
-// offer to share, never the only place of a task, so its size bounds memory and nothing else. The
-// last name pushed goes first, which keeps the walk depth-first and the stack short.
+// If push() finds no room, it returns false and the caller does the task itself, at once. A full
+// stack therefore loses no task: its size bounds memory and nothing else. The last name pushed is
+// taken first, which keeps the walk depth-first and the stack short.
 //
-// An idle worker yields; for long, it leaves the kernel, but for a few, which nap in nanosleep(2)
-// so that a compute unit with nothing to do sleeps and they can still take what turns up.
+// An idle worker yields. After a long time without a task it leaves the kernel. A few idle workers
+// stay and sleep in nanosleep(2), so that their compute unit can sleep and they can still take new
+// tasks.
 //
-// Threading: device code, any work-item. The lock is held for one copy of a name and never across
-// a system call or a yield.
+// Threading: device code, any work-item. The lock is held for one copy of a name and never across a
+// system call or a yield.
 
 #include "apps/grep/job.hpp"
 #include "device/k2k.hpp"
@@ -17,11 +19,11 @@
 namespace k2k::grep {
 
 enum class TaskKind : std::uint32_t {
-  none,     // Nothing will come any more.
+  none,     // No more tasks will come.
   file,     // A regular file.
-  trickle,  // A file whose short reads do not mean its end (procfs and its like).
+  trickle,  // A file whose short reads do not mean its end (such as procfs).
   directory,
-  argument,  // As given on the command line: anything.
+  argument,  // From the command line: any kind of file.
 };
 
 inline constexpr int yields_before_nap = 512;
@@ -86,7 +88,7 @@ K2K_DEVICE inline TaskKind pop(const Job& job, char* path, std::size_t& bytes) {
   return static_cast<TaskKind>(end.kind);
 }
 
-// The next PATH of the command line. Its name stays where it is.
+// The next PATH of the command line. The name is not copied.
 K2K_DEVICE inline TaskKind take_argument(const Job& job, std::uint32_t& index) {
   if (protocol::device_load(&job.queue->arguments_taken) >= job.argument_count) {
     return TaskKind::none;

@@ -16,10 +16,10 @@ namespace k2k::grep {
 
 namespace {
 
-// Enough files in flight to keep the server busy while texts are searched; more only spread the
-// texts over more cache.
+// Enough files in flight to keep the server busy while texts are searched; more would only spread
+// the texts over more cache.
 constexpr std::uint32_t items_default = 32;
-constexpr std::uint32_t groups_default = 16;  // By work-group, a unit.
+constexpr std::uint32_t groups_default = 16;  // With work-groups, per unit.
 constexpr std::uint32_t group_items_default = 4;
 
 KernelShape shape_of(const SearchOptions& options, const DeviceInfo& device) {
@@ -35,8 +35,8 @@ KernelShape shape_of(const SearchOptions& options, const DeviceInfo& device) {
   return shape;
 }
 
-// What the server's requests took is measured for who asks: the cost of a wake-up alone takes 10
-// ms.
+// The server's times are measured only on request (--stats): to measure the cost of a wake-up takes
+// 10 ms.
 void report_stats(const SearchOptions& options, const Counters& counters, double seconds,
                   const Runtime& runtime) {
   if (options.json) {
@@ -55,7 +55,7 @@ void report_stats(const SearchOptions& options, const Counters& counters, double
   }
 }
 
-// The errno that ended or spoiled the output; 0 = none. A reader that went away is told nothing.
+// The errno that ended or damaged the output; 0: none. A closed pipe is not reported.
 int output_error(const Counters& counters, const std::vector<server::DetachedError>& detached) {
   if (counters.write_error != 0) return static_cast<int>(counters.write_error);
   for (const server::DetachedError& each : detached) {
@@ -72,7 +72,7 @@ int complain(const std::string& message) {
 }
 
 int search(const SearchOptions& options, RuntimeConfig config) {
-  if (options.words.empty()) return exit_not_found;  // As grep: without a word nothing is opened.
+  if (options.words.empty()) return exit_not_found;  // As grep: without a word, no file is opened.
   auto words = WordSet::build(options.words);
   if (!words) return complain(words.error().message);
   auto created = Runtime::create(config);
@@ -83,7 +83,7 @@ int search(const SearchOptions& options, RuntimeConfig config) {
   if (!made) return complain(made.error().message);
   WorkerBuffers& buffers = *made.value();
 
-  // Where names go to the same terminal, a bar would run into them.
+  // If names go to the same terminal, a progress bar would mix with them.
   const bool draws = options.progress == Progress::always ||
                      (options.progress == Progress::automatic && ::isatty(STDERR_FILENO) == 1 &&
                       ::isatty(STDOUT_FILENO) == 0);

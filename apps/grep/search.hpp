@@ -19,21 +19,22 @@ struct SearchOptions {
   Granularity granularity = Granularity::work_item;
   bool halting = false;
   bool detached = true;
-  std::uint32_t groups = 0;  // 0 = default_groups() and default_items().
+  std::uint32_t groups = 0;  // 0: default_groups() and default_items().
   std::uint32_t items = 0;
   Progress progress = Progress::automatic;
   bool stats = false;  // A table on standard error at the end.
-  bool json = false;   // The same as one JSON object.
+  bool json = false;   // The same table as one JSON object.
 };
 
 inline constexpr int exit_found = 0;
 inline constexpr int exit_not_found = 1;
 inline constexpr int exit_trouble = 2;
 
-// "k2k grep: message" on standard error; returns exit_trouble.
+// Prints "k2k grep: message" on standard error; returns exit_trouble.
 int complain(const std::string& message);
 
-// 0 = a name was found, 1 = none, 2 = an error, also beside names; with quiet a find wins.
+// Returns 0: a name was found; 1: none; 2: an error, even if names were found; with `quiet`, a
+// found name takes precedence.
 int search(const SearchOptions& options, RuntimeConfig config);
 
 }  // namespace k2k::grep

@@ -1,10 +1,10 @@
 #pragma once
 // Worker: one directory.
 //
-//   open ─▶ getdents64 ─▶ each entry: to the queue, or if that is full
-//                           a file       searched here and now
-//                           a directory  its parent's place is kept as a Frame, the walk goes down,
-//                                        and comes back by opening the parent again
+//   open ─▶ getdents64 ─▶ each entry: to the queue, or if the queue is full
+//                           a file       searched at once
+//                           a directory  its parent's position is kept as a Frame, the walk goes
+//                                        down, and comes back by opening the parent again
 //
 // So a walk needs one descriptor and one buffer at any depth.
 
@@ -12,13 +12,13 @@
 
 namespace k2k::grep {
 
-// The directory at the current path and, as far as nobody else takes it, what is below.
+// Walks the directory at the current path, and its subdirectories unless other workers take them.
 template <class How>
 K2K_SHARED_CODE K2K_DEVICE void Worker<How>::walk(int top_flags) {
   std::size_t depth = 0;
   std::int64_t resume_at = 0;
   while (true) {
-    // Only the top may be a symbolic link, where the command line named one.
+    // Only the top may be a symbolic link, if the command line named one.
     const Reply opened = open_path(depth == 0 ? top_flags : open_flags | abi::o_directory);
     const int fd = opened.fd();
     bool descend = false;
@@ -59,8 +59,8 @@ K2K_SHARED_CODE K2K_DEVICE void Worker<How>::walk(int top_flags) {
   }
 }
 
-// Gives one entry to whoever takes it. True if it is a directory and nobody does: then it is the
-// current path.
+// Offers one entry to the other workers. Returns true if it is a directory and the queue has no
+// room: then it is the current path.
 template <class How>
 K2K_DEVICE bool Worker<How>::offer(const unsigned char* entry, int fd, TaskKind file_kind) {
   const char* const name = reinterpret_cast<const char*>(entry + abi::entry_name_offset);
@@ -79,7 +79,7 @@ K2K_DEVICE bool Worker<How>::offer(const unsigned char* entry, int fd, TaskKind 
   return false;
 }
 
-// `none` for what is passed over: links, devices, pipes and sockets.
+// Returns `none` for entries that are skipped: links, devices, pipes and sockets.
 template <class How>
 K2K_DEVICE TaskKind Worker<How>::kind_of_entry(const unsigned char* entry, int fd,
                                                TaskKind file_kind) {
@@ -91,14 +91,14 @@ K2K_DEVICE TaskKind Worker<How>::kind_of_entry(const unsigned char* entry, int f
   unsigned char status[abi::status_bytes];
   const Reply reply =
       k2k::newfstatat(k2k::work_item, How::wait, fd, name, status, abi::at_symlink_nofollow);
-  if (!reply.ok()) return file_kind;  // Opening it will tell why.
+  if (!reply.ok()) return file_kind;  // open() will report the reason.
   const std::uint32_t mode = abi::field<std::uint32_t>(status, abi::status_mode_offset);
   if ((mode & abi::mode_type) == abi::mode_regular) return file_kind;
   return (mode & abi::mode_type) == abi::mode_directory ? TaskKind::directory : TaskKind::none;
 }
 
-// What the files of this directory are. Synthetic file systems may give less than was asked for
-// long before the end; which one it is is asked once a device.
+// The kind of this directory's files. Reads from synthetic file systems may be short long before
+// the end of a file; the file system's type is requested once per device.
 template <class How>
 K2K_DEVICE TaskKind Worker<How>::kind_of_files(int fd) {
   unsigned char status[abi::status_bytes];

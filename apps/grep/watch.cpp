@@ -21,7 +21,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 void put(const std::string& text) {
-  // A bar that cannot be drawn is no reason to stop.
+  // A failure to draw the bar does not stop the search.
   static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
@@ -36,7 +36,7 @@ std::string progress_text(const Counters& counters, double seconds) {
 Watch::Watch(const Runtime& runtime, WorkerBuffers& buffers, bool draws, bool guards)
     : runtime_(runtime), buffers_(buffers), draws_(draws), guards_(guards) {
   if (!draws && !guards) return;
-  // The program's signals are for its main thread.
+  // Signals are delivered to the program's main thread.
   sigset_t all;
   sigset_t previous;
   sigfillset(&all);

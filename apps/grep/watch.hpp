@@ -1,6 +1,6 @@
 #pragma once
-// What the host does while the kernel searches: draws the bar, and looks whether detached writes
-// fail, which the kernel cannot know.
+// The host's thread during a search: draws the bar, and checks for failed detached writes, which
+// the kernel cannot detect.
 //
 // Threading: one thread, from the constructor to the destructor.
 
@@ -18,7 +18,7 @@ std::string progress_text(const Counters& counters, double seconds);
 
 class Watch {
  public:
-  // `draws`: the bar, on standard error. `guards`: stops the search once a write(2) failed.
+  // `draws`: shows the bar, on standard error. `guards`: stops the search once a write(2) failed.
   Watch(const Runtime& runtime, WorkerBuffers& buffers, bool draws, bool guards);
   ~Watch();
   Watch(const Watch&) = delete;

@@ -11,10 +11,10 @@ namespace k2k::grep {
 
 namespace {
 
-constexpr std::uint32_t step_max = 8;         // Beyond, memory is the limit.
-constexpr std::uint32_t bits_per_gram = 128;  // 1 in 128 positions is looked at twice in vain.
+constexpr std::uint32_t step_max = 8;         // For larger steps, memory is the limit.
+constexpr std::uint32_t bits_per_gram = 128;  // 1 in 128 positions is compared in vain.
 constexpr std::uint32_t bit_log2_min = 12;    // 512 bytes.
-constexpr std::uint32_t bit_log2_max = 21;    // 256 KiB: still in a second-level cache.
+constexpr std::uint32_t bit_log2_max = 21;    // 256 KiB: fits into a second-level cache.
 constexpr std::uint32_t bucket_log2_max = 20;
 
 std::uint32_t log2_above(std::uint64_t value, std::uint32_t least, std::uint32_t most) {
@@ -30,7 +30,7 @@ std::uint32_t gram_of(const unsigned char* text, std::uint32_t bytes) {
   return value;
 }
 
-// The largest distance the shortest word permits, unless the tables would get crowded.
+// The largest step that the shortest word permits, unless the tables would become too dense.
 std::uint32_t step_for(std::size_t words, std::uint32_t shortest) {
   std::uint32_t step = std::min(shortest - gram_bytes_max + 1, step_max);
   while (step > 1 && words * step * bits_per_gram > (std::size_t{1} << bit_log2_max)) --step;
@@ -61,7 +61,7 @@ Result<WordSet> WordSet::build(std::vector<std::string> words) {
   words.erase(std::unique(words.begin(), words.end()), words.end());
   if (!words.empty() && words.front().empty()) {
     set.every_line_ = true;
-    words.clear();  // The others cannot match where the empty word does not.
+    words.clear();  // A text without a match of the empty word matches no other word.
   }
   std::string bytes;
   std::uint32_t shortest[2] = {UINT32_MAX, UINT32_MAX};

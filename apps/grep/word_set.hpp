@@ -1,5 +1,5 @@
 #pragma once
-// Words as GNU grep -F reads them, and the tables matcher.hpp searches with.
+// Words as GNU grep -F reads them, and the search tables of matcher.hpp.
 //
 // Threading: none; built once on the host, then read by every work-item.
 
@@ -14,24 +14,24 @@
 
 namespace k2k::grep {
 
-// Bytes of all words together, at most.
+// The limit for the bytes of all words together.
 inline constexpr std::size_t word_bytes_max = std::size_t{64} << 20;
 
-// A pattern list: one word a line; a last newline ends the last word and begins no other. `text`
-// from -e is a list too, but there no newline is needed to end it: an empty text is one empty word.
+// A pattern list: one word per line. A newline at the end terminates the last word. The text of -e
+// is a list too, but an empty text there is one empty word.
 void add_words_of_file(std::string_view text, std::vector<std::string>& words);
 void add_words_of_argument(std::string_view text, std::vector<std::string>& words);
 
-// The tables as one piece that can be placed anywhere the device can read.
+// The tables as one block of memory that can lie anywhere the device can read.
 class WordSet {
  public:
-  // A word with a NUL byte is left out: grep ends lines at NUL in binary files, so it never
-  // matches. Errors: E2BIG (more than word_bytes_max).
+  // Words with a NUL byte are left out: grep ends lines at NUL in binary files, so they never
+  // match. Errors: E2BIG (more than word_bytes_max).
   static Result<WordSet> build(std::vector<std::string> words);
 
   [[nodiscard]] std::size_t bytes() const { return image_.size() * sizeof(std::uint64_t); }
   [[nodiscard]] const void* image() const { return image_.data(); }
-  // The tables, once the image lies at `base` (8-byte aligned).
+  // The tables, with the image at `base` (8-byte aligned).
   [[nodiscard]] Words at(const void* base) const;
 
  private:

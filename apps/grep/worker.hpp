@@ -1,12 +1,12 @@
 #pragma once
-// What a worker of k2k grep does with one task: open, read, look, write the name, close.
+// A worker of k2k grep does one task: open, read, search, write the name, close.
 //
-// All of it are system calls of the kernel itself, at work-item scope but for search_as_group(),
-// where the items of a group share one file's text and one set of calls. Directories are defined in
-// walk.hpp, search_as_group() in group_search.hpp: a kernel includes both.
+// The kernel itself makes all system calls, at work-item scope. In search_as_group(), however, the
+// items of a group share one file's text and one set of calls. Directories are defined in walk.hpp,
+// search_as_group() in group_search.hpp: a kernel includes both.
 //
-// Calls a file: open, pread, close; a read shorter than the buffer is the end of a regular file.
-// Calls a directory: open, fstat, getdents64 twice, close; entries bring their type with them.
+// Calls per file: open, pread, close; a read shorter than the buffer is the end of a regular file.
+// Calls per directory: open, fstat, getdents64 twice, close; entries contain their type.
 //
 // Threading: one Worker a work-item. In a group only item 0's holds a task; the others help.
 
@@ -25,16 +25,16 @@ struct Manner {
   using Wait =
       std::conditional_t<halting_, std::remove_const_t<decltype(k2k::halting)>, device::Options<>>;
   static constexpr Wait wait{};
-  // Calls whose answer nobody needs.
+  // For calls whose answers are not needed.
   using Leave = std::conditional_t<detached_, std::remove_const_t<decltype(k2k::detached)>, Wait>;
   static constexpr Leave leave{};
 };
 
-// Items of a group that share one task.
+// Shared by the items of a group during one task.
 struct Meeting {
   std::uint32_t kind;     // TaskKind.
-  std::uint32_t found;    // A word is in the text.
-  std::uint32_t stopped;  // Item 0 saw that the search is over.
+  std::uint32_t found;    // The text contains a word.
+  std::uint32_t stopped;  // Item 0 saw the request to stop.
 };
 
 template <class How>
@@ -43,7 +43,7 @@ class Worker {
   K2K_DEVICE Worker(const Job& job, std::uint64_t index)
       : job_(job), buffers_(job.buffers[index]) {}
 
-  // Waits for a task and makes it this worker's.
+  // Waits for a task and takes it.
   K2K_DEVICE TaskKind take() {
     kind_ = next_task(job_, How::wait, buffers_.path, path_bytes_, argument_);
     return kind_;
@@ -61,15 +61,16 @@ class Worker {
     finish_task(job_);
   }
 
-  // Does a task that is a file with the whole group; every item calls it. `kind` as item 0 took it.
+  // Searches the task's file with the whole group; every item calls this function. `kind` is item
+  // 0's.
   K2K_DEVICE void search_as_group(Meeting& meeting, TaskKind kind);
 
  private:
   static constexpr int open_flags =
       abi::o_rdonly | abi::o_noctty | abi::o_nonblock | abi::o_nofollow | abi::o_cloexec;
-  static constexpr int full_tries_max = 1000;  // For descriptors, 1 ms apart.
+  static constexpr int full_tries_max = 1000;  // Attempts to get a descriptor, 1 ms apart.
 
-  // --- Small things.
+  // --- Helpers.
 
   K2K_DEVICE static void count(std::uint64_t& counter, std::uint64_t amount = 1) {
     protocol::store_release(&counter, counter + amount);  // Pairs with the host's sum().
@@ -89,7 +90,7 @@ class Worker {
     buffers_.path[bytes] = '\0';
     path_bytes_ = bytes;
   }
-  // Goes from a directory to an entry of it. False if the name becomes too long.
+  // Appends an entry's name to the current path. Returns false if the name becomes too long.
   K2K_DEVICE bool enter(const char* name) {
     std::size_t end = path_bytes_;
     if (end != 0 && buffers_.path[end - 1] != '/') buffers_.path[end++] = '/';
@@ -105,7 +106,7 @@ class Worker {
 
   // --- Output: one write(2) a line.
 
-  // The errno, or 0 when all of it is written.
+  // Returns the errno, or 0 if all of it was written.
   K2K_SHARED_CODE K2K_DEVICE int write_all(int fd, const char* text, std::size_t bytes) {
     while (bytes != 0) {
       const Reply reply = k2k::write(k2k::work_item, How::wait, fd, text, bytes);
@@ -130,7 +131,7 @@ class Worker {
     __builtin_memcpy(buffers_.line, name, bytes);
     buffers_.line[bytes] = '\n';
     if constexpr (How::detached) {
-      // A small line is copied with the call, and a pipe takes it whole or not at all.
+      // A short line is copied with the call, and a pipe takes it whole or not at all.
       if (bytes + 1 <= abi::pipe_buf) {
         k2k::write(k2k::work_item, How::leave, 1, buffers_.line, bytes + 1);
         return;
@@ -165,7 +166,7 @@ class Worker {
 
   // --- Opening.
 
-  // openat(2); a full descriptor table is waited for, because other workers close theirs.
+  // openat(2). Waits while the descriptor table is full, because other workers close theirs.
   K2K_SHARED_CODE K2K_DEVICE Reply open_at(int directory, const char* path, int flags) {
     for (int attempt = 0;; ++attempt) {
       const Reply reply = directory == abi::at_fdcwd
@@ -176,7 +177,7 @@ class Worker {
       nap(How::wait, nap_ns_max / 10);
     }
   }
-  // Opens the current path, however long: piece by piece beyond PATH_MAX.
+  // Opens the current path at any length: beyond PATH_MAX, piece by piece.
   K2K_SHARED_CODE K2K_DEVICE Reply open_path(int flags) {
     if (path_bytes_ < abi::path_max) return open_at(abi::at_fdcwd, buffers_.path, flags);
     int directory = abi::at_fdcwd;
@@ -187,7 +188,7 @@ class Worker {
       if (static_cast<std::size_t>(end - piece) >= abi::path_max) {
         cut = piece + abi::path_max - 1;
         while (cut > piece && *cut != '/') --cut;
-        if (cut == piece) break;  // One name longer than any file system permits.
+        if (cut == piece) break;  // One component longer than any file system permits.
       }
       const char kept = *cut;
       *cut = '\0';
@@ -206,11 +207,11 @@ class Worker {
 
   // --- Files.
 
-  // The file at the current path, found in a directory.
+  // Searches the file at the current path, found in a directory.
   K2K_SHARED_CODE K2K_DEVICE void search_file(TaskKind kind) {
     const Reply reply = open_path(open_flags);
     if (!reply.ok()) {
-      // Became a symbolic link since the directory was read: not followed, as all the others.
+      // The entry became a symbolic link after the directory was read: links are not followed.
       if (reply.error() != abi::eloop) report(shown(), reply.error());
       return;
     }
@@ -218,7 +219,8 @@ class Worker {
     leave(reply.fd());
   }
 
-  // Reads to the end or the first word. `whole_reads`: a short one is the end. `seeks`: by pread.
+  // Reads to the end or the first word. `whole_reads`: a short read is the end. `seeks`: uses
+  // pread.
   K2K_SHARED_CODE K2K_DEVICE bool search_open(int fd, bool whole_reads, bool seeks,
                                               const char* name) {
     std::size_t kept = 0;
@@ -246,14 +248,14 @@ class Worker {
     return false;
   }
 
-  // Moves what may be the beginning of a word to the front; returns how many bytes that is.
+  // Moves a possible beginning of a word to the front; returns its length in bytes.
   K2K_DEVICE std::size_t keep_tail(std::size_t size) {
     const std::size_t kept = size < job_.longest_kept ? size : job_.longest_kept;
     move_down(buffers_.text, buffers_.text + size - kept, kept);
     return kept;
   }
 
-  // A PATH of the command line: links are followed, and whatever it is it is read.
+  // A PATH of the command line: links are followed, and any kind of file is read.
   K2K_SHARED_CODE K2K_DEVICE void search_argument(const char* text) {
     if (text[0] == '-' && text[1] == '\0') {
       constexpr char name[] = "(standard input)";
@@ -274,7 +276,7 @@ class Worker {
         truncate_path(path_bytes_ - 1);
       return walk(abi::o_rdonly | abi::o_cloexec | abi::o_directory);
     }
-    // Files that say they are empty may be procfs': only a read of nothing is their end.
+    // Files of size 0 may be procfs files: only an empty read is their end.
     const bool regular = type == abi::mode_regular;
     const bool sized = regular && abi::field<std::int64_t>(status, abi::status_size_offset) != 0;
     if (search_open(reply.fd(), sized, regular, text)) write_name();

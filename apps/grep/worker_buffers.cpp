@@ -40,7 +40,7 @@ Result<void*> WorkerBuffers::shared(std::size_t bytes) {
   return memory;
 }
 
-// Pointers to texts, and the texts behind them, in one piece.
+// The pointers and their texts in one block of memory.
 Status WorkerBuffers::share_texts(const std::vector<std::string>& texts,
                                   const char* const** place) {
   std::size_t bytes = texts.size() * sizeof(const char*);
@@ -100,7 +100,7 @@ Status WorkerBuffers::fill(const WordSet& words, std::uint64_t workers) {
   job_.no_messages = options_.no_messages;
   job_.bare_names = options_.bare_names;
   job_.longest_kept = job_.words.longest == 0 ? 0 : job_.words.longest - 1;
-  // A read should bring more than what is carried along.
+  // A read should bring more bytes than are carried over from the last chunk.
   job_.chunk_bytes =
       std::max(options_.chunk_bytes, static_cast<std::uint32_t>(whole_pages(job_.longest_kept)));
 

@@ -1,6 +1,6 @@
 #pragma once
-// The host's side of a Job: its memory, above all the buffers of each worker, and the sums of what
-// the workers count.
+// The host's side of a Job: its memory, mainly the buffers of each worker, and the sums of the
+// workers' counters.
 //
 // Threading: built and destroyed by one thread; sum() from any thread while the kernel runs.
 
@@ -34,14 +34,15 @@ class WorkerBuffers {
 
   [[nodiscard]] const Job& job() const { return job_; }
   [[nodiscard]] Counters sum() const;
-  // Asks the kernel to end soon. Any thread.
+  // Requests the kernel to end soon. Any thread.
   void stop();
 
  private:
   WorkerBuffers(Runtime& runtime, JobOptions options);
   Status fill(const WordSet& words, std::uint64_t workers);
 
-  // Zeroed memory that the kernel reaches, kept until the buffers end. Errors: ENOMEM.
+  // Zeroed memory that the kernel can address, kept until the buffers are destroyed. Errors:
+  // ENOMEM.
   Result<void*> on_device(std::size_t bytes);
   Result<void*> shared(std::size_t bytes);
   Status share_texts(const std::vector<std::string>& texts, const char* const** place);
@@ -50,7 +51,7 @@ class WorkerBuffers {
   JobOptions options_;
   Job job_;
   std::uint32_t* stop_ = nullptr;       // Shared.
-  const Counters* counters_ = nullptr;  // Shared; one a worker.
+  const Counters* counters_ = nullptr;  // Shared; one per worker.
   std::uint64_t workers_ = 0;
   std::vector<void*> device_memory_;
   std::vector<void*> shared_memory_;

@@ -1,8 +1,8 @@
-// What do the operations cost that claiming, filling and polling a slot are made of? (thesis,
-// section 3.6, table 3.4)
+// How much do the operations cost that claim, fill and poll a slot? (thesis, section 3.6,
+// table 3.4)
 //
-// One work-item makes each operation again and again on one word, by each kind of memory and the
-// scope that K2K uses there:
+// One work-item repeats each operation on one word, in each kind of memory and at the scope that
+// K2K uses there:
 //
 //   device         lock words: every operation, at device scope. With one compute unit the cpu
 //                  backend needs no locked instruction (protocol/words.hpp), with two it does
@@ -10,12 +10,13 @@
 //                  over a bus it would not be atomic (docs/decisions/0001)
 //   local          words of a work-group: every operation
 //
-// Each load needs the one before: the word holds its own address. Stores, and what a device of one
-// unit does without a locked instruction, may overlap, as they may in a slot's life. Contended:
-// another compute unit makes the same operation on it, and for host-visible memory a thread of the
-// host stores to it. Only device code and protocol/words.hpp, so that a GPU's backend runs the
-// same. Budget: none. Thesis (AMD FX-9800P, its integrated GPU): compare-swap 1.352 us, swap 0.782,
-// atomic load 0.360, load 0.243: a GPU's caches are far away, a CPU's are not.
+// Each load depends on the one before: the word holds its own address. Stores, and operations of a
+// device with one unit that need no locked instruction, may overlap, as they may in a slot's life.
+// Contended: another compute unit makes the same operation on the word, and for host-visible memory
+// a thread of the host stores to it. The benchmark uses only device code and protocol/words.hpp, so
+// that it also runs on a GPU. Budget: none. Thesis (AMD FX-9800P, its integrated GPU): compare-swap
+// 1.352 us, swap 0.782, atomic load 0.360, load 0.243: a GPU's caches are far away, a CPU's are
+// not.
 
 #include <atomic>
 #include <cerrno>
@@ -43,7 +44,8 @@ constexpr const char* memory_names[] = {"device", "host-visible", "local"};
 
 using Word = std::uint64_t;
 
-// protocol/ has no swap: a state is stored by its one owner. Here for the comparison.
+// protocol/ has no swap, because each state is stored by its one owner. This one serves the
+// comparison.
 K2K_DEVICE inline Word swap_at_device_scope(Word* word, Word value) {
 #if defined(__CUDA_ARCH__)
   Word seen;
@@ -59,8 +61,9 @@ K2K_DEVICE inline Word swap_at_device_scope(Word* word, Word value) {
 #endif
 }
 
-// Does the operation `count` times. The word keeps its value, its own address, whoever else does
-// the same; the result is that address, or something else if an operation went wrong.
+// Repeats the operation `count` times. The word keeps its value, its own address, even if another
+// unit makes the same operation; the result is that address, or another value if an operation
+// failed.
 template <Operation operation, bool system_scope>
 K2K_DEVICE inline Word repeat(protocol::DeviceScope scope, Word* word, std::uint32_t count) {
   const Word self = reinterpret_cast<Word>(word);
@@ -89,24 +92,25 @@ K2K_DEVICE inline Word repeat(protocol::DeviceScope scope, Word* word, std::uint
   return at + wrong;
 }
 
-// Alone on its cache lines, the one that is fetched along with it included.
+// The padding keeps the word alone on its cache line and on the neighbouring line that the CPU
+// fetches with it.
 struct alignas(128) Place {
   Word word;
 };
 
-// What host and kernel say to each other.
+// The words by which host and kernel communicate.
 struct Meeting {
   std::uint32_t begun = 0;  // The rival is at work.
   std::uint32_t over = 0;   // The rival may stop.
   std::uint64_t rival_operations = 0;
-  double nanoseconds = 0;  // An operation.
+  double nanoseconds = 0;  // Per operation.
   std::uint64_t wrong = 0;
 };
 
 constexpr int tries_max = 100;
-constexpr std::uint32_t piece = 256;  // Operations of a rival between two looks.
+constexpr std::uint32_t piece = 256;  // Operations of a rival between two looks at `over`.
 
-// Group 0 measures, group 1 is its rival if there is one.
+// Group 0 measures; group 1, if it exists, is its rival.
 template <Operation operation, bool system_scope>
 K2K_DEVICE void measure_or_rival(Meeting& meeting, Word* word, std::uint32_t count,
                                  bool wait_for_rival, double ns_per_cycle) {
@@ -221,7 +225,7 @@ Status measure_row(Runtime& runtime, Row& row, std::uint32_t count) {
     const Measure measure = (system_scope ? at_system_scope : at_device_scope)[operation];
     if (measure == nullptr) continue;
     auto took = measure(runtime, row.what, count);
-    // The rival may be without a core for that moment.
+    // The rival may have no core at that moment.
     for (int attempt = 1; !took && took.error().code == EAGAIN && attempt < tries_max; ++attempt) {
       took = measure(runtime, row.what, count);
     }
@@ -246,7 +250,7 @@ Result<nlohmann::ordered_json> atomics(const RuntimeConfig& base, Effort effort)
   for (const std::uint32_t units : {1u, 2u}) {
     RuntimeConfig config = base;
     config.device.compute_units = units;
-    config.device.resident_groups = 1;  // The rival gets a unit of its own.
+    config.device.resident_groups = 1;  // So that the rival gets a unit of its own.
     auto runtime = Runtime::create(config);
     if (!runtime) return runtime.error();
     runtimes.push_back(std::move(runtime).value());

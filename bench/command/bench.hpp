@@ -15,8 +15,8 @@
 
 namespace k2k::bench {
 
-// How much to measure. `brief` shows in a second or two that a benchmark works and what its result
-// looks like; its figures are not worth recording.
+// How much to measure. `brief` takes a second or two and shows that a benchmark works and how its
+// result looks; do not record its figures.
 enum class Effort : std::uint8_t { full, brief };
 
 struct Benchmark {
@@ -24,10 +24,11 @@ struct Benchmark {
   const char* question;
   const char* must_reach;
   Result<nlohmann::ordered_json> (*run)(const RuntimeConfig& config, Effort effort);
-  bool has_brief = false;  // Does it heed `effort`?
-  bool long_run = false;   // Takes minutes: only run by name.
-  // In place of `run`, where it measures cells that can be chosen: those in whose names this
-  // regular expression (ECMAScript) is found. EINVAL: it is none, or is found in no name.
+  bool has_brief = false;  // Does it observe `effort`?
+  bool long_run = false;   // Takes minutes: runs only if named.
+  // Instead of `run`, for a benchmark with selectable cells: measures the cells with names that
+  // match this regular expression (ECMAScript). Errors: EINVAL, the expression is invalid or
+  // matches no name.
   Result<nlohmann::ordered_json> (*run_only)(const RuntimeConfig& config, Effort effort,
                                              const std::string& only) = nullptr;
 };
@@ -50,7 +51,7 @@ Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& config, Effort ef
 Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> faults(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);
-// Of SPIN (USENIX ATC'17), section 6.
+// Experiments of SPIN (USENIX ATC'17), section 6.
 Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort,
                                           const std::string& only);
 Result<nlohmann::ordered_json> file_writes(const RuntimeConfig& config, Effort effort);
@@ -71,7 +72,7 @@ class Samples {
   [[nodiscard]] double quantile(double quantile) const;
   [[nodiscard]] double median() const { return quantile(0.5); }
   [[nodiscard]] double mean() const;
-  // Standard deviation of a sample; 0 of a single one.
+  // Standard deviation of the samples; 0 for a single sample.
   [[nodiscard]] double deviation() const;
   [[nodiscard]] std::size_t size() const { return values_.size(); }
 
@@ -79,17 +80,17 @@ class Samples {
   std::vector<double> values_;
 };
 
-// Nanoseconds of single round trips between two threads on two cores: one writes a line, the other
-// answers by writing a second one. Nothing that asks a server on another core can be faster.
-// Errors: EINVAL where this process may use only one core; EAGAIN without a second thread.
+// Nanoseconds of single round trips between two threads on two cores: one thread writes a line, the
+// other answers by writing a second line. No request to a server on another core can be faster.
+// Errors: EINVAL if this process may use only one core; EAGAIN without a second thread.
 Result<std::vector<double>> cache_line_round_trips(int count);
 
-// Millions of cache lines a second that one thread hands to a second one and gets back, written by
-// both, `waves` batches of `lanes` lines in flight, each batch announced by one word. Whole waves
-// of calls that hand over a slot a line cannot be faster. Errors: as above.
+// Millions of cache lines a second that one thread hands to a second thread and gets back. Both
+// threads write each line. `waves` batches of `lanes` lines are in flight, and one word announces
+// each batch. Waves of calls that hand over one line per slot cannot be faster. Errors: as above.
 Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::uint64_t lines);
 
-// Rounded for people and diffs: three significant digits.
+// Rounded for readers and diffs: three significant digits.
 double rounded(double value);
 
 }  // namespace k2k::bench

@@ -1,5 +1,5 @@
 #pragma once
-// A file of 64 MiB of random bytes where temporary files are, of which any pages can be cached.
+// A temporary file of 64 MiB of random bytes. Any of its pages can be put into the page cache.
 //
 // Threading: one thread; open() from any.
 
@@ -32,7 +32,7 @@ class CachedFile {
  public:
   static constexpr std::size_t file_bytes = 64 * mib;
 
-  // ENOSPC and the like: set TMPDIR.
+  // Errors: as open(2) and write(2), such as ENOSPC; TMPDIR selects another folder.
   static Result<std::unique_ptr<CachedFile>> make() {
     const std::string name = (std::filesystem::temp_directory_path() / "k2k-bench-XXXXXX").string();
     auto file = std::unique_ptr<CachedFile>(new CachedFile(name));
@@ -64,7 +64,7 @@ class CachedFile {
   [[nodiscard]] int open(int flags) const {
     return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | flags);
   }
-  // Extents at random places, the same each time.
+  // Caches extents at random places, the same ones each time.
   void cache(int residency, std::size_t extent) const {
     evict(0, file_bytes);
     const std::size_t extents = file_bytes / extent;
@@ -80,12 +80,13 @@ class CachedFile {
     ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                     POSIX_FADV_DONTNEED);
   }
-  // These pages and none beside them, a folio each.
+  // Caches these pages and no neighbours, each in a folio of its own.
   void cache_range(std::size_t offset, std::size_t bytes) const {
     std::vector<std::byte> room(bytes);
     static_cast<void>(::pread(plain_, room.data(), bytes, static_cast<off_t>(offset)));
   }
-  // Newly written, in folios as large as the kernel makes them; sync() has them on the disk.
+  // Writes the range anew, in folios as large as the kernel makes them; sync() puts them on the
+  // disk.
   void rewrite(std::size_t offset, std::size_t bytes) const {
     for (const std::size_t end = offset + bytes; offset < end; offset += mib) {
       const std::size_t part = std::min(end - offset, mib);
@@ -104,7 +105,7 @@ class CachedFile {
   std::string path_;
   std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(mib / 8);
   int descriptor_ = -1;
-  int plain_ = -1;  // Reads what it is asked for and nothing ahead.
+  int plain_ = -1;  // Reads only the requested pages: no read-ahead.
 };
 
 struct Free {
@@ -112,7 +113,7 @@ struct Free {
 };
 using Memory = std::unique_ptr<std::byte[], Free>;
 
-// As memory of a device is: contiguous.
+// Contiguous, as the memory of a device is.
 inline Memory memory_of(std::size_t bytes) {
   const std::size_t room = std::max(bytes, huge_page_bytes);
   auto* const memory = static_cast<std::byte*>(allocate_in_huge_pages(page_bytes, room));

@@ -1,4 +1,4 @@
-// How much of a core's pread() throughput reaches device code?
+// How much of a core's pread() throughput does device code reach?
 //
 // Sixteen work-items read 4 KiB blocks of a cached file, each one call at a time; beside it, one
 // thread calls pread() directly over the same offsets and buffers.
@@ -28,7 +28,7 @@ constexpr std::size_t block_bytes = 4096;
 constexpr std::int64_t file_blocks = 4096;  // 16 MiB.
 constexpr int reads_per_item = 40'000;
 
-// An unnamed file with every block in the page cache; -errno if it cannot be made.
+// Returns an unnamed file with every block in the page cache, or -errno.
 int cached_file() {
   const std::string name = (std::filesystem::temp_directory_path() / "k2k-bench-XXXXXX").string();
   std::vector<char> path(name.begin(), name.end());

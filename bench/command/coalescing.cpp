@@ -1,12 +1,12 @@
-// When does it pay to serve up to eight calls at a time? (thesis, section 3.7, figure 3.10)
+// When does it pay to serve up to eight calls at once? (thesis, section 3.7, figure 3.10)
 //
-// 64 work-items each make the same number of preads from a file in memory; more bytes a call from
-// left to right. One call at a time, or up to eight that came within 20 us of the first:
+// 64 work-items each make the same number of preads from a file in memory; the bytes per call grow
+// from left to right. One call at a time, or up to eight that arrive within 20 us of the first:
 //
-//   woken    every bundle wakes two threads, as an interrupt and a work queue do: the thesis' way
-//   polled   the server as it is by default: it polls, and runs what came right there
+//   woken    every bundle wakes two threads, as the thesis' interrupt and work queue do
+//   polled   the server's default: it polls, and serves requests on the polling thread
 //
-// Budget: none; the thesis' shape: 10 to 15 % where little is read, nothing where much is.
+// Budget: none; the thesis' shape: 10 to 15 % with small reads, nothing with large reads.
 
 #include <algorithm>
 #include <cerrno>
@@ -103,7 +103,7 @@ Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& base, Effort effo
   Figure figure({"bytes a call", "B"}, {"time a requested byte", "ns"}, places, names);
   std::vector<std::uint64_t> requests(names.size());
   std::vector<std::uint64_t> bundles(names.size());
-  // To and fro, so that a drift of the machine favours none.
+  // Forwards and backwards, so that a drift of the machine favours neither.
   std::vector<std::size_t> order(names.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 40, 40); rounds.next();

@@ -13,7 +13,7 @@ namespace k2k::bench {
 
 namespace {
 
-// For those that have one size.
+// For benchmarks of one size.
 template <auto run>
 Result<nlohmann::ordered_json> always_full(const RuntimeConfig& config, Effort) {
   return run(config);
@@ -89,7 +89,7 @@ std::string text_of(const std::string& key, const nlohmann::ordered_json& value)
   return fmt::format("  {:<18} {}\n", key, value.dump());
 }
 
-// After the result: what a program that only looks at the exit status wants to know.
+// After the result: sets the exit status, for programs that read nothing else.
 int end_with(const bench::Benchmark& benchmark, const nlohmann::ordered_json& result,
              bench::Effort effort, int printed) {
   const bench::Goals goals = bench::goals_of(result);
@@ -149,20 +149,20 @@ Command bench_command() {
   return {.name = "bench",
           .summary = bench_summary,
           .description =
-              "Runs one whole-system benchmark in under 50 seconds (a soak: minutes). What it is "
-              "compared with (a "
-              "cache-line round trip, a plain system call) is measured in the same run, so the "
-              "ratio holds on a noisy machine. The last line of --json is one object. A goal is "
-              "met, missed, or cannot be told from this run; one that is missed makes the exit "
-              "status 1, but not with --brief, and not where the run itself showed that nothing "
-              "could reach it here.",
-          .examples = {{"k2k bench", "What there is, and what each must reach."},
+              "Runs one whole-system benchmark in under 50 seconds (a soak: minutes). Its "
+              "reference (a cache-line round trip, a plain system call) is measured in the same "
+              "run, so the ratio holds on a noisy machine. The last line of --json is one object. "
+              "A goal is met, missed, or cannot be told from this run. A missed goal sets exit "
+              "status 1, but not with --brief, and not if the run itself showed that the goal "
+              "cannot be reached on this machine.",
+          .examples = {{"k2k bench", "The benchmarks and their goals."},
                        {"k2k bench roundtrip", "Cost of one call from device code."},
-                       {"k2k bench pread --json", "For machines."},
-                       {"k2k bench reads --only '64 KiB, 0 %'", "What is cold of 64 KiB."}},
-          .exits = {{exit_failure,
-                     "A goal is missed, or something failed; one line on standard error says what. "
-                     "A result was printed only in the first case."}},
+                       {"k2k bench pread --json", "As JSON."},
+                       {"k2k bench reads --only '64 KiB, 0 %'", "The cold cells of 64 KiB."}},
+          .exits =
+              {{exit_failure,
+                "A goal is missed, or the run failed; one line on standard error gives the reason. "
+                "A result was printed only in the first case."}},
           .has_json = true,
           .add = [](CommandLine& line, Context& context) -> Run {
             auto chosen = std::make_shared<std::string>();

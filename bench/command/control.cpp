@@ -1,4 +1,4 @@
-// What does a control socket cost a runtime that nobody asks?
+// How much does a control socket cost a runtime while it receives no request?
 //
 //   create, end   a runtime of the configured size begins and ends: with and without, interleaved
 //   idle          no kernel runs: CPU time of the whole process in a second, and of the socket's
@@ -30,7 +30,7 @@ struct Costs {
   Samples create_us;
   Samples end_us;
   Samples idle_us;         // CPU time in a second.
-  Samples thread_idle_us;  // The socket's thread's.
+  Samples thread_idle_us;  // CPU time of the socket's thread.
   Samples call_ns;
 };
 
@@ -58,7 +58,7 @@ Status begin_and_end(const RuntimeConfig& config, Costs& costs) {
 Status rest(const RuntimeConfig& config, Costs& costs) {
   auto runtime = Runtime::create(config);
   if (!runtime) return runtime.error();
-  std::this_thread::sleep_for(200ms);  // Until it sleeps.
+  std::this_thread::sleep_for(200ms);  // Until the runtime sleeps.
   const double thread_before = runtime->stats().control.cpu_seconds;
   const double before = process_us();
   const Instant begun = now();
@@ -103,7 +103,7 @@ Result<nlohmann::ordered_json> control_socket(const RuntimeConfig& base) {
   Costs costs[2];
   const auto each = [&](int count, Status (*measure)(const RuntimeConfig&, Costs&)) -> Status {
     for (int round = 0; round < 2 * count; ++round) {
-      // With, without, without, with: what drifts falls on both.
+      // With, without, without, with: a drift of the machine affects both alike.
       const bool socket = round % 4 == 0 || round % 4 == 3;
       RuntimeConfig config = base;
       config.control.socket = socket;

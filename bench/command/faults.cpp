@@ -1,19 +1,18 @@
-// What does a page fault of device code cost, and how does it scale? (thesis, section 4.5.1, figure
-// 4.6)
+// How much does a page fault of device code cost, and how does it scale? (thesis, section 4.5.1,
+// figure 4.6)
 //
 //   zeros, copy    a request to the server: the work-item halts, its unit goes on
 //   in place       a synchronous handler, as the thesis recommends: the unit resolves the fault
-//   itself reader thread  a synchronous handler as userfaultfd(2) offers it: one thread reads the
-//   faults and
-//                  resolves them, the thread that faulted sleeps
+//   reader thread  a synchronous handler as userfaultfd(2) offers it: one thread reads the faults
+//                  and resolves them, the thread that faulted sleeps
 //   native         the kernel's own fault on anonymous memory: the floor
 //
-// N work-items on one unit touch the pages of a region in turn, each touch a fault, as the thesis'
-// micro-benchmark with n work-items; reader thread: N threads, because each fault holds one. The
-// split is that of figure 4.6, by the clock of the handler: what the touch takes beyond it is the
+// N work-items on one unit touch the pages of a region in turn, each touch a fault, as in the
+// thesis' micro-benchmark with n work-items; reader thread: N threads, because each fault holds
+// one. The parts are those of figure 4.6, by the clock of the handler: the rest of a touch is the
 // signal and the return from it.
 // Budget: none; the thesis' shapes: latency grows with concurrency, throughput is flat beyond 32,
-// scheduling is the largest part, and a synchronous handler does without it.
+// scheduling is the largest part, and a synchronous handler avoids it.
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -52,7 +51,7 @@ struct Measured {
   double pages_a_range = 0;
 };
 
-// By value into the kernel: work-item i touches pages i, i + n, i + 2n, …
+// Passed to the kernel by value. Work-item i touches pages i, i + n, i + 2n, …
 struct Touch {
   std::byte* memory;
   double* latencies_us;
@@ -213,7 +212,7 @@ Result<Measured> measure(Runtime& runtime, Manner manner, std::size_t pages, std
   return touch_by_kernel(runtime, region.value().data(), pages, items);
 }
 
-// Parts of the mean latency, the signal among them, which nobody but the caller sees.
+// Parts of the mean latency. The signal is a part that only the faulting thread can measure.
 const std::vector<std::string> part_names = {"initialisation", "scheduling", "processing",
                                              "completion", "signal"};
 

@@ -1,7 +1,7 @@
 #pragma once
-// What a benchmark draws: one quantity against another, a series for each manner of doing it.
+// A benchmark's figure: one quantity against another, with a series for each way of doing the work.
 //
-// As JSON, which tools/devtool/figures.py plots:
+// As JSON, for the plots of tools/devtool/figures.py:
 //
 //   {"x": {"name": "file size", "unit": "MiB", "values": [4, 16]}, "y": {"name": ..., "unit": ...},
 //    "runs": 10, "series": {"work-item": {"median": [...], "mean": [...], "sd": [...]}, ...}}
@@ -40,17 +40,18 @@ class Figure {
   std::vector<std::vector<Samples>> samples_;  // [series][place]
 };
 
-// Is this what Figure::json() makes?
+// Was this made by Figure::json()?
 bool is_figure(const nlohmann::ordered_json& value);
-// The same for people: a heading, then a line a place of the x axis with the medians.
+// The figure as text: a heading, then one line of medians for each place of the x axis.
 std::string figure_text(const nlohmann::ordered_json& figure);
 
-// A list of objects with the same keys, as a table with a line each. For results that are no curve.
+// A list of objects with the same keys, as a table of one line each. For results that are not
+// curves.
 bool is_table(const nlohmann::ordered_json& value);
 std::string table_text(const nlohmann::ordered_json& table);
 
-// Counts rounds: at least `least`, at most `most`, and between them none that would likely end
-// after the budget, judged by the longest so far.
+// Counts rounds: at least `least`, at most `most`. Between these bounds, no round begins that would
+// probably end after the budget, judged by the longest round so far.
 class Rounds {
  public:
   Rounds(int least, int most, double budget_s);
@@ -70,7 +71,7 @@ class Rounds {
 // A file without a name in memory (tmpfs, as the thesis reads from), filled with `bytes` bytes.
 class MemoryFile {
  public:
-  // Errors: those of memfd_create(2) and write(2).
+  // Errors: as memfd_create(2) and write(2).
   static Result<MemoryFile> create(std::size_t bytes);
   ~MemoryFile();
   MemoryFile(MemoryFile&& other) noexcept : descriptor_(other.descriptor_) {

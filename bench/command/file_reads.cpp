@@ -1,11 +1,21 @@
 // Does one request by the router take less time than the best single path?
 //
-// A file of 64 MiB, its pages cached to a share in extents, is read in blocks that do not overlap:
-// by pread(2) through the page cache, by pread(2) with O_DIRECT, and by router::FileReader as the
-// runtime sets it, into memory of Runtime::allocate_shared(). Before
-// each of the three the same pages are cached again; they take turns within a round. A cell's ratio
-// is that of the faster single path (by its median) to ours, with the interval of the rounds'
-// ratios.
+// A file of 64 MiB, cached to a given share in extents, is read in blocks that do not overlap: by
+// pread(2) through the page cache, by pread(2) with O_DIRECT, and by router::FileReader as the
+// runtime configures it, into memory of Runtime::allocate_shared(). Before each of the three, the
+// same pages are cached again; the three take turns within a round. A cell's ratio is the time of
+// the faster single path (by its median) divided by ours, with the interval of the rounds' ratios.
+//
+// read_ahead_kib is the device's. Sequential reads under a bound of their cached pages are compared
+// with the kernel's read-ahead if the bound holds eight of its windows.
+//
+// Budgets (SPIN, sections 6.1 to 6.3, and beyond): >= 0.95 of the best single path, >= 0.90 below 4
+// KiB, >= 1.2 at 25 to 75 % with extents of 32 to 512 KiB, >= 0.97 of pread fully cached with 4
+// threads, >= 0.98 of O_DIRECT cold and random from 64 KiB. bench/verdict.hpp judges.
+//
+// No mix is faster than the transfer of the uncached part at the bandwidth that O_DIRECT reaches in
+// the same rounds. `possible` reports the gain that this limit permits: with a disk that is slow
+// beside the copy, page cache and read-ahead keep the disk busy too, and no gain is possible.
 //
 // read_ahead_kib is the device's; sequential reads within a bound on what is cached for them alone
 // are held against the kernel's read-ahead where the bound is eight of its windows.
@@ -47,11 +57,11 @@ namespace k2k::bench {
 namespace {
 
 constexpr std::size_t file_bytes = CachedFile::file_bytes;
-constexpr std::size_t reads_max = 2000;  // Of a round.
+constexpr std::size_t reads_max = 2000;  // Per round.
 constexpr double cached_bytes_min =
-    64.0 * mib;  // Read in a round, if all is cached: in more passes.
+    64.0 * mib;  // Read in a round, in several passes if all of it is cached.
 
-// What may be in the page cache for sequential reads alone.
+// A bound on the pages that sequential reads keep in the page cache.
 struct Bound {
   const char* what;
   std::uint32_t pages;
@@ -60,16 +70,16 @@ struct Bound {
 
 struct Cell {
   const char* what;
-  std::size_t block;   // Bytes of a request.
-  int residency;       // Percent of the file's pages.
+  std::size_t block;   // Per request.
+  int residency;       // Cached percentage of the file's pages.
   std::size_t extent;  // Bytes that are cached together.
   std::uint32_t threads;
   bool sequential;
   double target;
-  std::uint32_t bound = 0;  // Pages; 0: the kernel reads ahead as it likes.
+  std::uint32_t bound = 0;  // Pages; 0: the kernel's own read-ahead.
 };
 
-// SPIN's, and, where the device's windows need more, what they need.
+// SPIN's bounds, and the bound that the device's windows need, if it is larger.
 std::vector<Bound> bounds_of(std::uint64_t window_pages) {
   const auto needed = static_cast<std::uint32_t>(8 * window_pages);
   std::vector<Bound> bounds = {{"sequential, 512 pages ahead", 512, needed > 0 && needed <= 512}};
@@ -100,8 +110,8 @@ std::vector<Cell> all_cells(std::uint64_t window_pages) {
   for (const std::size_t block : {4 * kib, 64 * kib, 256 * kib}) {
     cells.push_back({"sequential", block, 0, 128 * kib, 1, true, 0.95});
   }
-  // Where the bound has no room for the device's windows, or the request is larger than one,
-  // nothing is promised but the bound.
+  // If the bound does not hold the device's windows, or the request is larger than a window, the
+  // only promise is the bound itself.
   for (const Bound& bound : bounds_of(window_pages)) {
     for (const std::size_t block : {4 * kib, 64 * kib, 256 * kib}) {
       const bool promised = bound.is_free && block <= window_pages * page_bytes;
@@ -117,7 +127,7 @@ std::string name_of(const Cell& cell) {
                      cell.threads == 1 ? "thread" : "threads");
 }
 
-// Those that are to be measured.
+// The cells to measure.
 Result<std::vector<Cell>> chosen_cells(std::vector<Cell> cells, Effort effort,
                                        const std::string& only) {
   if (only.empty()) {
@@ -155,7 +165,7 @@ std::vector<std::uint64_t> offsets_of(const Cell& cell, std::uint64_t seed) {
   return offsets;
 }
 
-// As users get it.
+// Memory as users get it.
 class SharedMemory {
  public:
   static Result<SharedMemory> make(Runtime& runtime, std::size_t bytes) {
@@ -177,7 +187,7 @@ class SharedMemory {
   std::unique_ptr<std::byte, Give> memory_;
 };
 
-// Seconds until `threads` have read all blocks between them; negative where one came short.
+// Seconds until `threads` have read all blocks together; negative if a read was short.
 template <class Read>
 double time_of(const Cell& cell, const std::vector<std::uint64_t>& offsets,
                const std::vector<SharedMemory>& memories, Read read) {
@@ -205,8 +215,8 @@ double time_of(const Cell& cell, const std::vector<std::uint64_t>& offsets,
 
 struct Measured {
   Samples buffered, direct, ours;
-  std::vector<double> buffered_ratios, direct_ratios;  // Of their time to ours, a round each.
-  std::uint64_t bytes_cache = 0, bytes_direct = 0;     // Of ours, all rounds.
+  std::vector<double> buffered_ratios, direct_ratios;  // Their time / ours, one per round.
+  std::uint64_t bytes_cache = 0, bytes_direct = 0;     // Ours, over all rounds.
 };
 
 Status measure(Runtime& runtime, const Cell& cell, const CachedFile& file,
@@ -256,7 +266,8 @@ Status measure(Runtime& runtime, const Cell& cell, const CachedFile& file,
   return {};
 }
 
-// What a mix that takes no longer than its uncached part would reach against the best single path.
+// The ratio to the best single path that a mix would reach if it took only as long as its uncached
+// part.
 Interval possible_of(const Cell& cell, const Measured& measured, bool direct_is_best) {
   const double uncached = 1 - cell.residency / 100.0;
   std::vector<double> ratios;
@@ -275,7 +286,7 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
   };
   const bool direct_is_best =
       measured.direct.size() > 0 && measured.direct.median() < measured.buffered.median();
-  // The two promises that name their peer are held against that one.
+  // The two promises that name a peer are compared with that peer.
   const bool against_direct = cell.target == 0.98;
   const bool against_buffered = cell.sequential || cell.target == 0.97;
   const bool direct = against_direct || (direct_is_best && !against_buffered);
@@ -294,7 +305,7 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
   row["high"] = rounded(ratio.high);
   row["rounds"] = ratio.rounds;
   row["target"] = cell.target;
-  row["verdict"] = nullptr;  // Where nothing is promised.
+  row["verdict"] = nullptr;  // If there is no promise.
   row["more_rounds"] = nullptr;
   if (cell.target == 0) return row;
   const Judgement judgement = judge(ratio, cell.target, Better::higher);

@@ -1,13 +1,13 @@
-// What does a long write cost that goes past the page cache (files.exclusive), and what does it
-// leave behind?
+// How much does a long write past the page cache cost (files.exclusive), and how many cached pages
+// does it leave?
 //
 //   default      router::FileReader, a pwrite(2) through the page cache
 //   exclusive    the same in exclusive mode: one O_DIRECT pwrite(2) where nothing is cached
 //
-// Over a file that is on the disk and not cached, and onto the end of an empty one; a write and
-// fdatasync(2), and 64 MiB of writes one after the other with one fdatasync(2) at their end. Wall
-// time and the calling thread's CPU time, both of them in turn; a ratio is default over exclusive,
-// the mean of its logarithms with a 95 % interval.
+// The target is a file that is on the disk and not cached, or the end of an empty file. The work is
+// one write and fdatasync(2), or 64 MiB of successive writes with one fdatasync(2) at their end.
+// Wall time and the calling thread's CPU time are measured for both, in turn; a ratio is default
+// over exclusive, the mean of its logarithms with a 95 % interval.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@ Error failed(const char* what, int code) {
                          "; set TMPDIR to a folder on a disk with room"};
 }
 
-// On the disk, and not in the page cache.
+// Puts the file on the disk and out of the page cache.
 Status prepare(int descriptor, const Cell& cell, const std::byte* memory) {
   if (std::string(cell.what) == "overwrite") {
     for (std::size_t at = 0; at < cell.total; at += cell.block) {
@@ -91,7 +91,7 @@ Result<Taken> measure(const Cell& cell, router::FileReader& writer, const std::b
   const auto write = [&](std::size_t at) {
     return writer.pwrite(descriptor, memory, cell.block, static_cast<std::int64_t>(at));
   };
-  // The file's twin is there from its first write on.
+  // The first write opens the file's twin.
   if (write(0) < 0 || ::ftruncate(descriptor, 0) != 0) return failed("a first write", EIO);
   if (Status status = prepare(descriptor, cell, memory); !status) return status.error();
   const Instant begin = now();
@@ -108,8 +108,8 @@ Result<Taken> measure(const Cell& cell, router::FileReader& writer, const std::b
 }
 
 struct Measured {
-  Samples wall_us[2], cpu_us[2], cached_mib[2];  // By default, exclusively.
-  std::vector<double> wall_ratios, cpu_ratios;   // A round each.
+  Samples wall_us[2], cpu_us[2], cached_mib[2];  // [0] default, [1] exclusive.
+  std::vector<double> wall_ratios, cpu_ratios;   // One per round.
 
   [[nodiscard]] nlohmann::ordered_json row(const Cell& cell) const {
     const Interval wall = interval_of(wall_ratios);

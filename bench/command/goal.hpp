@@ -1,6 +1,6 @@
 #pragma once
-// A goal of a benchmark as a row of its result, judged by bench/verdict.hpp, and how many of a
-// result's goals are missed: what `k2k bench` ends with.
+// A benchmark's goal as a row of its result, judged by bench/verdict.hpp, and the number of missed
+// goals, which sets the exit status of `k2k bench`.
 //
 // Threading: pure functions.
 
@@ -13,16 +13,17 @@
 
 namespace k2k::bench {
 
-// One value a round, two rounds or more, each above 0.
+// `rounds` holds one value per round, at least two, each above 0.
 nlohmann::ordered_json goal_row(const std::string& goal, const std::vector<double>& rounds,
                                 double target, Better better);
 
 struct Goals {
   std::size_t judged = 0;
-  std::size_t missed = 0;  // Without those that nothing could reach here (`out_of_reach`).
+  std::size_t missed = 0;  // Without the goals that cannot be reached on this machine
+                           // (`out_of_reach`).
 };
 
-// Every `verdict` of a result, however deep. One that is null promises nothing.
+// Counts every `verdict` of a result at any depth. A null verdict promises nothing.
 Goals goals_of(const nlohmann::ordered_json& result);
 
 }  // namespace k2k::bench

@@ -1,4 +1,4 @@
-// Goal: a benchmark fails where a goal is missed, and only there.
+// Goal: a benchmark fails if and only if a goal is missed.
 
 #include "bench/command/goal.hpp"
 
@@ -35,7 +35,8 @@ TEST(Goals, that_nothing_could_reach_or_that_promise_nothing_are_not_missed) {
                      {{"verdict", nullptr}}};
   EXPECT_EQ(goals_of({{"rows", rows}}).judged, 2u);
   EXPECT_EQ(goals_of({{"rows", rows}}).missed, 1u);
-  EXPECT_EQ(goals_of({{"verdicts", {{"missed", 3}}}}).judged, 0u);  // Their number is no verdict.
+  EXPECT_EQ(goals_of({{"verdicts", {{"missed", 3}}}}).judged, 0u);  // Their number is not a
+                                                                    // verdict.
 }
 
 }  // namespace

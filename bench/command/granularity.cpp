@@ -1,16 +1,17 @@
-// Who should make the call that reads a file? (thesis, section 3.7, figure 3.7)
+// Which scope should make the call that reads a file? (thesis, section 3.7, figure 3.7)
 //
 //   left    pread of a file in memory by each work-item, each work-group of 64, the kernel as one
 //   right   by work-groups of 64 to 1,024
 //
-// As the work queues of the thesis, several threads serve: as many top halves and rings as cores,
-// and an odd number, or the first waves of groups of two waves would all ring the same (wave modulo
-// rings). `one_top_half` is the server as it is by default: only calls of more than
-// server.takeover_us are served beside others.
+// As with the work queues of the thesis, several threads serve: as many top halves and rings as
+// cores. The number of rings is odd, because otherwise the first waves of groups of two waves would
+// all use the same ring (wave modulo rings). `one_top_half` is the server's default: only calls of
+// more than server.takeover_us are served beside others.
 //
-// Each work-item has a page of the file. The thesis does not say how it shared a file out, and goes
-// to 2 GiB; one call of Linux moves a page less than that, so we end at 1 GiB. The buffer was
-// touched before. Relaxed order, which the kernel as one needs anyway.
+// Each work-item has a page of the file. The thesis does not say how it divided a file, and
+// measures up to 2 GiB; one system call of Linux moves a page less than that, so this benchmark
+// ends at 1 GiB. The buffer was touched before. The order is relaxed, as the kernel scope needs
+// anyway.
 // Budget: none; the thesis' shapes: work-items worst, work-groups best, larger ones better.
 
 #include <sys/mman.h>
@@ -30,9 +31,10 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr double mib = 1 << 20;
-constexpr std::uint32_t least_items = 64;  // A wavefront of the thesis, its smallest work-group.
+constexpr std::uint32_t least_items = 64;  // A wavefront of the thesis, and its smallest
+                                           // work-group.
 
-// Memory of the host for what is read.
+// Host memory for the data.
 class Buffer {
  public:
   explicit Buffer(std::size_t bytes)
@@ -61,7 +63,7 @@ struct Manner {
   std::uint32_t group_items;
 };
 
-// What a launch reads, by value into the kernel.
+// The arguments of a launch, passed to the kernel by value.
 struct Read {
   int fd;
   char* buffer;
@@ -123,7 +125,7 @@ std::uint32_t top_halves() {
   return static_cast<std::uint32_t>(std::clamp(cores, 1l, 7l)) | 1;
 }
 
-// The sizes for which file and buffer leave half of the free memory alone.
+// The sizes at which file and buffer leave half of the free memory unused.
 std::vector<std::size_t> sizes_of(Effort effort) {
   const std::size_t largest = std::size_t{1} << (effort == Effort::brief ? 24 : 30);
   const std::size_t available = static_cast<std::size_t>(::sysconf(_SC_AVPHYS_PAGES)) *
@@ -172,7 +174,7 @@ Result<nlohmann::ordered_json> granularity(const RuntimeConfig& base, Effort eff
   Figure half_right = figure_of(right);
   Figure one_top_half = figure_of(alone);
   const auto add = [&](Runtime& runtime, const std::vector<std::size_t>& shown, Figure& figure) {
-    // Stacks that were not used for a second went back to the system: have them again first.
+    // The system took back stacks that were unused for a second: map them again first.
     auto warm_up =
         measure(runtime, manners[0], {file->descriptor(), buffer.data(), sizes[0], nullptr});
     if (!warm_up) return Status(warm_up.error());

@@ -1,14 +1,16 @@
-// What does a grep whose kernel makes all system calls gain? (thesis, section 3.8.3, figure 3.13 a)
+// How much does a grep gain if its kernel makes all system calls? (thesis, section 3.8.3, figure
+// 3.13 a)
 //
 // Five programs name the files below a tree that contain one of 64 words, each as a process of its
-// own, from start to end: GNU grep, an OpenMP grep (bench/peers) that shares k2k grep's matcher,
-// and k2k grep by work-group, by work-item polling, by work-item halting; no write is waited for.
-// Once from the page cache, once after the tree's pages were dropped (names and inodes stay). They
-// take turns, and all must print the same names.
+// own, measured from start to end: GNU grep, an OpenMP grep (bench/peers) that shares k2k grep's
+// matcher, and k2k grep by work-group, by work-item polling, and by work-item halting; the kernels
+// do not wait for writes. Each runs once from the page cache, and once after the tree's pages were
+// dropped (names and inodes stay). They take turns, and all must print the same names.
 //
 // The thesis names neither its files nor its words; ours are those of ./dev demo.
 // Budget: the thesis' 2.0 to 2.3 x OpenMP, work-item halting 3 to 4 % before the other two. On the
-// cpu backend device and host are the same cores: what can be gained is what waiting costs.
+// cpu backend, device and host are the same cores: the only possible gain is the time that programs
+// spend waiting.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -39,7 +41,7 @@ namespace {
 constexpr char full_tree[] = "/usr/include";
 constexpr char brief_tree[] = "/usr/include/linux";
 constexpr int run_limit_ms = 60'000;
-constexpr int exit_trouble = 2;  // Of every grep: 0 = names, 1 = none.
+constexpr int exit_trouble = 2;  // Of every grep: 0: names, 1: none.
 
 struct Program {
   std::string name;
@@ -64,7 +66,7 @@ class Descriptor {
   int value_;
 };
 
-// Its exit status; ends it if it takes too long.
+// Returns the child's exit status; kills the child if it takes too long.
 Result<int> wait_for(pid_t child, const std::string& name) {
   const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   pollfd ended{handle.value(), POLLIN, 0};
@@ -145,7 +147,7 @@ Result<Output> run(Program& program) {
   return Output{ms, sorted_lines(output.value())};
 }
 
-// Everything about the tree that is not a grep.
+// The tree, and its state in the page cache.
 class Tree {
  public:
   explicit Tree(const char* top) : top_(top) {
@@ -164,7 +166,7 @@ class Tree {
   [[nodiscard]] std::size_t files() const { return files_.size(); }
   [[nodiscard]] std::uintmax_t bytes() const { return bytes_; }
 
-  // Dirty pages cannot be dropped: they are written first.
+  // Dirty pages cannot be dropped, so they are written first.
   void drop_pages() const {
     for (const std::string& name : files_) {
       const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
@@ -183,8 +185,8 @@ class Tree {
     }
   }
 
-  // How much of the tree is in the page cache, 0 to 1. Linux says "all" about files that the
-  // caller neither owns nor may write.
+  // The cached share of the tree, 0 to 1. Linux reports all pages of a file as cached if the caller
+  // neither owns the file nor may write it.
   [[nodiscard]] double resident_share() const {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::size_t all = 0;
@@ -213,7 +215,7 @@ class Tree {
   std::uintmax_t bytes_ = 0;
 };
 
-// The words in a file that ends with this object.
+// A file with the words; the destructor removes it.
 class WordFile {
  public:
   WordFile() : file_(::memfd_create("k2k-bench-words", 0)) {
@@ -222,7 +224,7 @@ class WordFile {
           ::write(file_.value(), demo_words, bytes) == static_cast<ssize_t>(bytes);
   }
   [[nodiscard]] bool ok() const { return ok_; }
-  // For this process' children, which inherit it.
+  // A path for this process' children, which inherit the descriptor.
   [[nodiscard]] std::string path() const {
     return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file_.value());
   }
@@ -232,7 +234,7 @@ class WordFile {
   bool ok_ = false;
 };
 
-// Where the build puts bench/peers beside k2k; none in an installed tree.
+// The build puts bench/peers beside k2k; an installed tree has none.
 std::optional<std::string> openmp_grep() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -277,7 +279,7 @@ Status run_all(std::vector<Program>& all, const Tree& tree, bool cold, Output& f
 nlohmann::ordered_json table_of(const std::vector<Program>& all) {
   const auto openmp = std::find_if(all.begin(), all.end(),
                                    [](const Program& each) { return each.name == "OpenMP grep"; });
-  // OpenMP's time by this one's: more than 1 is faster than OpenMP.
+  // OpenMP's time / this program's time: above 1 is faster than OpenMP.
   const auto speed = [&](const Samples Program::* samples, const Program& program) {
     nlohmann::ordered_json value;
     if (openmp != all.end()) {
@@ -314,7 +316,7 @@ Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig&, Effort effort) {
   const double resident = tree.resident_share();
   for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 10, 38);
        rounds.next();) {
-    // A grep leaves a file at its first word: not all pages are back after a cold run.
+    // A grep stops reading a file at its first word, so a cold run does not bring all pages back.
     tree.read_pages();
     for (const bool cold : {false, false, false, true}) {
       if (Status status = run_all(all, tree, cold, first); !status) return status.error();
@@ -325,7 +327,7 @@ Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig&, Effort effort) {
   result["files"] = tree.files();
   result["bytes"] = tree.bytes();
   result["matches"] = first.names.size();
-  result["names_identical"] = true;  // Or run_all() would have refused.
+  result["names_identical"] = true;  // run_all() fails otherwise.
   result["warm_runs"] = all.front().warm_ms.size();
   result["runs"] = all.front().cold_ms.size();
   result["resident_after_drop"] = rounded(resident);

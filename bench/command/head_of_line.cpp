@@ -1,8 +1,8 @@
-// Does a call that sleeps, or that waits for a disk, hold up the others?
+// Does a call that sleeps, or that waits for a disk, delay the others?
 //
-// One work-item makes no-ops; loaded, another one sleeps 1 ms again and again beside it. Behind
-// cold reads, 64 others read 1 MiB each of a file that was evicted before, and only the no-ops made
-// until the last of them is answered count.
+// One work-item makes no-ops. Loaded: another work-item repeatedly sleeps 1 ms beside it. Behind
+// cold reads: 64 others each read 1 MiB of a file that was evicted before, and only the no-ops
+// before the last of these answers count.
 // Budget: p50 loaded <= 3 x unloaded (a server with one thread and no hand-off: 1,000 x); p99
 // behind cold reads <= 3 x unloaded.
 
@@ -27,7 +27,7 @@ constexpr int calls_per_round = 100'000;
 constexpr int warm_up = 2'000;
 constexpr int cold_rounds = 6;
 constexpr std::uint32_t cold_reads = 64;
-constexpr int cold_calls_max = 4'000'000;  // Of a round; a disk takes less long.
+constexpr int cold_calls_max = 4'000'000;  // Per round; a disk takes less long.
 
 struct Shared {
   std::uint32_t done = 0;
@@ -73,7 +73,7 @@ Result<std::vector<double>> measure(Runtime& runtime, bool loaded, std::uint64_t
   return nanoseconds;
 }
 
-// No-ops beside 64 reads of 1 MiB, none of which is in the page cache.
+// No-ops beside 64 reads of 1 MiB that are not in the page cache.
 Result<std::vector<double>> measure_cold(Runtime& runtime, const CachedFile& file, int descriptor,
                                          std::byte* memory) {
   file.evict(0, CachedFile::file_bytes);
@@ -111,14 +111,14 @@ Result<std::vector<double>> measure_cold(Runtime& runtime, const CachedFile& fil
   return nanoseconds;
 }
 
-// What no-ops wait behind cold reads; none: there is no room for the file.
+// The delay of no-ops behind cold reads; empty if there is no room for the file.
 Result<Samples> behind_cold_reads(Runtime& runtime) {
   auto file = CachedFile::make();
   if (!file) return file.error();
   const Memory memory = memory_of(CachedFile::file_bytes);
   Samples samples;
   for (int round = 0; round < cold_rounds; ++round) {
-    // Opened anew: what was learnt of the descriptor is no part of it.
+    // Opened anew, so that no earlier observation of the descriptor helps.
     const int descriptor = file.value()->open(0);
     if (descriptor < 0) return Error{errno, "the file of cold reads cannot be opened again"};
     auto waits = measure_cold(runtime, *file.value(), descriptor, memory.get());
@@ -162,7 +162,8 @@ Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& base) {
   result["cold_p99_us"] = rounded(cold.value().quantile(0.99) / 1000);
   result["cold_p999_us"] = rounded(cold.value().quantile(0.999) / 1000);
   result["cold_ratio_p99"] = rounded(cold.value().quantile(0.99) / unloaded.quantile(0.99));
-  // The p99 behind cold reads is one number of the whole run: nothing to judge by.
+  // The p99 behind cold reads is one number for the whole run, so it has no interval and no
+  // verdict.
   result["goals"] = {goal_row("p50 loaded / unloaded", ratios, 3, Better::lower)};
   return result;
 }

@@ -1,12 +1,12 @@
-// What does a server cost that waits, and how fast is it back?
+// How much does an idle server cost, and how fast does it respond again?
 //
-//   polling   requests at random, as a device asks that cannot interrupt: latency, share of a core
-//   quiet     no kernel runs for a second: share of a core, latency of the first call of the next
-//   waiting   a kernel runs, but asks for nothing for a second: the same
-//   futex     the device wakes the server: latency beside a bare futex wake between two threads
+//   polling   requests at random times, from a device that cannot interrupt: latency, share of a
+//   core quiet     no kernel runs for a second: share of a core, latency of the first call of the
+//   next waiting   a kernel runs without a request for a second: the same futex     the device
+//   wakes the server: latency beside a bare futex wake between two threads
 //
 //   nap       the CPU time of a sleep of 80 us and of 1.3 ms that does nothing else: the floor of
-//             what looking now and then costs here (a timer is cheap on bare metal, dear in a
+//             periodic polling on this machine (a timer is cheap on bare metal, expensive in a
 //             virtual machine)
 //
 // Budget: polling p50 <= 80 us at <= 5 % of one core; quiet <= 0.5 % and <= 1.5 ms; futex <= 2 x.
@@ -56,7 +56,7 @@ struct Measured {
   double cpu_share = 0;  // Of one core.
 };
 
-// One work-item thinks, calls, thinks. Thinking keeps the device awake.
+// One work-item pauses, calls, pauses. The pauses keep the device awake.
 Result<Measured> ask(Runtime& runtime, const std::vector<std::uint64_t>& thinks) {
   std::vector<double> latencies(thinks.size());
   double* const latency = latencies.data();
@@ -91,7 +91,8 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
             value, nullptr, nullptr, 0);
 }
 
-// Another thread sleeps on a word; this one writes and wakes it, and spins for its answer.
+// Another thread sleeps on a word; this thread writes the word, wakes the other, and spins for its
+// answer.
 Result<Samples> bare_futex(const std::vector<std::uint64_t>& thinks) {
   std::atomic<std::uint32_t> asked{0};
   std::atomic<std::uint32_t> answered{0};
@@ -157,7 +158,7 @@ Status with_kernel(Runtime& runtime, Quiet& quiet) {
   return {};
 }
 
-// CPU time of one, in microseconds.
+// CPU time of one nap, in microseconds.
 double nap_cost_us(std::chrono::microseconds length, int count) {
   prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // As the service threads do.
   const Nanoseconds before = thread_time();
@@ -172,7 +173,7 @@ double nap_cost_us(std::chrono::microseconds length, int count) {
 Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
   RuntimeConfig config = base;
   config.device.compute_units = 1;
-  config.device.spin_us = 1'000'000;  // The device's own sleep is not in question.
+  config.device.spin_us = 1'000'000;  // So that the device itself does not sleep.
   config.server.notify = server::Notify::polling;
   auto polling = Runtime::create(config);
   if (!polling) return polling.error();
@@ -213,7 +214,7 @@ Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
                      {"ratio", rounded(futexes.median() / bare.median())}};
   result["nap"] = {{"cpu_us_of_80", rounded(nap_cost_us(80us, 2'000))},
                    {"cpu_us_of_1300", rounded(nap_cost_us(1'300us, 300))}};
-  // The others are one number of the whole run: nothing to judge by.
+  // The other figures are one number for the whole run, so they have no interval and no verdict.
   result["goals"] = {goal_row("futex / bare", ratios, 2, Better::lower)};
   return result;
 }

@@ -1,5 +1,5 @@
-// k2k-bench: what `k2k bench` runs, with the same arguments (cli/guest.hpp). With grep, which one
-// of the benchmarks runs as a process.
+// k2k-bench: the program behind `k2k bench`, with the same arguments (cli/guest.hpp). It includes
+// grep, which one benchmark runs as a process.
 
 #include "cli/commands.hpp"
 

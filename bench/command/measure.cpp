@@ -160,7 +160,7 @@ Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::
   } catch (const std::system_error& failure) {
     return Error{EAGAIN, std::string("no second thread for the floor: ") + failure.what()};
   }
-  asm volatile("" ::"r"(sum));  // What came back is read.
+  asm volatile("" ::"r"(sum));  // Uses the result, so that the compiler keeps the reads.
   return static_cast<double>(std::uint64_t{turns} * waves * lanes) * 1'000 /
          static_cast<double>((end - begin).count());
 }

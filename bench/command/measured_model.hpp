@@ -1,6 +1,6 @@
 #pragma once
-// The router's model of the disk that temporary files are on, as `k2k calibrate` measures and fits
-// it.
+// The router's model of the disk with the temporary files, measured and fitted as by `k2k
+// calibrate`.
 //
 // Threading: one thread; it sleeps in reads.
 
@@ -14,7 +14,7 @@
 
 namespace k2k::bench {
 
-// The same error, with what mends it.
+// The same error, with advice.
 inline Error no_disk(const Error& why) {
   return {why.code, why.message + "; set TMPDIR to a folder on a disk with O_DIRECT (ext4, xfs)"};
 }

@@ -1,11 +1,12 @@
-// What do blocking calls and strong order cost a kernel? (thesis, section 3.7, figure 3.8)
+// How much do blocking calls and strong order cost a kernel? (thesis, section 3.7, figure 3.8)
 //
-// Work-groups of 1,024 work-items permute a block of 8 KiB, a word a work-item as DES permutes
-// it at first, and write it to a file in memory by a pwrite of the work-group: blocking or not,
-// strong or relaxed ("weak"). The more permutations before it, the less the call matters.
+// Work-groups of 1,024 work-items permute a block of 8 KiB, one word per work-item, by the initial
+// permutation of DES. They write the block to a file in memory by a pwrite of the work-group:
+// blocking or not, strong or relaxed ("weak"). The more permutations precede the call, the less the
+// call matters.
 //
-// As in the thesis; but for 32 blocks, and fewer than its 80 runs where they take more than 40 s.
-// The time is that until the last write is in the file, by launch and drain.
+// As in the thesis, except for 32 blocks, and fewer than its 80 runs if they take more than 40 s.
+// The time ends when the last write is in the file, by launch and drain.
 // Budget: none; the thesis' shape: at few permutations non-blocking saves 30 %, beyond 16 nothing;
 // weak-block is like strong-non-block; weak-non-block is best.
 
@@ -93,7 +94,7 @@ constexpr Manner manners[] = {
      }},
 };
 
-// Microseconds a permutation of a block, its share of the write included.
+// Microseconds per permutation of a block, including its share of the write.
 Result<double> measure(Runtime& runtime, const Manner& manner, const MemoryFile& file,
                        std::vector<std::uint64_t>& data, std::uint32_t permutations) {
   std::uint64_t failures = 0;

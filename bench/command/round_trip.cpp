@@ -1,4 +1,5 @@
-// What does one system call cost a work-item, beyond what the two caches between need anyway?
+// How much time does one system call of a work-item take, beyond the cache-line transfers that it
+// needs anyway?
 //
 // A single work-item makes no-ops one after the other while the server spins. The number of waves
 // only sizes the syscall area: a server that scanned slots would slow down with it.
@@ -58,7 +59,8 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
   }
   Samples floor;
   std::array<Samples, wave_counts.size()> ours;
-  // Medians of the rounds: the smallest device beside the floor, the others beside that one.
+  // Medians of the rounds: the smallest device beside the floor, the others beside the smallest
+  // device.
   std::array<std::vector<double>, wave_counts.size()> ratios;
   for (int round = 0; round < rounds; ++round) {
     auto trips = cache_line_round_trips(calls_per_round);
@@ -66,7 +68,8 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
     floor.add(trips.value());
     double beside = Samples(trips.value()).median();
     for (std::size_t index = 0; index < wave_counts.size(); ++index) {
-      // Only the runtime under measurement may spin: two cores have no place for a second one.
+      // Only the runtime under measurement may spin: two cores have no room for a second spinning
+      // server.
       server::ServerConfig server = runtimes[index]->server_config();
       server.spin_us = 1'000'000;
       if (Status status = runtimes[index]->reconfigure(server); !status) return status.error();

@@ -1,14 +1,16 @@
-// How far is what the router's model says of a request from what the request takes?
+// How much does the predicted time of a request (by the router's model) differ from the measured
+// time?
 //
-// The model is measured and fitted as `k2k calibrate` does it, where temporary files are. Then a
-// file is cut into requests of 64 KiB to 8 MiB, their pages cached in extents of 32 to 512 KiB to
-// any share, and these are planned and executed one after the other in random order, as a program
-// makes them; the error of one is its time over the model's, less 1. The first one, behind what
-// made the pages cached, does not count. And again, until there were enough. SPIN reports a mean of
-// 1.6 % (USENIX ATC'17, 4.3.1), of a model with the bandwidths of its own device.
+// The model is measured and fitted as by `k2k calibrate`, on the disk with the temporary files.
+// Then a file is divided into requests of 64 KiB to 8 MiB, cached in extents of 32 to 512 KiB to
+// any share. These requests are planned and executed one after the other in random order, as a
+// program makes them. The error of a request is its time / the predicted time, less 1. The first
+// request, which follows the caching, does not count. This repeats until there are enough requests.
+// SPIN reports a mean of 1.6 % (USENIX ATC'17, 4.3.1), for a model with the bandwidths of its own
+// device.
 //
-// A machine that is shared is by a fifth faster or slower a minute later, in everything. So the
-// same is said with each file's requests divided by their median error: "at the machine's speed".
+// The speed of a shared machine varies by a fifth within a minute, in everything. So a second error
+// is reported, with each file's requests divided by their median error: "at the machine's speed".
 
 #include <algorithm>
 #include <chrono>
@@ -37,17 +39,17 @@ constexpr std::uint32_t pages_max = 2048;
 constexpr std::uint32_t pages_min = 16;
 constexpr std::size_t file_pages = CachedFile::file_bytes / page_bytes;
 constexpr std::uint32_t outstanding = 64;
-constexpr std::size_t memory_bytes = 64 * mib;  // As large as no cache of the CPU.
+constexpr std::size_t memory_bytes = 64 * mib;  // Larger than any cache of the CPU.
 constexpr std::size_t requests_full = 5000;
 constexpr std::size_t requests_brief = 60;
 
-// One request: where it lies, and which of its pages are cached.
+// One request: its place, and its cached pages.
 struct Wanted {
   std::size_t first_page = 0;
   std::vector<std::uint8_t> residency;
 };
 
-// `left` pages of the file are not in a request yet.
+// `left` pages of the file do not belong to a request yet.
 Wanted draw(std::mt19937_64& random, std::size_t left) {
   const auto uniform = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);
@@ -67,7 +69,7 @@ Wanted draw(std::mt19937_64& random, std::size_t left) {
   return wanted;
 }
 
-// The whole file's.
+// All requests of the file.
 std::vector<Wanted> draw_all(std::mt19937_64& random) {
   std::vector<Wanted> all;
   for (std::size_t left = file_pages; left > 0;) {
@@ -93,7 +95,7 @@ void cache(const CachedFile& file, const std::vector<Wanted>& all) {
 struct Errors {
   Samples absolute;  // Percent.
   Samples with_sign;
-  // What it took over what the model says.
+  // `ratio` is the measured time / the predicted time.
   void add(double ratio) {
     const double percent = 100 * (ratio - 1);
     absolute.add(std::abs(percent));
@@ -126,7 +128,7 @@ class Validation {
                       std::move(planner).value()};
   }
 
-  // What a request took over what the model says of it, of requests of its kind.
+  // Measured time / predicted time, for one kind of request.
   struct Seen {
     double ratio;
     enum class By : std::uint8_t { direct, cache, both } by;

@@ -1,13 +1,13 @@
-// Does a file that is read once pay for the router?
+// Is the router worth its cost for a file that is read once?
 //
-// A kernel opens, reads and closes every file of a folder, 64 KiB a read, into memory as users get
-// it (Runtime::allocate_shared). 8,000 files have sizes distributed as those below /usr/include,
-// 20,000 have 20 bytes. The same kernel runs with the router on and off, and with the router on
-// after `k2k calibrate`; the three take turns in random order, and a round's ratio is off ÷ on.
-// Cold: the files' pages are dropped before each turn, their names and inodes stay.
+// A kernel opens, reads and closes every file of a folder, 64 KiB per read, into memory as users
+// get it (Runtime::allocate_shared). 8,000 files have sizes distributed as the files below
+// /usr/include; 20,000 have 20 bytes. The same kernel runs with the router on and off, and with the
+// router on after `k2k calibrate`; the three take turns in random order, and a round's ratio is off
+// ÷ on. Cold: the files' pages are dropped before each turn, their names and inodes stay.
 //
 // The last arms are a host program (bench/peers/small_files.c) that reads the files into registered
-// memory below libk2k_io.so, and the same program without it.
+// memory through libk2k_io.so, and the same program without it.
 //
 // Budget: >= 0.97 everywhere.
 
@@ -52,8 +52,9 @@ constexpr std::uint32_t items = 16;
 constexpr double page_bytes = 4096;
 constexpr std::size_t name_bytes = 24;  // "/12345": a file's name below its folder, and a 0.
 
-// Sizes of the files below /usr/include of a Debian 12 with a compiler (8,217 of them), at equal
-// steps of their rank. The longest are left out: eight hold as much as all others.
+// Sizes of the files below /usr/include of a Debian 12 with a compiler (8,217 files), at equal
+// steps of their rank. The longest files are left out: eight of them hold as many bytes as all
+// others.
 constexpr std::array<double, 33> size_quantiles = {
     1,     428,   723,   1004,  1115,  1316,  1483,  1708,  1880,  2147,  2450,
     2736,  3120,  3453,  3784,  4192,  4829,  5453,  6175,  7224,  8332,  9589,
@@ -72,7 +73,7 @@ Error failed(const std::string& what) {
   return Error{errno, what + ": " + std::strerror(errno) + "; set TMPDIR to a folder with room"};
 }
 
-// Files named by their numbers, in a folder of their own that ends with this.
+// Files named by their numbers, in a folder that the destructor removes.
 class Folder {
  public:
   static Result<std::unique_ptr<Folder>> make() {
@@ -140,9 +141,9 @@ class DeviceArm {
     return arm;
   }
 
-  // Seconds.
+  // Returns seconds.
   Result<double> read(const Folder& folder) {
-    // Each work-item's own copy of the folder's path, which it appends names to.
+    // Each work-item has its own copy of the folder's path, to which it appends names.
     const std::size_t end = folder.path().size();
     if (end + name_bytes > chunk_bytes) return Error{ENAMETOOLONG, folder.path()};
     for (std::size_t item = 0; item < items; ++item) {
@@ -203,7 +204,7 @@ class DeviceArm {
   void* paths_ = nullptr;
 };
 
-// Beside k2k in the build tree, and nowhere else.
+// The build puts it beside k2k; an installed tree has none.
 std::optional<std::string> built(const char* name) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -212,8 +213,8 @@ std::optional<std::string> built(const char* name) {
   return path.string();
 }
 
-// Reads all files by the peer; with libk2k_io.so before it, into registered memory. Seconds, as it
-// says itself.
+// Reads all files by the peer; with libk2k_io.so preloaded, into registered memory. Returns the
+// seconds that the peer reports.
 Result<double> host_read(const std::string& program, const std::string& library,
                          const Folder& folder) {
   int ends[2];
@@ -254,8 +255,8 @@ Result<double> host_read(const std::string& program, const std::string& library,
   return static_cast<double>(nanoseconds) / 1e9;
 }
 
-// A profile of the folder's device, as k2k calibrate leaves one; while it lives, the router finds
-// it and no other.
+// A profile of the folder's device, as k2k calibrate writes it. While this object lives, the router
+// finds this profile and no other.
 class Profiles {
  public:
   explicit Profiles(const Folder& folder) : place_(folder.path() + ".profiles") {
@@ -284,7 +285,7 @@ class Profiles {
   Profiles& operator=(const Profiles&) = delete;
 
   [[nodiscard]] bool is_there() const { return is_there_; }
-  // No kernel runs: nobody reads the environment.
+  // No kernel runs, so no thread reads the environment.
   void use(bool with) const {
     ::setenv("K2K_PROFILE_DIR", (with ? place_ : place_ + "/none").c_str(), 1);
   }
@@ -296,7 +297,7 @@ class Profiles {
 
 struct Arm {
   const char* name;
-  const char* against;  // Another arm.
+  const char* against;  // The arm to compare with.
   bool with_profile;
   std::function<Result<double>(const Folder&)> read;
 };
@@ -321,13 +322,13 @@ nlohmann::ordered_json row_of(const char* files, const char* cache, const Arm& a
   return row;
 }
 
-// One row an arm that has another to be compared with.
+// One row for each arm that is compared with another.
 Status measure(const char* files, const Folder& folder, const Profiles& profiles,
                const std::vector<Arm>& arms, bool cold, int rounds, nlohmann::ordered_json& rows) {
   std::map<std::string, Samples> seconds;
   std::map<std::string, std::vector<double>> ratios;
   std::mt19937 random(1);
-  for (int round = -1; round < rounds; ++round) {  // The first one warms up.
+  for (int round = -1; round < rounds; ++round) {  // The first round warms up.
     std::vector<std::size_t> order(arms.size());
     for (std::size_t at = 0; at < order.size(); ++at) order[at] = at;
     std::shuffle(order.begin(), order.end(), random);
@@ -353,7 +354,7 @@ Status measure(const char* files, const Folder& folder, const Profiles& profiles
   return {};
 }
 
-// Puts a variable of the environment back.
+// Restores a variable of the environment.
 class Kept {
  public:
   explicit Kept(const char* name) : name_(name) {
@@ -413,7 +414,7 @@ Result<nlohmann::ordered_json> small_files(const RuntimeConfig& config, Effort e
     auto folder = Folder::make();
     if (!folder) return folder.error();
     for (std::size_t number = 0; number < set.files; ++number) {
-      // Neighbours in number are not neighbours in size.
+      // Files with neighbouring numbers have unrelated sizes.
       const double rank =
           static_cast<double>(number * 7919 % set.files) / static_cast<double>(set.files);
       const Status added = folder.value()->add(number, set.sized ? size_at(rank) : 20);

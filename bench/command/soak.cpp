@@ -1,9 +1,9 @@
-// Does anything leak, or go wrong once in a million?
+// Does anything leak, or fail once in a million calls?
 //
-// A thousand million no-ops by whole waves, then ten million calls of every kind, each answer
+// A thousand million no-ops by whole waves, then ten million calls of every kind with every answer
 // checked: blocking, halting, asynchronous, detached; by work-items, waves and work-groups; with
 // data, paths and new descriptors. Resident memory, descriptors, slots and arena blocks are counted
-// before, between and after; nothing may be left behind.
+// before, between and after; none may remain in use.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ K2K_HD constexpr std::int64_t offset_of(std::uint32_t item) {
   return static_cast<std::int64_t>(item) * static_cast<std::int64_t>(record_bytes);
 }
 
-// One record a work-item. Errors: those of MemoryFile::create() and pwrite(2).
+// One record per work-item. Errors: as MemoryFile::create() and pwrite(2).
 Result<MemoryFile> file_of_records() {
   constexpr std::uint32_t records = mixed_shape.groups * mixed_shape.group_items;
   auto file = MemoryFile::create(records * record_bytes);
@@ -76,10 +76,10 @@ std::uint64_t open_descriptors() {
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     ++count;
   }
-  return count - 1;  // The one that counts.
+  return count - 1;  // Without the iterator's own descriptor.
 }
 
-// While no kernel runs and nothing is in flight.
+// Expects that no kernel runs and no request is in flight.
 nlohmann::ordered_json left_behind(const Runtime& runtime) {
   const protocol::AreaView& area = runtime.area();
   std::uint64_t slots = 0;
@@ -112,7 +112,7 @@ K2K_DEVICE bool is_record(const char* bytes, std::uint32_t item) {
   return true;
 }
 
-// A call of every kind; how many of the answers were wrong.
+// Makes a call of every kind; returns the number of wrong answers.
 K2K_DEVICE std::uint32_t call_all_kinds(int records, int copies, char* shared) {
   const auto item = static_cast<std::uint32_t>(global_rank());
   const std::int64_t offset = offset_of(item);
@@ -141,7 +141,7 @@ K2K_DEVICE std::uint32_t call_all_kinds(int records, int copies, char* shared) {
     check(opened >= 0);
     check(k2k::close(work_item, static_cast<int>(opened)) == 0);
   }
-  const std::uint32_t first = item - item_rank();  // One call a group, every item sees its data.
+  const std::uint32_t first = item - item_rank();  // One call per group; every item gets its data.
   check(k2k::pread(work_group, records, shared, record_bytes, offset_of(first)) == whole);
   check(is_record(shared, first));
   return wrong;
@@ -181,7 +181,7 @@ Result<std::uint64_t> mixed(Runtime& runtime, const MemoryFile& records, const M
   return wrong;
 }
 
-// Launches until so many more requests were served; tells standard error how far it is.
+// Launches until so many more requests were served; reports progress on standard error.
 template <class Launch>
 Result<nlohmann::ordered_json> repeat(Runtime& runtime, const char* name, std::uint64_t calls,
                                       Launch launch) {
@@ -223,7 +223,7 @@ Result<nlohmann::ordered_json> soak(const RuntimeConfig& base, Effort effort) {
   if (!created) return created.error();
   Runtime& runtime = created.value();
 
-  // What is touched once and kept is no leak: stacks, page cache, threads.
+  // Memory that is touched once and kept is no leak: stacks, page cache, threads.
   auto warm = mixed(runtime, records, copies);
   if (!warm) return warm.error();
   nlohmann::ordered_json result;

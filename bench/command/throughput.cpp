@@ -1,9 +1,9 @@
-// How many calls a second go through the protocol, and how many of them through the executor?
+// How many calls a second pass through the protocol alone, and how many through the executor?
 //
 //   single     a plain client on one thread, no fibres: sixteen lanes in flight, a doorbell each
-//   wave       the same with whole waves of 32 lanes, a doorbell a wave
+//   wave       the same with whole waves of 32 lanes, a doorbell per wave
 //   executor   the same no-ops made by work-items of the cpu backend
-//   floor      as many cache lines written, handed over and read back, batched as the waves are:
+//   floor      as many cache lines written, handed over and read back, in batches like the waves:
 //              the memory's part of a whole wave
 //
 // The server spins on another core. Budget: single >= 3 M calls/s, wave >= 60 M calls/s.
@@ -39,12 +39,12 @@ double millions_a_second(std::uint64_t calls, Instant begin) {
   return static_cast<double>(calls) * 1'000 / static_cast<double>((now() - begin).count());
 }
 
-// Makes no-ops with the protocol alone, as the only thread of the device.
+// Makes no-ops with the protocol alone, as the device's only thread.
 class PlainClient {
  public:
   explicit PlainClient(const protocol::AreaView& area) : area_(area) {}
 
-  // Claims, fills, publishes and rings. False: the lanes are not free.
+  // Claims, fills, publishes and rings. Returns false if the lanes are not free.
   bool submit(std::uint32_t wave, std::uint64_t lanes) const {
     if (!protocol::try_claim(area_, wave, lanes)) return false;
     for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
@@ -58,14 +58,15 @@ class PlainClient {
     const std::uint64_t ticket = protocol::take_ticket(ring);
     while (!protocol::may_ring(ring, ticket)) {
     }
-    protocol::ring(ring, ticket, wave, lanes);  // The server spins: nobody has to be woken.
+    protocol::ring(ring, ticket, wave, lanes);  // The server spins, so no thread needs a wake-up.
     return true;
   }
 
-  // Waits for the answers and gives the slots back. False: a no-op was answered with an error.
+  // Waits for the answers and releases the slots. Returns false if a no-op was answered with an
+  // error.
   [[nodiscard]] bool finish(std::uint32_t wave, std::uint64_t lanes) const {
-    // Answers come in order. Once the last is there, all lines may travel at the same time, and as
-    // they are to be written, with ownership.
+    // Answers come in order. After the last answer, all lines can be transferred at once, with
+    // ownership, because they will be written.
     if ((lanes & (lanes - 1)) != 0) {
       const protocol::Slot& last = area_.slot(wave, wave_lanes - 1);
       while (observe(last).state != protocol::SlotState::finished) {
@@ -149,7 +150,7 @@ Result<double> executor(Runtime& runtime, std::uint32_t items, Call call) {
          static_cast<double>(report.value().elapsed.count());
 }
 
-// Two cores have no place for a server that spins beside it.
+// Two cores have no room for this measurement and a spinning server.
 Result<double> floor_of_waves(Runtime& runtime, std::uint32_t resting_spin_us) {
   server::ServerConfig config = runtime.server_config();
   const std::uint32_t spin_us = std::exchange(config.spin_us, resting_spin_us);

@@ -1,14 +1,15 @@
-// What do work-items that wait by polling take from the CPU? (thesis, section 3.7, figure 3.9)
+// How much do work-items that wait by polling slow down the CPU? (thesis, section 3.7, figure 3.9)
 //
 // Each of 64 to 16,384 work-items waits for a read from an empty pipe: its slot is one cache line.
 //
-//   cpu_access   a thread reads at random from 64 MiB meanwhile: what polling takes from memory
-//   neighbour    one more work-item makes no-ops: what it takes from the device and the server
+//   cpu_access   meanwhile a thread reads at random from 64 MiB: the cost for memory
+//   neighbour    one more work-item makes no-ops: the cost for the device and the server
 //
-// Polling as a GPU does it: the device never sleeps. Halting: it sleeps once all are halted.
-// `none` is the same thread with nobody waiting. The thesis shows the first only, and only polling.
-// Budget: none; the thesis' shape: the accesses fall with the number of lines, most beyond what the
-// GPU's cache holds (4,096 there).
+// Polling as a GPU does it: the device never sleeps. Halting: it sleeps once all work-items are
+// halted. `none` is the same thread without waiting work-items. The thesis shows only the first,
+// and only polling.
+// Budget: none; the thesis' shape: the accesses fall with the number of lines, most beyond the
+// capacity of the GPU's cache (4,096 there).
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t lanes = 64;
 constexpr std::size_t array_words = (std::size_t{64} << 20) / sizeof(std::uint64_t);
 constexpr auto access_time = 30ms;
-constexpr int accesses_a_look = 4096;  // At the clock.
+constexpr int accesses_a_look = 4096;  // Between two readings of the clock.
 constexpr std::size_t neighbour_calls = 2'000;
 constexpr auto gather_limit = 5s;
 
@@ -42,12 +43,12 @@ struct Wait {
   std::uint32_t* done;      // Written by the neighbour.
   int pipe;
   double* latencies_us;
-  std::size_t calls;  // Of the neighbour; 0 = there is none.
+  std::size_t calls;  // Of the neighbour; 0: no neighbour.
   std::uint64_t* failures;
   double scale_us;
 };
 
-// Group 0 is the neighbour, alone; the others wait.
+// Group 0 is the neighbour, alone; the other groups wait.
 template <class Options>
 K2K_DEVICE void wait_or_call(const Wait& wait, Options options) {
   if (k2k::group_rank() != 0) {
@@ -69,7 +70,7 @@ K2K_DEVICE void wait_or_call(const Wait& wait, Options options) {
   __atomic_store_n(wait.done, 1u, __ATOMIC_RELEASE);
 }
 
-// Millions of reads a second at random places, for a moment.
+// Millions of reads a second at random places, measured briefly.
 double random_reads(const std::vector<std::uint64_t>& array) {
   std::uint64_t place = 88172645463325252u;
   std::uint64_t sum = 0;
@@ -86,7 +87,7 @@ double random_reads(const std::vector<std::uint64_t>& array) {
     count += accesses_a_look;
     elapsed = now() - begin;
   } while (elapsed < access_time);
-  // The array is zero; the compiler does not know.
+  // The array holds zeros; the compiler cannot know that, so it keeps the reads.
   return sum == 1 ? 0 : static_cast<double>(count) * 1'000 / static_cast<double>(elapsed.count());
 }
 
@@ -103,7 +104,7 @@ class Pipe {
   Pipe& operator=(const Pipe&) = delete;
 
   [[nodiscard]] int reader() const { return ends_[0]; }
-  // All reads return 0 from now on.
+  // Lets all reads return 0 from now on.
   void end() {
     if (ends_[1] >= 0) ::close(ends_[1]);
     ends_[1] = -1;
@@ -155,7 +156,7 @@ Result<Measured> measure(Runtime& runtime, bool halting, std::uint32_t waiters, 
     const Instant limit = now() + gather_limit;
     while (!gathered && !ended && now() < limit) {
       std::this_thread::sleep_for(1ms);
-      // The neighbour's own no-ops come and go.
+      // The neighbour's own no-ops vary the number.
       gathered = runtime.stats().in_flight >= waiters;
     }
     if (gathered && neighbour) {

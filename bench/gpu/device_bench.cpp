@@ -1,13 +1,14 @@
-// What does a system call cost a kernel on this device, and what does waiting for it cost the host?
+// How much does a system call cost a kernel on this device, and how much does waiting for requests
+// cost the host?
 //
 // One source for every device: compiled by nvcc into device_bench_cuda, by the host's compiler into
-// device_bench (where it measures the cpu backend, beside `k2k bench`). One JSON object a line:
+// device_bench (which measures the cpu backend, beside `k2k bench`). One JSON object per line:
 //
-//   capabilities  what the device says of itself
+//   capabilities  the properties that the device reports
 //   roundtrip     one work-item, one no-op after the other; the syscall area has all waves' slots
 //   throughput    no-ops of single lanes and of whole waves, and 4 KiB preads into shared memory
-//   idle          polling server, random arrivals: latency and share of a core; after a quiet
-//   second
+//   idle          polling server, random arrivals: latency and share of a core; also after a quiet
+//                 second
 //
 // usage: device_bench [capabilities|roundtrip|throughput|idle]...   Exit 77: no such device here.
 
@@ -47,7 +48,7 @@ K2K_DEVICE std::uint64_t ticks() {
 #endif
 }
 
-// Ends the program: a benchmark has nothing to go on with.
+// Ends the program on an error: without this step, the benchmark cannot continue.
 void expect(const Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "device_bench: %s\n", status.error().message.c_str());
@@ -87,9 +88,9 @@ double quantile(std::vector<double> values, double part) {
 // --- Kernels.
 
 struct TimedCalls {
-  const std::uint64_t* think;  // Ticks before each call; nullptr = none.
+  const std::uint64_t* think;  // Ticks before each call; nullptr: none.
   std::uint64_t* taken;        // Ticks of each call.
-  std::uint64_t* total;        // [0] ticks of all, [1] errors.
+  std::uint64_t* total;        // [0] ticks of all calls, [1] errors.
   std::uint32_t count;
   K2K_DEVICE void operator()() const {
     const std::uint64_t begin = ticks();
@@ -109,7 +110,7 @@ struct TimedCalls {
 
 template <bool whole_waves>
 struct ManyCalls {
-  std::uint64_t* errors;  // One a work-item.
+  std::uint64_t* errors;  // One per work-item.
   std::uint32_t count;
   K2K_DEVICE void operator()() const {
     std::uint64_t wrong = 0;
@@ -126,8 +127,8 @@ struct ManyCalls {
 
 struct Preads {
   int fd;
-  char* buffers;          // 4 KiB a work-item, shared.
-  std::uint64_t* errors;  // One a work-item.
+  char* buffers;          // 4 KiB per work-item, shared.
+  std::uint64_t* errors;  // One per work-item.
   std::uint32_t count;
   K2K_DEVICE void operator()() const {
     const std::uint64_t me = k2k::global_rank();
@@ -150,7 +151,7 @@ std::vector<double> timed(Runtime& runtime, const std::uint64_t* think, std::uin
   const LaunchReport report = expect(
       runtime.launch({1, 1}, TimedCalls{think, taken.get(), total.get(), count}, "timed calls"));
   expect_none(total[1]);
-  // The kernel lasts long enough that the launch itself does not count.
+  // The kernel lasts so long that the launch itself does not matter.
   const double ns_per_tick = ns_per_tick_known != 0 ? ns_per_tick_known
                                                     : static_cast<double>(report.elapsed.count()) /
                                                           static_cast<double>(total[0]);
@@ -161,7 +162,7 @@ std::vector<double> timed(Runtime& runtime, const std::uint64_t* think, std::uin
   return microseconds;
 }
 
-// The device's clock against the host's, over a kernel of about 50 ms and more.
+// The device's clock in relation to the host's, over a kernel of at least about 50 ms.
 double ns_per_tick(Runtime& runtime) {
   constexpr std::uint32_t calls = 20'000;
   const Shared<std::uint64_t> taken(runtime, calls);

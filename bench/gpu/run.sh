@@ -1,12 +1,12 @@
 #!/bin/sh
-# Everything that wants a GPU, in one call of under 8 minutes: `./dev check --only cuda` packs the
-# programs into build/gpu, this runs them where there is an NVIDIA GPU.
+# Runs every program that needs a GPU, in less than 8 minutes: `./dev check --only cuda` packs the
+# programs into build/gpu, and this script runs them on a machine with an NVIDIA GPU.
 #
 #   bench/gpu/run.sh        results below $OUT, or bench/results/gpu/ if OUT is not set
-#   BUILD=dir               where bin/ and lib/ are, if not in build/gpu
+#   BUILD=dir               the folder of bin/ and lib/, by default build/gpu
 #
 # Needs glibc 2.34 and the driver (580 or later); no compiler, no network, no Python. Each step has a
-# time limit of its own and is killed at it. summary.txt says what came of each.
+# time limit of its own and is killed when it expires. summary.txt holds the outcome of each step.
 # Exit: 0 all steps passed, 1 one failed or ran out of time, 77 no GPU can be used here.
 set -u
 

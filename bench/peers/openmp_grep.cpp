@@ -1,11 +1,12 @@
 // openmp_grep WORDS PATH: the names of the files below PATH with one of the words of a file, as
 // LC_ALL=C grep -r -F -l -f WORDS PATH prints them, in any order.
 //
-// The OpenMP grep of the thesis' figure 3.13 a, as good as we can: a task a file, one thread walks
-// the directories meanwhile. It looks for words with the very code of k2k grep, reads as much at a
-// time, and writes a name when it is found, so that what differs is who makes the system calls.
+// The OpenMP grep of the thesis' figure 3.13 a, as fast as we can make it: one task per file, while
+// one thread walks the directories. It uses k2k grep's own matcher, reads chunks of the same size,
+// and writes a name when it is found. So the programs differ only in who makes the system calls:
+// host threads or a kernel.
 //
-// Threading: OMP_NUM_THREADS threads, by default one a core.
+// Threading: OMP_NUM_THREADS threads, by default one per core.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ namespace {
 using k2k::grep::contains_word;
 using k2k::grep::Words;
 
-constexpr std::size_t chunk_bytes = 64u << 10;  // As k2k grep (apps/grep/worker_buffers.hpp).
+constexpr std::size_t chunk_bytes = 64u << 10;  // As in k2k grep (apps/grep/worker_buffers.hpp).
 constexpr int exit_found = 0;
 constexpr int exit_not_found = 1;
 constexpr int exit_trouble = 2;

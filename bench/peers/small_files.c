@@ -1,8 +1,8 @@
 /* small_files FOLDER COUNT: opens, reads and closes FOLDER/0 to FOLDER/COUNT-1, 64 KiB a read;
- * prints "BYTES NANOSECONDS" of it.
+ * prints "BYTES NANOSECONDS": the bytes read, and the time.
  *
- * A host program as users have them. Where libk2k_io.so is preloaded its buffer is registered, so
- * that the reads are the router's. `k2k bench small_files` runs it with and without. */
+ * A host program as users write it. If libk2k_io.so is preloaded, its buffer is registered memory,
+ * so the router serves the reads. `k2k bench small_files` runs it with and without the library. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,14 +1,15 @@
-// The peer: LLVM libc's GPU RPC, client and server on two CPU threads, measured as K2K measures
-// itself (bench/command/round_trip.cpp, throughput.cpp).
+// The peer: LLVM libc's GPU RPC, client and server on two CPU threads, measured in the same way as
+// K2K (bench/command/round_trip.cpp, throughput.cpp).
 //
 //   llvm_rpc_peer      one JSON object:
 //     floor_us         round trip of one cache line between the two threads
 //     p50_us           of a no-op by one lane, by the number of ports
 //     single_mcalls    no-ops of single lanes, sixteen in flight
-//     wave_mcalls      no-ops of whole waves of 32, four in flight: one word a wave travels
-//     wave_data_mcalls the same, but each lane carries six arguments there and a result back
+//     wave_mcalls      no-ops of whole waves of 32, four in flight: one word per wave travels
+//     wave_data_mcalls the same, with six arguments to the server and a result back for each lane
 //
-// Built at bench time from the headers of Debian's source package of LLVM (tools/devtool/peers.py);
+// The benchmark run builds it from the headers of Debian's source package of LLVM
+// (tools/devtool/peers.py); this repository contains nothing of LLVM.
 // nothing of LLVM is in this repository.
 
 #include <pthread.h>
@@ -48,7 +49,7 @@ double median(std::vector<double> samples) {
   return samples[samples.size() / 2];
 }
 
-// A server that spins, on a thread of its own.
+// A spinning server on a thread of its own.
 class Peer {
  public:
   Peer(std::uint32_t ports, std::uint32_t lanes)
@@ -82,7 +83,8 @@ class Peer {
       auto port = server_.try_open(lanes, first);
       first = 0;
       if (!port) continue;
-      first = port->get_index() + 1u;  // As their server: on behind it, so that none starves.
+      first = port->get_index() + 1u;  // As LLVM's server: continues behind this port, so that no
+                                       // port starves.
       if (port->get_opcode() == noop) {
         port->recv_and_send([](rpc::Buffer*) {});
       } else {
@@ -195,7 +197,7 @@ double millions_a_second(Peer& peer, std::uint32_t lanes, std::uint32_t in_fligh
 
 int main() {
   std::vector<double> floors, singles, waves, data;
-  constexpr std::uint32_t port_counts[] = {64, 4096};  // Release 19 knows no more than 4,096.
+  constexpr std::uint32_t port_counts[] = {64, 4096};  // Release 19 supports at most 4,096.
   std::vector<double> trips[2];
   for (int round = 0; round < rounds; ++round) {
     floors.push_back(floor_us());

@@ -1,9 +1,10 @@
 #pragma once
-// Stands in for LLVM libc's header of the same name: a wave whose lanes all run on one CPU thread.
+// Replaces the header of LLVM libc of the same name. Here all lanes of a wave run on one CPU
+// thread.
 //
-// Their own stand-in for a CPU has one lane. A client opens a port as a wave of `wave_lanes`; what
-// it does with the packet is then done lane by lane, as their server does it. So `step` is the size
-// of a wave while a port is opened and 1 while its packet is filled or read.
+// LLVM's own replacement for a CPU has one lane. Here a client opens a port as a wave of
+// `wave_lanes`, and then processes the packet lane by lane, as LLVM's server does. So `step` is the
+// size of a wave while a port is opened, and 1 while its packet is filled or read.
 
 #include <cstdint>
 
@@ -21,7 +22,7 @@ inline std::uint32_t get_lane_id() { return 0; }
 inline std::uint64_t get_lane_mask() { return lanes; }
 inline std::uint32_t get_cluster_id() { return 0; }
 inline std::uint32_t broadcast_value(std::uint64_t, std::uint32_t value) { return value; }
-// All lanes vote alike: one thread speaks for them.
+// All lanes vote alike, because they are one thread.
 inline std::uint64_t ballot(std::uint64_t mask, bool vote) { return vote ? mask : 0; }
 inline bool is_first_lane(std::uint64_t) { return true; }
 inline void sync_lane(std::uint64_t) {}
