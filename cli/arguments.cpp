@@ -10,7 +10,8 @@ constexpr char operand_mark = '\0';
 
 using Path = std::vector<const CommandOutline*>;
 
-// Options of k2k itself are understood behind a command. `name` has its dashes.
+// Finds the option in the innermost command, then in k2k: k2k's options are accepted behind a
+// command. `name` includes its dashes.
 const OptionOutline* find_option(const Path& path, const std::string& name) {
   const bool is_long = name.starts_with("--");
   const std::string bare = name.substr(is_long ? 2 : 1);
@@ -23,8 +24,8 @@ const OptionOutline* find_option(const Path& path, const std::string& name) {
   return nullptr;
 }
 
-// "--file", "-f", "-lf": the option whose value is the next word, else nullptr. In a cluster the
-// first that takes a value takes the rest.
+// The option ("--file", "-f", "-lf") whose value is the next word, or nullptr. In a cluster, the
+// rest is the value of the first option that takes a value.
 const OptionOutline* wants_next(const Path& path, const std::string& word) {
   if (word.starts_with("--")) {
     const OptionOutline* const option = find_option(path, word);
@@ -38,7 +39,7 @@ const OptionOutline* wants_next(const Path& path, const std::string& word) {
   return nullptr;
 }
 
-// "--name=value" of an option that takes one becomes two words.
+// Splits "--name=value" into two words if the option takes a value.
 void push_option(const Path& path, const std::string& word, std::vector<std::string>& words) {
   const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
   if (equals != std::string::npos && wants_next(path, word.substr(0, equals)) != nullptr) {
@@ -55,8 +56,8 @@ std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
                                           const char* const* argv) {
   std::vector<std::string> words;
   Path path = {&root};
-  bool ended = false;     // "--" was there.
-  bool is_value = false;  // Of the option before it.
+  bool ended = false;     // "--" was read.
+  bool is_value = false;  // Of the preceding option.
   for (int index = 1; index < argc; ++index) {
     const std::string word = argv[index];
     if (is_value) {

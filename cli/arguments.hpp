@@ -1,9 +1,9 @@
 #pragma once
-// Arguments as getopt(3) of GNU reads them, in words that CLI11 takes for nothing else.
+// Arguments as GNU getopt(3) reads them, in a form that CLI11 cannot misread.
 //
-// CLI11 lets "--" end a list instead of the options, "++" a sub-command, reads "[a,b]" as two words
-// and "--name=" as "--name" with the next word. So each operand of a command gets a NUL in front,
-// which no argument can hold, and loses it on its way into the command.
+// CLI11 lets "--" end a list instead of the options, "++" end a sub-command, reads "[a,b]" as two
+// words, and "--name=" as "--name" with the next word. So each operand of a command is marked by a
+// leading NUL, which no argument can contain, and loses it before the command receives it.
 //
 // Threading: the main thread.
 
@@ -14,11 +14,11 @@
 
 namespace k2k::cli {
 
-// What CLI::App::parse() takes: the last argument first. Options end at "--".
+// The input of CLI::App::parse(): the last argument first. Options end at "--".
 std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
                                           const char* const* argv);
 
-// The first of the words that are no options and no values of those, `most` of them.
+// The first words that are neither options nor values of options, at most `most`.
 std::vector<std::string> leading_words(const CommandOutline& root, int argc,
                                        const char* const* argv, std::size_t most);
 

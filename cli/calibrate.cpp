@@ -1,5 +1,5 @@
-// k2k calibrate: measures a device's direct transfers and the page cache's copies, and keeps the
-// fit.
+// k2k calibrate: measures a device's direct transfers and the page cache's copies, and stores the
+// fitted model.
 
 #include "router/profile/calibrate.hpp"
 
@@ -40,7 +40,7 @@ struct Options {
   std::string memory = "mapped";
 };
 
-// What is read into, for as long as it is measured.
+// The target buffer of the reads, kept while they are measured.
 struct Target {
   std::unique_ptr<io::DeviceMemory> memory{};
   std::shared_ptr<std::byte> bytes{};
@@ -59,8 +59,8 @@ Result<Target> target_of(const Options& options) {
 
 volatile std::sig_atomic_t stopped_by = 0;
 
-// Ctrl-C and its like end the measurement in order: the line on the terminal goes, and the file has
-// no name anyway.
+// Ctrl-C and similar signals end the measurement in order: the progress line is erased; the file is
+// unnamed, so it needs no removal.
 class Stoppable {
  public:
   Stoppable() {
@@ -69,7 +69,7 @@ class Stoppable {
     sigemptyset(&action.sa_mask);
     for (std::size_t at = 0; at < std::size(numbers); ++at) {
       sigaction(numbers[at], nullptr, &before_[at]);
-      // What whoever started this wants to be ignored (nohup) stays so.
+      // Signals that were ignored before (nohup) stay ignored.
       if (before_[at].sa_handler != SIG_IGN) sigaction(numbers[at], &action, nullptr);
     }
   }
@@ -129,7 +129,7 @@ ordered_json describe(const Deviation& deviation) {
 }
 
 std::uint32_t never_pages(const router::Model& model) {
-  const Result<router::Costs> costs = router::costs_of(model);  // Of a fit: always a model.
+  const Result<router::Costs> costs = router::costs_of(model);  // A fit always gives a valid model.
   return costs ? router::never_from_cache(costs.value()) : router::pages_max;
 }
 
@@ -242,12 +242,12 @@ int calibrate(const Context& context, const Options& options) {
   using std::chrono::duration;
   const double least = duration<double>(router::calibrate_time_min).count();
   const double most = duration<double>(router::calibrate_time_max).count();
-  if (!(options.seconds >= least && options.seconds <= most)) {  // What is no number is not.
+  if (!(options.seconds >= least && options.seconds <= most)) {  // Also true for NaN.
     return complain(fmt::format("a calibration of {:g} s; permitted are {:g} to {:g}",
                                 options.seconds, least, most),
                     exit_usage);
   }
-  // Asked first, so that nobody waits for nothing.
+  // Checked first, before the user waits for the measurement.
   Result<std::string> place = std::string();
   if (!options.dry_run) place = router::profile_folder();
   if (!place) return complain(place.error().message + ", or only measure: --dry-run");

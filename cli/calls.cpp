@@ -1,4 +1,4 @@
-// k2k calls: the system calls that have a row, as device code sees them.
+// k2k calls: lists the system calls with a row in the table, as device code can make them.
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
-#include "device/k2k.hpp"  // Brings the rows (calls/rows.hpp) as kernels have them.
+#include "device/k2k.hpp"  // Includes the rows (calls/rows.hpp) as for kernels.
 
 namespace k2k::cli {
 

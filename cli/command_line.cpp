@@ -136,7 +136,7 @@ const CommandOutline* CommandOutline::find(const std::string& command) const {
 
 CommandOutline outline_of(const Context& context) { return outline_of(*context.root, context); }
 
-// App::help() would answer with the help of the command that is running.
+// App::help() would print the help of the running command instead.
 std::string help_of(const Context& context, const std::vector<std::string>& path) {
   const CLI::App* app = context.root;
   for (const std::string& name : path) app = app->get_subcommand(name);

@@ -1,5 +1,5 @@
 #pragma once
-// The sub-commands of k2k, and of the programs that it becomes.
+// The sub-commands of k2k and of its guests.
 
 #include "cli/command.hpp"
 
@@ -19,10 +19,10 @@ Command completion_command();
 Command help_command();
 
 Command grep_command();   // apps/grep
-Command bench_command();  // Of k2k-bench: bench/command.
-Command lab_command();    // Of k2k-lab: labs.
+Command bench_command();  // In k2k-bench: bench/command.
+Command lab_command();    // In k2k-lab: labs.
 
-// What k2k says of those two.
+// Their summaries, as k2k lists them.
 inline constexpr const char* bench_summary =
     "Measure this machine and compare with what it permits";
 inline constexpr const char* lab_summary = "Run an experiment of the papers";

@@ -1,4 +1,4 @@
-// k2k config: every setting with its value and where it came from. k2k help: topics.
+// k2k config: shows every setting with its value and origin. k2k help: topics.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What a script would want as a number or truth is one.
+// Numbers and booleans are JSON numbers and booleans, for scripts.
 ordered_json typed(const ConfigOption& option, const std::string& value) {
   if (option.kind == OptionKind::boolean) return value == "true";
   if (option.kind == OptionKind::number || option.kind == OptionKind::share) {

@@ -21,7 +21,7 @@ using control::Endpoint;
 using nlohmann::ordered_json;
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-// Of another process, perhaps of another version: missing is empty.
+// From another process, perhaps of another version: a missing field reads as empty.
 const ordered_json& at(const ordered_json& object, const char* path) {
   static const ordered_json nothing;
   const ordered_json::json_pointer pointer(path);
@@ -38,7 +38,7 @@ std::string text(const ordered_json& object, const char* path) {
 
 std::string percent(double fraction) { return fmt::format("{:.3g} %", 100 * fraction); }
 
-// Of all cores' CPU time, since the runtime began.
+// Share of all cores' CPU time since the runtime began.
 double share_of(const ordered_json& shown) {
   const double time = number(shown, "/uptime_seconds") * number(shown, "/cores");
   return time > 0 ? number(shown, "/stats/observer_seconds") / time : 0;
@@ -103,7 +103,7 @@ std::string as_text(const ordered_json& shown, bool color) {
                              number(shown, "/stats/requests"), number(shown, "/stats/in_flight"));
 }
 
-// A mistake of the caller's is a usage error; a process that ended is the world's.
+// A mistake of the caller is a usage error; a process that ended is an external failure.
 int complain_of(const Error& error) {
   return complain(error.message, error.code == EINVAL ? exit_usage : exit_failure);
 }
@@ -145,7 +145,7 @@ int change(const Context& context, const std::vector<Endpoint>& found, const Val
   return print(lines);
 }
 
-// Nothing after a message on standard error, with its exit status.
+// Returns nullopt after a message on standard error, and sets `status`.
 std::optional<Values> parse_values(const std::vector<std::string>& words, int& status) {
   Values values;
   for (auto word = words.begin() + 1; word < words.end(); ++word) {
@@ -184,7 +184,7 @@ int run_ctl(const Context& context, const std::vector<std::string>& words) {
   return values->empty() ? show(context, found.value()) : change(context, found.value(), *values);
 }
 
-// For scripts: a name a line.
+// For scripts: one name per line.
 int list_names() {
   std::string names;
   for (const std::string& name : running_names()) names += name + "\n";

@@ -1,4 +1,5 @@
-// k2k doctor: is this machine fit for K2K, and if not, which command mends it?
+// k2k doctor: checks whether this machine is fit for K2K, and prints the commands that fix each
+// problem.
 
 #include <fmt/format.h>
 

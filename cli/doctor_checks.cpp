@@ -27,7 +27,7 @@ namespace k2k::cli {
 
 namespace {
 
-// Numbers that the C library of Debian 12 does not name yet; the same on every architecture.
+// Numbers that Debian 12's C library does not define yet; the same on every architecture.
 constexpr long cachestat_number = 451;
 constexpr long landlock_create_ruleset_number = 444;
 constexpr std::uint32_t landlock_version_flag = 1;
@@ -35,7 +35,7 @@ constexpr std::uint32_t landlock_version_flag = 1;
 constexpr rlim_t files_wanted = 1024;
 constexpr rlim_t files_needed = 64;
 constexpr rlim_t locked_bytes_wanted = 8u << 20;
-// Mappings a process has beside the stacks of work-items.
+// Mappings of a process besides the stacks of work-items.
 constexpr std::uint64_t maps_beside = 1000;
 
 std::string first_line(const std::string& path) {
@@ -93,7 +93,7 @@ Check userfaultfd() {
           "sysctl -w vm.unprivileged_userfaultfd=1"};
 }
 
-// An anonymous file in a folder of ordinary files, or -1.
+// Opens an anonymous file in a folder of ordinary files; -1 on failure.
 int temporary_file() {
   const char* const folder = std::getenv("TMPDIR");
   const std::string path = folder != nullptr && *folder != '\0' ? folder : "/tmp";
@@ -148,7 +148,7 @@ Check clock_source() {
   if (source.empty()) {
     return {"clock", Grade::warn, "the kernel does not tell its clock source", why, ""};
   }
-  // Guests of a hypervisor with a paravirtual clock read it without a system call too.
+  // Guests of a hypervisor with a paravirtual clock also read the clock without a system call.
   if (source == "tsc" || source == "kvm-clock") return {"clock", Grade::ok, source, why, ""};
   return {"clock", Grade::warn, source, why,
           fmt::format("echo tsc > {}current_clocksource", folder)};

@@ -1,9 +1,9 @@
 #pragma once
-// What k2k doctor examines: one function a fact of the machine, each pure reading.
+// The checks of k2k doctor: one function for each property of the machine; each only reads.
 //
-// ok    as K2K wants it
-// warn  works, but slower or with less; `why` says what is lost
-// fail  K2K, or a part of it that is always used, does not work here
+// ok    as K2K needs it
+// warn  works, but slower or with fewer features; `why` names the loss
+// fail  K2K, or a part of it that is always used, does not work on this machine
 //
 // Threading: the main thread. Probes leave nothing behind: files are anonymous, descriptors closed.
 
@@ -20,15 +20,15 @@ enum class Grade : std::uint8_t { ok, warn, fail };
 struct Check {
   std::string name;  // "io_uring"
   Grade grade = Grade::ok;
-  std::string found;  // What is the case, with the value.
-  std::string why;    // Why it matters.
-  std::string fix;    // A command or a setting; "" when there is nothing to mend.
+  std::string found;  // The property, with its value.
+  std::string why;    // The reason why it matters.
+  std::string fix;    // A command or a setting; "" if no fix is needed.
 };
 
 // The machine, for a device of this configuration.
 std::vector<Check> examine(const RuntimeConfig& config);
 
-// The proof of all: a kernel makes a call and gets its answer. Once for each compiler of kernels.
+// The complete test: a kernel makes a call and gets its answer. Once for each compiler of kernels.
 namespace on_cpu {
 Check round_trip(const RuntimeConfig& config);
 }

@@ -1,5 +1,5 @@
-// Apart from doctor_checks.cpp: what a kernel includes has functions named read, close, getpid. And
-// without fmt: nvcc does not evaluate its format strings.
+// Separate from doctor_checks.cpp, because a kernel includes functions named read, close, getpid.
+// It does not use fmt, because nvcc does not evaluate fmt's format strings.
 
 #include <unistd.h>
 

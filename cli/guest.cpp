@@ -26,7 +26,9 @@ std::vector<std::filesystem::path> folders() {
   while (!rest.empty()) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    if (folder.starts_with('/')) all.emplace_back(folder);  // None that depends on where one is.
+    if (folder.starts_with('/'))
+      all.emplace_back(folder);  // Folders that depend on the working
+                                 // directory are skipped.
   }
   return all;
 }

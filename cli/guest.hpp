@@ -1,9 +1,10 @@
 #pragma once
-// Sub-commands that are programs of their own: `k2k lab` is k2k-lab with the same arguments.
+// Guests: sub-commands that are programs of their own. `k2k lab` executes k2k-lab with the same
+// arguments.
 //
-// Looked for beside k2k, then in libexec/k2k, then on PATH. Such a program has its command and
-// `man` and `help` for it (run() with a list of its own), so that it parses, explains and completes
-// what k2k hands on: k2k itself knows a name and a summary.
+// k2k searches beside itself, then in libexec/k2k, then on PATH. A guest has its command, and
+// `man` and `help` for it (run() with its own list of commands). So the guest parses, explains and
+// completes the arguments; k2k itself knows only a name and a summary.
 //
 // Threading: the main thread.
 
@@ -14,15 +15,15 @@
 
 namespace k2k::cli {
 
-// The path of k2k-NAME; nothing if there is none.
+// Returns the path of k2k-NAME, or nullopt.
 std::optional<std::string> find_guest(const std::string& name);
 
-// Becomes that program. Returns only where there is none, or it cannot be run: the exit status,
-// after a message.
+// Executes that program in place of this process. Returns only if it is missing or cannot be
+// executed: the exit status, after a message.
 int become_guest(const std::string& name, const char* const* argv);
 
-// The command of these arguments, or the one that help or the manual is wanted of, if it is a
-// program of its own; else nullptr.
+// The guest that these arguments name, as a command or as the topic of help or man; otherwise
+// nullptr.
 const Command* guest_of(const Context& context, int argc, const char* const* argv);
 
 }  // namespace k2k::cli

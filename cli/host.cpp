@@ -1,4 +1,5 @@
-// k2k host: the machine's limit on the CPU time of device code's requests, and who shares it.
+// k2k host: the machine's limit on the CPU time of device code's requests, and the runtimes that
+// share it.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -21,7 +22,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Of the process that holds the part; "?" where it is not visible from here, or another's.
+// The command of the process that holds the part; "?" if it is not visible from here or belongs to
+// another user.
 std::string command_of(const host::Holder& holder) {
   const std::string folder = fmt::format("/proc/{}", holder.process);
   struct stat facts{};
@@ -94,7 +96,7 @@ int show(const Context& context) {
   return print(context.json ? all.dump(2) + "\n" : as_text(all, context.color));
 }
 
-// A fraction. Nothing where it is not a number of percent.
+// Parses a percentage into a fraction. Returns nullopt for any other text.
 std::optional<double> fraction_of(std::string_view text) {
   if (text.ends_with('%')) text.remove_suffix(1);
   double percent = 0;

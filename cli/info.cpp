@@ -1,4 +1,4 @@
-// k2k info: the device that the configuration describes, and what it costs to have it.
+// k2k info: the device that the configuration describes, and the memory that it takes.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Of this process: pages in memory now (proc(5), statm). 0 if /proc is not there.
+// This process' pages in memory now (proc(5), statm). 0 if /proc is missing.
 std::size_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::size_t pages = 0;

@@ -1,4 +1,4 @@
-// k2k: the command line. A table of contents: each line is one file.
+// k2k: the command line. The table of its commands: each entry is one file.
 
 #include "cli/command.hpp"
 #include "cli/commands.hpp"
@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   using namespace k2k::cli;
   const Command bench = {.name = "bench",
                          .summary = bench_summary,
-                         .examples = {{"k2k bench", "What there is, and what each must reach."}},
+                         .examples = {{"k2k bench", "The benchmarks and their goals."}},
                          .is_guest = true};
   const Command lab = {
       .name = "lab",

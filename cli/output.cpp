@@ -1,4 +1,4 @@
-// Standard output and standard error: every byte leaves k2k here.
+// Standard output and standard error: all output of k2k passes through this file.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -30,11 +30,13 @@ void blank_control_characters(std::string& line) {
 }
 
 void keep_standard_descriptors() {
-  // The wrong way round: read() of standard input and write() of the others fail with EBADF.
+  // With the opposite access mode, read() of standard input and write() of the others fail with
+  // EBADF.
   constexpr int flags[] = {O_WRONLY, O_RDONLY, O_RDONLY};
   for (int descriptor = 0; descriptor < 3; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    static_cast<void>(open("/dev/null", flags[descriptor]));  // Takes the lowest number: this one.
+    static_cast<void>(open("/dev/null", flags[descriptor]));  // Takes the lowest free number: this
+                                                              // one.
   }
 }
 
@@ -46,7 +48,7 @@ int print(std::string_view text) {
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno == EPIPE) _exit(exit_closed_pipe);  // Only where the parent ignores SIGPIPE.
+    if (errno == EPIPE) _exit(exit_closed_pipe);  // Reached only if the parent ignores SIGPIPE.
     return complain(
         fmt::format("cannot write to standard output: {}; send it elsewhere with > FILE",
                     std::strerror(errno)));

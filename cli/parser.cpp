@@ -1,6 +1,6 @@
-// From arguments to one action: the parser, its help, and its complaints.
+// Turns arguments into one action: the parser, its help, and its error messages.
 //
-// Order: parse everything, then run. CLI11 throws; nothing but this file sees that.
+// Order: parse all arguments, then run. CLI11 throws; its exceptions stay inside this file.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* configuration_group = "Configuration";
 
-// Thirty settings would bury the help: they are shown by --help-all and `k2k help config`.
+// Thirty settings would fill the help: they are shown by --help-all and `k2k help config`.
 class Help : public CLI::Formatter {
  public:
   explicit Help(bool all) : all_(all) { column_width(26); }
@@ -54,14 +54,14 @@ bool wants_color() {
          (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
-// One line of help: what it is, what may stand there.
+// One line of help: the description and the permitted values.
 std::string help_of(const ConfigOption& option) {
   return option.kind == OptionKind::boolean
              ? std::string(option.help)
              : fmt::format("{} {}", option.help, "Permitted: " + permitted(option) + ".");
 }
 
-// The flags as they were given; filled by the parser, read by collect().
+// The flags as given; filled by the parser, read by collect().
 struct Flags {
   std::string file;
   CLI::Option* file_option = nullptr;
@@ -109,7 +109,7 @@ void collect(const Flags& flags, ConfigInputs& inputs) {
   }
 }
 
-// "k2k config show": the command that was being parsed.
+// The command that was being parsed: "k2k config show".
 std::pair<const CLI::App*, std::string> deepest(const CLI::App& root) {
   const CLI::App* at = &root;
   std::string path = root.get_name();
@@ -154,7 +154,7 @@ std::string explain_extra(const CLI::App& root, const std::string& word) {
 std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   const std::vector<std::string> extras = root.remaining(true);
   const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
-  // A command that needs a sub-command complains of that before the word it does not know.
+  // A command that requires a sub-command would otherwise report that before the unknown word.
   if (!extras.empty() &&
       (code == CLI::ExitCodes::ExtrasError || code == CLI::ExitCodes::RequiredError)) {
     const auto option = std::find_if_not(extras.begin(), extras.end(), is_marked);
@@ -171,7 +171,7 @@ std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   return fmt::format("{}; '{} --help' shows the usage", what, path);
 }
 
-// The operands of `app` and of the commands below it get their words without the mark.
+// Removes the mark from the operands of `app` and of its sub-commands.
 void remove_marks(CLI::App& app) {
   for (CLI::Option* const option :
        app.get_options([](const CLI::Option* one) { return !one->nonpositional(); })) {
@@ -182,7 +182,7 @@ void remove_marks(CLI::App& app) {
   }
 }
 
-// Everything of one invocation, so that `run` reads as its steps.
+// The state of one invocation, so that `run` reads as its steps.
 class Invocation {
  public:
   explicit Invocation(const std::vector<Command>& commands)

@@ -117,7 +117,7 @@ std::string as_text(const ordered_json& plans, bool color) {
 int plan(const Context& context, const Options& options) {
   const Schedule* const schedule = find_schedule(options.schedule);
   if (schedule == nullptr) return complain_schedule(options.schedule);
-  // The numbers are checked before the file is read: a wrong one is a usage error.
+  // The numbers are checked before the file is read: a wrong number is a usage error.
   if (const auto costs = costs_of(options.model); !costs) return complain_model(costs.error());
   const Result<std::string> text = read_file(options.file);
   if (!text) return complain(text.error().message);
@@ -143,7 +143,7 @@ void add_schedule(CommandLine& line, std::string& schedule) {
       .offer(schedule_names());
 }
 
-// Of plan and simulate.
+// The options of plan and simulate.
 void add_model(CommandLine& line, Options& options) {
   line.option("--c-us", options.model.call_us,
               "C: microseconds of a direct transfer up to the cutoff (584)")

@@ -1,5 +1,5 @@
 #pragma once
-// What the parts of `k2k route` share.
+// Shared declarations of the parts of `k2k route`.
 //
 // Threading: the main thread.
 
@@ -12,7 +12,7 @@
 
 namespace k2k::cli {
 
-// Of the router's own, and of those that it is compared with.
+// The router's planner, and the planners to compare with.
 struct Planners {
   router::Planner& own;
   labs::routing::Baselines& others;
@@ -22,36 +22,38 @@ struct Schedule {
   const char* name;
   router::Plan (*make)(const Planners& planners, router::Residency residency);
   router::Rule rule = router::Rule::exact;
-  bool overlapped = false;  // Its time is until both ways are done, not one after the other.
+  bool overlapped = false;  // Its time ends when both paths are done in parallel, not one after the
+                            // other.
 };
 
-// Nothing if there is none of that name; complain_schedule() then lists those that there are.
+// Returns nullptr if no schedule has this name; complain_schedule() then lists the names.
 const Schedule* find_schedule(const std::string& name);
 int complain_schedule(const std::string& name);
 
 struct Explain {
   std::string file;
-  std::string offset;  // As typed: "64K".
+  std::string offset;  // As given: "64K".
   std::string length;
   std::string schedule = "exact";
 };
 
-// Says what would become of one read of a file, and why; prints.
+// Prints how the router would serve one read of a file, and why.
 int explain_route(const Context& context, const Explain& wanted);
 
-// Lists which engines bring file data to which memory here, and why not the others; prints.
+// Prints which engines can transfer file data to which memory on this machine, and why others
+// cannot.
 int list_engines(const Context& context);
 
 struct Simulate {
-  std::uint64_t vectors = 0;  // Of each pattern; 0 is the default, by `full`.
+  std::uint64_t vectors = 0;  // Per pattern; 0: the default, by `full`.
   std::uint64_t seed = 1;
   bool full = false;
 };
 
-// Compares the schedules with the least time on random residencies; prints.
+// Compares the schedules with the least time on random residencies, and prints the result.
 int simulate_routes(const Context& context, const router::Model& model, const Simulate& wanted);
 
-// A model that the router does not take; what the message lacks is where to set it.
+// For a model that the router rejects; adds the name of the setting to the message.
 int complain_model(const Error& error);
 
 }  // namespace k2k::cli

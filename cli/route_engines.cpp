@@ -1,4 +1,5 @@
-// k2k route engines: what could bring file data to which memory on this machine, and why not.
+// k2k route engines: the engines that can transfer file data to each kind of memory on this
+// machine, and why others cannot.
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,7 @@ using nlohmann::ordered_json;
 
 struct Memory {
   std::string name;
-  std::string missing;  // Why there is no such memory here; else empty.
+  std::string missing;  // The reason why this memory is missing here; otherwise empty.
   std::vector<io::EngineChoice> engines;
 };
 

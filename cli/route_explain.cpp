@@ -1,4 +1,4 @@
-// k2k route explain: what would become of one read of a file, and why.
+// k2k route explain: how the router would serve one read of a file, and why.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ std::optional<std::uint64_t> bytes_of(const std::string& text) {
   return number << shift;
 }
 
-// A piece at an end that is no whole page: no direct transfer can bring it.
+// The partial page at an end of the request: a direct transfer cannot read it.
 struct Piece {
   std::uint64_t bytes = 0;
   bool cached = false;
@@ -60,9 +60,9 @@ struct Piece {
 struct ExplainedRequest {
   std::string file;
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;       // As far as the file goes.
-  std::uint64_t beyond = 0;      // Asked for, behind the end of the file.
-  std::uint64_t first_page = 0;  // Of the whole pages, in the file.
+  std::uint64_t bytes = 0;       // Up to the end of the file.
+  std::uint64_t beyond = 0;      // Requested beyond the end of the file.
+  std::uint64_t first_page = 0;  // The first whole page, as a page number of the file.
   std::vector<std::uint8_t> residency;
   Piece head;
   Piece tail;
@@ -73,7 +73,7 @@ struct ExplainedRequest {
   }
 };
 
-// The size. Errors: what cannot be planned for.
+// The file's size. Errors: files that cannot be planned for.
 Result<std::uint64_t> size_of(const Descriptor& file, const std::string& path) {
   struct stat facts{};
   if (file.number() < 0 || fstat(file.number(), &facts) != 0) {
@@ -84,7 +84,7 @@ Result<std::uint64_t> size_of(const Descriptor& file, const std::string& path) {
   return static_cast<std::uint64_t>(facts.st_size);
 }
 
-// Head, whole pages, tail; and what of them is cached.
+// Head, whole pages, tail; and which of them are cached.
 Result<ExplainedRequest> look_at(const Descriptor& file, const Explain& wanted,
                                  std::uint64_t offset, std::uint64_t length) {
   const Result<std::uint64_t> size = size_of(file, wanted.file);
@@ -113,7 +113,7 @@ Result<ExplainedRequest> look_at(const Descriptor& file, const Explain& wanted,
     request.head.cached = *from++ != 0;
     ++request.first_page;
   }
-  // At the end of the file a direct transfer may ask for the whole page.
+  // At the end of the file, a direct transfer may read the whole page.
   if (from != to && end % page_bytes != 0 && end != size.value()) {
     request.tail.bytes = end % page_bytes;
     request.tail.cached = *--to != 0;
@@ -141,7 +141,7 @@ struct Answer {
   double all_cached_us = 0;
 };
 
-// What is not cached comes through the page cache by a transfer of its own.
+// The uncached pages come through the page cache by a transfer of their own.
 void price(const router::Model& model, Piece& piece) {
   if (piece.bytes == 0) return;
   piece.us = piece.cached ? cache_bytes_us(model, static_cast<double>(piece.bytes)) : model.call_us;
@@ -258,7 +258,7 @@ std::string as_text(const ExplainedRequest& request, const router::Loaded& profi
                     found.us, schedule.name, found.all_direct_us, found.all_cached_us);
 }
 
-// What the fix of a message names.
+// The folder to name in the advice of a message.
 std::string folder_of(const std::string& file) {
   const std::string parent = std::filesystem::path(file).parent_path().string();
   return parent.empty() ? "." : parent;

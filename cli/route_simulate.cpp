@@ -28,12 +28,12 @@ constexpr std::uint32_t pages = 2048;  // 8 MiB, as in the paper.
 constexpr std::uint64_t vectors_default = 20'000;
 constexpr std::uint64_t vectors_full = 200'000;
 constexpr std::uint64_t progress_every = 1'000;
-// What is timed fits half a second-level cache of 512 KiB, as mincore(2) would leave it, and is
-// asked in an order that no predictor of branches knows.
+// The timed residencies fit into half of a second-level cache of 512 KiB, as mincore(2) would leave
+// them. Their order is unpredictable for branch predictors.
 constexpr std::size_t timed_vectors = 128;
 constexpr int timed_rounds = 101;
-// The loop that the planner's time is held against: so many instructions, each of which needs the
-// one before. How long they take is a matter of the clock, and of hardly anything else.
+// The reference for the planner's time: this many instructions, each of which depends on the
+// preceding one. Their time depends almost only on the clock frequency.
 constexpr int loop_steps = 1'000;
 
 struct Row {
@@ -63,7 +63,8 @@ Quality quality_of(Planner& planner, const Pattern& pattern, const Simulate& wan
   return quality;
 }
 
-// From the bytes of a residency to its plan: the median round over `timed_vectors` different ones.
+// From the bytes of a residency to its plan: the median round over `timed_vectors` different
+// residencies.
 double exact_ns(Planner& planner, const Pattern& pattern, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::vector<std::uint8_t>> all(timed_vectors, std::vector<std::uint8_t>(pages));
@@ -74,12 +75,16 @@ double exact_ns(Planner& planner, const Pattern& pattern, std::uint64_t seed) {
   std::size_t sum = 0;
   for (int round = 0; round < timed_rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
-    for (const auto& each : all) sum = std::accumulate(each.begin(), each.end(), sum);  // Cached.
+    for (const auto& each : all)
+      sum = std::accumulate(each.begin(), each.end(), sum);  // Brings
+                                                             // them into
+                                                             // the
+                                                             // cache.
     const Instant begin = now();
     for (const std::size_t at : order) sum += planner.exact(all[at]).cached.size();
     rounds.push_back(static_cast<double>((now() - begin).count()) / timed_vectors);
   }
-  asm volatile("" ::"r"(sum));  // The plans are wanted.
+  asm volatile("" ::"r"(sum));  // Keeps the plans' computation.
   std::nth_element(rounds.begin(), rounds.begin() + timed_rounds / 2, rounds.end());
   return rounds[timed_rounds / 2];
 }
@@ -92,7 +97,7 @@ double loop_ns() {
     const Instant begin = now();
     for (int step = 0; step < loop_steps; ++step) {
       number = number * 6364136223846793005u + 1442695040888963407u;
-      asm volatile("" : "+r"(number));  // Every step is made.
+      asm volatile("" : "+r"(number));  // Keeps every step.
     }
     rounds.push_back(static_cast<double>((now() - begin).count()));
   }

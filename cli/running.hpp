@@ -1,5 +1,5 @@
 #pragma once
-// The running processes that k2k ctl and k2k top speak to, found by what a person types.
+// Finds the running processes that k2k ctl and k2k top connect to, by the word that the user types.
 //
 // Threading: the main thread.
 
@@ -16,23 +16,23 @@
 namespace k2k::cli {
 
 std::string user_name(uid_t user);
-// Of /proc/PID/comm; "?" where it is not to be read.
+// From /proc/PID/comm; "?" if it cannot be read.
 std::string command_name(pid_t process);
-// What another process said, with spaces for control characters.
+// Text of another process, with spaces instead of control characters.
 std::string harmless(std::string text);
 
-// The runtimes of "1234", or the one that is called "1234-2".
-// Errors: EINVAL, no such word; ESRCH, no process or none of its runtimes listens; EPERM, it is
-// another user's. Each says what to do.
+// The runtimes of process "1234", or the single runtime "1234-2".
+// Errors: EINVAL, malformed word; ESRCH, no such process or none of its runtimes listens; EPERM, it
+// belongs to another user. Each message contains the remedy.
 Result<std::vector<control::Endpoint>> find_running(std::string_view word);
 
-// The names of all that the caller may see: "1234", "1234-2".
+// The names of all runtimes that the caller may see: "1234", "1234-2".
 std::vector<std::string> running_names();
 
-// Nobody is there: what to do about it.
+// The message if no runtime is found, with advice.
 std::string nobody_runs();
 
-// The answer to "show", with what is known of the process: name, user, command.
+// The answer to "show", extended by the process's name, user and command.
 Result<nlohmann::ordered_json> look_at(const control::Endpoint& endpoint, bool latency);
 
 }  // namespace k2k::cli

@@ -31,7 +31,8 @@ winsize window() {
   return size;
 }
 
-// What fits of a line; sequences that colour take no room, and are ended.
+// The beginning of a line that fits into `columns`; colour sequences take no columns, and are
+// closed.
 std::string cut(std::string_view line, std::size_t columns) {
   std::string fits;
   std::size_t width = 0;
@@ -42,7 +43,8 @@ std::string cut(std::string_view line, std::size_t columns) {
       fits += line.substr(at, end + 1 - at);
       at = end;
     } else {
-      const bool begins = (static_cast<unsigned char>(line[at]) & 0xc0) != 0x80;  // In UTF-8.
+      const bool begins = (static_cast<unsigned char>(line[at]) & 0xc0) != 0x80;  // Of a UTF-8
+                                                                                  // character.
       if (begins) ++width;
       if (width <= columns) fits += line[at];
     }
@@ -67,8 +69,8 @@ Screen::Screen(bool live) : live_(live && isatty(STDOUT_FILENO) == 1) {
 
 Screen::~Screen() {
   leave();
-  // One Ctrl-C may come as two signals (timeout(1) sends one to its child and one to the group);
-  // the second must not end a process that is ending in order.
+  // One Ctrl-C may arrive as two signals (timeout(1) sends one to its child and one to the group);
+  // the second must not kill a process that is ending in order.
   signalfd_siginfo again{};
   while (signals_ >= 0 && ::read(signals_, &again, sizeof(again)) > 0) {
   }
@@ -115,7 +117,7 @@ Screen::Woken Screen::take_signal() {
   if (signal.ssi_signo == SIGWINCH) return Woken::size;
   if (signal.ssi_signo != SIGTSTP) return Woken::quit;
   leave();
-  raise(SIGSTOP);  // Goes on here with fg.
+  raise(SIGSTOP);  // Continues here after fg.
   enter();
   return Woken::size;
 }

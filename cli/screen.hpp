@@ -1,8 +1,8 @@
 #pragma once
-// A terminal taken over for a live picture, or the plain output where there is none.
+// A terminal's screen for a live picture, or plain output otherwise.
 //
-// On a terminal: the alternate screen, no cursor, no echo; all given back at the end, on Ctrl-C, on
-// q, and for the time of a Ctrl-Z. The window's size is asked for with each picture.
+// On a terminal: the alternate screen, no cursor, no echo. All are restored at the end, on Ctrl-C,
+// on q, and during a Ctrl-Z. Each picture uses the window's current size.
 //
 // Threading: the main thread; signals are blocked in it while one of these lives.
 
@@ -18,19 +18,19 @@ namespace k2k::cli {
 
 class Screen {
  public:
-  // `live` where it is wanted and standard output is a terminal.
+  // Live if `live` is true and standard output is a terminal.
   explicit Screen(bool live);
   ~Screen();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
   [[nodiscard]] bool live() const { return live_; }
-  // A picture instead of the last one, or a block behind it. Lines beyond the window are left out.
-  // Returns as print().
+  // Replaces the last picture, or prints a further block if not live. Lines beyond the window are
+  // left out. Returns as print().
   int show(const std::string& text);
 
   enum class Woken : std::uint8_t { time, size, quit };
-  // Until the time is over, the window's size changes, or the user wants to end.
+  // Waits until the time is over, the window's size changes, or the user wants to end.
   Woken wait(Nanoseconds longest);
 
  private:

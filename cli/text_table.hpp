@@ -1,5 +1,5 @@
 #pragma once
-// Rows of text as aligned columns, for people. The last column is not padded.
+// Rows of text as aligned columns. The last column is not padded.
 
 #include <string>
 #include <vector>

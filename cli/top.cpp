@@ -1,7 +1,7 @@
-// k2k top: what running processes ask of the host, as it happens.
+// k2k top: the requests of running processes, live.
 //
-// Two looks at a process give its rates. Beside the share that its own ledger tells stands what the
-// kernel says of its service threads (schedstat): no component grades itself.
+// Two looks at a process give its rates. The share by its own ledger is shown beside the kernel's
+// account of its service threads (schedstat): no component grades itself.
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ struct Options {
   bool once = false;
 };
 
-// One runtime, and what it said last.
+// One runtime, and its latest answer.
 struct Watched {
   explicit Watched(pid_t process)
       : observer(host::is_service_thread, fmt::format("/proc/{}/task", process)) {}
@@ -56,13 +56,13 @@ struct Row {
   std::string command;
   std::string user;
   Rates rates;
-  std::optional<double> seen;  // Share of all cores by schedstat; nothing where it is not readable.
+  std::optional<double> seen;  // Share of all cores by schedstat; empty if not readable.
 };
 
 class Watch {
  public:
-  // A row for each runtime that was there at the last look too. Errors: those of find_running(), if
-  // processes were named and none of them is there.
+  // A row for each runtime that the last look also found. Errors: as find_running(), if processes
+  // were named and none of them runs.
   Result<std::vector<Row>> look(const Options& options) {
     const Result<std::vector<Endpoint>> found = find(options);
     if (!found) return found.error();
@@ -70,7 +70,7 @@ class Watch {
     std::vector<Row> rows;
     for (const Endpoint& endpoint : found.value()) {
       const Result<ordered_json> shown = look_at(endpoint, true);
-      if (!shown) continue;  // It ended, or is stopped: the next look tells.
+      if (!shown) continue;  // It ended or is stopped: the next look decides.
       auto known = watched_.extract(endpoint.name);
       const bool is_known = !known.empty();
       Watched watched = is_known ? std::move(known.mapped()) : Watched(endpoint.process);
@@ -140,7 +140,7 @@ std::string heading(bool color) {
          "\n";
 }
 
-// Below the line of a process: where its time goes, and for whom where there are several.
+// Below a process' line: the parts of its time, and its tenants if there are several.
 std::string detail_lines(const Rates& rates) {
   std::string text;
   if (!rates.cores.empty()) {
@@ -240,7 +240,7 @@ ordered_json as_json(const std::vector<Row>& rows) {
   return list;
 }
 
-// Where the picture is live, processes may yet come; where it is not, nobody waits for them.
+// A live picture waits for processes; plain output does not.
 int watch(const Context& context, const Options& options) {
   const auto interval =
       std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(options.interval_s));
