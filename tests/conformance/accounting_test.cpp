@@ -1,5 +1,5 @@
-// Goal: whoever asks is told apart, every request carries its times, and the books of CPU time say
-// what the clocks of the service threads say.
+// Goal: callers are distinguished, every request carries its times, and the ledger's CPU time
+// agrees with the clocks of the service threads.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST_P(Accounting, refuses_a_tenant_that_there_is_not) {
 TEST_P(Accounting, agrees_with_the_clocks_of_its_threads) {
   auto runtime = runtime_of(GetParam());
   ASSERT_TRUE(runtime.ok());
-  // Enough CPU time that what no thread has settled yet, 1 ms each at most, is little of it.
+  // Enough CPU time that the part not settled yet, at most 1 ms per thread, is small.
   double spent = 0;
   for (int round = 0; round < 100 && spent < 0.2; ++round) {
     fetch(runtime.value(), 1, 64, 4096);

@@ -1,5 +1,5 @@
 #pragma once
-// How much of a core this process takes while nobody asks anything of it.
+// The share of a core that this process takes while it receives no requests.
 
 #include <ctime>
 #include <thread>

@@ -1,7 +1,7 @@
-// Goal: reads that are made while their bundle is walked through, because the page cache answered
-// those before them, have pread's answers, hold nobody when one of them waits after all, and are
-// counted as others are. Method: memory that is not there until the test says so, behind a
-// descriptor whose reads were all answered at once.
+// Goal: the server may make a read while it reads the bundle's slots, if the page cache answered
+// the reads before it. Such reads have pread's answers, delay no other call if one of them waits
+// after all, and are counted as other reads. Method: a source page that stays missing until the
+// test releases it, behind a descriptor that answered all earlier reads at once.
 
 #include <atomic>
 #include <chrono>
@@ -80,7 +80,7 @@ TEST_P(CachedReads, bring_the_file_and_are_counted_among_others) {
       wrong += mine[0] != static_cast<char>('0' + which) || mine[page - 1] != mine[0];
       if (rank % 3 == 0) wrong += k2k::nop(k2k::work_item) != 0;
       if (rank % 3 == 1) wrong += k2k::getpid(k2k::work_item) != ::getpid();
-      // Short at the end, nothing behind it, and what the kernel refuses.
+      // A short read at the end, an empty one behind it, and reads that the kernel refuses.
       if (rank % 8 == 2) {
         wrong += k2k::pread(k2k::work_item, fd, mine, page, pages * page - 7) != 7;
         wrong += k2k::pread(k2k::work_item, fd, mine, page, pages * page) != 0;
@@ -123,7 +123,7 @@ TEST_P(CachedReads, that_get_stuck_hold_nobody) {
       while (done.load() < items - 1 || !stuck.awaited()) std::this_thread::sleep_for(100us);
       stuck.release('x');
     });
-    // Which lane is stuck goes round, so that it is before and behind others of its bundle.
+    // The stuck lane's number varies, so that it is before and behind others of its bundle.
     const auto unlucky = static_cast<std::uint32_t>(round) * 7 % items;
     launch(runtime, 1, items, [&] {
       const std::uint32_t rank = k2k::item_rank();
@@ -169,7 +169,7 @@ TEST_P(CachedReads, that_get_stuck_do_not_hold_the_end) {
     runtime.reset();
   }
   stuck.release('x');
-  // Whoever was left behind finds that nobody waits any more, and ends.
+  // Threads left behind find that no caller waits any more, and end.
   for (int look = 0; look < 5000 && threads() > before; ++look) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(threads(), before);
   EXPECT_EQ(held[0], '0');

@@ -1,5 +1,5 @@
-// Goal: a system call made by a kernel answers what the operating system answers, errors included,
-// wherever its buffers lie; and a mistake is one slot's affair.
+// Goal: a system call made by a kernel answers as the operating system does, errors included, with
+// its buffers in any memory; and a mistake affects one slot only.
 
 #include <arpa/inet.h>
 #include <asm/unistd.h>

@@ -14,7 +14,7 @@ namespace {
 
 class DataRace : public DeviceUnderTest {
  protected:
-  // What the child wrote to standard error.
+  // The child's standard error.
   template <class Kernel>
   std::string report_of(const Kernel& body) {
     const TemporaryFile output;

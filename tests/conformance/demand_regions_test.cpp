@@ -1,6 +1,6 @@
-// Goal: regions whose pages come on demand may come and go, be named in calls and be shared; what
-// cannot be had is refused, and what is not theirs is left to others. Instantiated by
-// faults_test.cpp.
+// Goal: demand-paged regions can be created and destroyed at any time, be named in calls and be
+// shared. Impossible regions are refused, and faults outside of K2K's regions are left to other
+// handlers. Instantiated by faults_test.cpp.
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -32,7 +32,7 @@ TEST_P(Faults, meet_regions_that_come_and_go) {
     for (char round = 1; __atomic_load_n(&stop, __ATOMIC_ACQUIRE) == 0;
          round = static_cast<char>(round % 100 + 1)) {
       const auto brief = DemandRegion::zero(runtime, 3 * page);
-      if (!brief) {  // Those of this launch count until it ends.
+      if (!brief) {  // Regions of this launch count until it ends.
         EXPECT_EQ(brief.error().code, ENOSPC) << brief.error().message;
         std::this_thread::yield();
         continue;
@@ -190,7 +190,7 @@ TEST_P(Faults, a_region_that_was_destroyed_while_a_kernel_runs_is_an_error_with_
   const std::string text = failure_of(report);
   EXPECT_NE(text.find("demand region 'short-lived'"), std::string::npos) << text;
   EXPECT_NE(text.find("the region was destroyed"), std::string::npos) << text;
-  // Nothing is left of it: the place is free for others.
+  // The region left nothing behind: its place is free for others.
   for (int round = 0; round < 100; ++round) {
     const DemandRegion next = made(DemandRegion::zero(runtime, page));
     next.as<char>()[0] = 1;
@@ -236,7 +236,7 @@ TEST_P(Faults, small_stacks_are_refused) {
       << region.error().message;
 }
 
-// --- What is not ours.
+// --- Faults that are not K2K's.
 
 // A page of a file that ends before it: a touch is SIGBUS.
 struct BeyondFile {

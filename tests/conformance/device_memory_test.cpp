@@ -1,6 +1,7 @@
-// Goal: device code reads and writes files with memory that neither CPU nor kernel reaches, as a
-// GPU's own, by the same calls as with any other. Method: memory of the tests' own that faults when
-// it is touched, kernels of the cpu backend, whose pointers into it nobody follows.
+// Goal: device code reads and writes files with memory that neither CPU nor kernel can address,
+// like a GPU's own, by the same calls as with any other memory. Method: memory of the test that
+// faults when it is touched; kernels of the cpu backend, which do not follow their pointers into
+// it.
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -30,7 +31,7 @@ class DeviceMemory : public testing::TestWithParam<bool> {
     ASSERT_TRUE(RegisteredMemory::of_process().add(memory, file_bytes, device.reader).ok());
   }
   void TearDown() override { ASSERT_TRUE(RegisteredMemory::of_process().remove(memory).ok()); }
-  // With device.strict the host may not touch what the device has; this is nobody's.
+  // With device.strict the host may not touch the device's memory; this memory belongs to neither.
   static Runtime start() {
     RuntimeConfig config;
     config.device.compute_units = 2;

@@ -25,7 +25,7 @@ std::vector<Setup> setups() {
     all.push_back({backend, backend::Schedule::random, 20260});
     all.push_back({backend, backend::Schedule::adversarial, 1});
     all.push_back({backend, backend::Schedule::round_robin, 1, 2, true});
-    // A long run tries more: K2K_CONFORMANCE_SEEDS=100.
+    // K2K_CONFORMANCE_SEEDS=100 makes a longer run that tries more seeds.
     const char* const seeds = std::getenv("K2K_CONFORMANCE_SEEDS");
     const std::uint64_t last = seeds == nullptr ? 0 : std::strtoull(seeds, nullptr, 10);
     for (std::uint64_t seed = 1; seed <= last; ++seed) {

@@ -1,7 +1,7 @@
 #pragma once
-// What every test of this suite stands on: one runtime, built for the backend and the schedule the
-// test is instantiated with. Only the façade and the device headers are used, so that a new backend
-// is one more line in device_under_test.cpp.
+// The common base of this suite's tests: one runtime, for the backend and the schedule with which
+// the test is instantiated. Tests use only the public interface and the device headers, so that a
+// new backend is one more line in device_under_test.cpp.
 //
 // Sizes: the device is small (2 units of 4 waves, 256 work-items resident), so that a few hundred
 // work-items oversubscribe it; under ThreadSanitizer tests use fewer.
@@ -134,7 +134,7 @@ struct TemporaryFile {
   int fd = -1;
 };
 
-// Reads exactly `bytes` bytes; fewer only at the end of what there is.
+// Reads exactly `bytes` bytes, or fewer at the end of the data.
 inline std::string read_all(int fd, std::size_t bytes) {
   std::string text;
   std::vector<char> chunk(4096);

@@ -1,5 +1,5 @@
 #pragma once
-// Regions whose pages come on demand, and memory that makes them wait.
+// Demand-paged regions, and memory that delays their pages.
 //
 // Threading: the test's.
 
@@ -33,7 +33,7 @@ inline std::string failure_of(const Result<LaunchReport>& report) {
   return report.ok() ? "" : report.error().message;
 }
 
-// Memory to copy from that is not there until the test says so: held back by userfaultfd(2).
+// Source memory that stays missing until the test releases it: held back by userfaultfd(2).
 class StuckMemory {
  public:
   static constexpr const char* needs =

@@ -1,4 +1,5 @@
-// Goal: device code may touch memory that is not there yet; what it then sees and who waits for it.
+// Goal: device code may touch missing pages: it then sees the right data, and only the faulting
+// work-item waits.
 
 #include <sys/stat.h>
 
@@ -134,7 +135,7 @@ TEST_P(Faults, wave_wide_code_may_fault_between_its_meetings) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-// One unit, hence one OS thread: if it waited, nobody would let the page come.
+// One unit, hence one OS thread: if that thread waited, no thread could release the page.
 TEST_P(Faults, the_thread_of_a_unit_runs_others_while_a_work_item_waits_for_its_page) {
   StuckMemory memory(1);
   if (!memory.ok()) GTEST_SKIP() << StuckMemory::needs;

@@ -1,5 +1,5 @@
-// Goal: what device code reads of a file is the file, by whichever way it comes; the router is used
-// where it pays and told of descriptors that are closed.
+// Goal: device code reads a file's true content by every path; the router is used where it is
+// faster, and learns of descriptors that are closed.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ void half_cached(const DataFile& file) {
   file.cache([](std::size_t at) { return at / 16 % 2 == 0; });
 }
 
-// Each item reads its part by one call, back to front: nobody reads ahead.
+// Each item reads its part by one call, back to front, so that read-ahead has no effect.
 void read_whole(Runtime& runtime, DataFile& file, std::byte* memory) {
   const int descriptor = file.descriptor();
   long counts[items] = {};

@@ -1,7 +1,7 @@
-// Goal: a kernel that closes, replaces or shuts down whatever descriptors there are harms the
-// program's alone: K2K goes on to serve, to wait, to cancel and to end. A host program that does so
-// gets errors; nothing aborts, and no thread spins.
-// Method: each in a child process, where nothing else is hurt.
+// Goal: a kernel that closes, replaces or shuts down arbitrary descriptors harms only the program's
+// own: K2K continues to serve, to wait, to cancel and to end. A host program that does so gets
+// errors; nothing aborts, and no thread spins.
+// Method: each test in a child process, which contains the damage.
 
 #include <asm/unistd.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr int numbers_end = 1'200;  // Some of K2K's lie above 1,000.
 
-// What a child tells by its exit status.
+// The child's result, as its exit status.
 enum Outcome { good, not_served, not_woken, not_cancelled, busy, descriptors_lost, not_started };
 
 std::set<int> open_numbers() {
@@ -54,7 +54,7 @@ class Hostile : public DeviceUnderTest {
     if (!right) ::_exit(otherwise);
   }
 
-  // A runtime whose own descriptors are put into `own`.
+  // Starts a runtime and stores its own descriptors in `own`.
   Runtime start_and_look(std::set<int>& own, server::CallPolicy policy) {
     const std::set<int> before = open_numbers();
     Runtime runtime = start([policy](RuntimeConfig& config) { config.server.policy = policy; });
@@ -65,7 +65,7 @@ class Hostile : public DeviceUnderTest {
     return runtime;
   }
 
-  // All kinds of threads are there afterwards, the one that watches descriptors as well.
+  // Starts all kinds of threads, including the one that watches descriptors.
   static void warm_up(Runtime& runtime) { expect(wakes(runtime), not_started); }
 
   // A call that waits is answered once there is something.
@@ -102,7 +102,7 @@ class Hostile : public DeviceUnderTest {
     host.join();
     return !report.ok() && report.error().code == ECANCELED;
   }
-  // It goes on as if nothing had happened.
+  // Checks that the runtime continues as if nothing had happened.
   static void expect_unharmed(Runtime& runtime) {
     expect(serves(runtime), not_served);
     expect(wakes(runtime), not_woken);

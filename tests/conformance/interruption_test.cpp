@@ -1,6 +1,6 @@
-// Goal: a launch that is cancelled does not wait for what its calls sleep for, also where no
-// descriptor tells; calls of others sleep on, and the program's signals stay its own.
-// Method: each sleep ends by itself after a time that no test accepts.
+// Goal: a cancelled launch does not wait for the sleeps of its calls, even for calls without a
+// descriptor. Calls of others sleep on, and the program's signals remain the program's.
+// Method: each sleep would end by itself only after a time that no test accepts.
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -172,7 +172,7 @@ TEST_P(Interruption, takes_a_signal_that_nobody_has_and_gives_it_back) {
   ::sigaction(SIGRTMAX - 1, &own, nullptr);
 }
 
-// The sleep is not ended then: rather that than a signal whose handler is the program's.
+// In that case the sleep is not ended, because the signal's handler belongs to the program.
 TEST_P(Interruption, sends_nothing_once_the_program_has_taken_the_signal) {
   Runtime runtime = start();
   const std::vector<int> used = signals_in_use();

@@ -1,5 +1,5 @@
-// Goal: a runtime is a good guest: it refuses what it cannot do, says why, and never keeps its host
-// from changing, forking, ending or dying.
+// Goal: a runtime is a good guest of its process: it refuses impossible requests, gives the reason,
+// and never keeps the host program from changing, forking, ending or dying.
 
 #include <sched.h>
 #include <sys/wait.h>
@@ -17,7 +17,7 @@ namespace {
 
 class Lifecycle : public DeviceUnderTest {
  protected:
-  // A kernel that tells the host it is running and then waits for ever.
+  // A kernel that reports to the host that it runs, and then waits for ever.
   struct Stuck {
     const Pair& started;
     const Pair& never;
@@ -131,7 +131,7 @@ TEST_P(Lifecycle, a_cap_delays_requests_and_loses_none) {
   EXPECT_LT(share, 0.1 * 1.3 + 0.005 / elapsed);
 }
 
-// Their CPU time is in nobody's account, so the time that a service thread waits for them counts.
+// No thread is charged for their CPU time, so a service thread's waiting time for them counts.
 TEST_P(Lifecycle, a_cap_counts_the_kernel_threads_behind_fsync) {
   Runtime runtime = start([](RuntimeConfig& config) { config.server.cap_permille = 100; });
   const TemporaryFile file("0123456789");
@@ -187,7 +187,7 @@ TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
         wrong += k2k::getpid(k2k::work_item) != ::getpid();
         wrong += k2k::pread(k2k::work_item, file.fd, &letter, 1, 7) != 1 || letter != '7';
         wrong += k2k::getpid(k2k::work_group, k2k::halting) != ::getpid();
-        // One waits for the other, across whatever happens to the server meanwhile.
+        // One waits for the other, whatever happens to the server in between.
         if (global_rank() == 0) {
           wrong += k2k::read(k2k::work_item, pipe.in(), &letter, 1) != 1;
         } else if (global_rank() == 1) {
@@ -328,7 +328,7 @@ TEST_P(Lifecycle, a_cancelled_launch_leaves_no_service_thread_busy) {
     host.join();
     ASSERT_FALSE(report.ok());
     EXPECT_EQ(report.error().code, ECANCELED);
-    std::this_thread::sleep_for(50ms);  // The last spin of whoever polled.
+    std::this_thread::sleep_for(50ms);  // The last spin of the polling thread.
     EXPECT_LT(busy_share(300ms), 0.25);
     std::atomic<std::uint32_t> right{0};
     launch(runtime, 4, 64, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
@@ -383,7 +383,7 @@ TEST_P(Lifecycle, it_ends_while_a_detached_call_still_waits) {
   EXPECT_EQ(read_all(never.in(), 1), "x") << "nobody is left who would read it";
 }
 
-// --- What happens to the process around it.
+// --- Events of the process.
 
 TEST_P(Lifecycle, a_forked_child_gets_errors_and_the_parent_goes_on) {
   Runtime runtime = start();

@@ -1,7 +1,7 @@
-// Goal: memory that is used up after the start ends no process. Calls are served, or answered by
-// ENOMEM; the runtime goes on once there is memory again, and ends.
-// Method: a child process whose address space is limited to what it has and whose heap, one for all
-// threads, is filled up.
+// Goal: a lack of memory after the start ends no process. Calls are served, or answered by ENOMEM;
+// the runtime continues once memory is available again, and ends normally.
+// Method: a child process with an address space limited to its current size, and with a full heap
+// that all threads share.
 
 #include <malloc.h>
 #include <sys/wait.h>
@@ -83,7 +83,7 @@ class NoMemory : public DeviceUnderTest {
 };
 K2K_EVERY_DEVICE(NoMemory);
 
-// Long reads come by the router's way, mapped pages by faults, both of what the disk has.
+// Long reads take the router's path, mapped pages take faults; both read from the disk.
 TEST_P(NoMemory, ends_no_process_that_reads_files) {
   constexpr std::size_t part = 1 << 20;
   constexpr std::size_t parts = 8;
@@ -143,8 +143,8 @@ TEST_P(NoMemory, ends_no_process_whose_cap_follows_a_canary) {
   survive([](RuntimeConfig& config) {
     config.server.cap_permille = 300;
     config.server.governor = governor::Policy::automatic;
-    // The canary looks as often, and lowers no cap: on an emulated processor `auto` would hardly
-    // serve, for whatever runs takes progress from it.
+    // The canary measures as often but lowers no cap: on an emulated processor `auto` would serve
+    // hardly any request, because every running thread takes progress from the canary.
     config.server.loss_max_permille = 1000;
   });
 }

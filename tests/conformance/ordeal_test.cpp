@@ -1,9 +1,9 @@
-// Goal: forks at any moment, kills at any moment and memory that is used up leave no hang, no
-// crash and no hole in a file. Method: child processes whose kernels read, append to a file, open
-// and sleep, while other threads of theirs fork, use up all memory and cancel launches, and while
-// the test kills some of them. What happens to each is drawn from a seed, which is printed.
+// Goal: forks at any moment, kills at any moment and exhausted memory cause no hang, no crash and
+// no hole in a file. Method: child processes run kernels that read, append to a file, open and
+// sleep. Other threads of these processes fork, use up all memory and cancel launches, and the test
+// kills some of the processes. The events of each process are drawn from a seed, which is printed.
 //
-// K2K_ORDEAL_SECONDS says how long (1), K2K_ORDEAL_SEED repeats one.
+// K2K_ORDEAL_SECONDS sets the duration (1), K2K_ORDEAL_SEED repeats a run.
 
 #include <malloc.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
-// Goal: a ticket is worth one answer; a call nobody waits for is still made, with the bytes it was
-// given, and its failure is told.
+// Goal: a ticket gives one answer. A detached call is made with the bytes that it was given, and
+// its failure is reported.
 
 #include <cstring>
 
@@ -39,7 +39,7 @@ TEST_P(Outcomes, a_ticket_says_when_its_answer_is_there) {
   launch(runtime, 1, 1, [&] {
     char letter = 0;
     auto ticket = k2k::read(k2k::work_item, k2k::async, pipe.in(), &letter, 1);
-    if (ticket.ready()) return;  // Nobody wrote yet: a ready ticket would be a lie.
+    if (ticket.ready()) return;  // Nothing was written yet, so the ticket must not be ready.
     seen_waiting = true;
     while (!ticket.ready()) k2k::yield();
     answer = ticket.redeem();

@@ -1,7 +1,7 @@
 #pragma once
-// The kernels of portable_test.cpp, as a GPU needs them: closures by value, results in shared
-// memory, no host function. Apart from the tests, because not every compiler of device code
-// survives GoogleTest's headers (clang 15 does not).
+// The kernels of portable_test.cpp, in a form that a GPU can run: closures by value, results in
+// shared memory, no host function. They are separate from the tests, because not every compiler of
+// device code can compile GoogleTest's headers (clang 15 cannot).
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -46,7 +46,7 @@ struct StrongWriteKernel {
     K2K_LOCAL(char[items], text);
     text[k2k::item_rank()] = static_cast<char>('a' + k2k::group_rank());
     k2k::pwrite(k2k::work_group, fd, text, items, k2k::group_rank() * items);
-    text[k2k::item_rank()] = '!';  // The call is over: nobody reads it any more.
+    text[k2k::item_rank()] = '!';  // The call is over, so the host no longer reads it.
   }
 };
 
@@ -101,7 +101,7 @@ struct LocalMemoryKernel {
     int mine = 0;
     for (std::uint32_t place = 0; place < 64; ++place) mine += counts[place] != 0;
     k2k::barrier();
-    counts[k2k::item_rank()] = 4711;  // What a later group must not see.
+    counts[k2k::item_rank()] = 4711;  // A later group must not see this.
     k2k::barrier();
     mine += counts[(k2k::item_rank() + 1) % k2k::group_size()] != 4711;
     wrong[k2k::global_rank()] = mine;
@@ -303,7 +303,7 @@ struct MapKernel {
   }
 };
 
-// What a word is after all work-items of the launch did one operation each.
+// The expected word after all work-items of the launch did one operation each.
 namespace atomic_word {
 enum : std::uint32_t { added, taken, set, cleared, flipped, least, most, swapped, handed_on, sum };
 inline constexpr std::uint32_t count = sum + 1;

@@ -1,9 +1,9 @@
-// Goal: what every device must do, GPUs included: who calls, what the others get, where data may
-// lie, and how a launch ends.
+// Goal: behaviour that every device must have, GPUs included: the scope of calls, the results of
+// the other work-items, the memory for data, and the end of a launch.
 //
-// The kernels here are compiled for every backend (by nvcc into conformance_gpu_test), so they are
-// written as a GPU needs them (portable_kernels.hpp). The rest of the suite uses host memory by
-// reference: cpu backend alone.
+// The kernels are compiled for every backend (by nvcc into conformance_gpu_test), so they avoid
+// everything that a GPU lacks (portable_kernels.hpp). The rest of the suite passes host memory by
+// reference, which only the cpu backend permits.
 
 #include <algorithm>
 
@@ -53,7 +53,7 @@ class Portable : public DeviceUnderTest {
 };
 K2K_EVERY_DEVICE(Portable);
 
-// --- Who calls.
+// --- The scope of calls.
 
 TEST_P(Portable, every_work_item_gets_its_own_answer) {
   Runtime runtime = start_portable();
@@ -114,7 +114,7 @@ TEST_P(Portable, answers_of_calls_in_a_row_never_mix) {
 
 TEST_P(Portable, local_memory_is_zeroed_for_each_group) {
   Runtime runtime = start_portable();
-  const std::uint32_t groups = scaled(2000, 20);  // Many times what fits on the device.
+  const std::uint32_t groups = scaled(2000, 20);  // Many times the device's capacity.
   const Shared<int> wrong(runtime, groups * items);
   for (int launches = 0; launches < 2; ++launches) {
     launch(runtime, groups, items, LocalMemoryKernel{wrong.get()});
@@ -173,7 +173,7 @@ TEST_P(Portable, a_wave_calls_together_and_each_lane_gets_its_own_answer) {
   const Shared<int> right(runtime, 8 * 64);
   launch(runtime, 8, 64, WaveWideKernel{file.fd, right.get()});
   EXPECT_TRUE(right.all(1));
-  // A lane that got none of the few arena blocks has called a second time, alone.
+  // A lane without one of the few arena blocks has called a second time, alone.
   EXPECT_GE(runtime.stats().requests, 512u);
 }
 

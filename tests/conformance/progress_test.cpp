@@ -1,4 +1,4 @@
-// Goal: a work-item that waits for the host never holds its neighbours, whoever they are.
+// Goal: a work-item that waits for the host never delays other work-items.
 
 #include <sys/stat.h>
 
@@ -135,8 +135,8 @@ TEST_P(Progress, a_hundred_work_items_that_wait_for_messages_all_get_theirs) {
   EXPECT_EQ(received.load(), items - 1);
 }
 
-// Each message is sent only once the one before was received, and the last socket's is the first:
-// a server with a thread a wait would need all of them at once.
+// Each message is sent only after the one before was received, and the first message goes to the
+// last socket: a server with one thread per wait would need all threads at once.
 TEST_P(Progress, waits_on_many_sockets_need_no_thread_each) {
   Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
   constexpr std::uint32_t items = 40;
@@ -202,8 +202,8 @@ TEST_P(Progress, a_long_sleep_is_slept_and_the_others_proceed) {
   EXPECT_GE(report.elapsed, std::chrono::milliseconds(200));
 }
 
-// The open of a FIFO holds its thread until a peer comes, and nobody can know beforehand: the
-// thread that polls is stuck and another has to take over.
+// The open of a FIFO blocks its thread until a peer comes, and no server can know this beforehand:
+// the polling thread is stuck, and another thread has to take over.
 class Fifo {
  public:
   Fifo() {

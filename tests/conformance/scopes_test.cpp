@@ -1,5 +1,5 @@
-// Goal: who makes a call, what the others get, and what they may see of its data, for every scope
-// and order (thesis, section 3.5.1).
+// Goal: for every scope and order, the right work-item makes the call, the others get its result,
+// and they see the right data (thesis, section 3.5.1).
 
 #include <asm/unistd.h>
 
@@ -36,7 +36,7 @@ TEST_P(Scopes, a_strong_write_carries_what_every_lane_wrote_before) {
     K2K_LOCAL(char[items], text);
     text[item_rank()] = static_cast<char>('a' + group_rank());
     k2k::pwrite(k2k::work_group, file.fd, text, items, group_rank() * items);
-    text[item_rank()] = '!';  // The call is over: nobody reads it any more.
+    text[item_rank()] = '!';  // The call is over, so the host no longer reads it.
   });
   for (std::uint32_t group = 0; group < 4; ++group) {
     EXPECT_EQ(file.content().substr(group * items, items),

@@ -1,7 +1,7 @@
-// Goal: under one cap tenants get what their budgets say, whatever way their requests take, and
-// none of them loses a request to another's debt, to a reconfiguration or to the runtime's end.
-// Method: one kernel whose work-groups call on behalf of different tenants, as if several launches
-// ran side by side. Shares are compared with each other, never with the time of day.
+// Goal: under one cap, tenants get CPU time by their budgets on every path of their requests. No
+// tenant loses a request to another tenant's debt, to a reconfiguration or to the runtime's end.
+// Method: one kernel in which work-groups call as different tenants, like several launches side by
+// side. Shares are compared with each other, never with the wall clock.
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -37,7 +37,7 @@ RuntimeConfig config_of(const char* mode, std::uint32_t cap_permille, const char
   return config;
 }
 
-// Whoever calls is this tenant from now on. A slot is untrusted: a kernel may say what it likes.
+// Makes the calling work-item this tenant. A slot is untrusted: a kernel may write any tenant.
 void pose_as(std::uint16_t tenant) {
   const_cast<device::platform::Item&>(device::platform::current()).tenant = tenant;
 }
@@ -48,7 +48,7 @@ struct Load {
   long number = SYS_getrandom;
 };
 
-// Asks until told to stop; returns how many calls were made and answered rightly.
+// Makes calls until it is stopped; returns the number of calls, and of right answers.
 struct Answers {
   std::atomic<std::uint64_t> right{0};
   std::atomic<std::uint64_t> wrong{0};
@@ -115,9 +115,9 @@ double cpu_of(const server::Stats& stats, std::uint32_t tenant) {
   return 0;
 }
 
-// A ratio of what threads did is steady only where the host gives them their cores: the best of
-// five measurements, and no more of them than it takes to be beyond `wanted`. `run` says less than
-// 1 for an even division.
+// A ratio of threads' work is steady only if the host gives them their cores: the best of five
+// measurements, and no more measurements than needed to exceed `wanted`. `run` returns less than 1
+// for an even division.
 template <class Run>
 double best_ratio(double wanted, Run run) {
   double best = 0;
@@ -125,8 +125,8 @@ double best_ratio(double wanted, Run run) {
   return best;
 }
 
-// Split, hand-overs to other threads take so long that a tenant is not always there to ask for its
-// part, and the other borrows it.
+// In the split configuration, hand-overs to other threads take so long that a tenant sometimes has
+// no request when its part is due, and the other tenant borrows it.
 class Tenants : public testing::TestWithParam<const char*> {
  protected:
   [[nodiscard]] static bool split() { return std::string_view(GetParam()) == "split"; }
@@ -223,7 +223,7 @@ TEST_P(Tenants, that_fault_on_memory_pay_for_it) {
 #if defined(K2K_TSAN)
   constexpr std::size_t pages = 256;
 #else
-  constexpr std::size_t pages = 4096;  // A group each: many times what the first grants pay for.
+  constexpr std::size_t pages = 4096;  // One per group: many times what the first grants pay for.
 #endif
   const double wanted = 1.2;
   bool none = false;
@@ -244,7 +244,7 @@ TEST_P(Tenants, that_fault_on_memory_pay_for_it) {
       }
     });
     EXPECT_TRUE(report.ok()) << report.error().message;
-    // Which of the two is through first is what is measured.
+    // The test measures which of the two finishes first.
     EXPECT_EQ(std::max(touched[0].load(), touched[1].load()), pages);
     EXPECT_GT(touched[1], 0u);
     return static_cast<double>(touched[0]) /

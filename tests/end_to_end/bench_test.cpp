@@ -1,6 +1,7 @@
-// Goal: k2k bench NAME --brief runs to its end, and what it prints has the shape that people and
-// tools/devtool/figures.py read. What the figures are is not asked: this machine is busy.
-// Method: runs the binary that K2K_CLI names.
+// Goal: k2k bench NAME --brief runs to its end, and its output has the format that readers and
+// tools/devtool/figures.py expect. The figures themselves are not checked, because this machine is
+// busy.
+// Method: runs the binary named by K2K_CLI.
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// Goal: `k2k calibrate` keeps a profile that `k2k route explain` plans with; both say what is
-// wrong, and Ctrl-C leaves nothing behind. Method: a folder of the test's own for profiles
-// (K2K_PROFILE_DIR) and for files, made for it.
+// Goal: `k2k calibrate` writes a profile, and `k2k route explain` plans with it; both report
+// errors, and Ctrl-C leaves no file behind. Method: a folder for profiles (K2K_PROFILE_DIR) and one
+// for files, made by the test.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ class Calibrated : public Program {
     if (!top_.empty()) std::filesystem::remove_all(top_);
   }
 
-  // A file of so many pages, all on the disk, of which those from `first` to `last` are cached.
+  // A file of so many pages, all on the disk; pages `first` to `last` are cached.
   [[nodiscard]] std::string file_of(std::size_t pages, std::size_t first, std::size_t last) const {
     std::string path = data_ + "/file";
     const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -1,6 +1,6 @@
-// Goal: k2k says the right thing on the right stream with the right exit status, above all when it
+// Goal: k2k prints the right text on the right stream with the right exit status, above all when it
 // is used wrongly.
-// Method: runs the binary that K2K_CLI names in a clean environment.
+// Method: runs the binary named by K2K_CLI in a clean environment.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -42,8 +42,8 @@ class Cli : public testing::Test {
     cli_ = cli;
   }
 
-  // `arguments` as a shell would take them; `environment` such as "K2K_BACKEND=cpu"; `redirection`
-  // such as ">/dev/full", over what is usual.
+  // `arguments` in shell syntax; `environment` such as "K2K_BACKEND=cpu"; `redirection` such as
+  // ">/dev/full" replaces the usual one.
   Outcome k2k(const std::string& arguments, const std::string& environment = "",
               const std::string& redirection = "") {
     const std::string command = "env -i PATH=\"$PATH\" HOME='" + folder_ + "' K2K_CLI=x " +
@@ -69,7 +69,7 @@ class Cli : public testing::Test {
   std::string folder_;
 };
 
-// What is handed on is found where k2k itself is, or on PATH.
+// A guest is found beside k2k itself, or on PATH.
 TEST_F(Cli, commands_that_are_programs_are_explained_by_them) {
   for (const char* arguments :
        {"lab trace --help", "help lab trace", "--config '' lab trace --help"}) {
@@ -340,7 +340,7 @@ TEST_F(Cli, uses_no_colour_when_it_is_not_on_a_terminal) {
   }
 }
 
-// What each shell makes of its script.
+// The completions that each shell derives from its script.
 class Completion : public Cli, public testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
@@ -356,7 +356,7 @@ class Completion : public Cli, public testing::WithParamInterface<const char*> {
     script_ = folder_ + "/script";
     std::ofstream(script_) << k2k("completion " + shell_).out;
   }
-  // What the shell prints; "failed" if it ends with an error or complains.
+  // The shell's output; "failed" if it ends with an error or prints one.
   std::string shell(const std::string& arguments, const std::string& program) {
     std::ofstream(folder_ + "/program") << program;
     const std::string command = "cd '" + folder_ + "' && HOME='" + folder_ + "' PATH='" + folder_ +

@@ -1,5 +1,5 @@
-// Goal: k2k lab coalescing compares on real servers and in simulated time, and refuses what it
-// cannot do. Nothing here says how long anything takes. Method: runs the binary that K2K_CLI names.
+// Goal: k2k lab coalescing compares on real servers and in simulated time, and refuses impossible
+// options. No test depends on a duration. Method: runs the binary named by K2K_CLI.
 
 #include <string>
 

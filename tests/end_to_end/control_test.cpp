@@ -1,7 +1,7 @@
-// Goal: people see and steer a process that runs: the command line changes how it serves, no
-// request is lost by that, and what k2k top and the page of metrics say is what the process did.
-// Method: runtimes of this process under a load of its own, and the binary that K2K_CLI names
-// beside it.
+// Goal: users observe and control a running process: the command line changes how it serves, no
+// request is lost by that, and the figures of k2k top and of the metrics page are true.
+// Method: runtimes of this process under a load of its own, and the binary named by K2K_CLI beside
+// it.
 
 #include <fcntl.h>
 #include <pty.h>
@@ -44,7 +44,7 @@ class Steered : public Program {
     EXPECT_EQ(outcome.status, 0) << arguments;
     return json::parse(outcome.out, nullptr, false);
   }
-  // Fails with `status`, and says `message` on standard error.
+  // Expects that the command fails with `status` and prints `message` on standard error.
   void expect_refused(const std::string& arguments, int status, const std::string& message) const {
     const Outcome outcome = run(arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(outcome.status, status) << arguments;
@@ -55,8 +55,8 @@ class Steered : public Program {
   const std::string folder_ = own_.path();
 };
 
-// Work-items that read without pause until they are told to stop; each answer is checked: the byte
-// at an offset is that offset.
+// Work-items that read without pause until they are stopped; each answer is checked: the byte at an
+// offset equals the offset.
 class Load {
  public:
   static constexpr std::uint32_t items = 32;

@@ -1,6 +1,6 @@
-// Goal: k2k lab generators prints a row a generator, exits with 1 where one answers wrongly, and
-// refuses what it does not know.
-// Method: runs the binary that K2K_CLI names.
+// Goal: k2k lab generators prints one row per generator, exits with 1 after a wrong answer, and
+// refuses unknown names.
+// Method: runs the binary named by K2K_CLI.
 
 #include <sys/resource.h>
 
@@ -54,7 +54,8 @@ TEST_F(Generators, people_get_a_table_of_those_they_name) {
   EXPECT_EQ(outcome.out.find("\nbfs"), std::string::npos) << outcome.out;
 }
 
-// Files may have 4 KiB here, and the generator writes 32: what it reads back is not what it wrote.
+// A limit permits files of 4 KiB, and the generator writes 32 KiB, so it reads back other data than
+// it wrote.
 TEST_F(Generators, wrong_answers_are_told_behind_the_table_and_exit_with_1) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

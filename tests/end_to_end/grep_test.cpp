@@ -1,7 +1,7 @@
 // Goal: k2k grep prints the names, and ends with the status, of LC_ALL=C grep -r -F -l, for every
 // way to make the calls and every schedule.
-// Method: one tree with what is hard to walk and to read; both programs run on it as an ordinary
-// user, and the sorted names and the messages must be equal.
+// Method: one tree with difficult names and files; both programs run on it as an ordinary user, and
+// the sorted names and the messages must be equal.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -64,7 +64,7 @@ class World {
     return world;
   }
 
-  // Runs a command of the shell in the tree's parent, as nobody if this is root.
+  // Runs a shell command in the tree's parent; as the user nobody if this process is root.
   Outcome run(const std::string& command) const {
     const std::string as_user =
         ::getuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";

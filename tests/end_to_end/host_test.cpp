@@ -1,6 +1,6 @@
-// Goal: an administrator sets the machine's limit by the command line, and a program that serves
-// keeps it and is seen doing so.
-// Method: a place of the test's own, named by K2K_HOST_DIR.
+// Goal: an administrator sets the machine's limit by the command line, and a serving program keeps
+// the limit and reports it.
+// Method: a folder of the test, named by K2K_HOST_DIR.
 
 #include <sys/stat.h>
 
@@ -69,7 +69,8 @@ TEST_F(Host, limit_outside_its_range_changes_nothing) {
   EXPECT_EQ(shown()["limit"], 0.05);
 }
 
-// 64 work-items read without pause for 2 s. `none` is asked for: the limit is not the runtime's.
+// 64 work-items read without pause for 2 s. The policy is `none`, so the limit does not come from
+// the runtime.
 TEST_F(Host, limit_is_kept_by_a_program_that_wants_all) {
   ASSERT_EQ(run("host limit 10").status, 0);
   const Outcome outcome = run("lab governor --policy none --seconds 2 --json");

@@ -1,5 +1,5 @@
-// Goal: k2k lab governor and k2k lab trace print the rows that scripts and CI read, and refuses
-// what it cannot do. Method: runs the binary that K2K_CLI names.
+// Goal: k2k lab governor and k2k lab trace print the rows that scripts and CI read, and refuse
+// impossible options. Method: runs the binary named by K2K_CLI.
 
 #include <cstdio>
 #include <fstream>

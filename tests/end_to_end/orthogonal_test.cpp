@@ -1,5 +1,5 @@
-// Goal: k2k lab orthogonal prints a row a combination, and refuses what it cannot do.
-// Method: runs the binary that K2K_CLI names.
+// Goal: k2k lab orthogonal prints one row per combination, and refuses impossible options.
+// Method: runs the binary named by K2K_CLI.
 
 #include <set>
 #include <string>

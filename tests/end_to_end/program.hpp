@@ -1,5 +1,5 @@
 #pragma once
-// For tests that look at what a sub-command prints: runs the binary that K2K_CLI names.
+// For tests of a sub-command's output: runs the binary named by K2K_CLI.
 //
 // Threading: none.
 
@@ -25,8 +25,7 @@ class Program : public testing::Test {
     cli_ = cli;
   }
 
-  // `arguments` as a shell would take them. Standard error goes where ours goes, unless it is
-  // redirected.
+  // `arguments` in shell syntax. Standard error is inherited, unless it is redirected.
   [[nodiscard]] Outcome run(const std::string& arguments) const {
     // In the foreground a signal sent to timeout reaches the program once, not once more by its
     // group.

@@ -1,4 +1,4 @@
-// Goal: `k2k route` plans what a file says, and says what is wrong with it.
+// Goal: `k2k route` plans from a file, and reports errors in it.
 
 #include <fstream>
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the fault file system does wrong: a page of memory that it shares with the test, which sets
-// it at any time. FaultFileSystem (mounted_fixture.hpp) is the test's end.
+// Controls the faults of the fault file system: a page of memory that it shares with the test,
+// which sets it at any time. FaultFileSystem (mounted_fixture.hpp) is the test's side.
 //
 // Threading: any thread and process; each word by itself.
 
@@ -16,7 +16,7 @@ struct Control {
   std::atomic<std::uint64_t> bad_byte{none};
   // Files take no byte from this offset on: ENOSPC.
   std::atomic<std::uint64_t> space_bytes{none};
-  // What stat(2) says of every file's size instead of the truth.
+  // The wrong size that stat(2) reports for every file.
   std::atomic<std::uint64_t> said_bytes{none};
   // No read is answered with more, nor a write by a descriptor with O_DIRECT.
   std::atomic<std::uint64_t> read_bytes_max{none};

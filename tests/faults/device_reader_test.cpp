@@ -1,6 +1,7 @@
-// Goal: on a file system that fails, lies, answers short or not at all, reads into memory that the
-// CPU cannot address have pread's answers, and who reads other files does not wait. Method:
-// DeviceReader in this process on the fault file system, beside plain preads of the same file.
+// Goal: on a file system that fails, reports wrong sizes, answers short or not at all, reads into
+// memory that the CPU cannot address have pread's answers, and readers of other files do not wait.
+// Method: DeviceReader in this process on the fault file system, beside plain preads of the same
+// file.
 
 #include "router/read/device_reader.hpp"
 
@@ -56,7 +57,8 @@ class DeviceReaderOnFaults : public WithFaults {
         ::pread(file.number(), bytes.data(), piece.bytes, static_cast<off_t>(piece.offset));
     return count < 0 ? -errno : count;
   }
-  // The count; what it counts are the file's bytes, and nothing behind the request is touched.
+  // Returns the count, after checking that so many bytes are the file's, and that memory behind the
+  // request is untouched.
   ssize_t routed(const io::Opened& file, const Piece& piece, std::size_t at = 0) {
     std::ranges::fill(memory_->inside().subspan(at, piece.bytes + page), std::byte{0xee});
     const ssize_t count = reader_->pread(file.number(), memory_->address() + at, piece.bytes,

@@ -1,7 +1,7 @@
-// Goal: on a file system that fails, refuses or takes less, a write in exclusive mode has an answer
-// that is true of the file, what is refused is remembered and counted, and the rest goes through
-// the page cache. Method: FileReader in this process on the fault file system; what lies below it
-// is compared with what was answered.
+// Goal: on a file system that fails, refuses or writes less, the answer of a write in exclusive
+// mode is true of the file, a refusal is remembered and counted, and the rest is written through
+// the page cache. Method: FileReader in this process on the fault file system; the content below it
+// is compared with the answers.
 
 #include <fcntl.h>
 
@@ -35,12 +35,12 @@ class ExclusiveWritesOnFaults : public WithFaults {
     EXPECT_EQ(::posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED), 0);
     return file;
   }
-  // What the file system itself has of a file.
+  // The content below the fault file system.
   [[nodiscard]] std::vector<char> content(const std::string& name) const {
     std::ifstream file(system().folder() + "/" + name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  // So much of it is there as the count says.
+  // Checks that as many bytes are in the file as the count reports.
   void expect_written(const std::string& name, const Source& source, std::size_t offset,
                       ssize_t count) const {
     const std::vector<char> bytes = content(name);
@@ -194,7 +194,7 @@ TEST_F(ExclusiveWritesOnFaults, without_o_direct_go_through_the_page_cache) {
   EXPECT_EQ(control().direct_writes, 0u);
 }
 
-// By default nothing is opened for it, whatever the file system does.
+// By default, no twin is opened for a write, whatever the file system does.
 TEST_F(ExclusiveWritesOnFaults, are_what_nobody_gets_who_does_not_ask) {
   const auto writer = writer_of(false);
   const io::Opened file = open("data");

@@ -1,6 +1,6 @@
-// Goal: also where nothing is expected to be cached, and the disk is asked before anybody else, the
-// answers on a file system that fails are those of pread(2), and what it refuses is remembered.
-// Method: cold reads on the fault file system until they go unprobed, then its faults.
+// Goal: when no page is expected to be cached, and the direct transfer comes first, the answers on
+// a failing file system are still those of pread(2), and a refusal is remembered.
+// Method: cold reads on the fault file system until they are unprobed, then its faults.
 
 #include <optional>
 

@@ -1,10 +1,11 @@
-// The fault file system: a folder shown again through FUSE, with the faults that a page of shared
-// memory asks for (control.hpp). For tests.
+// The fault file system: shows a folder through FUSE, with the faults that a page of shared memory
+// requests (control.hpp). For tests.
+//
 //
 //   fault_file_system CONTROL FOLDER MOUNT_POINT     until it is unmounted, or its starter ends
 //
-// Names and attributes are asked anew each time, as those of a network file system that others
-// change: what happens to FOLDER directly is seen at once.
+// Names and attributes are not cached, as in a network file system that others change: a direct
+// change of FOLDER is visible at once.
 //
 // Threading: libfuse's; a request that is held keeps its thread.
 
@@ -31,13 +32,13 @@ namespace {
 using k2k::faults::Control;
 
 constexpr useconds_t look_again_us = 1000;
-constexpr int looks_max = 120'000;  // Of who forgot to let go.
+constexpr int looks_max = 120'000;  // For a test that forgot to release a request.
 constexpr std::uint64_t direct_bit = std::uint64_t{1} << 32;
 
 Control* control = nullptr;
 std::string folder;
 
-// What open() found, in libfuse's word for it.
+// The result of open(), as libfuse's handle.
 std::uint64_t handle_of(int descriptor, bool direct) {
   return static_cast<std::uint32_t>(descriptor) | (direct ? direct_bit : 0);
 }
@@ -84,8 +85,8 @@ int open_with(const char* path, int flags, mode_t mode, fuse_file_info* file) {
     wait_while(control->hold_direct_opens);
     if (const int error = control->direct_open_error; error != 0) return fail(error);
   }
-  // Whatever the program reads or writes, the kernel reads whole pages; and where an append goes,
-  // the kernel says.
+  // Whatever the program reads or writes, the kernel reads whole pages, and the kernel determines
+  // the position of an append.
   int own = flags & ~(O_DIRECT | O_APPEND | O_ACCMODE | O_NOFOLLOW);
   own |= (flags & O_ACCMODE) == O_RDONLY ? O_RDONLY : O_RDWR;
   const int descriptor = ::open(path_of(path).c_str(), own | O_CLOEXEC, mode);

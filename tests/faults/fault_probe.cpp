@@ -1,5 +1,5 @@
-// For tests: a program that reads and writes "device memory" where things go wrong, and prints all
-// that it can see of it. Run with and without libk2k_io.so it must print the same.
+// For tests: a program that reads and writes "device memory" under faults, and prints everything
+// that it observes. Run with and without libk2k_io.so it must print the same.
 //
 //   fault_probe SCENE FOLDER [NUMBER]
 //
@@ -58,7 +58,7 @@ void fill_device(std::size_t bytes, int salt = 0) {
   }
 }
 
-// What a call gave, with its bytes.
+// Prints a call's result, with its bytes.
 void say_read(const char* what, long count) {
   say(what, count);
   if (count > 0) say_bytes("data", device, static_cast<std::size_t>(count));
@@ -89,7 +89,7 @@ void bad_byte() {
   say("behind it", pread(file, device, 1 << 20, bad_page + static_cast<long>(page)));
 }
 
-// How many bytes a read brings is the file system's matter; what they are is not.
+// The number of bytes per read is the file system's choice; their content is not.
 void to_the_end() {
   const int file = open_file("data", O_RDONLY);
   for (const std::size_t most : {std::size_t{300'000}, std::size_t{2 << 20}, 64 * page}) {
@@ -149,7 +149,7 @@ void limited_file() {
   say_read("back", pread(file, device, device_bytes, 0));
 }
 
-// No descriptor is left but those that the limit (NUMBER) allows.
+// Leaves no free descriptor except those that the limit (NUMBER) allows.
 void full_table() {
   const auto most = static_cast<rlim_t>(number);
   const rlimit limit{most, most};
@@ -214,7 +214,7 @@ void many_files() {
   say("next number", dup(open_ones.front()));
 }
 
-// A timer's signals all the while, which do not restart what they interrupt.
+// A timer's signals arrive all the time, and interrupted calls are not restarted.
 void storm() {
   static volatile sig_atomic_t signalled = 0;
   struct sigaction action{};
@@ -293,8 +293,8 @@ void say_locked(int descriptor) {
   say("locked", WEXITSTATUS(status));
 }
 
-// Long writes, which may go past the page cache where nobody else uses the file: positions, locks,
-// numbers and what is there at the end.
+// Long writes, which may bypass the page cache if no other program uses the file: positions, locks,
+// numbers and the final content.
 void long_writes() {
   fill_device(device_bytes);
   const int file = open_file("out", O_RDWR | O_CREAT);
@@ -328,7 +328,7 @@ void long_writes() {
   say_bytes("data", host.data(), host.size());
   say("close", close(file));
 
-  // Nobody has it open for writing any more: else it could not be run.
+  // No descriptor has it open for writing any more; otherwise it could not be executed.
   const int program = open_file("program", O_RDWR | O_CREAT | O_TRUNC);
   const int from = open("/bin/true", O_RDONLY);
   say("program", read(from, device, 1 << 20) > 0);
@@ -394,9 +394,9 @@ bool is_one_record(const char* bytes) {
          std::count(bytes, bytes + record, bytes[0]) == static_cast<long>(record);
 }
 
-// Writers put whole records at the same place, each by one call from device memory. An O_DIRECT
-// reader, whom ext4 and XFS keep out for the time of a write(2), sees one writer's or another's:
-// NUMBER of rounds. Prints how many mixes it saw, and how many were left between rounds.
+// Writers put whole records at the same place, each by one call from device memory. ext4 and XFS
+// exclude an O_DIRECT reader during a write(2), so it sees one writer's record or another's: NUMBER
+// of rounds. Prints how many mixed records it saw, and how many remained between rounds.
 void torn() {
   const int file = open_file("region", O_RDWR | O_CREAT);
   std::memset(device, 'a', record);

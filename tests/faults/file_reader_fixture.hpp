@@ -1,5 +1,5 @@
 #pragma once
-// A FileReader on the fault file system, and the kernel's answers beside its own.
+// A FileReader on the fault file system, compared with the kernel's answers.
 //
 // Threading: the test's.
 
@@ -61,7 +61,7 @@ inline std::unique_ptr<FileReader> make_reader(std::uint32_t channels = 4) {
   return std::move(made).value();
 }
 
-// What lies behind the request is untouched.
+// Checks that memory behind the request is untouched.
 template <class Read>
 Answer answer_of(const Piece& piece, Read read) {
   const Memory memory = memory_of(piece.bytes + page);

@@ -1,6 +1,6 @@
-// Goal: on a file system that fails, lies, answers short or not at all, the router's answers are
-// those of pread(2); what is refused is remembered and counted; and nobody waits for a file system
-// but who reads it. Method: FileReader in this process on the fault file system, beside plain
+// Goal: on a file system that fails, reports wrong sizes, answers short or not at all, the router's
+// answers are those of pread(2); a refusal is remembered and counted; and only readers of that file
+// system wait for it. Method: FileReader in this process on the fault file system, beside plain
 // preads of the same file.
 
 #include <sys/resource.h>
@@ -94,8 +94,8 @@ TEST_P(Refusals, are_the_files_alone_where_the_device_has_direct_reads) {
   EXPECT_EQ(control().direct_opens, files + 1) << "each was tried";
 }
 
-// To io_uring EOPNOTSUPP means "not without waiting": it asks again, for ever. A file's first
-// transfer is therefore made without.
+// io_uring takes EOPNOTSUPP for "not without waiting" and retries for ever. A file's first transfer
+// therefore does not use io_uring.
 TEST_F(FileReaderOnFaults, asks_once_where_direct_reads_are_not_supported) {
   const io::Opened file = open("data");
   const auto reader = make_reader();
@@ -316,7 +316,7 @@ TEST_F(FileReaderOnFaults, reads_what_was_there_before_or_after_a_cut_behind_its
   }
   over = true;
   cutter.join();
-  // Quiet again, nothing is left of it.
+  // Without faults again, they have no lasting effect.
   evict(file.number());
   EXPECT_TRUE(io::holds_content(routed(*reader, file.number(), {8 << 20, 0}).bytes, 0));
 }

@@ -1,10 +1,12 @@
-// fio's verify jobs through libk2k_io.so: mixed reads and writes of two jobs at once, whose buffers
-// are device memory (registered_mmap.c), every block with a checksum of its own; then what is on
-// the disk, from an empty page cache.
+// fio's verify jobs through libk2k_io.so: mixed reads and writes of two concurrent jobs with
+// buffers in device memory (registered_mmap.c), every block with its own checksum. Then the disk's
+// content is verified, from an empty page cache.
+//
 //
 //   K2K_FIO_SECONDS=600 build/release/tests/faults/faults_test --gtest_filter='*Fio*'
 //
-// runs each of the three engines for so long, 30 minutes in all. Without it: a second each.
+// runs each of the three engines for that many seconds, 30 minutes in all. Without it: one second
+// each.
 
 #include <fmt/format.h>
 
@@ -77,13 +79,13 @@ TEST_P(Fio, verifies_what_it_wrote_from_device_memory) {
   EXPECT_GT(stat_of(mixed, "writes"), 0) << mixed.error;
   std::printf("%s", mixed.error.c_str());
 
-  if (seconds > 0) return;  // What was overwritten is not to be verified again.
+  if (seconds > 0) return;  // Overwritten blocks must not be verified again.
   const Outcome cold = play("--verify_only");
   expect_by_router(cold);
   EXPECT_EQ(stat_of(cold, "writes"), 0) << cold.error;
   EXPECT_TRUE(!has_direct() || stat_of(cold, "bytes_direct") > 0) << cold.error;
 
-  // It would have told.
+  // fio would have reported an error.
   for (const char* job : {"small", "large"}) {
     std::fstream file(folder() + "/" + job + ".0.0", std::ios::in | std::ios::out);
     for (std::streamoff at = 1000; at < 8 << 20; at += 4096) {

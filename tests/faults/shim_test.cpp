@@ -1,6 +1,6 @@
-// Goal: where things go wrong, a program under libk2k_io.so sees what it sees without. Method: each
-// scene of fault_probe.cpp is played without the library, then by the router, then by the router
-// that reads ahead; what they print is compared.
+// Goal: under faults, a program observes the same with libk2k_io.so as without. Method: each scene
+// of fault_probe.cpp runs without the library, then with the router, then with the router and
+// read-ahead; their outputs are compared.
 
 #include <sys/mount.h>
 
@@ -31,8 +31,8 @@ const std::vector<std::string> usual = {reading_ahead, by_router};
 
 class ShimOnFaults : public shim::Programs {
  protected:
-  // Plays a scene in `place`, which `prepare` makes ready for it each time. Returns what it was in
-  // the last environment.
+  // Runs a scene in `place`, which `prepare` prepares each time. Returns the outcome in the last
+  // environment.
   Outcome expect_same(const std::string& place, const std::string& scene,
                       const std::function<void()>& prepare,
                       const std::vector<std::string>& environments = usual) const {

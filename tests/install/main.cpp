@@ -1,4 +1,5 @@
-// A program of somebody else: includes the public doors, makes one system call from a kernel.
+// A program outside the repository: includes the public headers, makes one system call from a
+// kernel.
 
 #include <unistd.h>
 

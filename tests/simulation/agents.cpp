@@ -7,7 +7,7 @@
 #include "base/contract.hpp"
 
 #if defined(K2K_ASAN)
-// What is left on the stack of an agent that never runs again is not destroyed, as on a device.
+// The stack of an agent that never runs again is not unwound, as on a device.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "detect_leaks=0";
 }

@@ -1,8 +1,8 @@
 #pragma once
-// The work-items and service threads of a schedule: fibres of one thread, of which chance lets one
-// run at a time.
+// The work-items and service threads of a schedule: fibres of one thread. A random choice
+// determines the next fibre to run.
 //
-// Threading: confined to one thread; what is called on a fibre says so.
+// Threading: confined to one thread; functions for fibres are marked.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,9 +42,9 @@ class Agents {
   Agents(const Agents&) = delete;
   Agents& operator=(const Agents&) = delete;
 
-  // Forgets all agents. `slow` is an index that rarely gets its turn; agents_max for none.
-  // `before_switch` is called on the fibre that is left, `nobody_runs` when all sleep: it changes
-  // something, or returns false if nothing can wake them.
+  // Forgets all agents. `slow` is the index of an agent that rarely runs; agents_max: none.
+  // `before_switch` is called on the fibre that is left; `nobody_runs` is called when all agents
+  // sleep: it changes something, or returns false if nothing can wake them.
   void begin(Random& random, const std::uint64_t& clock, std::uint32_t slow,
              void (*before_switch)(), bool (*nobody_runs)());
   Agent& add(protocol::Side side, std::function<void()> body);
@@ -53,13 +53,13 @@ class Agents {
 
   // Lets all that sleep look again.
   void wake();
-  // When the first of those asleep wakes by the clock.
+  // The earliest time at which a sleeping agent wakes by the clock.
   [[nodiscard]] std::uint64_t first_alarm() const;
 
   // --- On a fibre.
   [[nodiscard]] Agent* running() { return running_; }
   void pass();  // Another may run now.
-  // Until one of the words differs from what was seen, or the clock shows `until`.
+  // Sleeps until one of the words differs from its seen value, or the clock shows `until`.
   void sleep(const std::uint32_t* word, std::uint32_t seen, const std::uint32_t* other_word,
              std::uint32_t other_seen, std::uint64_t until = never);
   [[noreturn]] void leave();  // This agent never runs again.

@@ -64,7 +64,7 @@ void Bus::capture(protocol::Side side, std::uint32_t agent, OnPlain on_plain) {
     }
   };
   compare(0, slots_ * sizeof(protocol::Slot));
-  // Of the other words none is stored plainly.
+  // The other words of a ring have no plain stores.
   for (std::uint32_t ring = 0; ring < rings_max; ++ring) {
     compare(offsetof(Image, entries) + ring * sizeof(Image::entries[0]),
             ring_entries_ * sizeof(protocol::DoorbellEntry));

@@ -1,16 +1,16 @@
 #pragma once
-// The memory both sides share, as a weakly ordered bus shows it.
+// The memory shared by both sides, as a weakly ordered bus shows it.
 //
-//   device's image ── stores on their way ──▶ host's image        and the same the other way
 //
-// Each side has an image of its own. A store is in its side's image at once, and in the other's
-// when it is delivered. Deliveries come in any order, but
-//   * stores of one side to one word keep their order, and
-//   * a release store comes after all stores that its agent made, or learnt of at a barrier,
-//   before.
-// That is all that release and acquire promise over PCIe; less would break the memory model. Plain
-// stores of the code under test are not intercepted: what differs from the last known image when
-// the agent next does something ordered was stored by it.
+//   device's image ── stores in flight ──▶ host's image        and the same the other way
+//
+// Each side has its own image. A store is in its side's image at once, and in the other image when
+// it is delivered. Deliveries come in any order, except:
+//  * stores of one side to one word keep their order, and
+//  * a release store comes after all stores that its agent made, or learnt of at a barrier, before.
+// Release and acquire guarantee no more over PCIe; a weaker bus would break the memory model. Plain
+// stores of the code under test are not intercepted. Instead, when an agent next makes an ordered
+// access, every difference from the last known image is a store of that agent.
 //
 // Threading: confined to one thread.
 
@@ -40,7 +40,7 @@ struct Store {
   std::uint8_t bytes;    // 4 or 8.
   bool release;
   std::uint32_t agent;
-  std::uint32_t known_to;  // A bit an agent whose next release store covers this one.
+  std::uint32_t known_to;  // One bit per agent: its next release store covers this one.
   std::uint64_t value;
 };
 
@@ -59,17 +59,17 @@ class Bus {
   [[nodiscard]] bool contains(const void* word) const;
   [[nodiscard]] std::size_t offset_of(protocol::Side side, const void* word) const;
 
-  // A plain store that was found; `where` may be looked at for what it overwrote.
+  // A plain store was found; `where` still shows the value that it overwrote.
   using OnPlain = void (*)(protocol::Side side, std::size_t offset, std::size_t bytes);
-  // What `agent` stored plainly since the last call becomes stores on their way.
+  // Turns plain stores of `agent` since the last call into stores in flight.
   void capture(protocol::Side side, std::uint32_t agent, OnPlain on_plain);
   // An ordered store. Expects that the agent's plain stores were captured.
   void release(protocol::Side side, std::uint32_t agent, std::size_t offset, std::size_t bytes,
                std::uint64_t value, bool as_plain);
-  // What one of `agents` knows of, all of them know of.
+  // All of `agents` learn the stores that any of them knows.
   void meet(protocol::Side side, std::uint32_t agents);
 
-  // Delivers one store, if chance finds one that may be. False if none is left.
+  // Delivers one store, chosen at random among the deliverable ones. Returns false if none is left.
   void deliver_any();
   void flush(protocol::Side side);
   // Counts the stores that a side was given.

@@ -35,9 +35,9 @@ struct WaveMeeting {
 
 std::array<Item, Agents::agents_max> items;
 std::array<std::uint32_t, Agents::agents_max> wave_index;
-std::array<std::uint32_t, Agents::agents_max> outstanding;  // The request it is in; 0 = none.
+std::array<std::uint32_t, Agents::agents_max> outstanding;  // The current request; 0: none.
 std::array<WaveMeeting, waves_max> meetings;
-std::array<std::uint32_t, blocks_max> borrowers;  // The request a block was lent to; 0 = none.
+std::array<std::uint32_t, blocks_max> borrowers;  // The request that borrows the block; 0: none.
 
 World& all = world();
 
@@ -50,7 +50,7 @@ void end_item() {
   --all.live_items;
 }
 
-// Where a real work-item can be abandoned.
+// A point at which a real work-item can be abandoned.
 void end_if_cancelled() {
   if (!all.cancelled) return;
   if (outstanding[self()] != 0) all.requests.abandon(outstanding[self()]);
@@ -112,7 +112,7 @@ void gather(std::uint64_t brought, device::platform::Lead lead) {
 
 bool permitted_cut() { return (all.bus.image(protocol::Side::host).closed & 1) != 0; }
 
-// --- What a work-item does.
+// --- The actions of a work-item.
 
 enum class Kind : std::uint8_t { blocking, halting, async, detached, lent, count };
 
@@ -129,7 +129,8 @@ auto call(std::uint32_t id, std::uint16_t number) {
 }
 
 std::uint32_t issue(std::uint16_t number, std::uint8_t flags) {
-  // The policy need not be asked about calls that have a row.
+  // The server need not apply the policy to calls that have a row, so only other calls are refused
+  // here.
   const bool refused = number == unknown_number && all.random.one_in(4);
   const std::uint32_t id = all.requests.issue(number, flags, refused);
   outstanding[self()] = id;
@@ -158,7 +159,7 @@ void call_planted() {
   }
 }
 
-// A detached call whose data lies in an arena block meanwhile.
+// A detached call with its data in an arena block.
 void call_with_lent_block() {
   const protocol::AreaView& area = all.device_area;
   std::uint32_t block = 0;
@@ -328,7 +329,7 @@ void stray_ringer() {
 
 }  // namespace k2k::simulation
 
-// --- What device code asks of its platform.
+// --- The platform functions of device code.
 
 namespace k2k::device::platform {
 
@@ -358,8 +359,8 @@ void yield() noexcept {
   simulation::end_if_cancelled();
 }
 
-// Returns as device/platform/cpu.hpp says. A lane that halts for a slot in another row polls it
-// here: the backend counts such lanes by themselves.
+// Returns as specified in device/platform/cpu.hpp. A lane that halts for a slot in another row
+// polls it here: the backend counts such lanes separately.
 void wait(const protocol::Slot& slot, Wait how) noexcept {
   const protocol::AreaView& area = all.device_area;
   const std::uint32_t row = current().wave;

@@ -1,11 +1,12 @@
 #pragma once
-// The simulated device: work-items as fibres that make a few calls each by the shipped device code.
+// The simulated device: fibres as work-items, which make a few calls each with the shipped device
+// code.
 //
 // Threading: on the fibres of the schedule.
 
 namespace k2k::simulation {
 
-// The agent that launches, sweeps up behind each launch, and says when all is done.
+// The agent that launches, reclaims slots after each launch, and reports the end.
 void launcher();
 
 // Rings for nothing, a few times.

@@ -1,5 +1,5 @@
 #pragma once
-// Where the simulated primitives (seam/protocol/words.hpp) enter the simulator.
+// The simulator's entry points for the simulated primitives (seam/protocol/words.hpp).
 //
 // Threading: one operating-system thread; every function is called on the fibre of an agent.
 

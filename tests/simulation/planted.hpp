@@ -1,6 +1,6 @@
 #pragma once
-// The device's side of a call with one mistake planted. Each differs from the shipped code
-// (device/submit.hpp, protocol/claim.hpp, protocol/doorbell.hpp) in the lines that its `if` guards.
+// The device's side of a call with one planted mistake. Each mistake differs from the shipped code
+// (device/submit.hpp, protocol/claim.hpp, protocol/doorbell.hpp) in the lines guarded by its `if`.
 //
 // Threading: on the fibre of a work-item.
 

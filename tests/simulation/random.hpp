@@ -1,5 +1,5 @@
 #pragma once
-// The one source of chance of a schedule: the same seed gives the same choices on every machine.
+// The only source of randomness of a schedule: equal seeds give equal choices on every machine.
 //
 // Threading: confined to one thread.
 

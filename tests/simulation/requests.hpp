@@ -1,10 +1,10 @@
 #pragma once
-// What became of each request: the books against which both sides are checked.
+// The state of each request: the account against which both sides are checked.
 //
 //   issued ──▶ executed ──▶ taken by its work-item                each once
 //      └───────────┴──── or: the work-item got a transport error
 //
-// That no slot is accepted or answered twice the table of moves says (world.cpp).
+// The table of moves (world.cpp) checks that no slot is accepted or answered twice.
 //
 // Threading: confined to one thread.
 
@@ -32,7 +32,7 @@ class Requests {
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
 
-  // Names a new request, from 1, and what it carries.
+  // Numbers a new request, from 1, and stores its content.
   std::uint32_t issue(std::uint16_t number, std::uint8_t flags, bool refused_by_policy);
   static device::Words words_of(std::uint32_t id);
 
@@ -44,7 +44,8 @@ class Requests {
   void take(std::uint32_t id, const Reply& reply, bool may_be_cut_off);
   void abandon(std::uint32_t id) { entry(id).cut_off = true; }
 
-  // All that were issued were answered, but for those cut off. Violates if not.
+  // Expects that all issued requests were answered, except requests cut off. Reports a violation
+  // otherwise.
   void expect_settled(bool closed);
   // Copies made of a slot that carry no request of ours: a retired claim.
   [[nodiscard]] static bool is_ours(const services::Request& request);

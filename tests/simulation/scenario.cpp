@@ -28,7 +28,7 @@ Scenario draw(std::uint64_t seed) {
   scenario.side_by_side = random.one_in(2);
 
   scenario.top_halves = scenario.rings == 2 ? one_of(1, 2) : 1;
-  // Besides the top halves, one watches and one may be kept by a call.
+  // Besides the top halves, one thread watches and one may be occupied by a call.
   scenario.threads = scenario.top_halves + one_of(2, 2, 3);
   scenario.split = random.one_in(3);
   scenario.window = one_of(0, 0, 40);

@@ -1,5 +1,5 @@
 #pragma once
-// What one schedule is made of: drawn from its seed, or written down by a test.
+// The parameters of one schedule: drawn from its seed, or set by a test.
 
 #include <cstdint>
 #include <string>
@@ -13,8 +13,8 @@ namespace k2k::simulation {
 enum class Bug : std::uint8_t {
   none,
   nothing,                    // The device's calls as planted.hpp makes them, without a mistake.
-  ready_before_arguments,     // The control word is stored before what it publishes.
-  head_before_lanes,          // A doorbell is there before what it names.
+  ready_before_arguments,     // The control word is stored before the data that it publishes.
+  head_before_lanes,          // A doorbell is visible before the lanes that it names.
   unlock_before_free,         // The lock is given up before the slot is.
   claim_ignores_state,        // A lock is taken for a free slot.
   ready_without_release,      // In the right order, but by a plain store.
@@ -22,7 +22,7 @@ enum class Bug : std::uint8_t {
   result_after_finished,      // The answer's state is stored before its result.
   accepted_twice,             // Two threads may accept from one row at a time.
   answer_after_end,           // A worker left behind answers all the same.
-  no_rescan,                  // Nobody looks for requests without a doorbell.
+  no_rescan,                  // No thread searches for requests without a doorbell.
   no_barrier_before_doorbell  // A wave's one doorbell does not wait for all its lanes.
 };
 

@@ -69,17 +69,17 @@ struct Server {
   std::deque<Pending> calls;
   std::uint32_t processing = 0;
   std::uint32_t idle = 0;
-  bool taking = false;     // Somebody is taking a role over.
-  bool answering = false;  // Somebody holds the lock of late answers.
+  bool taking = false;     // A thread is taking a role over.
+  bool answering = false;  // A thread holds the lock of late answers.
   bool stopping = false;
   bool abandoned = false;
   bool stopped = false;
-  std::uint32_t news = 0;  // Counts what idle threads should know of.
+  std::uint32_t news = 0;  // Counts events that idle threads must notice.
 };
 
 World& all = world();
 std::optional<Server> host;
-// 190 KB of histograms: one for all schedules. Nobody reads them.
+// 190 KB of histograms, shared by all schedules. No test reads them.
 const std::unique_ptr<server::ThreadStats> stats = std::make_unique<server::ThreadStats>();
 
 backend::Backend& backend_of_all() {
@@ -91,7 +91,7 @@ backend::Backend& backend_of_all() {
 
 void resume(std::uint32_t row) {
   if (row >= all.scenario.rows) return;
-  // A backend's resume() takes care that a halted lane sees what was stored before.
+  // A backend's resume() ensures that a halted lane sees all earlier stores.
   if (all.halted[row] != 0) all.bus.flush(protocol::Side::host);
   ++all.resumed[row];
 }
@@ -182,7 +182,7 @@ void lead(Thread& self, Role& role) {
     if (!role.top_half.collect(role.bundle, *stats)) {
       const bool due = all.scenario.rescan && clock() >= role.top_half.rescan_due();
       if (!due || !host->bundles.empty() || role.top_half.rescan(role.bundle, *stats) == 0) {
-        // Polling goes on for ever and finds nothing until a store arrives.
+        // Polling continues and finds nothing until a store arrives.
         const std::uint64_t due_in =
             role.top_half.rescan_due() - std::min(clock(), role.top_half.rescan_due());
         nap(all.scenario.rescan ? 4 + static_cast<std::uint32_t>(due_in) : 64,
@@ -240,7 +240,7 @@ Role* vacant_role() {
   return nullptr;
 }
 
-// The role of a thread whose call lasts, if it could be had.
+// Takes the role of a thread with a long call, if possible.
 Role* take_over_stuck(const Thread& self) {
   if (host->taking) return nullptr;
   for (std::optional<Role>& role : host->roles) {
@@ -405,7 +405,8 @@ void forget_server() { host.reset(); }
 
 }  // namespace k2k::simulation
 
-// --- The system calls, and what the shipped code asks of the operating system while it waits.
+// --- The system calls, and the operating system's functions for waiting that the shipped code
+// calls.
 
 namespace k2k::services {
 

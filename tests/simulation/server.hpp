@@ -1,7 +1,7 @@
 #pragma once
-// The simulated server: the shipped top half, bottom half, role word and completion, worked by a
-// few threads that are fibres. What server/core/lead.cpp, pool.cpp and server.cpp do with threads,
-// locks and descriptors is done here by the same steps without them.
+// The simulated server: the shipped top half, bottom half, role word and completion, run by a few
+// fibres as threads. The steps that server/core/lead.cpp, pool.cpp and server.cpp take with
+// threads, locks and descriptors are taken here without them.
 //
 // Threading: on the fibres of the schedule.
 
@@ -18,7 +18,7 @@ void stop();
 
 [[nodiscard]] bool stopped();
 
-// Gives back what a schedule took, once it is over.
+// Releases the resources of a finished schedule.
 void forget_server();
 
 }  // namespace k2k::simulation

@@ -1,5 +1,5 @@
-// Goal: whatever the order of events and whichever faults, every call is answered once, nothing is
-// left behind and every end ends; and a mistake in the protocol would be found.
+// Goal: under any order of events and any faults, every call is answered once, nothing is leaked,
+// and every shutdown completes; and the simulation finds mistakes in the protocol.
 // Method: schedules drawn from seeds (docs/design/simulation.md). K2K_SIMULATION_SCHEDULES scales
 // the long run, K2K_SIMULATION_SEED replays one seed.
 
@@ -209,7 +209,7 @@ constexpr Holes holes[] = {
        scenario.strays = true;
        scenario.faults.hold_doorbell = 16;
      }},
-    // Those that wait for a place are cancelled; the next launch finds their tickets.
+    // Work-items that wait for a place are cancelled; the next launch finds their tickets.
     {"behind_cancelled_waiters",
      [](Scenario& scenario) {
        scenario.launches = 2;

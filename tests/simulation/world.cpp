@@ -1,4 +1,4 @@
-// The hooks, and the rules that every store is held against.
+// The hooks, and the rules that every store must obey.
 
 #include "tests/simulation/world.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Everything one schedule consists of. One exists; it is begun anew for each schedule.
+// The state of one schedule. A single instance is reset for each schedule.
 //
 // Threading: confined to one thread.
 
@@ -17,7 +17,7 @@
 namespace k2k::simulation {
 
 inline constexpr std::uint32_t rows_max = 4;
-// A schedule that takes more has hung. The longest of a million that ended took a tenth of it.
+// A schedule with more steps has hung. The longest of a million schedules took a tenth of this.
 inline constexpr std::uint64_t steps_max = 60'000;
 
 // Device memory: no bus in between.
@@ -41,7 +41,7 @@ struct World {
 
   std::uint64_t steps = 0;
   std::uint64_t next_event = Agents::never;  // Step at which the disturbance is due.
-  std::uint32_t events = 0;                  // Counts what the controller waits for.
+  std::uint32_t events = 0;                  // Counts events for the waiting controller.
   std::uint32_t holders[slots_max];          // A bit an agent that may store to the slot.
   std::uint32_t sweeper = Agents::agents_max;
 
@@ -81,7 +81,7 @@ inline void promise(bool kept, const char* what) {
   if (!kept) violated(what);
 }
 
-// What the running agent stored plainly up to here is on its way.
+// Puts the running agent's plain stores so far in flight.
 void capture_plain_stores();
 
 // Lets others run, for so many steps unless `word` changes.

@@ -1,5 +1,5 @@
-// The portable suite on a GPU: says why and exits 77 (skipped) where there is none that can be
-// used. Any other trouble is a failure.
+// The portable suite on a GPU. Without a usable GPU it prints the reason and exits with 77
+// (skipped). Any other problem is a failure.
 
 #include <cstdio>
 

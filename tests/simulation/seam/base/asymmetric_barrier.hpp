@@ -1,6 +1,6 @@
 #pragma once
-// Stands in for src/base/asymmetric_barrier.hpp where the simulation is compiled: both halves of
-// the handshake are points where another agent may run. The barrier itself is taken to do its work.
+// Replaces src/base/asymmetric_barrier.hpp in the simulation: both halves of the handshake are
+// points where another agent may run. The barrier itself is assumed to work.
 //
 // Threading: as tests/simulation/hooks.hpp.
 

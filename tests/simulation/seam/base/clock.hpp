@@ -1,5 +1,5 @@
 #pragma once
-// Stands in for src/base/clock.hpp where the simulation is compiled: time passes with the steps.
+// Replaces src/base/clock.hpp in the simulation: time advances with the steps.
 //
 // Threading: as tests/simulation/hooks.hpp.
 

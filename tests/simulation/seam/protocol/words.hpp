@@ -1,8 +1,8 @@
 #pragma once
-// Stands in for src/protocol/words.hpp where the simulation is compiled: this folder comes first on
-// its include path. So the code that ships has no seam in it, and what is simulated is that code.
+// Replaces src/protocol/words.hpp in the simulation: this folder comes first on the include path.
+// So the shipped code is simulated without changes.
 //
-// Each primitive is a point where another agent may run. Loads see what has reached their own side;
+// Each primitive is a point where another agent may run. Loads read the image of their own side;
 // release stores wait in the bus (bus.hpp) until the other side may see them.
 //
 // Threading: as hooks.hpp.
@@ -79,7 +79,8 @@ inline void device_clear(Word* word, Word bits) {
 }
 inline void fence_system() {}
 
-// The simulated device has many threads: the exchange that is none is the cpu backend's own.
+// The simulated device has many threads: only the cpu backend exchanges without a locked
+// instruction.
 enum class DeviceScope : std::uint32_t { many_threads, one_thread };
 
 template <class Word>
