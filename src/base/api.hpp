@@ -1,12 +1,14 @@
 #pragma once
-// K2K_API marks what libk2k.so offers. Everything else is compiled with hidden visibility.
+// K2K_API marks the functions and classes that libk2k.so exports. Everything else is compiled with
+// hidden visibility.
 //
 // Mark functions and classes that a program outside this tree calls, directly or through an inline
-// function: the façade, the C ABI, and the hooks that device code compiled into the program needs.
+// function: the public classes, the C ABI, and the hooks for device code that is compiled into the
+// program.
 
-// K2K_INTERNAL marks the members of such a class that only the library calls.
+// K2K_INTERNAL marks members of such a class that only the library calls.
 //
-// cmake/abi/ lists what is offered; `./dev check --only generated` compares.
+// cmake/abi/ lists the exports; `./dev check --only generated` compares.
 
 #define K2K_API __attribute__((visibility("default")))
 #define K2K_INTERNAL __attribute__((visibility("hidden")))

@@ -1,13 +1,13 @@
 #pragma once
-// A full barrier whose cost falls on one side: store, barrier, load on both sides of a handshake,
-// but one side is there a million times as often.
+// A full barrier for a handshake in which both sides do store, barrier, load, but one side does it
+// a million times as often. The rare side pays the cost.
 //
 //   often   store; light_barrier_then_load(word)   a plain load
 //   seldom  store; heavy_barrier(); load           membarrier(2): every running thread of the
 //                                                  process passes a full barrier, about 2-10 us
 //
-// Where the kernel has no membarrier, the light side uses a read-modify-write and the heavy one
-// relies on its own.
+// If the kernel has no membarrier, the light side uses a read-modify-write, and so does the heavy
+// side.
 //
 // Threading: anywhere. register_asymmetric_barrier() once before the others.
 
@@ -34,7 +34,7 @@ inline void heavy_barrier() noexcept {
   if (!asymmetric.load(std::memory_order_relaxed)) return;
   const int errno_before = errno;
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-    // A forked child may have to register anew.
+    // A forked child may have to register again.
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   }

@@ -1,11 +1,11 @@
 #pragma once
 // Marks functions that also run on a device. Empty for an ordinary C++ compiler.
 //
-//   K2K_HD      callable from host and device
-//   K2K_DEVICE  callable from the device only (on the cpu backend that is the host compiler too)
-//   K2K_SHARED_CODE  one body for all its callers on a GPU, where everything else is inlined: for
-//   what
-//               a kernel does several times and what waits for the host anyway
+//   K2K_HD           callable from host and device
+//   K2K_DEVICE       callable from the device only (on the cpu backend that is the host compiler
+//                    too)
+//   K2K_SHARED_CODE  one body for all its callers on a GPU, where other functions are inlined: for
+//                    code that a kernel uses several times and that waits for the host anyway
 
 #if defined(__CUDACC__) || defined(__HIPCC__) || defined(__CUDACC_RTC__)
 #define K2K_HD __host__ __device__

@@ -1,8 +1,8 @@
 #pragma once
 // The lowest bit of a word, for host and device code, at compile time too.
 //
-// C++17, freestanding. nvcc takes the compiler's builtins for host functions, so there it is done
-// by hand; its optimiser knows the pattern. Threading: pure functions.
+// C++17, freestanding. nvcc treats the compiler's builtins as host functions, so its version is
+// written out; its optimiser recognises the pattern. Threading: pure functions.
 
 #include <cstdint>
 

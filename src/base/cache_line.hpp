@@ -1,5 +1,5 @@
 #pragma once
-// Asking for a cache line before it is needed. Hints: any address is allowed.
+// Prefetches a cache line before it is used. Hints: any address is permitted.
 //
 // Threading: anywhere.
 
@@ -7,9 +7,10 @@ namespace k2k {
 
 inline void prefetch_to_read(const void* address) { __builtin_prefetch(address, 0); }
 
-// With ownership, so that the store does not wait for the other core again. For plain x86-64
-// __builtin_prefetch(address, 1) asks only to read: PREFETCHW is an extension of 2014 (Broadwell,
-// and all of AMD's), but one that every older x86-64 processor takes for a no-op.
+// Prefetches with ownership, so that the store does not wait for the other core again. On plain
+// x86-64, __builtin_prefetch(address, 1) prefetches only for reading: PREFETCHW is an extension of
+// 2014 (Broadwell, and all AMD processors), but every older x86-64 processor executes it as a
+// no-op.
 inline void prefetch_to_write(const void* address) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));

@@ -18,7 +18,7 @@ struct Both {
   std::uint64_t cycles = 0;
 };
 
-// Of a few tries the one that nothing came between.
+// The best of a few attempts: the one with the least delay between the two readings.
 Both both_now() {
   Both best;
   std::uint64_t least = ~std::uint64_t{0};
@@ -43,7 +43,8 @@ double nanoseconds_per_cycle() {
 #if defined(__x86_64__)
   static constinit FoundOnce<double> ratio;
   return ratio.get([] {
-    const Both start = loaded.cycles == 0 ? both_now() : loaded;  // Used by another's initialiser.
+    const Both start = loaded.cycles == 0 ? both_now() : loaded;  // Another static initialiser used
+                                                                  // it earlier.
     while (now() - start.time < apart_least) continue;
     const Both end = both_now();
     return static_cast<double>((end.time - start.time).count()) /

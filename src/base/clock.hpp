@@ -1,5 +1,5 @@
 #pragma once
-// The one door through which real time enters. Policy takes `now` as an argument instead.
+// The only source of real time. Policy takes `now` as an argument instead.
 //
 //   now()          monotonic time, for waits and deadlines
 //   cycles()       the cheapest steady counter (the time-stamp counter on x86-64), for costs of
@@ -21,20 +21,20 @@ inline Instant now() {
 
 inline std::uint64_t cycles() {
 #if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();  // <x86intrin.h> is 40,000 lines, for this one instruction.
+  return __builtin_ia32_rdtsc();  // <x86intrin.h> has 40,000 lines; this needs one instruction.
 #else
   return static_cast<std::uint64_t>(now().time_since_epoch().count());
 #endif
 }
 
-// A moment in 32 bits, as a slot carries it: sixteenths of cycles(), wraps after about 25 s. Never
+// A moment in 32 bits, as stored in a slot: sixteenths of cycles(), wraps after about 25 s. Never
 // 0.
 inline std::uint32_t stamp_at(std::uint64_t moment) {
   const auto stamp = static_cast<std::uint32_t>(moment >> 4);
   return stamp == 0 ? 1 : stamp;
 }
-// Cycles from one stamp to a later one less than one wrap away; 0 if the clocks of two cores
-// disagree by more than that.
+// Cycles from one stamp to a later one, if they are less than one wrap apart; 0 if the clocks of
+// two cores disagree by more than that.
 inline std::uint64_t cycles_between(std::uint32_t earlier, std::uint32_t later) {
   const std::uint32_t gap = later - earlier;
   return gap > 0x80000000u ? 0 : std::uint64_t{gap} << 4;
@@ -43,8 +43,8 @@ inline std::uint64_t cycles_since(std::uint32_t stamp, std::uint64_t moment) {
   return cycles_between(stamp, stamp_at(moment));
 }
 
-// Nanoseconds one cycle lasts; calibrated once, between the program's start and the first use,
-// which waits until 2 ms lie between. 1.0 where cycles() already counts nanoseconds.
+// Nanoseconds per cycle. Calibrated once, between the program's start and the first use; the first
+// use waits until 2 ms have passed. 1.0 if cycles() counts nanoseconds.
 double nanoseconds_per_cycle();
 
 inline std::uint64_t cycles_in(Nanoseconds time) {

@@ -31,7 +31,8 @@ TEST(Clock, converts_cycles_into_the_time_that_passed) {
   }
   const auto elapsed = static_cast<double>((now() - start).count());
   const double measured = static_cast<double>(cycles() - begin) * ratio;
-  // A factor of two is no precision, but tells a wrong unit; a preemption may fall between any two.
+  // A factor of two is imprecise, but detects a wrong unit; a preemption may fall between any two
+  // readings.
   EXPECT_GT(measured, elapsed / 2);
   EXPECT_LT(measured, elapsed * 2 + 1e7);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A shell's command, run to its end. For tests; never installed.
+// Runs a shell command to its end. For tests; never installed.
 //
 // Threading: from anywhere.
 
@@ -12,11 +12,11 @@
 namespace k2k {
 
 struct CommandOutcome {
-  int status = -1;  // Of the exit; -1 where there was none.
+  int status = -1;  // Exit status; -1 if the command did not exit.
   std::string out;
 };
 
-// Standard error goes where ours goes, unless the command redirects it.
+// Standard error is inherited, unless the command redirects it.
 inline CommandOutcome run_command(const std::string& command) {
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return {};

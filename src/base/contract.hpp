@@ -1,7 +1,7 @@
 #pragma once
-// Our own bugs: a broken promise inside K2K ends the process with one line that names it.
+// Checks for bugs of K2K itself: a violated contract ends the process with one line that names it.
 //
-// Never for the world's failures (return a Result) and never for a caller's mistake (an errno).
+// Not for external failures (return a Result), and not for a caller's mistakes (return an errno).
 
 #include <cstdio>
 #include <cstdlib>

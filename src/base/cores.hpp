@@ -1,5 +1,5 @@
 #pragma once
-// How many CPUs there are: those that may come online, those that are, and those of them that this
+// Numbers of CPUs: the CPUs that may come online, the online CPUs, and the online CPUs that this
 // thread may use (sched_setaffinity(2), cpuset of a container).
 //
 // Threading: from anywhere.
@@ -28,7 +28,7 @@ inline std::uint32_t online_cores() {
 inline std::uint32_t usable_cores() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
-  // More CPUs than the set has room for: all are usable, as far as anybody can tell.
+  // More CPUs than the set can hold: assume that all are usable.
   if (::sched_getaffinity(0, sizeof(usable), &usable) != 0) return online_cores();
   return static_cast<std::uint32_t>(CPU_COUNT(&usable));
 }

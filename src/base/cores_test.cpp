@@ -1,4 +1,4 @@
-// Goal: CPUs that this thread may not use are not counted among those that it may.
+// Goal: the usable CPUs do not include CPUs that this thread may not use.
 
 #include "base/cores.hpp"
 

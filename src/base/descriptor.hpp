@@ -1,5 +1,5 @@
 #pragma once
-// A file descriptor of K2K's own (own_descriptors.hpp) that is closed at the end.
+// A file descriptor of K2K itself (own_descriptors.hpp); the destructor closes it.
 //
 // Threading: one owner.
 
@@ -16,7 +16,7 @@ class Descriptor {
   explicit Descriptor(int number = -1) : number_(number) { set_own(number_, true); }
   ~Descriptor() {
     if (number_ < 0) return;
-    set_own(number_, false);  // First: afterwards the number may be somebody else's.
+    set_own(number_, false);  // First: after close(), another thread may get the number.
     ::close(number_);
   }
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}

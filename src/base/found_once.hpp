@@ -1,9 +1,9 @@
 #pragma once
-// What a process finds out once, without a lock: a child of fork() finds it known or not, never
-// under way by a thread that the child does not have. A static variable of a function has a guard
-// that such a child would wait for for ever.
+// A value that a process computes once, without a lock. So a child of fork() finds it known or
+// unknown, and never waits for a thread that the child does not have. A static variable of a
+// function has a guard, on which such a child would wait for ever.
 //
-// Several threads may find it out at once; the first to be done is believed. It is never freed.
+// Several threads may compute the value at once; the first result is kept. It is never freed.
 //
 // Threading: any thread.
 
@@ -18,7 +18,7 @@ class FoundOnce {
  public:
   constexpr FoundOnce() = default;
 
-  // nullptr: not yet.
+  // nullptr: not computed yet.
   [[nodiscard]] const Value* known() const {
     return known_.load(std::memory_order_acquire);  // Pairs with keep().
   }

@@ -1,9 +1,9 @@
 #pragma once
-// Memory that the kernel makes of huge pages where it can.
+// Memory in huge pages, if the kernel has them.
 //
-// A direct transfer is cut into segments that are contiguous in physical memory, and a device takes
-// so many a request: here 8 MiB come with 1.0 GB/s into pages of 4 KiB and with 2.8 into huge ones.
-// Memory of real devices is contiguous.
+// A direct transfer is divided into segments that are contiguous in physical memory, and a device
+// accepts a limited number of segments per request. Measured: 8 MiB arrive with 1.0 GB/s in pages
+// of 4 KiB and with 2.8 in huge pages. Memory of real devices is contiguous.
 //
 // Threading: from anywhere.
 
@@ -17,14 +17,15 @@ namespace k2k {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
-// Advice, for memory that begins with one: without it, it is memory as well.
+// Advice for memory that begins at a huge page's boundary. Without the advice, the memory still
+// works.
 inline void advise_huge_pages(void* memory, std::size_t bytes) {
   ::madvise(memory, bytes - bytes % huge_page_bytes, MADV_HUGEPAGE);
 }
 
-// As posix_memalign(3), and freed by std::free(): in whole huge pages what has room for one. Of
-// small pages where the kernel has no others (transparent_hugepage is "never", or memory is short).
-// Null: there is no memory.
+// Like posix_memalign(3), freed by std::free(). Uses whole huge pages if the size is at least one
+// huge page, and small pages if the kernel has no huge pages (transparent_hugepage is "never", or
+// memory is short). Returns null if memory is exhausted.
 inline void* allocate_in_huge_pages(std::size_t alignment, std::size_t bytes) {
   const bool huge = bytes >= huge_page_bytes;
   void* memory = nullptr;

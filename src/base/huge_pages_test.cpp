@@ -1,5 +1,5 @@
-// Goal: what has room for huge pages gets them where the kernel has any, and is memory otherwise.
-// Method: what smaps says of it once it was touched.
+// Goal: memory of sufficient size is in huge pages if the kernel has them, and is usable otherwise.
+// Method: smaps after the memory was touched.
 
 #include "base/huge_pages.hpp"
 

@@ -1,10 +1,10 @@
 #pragma once
-// Which descriptors are K2K's own: neither the program nor a kernel has opened them. A program that
-// knows nothing of K2K must not close them, though it close every number that it could have
-// (shim/), and to a kernel they are not open (services/own_descriptors.hpp).
+// The set of K2K's own descriptors, opened neither by the program nor by a kernel. A program that
+// does not know K2K must not close them, even if it closes all possible numbers (shim/), and for a
+// kernel they are not open (services/own_descriptors.hpp).
 //
-// Entered by whoever opens one for longer than a call: Descriptor, io::moved_high(). Numbers from
-// own_numbers_max on are not kept, and are nobody's.
+// Code that opens a descriptor for longer than a call enters it: Descriptor, io::moved_high().
+// Numbers from own_numbers_max on are not recorded, and count as the program's.
 //
 // Threading: from anywhere, without a lock.
 
@@ -34,7 +34,7 @@ inline void set_own(int descriptor, bool own) {
   }
 }
 
-// The first of `from` and above that is K2K's; own_numbers_max: none is.
+// The first of K2K's own descriptors from `from` on; own_numbers_max: none.
 inline int next_own(int from) {
   for (int at = from < 0 ? 0 : from; at < own_numbers_max; at = (at / 64 + 1) * 64) {
     const std::uint64_t word = own_numbers[at / 64].load(std::memory_order_relaxed);

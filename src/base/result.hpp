@@ -1,7 +1,8 @@
 #pragma once
-// The world's failures as values: what failed, with which value, why, and what would mend it.
+// External failures as values: the operation that failed, the value, the reason, and the remedy.
 //
-// `Result<T>` holds a T or an Error; `Status` is a Result without a value. Both must be looked at.
+// `Result<T>` holds a T or an Error; `Status` is a Result without a value. The caller must check
+// both.
 
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@ namespace k2k {
 
 struct Error {
   int code = 0;         // A positive errno; 0 only in a default-constructed Error.
-  std::string message;  // One line for a person, with the fix in it.
+  std::string message;  // One line for the user, including the remedy.
 };
 
 template <class T>
@@ -29,7 +30,7 @@ class [[nodiscard]] Result {
   // Expects ok().
   [[nodiscard]] T& value() & { return K2K_EXPECT(ok()), *value_; }
   [[nodiscard]] const T& value() const& { return K2K_EXPECT(ok()), *value_; }
-  // By value, so that `for (x : f().value())` holds what it walks over.
+  // By value, so that `for (x : f().value())` keeps the sequence alive.
   [[nodiscard]] T value() && { return K2K_EXPECT(ok()), std::move(*value_); }
   [[nodiscard]] T* operator->() { return &value(); }
   [[nodiscard]] const T* operator->() const { return &value(); }

@@ -1,6 +1,6 @@
 #pragma once
-// Blocks the calling thread's signals for a scope in which threads are started: signals are the
-// program's, and a thread inherits its starter's mask and keeps it.
+// Blocks the calling thread's signals for a scope in which threads are started. Signals belong to
+// the program, and a thread inherits its starter's mask.
 //
 // Threading: made and ended on one thread.
 
@@ -13,7 +13,8 @@ namespace k2k {
 
 class SignalsBlocked {
  public:
-  // All but `others`: a fault's signal cannot wait, and blocked it would end the process unasked.
+  // Blocks all signals except `others`: a fault's signal cannot wait; blocked, it would kill the
+  // process.
   explicit SignalsBlocked(std::initializer_list<int> others = {}) {
     sigset_t blocked;
     sigfillset(&blocked);

@@ -1,4 +1,5 @@
-// Goal: a thread that is started meanwhile keeps the mask, its starter gets its own back.
+// Goal: a thread started within the scope keeps the blocked mask; its starter gets its own mask
+// back.
 
 #include "base/signals_blocked.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Units are types: a function that wants a duration cannot be handed a count.
+// Units are types: a function that takes a duration does not accept a count.
 
 #include <chrono>
 #include <cstdint>

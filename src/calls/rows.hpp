@@ -1,8 +1,8 @@
 #pragma once
-// The system calls as data: one row a call, read by the wrapper generator, by the device code that
-// moves buffers the host cannot read, and by the server's services.
+// The system calls as a table: one row per call. The wrapper generator, the device code that copies
+// buffers to host-visible memory, and the server's services read it.
 //
-// Numbers are those of Linux on x86-64: the services give them to the kernel, and do not compile
+// Numbers are those of Linux on x86-64: the services pass them to the kernel, and do not compile
 // for another processor (services/raw.hpp). Classes are the thesis' (section 3.4).
 //
 // C++17, freestanding, constant.
@@ -16,7 +16,8 @@ namespace k2k::calls {
 
 enum class Family : std::uint8_t { own, file, directory, network, memory, process, device, time };
 
-// Whether the call may block its thread; decides how the server executes it (docs/decisions/0004).
+// Whether the call may block its thread; this decides how the server executes it
+// (docs/decisions/0004).
 enum class Blocking : std::uint8_t {
   never,   // Answers from memory.
   rarely,  // Answers from a cache, or waits for a disk.
@@ -25,9 +26,10 @@ enum class Blocking : std::uint8_t {
 
 // The barrier that relaxed order may drop (thesis, section 3.5.1).
 enum class Role : std::uint8_t {
-  consumer,  // Takes data from the group, which does not need its outcome: no barrier after it.
+  consumer,  // Takes data from the group, which does not need the call's result: no barrier after
+             // it.
   producer,  // Gives data to the group, and needs none from it: no barrier before it.
-  both,      // Keeps both barriers; kernel scope wants the caller to name a role.
+  both,      // Keeps both barriers; at kernel scope the caller must name a role.
 };
 
 enum class Kind : std::uint8_t {
@@ -35,14 +37,14 @@ enum class Kind : std::uint8_t {
   value,         // A number.
   descriptor,    // A file descriptor.
   address,       // An address the call does not follow (mmap, munmap, madvise).
-  opaque,        // A pointer whose meaning only the call knows (ioctl); must be host-visible.
+  opaque,        // A pointer whose meaning depends on the call (ioctl); must be host-visible.
   path,          // A NUL-terminated string, read.
-  in_bytes,      // Read; its size is the argument `size_from`, clamped by the call to what fits.
-  out_bytes,     // Written; likewise.
+  in_bytes,      // Read; its size is the argument `size_from`, clamped to the available space.
+  out_bytes,     // Written; its size as for in_bytes.
   in_struct,     // Read; `bytes` long. May be null.
   out_struct,    // Written; `bytes` long. May be null.
-  in_sized,      // Read; as long as the argument `size_from` says, at most `bytes`. May be null.
-  out_sized,     // Written; as long as the u32 that argument `size_from` points to says, at most
+  in_sized,      // Read; its size is the argument `size_from`, at most `bytes`. May be null.
+  out_sized,     // Written; its size is the u32 that the argument `size_from` points to, at most
                  // `bytes`. May be null.
   inout_struct,  // Read and written; `bytes` long. May be null.
 };
@@ -53,7 +55,7 @@ struct Parameter {
   const char* name = "";
   std::uint8_t size_from = 0;
   std::uint16_t bytes = 0;
-  const char* fallback = nullptr;  // The wrapper's default argument, where POSIX has one.
+  const char* fallback = nullptr;  // The wrapper's default argument, if POSIX has one.
 };
 
 inline constexpr int parameters_max = 6;
@@ -67,12 +69,12 @@ struct Row {
   Parameter parameters[parameters_max];
 };
 
-// K2K's own call: does nothing, answered by the server. For measurements and for tests.
+// K2K's own call: has no effect; the server answers it. For measurements and tests.
 inline constexpr std::uint16_t nop_number = 0xffff;
-// K2K's own call: brings in the pages of demand-paged regions in [address, address + count), at
-// most fault_bytes_max of them. Answers how many bytes from `address` on are there now, or -EFAULT
-// where there is no region, and so on (backend/demand_pages.hpp). The handler of a fault makes it;
-// called by a kernel, it is a prefetch.
+// K2K's own call: fills the pages of demand-paged regions in [address, address + count), at most
+// fault_bytes_max bytes. Returns the number of bytes from `address` on that are now present, or
+// -EFAULT outside of regions, and other errors (backend/demand_pages.hpp). The handler of a fault
+// makes this call; from a kernel, it is a prefetch.
 inline constexpr std::uint16_t fault_in_number = 0xfffd;
 inline constexpr std::size_t fault_bytes_max = std::size_t{256} << 10;
 
@@ -258,7 +260,7 @@ inline constexpr Row rows[] = {
 
 inline constexpr int row_count = static_cast<int>(sizeof(rows) / sizeof(rows[0]));
 
-// Index into rows, or -1: a call without a row is passed on as it is (services/policy.hpp).
+// Index into rows, or -1: a call without a row is passed on unchanged (services/policy.hpp).
 K2K_HD constexpr int find(std::uint16_t number) {
   for (int index = 0; index < row_count; ++index) {
     if (rows[index].number == number) return index;

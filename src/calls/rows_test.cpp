@@ -1,4 +1,4 @@
-// Goal: the table agrees with the system it names, and with itself.
+// Goal: the table agrees with Linux' own headers, and is consistent.
 
 #include "calls/rows.hpp"
 
@@ -82,7 +82,7 @@ TEST(Rows, say_how_long_everything_is_that_a_pointer_points_to) {
           parameter.kind == Kind::out_sized) {
         EXPECT_GT(parameter.bytes, 0);
       }
-      // What is only read is const for the caller, what is written is not.
+      // Read-only parameters are const for the caller, written ones are not.
       const bool read_only = parameter.kind == Kind::path || parameter.kind == Kind::in_bytes ||
                              parameter.kind == Kind::in_struct || parameter.kind == Kind::in_sized;
       EXPECT_EQ(type.starts_with("const "), read_only);

@@ -1,12 +1,12 @@
 #pragma once
-// The syscall area: everything one device and one host share, as plain pointers.
+// The syscall area: the memory that one device and one host share, as plain pointers.
 //
 //   slots   waves × lanes slots, row w = the slots of wave w        host-visible   64 B each
 //   rings   one or more doorbell rings; wave w rings w % ring_count  host-visible
-//   arena   blocks for what the host cannot read where it lies       host-visible
-//   locks   a bit a slot, row w in one word                          device memory
-//   lent    a word a block: who owns it                              device memory
-//   tickets how many slots and how many blocks tickets hold          device memory
+//   arena   blocks for buffers that the host cannot read in place    host-visible
+//   locks   one bit per slot, row w in one word                      device memory
+//   lent    one word per block: its owner                            device memory
+//   tickets the number of slots and of blocks that tickets hold      device memory
 //
 // A backend allocates the memory; kernels and the server receive this view.
 
@@ -61,7 +61,7 @@ inline constexpr std::uint64_t layout_facts[] = {
     wave_lanes_max,
 };
 K2K_HD constexpr std::uint64_t hash_of_layout() {
-  std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a, a word at a time.
+  std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a, one word per step.
   for (const std::uint64_t fact : layout_facts) hash = (hash ^ fact) * 0x100000001b3ull;
   return hash;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a syscall area in plain memory, without a device. The test plays either side.
+// For tests: a syscall area in plain memory, without a device. The test acts as either side.
 //
 // Threading: the memory outlives every thread that uses the view; nothing else is kept.
 
@@ -65,7 +65,7 @@ class PlainArea {
 
  private:
   static void expect_claimed(bool claimed) {
-    if (!claimed) __builtin_trap();  // The test asked for a slot that is taken.
+    if (!claimed) __builtin_trap();  // The test requested an occupied slot.
   }
 
   AreaView view_;

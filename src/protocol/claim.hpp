@@ -1,10 +1,10 @@
 #pragma once
 // Claims of slots, by lock words in device memory.
 //
-// A lock word holds a bit a lane of one row, so a whole wave is claimed by one compare-exchange.
-// The wave id is a hint, never an assumption: a claimer that finds its own slot taken, or still in
-// the host's hands after a detached call, takes another. The lock is given up when the result was
-// consumed, or at publication for a detached call (then the state guards the slot).
+// A lock word holds one bit for each lane of one row, so one compare-exchange claims a whole wave.
+// The wave id is a hint, never an assumption: a claimer takes another slot if its own is taken, or
+// still owned by the host after a detached call. The lock is released when the result was consumed,
+// or at publication for a detached call (then the state guards the slot).
 
 #include <cstdint>
 
@@ -18,10 +18,10 @@ K2K_HD inline void unlock(const AreaView& area, std::uint32_t wave, std::uint64_
   device_clear(area.device_scope, &area.locks[wave], lanes);
 }
 
-// Locks all of `lanes` of the row, or nothing. Touches device memory alone.
+// Locks all of `lanes` of the row, or none. Accesses only device memory.
 K2K_HD inline bool try_lock(const AreaView& area, std::uint32_t wave, std::uint64_t lanes) {
-  // One lane may take its bit at once: if it was taken, nothing has changed. So the lanes of a
-  // GPU's wave that call each for itself do not wait for one another.
+  // One lane may set its bit unconditionally: if the bit was set already, nothing has changed. So
+  // lanes of a GPU's wave that call separately do not wait for one another.
   if ((lanes & (lanes - 1)) == 0) {
     return (device_or(area.device_scope, &area.locks[wave], lanes) & lanes) == 0;
   }
@@ -48,7 +48,7 @@ K2K_HD inline std::uint32_t take(Slot& slot) {
   return generation;
 }
 
-// Locks all of `lanes` of the row and moves their slots to populating, or nothing.
+// Locks all of `lanes` of the row and moves their slots to populating, or changes nothing.
 K2K_SHARED_CODE K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t wave,
                                              std::uint64_t lanes) {
   if (!try_lock(area, wave, lanes)) return false;
@@ -68,10 +68,10 @@ struct Place {
   std::uint32_t lane = 0;
 };
 
-// Rows one attempt looks at before the caller lets others run.
+// Rows that one attempt tries before the caller lets others run.
 inline constexpr std::uint32_t claim_rows_max = 64;
 
-// Claims the slot there and returns its generation.
+// Claims the slot at `place` and returns its generation.
 K2K_SHARED_CODE K2K_HD inline bool try_claim_slot(const AreaView& area, Place place,
                                                   std::uint32_t& generation) {
   const std::uint64_t lane = std::uint64_t{1} << place.lane;
@@ -85,8 +85,8 @@ K2K_SHARED_CODE K2K_HD inline bool try_claim_slot(const AreaView& area, Place pl
   return true;
 }
 
-// Claims one slot: home first, then its row, then the rows after it. On failure `home.wave` has
-// moved on, so that repeated attempts visit the whole area.
+// Claims one slot: home first, then its row, then the rows after it. On failure, `home.wave` is
+// advanced, so that repeated attempts try the whole area.
 K2K_SHARED_CODE K2K_HD inline bool try_claim_one(const AreaView& area, Place& home,
                                                  std::uint32_t& generation) {
   if (try_claim_slot(area, home, generation)) return true;
@@ -110,8 +110,8 @@ K2K_HD inline bool try_claim_one(const AreaView& area, Place& home) {
   return try_claim_one(area, home, generation);
 }
 
-// --- Arena blocks. A lent word is 0 = free, 1 = owned by a lane, or names the detached call that
-// borrowed the block; then whoever sees that call ended may take it.
+// --- Arena blocks. A lent word is 0: free, 1: owned by a lane, or names the detached call that
+// borrowed the block; any claimer that sees that call ended may then take the block.
 
 inline constexpr std::uint64_t block_free = 0;
 inline constexpr std::uint64_t block_owned = 1;
@@ -127,13 +127,14 @@ K2K_HD inline bool loan_ended(const AreaView& area, std::uint64_t lent) {
   const Place place{static_cast<std::uint32_t>(lent >> 8 & 0xffffff),
                     static_cast<std::uint32_t>(lent >> 2 & 0x3f)};
   const Slot& slot = area.slot(place.wave, place.lane);
-  // The slot is looked at first: once retired it stays so until a claim raises the generation, and
-  // who sees a state of the next life sees its generation.
+  // Reads the slot first: once retired, it stays so until a claim raises the generation, and an
+  // observer of a state of the next life also sees its generation.
   return observe(slot).state == SlotState::free ||
          load_acquire(&slot.generation) != static_cast<std::uint32_t>(lent >> 32);
 }
 
-// A free block's index, or arena_blocks if none is free now. Looks at every block, from `hint` on.
+// Returns a free block's index, or arena_blocks if none is free now. Tries every block, from `hint`
+// on.
 K2K_HD inline std::uint32_t try_take_block(const AreaView& area, std::uint32_t hint) {
   for (std::uint32_t step = 0; step < area.arena_blocks; ++step) {
     const std::uint32_t block = (hint + step) % area.arena_blocks;
@@ -149,11 +150,11 @@ K2K_HD inline void give_block(const AreaView& area, std::uint32_t block, std::ui
   device_store(&area.lent[block], to);
 }
 
-// --- Tickets. The holder of a ticket may make other calls before it redeems it, so tickets hold at
-// most half of the slots and half of the blocks. The other half serves calls that wait only for the
-// host and therefore always return their slots.
+// --- Tickets. The holder of a ticket may make other calls before it redeems the ticket. So tickets
+// hold at most half of the slots and half of the blocks. The other half serves calls that wait only
+// for the host and therefore always return their slots.
 
-// Counts a ticket that holds a slot and perhaps a block. False: the limit is reached.
+// Counts a ticket that holds a slot and possibly a block. Returns false at the limit.
 K2K_HD inline bool admit_ticket(const AreaView& area, bool with_block) {
   constexpr std::uint64_t one = 1;
   constexpr auto minus_one = static_cast<std::uint64_t>(-1);

@@ -1,5 +1,5 @@
-// Goal: a slot has one owner at a time, however many claim; a slot the host still holds is not
-// given away; a lent block comes back when its call ended and not before.
+// Goal: a slot has one owner at a time, with any number of claimers; a slot that the host still
+// owns is not given away; a lent block is returned when its call has ended and not before.
 
 #include "protocol/claim.hpp"
 
@@ -172,7 +172,7 @@ TEST(ArenaBlock, comes_back_even_if_the_slot_lives_its_next_life_already) {
   ASSERT_EQ(try_take_block(area.view(), 0), 0u);
   give_block(area.view(), 0, lent_to(place, area->slot(0, 0).generation));
   finish_and_release(area.view(), place);
-  ASSERT_TRUE(try_claim(area.view(), 0, 1));  // Somebody else's call, in the same slot.
+  ASSERT_TRUE(try_claim(area.view(), 0, 1));  // Another call in the same slot.
   EXPECT_EQ(try_take_block(area.view(), 0), 0u);
 }
 

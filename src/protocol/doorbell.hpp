@@ -8,9 +8,9 @@
 //   drain entry.lanes = mask        plain store entry.head  = lap | wave  store-release ────────▶
 //   load-acquire; mine when the lap is the expected one
 //
-// The lap, not the payload, says "ready", so an entry never needs clearing. A producer that died
-// between add and store leaves a hole; the host skips it after a grace time
-// (RingConsumer::skip_hole) and its bounded rescan finds the requests behind a lost or overwritten
+// The lap marks an entry as ready, not its payload, so an entry never needs clearing. A producer
+// that died between add and store leaves a hole. The host skips the hole after a grace time
+// (RingConsumer::skip_hole), and its bounded rescan finds the requests behind a lost or overwritten
 // entry.
 //
 // Threading: any number of producers, one consumer at a time.
@@ -25,7 +25,7 @@
 namespace k2k::protocol {
 
 struct alignas(16) DoorbellEntry {
-  std::uint64_t lanes;  // Which slots of the wave's row are ready; bit i = lane i.
+  std::uint64_t lanes;  // The slots of the wave's row that are ready; bit i = lane i.
   std::uint64_t head;   // lap:32 | wave:32
 };
 static_assert(sizeof(DoorbellEntry) == 16);
@@ -40,8 +40,8 @@ struct DoorbellRing {
   DeviceScope device_scope = DeviceScope::many_threads;
 };
 
-// Laps start at 1, so that zeroed memory is never ready. 32 bits of lap outlast any run. A shift,
-// because a division by a number that is not constant takes longer than the rest of a ring.
+// Laps start at 1, so that zeroed memory is never ready. 32 bits of lap suffice for any run. A
+// shift, because a division by a variable takes longer than the rest of a ring.
 K2K_HD constexpr std::uint64_t lap_of(std::uint64_t ticket, std::uint32_t entry_count) {
   return (ticket >> lowest_bit(entry_count)) + 1;
 }
@@ -50,12 +50,12 @@ K2K_HD constexpr std::uint64_t doorbell_head(std::uint64_t ticket, std::uint32_t
   return (lap_of(ticket, entry_count) << 32) | wave;
 }
 
-// Takes a place in the ring. Call may_ring() until true, then ring().
+// Takes a place in the ring. Call may_ring() until it returns true, then ring().
 K2K_HD inline std::uint64_t take_ticket(const DoorbellRing& ring) {
   return device_add(ring.device_scope, ring.tail, std::uint64_t{1});
 }
 
-// False while the ring is full for this ticket; the caller lets others run and asks again.
+// False while the ring is full for this ticket; the caller then lets others run and tries again.
 K2K_HD inline bool may_ring(const DoorbellRing& ring, std::uint64_t ticket) {
   if (ticket - device_load(ring.consumed_seen) < ring.entry_count) return true;
   const std::uint64_t consumed = load_acquire(ring.consumed);  // Pairs with RingConsumer::publish.
@@ -63,8 +63,8 @@ K2K_HD inline bool may_ring(const DoorbellRing& ring, std::uint64_t ticket) {
   return ticket - consumed < ring.entry_count;
 }
 
-// After may_ring() returned false: true if the consumer skipped this ticket's place as a hole. The
-// ticket is void: take another.
+// Call it after may_ring() returned false. True if the consumer skipped this ticket's place as a
+// hole: the ticket is void, take another.
 K2K_HD inline bool passed_over(const DoorbellRing& ring, std::uint64_t ticket) {
   return ticket < device_load(ring.consumed_seen);
 }
@@ -72,7 +72,7 @@ K2K_HD inline bool passed_over(const DoorbellRing& ring, std::uint64_t ticket) {
 K2K_HD inline void ring(const DoorbellRing& ring, std::uint64_t ticket, std::uint32_t wave,
                         std::uint64_t lanes) {
   DoorbellEntry& entry = ring.entries[ticket & (ring.entry_count - 1)];
-  store_hint(&entry.lanes, lanes);  // A producer that was passed over may race with another.
+  store_hint(&entry.lanes, lanes);  // A skipped producer may race with another.
   store_release(&entry.head, doorbell_head(ticket, ring.entry_count, wave));
 }
 
@@ -81,9 +81,9 @@ struct Doorbell {
   std::uint64_t lanes;
 };
 
-#if !defined(__CUDACC_RTC__)  // Only for the device: it takes no host function.
+#if !defined(__CUDACC_RTC__)  // Runtime compilation for the device accepts no host function.
 
-// True if the entry at this position holds a doorbell, by the host-visible entries alone.
+// True if the entry at this position holds a doorbell, judged only by the host-visible entries.
 inline bool is_rung(const DoorbellRing& ring, std::uint64_t position) {
   const DoorbellEntry& entry = ring.entries[position & (ring.entry_count - 1)];
   return load_acquire(&entry.head) >> 32 == lap_of(position, ring.entry_count);  // Pairs: ring().
@@ -95,7 +95,7 @@ class RingConsumer {
   RingConsumer() = default;
   explicit RingConsumer(const DoorbellRing& ring) : ring_(ring) {}
 
-  // True and the next doorbell if one is there.
+  // Returns true and the next doorbell, if there is one.
   bool poll(Doorbell& doorbell) {
     if (!peek(0, doorbell)) return false;
     ++position_;
@@ -116,15 +116,16 @@ class RingConsumer {
     return &ring_.entries[(position_ + ahead) & (ring_.entry_count - 1)];
   }
 
-  // Lets producers reuse what was polled. Cheap: the line is read only when a producer runs dry.
+  // Lets producers reuse the polled entries. Cheap: a producer reads the line only when it finds
+  // the ring full.
   void publish() {
     if (published_ == position_) return;
     published_ = position_;
     store_release(ring_.consumed, position_);  // Pairs with may_ring().
   }
 
-  // Steps over a hole: true if a later entry is ready while the next is not. Looks at the whole
-  // ring, so call it rarely.
+  // Steps over a hole: true if a later entry is ready while the next is not. Reads the whole ring,
+  // so call it rarely.
   bool skip_hole() {
     for (std::uint32_t ahead = 0; ahead < ring_.entry_count; ++ahead) {
       const std::uint64_t position = position_ + ahead;

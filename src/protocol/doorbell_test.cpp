@@ -1,5 +1,5 @@
-// Goal: every doorbell that is rung arrives once, in ticket order, whatever the lap; a ring that is
-// full holds producers back; a producer that died does not hold the others back for ever.
+// Goal: every doorbell arrives once, in ticket order, in any lap; a full ring holds producers back;
+// a dead producer does not block the others for ever.
 
 #include "protocol/doorbell.hpp"
 
@@ -47,7 +47,7 @@ TEST_F(DoorbellTest, gives_wave_and_lanes_in_order_over_many_laps) {
   }
 }
 
-// For a host that cannot read the tail: the entries alone say whether somebody rang.
+// For a host that cannot read the tail: the entries alone show whether a doorbell was rung.
 TEST_F(DoorbellTest, shows_by_its_entries_whether_a_position_was_rung) {
   for (std::uint64_t position = 0; position < 3 * entries; ++position) {
     EXPECT_FALSE(is_rung(ring, position)) << "what stands there is of the last lap";

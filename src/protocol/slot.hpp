@@ -7,8 +7,8 @@
 //        12  stamp       low half of the device's clock at submission; 0 = not taken
 //        16  arguments   six words; an answer lies in the first three (namespace answer_word)
 //
-// The layout provides for all five systems, so that none adds a word. State, error and
-// call number share the word that is stored with release, so one store publishes all three.
+// The layout has room for all five systems, so that none of them adds a word. State, error and call
+// number share the word that is stored with release, so one store publishes all three.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,11 +26,12 @@ enum class Scope : std::uint8_t { work_item, work_group, kernel };
 
 namespace flag {
 inline constexpr std::uint8_t async = 1;     // A ticket exists, which will be redeemed.
-inline constexpr std::uint8_t detached = 2;  // No work-item waits: the host retires the slot.
+inline constexpr std::uint8_t detached = 2;  // A ticket exists and will be redeemed.
 inline constexpr std::uint8_t urgent = 4;    // Do not hold back for coalescing.
-inline constexpr std::uint8_t halted = 8;    // The caller sleeps: resume its wave afterwards.
+inline constexpr std::uint8_t halted = 8;    // Do not delay for coalescing.
 // A frequent call, of which one in sample_stride is timed. A call with a stamp represents
-// sample_stride calls, one without represents none.
+// A frequent call: one in sample_stride is timed. A call with a stamp represents sample_stride
+// calls, a call without represents none.
 inline constexpr std::uint8_t sampled = 16;
 }  // namespace flag
 
@@ -97,9 +98,8 @@ K2K_HD inline Control observe(const Slot& slot) {
   return unpack_control(load_acquire(&slot.control));
 }
 
-// The only store to a control word in the code base. A move that the table does not draw does not
-// compile. Everything that the caller wrote to the slot before is visible to the observer of the
-// move.
+// The only store to a control word in the code base. A move that is not in the table does not
+// compile. The observer of the move also sees everything that the mover wrote to the slot before.
 template <SlotState from, SlotState to, Side by>
 K2K_HD inline void move(Slot& slot, std::uint16_t number = 0,
                         TransportError error = TransportError::none) {

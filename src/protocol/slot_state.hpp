@@ -7,9 +7,9 @@
 //     ├────────────── retire (detached) ◀──────────────┘                    │
 //     └────────────── release ◀─────────────────────────────────────────────┘
 //
-// One rule explains the rest: every state has one owner, and only the owner moves the slot on.
-// A move releases and its observer acquires, both at system scope. Only claim is contended; it is
-// decided by a compare-exchange on a lock word in device memory, never on the slot itself.
+// Every state has one owner, and only the owner moves the slot on. A move releases and its observer
+// acquires, both at system scope. Only claim is contended; a compare-exchange on a lock word in
+// device memory decides it, never one on the slot itself.
 
 #include <cstdint>
 
@@ -32,7 +32,7 @@ inline constexpr SlotTransition slot_transitions[] = {
     {SlotState::populating, SlotState::ready, Side::device},   // Submit: arguments are visible.
     {SlotState::ready, SlotState::processing, Side::host},     // Accept: arguments are copied.
     {SlotState::processing, SlotState::finished, Side::host},  // Complete: the result is visible.
-    {SlotState::processing, SlotState::free, Side::host},      // Retire: nobody waits.
+    {SlotState::processing, SlotState::free, Side::host},      // Retire: no work-item waits.
     {SlotState::finished, SlotState::free, Side::device},      // Release: the result was consumed.
 };
 

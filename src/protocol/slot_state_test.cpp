@@ -1,4 +1,4 @@
-// Goal: the table in slot_state.hpp says what its diagram draws, and nothing more.
+// Goal: the table in slot_state.hpp contains exactly the moves of its diagram.
 // Method: the space is tiny (5 states x 5 states x 2 sides), so every move is tried.
 
 #include "protocol/slot_state.hpp"

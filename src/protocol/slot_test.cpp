@@ -1,4 +1,5 @@
-// Goal: what one side packs, the other unpacks; and a slot is the 64 bytes both sides agreed on.
+// Goal: one side unpacks the values that the other side packed; and a slot is the 64 bytes that
+// both sides agreed on.
 
 #include "protocol/slot.hpp"
 

@@ -19,8 +19,8 @@ namespace k2k::protocol {
 
 #if defined(__CUDA_ARCH__)
 
-// Addresses are generic: a word of local memory is ordered by the same functions.
-// K2K_HD, because callers on both sides name them; the host's pass has the other body.
+// Addresses are generic: the same functions order words of local memory. K2K_HD, because callers on
+// both sides name them; the host's pass has the other body.
 K2K_HD inline std::uint32_t load_acquire(const std::uint32_t* word) {
   std::uint32_t value;
   asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
@@ -104,7 +104,7 @@ K2K_HD inline std::uint32_t device_add(std::uint32_t* word, std::uint32_t amount
                : "memory");
   return seen;
 }
-// Returns what the word was.
+// Returns the word's previous value.
 K2K_HD inline std::uint64_t device_or(std::uint64_t* word, std::uint64_t bits) {
   std::uint64_t seen;
   asm volatile("atom.acq_rel.gpu.or.b64 %0, [%1], %2;"
@@ -113,7 +113,7 @@ K2K_HD inline std::uint64_t device_or(std::uint64_t* word, std::uint64_t bits) {
                : "memory");
   return seen;
 }
-// A release: nothing comes back, so nobody waits for it.
+// A release. It returns nothing, so the caller does not wait for the result.
 K2K_HD inline void device_clear(std::uint64_t* word, std::uint64_t bits) {
   asm volatile("red.release.gpu.and.b64 [%0], %1;" ::"l"(word), "l"(~bits) : "memory");
 }
@@ -176,7 +176,7 @@ K2K_HD inline Word device_add(Word* word, Word amount) {
   return __atomic_fetch_add(word, amount, __ATOMIC_SEQ_CST);
 #endif
 }
-// Returns what the word was.
+// Returns the word's previous value.
 template <class Word>
 K2K_HD inline Word device_or(Word* word, Word bits) {
 #if defined(__HIP_DEVICE_COMPILE__)
@@ -185,7 +185,7 @@ K2K_HD inline Word device_or(Word* word, Word bits) {
   return __atomic_fetch_or(word, bits, __ATOMIC_ACQ_REL);
 #endif
 }
-// A release: gives up what the bits stand for.
+// A release: gives up the resources that the bits represent.
 template <class Word>
 K2K_HD inline void device_clear(Word* word, Word bits) {
 #if defined(__HIP_DEVICE_COMPILE__)
@@ -209,10 +209,11 @@ K2K_HD inline void fence_system() {
 
 #endif
 
-// Which threads run the device's code. Many, except on a cpu backend with one compute unit: there
-// nothing can come between a load and a store, and a read-modify-write without a locked instruction
-// need not wait until the caches have taken all earlier stores (measured: 0.1 us of a round trip of
-// 0.4). A server that parks pays with a heavy barrier (backend/cpu/server_parking.hpp).
+// Which threads run the device's code. Many threads, except on a cpu backend with one compute unit.
+// There no other access can come between a load and a store, and a read-modify-write without a
+// locked instruction need not wait until the caches have completed all earlier stores (measured:
+// 0.1 us of a round trip of 0.4). A parking server pays instead, with a heavy barrier
+// (backend/cpu/server_parking.hpp).
 enum class DeviceScope : std::uint32_t { many_threads, one_thread };
 
 template <class Word>

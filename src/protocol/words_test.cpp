@@ -1,4 +1,4 @@
-// Goal: read-modify-writes of device memory do the same whatever shares it.
+// Goal: read-modify-writes of device memory have equal results in every device scope.
 
 #include "protocol/words.hpp"
 
