@@ -22,7 +22,7 @@ namespace k2k::control {
 namespace {
 
 constexpr std::size_t endpoints_max = 1024;
-// Longer than a runtime needs to change everything while it serves.
+// Longer than a runtime needs to change all settings while it serves.
 constexpr Nanoseconds longest_wait = std::chrono::seconds(5);
 
 Error gone(const Endpoint& endpoint) {
@@ -98,7 +98,7 @@ Result<std::string> receive_line(const Descriptor& socket, const Endpoint& endpo
     if (count < 0) continue;
     const auto bytes = static_cast<std::size_t>(count);
     line.append(piece, bytes);
-    // Only what is new can hold the end.
+    // Only the new bytes can contain the end.
     const std::size_t end = line.find('\n', line.size() - bytes);
     if (end != std::string::npos) return line.substr(0, end);
   }

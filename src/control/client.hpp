@@ -1,5 +1,5 @@
 #pragma once
-// The other end of control sockets: which runtimes there are, and one question to one of them.
+// The client side of control sockets: lists the runtimes, and sends one request to one of them.
 //
 // Threading: from anywhere.
 
@@ -17,18 +17,17 @@ namespace k2k::control {
 
 // A runtime that answers: the n-th of its process.
 struct Endpoint {
-  pid_t process = 0;  // By the kernel's account, as seen from here.
+  pid_t process = 0;  // As the kernel reports it, in this PID namespace.
   uid_t user = 0;
   std::uint32_t number = 1;
   std::string folder;
-  std::string name;  // "PID", "PID-2": what people call it.
+  std::string name;  // The name that users type: "PID", "PID-2".
 };
 
-// All that the caller may see, by process and number; those that do not listen any more are passed
-// over.
+// All runtimes that the caller may see, by process and number, without those that no longer listen.
 std::vector<Endpoint> endpoints();
 
-// Errors: what parse_reply() says; ESRCH, it is gone; ETIMEDOUT, it does not answer (stopped?).
+// Errors: as parse_reply(); ESRCH, the runtime has ended; ETIMEDOUT, it does not answer (stopped?).
 Result<nlohmann::ordered_json> ask(const Endpoint& endpoint, const ControlRequest& request);
 
 }  // namespace k2k::control

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int retry_ms = 100;
 
-// What does not fit is lost: it is closed either way.
+// Text that does not fit into the socket's buffer is lost: the connection is closed either way.
 void say(const Descriptor& socket, std::string_view text) {
   static_cast<void>(::send(socket.number(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
@@ -59,7 +59,8 @@ class Clients::Client {
     const std::size_t end = in_.find(rules.end);
     const bool whole = end != std::string::npos;
     if (!whole && in_.size() <= rules.request_bytes_max) return true;
-    // What is too long is answered too, then the end of its request would be guessed at.
+    // A request that is too long is answered as well; then the connection ends, because the end of
+    // the request is unknown.
     out_ = rules.answer(std::string_view(in_).substr(0, end));
     last_ = rules.one_request || !whole || end > rules.request_bytes_max;
     in_.erase(0, whole ? end + rules.end.size() : end);
@@ -78,8 +79,8 @@ class Clients::Client {
     return !last_ || take_leave();
   }
 
-  // What came unasked is taken first: closed over it, the connection would be reset and the answer
-  // lost.
+  // Reads remaining input first: if the connection were closed before, it would be reset and the
+  // answer lost.
   bool take_leave() {
     char rest[4096];
     static_cast<void>(::shutdown(socket_.number(), SHUT_WR));
@@ -136,7 +137,7 @@ void Clients::go_on() {
   });
 }
 
-// Who cannot be answered for want of memory is closed.
+// A client that cannot be answered for lack of memory is closed.
 bool Clients::goes_on(Client& client) const {
   try {
     return client.go_on(rules_);
@@ -149,7 +150,7 @@ void Clients::accept_some(const Descriptor& socket, const Descriptor& end) {
   for (std::size_t count = 0; count < rules_.places; ++count) {
     Descriptor accepted(::accept4(socket.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!accepted.open()) {
-      // Without descriptors it stays in the queue: not asked for again at once.
+      // Without a free descriptor the connection stays in the queue; it is not retried at once.
       pollfd ends{end.number(), POLLIN, 0};
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) ::poll(&ends, 1, retry_ms);
       return;
@@ -168,7 +169,7 @@ void Clients::admit(Descriptor accepted) {
     say(accepted, admission.refusal);
     return;
   }
-  // Who has asked already is answered before the next one comes, and takes no place.
+  // A complete request is answered before the next connection is accepted, and takes no place.
   Client client(std::move(accepted), admission.peer, now());
   if (!client.go_on(rules_)) return;
   if (clients_.size() >= rules_.places) make_room();

@@ -1,14 +1,13 @@
 #pragma once
 // The connections of a listening socket, served by the one thread that calls serve().
 //
-//   poll ──▶ accept ──▶ a request whole within `patience` of its begin ──▶ answer ──▶ next, or
-//   closed
-//                       late, too long: closed                            not taken in time: closed
+//   poll ──▶ accept ──▶ complete request within `patience` of its begin ──▶ answer ──▶ next, or
+//                       late, too long: closed             not read in time: closed    closed
 //
-// Nobody holds up another: clients are read, answered and written to in turn and none is waited
-// for. Places are bounded. For a newer client the peer that has most of them gives one up: its
-// oldest whose request is not whole. So who opens many connections and finishes none takes places
-// from himself alone.
+// No client delays another: the thread reads from, answers and writes to clients in turn, and waits
+// for none of them. The number of places is bounded. A new client takes a place from the peer with
+// the most places: the oldest connection of that peer without a complete request is closed. So a
+// peer that opens many connections and completes no request takes places only from itself.
 //
 // Threading: confined to one thread.
 
@@ -27,32 +26,33 @@
 
 namespace k2k::control {
 
-// For a request to come whole, from the first moment on, and for its answer to be taken.
+// The time for a request to arrive completely, from its first moment on, and for the client to read
+// its answer.
 inline constexpr Nanoseconds patience = std::chrono::seconds(2);
 
 class Clients {
  public:
   struct Admission {
-    std::int64_t peer = 0;  // Whose connections are counted together.
-    std::string refusal;    // Said before it is closed; "" = admitted.
+    std::int64_t peer = 0;  // Identifies the peer whose connections are counted together.
+    std::string refusal;    // Sent before the connection is closed; "": admitted.
   };
   struct Rules {
     std::size_t places = 0;
     std::size_t request_bytes_max = 0;
-    std::string_view end;      // Of a request.
-    bool one_request = false;  // Closed behind its answer.
+    std::string_view end;      // The end of a request.
+    bool one_request = false;  // Close after the first answer.
     std::function<Admission(const Descriptor&)> admit;
-    // A request without its end; or the begin of one that is longer than permitted.
+    // The argument is a request without its end, or the begin of a request that exceeds the limit.
     std::function<std::string(std::string_view)> answer;
-    std::string crowded_out;  // What is said to who loses his place.
+    std::string crowded_out;  // Sent to a client that loses its place.
   };
 
-  // With room for all of them: serve() begins with no memory left, too.
+  // Reserves memory for all clients, so that serve() also works when memory is exhausted.
   explicit Clients(Rules rules);
   ~Clients();
 
-  // Until `end` is readable or `ending` is true. `socket` listens and does not wait. Where the
-  // program has closed one of the two, it looks at `ending` now and then.
+  // Serves until `end` is readable or `ending` is true. `socket` must listen and be non-blocking.
+  // If the program closed one of the two descriptors, serve() polls `ending` periodically.
   void serve(const Descriptor& socket, const Descriptor& end, const std::atomic<bool>& ending);
 
  private:

@@ -33,8 +33,8 @@ bool is_folder_of(const std::string& path, uid_t user) {
   return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == user;
 }
 
-// Best first. A runtime folder counts only if it is the user's: under sudo the variable may name
-// another's.
+// Best first. A runtime folder counts only if it belongs to the user: under sudo the variable may
+// name another user's folder.
 std::vector<std::string> candidates(uid_t user) {
   if (std::string path = variable("K2K_CONTROL_DIR"); !path.empty()) return {path};
   std::vector<std::string> paths;
@@ -73,7 +73,7 @@ Result<Folder> open_folder(const std::string& path, uid_t user) {
   return folder;
 }
 
-// Names of a folder; none if it cannot be read.
+// The names in a folder; none if it cannot be read.
 template <class Each>
 void each_name(const char* path, const Each& each) {
   DIR* const folder = ::opendir(path);

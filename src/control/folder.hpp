@@ -1,14 +1,14 @@
 #pragma once
-// Where the control sockets of one user lie, and whether what lies there may be believed.
+// The folder of one user's control sockets, and the check that it can be trusted.
 //
-//   $K2K_CONTROL_DIR           if set, and nowhere else: for tests and containers
-//   $XDG_RUNTIME_DIR/k2k       if that folder is the user's
-//   /run/user/UID/k2k          likewise
+//   $K2K_CONTROL_DIR           if set, and then no other: for tests and containers
+//   $XDG_RUNTIME_DIR/k2k       if that folder belongs to the user
+//   /run/user/UID/k2k          if that folder belongs to the user
 //   /tmp/k2k-UID
 //
-// A folder is the user's own, closed to all others, and no link; else nothing is put there and
-// nothing found there. It is opened once and used by its descriptor, so what was checked is what is
-// used, and the length of a path does not matter.
+// A folder must belong to the user, be closed to all others, and not be a link; otherwise K2K neither
+// creates nor searches sockets in it. It is opened once and used by its descriptor, so the checked
+// folder is the used one, and the length of its path does not matter.
 //
 // Threading: from anywhere; the environment is read.
 
@@ -28,16 +28,16 @@ struct Folder {
   Descriptor descriptor;
 };
 
-// Where this process's sockets go. Makes it if it is missing.
-// Errors, with the path and what mends it:
-//   EPERM    it belongs to somebody else, or others may use it
-//   ENOTDIR  it is a link or no folder            those of mkdir(2) and open(2)
+// The folder of this process's sockets. Makes it if it is missing.
+// Errors, with the path and the remedy:
+//   EPERM    it belongs to another user, or others may use it
+//   ENOTDIR  it is a link or not a folder            others as mkdir(2) and open(2)
 Result<Folder> own_folder();
 
-// Those of `user` that are there and fit, best first.
+// The existing, trusted folders of `user`, best first.
 std::vector<Folder> folders_of(uid_t user);
 
-// Users who may have sockets here: the caller; for root, all.
+// Users with possible sockets on this machine: the caller; for root, all.
 std::vector<uid_t> visible_users();
 
 }  // namespace k2k::control

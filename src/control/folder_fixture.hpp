@@ -1,5 +1,5 @@
 #pragma once
-// A folder of the test's own for control sockets. For tests; never installed.
+// A folder of the test for control sockets. For tests; never installed.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 namespace k2k::control {
 
-// Sockets are made and looked for there while it lives.
+// While it lives, sockets are made and searched in this folder.
 class OwnFolder {
  public:
   OwnFolder() {

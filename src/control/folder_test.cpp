@@ -1,5 +1,5 @@
-// Goal: sockets go only where nobody else could have put something, and each refusal says what
-// mends it.
+// Goal: sockets are made only where no other user could have put files, and each refusal contains
+// the remedy.
 
 #include "control/folder.hpp"
 

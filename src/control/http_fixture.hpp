@@ -21,7 +21,7 @@ inline sockaddr_in loopback_port(std::uint32_t port) {
   return address;
 }
 
-// Listens on a port that the kernel chose; `port` says which.
+// Listens on a port chosen by the kernel, and stores it in `port`.
 inline Descriptor occupy_port(std::uint32_t& port) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = loopback_port(0);
@@ -39,7 +39,7 @@ inline std::uint32_t free_port() {
   return port;
 }
 
-// The whole answer; "refused" if nobody listens.
+// The complete answer; "refused" if no process listens.
 inline std::string send_request(std::uint32_t port, const std::string& request) {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = loopback_port(port);
@@ -57,7 +57,7 @@ inline std::string send_request(std::uint32_t port, const std::string& request) 
   return text;
 }
 
-// The page of metrics without what HTTP puts before it; "" if there is none.
+// The metrics page without the HTTP head; "" if it is missing.
 inline std::string fetch_metrics(std::uint32_t port) {
   const std::string text = send_request(port, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const std::size_t head = text.find("\r\n\r\n");

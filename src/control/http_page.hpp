@@ -1,9 +1,10 @@
 #pragma once
 // One page over HTTP for this machine alone: http://127.0.0.1:PORT/metrics.
 //
-// Requests are heads of HTTP/1 and have 2 s to come whole; behind its answer a connection is
-// closed. Any user of the machine may ask. The places are shared by user (clients.hpp): who opens
-// many connections and asks nothing keeps nobody else from the page.
+// Requests are HTTP/1 heads and must arrive completely within 2 s; a connection is closed after its
+// answer. Any user of the machine may request the page. The places are divided by user
+// (clients.hpp): a user who opens many connections without a request keeps no other user from the
+// page.
 //
 // Threading: `text` is called by the page's one thread, "k2k/metrics".
 
@@ -29,7 +30,8 @@ class HttpPage {
   // thread could be started.
   static Result<std::unique_ptr<HttpPage>> start(std::uint32_t port,
                                                  std::function<std::string()> text);
-  // Waits for an answer that is being made. Not in a forked child, whose copy is to be forgotten.
+  // Waits for an answer in progress. Do not call it in a forked child; the child must abandon its
+  // copy.
   ~HttpPage();
   HttpPage(const HttpPage&) = delete;
   HttpPage& operator=(const HttpPage&) = delete;

@@ -1,5 +1,5 @@
-// Goal: the page is served on this machine alone, whoever stalls, drips or floods, and a port that
-// is taken is a clear refusal.
+// Goal: the page is served on this machine alone, even if clients stall, send slowly or flood it,
+// and a taken port gives a clear refusal.
 
 #include "control/http_page.hpp"
 
@@ -136,7 +136,7 @@ TEST(HttpPage, is_served_while_others_drip) {
   }
 }
 
-// Its request comes in pieces, each well before the one before is forgotten.
+// Its request comes in pieces, each before the timeout of the one before.
 TEST(HttpPage, is_served_to_a_slow_client_while_others_drip) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a second user: run as root";
   const std::uint32_t port = free_port();

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t descriptors_max = 256;
 constexpr int none = -1;
 
-// A place holds a descriptor and one; 0 is free, as static memory begins.
+// An element holds a descriptor + 1; 0: free, the value of static memory.
 std::array<std::atomic<int>, descriptors_max> table;
 
 void close_all() {

@@ -1,14 +1,16 @@
 #pragma once
-// Descriptors that a forked child is to let go of: a child that kept its parent's socket would hold
-// it open, silent, behind the parent's end.
+// Descriptors that a forked child must close: a child with its parent's socket would keep the
+// socket open, without answering, after the parent's end.
 //
-// Threading: from anywhere. The child's half runs in fork(), so it takes no lock: the table is
-// words. A descriptor beyond the table is not closed in a child, which costs a client its timeout.
+// Threading: from anywhere. The child's half runs in fork(), so it takes no lock: the table
+// consists of words. A descriptor beyond the table is not closed in a child; a client then waits
+// for its timeout.
 
 namespace k2k::control {
 
 void close_in_child(int descriptor);
-// Before the descriptor is closed here, so that a child cannot close its successor.
+// Call it before the descriptor is closed in this process, so that a child cannot close its
+// successor.
 void keep_in_child(int descriptor);
 
 }  // namespace k2k::control

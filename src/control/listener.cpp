@@ -59,7 +59,7 @@ Status Listener::bind_free_name() {
     const std::string text = text_of(name);
     socket_ = listen_at(folder_, text);
     int code = errno;
-    // Left by a process that had our number, or by ourselves before an exec(2).
+    // A socket left by a process with our number, or by this process before an exec(2).
     if (!socket_.open() && code == EADDRINUSE && !connect_to(folder_, text).open() &&
         errno == ECONNREFUSED) {
       ::unlinkat(folder_.descriptor.number(), text.c_str(), 0);

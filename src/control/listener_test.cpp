@@ -1,6 +1,6 @@
-// Goal: the socket answers whoever may ask, is hurt by nobody who stalls, floods or lies, and
-// leaves nothing behind: at its end, after fork(), after a crash. Method: listeners in a folder of
-// the test's own, asked by the client and by bare sockets.
+// Goal: the socket answers every permitted client, is not harmed by a client that stalls, floods or
+// sends false data, and leaves nothing behind: at its end, after fork(), after a crash. Method:
+// listeners in a folder of the test, with requests from the client and from bare sockets.
 
 #include "control/listener.hpp"
 
@@ -53,7 +53,7 @@ class ControlListener : public InOwnFolder {
     return ::send(socket.number(), text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // Up to the newline, or what came before the end.
+  // Reads up to the newline, or to the end of the connection.
   static std::string line(const Descriptor& socket) {
     std::string text;
     char letter = 0;
@@ -165,7 +165,7 @@ TEST_F(ControlListener, who_does_not_read_holds_up_nobody) {
   EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
 }
 
-// Of one process: the last of them asks.
+// All connections of one process: only the last one makes a request.
 TEST_F(ControlListener, oldest_that_has_not_asked_makes_room_and_is_told_so) {
   const auto listener = start();
   std::vector<Descriptor> many;
@@ -196,7 +196,7 @@ TEST_F(ControlListener, many_that_drip_hold_up_nobody) {
     }
   }
   std::this_thread::sleep_for(300ms);
-  // It asks in pieces, so that newer ones come while it does.
+  // It sends its request in pieces, so that newer clients connect meanwhile.
   for (int time = 0; time < 5; ++time) {
     const Instant begun = now();
     const Descriptor socket = raw(name);

@@ -18,7 +18,7 @@ constexpr const char* permitted_requests = "permitted: show, set";
 
 Error wrong(const std::string& what) { return {EINVAL, "control: " + what}; }
 
-// One line, whatever stands in it.
+// One line, for any content.
 std::string line_of(const ordered_json& object) {
   return object.dump(-1, ' ', false, Handling::replace) + "\n";
 }

@@ -1,5 +1,5 @@
-// Goal: a request is either understood whole or refused with a sentence, whatever bytes come; and
-// what one end writes the other reads.
+// Goal: a request is either understood completely or refused with a message, for any bytes; and one
+// end reads the messages that the other writes.
 
 #include "control/message.hpp"
 
@@ -108,8 +108,8 @@ TEST(ControlMessage, what_is_no_answer_is_named_as_such) {
   }
 }
 
-// From fixed seeds: bytes of requests that are good are changed, cut, doubled and mixed. What the
-// sanitizers say is the other half of the test.
+// From fixed seeds: bytes of valid requests are changed, cut, doubled and mixed. The sanitizers
+// check the same runs.
 TEST(ControlMessage, mutilated_bytes_are_understood_or_refused_and_never_more) {
   const std::vector<std::string> seeds = {
       request_line({RequestKind::show, true, {}}),

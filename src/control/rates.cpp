@@ -33,7 +33,7 @@ std::uint64_t whole(const ordered_json& object, const char* name) {
   return static_cast<std::uint64_t>(std::clamp(number(object, name), 0.0, 1e15));
 }
 
-// What only grows; what shrank began anew.
+// For growing counters; a counter that shrank was restarted.
 double grown(double before, double after) { return after >= before ? after - before : after; }
 
 // The element of the list `before` with the same `key`.

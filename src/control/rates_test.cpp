@@ -1,5 +1,5 @@
 // Goal: rates are differences over the time between two answers, and an answer of any shape gives
-// numbers, never an end.
+// numbers, never an abort.
 
 #include "control/rates.hpp"
 

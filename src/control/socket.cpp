@@ -20,7 +20,7 @@ namespace {
 constexpr int backlog = 16;
 constexpr std::size_t entries_max = 4096;  // Looked at by one sweep.
 
-// The folder's descriptor stands for its path: see folder.hpp. Fits always.
+// Uses the folder's descriptor instead of its path (folder.hpp), so the address always fits.
 sockaddr_un address_of(const Folder& folder, const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -80,7 +80,7 @@ Descriptor listen_at(const Folder& folder, const std::string& name) {
 }
 
 Descriptor connect_to(const Folder& folder, const std::string& name) {
-  // A link could lead to somebody else's socket.
+  // A link could lead to another user's socket.
   struct stat facts{};
   if (::fstatat(folder.descriptor.number(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
     return failed(errno);

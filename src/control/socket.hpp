@@ -1,5 +1,5 @@
 #pragma once
-// Stream sockets of Unix in an open folder, by name.
+// Unix stream sockets in an open folder, by name.
 //
 // Threading: from anywhere.
 
@@ -23,9 +23,10 @@ struct SocketName {
 std::string text_of(const SocketName& name);
 std::optional<SocketName> parse_name(std::string_view text);
 
-// Not open, with errno set, on failure. EADDRINUSE: there is a file of that name.
+// Returns a closed descriptor, with errno set, on failure. EADDRINUSE: a file of that name exists.
 Descriptor listen_at(const Folder& folder, const std::string& name);
-// Likewise. ECONNREFUSED: nobody listens any more. The peer belongs to the folder's owner (EPERM).
+// As listen_at(). ECONNREFUSED: no process listens any more. EPERM: the peer is not the folder's
+// owner.
 Descriptor connect_to(const Folder& folder, const std::string& name);
 
 struct Peer {
@@ -34,8 +35,8 @@ struct Peer {
 };
 std::optional<Peer> peer_of(const Descriptor& socket);
 
-// Removes the sockets of processes that are gone: no such process, and nobody listens. Both are
-// asked, since the number may be one of another PID namespace.
+// Removes the sockets of dead processes: no such process exists, and no process listens. Both are
+// checked, because the number may belong to another PID namespace.
 void sweep(const Folder& folder);
 
 }  // namespace k2k::control

@@ -44,7 +44,7 @@ std::optional<uid_t> user_of_port(const Descriptor& connection) {
   question.what.sdiag_family = AF_INET;
   question.what.sdiag_protocol = IPPROTO_TCP;
   question.what.idiag_states = ~0u;
-  // As the other end sees it.
+  // From the other end's point of view.
   question.what.id.idiag_sport = other.sin_port;
   question.what.id.idiag_dport = own.sin_port;
   question.what.id.idiag_src[0] = other.sin_addr.s_addr;

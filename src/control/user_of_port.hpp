@@ -1,8 +1,8 @@
 #pragma once
-// Which user of this machine is at the other end of a TCP connection over IPv4.
+// The user of this machine at the other end of an IPv4 TCP connection.
 //
-// Unix sockets tell (SO_PEERCRED), TCP does not; the kernel's list of sockets does, by
-// sock_diag(7): one question a connection, answered at once.
+// Unix sockets provide it (SO_PEERCRED), TCP does not; the kernel's list of sockets does, by
+// sock_diag(7): one query per connection, answered at once.
 //
 // Threading: from anywhere.
 
@@ -14,8 +14,8 @@
 
 namespace k2k::control {
 
-// Nothing: the other end is on another machine or closed, or this kernel or container does not
-// answer such questions.
+// Empty if the other end is on another machine or closed, or if this kernel or container does not
+// answer such queries.
 std::optional<uid_t> user_of_port(const Descriptor& connection);
 
 }  // namespace k2k::control

@@ -1,4 +1,4 @@
-// Goal: the kernel says whose the other end of a connection is, and nothing of what is no such end.
+// Goal: the kernel reports the user of a connection's other end, and nothing for any other address.
 
 #include "control/user_of_port.hpp"
 

@@ -1,16 +1,17 @@
 #pragma once
-// Atomics of kernels: ordered operations on a word that work-items share, on every device alike.
+// Atomics for kernels: ordered operations on a word that work-items share, the same on every
+// device.
 //
 //   k2k::AtomicRef(count).fetch_add(1);
 //   k2k::AtomicRef(flag).store(1, k2k::memory_order_release, k2k::memory_scope_system);
 //
-//   order  memory_order_relaxed | _acquire | _release | _acq_rel   default: the strongest that fits
-//   scope  memory_scope_work_group | _device (default) | _system   who else touches the word
+//   order  memory_order_relaxed | _acquire | _release | _acq_rel   default: the strongest possible
+//   scope  memory_scope_work_group | _device (default) | _system   the sharers of the word
 //
-// Sequential consistency is not offered: GPUs make it of fences, and ThreadSanitizer sees none.
-// At system scope, towards the host and other devices, there are load and store alone: over PCIe a
-// read-modify-write is not atomic towards the CPU (founding decision 1). What cannot work does not
-// compile. The cpu backend is as strong at every scope.
+// There is no sequential consistency: GPUs implement it by fences, which ThreadSanitizer does not
+// see. At system scope, towards the host and other devices, only load and store exist: over PCIe a
+// read-modify-write is not atomic towards the CPU (founding decision 1). Combinations that cannot
+// work do not compile. On the cpu backend every scope is equally strong.
 //
 // C++17, freestanding; bodies as in protocol/words.hpp. Threading: from anywhere, the host too.
 
@@ -117,7 +118,7 @@ K2K_HD inline void store(T* word, T given) {
     K2K_PTX_SCOPES(K2K_PTX_STORE, "release")
   }
 }
-// What the word was: `given` is there now if that is `wanted`.
+// Returns the previous value; `given` is stored if that equals `wanted`.
 template <MemoryOrder order, MemoryScope scope, class T>
 K2K_HD inline T swap_if(T* word, T wanted, T given) {
   const auto expected = static_cast<Bits<T>>(wanted);
@@ -126,7 +127,7 @@ K2K_HD inline T swap_if(T* word, T wanted, T given) {
   K2K_PTX_ORDERS(K2K_PTX_SWAP)
   return static_cast<T>(seen);
 }
-// Each gives what the word was.
+// Each returns the previous value.
 #define K2K_ATOMIC_MODIFY(name, of_unsigned, of_signed)    \
   template <MemoryOrder order, MemoryScope scope, class T> \
   K2K_HD inline T name(T* word, T given) {                 \
@@ -172,7 +173,7 @@ inline constexpr int built_in = order == MemoryOrder::relaxed   ? __ATOMIC_RELAX
                                 : order == MemoryOrder::acquire ? __ATOMIC_ACQUIRE
                                 : order == MemoryOrder::release ? __ATOMIC_RELEASE
                                                                 : __ATOMIC_ACQ_REL;
-// A compare-exchange that fails stores nothing.
+// A failed compare-exchange stores nothing.
 template <MemoryOrder order>
 inline constexpr int built_in_load =
     order == MemoryOrder::relaxed || order == MemoryOrder::release ? __ATOMIC_RELAXED
@@ -196,7 +197,7 @@ template <MemoryOrder order, MemoryScope scope, class T>
 K2K_HD inline void store(T* word, T value) {
   K2K_ATOMIC(__hip_atomic_store, __atomic_store_n, word, value);
 }
-// What the word was: `value` is there now if that is `expected`.
+// Returns the previous value; `value` is stored if that equals `expected`.
 template <MemoryOrder order, MemoryScope scope, class T>
 K2K_HD inline T swap_if(T* word, T expected, T value) {
 #if defined(__HIP_DEVICE_COMPILE__)
@@ -207,7 +208,7 @@ K2K_HD inline T swap_if(T* word, T expected, T value) {
 #endif
   return expected;
 }
-// Each gives what the word was.
+// Each returns the previous value.
 #define K2K_ATOMIC_MODIFY(name, hip, host)                 \
   template <MemoryOrder order, MemoryScope scope, class T> \
   K2K_HD inline T name(T* word, T value) {                 \
@@ -231,7 +232,7 @@ K2K_HD inline T most(T* word, T value) {
   return __hip_atomic_fetch_max(word, value, built_in<order>, hip_scope<scope>);
 }
 #else
-// An exchange even where the word stays as it is: the order is that of an operation that stores.
+// An exchange even if the value stays the same: the order is that of an operation that stores.
 template <MemoryOrder order, MemoryScope scope, class T>
 K2K_HD inline T least(T* word, T value) {
   T seen = load<MemoryOrder::relaxed, scope>(word);
@@ -256,9 +257,9 @@ K2K_HD inline T most(T* word, T value) {
 
 }  // namespace device::atomics
 
-// A word that work-items, and the host, touch by these operations alone while one of them does.
-// T is an integer of 32 or 64 bits; the word outlives the reference. fetch_* give what it was;
-// fetch_add and fetch_sub wrap around.
+// A word that work-items and the host share. While any of them uses it, all must use only these
+// operations. T is an integer of 32 or 64 bits; the word must outlive the reference. fetch_* return
+// the previous value; fetch_add and fetch_sub wrap around.
 template <class T>
 class AtomicRef {
   static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool> &&
@@ -285,8 +286,8 @@ class AtomicRef {
     check<scope>();
     return device::atomics::exchange<order, scope>(word_, value);
   }
-  // True if the word was `expected` and is now `desired`; else `expected` is what it is. Never
-  // fails without a reason.
+  // Returns true if the word was `expected` and is now `desired`; otherwise sets `expected` to its
+  // value. Never fails spuriously.
   template <MemoryOrder order = MemoryOrder::acq_rel, MemoryScope scope = MemoryScope::device>
   K2K_HD bool compare_exchange(T& expected, T desired, device::InOrder<order> = {},
                                device::InScope<scope> = {}) const {

@@ -1,5 +1,6 @@
 #pragma once
-// Who makes a call, and where barriers stand (thesis, section 3.5.1, figures 3.3 and 3.4).
+// The scopes of calls: which work-item makes the call, and where barriers stand (thesis, section
+// 3.5.1, figures 3.3 and 3.4).
 //
 //                    before            the call          after
 //   work-item        -                 every item        -
@@ -40,7 +41,8 @@ template <class Chosen>
 inline constexpr platform::Wait wait_of =
     Chosen::waiting == Waiting::halting ? platform::Wait::halted : platform::Wait::polling;
 
-// One work-item makes the call: its answer, its ticket, or for a detached call 0 once published.
+// One work-item makes the call. Returns its answer or its ticket, or for a detached call 0 once
+// published.
 template <std::uint16_t number, class Scope, class Chosen>
 K2K_SHARED_CODE K2K_DEVICE inline auto perform(std::uint16_t call_number, Words arguments)
     -> std::conditional_t<Chosen::outcome == Outcome::async, Ticket<number>, Reply> {
@@ -114,12 +116,12 @@ K2K_DEVICE constexpr Reply decode(std::int64_t word) {
   return Reply(word);
 }
 
-// Words of Item::scratch. Strong calls are kept apart by their leading barrier; calls without one
-// have a word of their own and a barrier behind the reading.
+// Words of Item::scratch. Strong calls are separated by their leading barrier; calls without a
+// leading barrier use a word of their own, and a barrier after reading it.
 inline constexpr int scratch_strong = 0;
 inline constexpr int scratch_relaxed = 1;
 
-// Item 0's reply becomes everybody's.
+// Gives item 0's reply to all items.
 K2K_DEVICE inline Reply broadcast(const platform::Item& me, const Reply& mine, int word,
                                   bool guard) {
   if (me.rank == 0) me.scratch[word] = encode(mine);
@@ -150,7 +152,7 @@ K2K_DEVICE inline auto call_from_group(calls::Role row_role, std::uint16_t call_
   }
 }
 
-// The number of groups that reached the site, this one included.
+// Returns the number of groups that reached the site, including this one.
 K2K_DEVICE inline std::uint32_t arrive(const protocol::AreaView& area, platform::KernelSite& site) {
   return protocol::device_add(area.device_scope, &site.arrived, std::uint32_t{1}) + 1;
 }
@@ -206,7 +208,7 @@ K2K_DEVICE inline auto dispatch(calls::Role row_role, Scope scope, std::uint16_t
   }
 }
 
-// A call with a row: what the generated wrappers are made of.
+// A call with a row; the generated wrappers call this.
 template <std::uint16_t number, class Scope, class Chosen, class... Arguments>
 K2K_DEVICE inline auto call(Scope scope, Chosen, Arguments... arguments) {
   constexpr calls::Row row = calls::rows[calls::find(number)];
@@ -226,9 +228,9 @@ K2K_DEVICE inline auto call(Scope scope, Chosen, Arguments... arguments) {
 
 namespace k2k {
 
-// Any Linux system call by number (x86-64 numbering on every host). Nothing is copied: pointers
-// must be host-visible, or the answer is -EFAULT. Work-group and kernel scope treat the call as
-// one that both takes and gives data unless the options name a role.
+// Any Linux system call by number (x86-64 numbers on every host). Nothing is copied: pointers must
+// be host-visible, otherwise the answer is -EFAULT. Work-group and kernel scope treat the call as
+// both consumer and producer unless the options name a role.
 template <
     class Scope, class Chosen, class... Arguments,
     class = std::enable_if_t<device::IsScope<Scope>::value && device::IsOptions<Chosen>::value>>
@@ -244,7 +246,7 @@ K2K_DEVICE inline auto syscall(Scope scope, Chosen, long number, Arguments... ar
                   "a kernel-scope producer call is blocking: every group waits for its data");
   }
   const bool known = number >= 0 && number < raw;
-  // An impossible number still travels, so that the server counts and answers it: -ENOSYS.
+  // An invalid number is also sent, so that the server counts and answers it: -ENOSYS.
   return device::dispatch<raw, Scope, Chosen>(
       calls::Role::both, scope,
       known || number == calls::nop_number ? static_cast<std::uint16_t>(number) : raw,

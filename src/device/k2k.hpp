@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel includes. C++17, no vendor library.
+// The header for kernels. C++17, no vendor library.
 //
 //   [=] K2K_DEVICE {
 //     const int fd = k2k::open(k2k::work_group, "/etc/hostname", 0).fd();
@@ -9,7 +9,7 @@
 //   }
 //
 // Scopes, orders and outcomes: device/options.hpp. Answers: device/reply.hpp. Typed wrappers:
-// device/wrappers.hpp. Atomics: device/atomic.hpp. Every group-scope call is collective: all
+// device/wrappers.hpp. Atomics: device/atomic.hpp. Every call of group scope is collective: all
 // work-items of the group make it.
 
 #include "device/atomic.hpp"
@@ -18,7 +18,7 @@
 
 namespace k2k {
 
-// Rank of the work-group in the launch, and how many there are.
+// Rank of the work-group in the launch, and the number of work-groups.
 K2K_DEVICE inline std::uint32_t group_rank() { return device::platform::current().group; }
 K2K_DEVICE inline std::uint32_t group_count() { return device::platform::current().groups; }
 // Rank of the work-item in its group, and the group's size in work-items.

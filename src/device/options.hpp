@@ -4,11 +4,11 @@
 //   scope    work_item | work_group | kernel(site)
 //   order    strong (default) | relaxed          thesis, section 3.5.1
 //   outcome  blocking (default) | async | detached
-//            async: tickets keep at most half of the device's slots; beyond, the call is over
-//            before its ticket is there
+//            async: tickets keep at most half of the device's slots; beyond, the call completes
+//            before its ticket is returned
 //   wait     polling (default) | halting         thesis, section 3.5.3
-//   role     as the call's row says, or as_consumer | as_producer
-//   urgent   do not hold this one back for coalescing
+//   role     by default the role in the call's row, or as_consumer | as_producer
+//   urgent   do not delay this request for coalescing
 //   wave_wide (work-item scope) every lane of the wave makes the call together: one doorbell
 //
 //   k2k::write(k2k::work_group, k2k::relaxed | k2k::async, fd, buffer, count)

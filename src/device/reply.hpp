@@ -8,11 +8,12 @@
 
 namespace k2k {
 
-// Errors K2K itself puts into a result, with Linux' numbers on every host.
+// Errors that K2K itself returns, with Linux' numbers on every host.
 namespace error {
-inline constexpr int no_such_call = 38;   // ENOSYS     policy refuses the call, or there is none
+inline constexpr int no_such_call = 38;   // ENOSYS     the policy refuses the call, or it does not
+                                          // exist
 inline constexpr int again = 11;          // EAGAIN     internal: no arena block is free
-inline constexpr int bad_address = 14;    // EFAULT     the host cannot reach the pointer
+inline constexpr int bad_address = 14;    // EFAULT     the host cannot address the pointer
 inline constexpr int name_too_long = 36;  // ENAMETOOLONG
 inline constexpr int already = 114;       // EALREADY   kernel site used twice
 inline constexpr int in_progress = 115;   // EINPROGRESS  another lane made the call; no wait
@@ -22,8 +23,8 @@ inline constexpr int timed_out = 110;     // ETIMEDOUT  transport: deadline pass
 inline constexpr int cancelled = 125;     // ECANCELED  transport: the runtime shut down
 }  // namespace error
 
-// `value` is what the system call returns: >= 0, or a negative errno. It converts to long, so
-// `long n = k2k::read(...)` reads as it does on a CPU.
+// `value` is the result of the system call: >= 0, or a negative errno. It converts to long, so
+// `long n = k2k::read(...)` has the same form as on a CPU.
 //
 //   -EINPROGRESS  another lane made the call, and relaxed order let this lane continue
 //   -ECANCELED    transport() == shutdown: the runtime ended before the call was served

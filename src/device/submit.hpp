@@ -93,7 +93,7 @@ K2K_DEVICE inline Handle claim_side_by_side(const protocol::AreaView& area, std:
   for (int attempt = 0; attempt < row_tries_max;) {
     const std::uint32_t mine = lane == leader ? lock_row(area, home, lanes, tried) : 0;
     const auto found = static_cast<std::uint32_t>(platform::shuffle(mine, leader));
-    if (found == 0) {  // Or the leader left because the launch is cancelled.
+    if (found == 0) {  // Also when the leader left because the launch is cancelled.
       ++attempt;
       platform::yield();
       continue;

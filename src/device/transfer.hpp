@@ -20,8 +20,8 @@
 namespace k2k::device {
 
 inline constexpr std::uint32_t no_block = 0xffffffff;
-inline constexpr std::uint64_t path_bytes_max = 4096;  // PATH_MAX, the terminator counted.
-// The bulk argument leaves room for every small one a row can carry beside it.
+inline constexpr std::uint64_t path_bytes_max = 4096;  // PATH_MAX, including the terminator.
+// The bulk argument leaves room for all small arguments that a row can have beside it.
 inline constexpr std::uint64_t bulk_bytes_max = protocol::arena_block_bytes - 512;
 
 K2K_HD constexpr bool is_read(calls::Kind kind) {
@@ -92,10 +92,10 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Parameter& parameter,
 
 // Copies the buffers that the host cannot address and points `arguments` at the copies. Returns 0
 // or a negative errno:
-//   -EFAULT        an opaque argument (ioctl) the host cannot reach
+//   -EFAULT        an opaque argument (ioctl) that the host cannot address
 //   -ENAMETOOLONG  a path without a terminator in 4,096 bytes
-//   -EMSGSIZE      a datagram larger than a block, or a detached transfer whose short count nobody
-//                  would see
+//   -EMSGSIZE      a datagram larger than a block, or a detached transfer that could be short
+//                  without any caller to notice
 //   -ECANCELED     the runtime shut down while all blocks were taken
 //   -EAGAIN        all blocks are taken, and `waits` is false
 template <std::uint16_t number>
@@ -167,7 +167,7 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
   return 0;
 }
 
-// Copies back what the call wrote and gives the block up. `value` is the call's answer.
+// Copies the call's outputs back and releases the block. `value` is the call's answer.
 template <std::uint16_t number>
 K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
                                                 const Transfer& transfer, std::int64_t value) {

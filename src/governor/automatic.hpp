@@ -9,7 +9,7 @@ namespace k2k::governor {
 
 class Automatic final : public Budget {
  public:
-  // Expects a valid configuration; its cap is the most that the controller may choose.
+  // Expects a valid configuration; its cap is the upper bound of the controller.
   Automatic(const GovernorConfig& config, Instant now)
       : Budget(config, now),
         limits_(config),
@@ -35,7 +35,7 @@ class Automatic final : public Budget {
  private:
   void follow(Instant now) { apply_cap(now, controller_.cap()); }
 
-  GovernorConfig limits_;  // As configured; its cap is the bound, Budget's the one in force.
+  GovernorConfig limits_;  // As configured; its cap is the bound, Budget's cap the one in force.
   CapController controller_;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
-// Threads that serve a backlog under a governor, each the way the server does: ask, serve within
-// the grant, settle. Every service is recorded, so that a test can look at any window.
+// Threads that serve a backlog under a governor, each in the same way as the server: decide, serve
+// within the grant, settle. Every service is recorded, so that a test can examine any window.
 //
-// Threading: simulated on one thread; the same seed gives the same run.
+// Threading: simulated on one thread; equal seeds give equal runs.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,14 +21,14 @@ struct Service {
   Tenant tenant;
 };
 
-// What each simulated thread does; `tenant_of` thread i is i % tenants.
+// The behaviour of each simulated thread; thread i serves tenant i % tenants.
 struct Backlog {
   std::uint32_t threads = 1;
   std::uint32_t tenants = 1;
   Nanoseconds service_min{1'000};
   Nanoseconds service_max{50'000};
   Nanoseconds timer_slack{5'000};  // A timer is late by up to this.
-  // Has the tenant requests now? Empty = always.
+  // Does the tenant have requests now? Empty: always.
   std::function<bool(Instant, Tenant)> has_requests = {};
   std::function<bool(Instant)> contended = {};
   // After each step; for invariants.
@@ -37,9 +37,10 @@ struct Backlog {
 
 struct Served {
   std::vector<Service> services;
-  Nanoseconds longest_wait{};  // From a denial to the tenant's next service, asked when told to.
+  Nanoseconds longest_wait{};  // From a denial to the tenant's next service, if the thread asks
+                               // when it was told to.
 
-  // CPU time of services within the window; `tenant` < 0 = of all.
+  // CPU time of services within the window; `tenant` < 0: of all tenants.
   [[nodiscard]] Nanoseconds within(Instant from, Instant to, int tenant = -1) const {
     Nanoseconds sum{};
     for (const Service& one : services) {
@@ -69,15 +70,15 @@ class BacklogRunner {
       const Instant now = next->at;
       if (now >= end) return result_;
       step(*next, static_cast<Tenant>(next - threads_.begin()) % backlog_.tenants);
-      if (backlog_.check) backlog_.check(now);  // Not later: a look at a bucket fills it.
+      if (backlog_.check) backlog_.check(now);  // Not later: reading a bucket fills it.
     }
   }
 
  private:
   struct Thread {
-    Instant at{};  // Its next step.
+    Instant at{};  // Time of its next step.
     Lease lease;
-    Nanoseconds service{};  // Done at the next step.
+    Nanoseconds service{};  // Ends at the next step.
   };
   struct Denied {
     bool waits = false;

@@ -6,7 +6,7 @@
 namespace k2k::governor {
 
 namespace {
-// Doubling ends somewhere, far beyond what a share over a window can ask for.
+// A limit for doubling, far beyond the delay that a share over a window can require.
 constexpr Nanoseconds delay_limit = std::chrono::hours(1);
 }  // namespace
 
@@ -60,7 +60,7 @@ void Backoff::advance(Instant now) {
   while (tick_ < current) {
     in_window_ns_ += spent_[static_cast<std::size_t>(tick_ % size)];
     ++tick_;
-    // The ring's place of the tick that now begins is that of the tick that leaves the window.
+    // The new tick takes the ring element of the tick that leaves the window.
     std::int64_t& leaving = spent_[static_cast<std::size_t>(tick_ % size)];
     in_window_ns_ -= leaving;
     leaving = 0;

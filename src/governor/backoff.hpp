@@ -1,13 +1,13 @@
 #pragma once
 // The policy `backoff`: the governor of HISS (IISWC'18, section VI and figure 11) as published.
 //
-// A background thread computes each tick (10 us) whether the share of CPU time over the window is
-// above the limit. A worker that finds it so delays by 10 us, then looks again and doubles the
-// delay; below the limit the delay is zero. Requests are delayed, never rejected. The baseline: it
-// overshoots small caps, most of all by its own ticks, and knows neither tenants nor a longest
-// delay. The window is not published; 1 ms fits the published results best.
+// At each tick (10 us), a background thread computes whether the share of CPU time over the window
+// is above the limit. A worker that finds it above waits for 10 us, then checks again and doubles
+// the delay; below the limit the delay is zero. Requests are delayed, never rejected. This is the
+// baseline: it overshoots small caps, mostly by its own ticks, and has neither tenants nor a
+// longest delay. The window is not published; 1 ms fits the published results best.
 //
-// The ticks are worked out when they matter: a decision sees the share as of the last tick.
+// Ticks are computed on demand: a decision sees the share as of the last tick.
 
 #include <cstdint>
 #include <vector>
@@ -23,7 +23,7 @@ class Backoff final : public Governor {
 
   Decision decide(Instant now, const Ask& ask) override;
   void settle(Instant now, Nanoseconds reserved, const Spent& spent) override;
-  // The source interrupts as ever, and each thread sleeps by itself.
+  // The source keeps interrupting, and each thread sleeps by itself.
   [[nodiscard]] bool masks_source() const override { return false; }
   [[nodiscard]] std::uint32_t threads_wanted() const override { return config_.threads; }
   [[nodiscard]] Nanoseconds tick_period() const override { return config_.tick; }
@@ -39,8 +39,9 @@ class Backoff final : public Governor {
   Instant begin_;
   std::int64_t limit_ns_ = 0;  // CPU time of all cores in one window, times the cap.
   std::vector<std::int64_t>
-      spent_;                      // A tick each, as a ring: the window, and the tick in progress.
-  std::int64_t tick_ = 0;          // In progress.
+      spent_;                      // One element per tick, as a ring: the window, and the tick in
+                                   // progress.
+  std::int64_t tick_ = 0;          // The tick in progress.
   std::int64_t in_window_ns_ = 0;  // Sum over the window, without the tick in progress.
   Nanoseconds delay_{};
   Nanoseconds throttled_{};

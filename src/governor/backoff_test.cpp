@@ -1,4 +1,4 @@
-// Goal: the rule of HISS, section VI and figure 11, step by step.
+// Goal: the policy follows the rule of HISS, section VI and figure 11, step by step.
 
 #include "governor/backoff.hpp"
 

@@ -33,7 +33,7 @@ void Buckets::share_out(double tokens) {
   for (std::size_t round = 0; round < accounts_.size() && tokens > 0; ++round) {
     double weights = 0;
     for (const State& account : accounts_) weights += full(account) ? 0 : account.weight;
-    if (weights <= 0) return;  // All are idle: what nobody wants is lost.
+    if (weights <= 0) return;  // All are idle: the tokens are lost.
     double beyond = 0;
     for (State& account : accounts_) {
       if (full(account)) continue;
@@ -77,7 +77,7 @@ void Buckets::change(double rate, const std::vector<double>& guarantees) {
     weights += accounts_[index].weight;
   }
   const double scale = guaranteed > rate ? rate / guaranteed : 1;
-  const double rest = std::max(0.0, rate - guaranteed * scale);  // Rounding must not owe anybody.
+  const double rest = std::max(0.0, rate - guaranteed * scale);  // Rounding must not create a debt.
   for (std::size_t index = 0; index < accounts_.size(); ++index) {
     State& account = accounts_[index];
     account.rate = guarantees[index] * scale + rest * account.weight / weights;

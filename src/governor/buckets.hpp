@@ -1,17 +1,18 @@
 #pragma once
-// The budget and its parts: one token bucket a tenant, which may be in debt.
+// The budget and its parts: one token bucket per tenant, which may be in debt.
 //
 // A token is a nanosecond of CPU time. Together the buckets gain `rate` tokens a nanosecond (a rate
-// of 1 is one core): each tenant its guarantee, and a part of the rest by its weight. What a full
-// bucket would gain, those that are not full share by weight: so borrowing takes only what idle
-// tenants leave, and nothing has to be given back. The sum of all levels never gains more than
-// `rate`, and no level exceeds its burst, hence in any time T
+// of 1 is one core): each tenant its guarantee, and a part of the rest by its weight. The tokens
+// that a full bucket cannot take are divided by weight among the buckets that are not full. So a
+// tenant borrows only tokens that idle tenants leave, and nothing has to be given back. The sum of
+// all levels never gains more than `rate`, and no level exceeds its burst, hence in any time T
 //
-//   tokens taken  <=  rate x T + sum of bursts + what is taken beyond zero.
+//
+//   tokens taken  <=  rate x T + sum of bursts + tokens taken beyond zero.
 //
 // Reserved tokens count as if they were still in the bucket; otherwise they could be saved twice.
 //
-// Cost: O(tenants) a refill; with one tenant that is one multiplication.
+// Cost: O(tenants) per refill; with one tenant one multiplication.
 //
 // Threading: the caller serialises.
 
@@ -34,7 +35,7 @@ class Buckets {
   // Each bucket begins with `level` tokens, at most its burst.
   Buckets(double rate, const std::vector<Account>& accounts, double level, Instant now);
 
-  // A moment before the last one changes nothing.
+  // An earlier moment than the last one changes nothing.
   void refill(Instant now);
   // As of the last refill.
   [[nodiscard]] double level(Tenant tenant) const { return accounts_[tenant].level; }
@@ -45,21 +46,22 @@ class Buckets {
     account.level -= tokens;
     account.reserved += tokens;
   }
-  // Takes `spent` and gives `reserved` back. Expects a refill at the moment of it: else time in
-  // which the bucket was full would pay for what came after.
+  // Takes `spent` and gives `reserved` back. Expects a refill at the same moment: otherwise, time
+  // in which the bucket was full would pay for later tokens.
   void settle(Tenant tenant, double reserved, double spent) {
     State& account = accounts_[tenant];
     account.reserved -= reserved;
     account.level = std::min(account.level + reserved - spent, limit(account));
   }
-  // Tokens a nanosecond that flow to the tenant now: its part, and what full buckets leave it.
+  // Tokens per nanosecond that flow to the tenant now: its part, and its portion of the tokens that
+  // full buckets leave.
   [[nodiscard]] double flow(Tenant tenant) const;
-  // Without the tokens that full buckets leave to it.
+  // Without the tokens that full buckets leave.
   [[nodiscard]] double part(Tenant tenant) const { return accounts_[tenant].rate; }
   [[nodiscard]] double burst(Tenant tenant) const { return accounts_[tenant].burst; }
   [[nodiscard]] double burst_total() const;
 
-  // Both expect a refill at the moment of change. What is above a new burst is lost.
+  // Both expect a refill at the moment of the change. Tokens above a new burst are lost.
   void set_burst(Tenant tenant, double burst);
   // Guarantees beyond `rate` are scaled down to it.
   void change(double rate, const std::vector<double>& guarantees);

@@ -1,5 +1,5 @@
-// Goal: tokens are neither made nor lost but where every bucket is full, and what an idle tenant
-// leaves reaches those that want it.
+// Goal: tokens are neither created nor lost except when every bucket is full, and the tokens of an
+// idle tenant reach the tenants that want them.
 
 #include "governor/buckets.hpp"
 
@@ -63,7 +63,7 @@ TEST(Buckets, guarantees_beyond_the_rate_are_scaled_to_it) {
   EXPECT_DOUBLE_EQ(buckets.part(1), 0.25);
 }
 
-// Scaling rounds: what is left for the others may come out a hair below nothing.
+// Scaling rounds: the rest for the others may come out slightly below zero.
 TEST(Buckets, guarantees_beyond_the_rate_leave_the_others_nothing_and_no_debt) {
   for (int thousandths = 2; thousandths < 2000; ++thousandths) {
     const double guarantee = 1 + thousandths / 1000.0;

@@ -12,7 +12,7 @@ namespace k2k::governor {
 
 namespace {
 
-// How fast the learnt cost of a request follows the measured one, and how many mean deviations
+// How fast the learnt cost of a request follows the measured cost, and how many mean deviations
 // above it are reserved: Jacobson's estimator (SIGCOMM'88, appendix A).
 constexpr double mean_gain = 1.0 / 8;
 constexpr double spread_gain = 1.0 / 4;
@@ -170,7 +170,8 @@ void Budget::credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanosecond
   if (reviews_ && now >= review_due_) review(now);
 }
 
-// Who was told to wait was told so while these tokens were out. The batch is no smaller for it.
+// The tenant's waiting time was computed while these tokens were reserved, so it may be shortened
+// now. Its batch does not become smaller.
 void Budget::hasten(Instant now, Tenant tenant) {
   State& state = states_[tenant];
   if (!state.waits) return;
@@ -185,7 +186,7 @@ double Budget::needed(const Ask& ask) const {
   if (!config_.hard) return 0;
   const Nanoseconds expected =
       ask.predicted > Nanoseconds::zero() ? ask.predicted : predicted(ask.tenant);
-  // What no bucket ever holds cannot be reserved.
+  // A bucket cannot reserve more than it can ever hold.
   return static_cast<double>(std::min(expected, config_.quantum).count());
 }
 
@@ -265,7 +266,7 @@ Report Budget::report(Instant now) {
     report.waits += state.timers;
     report.tenants.push_back(
         {buckets_.part(tenant) / config_.cores, state.throttled, state.timers});
-    // What is not known yet is no conflict yet.
+    // A cost that is unknown yet causes no conflict yet.
     const double needed = guarantee(tenant, {}) / config_.cores;
     const double granted = buckets_.part(tenant) / config_.cores;
     if (needed <= granted * (1 + tolerance)) continue;

@@ -1,19 +1,19 @@
 #pragma once
 // The policy `budget`: a token bucket of CPU time, with debt.
 //
-//   level >  need   serve, up to a slice; the slice is taken at once, settle() corrects by what was
-//                   measured, and may leave a debt
+//   level >  need   serve, up to a slice; the slice is taken at once; settle() corrects it by the
+//                   measured time, and may leave a debt
 //   level <= need   mask the source, one timer for (q + need - level) / flow, then drain by polling
 //
-// need is 0, or in hard mode the predicted cost of a request: then only mispredictions make debt.
+// need is 0, or in hard mode the predicted cost of a request: then only mispredictions cause debt.
 // With rate r = cap x cores, bursts B, k threads and a longest service Smax, in any time T
 //
 //   CPU time spent  <=  r T + B + k Smax          (docs/design/governor.md proves it)
 //
 // unless the longest delay forces a request through, which Report::forced counts.
 //
-// A slice is q / k: all threads may take part in a batch, and no thread serves with the grants of
-// others.
+// A slice is q / k: all threads may take part in a batch, and no thread serves with the grant of
+// another.
 
 #include <cstdint>
 #include <string>
@@ -39,23 +39,23 @@ class Budget : public Governor {
 
   [[nodiscard]] double cap() const { return config_.cap; }
   [[nodiscard]] double burst_total() const { return buckets_.burst_total(); }
-  // Tokens in nanoseconds of CPU time; below 0 = debt.
+  // Tokens in nanoseconds of CPU time; below 0: debt.
   [[nodiscard]] double level(Instant now, Tenant tenant);
   // The reserve of hard mode for a request of unknown cost.
   [[nodiscard]] Nanoseconds predicted(Tenant tenant) const;
 
  protected:
-  // A thread in debt asks again after this, though it may be in debt still.
+  // A thread in debt asks again after this time, even if it may still be in debt.
   void ask_again_within(Nanoseconds time) { wait_max_ = time; }
-  // Without a look at guarantees: those above it become conflicts of the report. Expects a cap that
-  // is permitted.
+  // Without a check of guarantees: guarantees above the cap become conflicts of the report. Expects
+  // a permitted cap.
   void apply_cap(Instant now, double cap);
-  // The tenant was served without a look at its budget.
+  // The tenant was served without a check of its budget.
   void served(Tenant tenant) { states_[tenant].waits = false; }
-  // By more than a burst.
+  // In debt by more than a burst.
   [[nodiscard]] bool deep_in_debt(Instant now, Tenant tenant);
   [[nodiscard]] const GovernorConfig& config() const { return config_; }
-  // Cost of requests, apart from whether it is charged.
+  // Learns the cost of requests, whether or not it is charged.
   void learn(const Spent& spent);
   void credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanoseconds spent);
   void hasten(Instant now, Tenant tenant);
@@ -65,7 +65,7 @@ class Budget : public Governor {
     bool waits = false;      // Requests exist and are not served.
     Instant denied_since{};  // While it waits.
     Instant until{};         // While it waits: the timer.
-    double cost_mean = 0;    // Of a request, in nanoseconds; 0 = not yet known.
+    double cost_mean = 0;    // Per request, in nanoseconds; 0: not yet known.
     double cost_spread = 0;  // Mean deviation.
     Nanoseconds throttled{};
     std::uint64_t timers = 0;
@@ -74,12 +74,12 @@ class Budget : public Governor {
   // Takes `tokens`; `need` as of needed().
   Decision serve(Tenant tenant, double tokens, double need);
   Decision wait(Instant now, Tenant tenant, double missing);
-  // Of a batch's first quantum, from `level` on.
+  // For a batch's first quantum, starting from `level`.
   [[nodiscard]] double missing(double level, double need) const;
   [[nodiscard]] double needed(const Ask& ask) const;
-  // What the tenant's guarantees take, in cores, if a request of unknown cost takes that long.
+  // The tenant's guarantees in cores, if a request of unknown cost takes `unknown_cost`.
   [[nodiscard]] double guarantee(Tenant tenant, Nanoseconds unknown_cost) const;
-  // Guarantees in requests a second follow the measured cost.
+  // Adapts guarantees in requests per second to the measured cost.
   void review(Instant now);
   void share();
   [[nodiscard]] std::string explain(Tenant tenant, double needed, double granted) const;
@@ -89,7 +89,7 @@ class Budget : public Governor {
   Nanoseconds wait_max_ = no_limit;
   Buckets buckets_;
   std::vector<State> states_;
-  std::vector<double> guarantees_;  // In cores; kept so that a review allocates nothing.
+  std::vector<double> guarantees_;  // In cores; kept so that a review allocates no memory.
   bool reviews_ = false;
   Instant review_due_;
   std::uint64_t forced_ = 0;

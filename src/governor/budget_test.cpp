@@ -1,4 +1,4 @@
-// Goal: the budget keeps its word in every window, whatever the loads, and starves nobody.
+// Goal: the budget keeps its bound in every window, for any load, and starves no tenant.
 // Method: random configurations and services from a seed; a failure names the seed.
 
 #include "governor/budget.hpp"
@@ -181,7 +181,7 @@ TEST(Budget, who_waits_is_served_the_sooner_the_more_another_gives_back) {
   EXPECT_EQ(throttled - budget.report(moment).throttled, told - sooner.until);
   EXPECT_EQ(budget.decide(sooner.until + microseconds(1), {}).verdict, Verdict::serve);
 
-  // What was all spent changes nothing, and nothing is there before it is due.
+  // Tokens spent completely change nothing, and no token arrives before it is due.
   Budget other(four_cores(0.01), start);
   const Decision first = other.decide(start, {});
   Decision denied = first;

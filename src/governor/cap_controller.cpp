@@ -13,7 +13,7 @@ constexpr double fall_max = 0.5;
 constexpr double used_up = 0.8;  // Of the cap: below this share it does not bind.
 constexpr double loss_least = 1e-6;
 
-// Negative = no sensor.
+// Negative: no sensor.
 double loss_of(const HostSample& sample) {
   if (sample.canary_loss >= 0) return sample.canary_loss;
   return sample.pressure >= 0 ? std::min(sample.pressure, sample.share) : -1;

@@ -1,5 +1,5 @@
-// Goal: whatever a CPU second of service costs the CPU programs, they lose at most what is allowed,
-// and not much less while there is work.
+// Goal: whatever a CPU second of service costs the CPU programs, they lose at most the permitted
+// loss, and not much less while requests exist.
 
 #include "governor/cap_controller.hpp"
 
@@ -66,7 +66,7 @@ TEST(CapController, without_a_canary_goes_by_pressure_and_share) {
     calm.update({.pressure = 0.001, .share = calm.cap()});
     pressed.update({.pressure = 0.9, .share = pressed.cap()});
   }
-  EXPECT_EQ(calm.cap(), 1);  // Nobody waits for a CPU.
+  EXPECT_EQ(calm.cap(), 1);  // No thread waits for a CPU.
   EXPECT_NEAR(pressed.cap(), 0.0475, 0.001);
 }
 

@@ -7,27 +7,31 @@ namespace k2k::governor {
 
 namespace {
 
-// A trial is discounted by this with each later one of the same setting: sixteen of them count.
+// Each trial discounts the earlier trials of the same setting by this factor: sixteen of them
+// count.
 constexpr double kept = 15.0 / 16;
-constexpr double weight_least = 0.25;  // What is left of them when the load is another one.
-// Another setting is better where its trials say so by more than chance: by this, the more the
-// fewer there were. A longer window has to gain something, a shorter one delays less.
+constexpr double weight_least = 0.25;  // The remaining weight after a change of the load.
+// Another setting counts as better if its trials show a gain beyond chance: this margin, larger
+// with fewer trials. A longer window must gain more, because a shorter one delays less.
 constexpr double doubt = 0.10;
 constexpr double gain_least = 0.01;
-// The samples before and after a trial differ by more: the load changed, it says nothing.
+// If the samples before and after a trial differ by more than this factor, the load changed and the
+// trial does not count.
 constexpr double same_within = 1.5;
 constexpr double trial_most = 4;  // A trial counts as so many times as dear at most.
-// Trials are spaced from few samples to `patience`; those with this excess twice as far, and so on
-// in proportion. So trials of one setting cost at most excess_usual / patience of everything.
+// Trials are spaced from few samples to `patience`. A setting with this excess cost is tried half
+// as often, and so on in proportion. So trials of one setting cost at most excess_usual / patience of the total.
 constexpr std::uint32_t patience_first = 4;
 constexpr double excess_usual = 0.05;
 constexpr double patience_max = 2'048;
-// What delayed too long: after so many samples, then after twice as many, so often.
+// A setting with too long a delay is retried after this many samples, then after twice as many; the
+// number of doublings is bounded.
 constexpr std::uint32_t patience_slow = 64;
 constexpr std::uint32_t doublings_max = 2;
 constexpr double delay_kept = 127.0 / 128;  // Of the delays under the best, a sample later.
-// Samples that say what the load costs, if it comes and goes regularly; another one costs more or
-// less by this. What changes by half or twice as much is seen sooner.
+// The number of samples that measure the load's cost, even if the load varies periodically. The
+// load counts as another one if its cost differs by `changed_by`. A change by half or by twice is
+// noticed earlier.
 constexpr std::uint32_t loads_max = 128;
 constexpr std::uint32_t loads_part = 32;
 constexpr double changed_by = 0.25;
@@ -70,7 +74,7 @@ CoalesceSetting Coalescer::sample(const CoalesceSample& sample) {
   return setting();
 }
 
-// Another setting whose trial is due: the one that waited longest.
+// Begins the trial that is overdue for the longest time.
 void Coalescer::begin_trial() {
   const std::size_t end = std::min(last_, too_slow_) + 1;
   std::size_t next = ladder.size();
@@ -108,12 +112,12 @@ void Coalescer::space(Trials& trials) const {
   const std::uint32_t usual =
       std::min(patience, patience_first << std::min(trials.count, std::uint32_t{8}));
   const double dear = 1 + std::max(0.0, trials.excess()) / excess_usual;
-  // Not in step with a load that comes and goes regularly.
+  // Not in phase with a load that varies periodically.
   const std::uint64_t apart = now_ % 7;
   trials.due = now_ + apart + static_cast<std::uint64_t>(std::min(usual * dear, patience_max));
 }
 
-// By all that its trials said: the bound is on the mean of all requests.
+// Judges by all trials: the bound is on the mean of all requests.
 bool Coalescer::too_slow() {
   Trials& trials = trials_[trial_];
   const auto requests = static_cast<double>(tried_.requests);
@@ -147,7 +151,8 @@ bool Coalescer::promote() {
   return true;
 }
 
-// What the trials of all others said against the old best, they now say against the new one.
+// The trials of all others, measured relative to the old best setting, are converted to the new
+// one.
 void Coalescer::make_best(std::size_t step) {
   const Trials of_new = trials_[step];
   const double ratio = 1 + of_new.excess();

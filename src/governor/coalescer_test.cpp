@@ -1,6 +1,6 @@
 // Goal: from samples alone the coalescer finds a setting within 5 % of the best fixed one, for
-// loads of different shapes, and keeps the delay below its bound. Method: a model of what a setting
-// costs; the coalescer never sees the model.
+// loads of different shapes, and keeps the delay below its bound. Method: a model of a setting's
+// cost; the coalescer never reads the model.
 
 #include "governor/coalescer.hpp"
 
@@ -132,7 +132,7 @@ CoalesceSample sample_of(double cost_us, std::uint64_t requests, double delay_us
           .delay = Nanoseconds(static_cast<std::int64_t>(1e3 * delay_us))};
 }
 
-// Short windows are spun and cost what they last; longer ones are slept.
+// Short windows are spun and cost their duration; longer windows are slept.
 TEST(Coalescer, finds_what_is_behind_a_hump) {
   constexpr double costs_us[] = {10, 12, 15, 20, 11, 4, 4.1, 4.2, 6};
   Coalescer coalescer(microseconds(1000));
@@ -156,8 +156,7 @@ TEST(Coalescer, finds_what_is_behind_a_hump) {
   EXPECT_LE(sum / samples, 1.05 * 4) << "trials of what is dear are rare";
 }
 
-// Few dear requests and many cheap ones take turns: a sample apart says nothing, one beside it
-// does.
+// A few expensive requests and many cheap ones alternate: only adjacent samples can be compared.
 TEST(Coalescer, is_not_led_astray_by_a_load_that_swings) {
   Coalescer coalescer(microseconds(1000));
   double spent = 0;

@@ -19,7 +19,8 @@ namespace {
 constexpr double cap_min = 0.0001;
 constexpr std::uint32_t cores_max = 65'536;
 constexpr std::int64_t window_ticks_max = 65'536;
-// A batch must be worth its wake-up: below this multiple the budget goes to waking (livelock).
+// A batch must justify its wake-up: below this multiple, the budget is spent on wake-ups
+// (livelock).
 constexpr int quantum_wakes_min = 20;
 // A rounding error is no conflict.
 constexpr double tolerance = 1e-9;

@@ -1,4 +1,4 @@
-// Goal: a wrong configuration is refused with a message that says what would be right.
+// Goal: a wrong configuration is refused with a message that names the permitted values.
 
 #include "governor/config.hpp"
 

@@ -1,14 +1,14 @@
 #pragma once
-// The costs of serving a request to the host beside the service itself: the indirect costs of HISS
-// (IISWC'18, section IV) as one figure each, to be calibrated on the machine or set by a study.
+// The host's costs of a request besides the service itself: the indirect costs of HISS (IISWC'18,
+// section IV), one figure each, to be calibrated on the machine or set by a study.
 //
-// A governor that charges service time alone lets the true share drift above the cap.
+// If a governor charged service time alone, the true share would exceed the cap.
 
 #include "base/units.hpp"
 
 namespace k2k::governor {
 
-// CPU time of one event.
+// CPU time per event.
 struct Costs {
   Nanoseconds interrupt{1'000};  // A doorbell that interrupts: entry, top half, exit.
   Nanoseconds wake{2'000};       // Waking a service thread, until it runs.

@@ -33,7 +33,7 @@ void Displaced::settle(Instant now, Nanoseconds reserved, const Spent& spent) {
   refill_wakes(now);
   if (!spent.contended) wakes_ -= spent.wakes;  // Else no core sleeps.
   learn(spent);
-  // What was granted while all cores were busy is charged, though one may be idle by now.
+  // CPU time granted while all cores were busy is charged, even if a core is idle by now.
   const bool charged = spent.contended || reserved > Nanoseconds::zero();
   credit(now, spent.tenant, reserved, charged ? spent.cpu : Nanoseconds::zero());
 }

@@ -1,15 +1,15 @@
 #pragma once
 // The policy `displaced`: the budget, charged only for CPU time that other programs wanted.
 //
-// While a core is idle, service takes nothing from a CPU program, and is free, in small grants
-// since that may end at any moment. What is charged for those that it overtook may become a debt;
-// beyond a burst that has to be paid off first. Free service costs sleep, so wake-ups of cores have
-// a budget of their own. Once that is used up, the source stays masked and one timer collects what
-// arrives meanwhile (HISS, figure 4: sleep residency falls from 86 to 12 % where each request wakes
-// a core).
+// While a core is idle, service takes nothing from a CPU program and is free. It comes in small
+// grants, because the core may become busy at any moment. A free grant that ends while all cores
+// are busy may become a debt; a debt beyond a burst must be paid off first. Free service costs
+// sleep, so wake-ups of cores have a budget of their own. After that is used up, the source stays
+// masked, and one timer collects the requests that arrive meanwhile (HISS, figure 4: sleep
+// residency falls from 86 to 12 % if each request wakes a core).
 //
-// The caller says whether all cores are busy. A study gave 9 to 17 times the throughput of the
-// plain budget at the same cap where cores are busy 75 to 90 % of the time.
+// The caller reports whether all cores are busy. A study measured 9 to 17 times the throughput of
+// the plain budget at the same cap, with cores that are busy 75 to 90 % of the time.
 
 #include "governor/budget.hpp"
 
@@ -30,7 +30,7 @@ class Displaced final : public Budget {
  private:
   void refill_wakes(Instant now);
 
-  double wakes_;  // Left; may be below 0.
+  double wakes_;  // Remaining; may be below 0.
   Instant wakes_at_;
 };
 

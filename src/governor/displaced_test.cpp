@@ -1,5 +1,5 @@
-// Goal: only time that somebody else wanted is charged, the cap on it holds, and sleeping cores are
-// woken no more often than their budget says.
+// Goal: only time that other programs wanted is charged, the cap on it holds, and sleeping cores
+// are woken no more often than their budget permits.
 
 #include "governor/displaced.hpp"
 

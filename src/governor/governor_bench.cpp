@@ -1,4 +1,5 @@
-// What does the question cost that is asked once a grant, and the one that is asked once a request?
+// How long does a decision take (once per grant), and how long the check within a grant (once per
+// request)?
 //
 // Budgets (docs/design/governor.md): decide and settle 50 ns with one tenant, a request within its
 // grant 2 ns.
@@ -20,7 +21,7 @@ std::unique_ptr<Governor> budget_of(std::size_t tenants) {
   return create(config, Instant()).value();
 }
 
-// The load is what the cap allows, so that some are served and some wait.
+// The load equals the cap, so that some requests are served and some wait.
 void decide_and_settle(benchmark::State& state) {
   const auto tenants = static_cast<std::size_t>(state.range(0));
   const std::unique_ptr<Governor> governor = budget_of(tenants);

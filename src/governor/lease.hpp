@@ -1,11 +1,11 @@
 #pragma once
-// A service thread's part of a decision: serve on without asking until the grant is spent.
+// A service thread's part of a decision: it serves without asking again until the grant is spent.
 //
 //   if (lease.empty()) { lock; lease.open(governor.decide(now, ask)); unlock; }
 //   while (lease.allows() && there is a request) { serve; lease.spend(measured, 1); }
 //   lock; governor.settle(now, lease.reserved(), lease.close(tenant)); unlock;
 //
-// Threading: one thread's own.
+// Threading: confined to one thread.
 
 #include "base/contract.hpp"
 #include "governor/governor.hpp"
@@ -14,7 +14,7 @@ namespace k2k::governor {
 
 class Lease {
  public:
-  // Expects a decision to serve, and the lease before to be closed.
+  // Expects a decision to serve, and that the lease is closed.
   void open(const Decision& decision) {
     K2K_EXPECT(decision.verdict == Verdict::serve && !open_);
     grant_ = decision.grant;
@@ -34,7 +34,7 @@ class Lease {
 
   [[nodiscard]] bool empty() const { return !open_; }
   [[nodiscard]] Nanoseconds reserved() const { return reserved_; }
-  // Expects it open.
+  // Expects that the lease is open.
   Spent close(Tenant tenant, bool contended = true) {
     K2K_EXPECT(open_);
     open_ = false;

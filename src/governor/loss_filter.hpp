@@ -1,19 +1,19 @@
 #pragma once
-// The loss of CPU programs, out of two sensors: for the policy `auto`.
+// Estimates the loss of CPU programs from two sensors, for the policy `auto`.
 //
-// Only who waits for a CPU loses, and nobody loses more than is taken: so min(pressure, share) is
-// a bound that is exact to the microsecond, but counts waits that have nothing to do with service,
-// and no slowdown. A canary sees what a program really loses, but rarely looks: in a second it
-// wants a core for some 75 ms of a busy machine. Hence
+// Only a thread that waits for a CPU loses time, and the loss is at most the time that service
+// takes. So min(pressure, share) is a bound. It is exact to the microsecond, but it includes waits
+// that service did not cause, and excludes slowdown. A canary measures a program's real loss, but
+// has few samples: in a second it wants a core for some 75 ms on a busy machine. Hence
 //
 //   loss = min(pressure, share) x correction x unseen
 //   correction = (evidence + lost) / (evidence + sum of bound x wanted)        0.25 to 4
 //
-// What neither sees is that CPU programs find cold caches: `unseen` stands for that, 1.07 to 1.3
-// where it was measured (docs/design/governor.md, "Real threads").
+// Neither sensor sees that CPU programs find cold caches: `unseen` accounts for that, 1.07 to 1.3
+// as measured (docs/design/governor.md, "Real threads").
 //
-// And `wanted` and `lost` are the canary's times, forgotten within about 10 s. `evidence` is what
-// the canary has to show before it is believed: until then the bound stands.
+// `wanted` and `lost` are the canary's times, forgotten within about 10 s. `evidence` is the amount
+// that the canary must show before its measurement counts: until then the bound holds.
 //
 // Pure. Threading: the caller serialises.
 
@@ -23,21 +23,21 @@
 
 namespace k2k::governor {
 
-// What a canary saw since the last time.
+// The canary's measurements since the last update.
 struct CanarySight {
-  Nanoseconds wanted{};  // Time in which it wanted a core.
-  Nanoseconds lost{};    // Of that, what service may have taken from it.
+  Nanoseconds wanted{};  // Time in which the canary wanted a core.
+  Nanoseconds lost{};    // The part of it that service may have taken.
 };
 
 class LossFilter {
  public:
   static constexpr double evidence_ns = 10e6;
-  static constexpr double kept = 0.99;  // Of the canary's sums, from one sample to the next.
+  static constexpr double kept = 0.99;  // The part of the canary's sums that each sample keeps.
   static constexpr double correction_min = 0.25;
   static constexpr double correction_max = 4;
   static constexpr double unseen = 1.2;
 
-  // `pressure` and the result as in HostSample: a fraction; pressure < 0 = not available.
+  // `pressure` and the result as in HostSample: a fraction; pressure < 0: not available.
   double update(double pressure, double share, const CanarySight& canary) {
     const double bound = pressure < 0 ? share : std::min(pressure, share);
     lost_ns_ = kept * lost_ns_ + static_cast<double>(canary.lost.count());

@@ -1,5 +1,5 @@
-// Goal: the bound stands until the canary has shown something; then the canary corrects it, within
-// limits; and what it saw long ago is forgotten.
+// Goal: the bound holds until the canary has enough evidence; then the canary corrects it, within
+// limits; and old measurements are forgotten.
 
 #include "governor/loss_filter.hpp"
 
@@ -22,7 +22,7 @@ TEST(LossFilter, without_a_canary_is_the_smaller_of_pressure_and_share) {
 
 TEST(LossFilter, does_not_believe_a_canary_that_saw_little) {
   LossFilter filter;
-  // It lost half of 1 ms, ten times what was to be expected.
+  // It lost half of 1 ms, ten times the expected loss.
   EXPECT_NEAR(filter.update(0.05, 0.05, {1ms, 500us}), 0.05 * unseen, 0.004);
 }
 

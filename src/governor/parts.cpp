@@ -9,13 +9,13 @@ namespace {
 
 double fraction(double value) { return value > 0 ? std::min(value, 1.0) : 0; }  // NaN is not > 0.
 
-// The processes of one user: places in the list of wishes.
+// The processes of one user, as indices into the list of wishes.
 using Group = std::vector<std::size_t>;
 
 std::vector<Group> groups_of(std::span<const Wish> wishes) {
   Group order(wishes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Sums are made in an order that does not depend on that of the wishes.
+  // Sums are computed in an order that does not depend on the order of the wishes.
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const Wish& one = wishes[a];
     const Wish& other = wishes[b];
@@ -35,7 +35,7 @@ std::vector<Group> groups_of(std::span<const Wish> wishes) {
   return groups;
 }
 
-// Adds to `parts` what of `total` goes to whom. Returns what nobody wanted.
+// Divides `total` and adds the amounts to `parts`. Returns the amount that no group wanted.
 double fill_groups(double total, const std::vector<Group>& groups, std::span<const double> wanted,
                    std::vector<double>& parts) {
   std::vector<double> by_user;

@@ -1,6 +1,6 @@
-// Goal: whatever processes wish, honestly or not, the parts are at most the limit, and nobody is
-// cut who wants no more than his fair share. Method: properties over 2,000 random lists of wishes,
-// and the corners by hand.
+// Goal: for any wishes, honest or not, the parts are at most the limit, and no user is cut who
+// wants at most a fair share. Method: properties over 2,000 random lists of wishes, and the corner
+// cases by hand.
 
 #include "governor/parts.hpp"
 
@@ -22,7 +22,7 @@ double sum(const std::vector<double>& parts) {
   return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
-// A few users, up to twelve processes, among them what no honest process would wish.
+// A few users, up to twelve processes, including wishes that no honest process would make.
 class Wishes {
  public:
   explicit Wishes(std::uint32_t seed) : random_(seed) {}

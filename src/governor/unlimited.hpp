@@ -1,5 +1,5 @@
 #pragma once
-// The policy `none`: everything is served at once. What the others are compared with.
+// The policy `none`: serves every request at once. The reference for the other policies.
 
 #include <cerrno>
 

@@ -2,7 +2,7 @@
 // The functions of the cpu backend that device code calls. backend/cpu defines them, so that
 // kernels do not depend on the executor.
 //
-// A platform header for a GPU gives the same names over intrinsics. Everything is called from
+// A platform header for a GPU defines the same names by intrinsics. All functions are called from
 // inside a kernel; a call from an ordinary thread ends the process with a message (K2K_EXPECT).
 
 #include <cstddef>
@@ -11,62 +11,63 @@
 #include "base/api.hpp"
 #include "device/platform/item.hpp"
 
-#define K2K_PLATFORM_GATHERS 1  // There is gather().
+#define K2K_PLATFORM_GATHERS 1  // gather() exists.
 
 namespace k2k::device::platform {
 
 // Lanes are fibres: a ballot switches through all of them, and slots are in the same memory. So
-// lanes gather, and one of them submits for its wave (device/submit.hpp).
+// lanes gather, and one lane submits for its wave (device/submit.hpp).
 inline constexpr bool claims_side_by_side = false;
 
 K2K_API const Item& current() noexcept;
 
-// Every work-item of the group arrives; writes before are visible to the group after.
+// Waits for every work-item of the group; writes before are visible to the group after.
 K2K_API void barrier() noexcept;
 
-// Every live lane of the wave arrives; bit i = lane i's predicate.
+// Waits for every live lane of the wave; bit i is lane i's predicate.
 K2K_API std::uint64_t ballot(bool predicate) noexcept;
 
-// Every live lane of the wave arrives; returns `value` of `lane` (0 from a lane that is no member).
+// Waits for every live lane of the wave; returns `value` of `lane` (0 if that lane is not a
+// member).
 K2K_API std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) noexcept;
 
-// Works for all lanes of a wave that gathered, on the lane `me`: lane i of `lanes` brought
-// brought[i], an address. Returns the row in which it published a request for every one of them,
-// slot i for lane i, or nullptr.
+// Runs on the lane `me` for all lanes of a wave that gathered: lane i of `lanes` passed the address
+// brought[i]. Returns the row in which it published a request for each of them, slot i for lane i,
+// or nullptr.
 using Lead = const protocol::Slot* (*)(const Item& me, const std::uint64_t* brought,
                                        std::uint64_t lanes);
 
-// Every live lane of the wave arrives; one of them runs `lead` for all. With `polls` the others
-// return once their slot of the row is finished or the area is closed, as from wait(): to wait
-// they need not run in between.
+// Waits for every live lane of the wave; one of them runs `lead` for all. With `polls`, the others
+// return once their slot of the row is finished or the area is closed, as from wait(): they need
+// not run in between.
 K2K_API void gather(void* brought, Lead lead, bool polls) noexcept;
 
 // Lets others run. For loops that wait for another work-item or for the ring.
 K2K_API void yield() noexcept;
 
 // Returns once the slot's state is `finished`, or *area.closed is set and the state is not
-// `finished`. Polling: looked at by the scheduler each round. Halted: looked at only after the
-// server resumed the wave.
+// `finished`. Polling: the scheduler reads the slot in each round. Halted: the scheduler reads it
+// only after the server resumed the wave.
 K2K_API void wait(const protocol::Slot& slot, Wait how) noexcept;
 
-// A doorbell was rung: wakes a parked server. Free when it is awake.
+// Call it after a doorbell: wakes a parked server. Costs nothing if the server is awake.
 K2K_API void interrupt() noexcept;
 
 // Memory of the work-group, zeroed per group: the same address for the same tag and group.
 K2K_API void* local_memory(const void* tag, std::size_t bytes, std::size_t alignment) noexcept;
 
-// May the host read and write these bytes in place? Always true unless the device is strict
-// (DeviceConfig::strict): then stacks, local memory and device allocations are not.
+// May the host read and write these bytes in place? Always true, unless the device is strict
+// (DeviceConfig::strict): then it is false for stacks, local memory and device allocations.
 K2K_API bool host_visible(const void* address, std::size_t bytes) noexcept;
 
 // Low half of the clock that `stamp` carries; never 0. See base/clock.hpp, cycles().
 K2K_API std::uint32_t stamp() noexcept;
 
-// Decides at a call's beginning whether it is timed, and how many calls its times represent.
+// Decides at a call's beginning whether the call is timed, and how many calls its times represent.
 K2K_API CallTiming begin_call(std::uint16_t number) noexcept;
 
-// Books the times of a call that was answered, which stand for those of `calls`: stamps of its
-// beginning and of its publication, and the host's cycles() when it was done.
+// Records the times of an answered call, which represent those of `calls` calls: stamps of its
+// beginning and of its publication, and the host's cycles() at its end.
 K2K_API void note_times(std::uint32_t begun, std::uint32_t published, std::uint64_t done,
                         std::uint32_t calls) noexcept;
 

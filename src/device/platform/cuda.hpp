@@ -1,8 +1,8 @@
 #pragma once
-// CUDA: the intrinsics that gpu.hpp is made of. nvcc and NVRTC predeclare all that is used here;
-// other compilers see an empty file.
+// CUDA: the intrinsics for gpu.hpp. nvcc and NVRTC predeclare everything used here; other compilers
+// see an empty file.
 //
-// Needs compute capability 7.0: lanes of a wave make progress independently, and __nanosleep.
+// Needs compute capability 7.0, for independent progress of a wave's lanes, and for __nanosleep.
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 
@@ -10,7 +10,7 @@
 
 #include "base/attributes.hpp"
 
-// A group of so many work-items always fits: at most 64 registers for each.
+// A group of this many work-items always fits: at most 64 registers each.
 #define K2K_LAUNCH_BOUNDS(items) __launch_bounds__(items, 1)
 
 namespace k2k::device::platform::vendor {
@@ -28,7 +28,8 @@ K2K_DEVICE inline std::uint32_t lane() {
   return lane;
 }
 
-// Where the wave is now: it may move, so this is a hint (founding decision 5). Below `waves`.
+// The wave's current place in the hardware. The wave may move, so this is a hint (founding decision
+// 5). Below `waves`.
 K2K_DEVICE inline std::uint32_t hardware_wave(std::uint32_t waves) {
   std::uint32_t unit;
   std::uint32_t units;
@@ -36,12 +37,12 @@ K2K_DEVICE inline std::uint32_t hardware_wave(std::uint32_t waves) {
   asm volatile("mov.u32 %0, %%smid;" : "=r"(unit));
   asm volatile("mov.u32 %0, %%nsmid;" : "=r"(units));
   asm volatile("mov.u32 %0, %%warpid;" : "=r"(wave));
-  // Numbers of units may have holes; of waves, neighbours go to different units first.
+  // The numbers of units may have gaps. Neighbouring waves are placed on different units first.
   return (unit + wave * units) % waves;
 }
 
 K2K_DEVICE inline void group_barrier() { __syncthreads(); }
-// With the order of memory between the lanes, which the vote alone does not promise.
+// Also orders memory between the lanes, which the vote alone does not guarantee.
 K2K_DEVICE inline std::uint64_t vote(std::uint64_t members, bool predicate) {
   const auto lanes = static_cast<std::uint32_t>(members);
   __syncwarp(lanes);
@@ -52,7 +53,7 @@ K2K_DEVICE inline std::uint32_t shuffle_word(std::uint64_t members, std::uint32_
   return __shfl_sync(static_cast<std::uint32_t>(members), value, static_cast<int>(from));
 }
 
-// About that long; the hardware gives no promise.
+// Sleeps for about that time; the hardware guarantees nothing.
 K2K_DEVICE inline void sleep_ns(std::uint32_t nanoseconds) {
   asm volatile("nanosleep.u32 %0;" ::"r"(nanoseconds));
 }
@@ -62,7 +63,7 @@ K2K_DEVICE inline std::uint64_t clock() {
   return now;
 }
 
-// False for local memory and stacks, which have no address outside their group.
+// False for local memory and stacks, which have no address outside of their group.
 K2K_DEVICE inline bool is_global(const void* address) {
   std::uint32_t answer;
   asm("{ .reg .pred global; isspacep.global global, %1; selp.u32 %0, 1, 0, global; }"

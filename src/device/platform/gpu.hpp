@@ -1,13 +1,14 @@
 #pragma once
-// What device code asks of a GPU: the names of cpu.hpp over the intrinsics in `vendor`. Included by
-// cuda.hpp and hip.hpp alone; other compilers see an empty file.
+// The platform functions of device code on a GPU: the names of cpu.hpp, implemented by the
+// intrinsics in `vendor`. Only cuda.hpp and hip.hpp include it; other compilers see an empty file.
 //
-//   run_kernel(context, body)   the launching kernel: every kernel of K2K is one instance of it
-//     begin_group()             item 0 puts the context where all of the group find it
+//
+//   run_kernel(context, body)   the launching kernel: every kernel of K2K is an instance of it
+//     begin_group()             item 0 stores the context where all of the group find it
 //     body()
 //
-// A group's state lies in its local memory, so that no symbol has to be set from outside and every
-// translation unit is complete in itself.
+// A group's state lies in its local memory, so no symbol has to be set from outside, and every
+// translation unit is self-contained.
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__HIP__)
 
@@ -23,28 +24,28 @@ namespace k2k::device::platform {
 
 inline constexpr std::uint32_t group_items_limit = 1024;
 
-// The ladder of a wait. Looks cross the bus, so they take about a microsecond anyway.
+// The stages of a wait. Each look crosses the bus, so it takes about a microsecond anyway.
 inline constexpr std::uint32_t looks_before_sleep = 16;
 inline constexpr std::uint32_t looks_between_checks = 16;  // For the end of launch or runtime.
 inline constexpr std::uint32_t poll_ns_min = 32;
 inline constexpr std::uint32_t poll_ns_max = 1024;
-// Halting is the same with longer sleeps: nothing can wake a wave (DeviceInfo::halts is false).
+// Halting is the same with longer sleeps: no host can wake a wave (DeviceInfo::halts is false).
 inline constexpr std::uint32_t halt_ns_min = 1024;
 inline constexpr std::uint32_t halt_ns_max = 32768;
 inline constexpr std::uint32_t yield_ns = 256;
 
-// Slots are across the bus, and a ballot is an instruction: each lane of a wave that calls together
-// looks after its own slot (device/submit.hpp).
+// Slots are across the bus, and a ballot is one instruction: in a wave-wide call each lane accesses
+// its own slot (device/submit.hpp).
 inline constexpr bool claims_side_by_side = true;
 
-// What a group keeps in its local memory.
+// A group's state in its local memory.
 struct GroupState {
   LaunchContext context;
   std::int64_t scratch[2];
 };
 
 K2K_DEVICE inline GroupState& group_state() {
-  __shared__ std::uint64_t state[(sizeof(GroupState) + 7) / 8];  // No constructor runs there.
+  __shared__ std::uint64_t state[(sizeof(GroupState) + 7) / 8];  // No constructor runs here.
   return *reinterpret_cast<GroupState*>(state);
 }
 
@@ -109,7 +110,7 @@ K2K_DEVICE inline void wait(const protocol::Slot& slot, Wait how) {
   for (std::uint32_t look = 1;; ++look) {
     if (observe(slot).state == protocol::SlotState::finished) return;
     if (look % looks_between_checks == 0) {
-      if (protocol::load_acquire(closed) != 0) return;  // The caller looks at the slot again.
+      if (protocol::load_acquire(closed) != 0) return;  // The caller reads the slot again.
       leave_if_cancelled();
     }
     if (how == Wait::polling && look < looks_before_sleep) continue;
@@ -121,7 +122,7 @@ K2K_DEVICE inline void wait(const protocol::Slot& slot, Wait how) {
 // No GPU can interrupt its host from a running kernel: the server polls.
 K2K_DEVICE inline void interrupt() {}
 
-// Device memory and unknown memory are copied: that works wherever the device can address the
+// Device memory and unknown memory are copied: a copy works wherever the device can address the
 // bytes.
 K2K_DEVICE inline bool host_visible(const void* address, std::size_t bytes) {
   if (!vendor::is_global(address)) return false;
@@ -141,8 +142,9 @@ K2K_DEVICE inline void note_times(std::uint32_t, std::uint32_t, std::uint64_t, s
 
 [[noreturn]] K2K_DEVICE inline void trap(const char*) { vendor::trap(); }
 
-// --- Local memory, zeroed for each group although the hardware leaves what the last one wrote.
-// `owner` says for which group and launch it was zeroed; the first to come does it.
+// --- Local memory, zeroed for each group, because the hardware keeps the last group's values.
+// `owner` names the group and launch for which it was zeroed; the first work-item to arrive zeroes
+// it.
 
 template <class Type>
 struct LocalCell {
@@ -159,7 +161,7 @@ K2K_DEVICE inline Type* claim_local(LocalCell<Type>& cell) {
   while (true) {
     const std::uint64_t seen = protocol::device_load(&cell.owner);
     if (seen == ready) break;
-    // The winner does its work inside the loop: lanes of its wave may run in step with it.
+    // The winner does its work inside the loop, because lanes of its wave may run in step with it.
     if (seen != busy && protocol::device_compare_exchange(&cell.owner, seen, busy)) {
       for (std::size_t word = 0; word < LocalCell<Type>::words; ++word) cell.memory[word] = 0;
       protocol::device_store(&cell.owner, ready);  // Pairs with the load above.

@@ -1,9 +1,9 @@
 #pragma once
-// HIP: the intrinsics that gpu.hpp is made of, as clang's builtins for AMD GPUs: no header of HIP
-// is needed. Other compilers see an empty file.
+// HIP: the intrinsics for gpu.hpp, as clang's builtins for AMD GPUs, without a header of HIP. Other
+// compilers see an empty file.
 //
 // Compiled (./dev check --only hip), never run. Lanes of a wave run in step on these devices: a
-// lane that spins on another lane of its own wave hangs, where a CUDA device goes on.
+// lane that spins on another lane of its own wave hangs, where a CUDA device continues.
 
 #if defined(__HIP__)
 
@@ -28,8 +28,8 @@ K2K_DEVICE inline std::uint32_t lane() {
   return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
 }
 
-// The place on the hardware is not readable in one way on all devices: groups and waves in turn. A
-// hint (founding decision 5).
+// No single method reads the place in the hardware on all devices, so groups and waves are numbered
+// in turn. A hint (founding decision 5).
 K2K_DEVICE inline std::uint32_t hardware_wave(std::uint32_t waves) {
   const std::uint32_t waves_of_group = (group_items() + wave_lanes - 1) / wave_lanes;
   return (group() * waves_of_group + rank() / wave_lanes) % waves;
@@ -51,7 +51,7 @@ K2K_DEVICE inline std::uint32_t shuffle_word(std::uint64_t, std::uint32_t value,
       __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(value)));
 }
 
-// s_sleep counts 64 cycles and takes a constant: about 50 ns, at most 1 us a call.
+// s_sleep counts 64 cycles and takes a constant: about 50 ns, at most 1 us per call.
 K2K_DEVICE inline void sleep_ns(std::uint32_t nanoseconds) {
   for (std::uint32_t slept = 0; slept < nanoseconds && slept < 1000; slept += 50) {
     __builtin_amdgcn_s_sleep(1);

@@ -1,5 +1,5 @@
 #pragma once
-// One launch on a GPU, as its backend describes it to every work-group: a parameter of the kernel.
+// One launch on a GPU, as its backend passes it to every work-group: a parameter of the kernel.
 
 #include <cstdint>
 
@@ -13,11 +13,11 @@ struct LaunchContext {
   protocol::AreaView area;
   KernelSite* sites = nullptr;            // Device memory, zeroed.
   const SharedRange* ranges = nullptr;    // Device memory.
-  const std::uint32_t* cancel = nullptr;  // Host-visible; 1 = work-items are to leave.
+  const std::uint32_t* cancel = nullptr;  // Host-visible; 1: work-items must leave.
   std::uint32_t range_count = 0;
   std::uint16_t tenant = 0;
-  // 31 bits, another number for each launch of any runtime: tells what an earlier one left in local
-  // memory from what this one put there.
+  // 31 bits, different for each launch of any runtime: distinguishes values that an earlier launch
+  // left in local memory from values of this launch.
   std::uint32_t launch = 0;
 };
 

@@ -1,7 +1,9 @@
 #pragma once
-// Chooses the platform a kernel is compiled for: by the compiler, so that one source serves all.
+// Selects the platform for which a kernel is compiled, by the compiler, so that one source works
+// for all.
 //
-// nvcc and hipcc read a source twice, for the device and for the host; both times it is theirs.
+// nvcc and hipcc compile a source twice, for the device and for the host; both passes use their
+// platform.
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #include "device/platform/cuda.hpp"

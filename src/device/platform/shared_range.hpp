@@ -1,5 +1,6 @@
 #pragma once
-// Memory that host and device both reach, as a backend describes it to a kernel: [begin, end).
+// Memory that host and device can both address, as a backend describes it to a kernel: [begin,
+// end).
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// What must not compile, and with which words. One case a build: -DREFUSED=<n>, 0 is the control.
-// Run by refusals.cmake as the test device/refusals.
+// Code that must not compile, with the expected message. One case per build: -DREFUSED=<n>, 0 is
+// the control. Run by refusals.cmake as the test device/refusals.
 
 #include "device/k2k.hpp"
 #include "protocol/slot.hpp"
