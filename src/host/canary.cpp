@@ -17,7 +17,7 @@ constexpr Nanoseconds piece{10'000};
 constexpr std::uint32_t rounds_tried = 4'000;  // A few microseconds.
 constexpr int calibrations = 20;
 
-// Each round needs the one before, so that it takes as long everywhere in a run.
+// Each round depends on the one before, so that all rounds take the same time.
 std::uint64_t churn(std::uint32_t rounds) {
   std::uint64_t state = rounds | 1;
   for (std::uint32_t round = 0; round < rounds; ++round) {
@@ -36,7 +36,7 @@ Nanoseconds time_of(std::uint32_t rounds) {
   return thread_time() - before;
 }
 
-// The best of some: whatever disturbs makes it longer.
+// The shortest of several: every disturbance makes a run longer.
 Nanoseconds best_of(std::uint32_t rounds) {
   Nanoseconds best = Nanoseconds::max();
   for (int one = 0; one < calibrations; ++one) best = std::min(best, time_of(rounds));

@@ -1,17 +1,17 @@
 #pragma once
-// What an ordinary CPU program loses: a thread of normal priority that rarely does a short piece of
-// work of known length, and sees how long it had to wait for a core and how much longer the piece
-// took than undisturbed.
+// Measures the CPU time that an ordinary CPU program loses: a thread of normal priority that rarely
+// does a short piece of work of known length. It measures how long it waited for a core, and how
+// much longer the piece took than undisturbed.
 //
 // The wait is the kernel's own account of the thread (run delay, second field of schedstat), so a
-// timer that comes late is none. The work is arithmetic in registers: what slows it down are a
-// lower clock, a busy sibling of the core, a host that takes the core away; not cold caches, which
-// a thread that sleeps so long always has.
+// late timer does not count. The work is arithmetic in registers. It is slowed down by a lower
+// clock, a busy sibling of the core, and a hypervisor that takes the core away; not by cold caches,
+// which a thread that sleeps so long always has.
 //
-// A piece of 10 us each 20 ms, with its wake-up, takes about a thousandth of a core; cpu() says how
-// much it was.
+// A piece of 10 us every 20 ms, with its wake-up, takes about a thousandth of a core; cpu() returns
+// the exact amount.
 //
-// Threading: one thread's, the same one from open() on: the account is that thread's.
+// Threading: confined to one thread from open() on, because the account is that thread's.
 
 #include <cstdint>
 #include <optional>
@@ -24,8 +24,8 @@
 
 namespace k2k::host {
 
-// The second field of /proc/thread-self/schedstat, "746649 49378 1\n": time spent waiting for a
-// core. Empty: no such line.
+// Parses the second field of /proc/thread-self/schedstat, "746649 49378 1\n": time spent waiting
+// for a core. Empty: no such line.
 std::optional<Nanoseconds> run_delay_of(std::string_view schedstat);
 
 inline constexpr Nanoseconds canary_period{20'000'000};
@@ -33,16 +33,16 @@ inline constexpr Nanoseconds canary_period{20'000'000};
 class Canary {
  public:
   struct Piece {
-    Nanoseconds waited{};       // For a core, from being due to its end.
+    Nanoseconds waited{};       // For a core, from the due time to the end of the piece.
     Nanoseconds took{};         // CPU time.
-    Nanoseconds undisturbed{};  // What it takes at best.
+    Nanoseconds undisturbed{};  // The least time of a piece.
   };
 
   // Calibrates, in less than a millisecond.
-  // Errors: those of opening and reading the file, EBADMSG for one of another form.
+  // Errors: from opening and reading the file; EBADMSG, unknown format.
   static Result<Canary> open(const std::string& proc = proc_folder);
 
-  // Does one piece. Call it as soon as a sleep of canary_period is over: what was waited since the
+  // Does one piece. Call it as soon as a sleep of canary_period is over: the waiting time since the
   // last call counts. Empty: the account could not be read.
   std::optional<Piece> work();
 

@@ -1,9 +1,9 @@
 #pragma once
-// For how long threads have waited for a CPU: pressure stall information (PSI; Linux 4.20 and
-// later, Documentation/accounting/psi.rst), read a few times a second for the policy `auto`.
+// The time for which threads waited for a CPU: pressure stall information (PSI; Linux 4.20 and
+// later, Documentation/accounting/psi.rst), read a few times per second for the policy `auto`.
 //
-// `total` of the line "some" counts the microseconds in which at least one thread waited, a core's
-// part weighted by how busy it was. It is brought up to date by each read (0.7 us).
+// `total` of the line "some" counts the microseconds in which at least one thread waited; each
+// core's part is weighted by how busy the core was. Each read updates it (0.7 us).
 //
 // Threading: the caller serialises.
 
@@ -17,18 +17,18 @@
 
 namespace k2k::host {
 
-// The total of "some avg10=0.00 avg60=0.26 avg300=3.63 total=4099494441\n", whichever line it is.
+// Parses the total of "some avg10=0.00 avg60=0.26 avg300=3.63 total=4099494441\n", on any line.
 // Empty: no such line.
 std::optional<Nanoseconds> some_total_of(std::string_view pressure);
 
 class CpuPressure {
  public:
-  // Errors: those of opening and reading the file (ENOENT, EOPNOTSUPP: a kernel without it, or one
-  // started with psi=0), EBADMSG for one of another form.
+  // Errors: from opening and reading the file (ENOENT, EOPNOTSUPP: a kernel without PSI, or one
+  // started with psi=0); EBADMSG, unknown format.
   static Result<CpuPressure> open(Instant now, const std::string& proc = proc_folder);
 
-  // The part of the time since the last call, or since open(), in which some thread waited: 0 to 1;
-  // negative where the file can no longer be read, or no time has passed.
+  // The fraction of the time since the last call, or since open(), in which some thread waited: 0
+  // to 1; negative if the file can no longer be read, or no time has passed.
   double since_last(Instant now);
 
  private:

@@ -1,5 +1,5 @@
-// Goal: the pressure since the last look, from the line "some" and no other; what cannot be read
-// or understood is an error at first and "not available" later.
+// Goal: the pressure since the last reading comes from the line "some" and no other; an unreadable
+// or unknown file is an error at first and "not available" later.
 
 #include "host/cpu_pressure.hpp"
 

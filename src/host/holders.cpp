@@ -34,7 +34,7 @@ std::string in_holders(const Place& place, const std::string& what, int code) {
                      mended_by(code, code == EROFS ? "mount it writable" : "see k2k doctor"));
 }
 
-// Lives its owner? Only who may write the file can hold the lock that is asked for here.
+// Is its owner alive? Only a process that may write the file can hold this lock.
 bool is_locked(const Descriptor& file) {
   struct flock lock{};
   lock.l_type = F_RDLCK;
@@ -77,9 +77,9 @@ bool is_old(const struct stat& facts) {
 bool is_draft(std::string_view name) { return name.starts_with(draft_prefix); }
 
 struct Looked {
-  std::optional<Holder> holder{};  // That lives and has said what it wants.
+  std::optional<Holder> holder{};  // A living holder with a valid record.
   bool locked = false;
-  bool unseen = false;  // For want of descriptors or memory: nothing is known of it.
+  bool unseen = false;  // Nothing is known of it, for lack of descriptors or memory.
   uid_t user = 0;
 };
 
@@ -104,7 +104,7 @@ Looked look_at(const Descriptor& folder, const char* name) {
   return looked;
 }
 
-// One listing: what is opened of what it finds, within its bounds.
+// One listing of the folder; opens files within its bounds.
 class Listing {
  public:
   Listing(const Descriptor& folder, KnownFiles& known)
@@ -202,7 +202,7 @@ const KnownFiles::Entry* KnownFiles::find(const std::string& name, ino_t file) c
 }
 
 void KnownFiles::note(const std::string& name, const Entry& entry) {
-  // Mostly of files that are gone by now. What is forgotten is found out again.
+  // Mostly entries of deleted files. Forgotten entries are examined again.
   if (entries_.size() >= 2 * entries_max) entries_.clear();
   entries_[name] = entry;
 }
@@ -272,7 +272,7 @@ Result<Holding> Holding::create(const Place& place, const Record& record) {
   const int in = holding.folder_.number();
   const std::string name = random_name();
   holding.name_ = std::string(draft_prefix) + name;
-  // For nobody else until it is locked: another's lock would be in our way.
+  // No other process may open it until it is locked: another lock would block ours.
   holding.content_ = Descriptor(::openat(in, holding.name_.c_str(),
                                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!holding.content_.open()) {

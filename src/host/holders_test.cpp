@@ -1,5 +1,5 @@
-// Goal: who lives is listed with what it said, who died is not, and nothing that somebody puts into
-// the folder is believed, waited for or in the way.
+// Goal: living runtimes are listed with their records, dead ones are not, and no file that others
+// put into the folder is believed, waited for or an obstacle.
 
 #include "host/holders.hpp"
 
@@ -87,7 +87,7 @@ TEST_F(HoldersTest, that_are_killed_vanish_with_their_file) {
   process.kill();
   EXPECT_EQ(files(), 1);  // It could not tidy up.
   EXPECT_TRUE(listed().empty());
-  EXPECT_EQ(files(), 0);  // Who looked did.
+  EXPECT_EQ(files(), 0);  // The process that looked removed it.
 }
 
 TEST_F(HoldersTest, do_not_end_with_a_child_of_fork) {
@@ -207,7 +207,7 @@ TEST_F(HoldersTest, of_one_user_take_the_place_of_those_that_end) {
   EXPECT_FALSE(holders.value().crowded);
 }
 
-// What a look has to do is bounded, and who lives is found a look or two later.
+// A look's work is bounded, and a living holder is found one or two looks later.
 TEST_F(HoldersTest, are_found_among_many_files_that_count_for_nothing) {
   KnownFiles known;
   const auto look = [&] {

@@ -1,5 +1,5 @@
-// Goal: more threads that run or wait than cores is "all busy", read afresh but not too often;
-// whatever cannot be read or understood is an error at first and "all busy" later.
+// Goal: more running or waiting threads than cores is "all busy", read afresh but not too often; an
+// unreadable or unknown file is an error at first and "all busy" later.
 
 #include "host/idle_cores.hpp"
 

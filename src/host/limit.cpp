@@ -31,7 +31,7 @@ std::optional<double> parse(std::string_view text) {
   return fraction;
 }
 
-// What cannot be changed, why, and who could.
+// Describes the refused change, its reason, and the user who may make it.
 Error refused(const std::string& path, int code) {
   const bool rights = code == EACCES || code == EPERM || code == EROFS;
   return {code,
@@ -41,7 +41,7 @@ Error refused(const std::string& path, int code) {
 
 Status make_folders(const Place& place) {
   if (::mkdir(place.path.c_str(), 0755) == 0) {
-    ::chmod(place.path.c_str(), 0755);  // Whatever the umask.
+    ::chmod(place.path.c_str(), 0755);  // Independently of the umask.
   } else if (errno != EEXIST) {
     return refused(place.path, errno);
   }

@@ -1,4 +1,5 @@
-// Goal: the limit is what its owner wrote, whole; whatever else lies there is refused with the fix.
+// Goal: the limit is the complete line that its owner wrote; any other file is refused with the
+// remedy.
 
 #include "host/limit.hpp"
 
@@ -128,7 +129,7 @@ TEST(Limit, that_others_could_write_is_refused) {
                 .find("mode 0666) may be others' word; sudo k2k host "
                       "limit PCT writes it anew"),
             std::string::npos);
-  ASSERT_TRUE(write_limit(place.place(), 0.05).ok());  // As it says.
+  ASSERT_TRUE(write_limit(place.place(), 0.05).ok());  // As the message advises.
   EXPECT_EQ(read_limit(place.place()).value(), 0.05);
   ::chmod(place.path().c_str(), 0777);
   EXPECT_EQ(refusal(read_limit(place.place())),

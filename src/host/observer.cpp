@@ -62,7 +62,7 @@ bool is_device_thread(std::string_view comm) { return comm.starts_with("k2k/unit
 void ThreadSum::look(std::map<int, Nanoseconds> threads) {
   for (const auto& [thread, cpu] : threads) {
     const auto known = last_.find(thread);
-    // Less than before: another thread that got the number of one that ended.
+    // A smaller value than before: a new thread has the number of an ended one.
     const bool same = known != last_.end() && known->second <= cpu;
     total_ += same ? cpu - known->second : cpu;
   }

@@ -1,4 +1,4 @@
-// Goal: the outside observer reads what the kernel writes and survives threads that come and go.
+// Goal: the external observer reads the kernel's format, and handles threads that come and go.
 
 #include "host/observer.hpp"
 
@@ -46,7 +46,7 @@ TEST(Observer, sums_over_threads_that_come_and_go) {
   ThreadSum sum;
   sum.look({{10, 5ns}});
   EXPECT_EQ(sum.total(), 5ns);
-  sum.look({{10, 8ns}, {11, 100ns}});  // 11 began in between: all of it counts.
+  sum.look({{10, 8ns}, {11, 100ns}});  // 11 began in between, so all of its time counts.
   EXPECT_EQ(sum.total(), 108ns);
   sum.look({{11, 130ns}});  // 10 ended and keeps its 8.
   EXPECT_EQ(sum.total(), 138ns);

@@ -67,7 +67,7 @@ Descriptor open_within(const Descriptor& folder, const char* name, int flags) {
   if (opened >= 0 || (errno != ENOSYS && errno != EPERM)) {
     return Descriptor(static_cast<int>(opened));
   }
-  // A kernel before 5.6, or a container that does not permit it.
+  // A kernel before 5.6, or a container that forbids the call.
   return Descriptor(::openat(folder.number(), name, all));
 }
 

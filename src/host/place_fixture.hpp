@@ -1,5 +1,5 @@
 #pragma once
-// A place of the test's own instead of /run/k2k, and processes that hold parts of its limit.
+// A folder of the test instead of /run/k2k, and processes that hold parts of its limit.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class TemporaryPlace {
   TemporaryPlace() {
     std::string pattern = testing::TempDir() + "k2k_host_XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
-    ::chmod(folder_.c_str(), 0755);  // Another user is to find what is in it.
+    ::chmod(folder_.c_str(), 0755);  // Another user must be able to read it.
     place_ = {folder_ + "/k2k", true};
   }
   ~TemporaryPlace() { std::filesystem::remove_all(folder_); }
@@ -33,7 +33,7 @@ class TemporaryPlace {
   [[nodiscard]] const Place& place() const { return place_; }
   [[nodiscard]] const std::string& path() const { return place_.path; }
   [[nodiscard]] std::string holders() const { return place_.path + "/holders"; }
-  // Beside the place: for what must not be in it.
+  // A folder beside the place, for files that must not be in it.
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
@@ -41,7 +41,7 @@ class TemporaryPlace {
   Place place_;
 };
 
-// A forked process. It runs `work`, then waits to be ended; the parent goes on once it has.
+// A forked process. It runs `work`, then waits to be ended; the parent continues after `work`.
 class Process {
  public:
   explicit Process(const std::function<bool()>& work) {
@@ -64,7 +64,7 @@ class Process {
 
   [[nodiscard]] bool worked() const { return worked_; }
   [[nodiscard]] pid_t number() const { return number_; }
-  // It has no chance to tidy up.
+  // It gets no chance to clean up.
   void kill() {
     if (number_ <= 0) return;
     ::kill(number_, SIGKILL);
@@ -77,7 +77,7 @@ class Process {
   bool worked_ = false;
 };
 
-// Becomes a user without rights. For forked processes of tests that run as root.
+// Becomes an unprivileged user. For forked processes of tests that run as root.
 inline bool become(uid_t user) { return ::setgid(user) == 0 && ::setuid(user) == 0; }
 
 }  // namespace k2k::host

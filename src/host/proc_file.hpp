@@ -1,10 +1,10 @@
 #pragma once
-// A small file of /proc that is read again and again: opened once, read from its beginning each
-// time. A read costs 0.3 to 0.7 us, where opening would cost four times that.
+// A small file of /proc that is read repeatedly: opened once, read from its beginning each time. A
+// read costs 0.3 to 0.7 us; opening would cost four times that.
 //
-// The folder is an argument of all users, so that tests can supply files of their own.
+// The folder is an argument everywhere, so that tests can supply their own files.
 //
-// Threading: read() from anywhere; whoever owns it closes it.
+// Threading: read() from anywhere; its owner closes it.
 
 #include <span>
 #include <string>
@@ -19,11 +19,11 @@ inline constexpr const char* proc_folder = "/proc";
 
 class ProcFile {
  public:
-  // Errors: those of open(2), the path named.
+  // Errors: as open(2), with the path.
   static Result<ProcFile> open(const std::string& path);
 
-  // What fits into `buffer`, which the view points into. Errors: those of pread(2), the path named;
-  // ENODATA for an empty file.
+  // Reads as much as fits into `buffer`; the view points into `buffer`. Errors: as pread(2), with
+  // the path; ENODATA for an empty file.
   Result<std::string_view> read(std::span<char> buffer) const;
 
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -1,5 +1,5 @@
 #pragma once
-// A folder that stands for /proc, with files that a test plants.
+// A folder that replaces /proc, with files that a test writes.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ class PlantedProc {
   PlantedProc(const PlantedProc&) = delete;
   PlantedProc& operator=(const PlantedProc&) = delete;
 
-  // Overwrites: whoever has it open reads the new text.
+  // Overwrites the file: a process that has it open reads the new text.
   void plant(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories((folder_ / path).parent_path());
     std::ofstream(folder_ / path, std::ios::trunc) << text;

@@ -22,7 +22,7 @@ struct Bytes {
 };
 static_assert(sizeof(Bytes) == record_bytes);
 
-// FNV-1a of what is before the sum.
+// FNV-1a of the bytes before the checksum.
 std::uint64_t sum_of(const std::array<std::byte, record_bytes>& bytes) {
   std::uint64_t sum = 0xcbf29ce484222325;
   for (std::size_t place = 0; place < offsetof(Bytes, sum); ++place) {

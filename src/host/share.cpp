@@ -34,7 +34,7 @@ Status Share::look(Instant now, const Own& own) {
   if (limit_) {
     period = std::clamp(work_, idle() ? period_idle : period_min, period_max);
   }
-  record_.period = period;  // Told with the next writing.
+  record_.period = period;  // Published with the next writing.
   due_ = now + period;
   return status;
 }
@@ -48,7 +48,8 @@ Status Share::look_at(Instant now, const Own& own) {
   if (!limit.value()) return {};
   limit_ = limit.value();
   Status status = take_part(now, place, own);
-  // Who cannot say that he is there keeps what he had, or to the limit as if he were alone.
+  // A runtime that cannot publish its record keeps its last part, or gets the limit as if it were
+  // alone.
   const double most = std::min(*limit_, own.cap);
   if (!status) part_ = part_ > 0 ? std::min(part_, most) : most;
   return status;
@@ -66,7 +67,8 @@ Status Share::take_part(Instant now, const Place& place, const Own& own) {
   const double use = time > 0 ? static_cast<double>((own.used - before_.used).count()) / time : 0;
   const double demand_before = record_.demand;
   record_.cap = own.cap;
-  // Who begins is taken to want all: a short program would else be over before it is believed.
+  // A new runtime's demand is its whole cap: otherwise a short program would end before its demand
+  // counts.
   record_.demand = first ? own.cap : demand(own, use);
   record_.use = std::clamp(use, 0.0, 1.0);
   ++record_.beat;
@@ -123,7 +125,7 @@ Result<double> Share::divide(Instant now, const Place& place, double demand_befo
     own_listed |= is_own;
     if (!is_own && !is_stale(now, holder, seen)) living.push_back(holder);
   }
-  // Somebody removed our file: where there is room for it, there is a new one.
+  // Our file was removed: make a new one if there is room for it.
   if (!own_listed && !all.value().crowded) {
     if (Status status = hold(place); !status) return status.error();
   }

@@ -1,20 +1,20 @@
 #pragma once
 // A runtime's part of the host limit, which its server queries periodically.
 //
-//   look() ──▶ is there a limit?  no: nothing to hold
+//   look() ──▶ is there a limit?  no: no part to hold
 //              └ yes: publish own demand ─▶ read the others' ─▶ divide (governor/parts.hpp)
 //
-// Demand: all it may take, if it had to wait since the last look; else a quarter more than it used,
-// and it falls by half a look at most, so that what comes in bursts keeps its part between them.
+// Demand: all that it may take, if it had to wait since the last look; otherwise a quarter more than
+// it used. It falls by at most half per look, so that a bursty load keeps its part between bursts.
 //
-// A part falls at once and rises a look later: by then everybody has seen the demand that raised
-// it, so that the parts in force are together no more than the limit. A holder whose beat stands
-// still (an idle runtime, a stopped process) counts nothing.
+// A part falls at once and rises one look later: by then all runtimes have seen the demand that
+// raised it, so the parts in force never exceed the limit together. A holder with an old beat (an
+// idle runtime, a stopped process) does not count.
 //
 // A look costs some microseconds for each holder, and a tenth for each other name in the folder.
-// The next one is due after 5 ms for each holder and 0.1 ms for each name: 256 holders count of a
-// user and 16,384 names, so who fills the folder delays the others' looks by 3 s at most. It is due
-// after 100 ms at least, and a second while nothing is wanted.
+// The next look is due after 5 ms for each holder and 0.1 ms for each name: 256 holders per user and
+// 16,384 names count, so a user who fills the folder delays the others' looks by at most 3 s. The
+// least interval is 100 ms, and a second while no demand exists.
 //
 // Threading: one caller at a time.
 
@@ -29,34 +29,34 @@ namespace k2k::host {
 
 class Share {
  public:
-  // What the runtime did up to now.
+  // The runtime's activity so far.
   struct Own {
-    double cap = 1;           // Of its own; 1 = none.
+    double cap = 1;           // Its own cap; 1: none.
     Nanoseconds used{};       // CPU time of its service threads.
-    std::uint64_t waits = 0;  // Times they had to wait for budget.
+    std::uint64_t waits = 0;  // Number of waits for budget.
     bool waits_now = false;   // A service thread waits now.
   };
 
-  // `override_path` as of place_of(); `cores` share the limit.
+  // `override_path` as for place_of(); `cores` share the limit.
   explicit Share(std::string override_path, std::uint32_t cores);
 
-  // Errors: those of read_limit(): limit and part stay. Those of Holding::create() and
-  // list_holders(): the part is at most what it was, or the limit if there was none.
+  // Errors: as read_limit(): limit and part stay unchanged. As Holding::create() and
+  // list_holders(): the part is at most the previous part, or the limit if there was none.
   Status look(Instant now, const Own& own);
-  // The next look.
+  // The time of the next look.
   [[nodiscard]] Instant due() const { return due_; }
 
   [[nodiscard]] const std::optional<double>& limit() const { return limit_; }
   // Fraction of all cores' CPU time; 0 while there is no limit.
   [[nodiscard]] double part() const { return part_; }
   [[nodiscard]] std::size_t holders() const { return holders_; }
-  // True if its last demand was zero: a new demand is worth another look.
+  // True if its last demand was zero: a new demand justifies another look.
   [[nodiscard]] bool idle() const { return limit_.has_value() && record_.demand <= 0; }
 
  private:
   struct Seen {
     std::uint64_t beat = 0;
-    Instant since{};  // It has this beat.
+    Instant since{};  // Since when it has this beat.
   };
 
   Status look_at(Instant now, const Own& own);
@@ -74,11 +74,11 @@ class Share {
   std::optional<double> limit_;
   double part_ = 0;
   std::size_t holders_ = 0;
-  Nanoseconds work_{};  // What the last look asks of the next one's distance.
+  Nanoseconds work_{};  // The work of the last look; it determines the time of the next.
   KnownFiles known_;
-  std::string path_;  // Of the place where it holds.
+  std::string path_;  // Of the folder with its file.
   std::optional<Holding> holding_;
-  Record record_;  // As it was published last.
+  Record record_;  // As published last.
   Instant looked_at_{};
   Own before_;
   std::map<ino_t, Seen> seen_;

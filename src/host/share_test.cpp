@@ -1,5 +1,5 @@
-// Goal: runtimes that look now and then hold together no more than the limit, get what the others
-// leave, and get back what a dead one had.
+// Goal: runtimes that look periodically hold together no more than the limit, get the parts that
+// others leave, and get back the part of a dead runtime.
 // Method: time is an argument; other runtimes are Shares of this process, or forked and killed.
 
 #include "host/share.hpp"
@@ -37,7 +37,7 @@ class ShareTest : public testing::Test {
   TemporaryPlace place_;
 };
 
-// A runtime that takes what it is given of what it wants, and looks each tick.
+// A runtime that takes as much of its demand as its part allows, and looks at each tick.
 class Simulated {
  public:
   Simulated(Share& share, double wanted, double cap = 1) : share_(&share), wanted_(wanted) {

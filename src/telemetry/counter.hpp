@@ -1,5 +1,5 @@
 #pragma once
-// A number one thread counts up and any thread may read: no lock, no read-modify-write.
+// A number that one thread increments and any thread may read: no lock, no read-modify-write.
 //
 // Threading: add() by the owning thread only; value() from anywhere, at any time.
 

@@ -1,7 +1,7 @@
 #pragma once
-// The last events of one thread, for traces: what happened to which slot, when.
+// The last events of one thread, for traces: the kind, the slot and the time.
 //
-// Fixed size, overwrites its oldest. Off by default; a recorded event costs one clock read and one
+// Fixed size; overwrites its oldest. Off by default; a recorded event costs one clock read and one
 // store. Readers copy while the owner writes: an entry that changed meanwhile is left out.
 //
 // Threading: record() by the owning thread only; copy() from anywhere.
@@ -27,7 +27,7 @@ struct Event {
   std::uint64_t cycles = 0;
   EventKind kind = EventKind::doorbell;
   std::uint8_t lane = 0;
-  std::uint16_t number = 0;  // System-call number, where the event has one.
+  std::uint16_t number = 0;  // System-call number, if the event has one.
   std::uint32_t wave = 0;
 };
 
@@ -38,8 +38,8 @@ class EventRing {
   void record(const Event& event) {
     const std::uint64_t position = written_.load(std::memory_order_relaxed);
     Entry& entry = entries_[position % capacity];
-    // Released each, so that a reader who sees one of them also sees `written_` as it was before,
-    // and leaves the entry out.
+    // Each store releases, so that a reader that sees one of them also sees `written_` as it was
+    // before, and leaves the entry out.
     entry.cycles.store(event.cycles, std::memory_order_release);
     entry.rest.store(pack(event), std::memory_order_release);
     written_.store(position + 1, std::memory_order_release);  // Pairs with copy().
@@ -56,7 +56,8 @@ class EventRing {
       events.push_back(unpack(entry.cycles.load(std::memory_order_acquire),
                               entry.rest.load(std::memory_order_acquire)));
     }
-    // What the owner overwrote in the meantime is gone, the entry it is writing now included.
+    // Entries that the owner overwrote meanwhile are lost, including the entry that it may be
+    // writing now.
     const std::uint64_t now_written = written_.load(std::memory_order_acquire);
     const std::uint64_t valid_from = now_written < capacity ? 0 : now_written - capacity + 1;
     if (valid_from > begin) {

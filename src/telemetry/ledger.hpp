@@ -1,19 +1,18 @@
 #pragma once
-// Where a service thread's CPU time went: by stage, by call, by tenant, by core.
+// Records a service thread's CPU time by stage, call, tenant and core.
 //
-//   charge()   a stage took so many cycles, perhaps for requests of one call and tenant
-//   settle()   what the thread's CPU clock says it used since the last time becomes the truth
+//   charge()   adds cycles to a stage, and optionally to one call and tenant
+//   settle()   corrects the sums by the thread's CPU clock
 //
-// Cycles are cheap and see everything; a CPU clock costs 0.2 us and knows when the thread did not
-// run. So stages charge cycles, and a thread settles about each millisecond and before it sleeps.
-// Cycles in which another thread had the core are taken off all stages alike; CPU time that no
-// stage asked for is what going to sleep, waking and looking after the others cost: `upkeep`. All
-// of a period's CPU time goes to the calls and tenants that were served in it, in proportion to
-// what they were charged, or to nobody (idle), and to the core on which the period ended.
+// Cycles are cheap and count everything; a CPU clock costs 0.2 us and excludes the time in which
+// the thread did not run. So stages charge cycles, and a thread settles about each millisecond and
+// before it sleeps. Cycles in which another thread had the core are subtracted from all stages in
+// proportion. CPU time that no stage charged is the cost of going to sleep, waking and watching the
+// others: `upkeep`. All of a period's CPU time goes to the calls and tenants served in it, in
+// proportion to their charged cycles, or else to `idle`, and to the core on which the period ended.
 //
-// The sums of stages, of calls and idle, of tenants and idle, and of cores are the same number, and
-// it is the CPU clock's. An outside observer stands beside it in every report: no component grades
-// itself.
+// The sums of stages, of calls and idle, of tenants and idle, and of cores are the same number: the
+// CPU clock's. Every report also shows an external observer's figure: no component grades itself.
 //
 // Threading: charge(), due() and settle() by the owning thread only; reads from anywhere.
 
@@ -36,21 +35,21 @@ class CpuLedger {
   void charge(Stage stage, std::uint64_t cycles) {
     open_stages_[static_cast<std::size_t>(stage)] += cycles;
   }
-  // For requests of one call and one tenant. Expects both below what the constructor was told.
+  // For requests of one call and one tenant. Expects both below the constructor's limits.
   void charge(Stage stage, std::uint64_t cycles, std::size_t call, std::size_t tenant) {
     charge(stage, cycles);
     calls_[call].open += cycles;
     tenants_[tenant].open += cycles;
     open_attributed_ += cycles;
   }
-  // One request's call and its completion together.
+  // One request: its call and its completion together.
   void charge_request(std::uint64_t service, std::uint64_t completion, std::size_t call,
                       std::size_t tenant) {
     charge(Stage::service, service);
     charge(Stage::completion, completion);
     attribute(service + completion, call, tenant);
   }
-  // Already in its stage: whose it was.
+  // Cycles that a stage has already: adds them to a call and a tenant.
   void attribute(std::uint64_t cycles, std::size_t call, std::size_t tenant) {
     calls_[call].open += cycles;
     tenants_[tenant].open += cycles;
@@ -84,9 +83,9 @@ class CpuLedger {
     settled_at_ = moment;
     settled_clock_ = clock;
   }
-  // Is something charged that is some tenant's?
+  // Are there unsettled cycles of a tenant?
   [[nodiscard]] bool owed() const { return open_attributed_ != 0; }
-  // The same between times, without moving when the next one is due.
+  // As settle(), without changing the time of the next one.
   void catch_up(Nanoseconds clock, double ns_per_cycle, std::size_t core) {
     const double used = static_cast<double>((clock - settled_clock_).count());
     settled_clock_ = clock;

@@ -1,9 +1,9 @@
 #pragma once
-// Whether a thread is inside a section of its work, for others to see: plain stores, no
+// Shows other threads whether a thread is inside a section of its work: plain stores, no
 // read-modify-write.
 //
-// Threading: begin() and end() by the owning thread only, in turn; view() and wait_until_left()
-// from anywhere. Who sees the end sees what was written in the section.
+// Threading: begin() and end() by the owning thread only, alternating; view() and wait_until_left()
+// from anywhere. A thread that sees the end also sees the section's writes.
 
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace k2k::telemetry {
 
 class Mark {
  public:
-  using View = std::uint64_t;  // Grows with every begin and end: no two passages share one.
+  using View = std::uint64_t;  // Grows with every begin and end: all passages differ.
   static constexpr bool inside(View view) { return (view & 1) != 0; }
   static constexpr std::uint64_t passages(View view) { return (view + 1) / 2; }
 
@@ -21,7 +21,7 @@ class Mark {
   void end() { step(); }
   [[nodiscard]] View view() const { return word_.load(std::memory_order_acquire); }
 
-  // Returns once the thread has left the section that it is in now, if any.
+  // Returns after the thread has left its current section, if it is in one.
   void wait_until_left() const {
     const View seen = view();
     while (inside(seen) && view() == seen) std::this_thread::yield();

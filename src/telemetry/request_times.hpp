@@ -1,12 +1,12 @@
 #pragma once
-// Where the time of a request goes, from the device's first step to its next (thesis, figure 4.6).
-// A page fault is one, a system call another.
+// The parts of a request's time, from the device's first step to its next (thesis, figure 4.6).
+// Page faults and system calls are both requests.
 //
 //   call or touch ──▶ published ──▶ a thread begins with it ──▶ done ──▶ work-item runs
 //             initialisation  scheduling            processing    completion
 //
-// The signal of a page fault, and the return from it, is before the first clock and behind the
-// last. Of frequent calls some are timed, and stand for the others (sampler.hpp).
+// A page fault's signal precedes the first clock reading, and the return from it follows the last.
+// Only some of the frequent calls are timed; they represent the others (sampler.hpp).
 //
 // Threading: RequestTimes is written by one thread and read by any.
 
@@ -31,7 +31,7 @@ class RequestTimes {
   [[nodiscard]] std::uint64_t sum(RequestPart part) const {
     return sum_cycles_[static_cast<std::size_t>(part)].value();
   }
-  // Of how many requests that is; one that is sampled counts for those it stands for.
+  // The number of requests; a sampled request counts for all that it represents.
   [[nodiscard]] std::uint64_t requests(RequestPart part) const {
     return requests_[static_cast<std::size_t>(part)].value();
   }

@@ -1,14 +1,14 @@
 #pragma once
-// Which events of a kind are looked at closely, where a look costs more than the event should.
+// Selects events of a kind for measurement, if measuring every event would cost too much.
 //
-//   the first `exact_max` of a kind   each, and it stands for itself
-//   after that                        one in `stride`, and it stands for `stride`
+//   the first `exact_max` of a kind   each is measured, and represents itself
+//   after that                        one in `stride` is measured, and represents `stride`
 //
-// So what is rare is counted exactly, and of what is frequent the sums and the counts are right
-// within one stride. The stride is a prime: of 2^n callers in turn it takes all, one after another.
+// So rare events are counted exactly, and the sums and counts of frequent events are right within
+// one stride. The stride is a prime: of 2^n callers in turn it selects all, one after another.
 //
-// Threading: confined to one thread. Always inlined, for files that ThreadSanitizer does not see
-// use it beside files that it does (backend/cpu/simt/sanitizers.hpp).
+// Threading: confined to one thread. Always inlined, because files that are compiled without
+// ThreadSanitizer use it beside files that are compiled with it (backend/cpu/simt/sanitizers.hpp).
 
 #include <array>
 #include <cstddef>
@@ -20,9 +20,9 @@ class Sampler {
  public:
   static constexpr std::uint32_t exact_max = 1024;
   static constexpr std::uint32_t stride = 31;
-  static constexpr std::size_t kinds = 64;  // Others share places.
+  static constexpr std::size_t kinds = 64;  // Further kinds share elements.
 
-  // For how many events this one stands; 0: it is not looked at.
+  // The number of events that this one represents; 0: it is not measured.
   [[gnu::always_inline]] std::uint32_t next(std::size_t kind) {
     Place& place = places_[kind % kinds];
     if (place.skip != 0) [[likely]] {

@@ -1,8 +1,8 @@
 #pragma once
-// What counters are copied into: latencies in buckets, the parts of a request, names of stages. For
-// who reads numbers and counts none.
+// Copies of counters: latencies in buckets, the parts of a request, names of stages. For code that
+// reads numbers without counting.
 //
-// Latencies stand in buckets whose width is an eighth of their value: any quantile within 12.5 %.
+// A bucket's width is an eighth of its value, so any quantile is within 12.5 %.
 //
 //   value     0..7 one bucket each, then eight buckets an octave, up to 2^63
 //
@@ -49,8 +49,8 @@ class HistogramSnapshot {
   [[nodiscard]] std::uint64_t count() const { return total_; }
   [[nodiscard]] std::uint64_t in_bucket(std::uint32_t bucket) const { return counts_[bucket]; }
 
-  // The middle of the bucket that holds the quantile; 0 when nothing was recorded.
-  // Expects 0 <= quantile <= 1.
+  // The middle of the bucket that holds the quantile; 0 if nothing was recorded. Expects 0 <=
+  // quantile <= 1.
   [[nodiscard]] double quantile(double quantile) const {
     if (total_ == 0) return 0;
     const auto rank = static_cast<std::uint64_t>(quantile * static_cast<double>(total_ - 1));
@@ -69,7 +69,7 @@ class HistogramSnapshot {
   std::uint64_t total_ = 0;
 };
 
-// Of the time of a request; request_times.hpp draws them.
+// The parts of a request's time, as drawn in request_times.hpp.
 enum class RequestPart : std::uint8_t {
   initialisation,  // The call was made, or the handler entered → request published.
   scheduling,      // → a service thread begins with it.
@@ -94,11 +94,11 @@ struct RequestReport {
   }
 };
 
-// Of a service thread's CPU time (ledger.hpp).
+// The stages of a service thread's CPU time (ledger.hpp).
 enum class Stage : std::uint8_t {
-  polling,      // Looking for doorbells and finding none; rescans.
+  polling,      // Polls that find no doorbell; rescans.
   top_half,     // Acknowledging and coalescing.
-  bottom_half,  // Reading slots, validating, classifying; calls that are answered on the spot.
+  bottom_half,  // Reading slots, validating, classifying; calls that are answered at once.
   service,      // The system call itself.
   completion,   // Publishing results and waking.
   upkeep,       // Going to sleep, waking, watching the others, the governor.

@@ -26,10 +26,10 @@ namespace k2k::io {
 
 struct Capabilities {
   const char* name = "";              // "buffered", "uring", "pool", "staging", ...
-  bool asynchronous = false;          // The caller may do something else meanwhile.
-  std::uint32_t outstanding_max = 0;  // Submitted and not yet polled.
+  bool asynchronous = false;          // The caller may do other work during a transfer.
+  std::uint32_t outstanding_max = 0;  // The limit of submitted transfers that were not polled yet.
   bool device_memory = false;         // Accepts memory that the CPU cannot address.
-  // A write that lies between two multiples of this in the file is one kernel call; 0: every one.
+  // A write between two multiples of this in the file is one kernel call; 0: every write is.
   std::size_t whole_write_bytes = 0;
 };
 
@@ -44,15 +44,15 @@ class Engine {
   // Accepts transfers from the front while there is room, and returns their number. A transfer's
   // error is the result of its completion.
   virtual std::size_t submit(std::span<const Transfer> transfers) = 0;
-  // Writes completions to the front of `into`, in any order, and returns how many; waits until
+  // Writes completions to the front of `into`, in any order, and returns their number. Waits until
   // there are at least `least` of them, or as many as are outstanding or fit. Signals do not end
   // the wait.
   virtual std::size_t poll(std::span<Completion> into, std::size_t least) = 0;
   [[nodiscard]] virtual std::size_t outstanding() const = 0;
 };
 
-// EINVAL: `outstanding` is 0 or above 4096, `threads` 0 or above 64. ENOSYS, EPERM,
-// ENOMEM, ...: why there is no io_uring. EAGAIN: no thread can be started.
+// Errors: EINVAL, `outstanding` is 0 or above 4096, `threads` 0 or above 64. ENOSYS, EPERM, ENOMEM,
+// ...: io_uring is not available. EAGAIN: no thread can be started.
 Result<std::unique_ptr<Engine>> make_buffered(std::uint32_t outstanding);
 Result<std::unique_ptr<Engine>> make_uring(std::uint32_t outstanding);
 Result<std::unique_ptr<Engine>> make_pool(std::uint32_t outstanding, std::uint32_t threads);

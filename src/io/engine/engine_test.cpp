@@ -44,7 +44,7 @@ class EngineTest : public testing::TestWithParam<Maker> {
             place,          Direction::read};
   }
 
-  // Submits them all, polling when there is no room, and returns what became of them.
+  // Submits them all, polling when there is no room, and returns their outcomes.
   std::vector<Completion> move(std::span<const Transfer> transfers) {
     std::vector<Completion> all;
     std::array<Completion, room> some;
@@ -358,7 +358,7 @@ TEST(MakePool, RefusesThreadsThatAreTooFewOrTooMany) {
   }
 }
 
-// What the kernel says about a thread of this process of that name.
+// The kernel's status of this process' thread of that name.
 std::string status_of_thread(const std::string& name) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream name_file(entry.path() / "comm");
@@ -383,7 +383,7 @@ TEST(MakePool, ItsThreadsHaveANameAndNoSignals) {
   EXPECT_NE(blocked & (1ull << (SIGUSR1 - 1)), 0u);
 }
 
-// Of the process; -1: none.
+// The descriptor of the process' ring; -1: none.
 int descriptor_of_ring() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
@@ -420,7 +420,8 @@ TEST(MakeUring, AProgramThatClosesAllDescriptorsGetsErrorsAndItsMemoryBack) {
   for (const Completion& each : std::span(all).first(8)) EXPECT_EQ(each.result, -EBADF);
 }
 
-// Cancels what the ring has under way, as the kernel may when a submitting thread ends. 0: done.
+// Cancels the ring's transfers in flight, as the kernel may when a submitting thread ends. Returns
+// 0 if done.
 int cancel_all(int ring) {
   io_uring_sync_cancel_reg what{};
   what.fd = -1;

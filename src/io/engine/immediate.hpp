@@ -12,7 +12,7 @@
 
 namespace k2k::io {
 
-// Move(const Transfer&) makes a transfer and returns what its Completion says.
+// Move(const Transfer&) makes a transfer and returns the result for its Completion.
 template <class Move>
 class Immediate final : public Engine {
  public:

@@ -1,6 +1,6 @@
-// What does a batch of direct reads cost through each engine, against one read at a time?
+// How much does a batch of direct reads cost through each engine, compared with one read at a time?
 //
-// 64 reads of 4 KiB at random places of a file, once round; the counter is a read's share. The
+// 64 reads of 4 KiB at random places of a file, once round; the counter is the time per read. The
 // floor is pread on the O_DIRECT descriptor. Budgets, in floors: io_uring in one batch 1/3, one at
 // a time 1.25 (two system calls in place of one); the pool in a batch 2/3, one at a time 1.75 (two
 // wake-ups).
@@ -22,7 +22,7 @@ constexpr std::size_t batch = 64;
 constexpr std::size_t file_pages = 32768;
 constexpr std::uint32_t pool_threads = 4;
 
-// The file, its twin and places to read, made when the first benchmark asks.
+// The file, its twin and the places to read, made by the first benchmark.
 struct Bench {
   OwnFiles files;
   Opened file = open_file(make_file(files, "content", file_pages* page), O_RDONLY);

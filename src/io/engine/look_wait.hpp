@@ -9,8 +9,8 @@
 
 namespace k2k::io {
 
-// A copy of a megabyte takes 20 to 100 µs: look often first, then give the core away. `looks`: how
-// many have seen nothing new.
+// A copy of a megabyte takes 20 to 100 µs, so the first polls follow quickly; later polls yield the
+// core. `looks`: polls so far without news.
 inline void wait_after_look(int looks) {
   constexpr int looks_before_nap = 100;
   constexpr long nap_ns = 20'000;

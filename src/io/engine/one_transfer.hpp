@@ -11,7 +11,8 @@
 
 namespace k2k::io {
 
-// Its completion's result. Expects an engine with nothing outstanding, and leaves it so.
+// Returns its completion's result. Expects an engine without outstanding transfers, and leaves it
+// so.
 inline std::int64_t result_of(const Transfer& transfer, Engine& engine) {
   const Drained drained(engine);
   Completion completion;

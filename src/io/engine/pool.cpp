@@ -1,9 +1,10 @@
-// The engine of threads that make calls which wait, pread and pwrite or others: asynchronous
-// without io_uring.
+// The thread-based engine for calls that wait, pread and pwrite or others: asynchronous without
+// io_uring.
 //
 // owner: submit ──▶ waiting ──▶ a thread: one transfer ──▶ completed ──▶ owner: poll
 //
-// Idle threads sleep. The owner is woken once, when as many are completed as it waits for.
+// Idle threads sleep. The owner is woken once, when as many transfers are completed as it waits
+// for.
 
 #include "io/engine/pool.hpp"
 
@@ -27,7 +28,7 @@ namespace {
 
 constexpr std::uint32_t threads_max = 64;
 
-// What the owner and the threads share, under one lock.
+// State shared by the owner and the threads, under one lock.
 class Exchange {
  public:
   explicit Exchange(std::uint32_t outstanding) : waiting_(outstanding), completed_(outstanding) {}
@@ -133,7 +134,7 @@ class Pool final : public Engine {
       : capabilities_(capabilities), workers_(std::move(workers)), creator_(::getpid()) {}
 
   ~Pool() override {
-    // A child of fork() has the object without its threads: nobody to wait for.
+    // A child of fork() has the object without its threads, so it must not wait for them.
     if (creator_ != ::getpid()) static_cast<void>(workers_.release());
   }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The engine of threads for calls that block: make_pool() (engine.hpp) and the vendors' libraries.
+// The thread-based engine for calls that block: for make_pool() (engine.hpp) and the vendors'
+// libraries.
 //
 // Threading: as every engine; `serve` is called by several threads at a time.
 
@@ -11,10 +12,10 @@
 
 namespace k2k::io {
 
-// Makes a transfer and returns what its Completion says.
+// Makes a transfer and returns the result for its Completion.
 using Serve = std::function<std::int64_t(const Transfer&)>;
 
-// `enter` is called by each thread first. Errors: as make_pool().
+// Each thread calls `enter` first. Errors: as make_pool().
 Result<std::unique_ptr<Engine>> make_threads(const Capabilities& capabilities,
                                              std::uint32_t threads, Serve serve,
                                              std::function<void()> enter = {});

@@ -42,7 +42,7 @@ Result<Ring> Ring::create(std::uint32_t entries) {
     return Error{EINVAL, fmt::format("io_uring: {} entries: give 1 to {}", entries, entries_max)};
   }
   io_uring ring{};
-  // An entry that is wrong does not keep those behind it from being submitted; Linux 5.18.
+  // An invalid entry does not prevent the submission of later entries; Linux 5.18.
   int result = set_up(entries, ring, IORING_SETUP_SUBMIT_ALL);
   if (result == -EINVAL) result = set_up(entries, ring, 0);
   if (result < 0) return refused(-result);
@@ -54,7 +54,7 @@ Result<Ring> Ring::create(std::uint32_t entries) {
   }
   io_uring_ring_dontfork(&ring);
   const int number = moved_high(ring.ring_fd);
-  if (number < 0) {  // It is closed; what is mapped of it is not.
+  if (number < 0) {  // The descriptor is closed, but the queues are still mapped.
     ring.ring_fd = ring.enter_ring_fd = -1;
     io_uring_queue_exit(&ring);
     return refused(-number);
@@ -109,13 +109,13 @@ int Ring::submit() {
 
 int Ring::wait(std::size_t least) {
   while (true) {
-    // What the queue cannot hold the kernel keeps: it would never be seen as ready here.
+    // Completions beyond the queue's capacity stay in the kernel and are never visible here.
     const std::size_t reachable = std::min({least, expected_, std::size_t{ring_.cq.ring_entries}});
     if (prepared() == 0 && io_uring_cq_ready(&ring_) >= reachable) return 0;
     int result = io_uring_submit_and_wait(&ring_, static_cast<unsigned>(reachable));
     if (asks_to_reap(result)) {
       if (in_kernel() == 0 || io_uring_cq_ready(&ring_) > 0) return result;
-      // Without submitting: one that completes makes room.
+      // Waits without submitting: a completion makes room.
       result = io_uring_enter(static_cast<unsigned>(ring_.enter_ring_fd), 0, 1,
                               IORING_ENTER_GETEVENTS, nullptr);
     }

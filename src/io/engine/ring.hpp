@@ -8,10 +8,9 @@
 //   ring.wait(1);
 //   ring.reap(into);
 //
-// Its descriptor has a high number where the limit allows and is close-on-exec. It is bound to no
-// thread (no IORING_SETUP_SINGLE_ISSUER or DEFER_TASKRUN): a thread may go on where another
-// stopped. If the submitting thread ends meanwhile, the kernel may answer -ECANCELED for what it
-// had not begun.
+// Its descriptor has a high number if the limit allows, and is close-on-exec. It is bound to no
+// thread (no IORING_SETUP_SINGLE_ISSUER or DEFER_TASKRUN): another thread may continue. If the
+// submitting thread ends, the kernel may answer -ECANCELED for entries that it had not begun.
 //
 // Threading: one owner at a time. A child of fork() must not use its parent's ring, only destroy
 // it: the queues are not mapped there.
@@ -37,38 +36,40 @@ class Ring {
  public:
   static constexpr std::uint32_t entries_max = 32768;
 
-  // EINVAL: `entries` is 0 or above entries_max. ENOSYS: Linux before 5.6, or a seccomp filter says
-  // so. EPERM: io_uring is disabled here. ENOMEM, EMFILE, ENFILE: as io_uring_setup(2).
+  // Errors: EINVAL, `entries` is 0 or above entries_max. ENOSYS: Linux before 5.6, or a seccomp
+  // filter. EPERM: io_uring is disabled. ENOMEM, EMFILE, ENFILE: as io_uring_setup(2).
   static Result<Ring> create(std::uint32_t entries);
 
   Ring(Ring&& other) noexcept;
   Ring& operator=(Ring&& other) noexcept;
-  // Does not wait: what is under way goes on, and may still write to its memory.
+  // Does not wait: transfers in flight continue, and may still write to their memory.
   ~Ring();
 
-  // The next entry to fill, cleared (a NOP); null if as many as the queue holds are prepared:
-  // submit. IOSQE_CQE_SKIP_SUCCESS is not for this class: every entry is waited for.
+  // The next entry to fill, cleared (a NOP); null if the queue is full of prepared entries: submit
+  // them first. IOSQE_CQE_SKIP_SUCCESS does not work with this class, because it waits for every
+  // entry.
   [[nodiscard]] io_uring_sqe* next();
 
-  // Gives all prepared entries to the kernel, by one system call if it takes them at once. Returns
-  // 0, or a negative errno with the rest still prepared: -EAGAIN and -EBUSY ask for completions to
-  // be reaped first, others are here to stay (-EBADF: somebody closed the descriptor).
+  // Submits all prepared entries to the kernel, by one system call if the kernel takes them at
+  // once. Returns 0, or a negative errno with the rest still prepared: -EAGAIN and -EBUSY require
+  // that completions are reaped first; other errors are permanent (-EBADF: the descriptor was
+  // closed).
   int submit();
 
-  // Submits and waits until `least` completions are there, or as many as are expected or the queue
-  // of completions holds. Signals do not end it. Returns as submit() does.
+  // Submits and waits until `least` completions are ready, or as many as are expected or the
+  // completion queue holds. Signals do not end the wait. Returns as submit() does.
   int wait(std::size_t least);
 
-  // Takes completions that are there, and returns how many.
+  // Takes the ready completions, and returns their number.
   std::size_t reap(std::span<RingCompletion> into);
 
-  // Takes back the prepared entry that was filled first among those that the kernel has not taken,
-  // and all behind it. Returns their number and writes as many of their user_data as fit into
-  // `tags`.
+  // Takes back the prepared entries that the kernel has not taken, in the order in which they were
+  // filled. Returns their number and writes their user_data to `tags`, as far as it fits.
   std::size_t take_back(std::span<std::uint64_t> tags);
 
   [[nodiscard]] std::size_t prepared() const;   // Not yet taken by the kernel.
-  [[nodiscard]] std::size_t in_kernel() const;  // Taken, and their last completion not yet reaped.
+  [[nodiscard]] std::size_t in_kernel() const;  // Taken by the kernel; the last completion is not
+                                                // reaped yet.
   [[nodiscard]] int descriptor() const { return ring_.ring_fd; }
   [[nodiscard]] bool inherited() const;  // By a child of fork().
 
@@ -76,7 +77,8 @@ class Ring {
   explicit Ring(const io_uring& ring);
 
   io_uring ring_{};
-  std::size_t expected_ = 0;  // Entries prepared or taken whose last completion was not yet reaped.
+  std::size_t expected_ = 0;  // Entries prepared or taken with their last completion not reaped
+                              // yet.
   pid_t creator_ = 0;         // 0: moved from.
 };
 

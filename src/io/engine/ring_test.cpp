@@ -126,7 +126,7 @@ TEST_F(RingTest, MoreCompletionsThanTheQueueHoldsAreNotLost) {
   };
   for (std::uint64_t tag = 0; tag < many; ++tag) {
     prepare_nop(ring, tag);
-    // An older kernel asks for reaping here.
+    // An older kernel requires reaping at this point.
     while (ring.submit() != 0) reap();
   }
   while (ring.in_kernel() > 0) {

@@ -1,5 +1,5 @@
 #pragma once
-// A piece of a file and the memory it is read into or written from, and what became of it.
+// A transfer between a part of a file and memory, and its outcome.
 //
 // Threading: values.
 
@@ -16,11 +16,11 @@ struct Transfer {
   std::uint64_t offset = 0;  // In the file, bytes.
   std::byte* memory = nullptr;
   std::size_t bytes = 0;  // At most transfer_bytes_max.
-  std::uint64_t tag = 0;  // The submitter's; comes back with the completion.
+  std::uint64_t tag = 0;  // Chosen by the submitter; returned in the completion.
   Direction direction = Direction::read;
 };
 
-// Linux moves no more in one call: the last whole page below 2 GiB.
+// Linux moves at most this much per call: the last whole page below 2 GiB.
 inline constexpr std::size_t transfer_bytes_max = 0x7ffff000;
 
 struct Completion {

@@ -5,7 +5,7 @@
 //                      │  └──▶ refused ──▶ polled: free         │
 //                      └────────────────────────────────────────┘
 //
-// A file that has no positions (a pipe) is read without one, where pread(2) says ESPIPE.
+// A file without positions (a pipe) is read without a position, where pread(2) answers ESPIPE.
 
 #include <sys/types.h>
 
@@ -116,7 +116,7 @@ class Uring final : public Engine {
     return count;
   }
 
-  // ECANCELED: the thread that submitted it has ended, and nobody asked for that.
+  // ECANCELED: the thread that submitted it has ended; no cancellation was requested.
   bool try_again(std::uint32_t slot, std::int32_t result) {
     if (result != -EINTR && result != -ECANCELED) return false;
     if (++slots_[slot].retries > retries_max) return false;
@@ -130,8 +130,8 @@ class Uring final : public Engine {
     return count;
   }
 
-  // What a ring said that did not take everything. With transfers in the kernel a lack of room is
-  // over as soon as one of them is polled.
+  // The result of a submission that was incomplete. While transfers are in the kernel, a lack of
+  // room ends as soon as one of them is polled.
   void judge(int result) {
     if (result == 0) return;
     const bool busy = result == -EAGAIN || result == -EBUSY;
@@ -141,7 +141,7 @@ class Uring final : public Engine {
       refused_.push({slots_[slot].transfer.tag, result});
       free_.push_back(static_cast<std::uint32_t>(slot));
     }
-    // Somebody closed the ring's descriptor: what is under way still completes in the mapped queue.
+    // The ring's descriptor was closed: transfers in flight still complete in the mapped queue.
     if (count == 0) {
       const timespec pause{0, blind_wait_ns};
       ::nanosleep(&pause, nullptr);

@@ -17,7 +17,7 @@ namespace k2k::io {
 
 namespace {
 
-// Of the program's open mode, what the twin must do as well.
+// The flags of the program's descriptor that the twin must share.
 constexpr int kept_flags(DirectFile::Access access) {
   const int always = O_NOATIME;
   return access == DirectFile::Access::write ? always : O_APPEND | O_SYNC | O_DSYNC | always;
@@ -102,8 +102,8 @@ std::int64_t open_again(int descriptor, int flags) {
   return opened;
 }
 
-// Does anybody hold a POSIX lock on the file? Asked as an open description that holds none, which a
-// lock of this process is in the way of, too.
+// Does any process hold a POSIX lock on the file? The query uses an open description without locks,
+// so that locks of this process are found too.
 bool is_locked(int descriptor) {
   struct flock lock{};
   lock.l_type = F_WRLCK;

@@ -32,7 +32,7 @@ class Twin {
  public:
   Twin(Twin&& other) noexcept;
   Twin& operator=(Twin&& other) noexcept;
-  ~Twin();  // Closes it.
+  ~Twin();
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
@@ -45,15 +45,15 @@ class Twin {
 
 class DirectFile : public Twin {
  public:
-  // read_write: what the descriptor permits, which is writing and perhaps reading. The twin also
-  // has its O_APPEND, O_SYNC, O_DSYNC and O_NOATIME, as they are now. write: writing alone, at any
-  // offset and whatever the descriptor does besides: of these flags the twin has O_NOATIME only.
+  // read_write: all that the descriptor permits, which is writing and perhaps reading. The twin
+  // also has the descriptor's current O_APPEND, O_SYNC, O_DSYNC and O_NOATIME. write: only writing,
+  // at any offset, whatever the descriptor's mode; of these flags the twin has only O_NOATIME.
   enum class Access : std::uint8_t { read, read_write, write };
 
-  // EBADF: no such descriptor, or not open for that. EINVAL: no regular file or block device, or
-  // its file system has no direct transfers (tmpfs among them). EACCES: /proc/self/fd/N may not be
-  // opened again (a file given from elsewhere whose mode forbids it). EBUSY: somebody holds a POSIX
-  // lock on the file. EROFS, EMFILE, ENFILE, ENOENT (no /proc): as open(2).
+  // Errors: EBADF, no such descriptor, or not open for that. EINVAL: not a regular file or block
+  // device, or its file system has no direct transfers (such as tmpfs). EACCES: /proc/self/fd/N may
+  // not be opened again (a descriptor from another process, and the file's mode forbids it). EBUSY:
+  // a process holds a POSIX lock on the file. EROFS, EMFILE, ENFILE, ENOENT (no /proc): as open(2).
   static Result<DirectFile> open(int descriptor, Access access);
 
   [[nodiscard]] const Alignment& alignment() const { return alignment_; }
@@ -66,7 +66,7 @@ class DirectFile : public Twin {
 
 class RandomFile : public Twin {
  public:
-  // For reading. Errors: as DirectFile::open(), but for a file system without direct transfers.
+  // For reading. Errors: as DirectFile::open(), except for a file system without direct transfers.
   static Result<RandomFile> open(int descriptor);
 
  private:

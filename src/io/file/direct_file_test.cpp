@@ -43,7 +43,7 @@ ssize_t read_all(const DirectFile& twin, const Pages& memory) {
   return ::pread(twin.descriptor(), memory.data(), memory.span().size(), 0);
 }
 
-// The error of opening it, which must not work.
+// Expects that opening fails, and returns the error.
 Error refused(int descriptor, Access access) {
   const Result<DirectFile> twin = DirectFile::open(descriptor, access);
   EXPECT_FALSE(twin.ok());
@@ -257,7 +257,7 @@ TEST_F(DirectFileTest, LeavesTheLocksOfTheProcessAlone) {
   const Error error = refused(file_.number(), Access::read);
   EXPECT_EQ(error.code, EBUSY);
   EXPECT_NE(error.message.find("take the lock after the first direct read"), std::string::npos);
-  // Asked as another description, which a lock of ours is in the way of.
+  // The query uses another description, so that our own lock is found.
   ASSERT_EQ(::fcntl(file_.number(), F_OFD_GETLK, &lock), 0);
   EXPECT_EQ(lock.l_type, F_WRLCK);
 

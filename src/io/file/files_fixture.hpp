@@ -1,6 +1,6 @@
 #pragma once
-// Files of the test's own, on a file system that has direct transfers if there is one. For tests
-// and benchmarks; never installed.
+// Files of the test, on a file system with direct transfers if there is one. For tests and
+// benchmarks; never installed.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ class OwnFiles {
   std::string path_;
 };
 
-// An open descriptor; negative: it was refused.
+// An open descriptor; negative if opening failed.
 class Opened {
  public:
   explicit Opened(int number) : number_(number) {}
@@ -56,7 +56,7 @@ inline Opened open_file(const std::string& path, int flags) {
   return Opened(::open(path.c_str(), flags | O_CLOEXEC, 0600));
 }
 
-// Memory at a page boundary.
+// Page-aligned memory.
 class Pages {
  public:
   explicit Pages(std::size_t bytes)
@@ -75,7 +75,7 @@ class Pages {
   std::byte* data_;
 };
 
-// What byte `at` of a test's file is.
+// The content of a test's file at byte `at`.
 inline std::byte content(std::uint64_t at) {
   return static_cast<std::byte>((at * 131) ^ (at >> 12) * 29);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A file in a folder of the test's own, whose pages the test caches and evicts. For tests and
-// benchmarks; never installed.
+// A file in a folder of the test; the test caches and evicts its pages. For tests and benchmarks;
+// never installed.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -40,18 +40,19 @@ class OwnFile {
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] std::string path() const { return folder_ + "/file"; }
 
-  // From the beginning; afterwards nothing is dirty.
+  // Writes from the beginning; afterwards no page is dirty.
   void write(std::uint64_t bytes) const {
     const std::vector<char> data(bytes, 'k');
     K2K_EXPECT(::pwrite(descriptor_, data.data(), bytes, 0) == static_cast<ssize_t>(bytes));
     K2K_EXPECT(::fsync(descriptor_) == 0);
   }
-  // Best effort on the kernel's side; nothing leaves the cache on tmpfs.
+  // The kernel may keep pages; on tmpfs none leaves the cache.
   void evict(PageRange pages = {}) const {
     ::posix_fadvise(descriptor_, static_cast<off_t>(pages.first * page_bytes),
                     static_cast<off_t>(pages.pages * page_bytes), POSIX_FADV_DONTNEED);
   }
-  // A page a folio and nothing read ahead, so that single pages may be evicted again.
+  // Caches each page in a folio of its own without read-ahead, so that single pages can be evicted
+  // again.
   void cache(PageRange pages) const {
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM);
     char page[page_bytes];
@@ -59,7 +60,7 @@ class OwnFile {
       K2K_EXPECT(::pread(descriptor_, page, sizeof(page), static_cast<off_t>(at * page_bytes)) > 0);
     }
   }
-  // With the kernel's read-ahead: large folios where the file system has them.
+  // With the kernel's read-ahead: large folios if the file system supports them.
   void cache_all_at_once() const {
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_NORMAL);
     std::vector<char> data(1 << 17);

@@ -18,7 +18,7 @@ struct PageRange {
   bool operator==(const PageRange&) const = default;
 };
 
-// The pages that so many bytes at an offset lie in, whole or in part.
+// The pages that contain these bytes, wholly or partly.
 inline PageRange pages_of(std::uint64_t offset, std::uint64_t bytes) {
   if (bytes == 0) return {offset / page_bytes, 0};
   const std::uint64_t first = offset / page_bytes;

@@ -1,4 +1,4 @@
-// Goal: bytes of a file lie in the pages that they should. Method: the edges of a page.
+// Goal: bytes of a file map to the right pages. Method: the edges of a page.
 
 #include "io/file/page_range.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
-// System calls without the C library's functions. A preloaded library may intercept those to catch
-// the program's calls, and the calls of io/ are not the program's. Each returns what the kernel
-// does, a negative errno for a failure.
+// System calls without the C library's functions, because a preloaded library may intercept those
+// to catch the program's calls, and the calls of io/ are not the program's. Each returns the
+// kernel's result: a negative errno for a failure.
 //
 // Threading: from anywhere.
 
@@ -23,7 +23,7 @@ inline std::int64_t raw(long number, Arguments... arguments) {
 }
 
 inline void raw_close(int descriptor) {
-  set_own(descriptor, false);  // First: afterwards the number may be somebody else's.
+  set_own(descriptor, false);  // First: after close(), another thread may get the number.
   static_cast<void>(raw(SYS_close, descriptor));
 }
 
@@ -35,9 +35,9 @@ inline constexpr int high_number_min = 1000;
 // descriptors have the same numbers and limit as without K2K.
 inline constinit std::atomic<bool> high_numbers_only{false};
 
-// Moves a descriptor to a high number, close-on-exec, and returns that, which is_own(). Where the
-// limit of descriptors does not allow it: leaves it where it is, or, if high_numbers_only, closes
-// it and returns -EMFILE.
+// Moves a descriptor to a high number, close-on-exec, and returns the new number, which is_own().
+// If the limit of descriptors does not allow it: the descriptor keeps its number; with
+// high_numbers_only it is closed instead, and the result is -EMFILE.
 inline int moved_high(int descriptor) {
   const std::int64_t high = raw(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, high_number_min);
   const bool stays = high < 0 && !high_numbers_only.load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 #pragma once
-// A child process in which the kernel refuses a system call: what a container's filter does. For
+// A child process in which the kernel refuses a system call, like the filter of a container. For
 // tests; never installed.
 
 #include <linux/filter.h>
@@ -27,8 +27,8 @@ inline bool refuse_call(unsigned number, unsigned code) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-// The exit status of a child that runs `body` where call `number` fails with `code`; no_filter
-// where that cannot be arranged.
+// The exit status of a child that runs `body` with call `number` failing with `code`; no_filter if
+// the filter cannot be installed.
 template <class Body>
 int where_refused(unsigned number, unsigned code, Body body) {
   const pid_t child = ::fork();

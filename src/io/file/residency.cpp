@@ -33,7 +33,7 @@ struct CachestatRange {
   std::uint64_t bytes;  // 0 would mean: to the end.
 };
 struct Cachestat {
-  std::uint64_t cached;  // Folios' pages in the range, those being read just now included.
+  std::uint64_t cached;  // Pages of folios in the range, including those being read now.
   std::uint64_t dirty;
   std::uint64_t written_back;
   std::uint64_t evicted;
@@ -51,7 +51,7 @@ std::int64_t cached_pages(int descriptor, PageRange range) {
 
 namespace {
 
-// What the probe must know of a file each time: which it is, and where it ends.
+// The file's properties that each probe needs: its identity and its end.
 struct Identity {
   std::uint64_t device;
   std::uint64_t inode;
@@ -78,15 +78,15 @@ Result<Identity> identify(int descriptor) {
                                   std::strerror(error))};
 }
 
-// Files whose pages are another inode's: cachestat looks at their own and counts none, a mapping is
-// one of the other inode. (FUSE: with passthrough.)
+// Files with pages that belong to another inode: cachestat reads the file's own pages and counts
+// none, while a mapping has the other inode's pages. (FUSE with passthrough.)
 bool pages_elsewhere(int descriptor) {
   struct statfs status = {};
   if (::fstatfs(descriptor, &status) != 0) return true;
   return status.f_type == OVERLAYFS_SUPER_MAGIC || status.f_type == FUSE_SUPER_MAGIC;
 }
 
-// A mapping of a part of a file that nobody ever touches, so that it may lie behind the file's end.
+// A mapping of a part of a file that is never accessed, so that it may lie behind the file's end.
 class Mapping {
  public:
   Mapping(int descriptor, PageRange range)
@@ -100,7 +100,7 @@ class Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
-  // 0, or an errno. The lowest bit of each byte tells; Linux leaves the others 0.
+  // Returns 0, or an errno. The lowest bit of each byte is the answer; Linux leaves the others 0.
   [[nodiscard]] int look(std::uint8_t* bytes) const {
     if (error_ != 0) return error_;
     return ::mincore(address_, bytes_, bytes) == 0 ? 0 : errno;
@@ -112,16 +112,16 @@ class Mapping {
   int error_;
 };
 
-// 64 MiB: what one mapping spans, so that the address space of a huge request stays bounded.
+// 64 MiB: the span of one mapping, so that the address space of a huge request stays bounded.
 constexpr std::uint64_t window_pages_max = 16384;
-// No folio that holds the end of a file reaches as far behind it: none is larger than 512 MiB.
+// The folio at the end of a file extends less far beyond the end: no folio is larger than 512 MiB.
 constexpr std::uint64_t behind_end_pages = 131072;
 
-// 0 if mincore tells the truth about this file, EPERM if it says "all resident" as it does where
-// one neither owns the file nor may write it; else why it cannot be asked. A page far behind the
-// end is never resident. The kernel is asked rather than its rule copied: that knows of user
-// namespaces, mapped mounts and security modules. A file that grows as far just now errs to the
-// safe side.
+// Returns 0 if mincore is truthful for this file, EPERM if it reports "all resident", as it does if
+// the user neither owns the file nor may write it; otherwise the reason why it fails. A page far
+// behind the end is never resident. The test queries the kernel instead of copying its rule,
+// because the rule includes user namespaces, mapped mounts and security modules. If the file grows
+// that far meanwhile, the error is on the safe side.
 int mincore_refusal(int descriptor, std::uint64_t file_pages) {
   std::uint8_t byte = 0;
   const PageRange behind = {file_pages + behind_end_pages, 1};
@@ -138,14 +138,14 @@ int look_by_mincore(int descriptor, PageRange range, std::uint8_t* bytes) {
   return 0;
 }
 
-// The stretches of `grain` pages that a range has something of, told apart by their number.
+// The stretches of `grain` pages that overlap a range, identified by their number.
 struct Stretches {
   PageRange range;
   std::uint64_t grain;
 
   [[nodiscard]] std::uint64_t first() const { return range.first / grain; }
   [[nodiscard]] std::uint64_t end() const { return (range.end() - 1) / grain + 1; }
-  // What these stretches have in the range.
+  // The pages of these stretches within the range.
   [[nodiscard]] PageRange pages(std::uint64_t begin, std::uint64_t behind) const {
     const std::uint64_t low = std::max(range.first, begin * grain);
     const std::uint64_t high = std::min(range.end(), behind * grain);
@@ -163,15 +163,15 @@ void whole_stretches_only(const Stretches& stretches, std::uint8_t* bytes) {
   }
 }
 
-// The part of a request that is probed first: one call tells all of a file that is cached
-// entirely or not at all, yet little is counted twice where that is not so.
+// The part of a request that is probed first: one call suffices for a file that is cached entirely
+// or not at all; otherwise little is counted twice.
 constexpr std::uint64_t first_part = 8;
 
-// Sets the bytes of stretches from the first one on until it has no calls left, and moves `left`
-// behind what is settled. 0 or an errno. As many stretches a call as were alike last time, twice
-// that while they are and half of it while they are not: a call costs 0.3 us and 0.03 us a folio,
-// so what is probed again costs more than what is probed apart. At most two calls a stretch and a
-// few to begin with. Expects zeroed bytes.
+// Sets the bytes of stretches from the first one on until the calls are used up, and moves `left`
+// behind the settled part. Returns 0 or an errno. The number of stretches per call follows the last
+// result: doubled while they are alike, halved while they are not. A call costs 0.3 us and 0.03 us
+// a folio, so probing again costs more than probing apart. At most two calls per stretch and a few
+// at the beginning. Expects zeroed bytes.
 int look_by_cachestat(int descriptor, PageRange& left, std::uint64_t grain, std::uint8_t* bytes,
                       std::uint64_t calls) {
   const Stretches stretches = {left, grain};
@@ -196,7 +196,7 @@ int look_by_cachestat(int descriptor, PageRange& left, std::uint64_t grain, std:
   return 0;
 }
 
-// As look_by_mincore(), and EPERM if what it says cannot be believed: that all is resident.
+// As look_by_mincore(), and EPERM if all is reported as resident, which cannot be trusted.
 int look_by_trusted_mincore(int descriptor, std::uint64_t file_pages, PageRange range,
                             std::uint8_t* bytes) {
   if (const int error = look_by_mincore(descriptor, range, bytes); error != 0) return error;

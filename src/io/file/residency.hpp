@@ -2,19 +2,19 @@
 // Finds the pages of a file range that are in the page cache.
 //
 //   cachestat(2)   Linux 6.5; counts pages of a range: 0.3 us a call and 0.03 us a folio. Reads 0
-//                  through overlayfs; EPERM on a file one neither owns nor may write
+//                  through overlayfs; EPERM on a file that the user neither owns nor may write
 //   mincore(2)     of a mapping of the file: a byte a page, 70 to 100 us for 8 MiB; works on
-//                  overlayfs; says "all resident" of a file one neither owns nor may write
-//   sampled        where neither may be trusted: how much of the file's recent buffered reads came
-//                  without waiting tells how much to expect; the whole range gets one answer
+//                  overlayfs; reports "all resident" for a file that the user neither owns nor may
+//                  write
+//   sampled        if neither can be trusted: the fraction of the file's recent buffered reads that
+//                  did not wait predicts the residency; the whole range gets one answer
 //
-// Block devices have either as files have: their own pages, not those of files on them.
+// Block devices behave as files: the probes see their own pages, not those of files on them.
 //
-// RWF_NOWAIT is never used to find out: a miss starts reading the range into the cache.
+// RWF_NOWAIT is never used as a probe: a miss starts reading the range into the cache.
 //
-// A range is probed at a grain: a stretch that is cached partly is told as not cached (reading
-// it directly is right whatever is cached), so a grain finer than what decides the schedule is
-// wasted.
+// A range is probed at a grain: a partly cached stretch is reported as not cached (a direct read is
+// right in any case), so a grain finer than the schedule's decisions is wasted.
 //
 // Threading: one owner.
 
@@ -29,9 +29,9 @@
 
 namespace k2k::io {
 
-// How many of these pages the page cache has, by one call of cachestat(2) and with nothing set up
-// for it; at least 1 page. 0 also where that call sees nothing (overlayfs). A negative errno: no
-// such call (ENOSYS), or not of this file (EPERM).
+// The number of these pages (at least 1) in the page cache, by one call of cachestat(2), without
+// any set-up. 0 also if that call does not see the pages (overlayfs). A negative errno: no such
+// call (ENOSYS), or not for this file (EPERM).
 std::int64_t cached_pages(int descriptor, PageRange range);
 
 enum class ProbeMethod : std::uint8_t { cachestat, mincore, sampled };
@@ -40,11 +40,12 @@ const char* name_of(ProbeMethod method);
 
 class ResidencyProbe {
  public:
-  // The best method that may be trusted for this descriptor. `sampled` needs nothing of the kernel
-  // and never fails. EBADF: no such descriptor. EINVAL: no regular file or block device.
+  // Selects the best method that can be trusted for this descriptor. `sampled` needs nothing from
+  // the kernel and never fails. EBADF: no such descriptor. EINVAL: not a regular file or block
+  // device.
   static Result<ResidencyProbe> open(int descriptor);
-  // That method and no other; errors also ENOSYS, EPERM: it is not to be had or not to be trusted
-  // here.
+  // Uses only that method. Further errors: ENOSYS, EPERM, the method is missing or cannot be
+  // trusted here.
   static Result<ResidencyProbe> open(int descriptor, ProbeMethod method);
 
   ResidencyProbe(ResidencyProbe&& other) noexcept;
@@ -54,15 +55,15 @@ class ResidencyProbe {
   [[nodiscard]] ProbeMethod method() const { return method_; }
 
   // Sets bytes[i] to 1 if page first_page + i of the file (4 KiB each) is in the page cache, else
-  // 0, probed in stretches of `grain` pages (at least 1), which begin at multiples of it in the
-  // file; of one that juts out of the range or the file, what lies inside counts. Pages beyond the
-  // end of the file are 0, and all are if `descriptor` is not open()'s file any more. Returns how
-  // many are 1. What the kernel refuses now (EPERM after a chown) makes the method `sampled`. No
-  // allocation.
+  // to 0. Pages are probed in stretches of `grain` pages (at least 1) that begin at multiples of
+  // the grain in the file; of a stretch that exceeds the range or the file, the inner part counts.
+  // Pages beyond the end of the file are 0. All pages are 0 if `descriptor` is no longer open()'s
+  // file. Returns the number of 1s. If the kernel now refuses (EPERM after a chown), the method
+  // becomes `sampled`. Allocates nothing.
   //
-  // `cachestat` as chosen by open() leaves to mincore, if that may be trusted, what would take many
-  // calls: cached and uncached pages that mix at the grain's scale. Pages that are just being read
-  // count as cached with cachestat, and not with mincore.
+  // After open() chose `cachestat`, requests that would need many calls go to mincore, if it can be
+  // trusted: requests with cached and uncached pages mixed at the grain's scale. Pages that are
+  // being read now count as cached with cachestat, and not with mincore.
   std::size_t probe(int descriptor, std::uint64_t first_page, std::span<std::uint8_t> bytes,
                     std::uint32_t grain);
   // The same, for a caller that already has the result of fstat(2).
@@ -73,21 +74,21 @@ class ResidencyProbe {
   // cached page. Ignored without pages.
   //
   // The hit rate moves an eighth of the way to each read's 0 or 1. From a half on, probes answer
-  // "cached"; below it "not cached", but for one of 16 at random: without a buffered read now and
-  // then nobody would notice that the file was cached meanwhile. The draws depend on the file and
-  // the number of the probe alone.
+  // "cached". Below it they answer "not cached", except one of 16 at random: without an occasional
+  // buffered read, the probe would never notice that the file has been cached. The draws depend
+  // only on the file and the number of the probe.
   void note_read(std::size_t pages, std::uint64_t nanoseconds, std::uint64_t fast_page_ns);
 
  private:
   ResidencyProbe(ProbeMethod method, std::uint64_t device, std::uint64_t inode);
 
-  // Of pages that lie in the file, `file_pages` long; an errno where the kernel refuses.
+  // For pages within the file, which has `file_pages`; returns an errno if the kernel refuses.
   int look(int descriptor, std::uint64_t file_pages, std::uint64_t first_page,
            std::span<std::uint8_t> bytes, std::uint32_t grain);
   [[nodiscard]] bool sampled_answer();
 
   ProbeMethod method_;
-  bool refined_ = false;  // `cachestat` may ask mincore.
+  bool refined_ = false;  // `cachestat` may use mincore.
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
   std::uint32_t hit_rate_ = 32768;  // Of `sampled`, in 65536ths; a moving average.

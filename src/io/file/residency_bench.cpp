@@ -1,8 +1,8 @@
 // How long does it take to find the residency of 8 MiB?
 //
-// Budget: less than what the best schedule saves over the best single path; that is milliseconds on
-// 8 MiB, a tenth of one if all is cached. `folios` is how the pages came into the cache: one by
-// one, or by read-ahead. Arguments are the grain in pages.
+// Budget: less than the best schedule saves over the best single path; that is milliseconds on 8
+// MiB, a tenth of one if all is cached. `folios` is how the pages were cached: one by one, or by
+// read-ahead. Arguments are the grain in pages.
 
 #include <benchmark/benchmark.h>
 

@@ -1,6 +1,5 @@
 #pragma once
-// What the page cache has of a file, by a mincore of the test's own, and what the probes say beside
-// it.
+// The test's own mincore of the page cache, and the answers of the probes to compare with it.
 //
 // Threading: the test's.
 
@@ -22,7 +21,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 inline constexpr ProbeMethod probe_methods[] = {ProbeMethod::cachestat, ProbeMethod::mincore};
 
-// Page by page; all 1 where mincore lies.
+// Page by page; all 1 if mincore gives a false answer.
 inline Bytes second_opinion(int descriptor, PageRange range) {
   Bytes bytes(range.pages);
   void* const address = ::mmap(nullptr, range.pages * page_bytes, PROT_NONE, MAP_SHARED, descriptor,
@@ -34,7 +33,7 @@ inline Bytes second_opinion(int descriptor, PageRange range) {
   return bytes;
 }
 
-// What the header promises, from a residency of single pages that begins at `first`.
+// The promised result, computed from a residency of single pages that begins at `first`.
 inline Bytes in_stretches(const Bytes& pages, std::uint64_t first, std::uint32_t grain) {
   Bytes bytes(pages.size());
   for (std::size_t at = 0; at < pages.size();) {
@@ -51,7 +50,7 @@ inline std::size_t count(const Bytes& bytes) {
   return static_cast<std::size_t>(std::ranges::count(bytes, 1));
 }
 
-// Cached by nobody while a test runs: the probes for a file and what they are called.
+// The probes for a file, with their names. No other program caches the file during a test.
 struct Probes {
   explicit Probes(int descriptor) {
     for (const ProbeMethod method : probe_methods) {
@@ -64,8 +63,8 @@ struct Probes {
   std::vector<ResidencyProbe> all;
 };
 
-// Compares every method with the second opinion, taken before and after: what the kernel reclaims
-// meanwhile is no failure.
+// Compares every method with the second opinion, taken before and after: pages that the kernel
+// reclaims meanwhile are no failure.
 inline void expect_told(Probes& probes, int descriptor, PageRange range, std::uint32_t grain) {
   for (ResidencyProbe& probe : probes.all) {
     const ProbeMethod method = probe.method();
@@ -96,8 +95,8 @@ class Residency : public testing::Test {
     GTEST_SKIP() << "pages cannot be evicted on this file system";
   }
 
-  // The kernel may reclaim a page at any time (here DAMON does): leaves exactly these pages cached,
-  // does something, and does all of it again unless they are still cached afterwards.
+  // The kernel may reclaim a page at any time (DAMON does). This leaves exactly these pages cached,
+  // runs `body`, and repeats both unless the pages are still cached afterwards.
   template <class Do>
   void with_cached(const std::vector<PageRange>& ranges, Do something) const {
     struct stat status = {};

@@ -1,4 +1,4 @@
-// Goal: where the kernel would not tell the truth of a file's residency it is noticed, at first and
+// Goal: the probe notices a kernel that does not report a file's true residency, at first and
 // later. Method: files that belong to others, lie on overlayfs, or are block devices.
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uid_t nobody = 65534;
 
-// Who neither owns the test's files nor may write them, while it lives.
+// While it lives, the process is a user who neither owns the test's files nor may write them.
 class AsNobody {
  public:
   AsNobody() { K2K_EXPECT(::seteuid(nobody) == 0); }

@@ -1,5 +1,5 @@
-// Goal: where nobody tells what is cached, the time that reads took does. Method: reads of made-up
-// times, and what is expected of the next ones.
+// Goal: if no call reports the residency, the durations of reads do. Method: reads with invented
+// durations, and the expected answers afterwards.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ class Sampled : public testing::Test {
   [[nodiscard]] ResidencyProbe open() const {
     return ResidencyProbe::open(file.descriptor(), ProbeMethod::sampled).value();
   }
-  // Bit i: probe i said "cached".
+  // Bit i: probe i answered "cached".
   std::uint64_t answers(ResidencyProbe& probe) const {
     std::uint64_t answers = 0;
     for (int at = 0; at < 64; ++at) {

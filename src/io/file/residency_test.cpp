@@ -1,6 +1,6 @@
-// Goal: what a probe says of a page is what a page-by-page look at the page cache says, at any
-// grain; where the kernel would not tell the truth it is noticed, at first and later. Method: real
-// files, evicted page by page; a mincore of the test's own as second opinion; files that shrink.
+// Goal: a probe agrees with a page-by-page test of the page cache, at any grain; a kernel that does
+// not report the truth is noticed, at first and later. Method: real files, evicted page by page;
+// the test's own mincore as second opinion; files that shrink.
 
 #include <gtest/gtest.h>
 

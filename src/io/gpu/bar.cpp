@@ -1,6 +1,7 @@
-// The engine of the CPU's own stores: a file's bytes come into a few pages that stay in its cache,
-// and go on to mapped device memory in whole lines (stream_copy.hpp). Not by read(2) alone: what
-// the kernel's copy does with write-combined memory is nobody's promise.
+// The engine of the CPU's own stores: a file's bytes are read into a few pages that stay in the
+// CPU's cache, and are then stored to mapped device memory in whole lines (stream_copy.hpp). A
+// direct read(2) is not used, because the kernel's copy guarantees nothing about write-combined
+// memory.
 //
 // UNVERIFIED ON HARDWARE: tested on ordinary memory.
 

@@ -97,7 +97,7 @@ TEST(MakeBar, SaysThatTheMemoryCannotBeMapped) {
   EXPECT_EQ(make_bar(mapped, 0).error().code, EINVAL);
 }
 
-// A device of which only a part can be mapped.
+// A device with memory that can be mapped only partly.
 class HalfMapped final : public DeviceMemory {
  public:
   explicit HalfMapped(std::span<std::byte> half) : half_(half) {}

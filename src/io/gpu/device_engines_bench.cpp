@@ -1,8 +1,8 @@
-// What do staging and bar cost above pread, where the CPU makes the device's copies as well?
+// How much do staging and bar cost compared with pread, if the CPU also makes the device's copies?
 //
-// 8 MiB from the page cache, one transfer, into 64 MiB in turn so that nothing stays in a cache of
-// the CPU's. The floor is pread; what the device's own copy engine would take off the CPU cannot be
-// seen here. Budgets, in floors: staging 2.2 (a second copy), bar 1.6.
+// 8 MiB from the page cache, one transfer, into 64 MiB in turn so that no data stays in a cache of
+// the CPU. The floor is pread; the benchmark cannot show the work that a device's copy engine would
+// take off the CPU. Budgets, in floors: staging 2.2 (a second copy), bar 1.6.
 
 #include <benchmark/benchmark.h>
 

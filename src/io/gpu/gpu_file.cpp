@@ -24,11 +24,12 @@ namespace {
 using gpu_file::Answer;
 using gpu_file::Calls;
 
-// Registered at a time; more than threads, so that one of them is always idle.
+// The limit of registered files; larger than the number of threads, so that one of them is always
+// idle.
 constexpr std::size_t files_max = 256;
 constexpr std::size_t ranges_max = 256;
 
-// Which open file a number means: another one that got it later is another.
+// The open file behind a number: a later file with the same number is different.
 struct Identity {
   int descriptor = -1;
   dev_t device = 0;
@@ -192,7 +193,7 @@ class Driver final : public GpuFileDriver {
   const Calls calls_;
   const std::string note_;
   const pid_t creator_;
-  std::mutex mutex_;  // What is registered. Held while registering.
+  std::mutex mutex_;  // Guards the registrations and the refusal. Held while registering.
   std::vector<Registered> files_;
   std::vector<Range> ranges_;
   std::uint64_t uses_ = 0;

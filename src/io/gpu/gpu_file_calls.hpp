@@ -1,7 +1,7 @@
 #pragma once
-// What io/ uses of cuFile and hipFile, by the names and numbers of their public documentation: no
-// header of theirs is there when this is compiled. `./dev check --only cuda` compares it with
-// NVIDIA's own; hipFile's is not to be had from a package registry.
+// The functions of cuFile and hipFile that io/ uses, by the names and numbers of their public
+// documentation, because their headers are missing at compile time. `./dev check --only cuda`
+// compares them with NVIDIA's own header; no package registry has hipFile's.
 //
 // Threading: pure functions; load() from anywhere.
 
@@ -17,16 +17,16 @@ namespace k2k::io::gpu_file {
 
 struct Answer {
   int code = 0;    // 0, or from 5001 on.
-  int device = 0;  // CUDA's or HIP's own, where `code` is device_error.
+  int device = 0;  // CUDA's or HIP's own code, if `code` is device_error.
 };
 
 struct Description {
-  int type = 1;  // A descriptor of Linux.
+  int type = 1;  // A Linux descriptor.
   union {
     int descriptor;
     void* handle;
   };
-  const void* operations = nullptr;  // Of file systems in user space.
+  const void* operations = nullptr;  // For file systems in user space.
 };
 
 using Handle = void*;
@@ -55,7 +55,7 @@ inline constexpr int setup_error = 5033;
 inline constexpr int io_disabled = 5034;
 inline constexpr int pinning_failed = 5036;
 
-// entry(member, what follows cuFile or hipFile, returns, arguments...)
+// entry(member, the name after cuFile or hipFile, return type, arguments...)
 // clang-format off
 #define K2K_IO_GPU_FILE_ENTRIES(entry)                                           \
   entry(open, "DriverOpen", Answer, void)                                        \
@@ -71,7 +71,8 @@ struct Calls {
 #define K2K_IO_GPU_FILE_MEMBER(member, name, returns, ...) returns (*member)(__VA_ARGS__) = nullptr;
   K2K_IO_GPU_FILE_ENTRIES(K2K_IO_GPU_FILE_MEMBER)
 #undef K2K_IO_GPU_FILE_MEMBER
-  // cuFile's second version, for the first leaves out what the header's name means.
+  // cuFile has two versions of this function: the header's name means the second; the first lacks a
+  // part of the shutdown.
   Answer (*close)() = nullptr;
 
   // The library stays loaded. ENOENT, ENOSYS.
@@ -79,7 +80,7 @@ struct Calls {
 };
 
 const char* name_of(GpuFileKind kind);  // "cuFile", "hipFile"
-// The errno that a code is told as, and a sentence with what mends it.
+// The errno for a code, and a sentence with the remedy.
 int errno_of(int code);
 std::string why(GpuFileKind kind, const Answer& answer);
 

@@ -112,7 +112,7 @@ TEST_P(GpuFileTest, RegisteredMemoryIsNamedByItsBase) {
   EXPECT_EQ(vendor_.last_base, memory_.data());
   EXPECT_EQ(vendor_.last_offset, long{5 * page});
   EXPECT_TRUE(holds_content(memory_.span().subspan(5 * page, page), 0));
-  // Not wholly within.
+  // Partly outside.
   transfer.memory = memory_.data() + 32 * page - 1;
   EXPECT_EQ(driver_->transfer(transfer), std::int64_t{page});
   EXPECT_EQ(vendor_.last_base, transfer.memory);

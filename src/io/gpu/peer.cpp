@@ -29,7 +29,7 @@ std::uint64_t number_in(const std::filesystem::path& path) {
   return file >> number ? number : 0;
 }
 
-// It becomes part of a path.
+// The address becomes part of a path.
 bool is_address(const std::string& text) {
   return !text.empty() && text.find("..") == std::string::npos &&
          text.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos;

@@ -5,9 +5,9 @@
 //   /sys/bus/pci/devices/BDF/p2pmem/{size,available,published,allocate}   Linux 6.2,
 //   CONFIG_PCI_P2PDMA
 //
-// VERIFIED ON EMULATED HARDWARE ONLY: between NVMe controllers of QEMU, one of which has a memory
-// buffer, below Linux 7.3 (`./dev check --only peer-to-peer`): allocation, reads and writes on ext4
-// by every engine, and what is refused. Correctness; nothing is known of speed.
+// VERIFIED ON EMULATED HARDWARE ONLY: between two NVMe controllers of QEMU, one with a memory
+// buffer, under Linux 7.3 (`./dev check --only peer-to-peer`): allocation, reads and writes on ext4
+// by every engine, and refusals. This shows correctness; the speed is unknown.
 //
 // No reader uses it yet, tests and that check do: they hold that every engine takes such memory,
 // until a GPU's driver publishes some.
@@ -27,7 +27,7 @@ namespace k2k::io {
 struct PeerDevice {
   std::string address;          // As in /sys: "0000:03:00.0".
   std::uint64_t bytes = 0;      // All of its peer memory.
-  std::uint64_t available = 0;  // Of it, not yet allocated; 0 if that cannot be read.
+  std::uint64_t available = 0;  // The part not yet allocated; 0 if unreadable.
   bool published = false;       // Offered to every driver, not only to its own.
 };
 
@@ -36,15 +36,15 @@ std::vector<PeerDevice> peer_devices(const std::string& sys = "/sys");
 
 class PeerMemory {
  public:
-  // `bytes` are rounded up to whole pages. EINVAL: no PCI address, no bytes, or mapping refused.
-  // ENOENT: that device has none, or the kernel does not let it be mapped. EACCES: the right to
-  // write `allocate` is missing. ENOMEM: not so much is available.
+  // `bytes` are rounded up to whole pages. Errors: EINVAL, not a PCI address, no bytes, or mapping
+  // refused. ENOENT: the device has no peer memory, or the kernel does not permit mapping it.
+  // EACCES: no right to write `allocate`. ENOMEM: not enough is available.
   static Result<PeerMemory> allocate(const std::string& address, std::size_t bytes,
                                      const std::string& sys = "/sys");
 
   PeerMemory(PeerMemory&& other) noexcept;
   PeerMemory& operator=(PeerMemory&& other) noexcept;
-  ~PeerMemory();  // Gives it back to the device. No transfer may be under way.
+  ~PeerMemory();  // Returns the memory to the device. Expects no transfer in flight.
 
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Memory of a real PCI device, where a test is given one: K2K_PEER_DEVICE is its address,
-// K2K_PEER_REFUSED the errno of transfers if what is below TMPDIR cannot reach it. `./dev check
+// Memory of a real PCI device, if the environment names one: K2K_PEER_DEVICE is its address,
+// K2K_PEER_REFUSED the errno of transfers if the drive of TMPDIR cannot reach it. `./dev check
 // --only peer-to-peer` does both in virtual machines. For tests; never installed.
 
 #include <gtest/gtest.h>
@@ -34,12 +34,12 @@ class OnPeerDevice : public testing::Test {
     }
     return 0;
   }
-  // What it holds: the CPU reads such memory slowly, so once.
+  // A copy of the content; made once, because the CPU reads such memory slowly.
   static std::vector<std::byte> copy_of(std::span<const std::byte> memory) {
     return {memory.begin(), memory.end()};
   }
 
-  // With which errno transfers are refused; 0: they are not.
+  // The errno of refused transfers; 0: transfers work.
   const int refused_ = refusal();
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::is_nothrow_move_constructible_v<PeerMemory>);
 
-// A /sys of the test's own, in which files stand for the memory of devices.
+// A /sys of the test, with files instead of devices' memory.
 class PeerTest : public testing::Test {
  protected:
   void add_device(const std::string& address, std::size_t bytes) const {
@@ -146,7 +146,7 @@ TEST_F(PeerTest, WhatCannotBeMappedSaysSo) {
 
 TEST_F(PeerTest, TheRightToAllocateIsAskedFor) {
   add_device("0000:03:00.0", 1 << 20);
-  // As a kernel would that does not let this user in; root's rights make modes no test of it.
+  // Like a kernel that refuses this user; root ignores file modes, so modes cannot test it.
   const int status = where_refused(SYS_openat, EACCES, [&] {
     const Result<PeerMemory> memory = PeerMemory::allocate("0000:03:00.0", page, sys_);
     if (memory.ok() || memory.error().code != EACCES) return 1;

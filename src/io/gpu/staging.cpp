@@ -1,12 +1,12 @@
-// The engine of pinned buffers: file data pass through them on their way to a device and back.
+// The engine of pinned buffers: file data pass through them on the way to and from a device.
 //
 //   read    free ─▶ filling (files engine) ─▶ filled ─▶ copying (device) ─▶ free
 //   write   free ─▶ copying (device) ─▶ filled ─▶ emptying (files engine) ─▶ emptied ─▶ free
 //
 // A job is a transfer in progress: the list of its buffers, in the file's order. Buffers are given
-// to the oldest job that still has parts to begin, so those that hold a part always get on: filling
-// ends by itself, and the first filled one of a job waits for nobody. Only the first buffer of a
-// list leaves it and is counted, so the count ends where the first part stayed short.
+// to the oldest job with parts that have not begun, so a job with buffers always makes progress:
+// filling ends by itself, and the first filled buffer of a job waits for no other. Only the first
+// buffer of a list leaves it and is counted, so the count ends at the first short part.
 
 #include <sys/types.h>
 
@@ -188,7 +188,7 @@ class Staging final : public Engine {
     job.ended = true;
   }
 
-  // Its first part did not arrive: whatever lies behind it does not count.
+  // Its first part did not arrive: parts behind it do not count.
   static void fail_first(Job& job, int code) {
     if (!job.frozen) job.code = code;
     job.ended = job.frozen = true;
@@ -202,7 +202,7 @@ class Staging final : public Engine {
     buffer = Buffer();
   }
 
-  // True if the copy of this buffer has ended; then `code` says how.
+  // True if the copy of this buffer has ended; then `code` is its result.
   bool has_copied(std::uint32_t number, int& code) {
     const CopyQueue::Look look = queue_->look(number);
     if (!look.done) return false;
@@ -230,7 +230,7 @@ class Staging final : public Engine {
     return moved;
   }
 
-  // In the file's order, as far as parts are filled. Those that hold nothing to copy stay filled.
+  // In the file's order, as far as parts are filled. Empty parts stay filled.
   bool begin_copies(Job& job) {
     bool moved = false;
     for (std::uint32_t number = job.first; number != none; number = buffers_[number].next) {
@@ -324,7 +324,7 @@ class Staging final : public Engine {
     if (buffer.bytes == 0) return;  // A write of nothing is still the kernel's to answer.
     const int refused = queue_->copy_out(number, device_of(job, buffer), buffer.bytes);
     if (refused != 0) {
-      // Parts before it are still written; this one and those behind it are not.
+      // Parts before it are still written; this part and later ones are not.
       buffer.result = -refused;
       refuse_from(job, number, refused);
       return;
@@ -333,7 +333,7 @@ class Staging final : public Engine {
     ++copies_;
   }
 
-  // The parts that a job has are on their way; one that never gets its bytes ends it.
+  // The job's earlier parts are in flight; a part that never gets its bytes ends the job.
   void refuse_from(Job& job, std::uint32_t number, int code) {
     if (job.first == number) return fail_first(job, code);
     std::uint32_t before = job.first;
@@ -347,7 +347,7 @@ class Staging final : public Engine {
     free_buffers_.push_back(number);
   }
 
-  // The job whose parts are being begun has none left.
+  // All parts of the job in `issuing_` have begun.
   void drop_begun() {
     if (issuing_ != none && jobs_[issuing_].all_begun()) issuing_ = none;
   }
@@ -380,7 +380,7 @@ class Staging final : public Engine {
   std::vector<Job> jobs_;
   std::vector<std::uint32_t> free_jobs_;
   FixedQueue<std::uint32_t> waiting_;  // Jobs that have no buffer yet.
-  std::uint32_t issuing_ = none;       // The job whose parts are being begun.
+  std::uint32_t issuing_ = none;       // The job with parts being begun.
   std::vector<std::uint32_t> active_;  // Jobs that have, the oldest first.
   FixedQueue<Completion> completed_;
   std::size_t outstanding_ = 0;

@@ -123,7 +123,7 @@ TEST_P(StagingTest, PartsEndAtMultiplesOfABuffer) {
 TEST_P(StagingTest, ReadsPastThePageCache) {
   const Opened direct = open_file(path_, O_RDONLY | O_DIRECT);
   if (direct.number() < 0) GTEST_SKIP() << "no O_DIRECT here";
-  // Where the memory lies does not matter: the buffers are aligned.
+  // The memory's alignment does not matter: the buffers are aligned.
   Transfer transfer = read(3 * page, 1, 61 * page);
   transfer.file = direct.number();
   EXPECT_EQ(result_of(transfer), std::int64_t{61 * page});
@@ -200,7 +200,7 @@ TEST_P(StagingTest, AnErrorInTheMiddleEndsTheTransferThere) {
   EXPECT_EQ(result_of(transfer), std::int64_t{2 * buffer_bytes});
   EXPECT_TRUE(holds_content(memory_.inside().first(2 * buffer_bytes), 0));
   EXPECT_EQ(memory_.inside()[2 * buffer_bytes], std::byte{0x77});
-  // What lies behind the hole was read, perhaps, but did not go to the device.
+  // The data behind the hole may have been read, but were not copied to the device.
   EXPECT_EQ(memory_.inside()[3 * buffer_bytes], std::byte{0x77});
   transfer.offset += 2 * buffer_bytes;
   EXPECT_EQ(result_of(transfer), -EIO);
@@ -311,7 +311,7 @@ TEST_P(StagingTest, EndsWithTransfersUnderWay) {
     ASSERT_EQ(engine_->submit(all), room);
     Completion completion;
     for (std::uint32_t polls = 0; polls < round; ++polls) engine_->poll({&completion, 1}, 0);
-    engine_.reset();  // The fixture's queue says if a copy was still under way.
+    engine_.reset();  // The fixture's queue reports a copy that is still in flight.
     engine_ = make_staging(memory_, GetParam().make(buffers).value(), small).value();
   }
 }
@@ -339,8 +339,8 @@ TEST_P(StagingTest, OneBufferIsEnough) {
   EXPECT_TRUE(holds_content(memory_.inside().first(40 * page), 5));
 }
 
-// Files that end anywhere or have a hole, copies that fail or are refused, all at places that a
-// seed chooses: the answer is a prefix of what was asked for, and what it counts has arrived.
+// Files that end anywhere or have a hole, copies that fail or are refused, all at places determined
+// by a seed: the answer is a prefix of the request, and all counted bytes have arrived.
 TEST_P(StagingTest, AnyFaultLeavesAPrefix) {
   constexpr std::byte untouched{0x77};
   constexpr std::size_t places = 4;

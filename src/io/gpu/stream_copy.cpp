@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t line = 64;
 
-// Bytes up to the next cache line of `to`.
+// The number of bytes up to the next cache line of `to`.
 std::size_t to_line(const std::byte* to, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(to);
   return std::min<std::size_t>(bytes, (line - address % line) % line);

@@ -1,7 +1,7 @@
 #pragma once
-// A copy by non-temporal stores: what is written leaves the CPU in whole cache lines and stays in
-// none of its caches. For memory that the CPU does not read again, above all a device's behind a
-// PCI BAR, where a line is one bus transaction and a byte is one, too.
+// A copy by non-temporal stores: the data leave the CPU in whole cache lines and stay in none of
+// its caches. For memory that the CPU does not read again, above all a device's memory behind a PCI
+// BAR, where a line is one bus transaction, and so is a byte.
 //
 // Threading: pure.
 
@@ -20,8 +20,8 @@ struct StreamCopyKind {
 // The variants that this CPU supports, the widest first; the last one works on every x86-64.
 std::span<const StreamCopyKind> stream_copies();
 
-// Uses the widest variant. The ranges do not overlap. When it returns, the stores are ordered
-// before all later ones (sfence).
+// Uses the widest variant. The ranges must not overlap. On return, the stores are ordered before
+// all later ones (sfence).
 void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
 }  // namespace k2k::io

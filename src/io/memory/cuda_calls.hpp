@@ -1,7 +1,7 @@
 #pragma once
-// What io/ uses of CUDA's driver API, by names and numbers of its public documentation: neither the
-// toolkit nor a driver is there when this is compiled. `./dev check --only cuda` compares every
-// line with NVIDIA's own header.
+// The functions of CUDA's driver API that io/ uses, by the names and numbers of its public
+// documentation, because neither the toolkit nor a driver is needed at compile time. `./dev check
+// --only cuda` compares every line with NVIDIA's own header.
 //
 // Threading: load() from anywhere, then constant.
 
@@ -30,7 +30,8 @@ inline constexpr unsigned host_alloc_portable = 1;
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_disable_timing = 2;
 
-// entry(member, name in the library, arguments...). Names carry the version that <cuda.h> means.
+// entry(member, name in the library, arguments...). Names include the version that <cuda.h>
+// selects.
 // clang-format off
 #define K2K_IO_CUDA_ENTRIES(entry)                                                  \
   entry(init, "cuInit", unsigned)                                                   \
@@ -64,10 +65,11 @@ struct Calls {
 #undef K2K_IO_CUDA_MEMBER
 
   const char* memory = "cuda";  // DeviceMemory::name()
-  const char* vendor = "CUDA";  // In messages.
+  const char* vendor = "CUDA";  // For messages.
   const char* tool = "nvidia-smi";
 
-  // Initialised, with a device. ENODEV: why not, and what mends it. The library stays loaded.
+  // Initialised, with a device. Errors: ENODEV, with the reason and the remedy. The library stays
+  // loaded.
   static Result<Calls> load(const std::string& library);
 
   [[nodiscard]] std::string words(Code code) const;

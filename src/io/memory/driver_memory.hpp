@@ -1,10 +1,10 @@
 #pragma once
-// Memory of a GPU by the calls of its driver (cuda_calls.hpp, hip_calls.hpp): pinned buffers, a
-// stream of its own for each queue, an event for each buffer. The common part of CUDA's and HIP's
-// memory; other code uses those.
+// GPU memory through the calls of its driver (cuda_calls.hpp, hip_calls.hpp): pinned buffers, a
+// stream for each queue, an event for each buffer. The common part of CUDA's and HIP's memory;
+// other code uses those.
 //
-// No call waits for the device: state is asked for, which also keeps a device going whose kernels
-// wait for this host.
+// No call waits for the device. Calls query the state, which also lets a device make progress while
+// its kernels wait for this host.
 //
 // Threading: as device_memory.hpp. A child of fork() must not touch it.
 
@@ -17,7 +17,7 @@
 
 namespace k2k::io {
 
-// Errors: those of `calls`, and as cuda_memory.hpp says of its functions.
+// Errors: of `calls`, and as the functions of cuda_memory.hpp.
 Result<std::unique_ptr<DeviceMemory>> make_driver_memory(const Result<cuda::Calls>& calls,
                                                          int device);
 Result<std::shared_ptr<std::byte>> allocate_by_driver(const Result<cuda::Calls>& calls,

@@ -13,12 +13,13 @@
 
 namespace k2k::io {
 
-// The memory outlives its queues. An empty name: ROCm's. ENODEV: no runtime, none that starts, or
-// no such device. EIO: the runtime's words.
+// The memory must outlive its queues. An empty name: ROCm's. Errors: ENODEV, no runtime, no working
+// runtime, or no such device. EIO: the runtime's message.
 Result<std::unique_ptr<DeviceMemory>> make_hip_memory(int device = 0,
                                                       const std::string& library = "");
 
-// Memory of the device itself, for tests; freed with the last pointer. ENOMEM: not so much is free.
+// Memory of the device itself, for tests; freed with the last pointer. Errors: ENOMEM, not enough
+// is free.
 Result<std::shared_ptr<std::byte>> allocate_hip(std::size_t bytes, int device = 0,
                                                 const std::string& library = "");
 

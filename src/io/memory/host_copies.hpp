@@ -1,14 +1,14 @@
 #pragma once
-// Copies between a device's memory and memory of the host that wait until they are done: for
-// transfers that must be one call of Linux and cannot be divided into an engine's parts.
+// Synchronous copies between a device's memory and host memory: for transfers that must be one
+// Linux call and cannot be divided into an engine's parts.
 //
 //   to_device     host ──memcpy──▶ pinned buffer ──copy_in──▶ device
 //   from_device   host ◀──memcpy── pinned buffer ◀──copy_out── device
 //
-// Several buffers are under way at a time.
+// Several buffers are in flight at a time.
 //
-// Threading: one owner. A child of fork() must not destroy its parent's. The device memory outlives
-// it.
+// Threading: one owner. A child of fork() must not destroy its parent's. The device memory must
+// outlive it.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +27,8 @@ class HostCopies {
   static Result<HostCopies> create(DeviceMemory& memory, std::uint32_t buffers,
                                    std::size_t buffer_bytes);
 
-  // All bytes, and 0; or the errno of the first copy that failed: then parts of them may have
-  // arrived. When it returns nothing is under way.
+  // Copies all bytes and returns 0, or the errno of the first failed copy: then some bytes may have
+  // arrived. On return no copy is in flight.
   [[nodiscard]] int to_device(std::byte* device, std::span<const std::byte> from);
   [[nodiscard]] int from_device(std::span<std::byte> into, const std::byte* device);
 
@@ -41,14 +41,15 @@ class HostCopies {
   HostCopies(std::unique_ptr<CopyQueue> queue, std::uint32_t buffers, std::size_t buffer_bytes)
       : queue_(std::move(queue)), buffer_bytes_(buffer_bytes), parts_(buffers) {}
 
-  // begin(buffer, part) starts a part's copy and tells its errno; end(buffer, part) has its bytes.
+  // begin(buffer, part) starts a part's copy and returns its errno; end(buffer, part) receives its
+  // bytes.
   template <class Begin, class End>
   int move(std::size_t bytes, Begin begin, End end);
   [[nodiscard]] int wait(std::uint32_t buffer);
 
   std::unique_ptr<CopyQueue> queue_;
   std::size_t buffer_bytes_;
-  std::vector<Part> parts_;  // What each buffer carries.
+  std::vector<Part> parts_;  // The part in each buffer.
 };
 
 }  // namespace k2k::io

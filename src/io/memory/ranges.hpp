@@ -1,16 +1,16 @@
 #pragma once
 // The registered ranges of device memory, each with a kind: a number above 0 that the user chooses.
 //
-//   near()     asked by every call of a host program: is it between the lowest and the highest one?
-//   kind_of()  asked of those: does the whole buffer lie in one range, and whose is that?
-//   watched()  are host memory's calls of interest, too? Then every address is near.
+//   near()     for every call of a host program: is the address between the lowest and the highest?
+//   kind_of()  if near: does the whole buffer lie in one range, and of which kind?
+//   watched()  are calls with host memory of interest, too? Then every address is near.
 //
 // Readers never wait, so that signal handlers may read. There are two copies of the sorted
-// table; a writer fills the one that is not current and then makes it so. A reader looks again only
-// if another writer has begun after that one, which it sees in the number of the current copy.
+// table; a writer fills the copy that is not current and then makes it current. A reader reads again
+// only if another writer has begun after that, which it sees in the number of the current copy.
 //
-// Threading: near(), kind_of(), holds() and watched() from anywhere; what changes it from any
-// thread, one at a time.
+// Threading: near(), kind_of(), holds() and watched() from anywhere; changes from any thread, one at
+// a time.
 
 #include <atomic>
 #include <cstddef>
@@ -24,12 +24,11 @@ class Ranges {
 
   struct Held {
     std::uintptr_t first = 0;
-    std::uintptr_t last = 0;  // The first byte behind it.
+    std::uintptr_t last = 0;  // The byte after the end.
     int kind = 0;
   };
 
-  // One compare where nothing is registered and nothing watched: no address is above the lowest one
-  // then.
+  // One compare if nothing is registered or watched: then no address is above the lowest.
   [[nodiscard]] bool near(const void* memory) const {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     return address >= low_.load(std::memory_order_relaxed) &&
@@ -40,15 +39,15 @@ class Ranges {
   [[nodiscard]] bool holds(const void* memory, std::size_t bytes) const {
     return kind_of(memory, bytes) != 0;
   }
-  // 0: a buffer that begins outside, or reaches beyond its range.
+  // 0 if the buffer begins outside of all ranges, or exceeds its range.
   [[nodiscard]] int kind_of(const void* memory, std::size_t bytes) const {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
-    while (true) {  // Each further round is a table that others have finished meanwhile.
+    while (true) {  // Each further round means that a writer completed a table.
       const std::uint64_t number =
           number_.load(std::memory_order_acquire);  // Pairs with publish().
       const Copy& copy = copies_[number & 1];
-      // The last range that begins at the address or before it, without a branch to guess: after a
-      // system call the processor has forgotten what it learnt.
+      // Finds the last range that begins at or before the address, without branches: after a system
+      // call the branch predictors are cold.
       std::size_t at = 0;
       for (std::size_t left = copy.count.load(std::memory_order_acquire); left > 1;) {
         const std::size_t half = left / 2;
@@ -63,21 +62,21 @@ class Ranges {
     }
   }
 
-  // 0, or -EINVAL: null, no bytes, an end beyond the address space, no kind; -EEXIST: it overlaps a
-  // range; -ENOSPC: ranges_max are there. The caller keeps other writers away.
+  // Returns 0, or -EINVAL: null, no bytes, an end beyond the address space, no kind; -EEXIST: it
+  // overlaps a range; -ENOSPC: ranges_max exist. The caller excludes other writers.
   int add(const void* memory, std::size_t bytes, int kind = 1);
-  // What was there is told in `was`. -ENOENT: no range begins there.
+  // Stores the removed range in `was`. -ENOENT: no range begins there.
   int remove(const void* memory, Held* was = nullptr);
-  // Those that a range would overlap. How many.
+  // Removes the ranges that this range would overlap. Returns their number.
   int remove_overlapping(const void* memory, std::size_t bytes);
-  // From now on, or no more.
+  // Sets watched().
   void watch(bool all);
   [[nodiscard]] bool watched() const { return watched_.load(std::memory_order_relaxed); }
 
  private:
   struct Range {
     std::atomic<std::uintptr_t> first{0};
-    std::atomic<std::uintptr_t> last{0};  // The first byte behind it.
+    std::atomic<std::uintptr_t> last{0};  // The byte after the end.
     std::atomic<int> kind{0};
   };
   struct Copy {
@@ -85,8 +84,9 @@ class Ranges {
     Range ranges[ranges_max];
   };
 
-  // A reader that sees a word of a later table also sees that its own is no longer current: it was
-  // stored with release, is loaded with acquire, and the number is loaded once more afterwards.
+  // A reader that sees a word of a later table also sees that its own is no longer current: the
+  // word was stored with release, is loaded with acquire, and the number is loaded once more
+  // afterwards.
   static std::uintptr_t word(const std::atomic<std::uintptr_t>& from) {
     return from.load(std::memory_order_acquire);
   }
@@ -97,8 +97,8 @@ class Ranges {
   void publish();
   void show_ends();
 
-  // Between two of their values lies every range that is in both tables, so it does not matter
-  // which of the two words a reader sees first.
+  // Every range that is in both tables lies between the two values, so it does not matter which of
+  // the two words a reader sees first.
   std::atomic<std::uintptr_t> low_{UINTPTR_MAX};
   std::atomic<std::uintptr_t> high_{0};
   std::atomic<bool> watched_{false};

@@ -1,7 +1,7 @@
 #pragma once
-// Device memory of the tests' own that the CPU reaches only through the seam: its addresses fault,
-// and copies arrive when they have been looked at for a while, in an order that a seed chooses.
-// What is in a buffer until then is what arrives. For tests; never installed.
+// Device memory of the tests that the CPU can access only through DeviceMemory: its addresses
+// fault. Copies arrive after some polls, in an order determined by a seed; until then a change of
+// the buffer changes the copied data. For tests; never installed.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -31,17 +31,17 @@ class SeparateMemory final : public DeviceMemory {
     ::munmap(inside_, bytes_);
   }
 
-  // What a program has of it: nobody can load from there or store to it.
+  // The addresses for the program; loads and stores there fault.
   [[nodiscard]] std::byte* address() const { return addresses_; }
-  // What the device sees.
+  // The memory as the device sees it.
   [[nodiscard]] std::span<std::byte> inside() const { return {inside_, bytes_}; }
 
-  // The copy number `at` (from 0, over all queues) fails when it should be done, or is refused.
+  // The copy number `at` (from 0, over all queues) fails at its end, or is refused.
   void fail_copy(std::uint32_t at, int code) { failing_ = {at, code}; }
   void refuse_copy(std::uint32_t at, int code) { refused_ = {at, code}; }
   void fail_copies_from(std::uint32_t at, int code) { failing_from_ = {at, code}; }
   void refuse_queues(int code) { no_queues_ = code; }
-  // Its memory is a window's from now on: the CPU may store there.
+  // From now on its memory is mapped: the CPU may store there.
   void set_mapped() { mapped_ = true; }
   void set_looks_max(std::uint32_t looks) { looks_max_ = looks; }
 
@@ -103,7 +103,7 @@ class SeparateMemory final : public DeviceMemory {
       std::byte* const here = buffer(index).data();
       if (copy.in) {
         std::memcpy(copy.device, here, copy.bytes);
-        std::memset(here, 0xEE, copy.bytes);  // Nobody may still want it.
+        std::memset(here, 0xEE, copy.bytes);  // No reader may still need the old bytes.
       } else {
         std::memcpy(here, copy.device, copy.bytes);
       }
@@ -163,7 +163,7 @@ class SeparateMemory final : public DeviceMemory {
   Fault refused_;
   int no_queues_ = 0;
   bool mapped_ = false;
-  std::mutex mutex_;  // What queues of several threads count.
+  std::mutex mutex_;  // Guards the counts of several threads' queues.
   std::uint32_t looks_max_ = 30;
   std::uint32_t copies_ = 0;
   std::uint32_t under_way_ = 0;

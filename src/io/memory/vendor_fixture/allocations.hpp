@@ -1,6 +1,6 @@
 #pragma once
-// Device memory of the library beside this file: addresses that nobody can load from or store to,
-// and the place where the device's copies find the bytes. For tests; never installed.
+// Device memory of the library in this folder: its addresses fault, and inside() maps them to the
+// bytes for the device's copies. For tests; never installed.
 //
 // Threading: any thread.
 
@@ -8,11 +8,11 @@
 
 namespace k2k::io::vendor {
 
-// 0, or what the test wants this call to answer.
+// 0, or the answer that the test chose for this call.
 int told(const char* name);
 
-// Where the bytes are of an address that a copy was told. Null: not of an allocation that lives.
-// Addresses of the process's own memory are themselves, for tests that need no separate one.
+// The bytes of an address that a copy names. nullptr: not in a living allocation. Addresses of the
+// process's own memory are unchanged, for tests that need no separate memory.
 std::byte* inside(const void* address, std::size_t bytes);
 
 }  // namespace k2k::io::vendor

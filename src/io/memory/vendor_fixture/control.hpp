@@ -1,6 +1,6 @@
 #pragma once
-// What a test tells the library beside it, which stands for CUDA's driver, cuFile and hipFile where
-// there are none, and what that tells the test. For tests; never installed.
+// Shared by a test and the library in this folder, which replaces CUDA's driver, cuFile and
+// hipFile: the test's settings, and the library's counts. For tests; never installed.
 
 #include <atomic>
 #include <cstring>
@@ -8,13 +8,13 @@
 namespace k2k::io::vendor {
 
 struct Control {
-  // The function of that name answers `code` to its call number `after`, from 0 on.
+  // The function of that name returns `code` from its call number `after`, from 0 on.
   char failing[64] = "";
   int code = 0;
   int after = 0;
 
   int devices = 1;
-  std::atomic<int> contexts = 0;  // Retained and not released; likewise below.
+  std::atomic<int> contexts = 0;  // Retained and not released; so are the counts below.
   std::atomic<int> pushed = 0;
   std::atomic<int> current_set = 0;
   std::atomic<int> streams = 0;
@@ -22,8 +22,8 @@ struct Control {
   std::atomic<int> pinned = 0;
   std::atomic<int> synchronized = 0;
   std::atomic<int> allocations = 0;   // Of device memory.
-  std::atomic<int> wrong_copies = 0;  // Into or out of memory that was freed meanwhile.
-  std::atomic<const void*> last_stream = nullptr;  // Of an allocation or free in its order.
+  std::atomic<int> wrong_copies = 0;  // Into or out of freed memory.
+  std::atomic<const void*> last_stream = nullptr;  // Of an allocation or free in stream order.
   std::atomic<const void*> last_pool = nullptr;
   std::atomic<int> opened = 0;
   std::atomic<int> files = 0;
