@@ -1,6 +1,6 @@
 #pragma once
-// Parts of one allocation, each on cache lines of its own: words of different writers never share
-// one.
+// Divides one allocation into parts with their own cache lines: words of different writers never
+// share a line.
 //
 // Threading: as for any value.
 
@@ -17,7 +17,7 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
 template <std::size_t line_bytes>
 class Carver {
  public:
-  // The range begins on a line; host or device memory.
+  // Expects a range that begins on a line; host or device memory.
   explicit Carver(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
   template <class T>
   T* take(std::size_t count) {
@@ -25,7 +25,7 @@ class Carver {
     used_ = begin + count * sizeof(T);
     return base_ == 0 ? nullptr : reinterpret_cast<T*>(base_ + begin);
   }
-  // Whole lines.
+  // In whole lines.
   [[nodiscard]] std::size_t used() const { return round_up(used_, line_bytes); }
 
  private:

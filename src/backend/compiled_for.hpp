@@ -1,9 +1,9 @@
 #pragma once
-// How the compiler at hand makes a KernelImage: g++ and clang++ for the cpu backend, nvcc and hipcc
-// for their GPUs.
+// Makes a KernelImage with the current compiler: g++ and clang++ for the cpu backend, nvcc and
+// hipcc for their GPUs.
 //
-// One source may be compiled by several, and all be linked into one program: the types OnCpu and
-// OnGpu keep the instances of Runtime::launch() apart.
+// Several compilers may compile one source, and one program may link all results: the types OnCpu
+// and OnGpu separate the instances of Runtime::launch().
 //
 // Threading: values.
 
@@ -43,6 +43,6 @@ namespace k2k {
 // The backend that runs the kernels of this translation unit: RuntimeConfig::backend.
 constexpr const char* kernel_backend = "cpu";
 }  // namespace k2k
-// The namespace of functions that launch kernels, where a program has them compiled for both.
+// The namespace for functions that launch kernels, in programs that have them compiled for both.
 #define K2K_ON on_cpu
 #endif

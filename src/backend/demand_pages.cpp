@@ -29,7 +29,7 @@ using demand_pages_detail::regions;
 
 constexpr std::size_t name_bytes = sizeof(FoundRegion::name);
 constexpr auto unpin_look_again_after = std::chrono::microseconds(20);
-// Pages one mincore(2) asks for.
+// Pages per mincore(2) call.
 constexpr std::size_t residency_pages = 256;
 
 enum class PlaceState : std::uint32_t { free, live, retired };
@@ -38,7 +38,7 @@ enum class PlaceState : std::uint32_t { free, live, retired };
 struct Place {
   std::atomic<PlaceState> state{PlaceState::free};
   std::atomic<std::uint32_t> pins{0};     // Threads that look at it.
-  std::atomic<std::uint32_t> fillers{0};  // Of them, those that bring pages in.
+  std::atomic<std::uint32_t> fillers{0};  // Pins of threads that fill pages.
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::uintptr_t> end{0};
   std::atomic<std::uint64_t> pages{0};
@@ -57,12 +57,12 @@ struct Place {
   }
 };
 
-// Constant-initialised: the signal handler may ask before anything else ran.
+// Constant-initialised: the signal handler may read it before any other code ran.
 constinit Place places[regions_max];
 constinit std::atomic<std::uint32_t> places_used{0};  // Places ever used.
 constinit std::atomic<std::uint32_t> kernel_runs{0};
 
-constinit std::mutex table_mutex;  // Guards creation, retirement, and what becomes free.
+constinit std::mutex table_mutex;  // Guards creation, retirement and freeing.
 
 // In a child the parent's thread that held it is not.
 void renew_table_mutex() { new (&table_mutex) std::mutex; }
@@ -103,7 +103,7 @@ class Pin {
 
 void close_own(int descriptor) {
   if (descriptor < 0) return;
-  set_own(descriptor, false);  // First: afterwards the number may be somebody else's.
+  set_own(descriptor, false);  // First: after close(), another thread may get the number.
   ::close(descriptor);
 }
 
@@ -127,7 +127,7 @@ Populated place_from_file(const Place& place, std::uintptr_t to, std::size_t byt
   return placed;
 }
 
-// What is copied may have to be fetched from a disk, or held up by whoever serves its own faults.
+// The source may have to be read from a disk, or be delayed by another program's fault handler.
 Populated place_copy(const Place& place, std::uintptr_t to, std::size_t bytes, Reading reading) {
   const std::byte* const from =
       place.copy_from + (to - place.begin.load(std::memory_order_relaxed));
@@ -144,7 +144,8 @@ Populated populate_part(std::uintptr_t begin, std::size_t bytes, PageAccess acce
   const Pin pin(begin);
   if (!pin) return {0, EFAULT, 0};
   if (!pin.live()) return {0, ESTALE, 0};
-  // This may last: no retirement waits for it. What it places too late is unmapped with the rest.
+  // This may last long: a retirement does not wait for it. Pages that it places too late are
+  // unmapped with the rest.
   pin->fillers.fetch_add(1, std::memory_order_seq_cst);
   const std::size_t part =
       std::min<std::size_t>(bytes, pin->end.load(std::memory_order_relaxed) - begin);
@@ -216,7 +217,7 @@ Status check(const RegionPlan& plan) {
   return {};
 }
 
-// Unmaps what no kernel can hold any more. Expects table_mutex held.
+// Unmaps ranges that no kernel can hold any more. Expects table_mutex held.
 void free_retired() {
   if (kernel_runs.load(std::memory_order_seq_cst) != 0) return;
   for (std::uint32_t index = 0; index < places_used.load(std::memory_order_relaxed); ++index) {
@@ -297,7 +298,7 @@ Result<RegionHandle> create_region(const RegionPlan& plan) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   place->begin.store(begin, std::memory_order_relaxed);
   place->end.store(begin + plan.bytes, std::memory_order_relaxed);
-  // Pairs with Pin: who sees the state sees the rest.
+  // Pairs with Pin: a thread that sees the state sees the rest.
   place->state.store(PlaceState::live, std::memory_order_seq_cst);
   const auto index = static_cast<std::uint32_t>(place - places);
   if (index >= places_used.load(std::memory_order_relaxed)) {
@@ -314,7 +315,7 @@ void retire_region(const RegionHandle& region) {
   K2K_EXPECT(place.state.load(std::memory_order_relaxed) == PlaceState::live);
   const std::uintptr_t begin = place.begin.load(std::memory_order_relaxed);
   place.state.store(PlaceState::retired, std::memory_order_seq_cst);  // Pairs with Pin::live().
-  // For those that only look: a place with a filler is freed later.
+  // Waits for threads that only read: a place with a filler is freed later.
   while (place.pins.load(std::memory_order_seq_cst) >
          place.fillers.load(std::memory_order_seq_cst)) {
     std::this_thread::sleep_for(unpin_look_again_after);
@@ -378,7 +379,7 @@ int populate_missing(std::uintptr_t begin, std::size_t bytes, PageAccess access,
       const std::size_t count =
           std::min(residency_pages, (last - page - 1) / demand_page_bytes + 1);
       if (::mincore(reinterpret_cast<void*>(page), count * demand_page_bytes, resident) != 0) {
-        std::memset(resident, 0, sizeof(resident));  // populate() says what is wrong.
+        std::memset(resident, 0, sizeof(resident));  // populate() reports the error.
       }
       for (std::size_t from = 0; from < count;) {
         std::size_t to = from;

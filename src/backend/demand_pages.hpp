@@ -1,15 +1,16 @@
 #pragma once
-// Memory whose pages appear when they are touched: the regions of this process, and how a page of
-// one comes to be (HISS, section II-C; thesis, section 4.5).
+// Memory with pages that are filled on first access: the regions of this process, and how one of
+// their pages is made (HISS, section II-C; thesis, section 4.5).
 //
 //   create ──▶ live ──────── retire ──────▶ retired ───── no kernel runs ─────▶ free
 //              a touch of a missing page     a touch is an error that names     unmapped
 //              is a fault; populate()        the region; populate() answers
 //              resolves it                   ESTALE
 //
-// A range is registered with userfaultfd(2) in SIGBUS mode: who touches a missing page gets the
-// signal (cpu/fault_signal.hpp), and the kernel never touches one: a system call on it is answered
-// EFAULT. A retired range stays mapped, and empty, while a kernel may still hold its address.
+// A range is registered with userfaultfd(2) in SIGBUS mode: a thread that accesses a missing page
+// gets the signal (cpu/fault_signal.hpp), and the kernel itself never fills one: a system call on
+// it returns EFAULT. A retired range stays mapped, and empty, while a kernel may still hold its
+// address.
 //
 // A table of regions_max places, read without a lock: a reader pins the place, then checks it. The
 // signal handler is installed with the first region and removed with the last.
@@ -34,10 +35,10 @@ enum class PageSource : std::uint8_t { zero, copy, file };
 enum class PageAccess : std::uint8_t { read, write };
 
 struct RegionPlan {
-  std::string name;       // In messages; cut after 31 bytes.
+  std::string name;       // For messages; cut after 31 bytes.
   std::size_t bytes = 0;  // A multiple of demand_page_bytes, not 0.
   PageSource source = PageSource::zero;
-  const std::byte* copy_from = nullptr;  // `bytes` long; outlives the region.
+  const std::byte* copy_from = nullptr;  // `bytes` long; must outlive the region.
   int descriptor = -1;                   // Duplicated; pages are private copies of the file's.
   std::int64_t offset = 0;               // In the file, at least 0.
   FaultHandling handling = FaultHandling::request;
@@ -48,16 +49,16 @@ struct RegionPlan {
 //   EBADF   the descriptor
 //   ENOMEM  no address space
 //   ENOSPC  regions_max regions exist
-//   EPERM, ENOSYS  userfaultfd is not to be had; the message names the setting
+//   EPERM, ENOSYS  userfaultfd is not available; the message names the setting
 Result<RegionHandle> create_region(const RegionPlan& plan);
 
-// Its pages are given back at once, its addresses when no kernel runs. A fault that is being
-// resolved is answered ESTALE. Waits for nobody.
+// Returns its pages at once, and its addresses when no kernel runs. A fault that is being resolved
+// is answered ESTALE. Does not wait.
 void retire_region(const RegionHandle& region);
 
 [[nodiscard]] RegionCounters region_counters(const RegionHandle& region);
 
-// What the handler of a fault must know of an address.
+// The handler's information on an address.
 struct FoundRegion {
   bool found = false;
   bool live = false;
@@ -68,10 +69,10 @@ struct FoundRegion {
 };
 [[nodiscard]] FoundRegion find_region(std::uintptr_t address) noexcept;
 
-// A thread resolved its own fault there.
+// Counts a fault that its own thread resolved.
 void count_in_place(std::uintptr_t address) noexcept;
 
-// Is there any region? One load: the price of this module where nobody uses it.
+// Does any region exist? One load: the only cost of this module while it is unused.
 namespace demand_pages_detail {
 inline constinit std::atomic<std::uint32_t> regions{0};  // Not free.
 }
@@ -80,32 +81,32 @@ inline constinit std::atomic<std::uint32_t> regions{0};  // Not free.
 }
 
 enum class Reading : std::uint8_t {
-  cached_only,  // Only what is in memory: of a file in the page cache.
+  cached_only,  // Only data in memory: for a file, in the page cache.
   blocking,     // May wait for a disk.
 };
 
 struct Populated {
-  std::size_t bytes = 0;         // There now, from `begin` on; whole pages.
-  int error = 0;                 // Why not all of them: a positive errno, or 0.
-  std::size_t placed_bytes = 0;  // Of them, those that were not there before.
+  std::size_t bytes = 0;         // Present now, from `begin` on; whole pages.
+  int error = 0;                 // The reason why the rest is missing: a positive errno, or 0.
+  std::size_t placed_bytes = 0;  // The part that was missing before.
 };
 
-// Brings in the pages of [begin, begin + bytes), which may cross from one region into the next.
-// Pages that are there stay as they are. `staging` is scratch of at least a page; more makes files
-// faster. Errors:
+// Fills the pages of [begin, begin + bytes), which may extend from one region into the next. Present
+// pages stay unchanged. `staging` is a buffer of at least a page; a larger one makes files faster.
+// Errors:
 //   EFAULT  no region there         ESTALE  the region was retired
-//   EAGAIN  cached_only, and what the page is made from is not in memory
+//   EAGAIN  cached_only, and the page's source is not in memory
 //   ENXIO   the file ends before the page
-//   ENOMEM  no page to be had; others are those of pread(2)
+//   ENOMEM  no page available; others as pread(2)
 Populated populate(std::uintptr_t begin, std::size_t bytes, PageAccess access, Reading reading,
                    std::span<std::byte> staging) noexcept;
 
-// As populate(), of those parts of a range that lie in a region and are missing; the rest of the
-// range is none of its business. 0 or a positive errno.
+// As populate(), for the missing parts of a range that lie in a region; other parts of the range
+// are ignored. Returns 0 or a positive errno.
 int populate_missing(std::uintptr_t begin, std::size_t bytes, PageAccess access,
                      Reading reading) noexcept;
 
-// Around a launch: retired ranges are kept while one lasts.
+// Encloses a launch: retired ranges are kept during launches.
 class KernelRuns {
  public:
   KernelRuns() noexcept;

@@ -1,11 +1,11 @@
 #pragma once
 // Sleeping and waking by address: the one system call behind every wait of a backend.
 //
-// Why not a condition variable: resume(), cancel() and interrupt() are called from signal handlers
-// and from fibres, where a lock may not be taken.
+// A condition variable cannot be used, because resume(), cancel() and interrupt() are called from
+// signal handlers and from fibres, where a lock must not be taken.
 //
-// Threading: both may be called from anywhere and leave errno alone. A waiter returns when woken,
-// when the word is not `expected`, when the time is up, or for no reason: look again.
+// Threading: both may be called from anywhere and leave errno unchanged. A waiter returns when
+// woken, when the word is not `expected`, when the time is up, or spuriously: check again.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 #pragma once
-// How a vendor's compiler makes a KernelImage: the kernel is an instance of the launching kernel,
-// and the vendor's run-time library, linked into the same program, knows where its device code is.
+// Makes a KernelImage with a vendor's compiler: the kernel is an instance of the launching kernel,
+// and the vendor's run-time library, linked into the same program, finds its device code.
 //
 // Included by compiled_for.hpp, for nvcc and hipcc; other compilers see an empty file.
 
@@ -11,7 +11,8 @@
 
 namespace k2k::backend {
 
-// What a launch carries beside the closure fits with it into the 4 KiB every device takes.
+// A launch's other parameters fit together with the closure into the 4 KiB that every device
+// accepts.
 inline constexpr std::size_t closure_bytes_max = 3072;
 
 template <class Kernel>
@@ -30,7 +31,7 @@ struct GpuKernel {
     *why = cudaGetErrorString(failed);
     return nullptr;
 #else
-    return const_cast<void*>(stub);  // There is no backend for it yet: compiled, never run.
+    return const_cast<void*>(stub);  // No backend for it exists yet: compiled, never run.
 #endif
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A launch and its device, for who launches and needs no backend.
+// A launch and its device, for code that launches and needs no backend.
 //
 // Threading: values.
 
@@ -14,11 +14,11 @@ namespace k2k::backend {
 
 struct LaunchShape {
   std::uint32_t groups = 1;       // Work-groups; at least 1.
-  std::uint32_t group_items = 1;  // Work-items a group; 1 to DeviceInfo::group_items_max.
-  std::uint16_t tenant = 0;       // Who pays for its calls; below protocol::tenants_max.
+  std::uint32_t group_items = 1;  // Work-items per group; 1 to DeviceInfo::group_items_max.
+  std::uint16_t tenant = 0;       // Owner of its calls; below protocol::tenants_max.
 };
 
-// A fact about a device that people ask for, as text: {"unified addressing", "yes"}.
+// A property of a device for display, as text: {"unified addressing", "yes"}.
 struct Capability {
   std::string name;
   std::string value;
@@ -26,28 +26,28 @@ struct Capability {
 
 struct DeviceInfo {
   std::string name;
-  std::string platform = "cpu";  // Which kernels it runs: KernelImage::platform.
+  std::string platform = "cpu";  // The kernels that it runs: KernelImage::platform.
   std::uint32_t compute_units = 0;
   std::uint32_t wave_lanes = 0;
-  std::uint32_t resident_waves = 0;  // All units together: rows of the syscall area.
+  std::uint32_t resident_waves = 0;  // Of all units together: rows of the syscall area.
   std::uint32_t group_items_max = 0;
   std::size_t local_bytes_max = 0;  // Local memory a work-group may use.
   std::size_t area_bytes = 0;       // Slots, rings and arena.
   bool halts = false;               // Does a halted wave give up its processor?
-  bool hides_memory = true;         // May host_may_access() say no?
-  bool interrupts = true;           // Can wait_doorbell() be ended by a doorbell?
-  bool serves_inline = false;       // Does Backend::serve_inline() do anything?
-  bool runs_kernels = true;         // If not, launch() takes something else (trace/trace.hpp).
-  // Can the device reach what a host's mmap(2) gives? If not, mmap from a kernel answers ENOTSUP.
+  bool hides_memory = true;         // May host_may_access() return false?
+  bool interrupts = true;           // Does a doorbell end wait_doorbell()?
+  bool serves_inline = false;       // Does Backend::serve_inline() have an effect?
+  bool runs_kernels = true;         // If not, launch() takes another input (trace/trace.hpp).
+  // Can the device address memory of a host's mmap(2)? If not, mmap from a kernel answers ENOTSUP.
   bool reaches_host_pages = true;
   std::vector<Capability> capabilities;
 };
 
-// What a finished launch tells.
+// The result of a finished launch.
 struct LaunchReport {
   Nanoseconds elapsed{};
   std::uint64_t fibre_switches = 0;      // cpu backend.
-  std::uint32_t unredeemed_tickets = 0;  // Async calls whose ticket nobody redeemed.
+  std::uint32_t unredeemed_tickets = 0;  // Async calls with tickets that were not redeemed.
 };
 
 }  // namespace k2k::backend

@@ -1,5 +1,5 @@
 #pragma once
-// Where server threads sleep while no kernel runs: doorbells are rung by kernels alone
+// Server threads sleep here while no kernel runs, because only kernels ring doorbells
 // (docs/decisions/0009-a-poller-rests-between-launches.md).
 //
 //   server                                  launch()
@@ -8,10 +8,11 @@
 //   a doorbell left? then return            … the kernel runs, its leavings are swept …
 //   sleep                                   open = 0            (seq_cst)
 //
-// Of "waiting += 1, look at open" and "open = 1, look at waiting" at least one sees the other. A
-// launch that finds nobody waiting pays one load.
+// Of "waiting += 1, read open" and "open = 1, read waiting", at least one sees the other. A launch
+// without waiting threads pays one load.
 //
-// Threading: wait() from any number of threads; open() and close() by who launches, in turns.
+// Threading: wait() from any number of threads; open() and close() by the launching threads, one at
+// a time.
 
 #include <atomic>
 #include <cstdint>
@@ -24,20 +25,20 @@ namespace k2k::backend {
 
 class LaunchGate {
  public:
-  // Sleeps on `word`, which must outlive the gate: so wake() ends this wait like any other.
+  // Sleeps on `word`, which must outlive the gate: so wake() also ends this wait.
   explicit LaunchGate(WakeWord& word) : word_(word) {}
 
-  // Before the kernel may ring.
+  // Call it before the kernel may ring.
   void open() noexcept {
     open_.store(1, std::memory_order_seq_cst);
     if (waiting_.load(std::memory_order_seq_cst) != 0) word_.notify();  // Pairs with wait().
   }
-  // After the last kernel can have rung, and after what it rang is visible to this thread: who sees
-  // the gate closed sees that too.
+  // Call it after the last kernel can have rung, and after its doorbells are visible to this
+  // thread: a thread that sees the gate closed also sees those doorbells.
   void close() noexcept { open_.store(0, std::memory_order_seq_cst); }
 
-  // Does not sleep while a launch is in progress, or if rung() says that a doorbell is there. Else
-  // returns when a launch begins, after word.wake(), when `longest` has passed, or for no reason.
+  // Does not sleep while a launch is in progress, or if rung() reports a doorbell. Otherwise
+  // returns when a launch begins, after word.wake(), when `longest` has passed, or spuriously.
   template <class Rung>
   LaunchWait wait(const Rung& rung, Nanoseconds longest) {
     const auto runs = [this] { return open_.load(std::memory_order_seq_cst) != 0; };

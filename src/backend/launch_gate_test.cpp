@@ -1,5 +1,5 @@
-// Goal: who waits while nothing runs sleeps, and no launch, doorbell or wake is slept through.
-// Method: the device is a flag; a wait that is missed would last for `ever`.
+// Goal: waiting threads sleep while no kernel runs, and never miss a launch, doorbell or wake.
+// Method: the device is a flag; a missed event would make the wait last for `ever`.
 
 #include "backend/launch_gate.hpp"
 
@@ -103,8 +103,8 @@ TEST_F(LaunchGateTest, lets_all_through_that_wait_when_a_launch_begins) {
   EXPECT_GE(began, 1);  // All, unless the machine let one come late.
 }
 
-// The race of the head's drawing: a launch that begins while a server goes to sleep. The kernel
-// ends only when a server has come by, so one that slept through it stops the test.
+// The race in the head's drawing: a launch that begins while a server goes to sleep. The kernel
+// ends only after a server has looked, so a server that missed the launch stops the test.
 TEST_F(LaunchGateTest, never_sleeps_through_a_launch) {
   std::atomic<std::uint32_t> launched{0};
   std::atomic<std::uint32_t> served{0};
@@ -129,14 +129,14 @@ TEST_F(LaunchGateTest, never_sleeps_through_a_launch) {
   }
   EXPECT_EQ(launched, static_cast<std::uint32_t>(rounds));
   over = true;
-  gate.open();  // Whoever sleeps leaves.
+  gate.open();  // Sleeping threads leave.
   one.join();
   other.join();
   EXPECT_LT(passed(), ever);
 }
 
-// What the last launch did before its end is seen by who finds the gate closed: a plain word
-// carries it, so that ThreadSanitizer sees the order or misses it.
+// A thread that finds the gate closed sees the last launch's writes: a plain word carries them, so
+// that ThreadSanitizer checks the order.
 TEST_F(LaunchGateTest, shows_what_the_last_launch_left) {
   std::uint64_t ring = 0;
   std::uint64_t seen = 0;

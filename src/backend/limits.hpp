@@ -1,6 +1,6 @@
 #pragma once
-// What a value of the device's configuration may be, as data: one table a backend, and one of what
-// lies in every syscall area.
+// The permitted values of a device's configuration, as tables: one per backend, and one for the
+// syscall area of every backend.
 
 #include <cstdint>
 #include <span>
@@ -25,14 +25,14 @@ inline constexpr ConfigLimit area_limits[] = {
     {"device.arena_blocks", &DeviceConfig::arena_blocks, 1, 65536},
 };
 
-// EINVAL, with the value and what is permitted.
+// EINVAL, with the value and the permitted range.
 Error out_of_range(const char* key, std::uint64_t value, std::uint64_t lowest,
                    std::uint64_t highest);
 
-// The tenant of a launch. Errors: EINVAL.
+// Checks the tenant of a launch. Errors: EINVAL.
 Status check_tenant(const std::string& kernel, std::uint32_t tenant);
 
-// The first value that is out of range, if any. Errors: EINVAL.
+// Reports the first value that is out of range. Errors: EINVAL.
 Status check_limits(std::span<const ConfigLimit> limits, const DeviceConfig& config);
 
 }  // namespace k2k::backend

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t zeros_bytes = std::size_t{64} << 10;
 // mmap_changing of the kernel: another thread of the process changes its address space.
 constexpr int busy_tries_max = 1000;
-// Pages one mincore(2) asks for.
+// Pages per mincore(2) call.
 constexpr std::size_t residency_pages = 256;
 
 alignas(demand_page_bytes) std::byte zeros[zeros_bytes];  // Never written.
@@ -32,7 +32,7 @@ Populated place_pages(int faults, std::uintptr_t to, const std::byte* source, st
       copy.dst = to + done.bytes;
       copy.src = reinterpret_cast<std::uint64_t>(source + done.bytes);
       copy.len = bytes - done.bytes;
-      copy.mode = UFFDIO_COPY_MODE_DONTWAKE;  // Nobody sleeps in SIGBUS mode.
+      copy.mode = UFFDIO_COPY_MODE_DONTWAKE;  // In SIGBUS mode no thread sleeps.
       ::ioctl(faults, UFFDIO_COPY, &copy);
       placed = copy.copy;
     } else {
@@ -48,7 +48,7 @@ Populated place_pages(int faults, std::uintptr_t to, const std::byte* source, st
       done.placed_bytes += static_cast<std::size_t>(placed);
       tries = 0;
     } else if (error == EEXIST) {
-      done.bytes += demand_page_bytes;  // Somebody was faster: success.
+      done.bytes += demand_page_bytes;  // Another thread was faster: success.
     } else if (error != EAGAIN || ++tries == busy_tries_max) {
       done.error = error;
       return done;
@@ -91,7 +91,7 @@ std::size_t resident_bytes(const std::byte* from, std::size_t bytes) {
   return bytes;
 }
 
-// What a file gives for whole pages: bytes, rounded up to a page with zeros at the file's end.
+// Reads whole pages from a file, rounded up to a page with zeros at the file's end.
 Populated read_pages(int file, std::int64_t offset, std::span<std::byte> to, Reading reading) {
   const int flags = reading == Reading::cached_only ? RWF_NOWAIT : 0;
   std::size_t done = 0;

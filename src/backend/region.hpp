@@ -1,5 +1,5 @@
 #pragma once
-// A demand-paged region as its owner sees it; demand_pages.hpp makes it.
+// A demand-paged region from its owner's point of view; demand_pages.hpp makes it.
 //
 // Threading: values.
 
@@ -10,18 +10,18 @@ namespace k2k::backend {
 
 struct RegionPlan;
 
-// Who resolves the fault of a work-item.
+// The thread that resolves a work-item's fault.
 enum class FaultHandling : std::uint8_t {
-  request,   // The server, by a request; the work-item halts, its unit goes on.
+  request,   // The server, by a request; the work-item halts, its unit continues.
   in_place,  // The unit itself, at once: no hand-over, but its other work-items wait.
 };
 
 struct RegionCounters {
-  std::uint64_t pages = 0;     // Brought in, by whomever.
-  std::uint64_t in_place = 0;  // Faults that the thread which made them resolved itself.
+  std::uint64_t pages = 0;     // Filled, by any thread.
+  std::uint64_t in_place = 0;  // Faults resolved by the faulting thread itself.
 };
 
-// A region of the table; hand it back with retire_region().
+// A region of the table; return it with retire_region().
 struct RegionHandle {
   std::uint32_t place = 0;
   std::byte* data = nullptr;

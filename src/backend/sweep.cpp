@@ -22,8 +22,8 @@ bool closed(const AreaView& area) {
   return protocol::load_acquire(area.closed) != 0;  // Pairs with the server's close().
 }
 
-// A slot that was claimed but not submitted has one way out of the device's hands. No doorbell:
-// the server's rescan finds it.
+// A slot that was claimed but not submitted can leave the device only through the host. No
+// doorbell: the server's rescan finds it.
 void retire_claim(Slot& slot) {
   protocol::store_hint(
       &slot.attributes,
@@ -32,7 +32,7 @@ void retire_claim(Slot& slot) {
   protocol::move<SlotState::populating, SlotState::ready, Side::device>(slot, calls::nop_number);
 }
 
-// True if the slot held a ticket that nobody redeemed.
+// True if the slot held a ticket that was not redeemed.
 bool settle(const AreaView& area, Slot& slot) {
   SlotState state = observe(slot).state;
   if (state == SlotState::populating) {
@@ -63,7 +63,7 @@ std::uint32_t sweep(const AreaView& area) {
     }
     protocol::unlock(area, wave, locked);
   }
-  // No work-item is left to own a block; those lent to detached calls come back by themselves.
+  // No work-item is left to own a block; blocks lent to detached calls are returned by themselves.
   for (std::uint32_t block = 0; block < area.arena_blocks; ++block) {
     if (protocol::device_load(&area.lent[block]) != protocol::block_owned) continue;
     protocol::give_block(area, block, protocol::block_free);

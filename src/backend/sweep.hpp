@@ -1,15 +1,15 @@
 #pragma once
-// What a launch leaves behind in the syscall area, put in order before the next one begins.
+// Cleans up the syscall area after a launch, before the next one begins.
 //
-// A slot is still locked when its async ticket was never redeemed, when its work-item was
-// abandoned (cancel, exception, deadlock), or when the runtime closed under it:
+// A slot is still locked if its async ticket was never redeemed, if its work-item was abandoned
+// (cancel, exception, deadlock), or if the runtime closed meanwhile:
 //
 //   populating         claimed, never submitted: goes to the host as a detached nop
 //   ready, processing  the host's: wait until it is finished, however long its call takes
-//   finished           nobody wants the answer: free
-//   *area.closed set   nobody serves any more: only the lock is given up; the state guards the slot
+//   finished           the answer is not needed: free
+//   *area.closed set   the server has ended: only the lock is released; the state guards the slot
 //
-// Cost: a load a row, and nothing for slots that are not locked.
+// Cost: one load per row, and nothing for slots that are not locked.
 // Threading: launch() only, after all units are done.
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace k2k::backend {
 
-// Returns how many async calls nobody redeemed.
+// Returns the number of async calls with tickets that were not redeemed.
 std::uint32_t sweep(const protocol::AreaView& area);
 
 }  // namespace k2k::backend

@@ -1,12 +1,12 @@
 #pragma once
-// A word that server threads sleep on, and a wake that is not lost when nobody sleeps.
+// A word on which server threads sleep. A wake without a sleeping thread is not lost.
 //
 //   waiter                             waker
-//   look() ─▶ seen                      change what is waited for
-//   is there what I wait for? leave     notify(): the word changes, sleepers wake
+//   look() ─▶ seen                      change the awaited state
+//   is the state as awaited? leave      notify(): the word changes, sleepers wake
 //   sleep(seen)
 //
-// Whoever changes something after look() ends the sleep, because the word is no longer `seen`.
+// A change after look() ends the sleep, because the word is no longer `seen`.
 //
 // Threading: everything from anywhere; notify() and wake() are async-signal-safe.
 
@@ -23,22 +23,22 @@ class WakeWord {
   [[nodiscard]] std::uint32_t look() const noexcept {
     return generation_.load(std::memory_order_seq_cst);
   }
-  // Takes a wake() that met nobody: then do not sleep.
+  // Takes a wake() that met no sleeping thread: then do not sleep.
   [[nodiscard]] bool take_kept() noexcept {
     return wake_kept_.exchange(0, std::memory_order_seq_cst) != 0;
   }
-  // Until the word is not `seen`, `longest` has passed, or for no reason.
+  // Returns when the word is not `seen`, when `longest` has passed, or spuriously.
   void sleep(std::uint32_t seen, Nanoseconds longest) noexcept {
     futex_wait(generation_, seen, longest);
     wake_kept_.store(0, std::memory_order_relaxed);
   }
 
-  // Wakes those who sleep.
+  // Wakes the sleeping threads.
   void notify() noexcept {
     generation_.fetch_add(1, std::memory_order_seq_cst);
     futex_wake_all(generation_);
   }
-  // The same, and is kept for the next who would sleep.
+  // As notify(), and is kept for the next thread that would sleep.
   void wake() noexcept {
     wake_kept_.store(1, std::memory_order_seq_cst);
     notify();

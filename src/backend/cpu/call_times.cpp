@@ -1,6 +1,7 @@
-// The times of a call that was answered, booked by the unit that made it.
+// The times of an answered call, recorded by the unit that made it.
 //
-// Beside hooks.cpp, because this is instrumented for ThreadSanitizer: others read what it counts.
+// Separate from hooks.cpp, because this file is instrumented for ThreadSanitizer: other threads
+// read its counters.
 //
 // Threading: on a unit's thread.
 

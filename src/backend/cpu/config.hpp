@@ -1,6 +1,6 @@
 #pragma once
-// Which devices can be built. Messages name the key of the configuration file, the value and the
-// range it must be in.
+// Validates the configuration of a device. Messages name the key of the configuration file, the
+// value and the permitted range.
 //
 // Threading: pure functions.
 

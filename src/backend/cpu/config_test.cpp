@@ -1,4 +1,4 @@
-// Goal: a device of cores takes those that the program may use, and leaves one to the server.
+// Goal: a device of cores takes the cores that the program may use, and leaves one to the server.
 
 #include "backend/cpu/config.hpp"
 

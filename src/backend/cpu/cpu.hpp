@@ -13,12 +13,12 @@ namespace k2k::backend::cpu {
 // Errors: EINVAL with the value and the permitted range; ENOMEM.
 Result<std::unique_ptr<Backend>> create(const DeviceConfig& config);
 
-// One line that names work-items which wait for the host.
+// Receives one line that names the work-items waiting for the host.
 using StallReport = std::function<void(const std::string&)>;
 
-// Called on the thread in launch(), once for each stretch of DeviceConfig::watchdog_ms without
-// progress; the launch goes on. Without it the line goes to stderr. Expects a device of create()
-// and no launch in progress.
+// Called on the thread in launch(), once for each period of DeviceConfig::watchdog_ms without
+// progress; the launch continues. Without a StallReport, the line goes to stderr. Expects a device
+// of create() and no launch in progress.
 void set_stall_report(Backend& device, StallReport report);
 
 }  // namespace k2k::backend::cpu

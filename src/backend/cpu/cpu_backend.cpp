@@ -1,10 +1,11 @@
-// The device as the rest of K2K sees it: units, their threads, memory, launches.
+// The cpu device as a Backend: units, their threads, memory, launches.
+//
 //
 //   launch():  zero the sites ─▶ start units ─▶ wait (watchdog) ─▶ sweep the area ─▶ report
 //
-// Threads: one a unit, "k2k/unit0" and on, made when a launch first needs it, all signals blocked
-// but those of faults, parked between launches. Launches take turns on a lock. A forked child has
-// none of the threads: it gets an error, and its copy of the object can be destroyed.
+// Threads: one per unit, "k2k/unit0" and so on, made when a launch first needs it, with all signals
+// blocked except those of faults, parked between launches. Launches take turns on a lock. A forked
+// child has none of the threads: it gets an error, and its copy of the object can be destroyed.
 
 #include <pthread.h>
 #include <sched.h>
@@ -58,7 +59,8 @@ struct PrivateLayout {
   std::size_t local_bytes;
 };
 
-// How polling slots is paced (pollers.hpp). Patience and rest bound what pacing may add to a wait.
+// The pacing of polling (pollers.hpp). Patience and rest bound the delay that pacing may add to a
+// wait.
 constexpr std::uint32_t poller_patience_us = 2;
 constexpr std::uint32_t poller_scattered_us = 50;
 constexpr std::uint32_t poller_rest_us = 4;
@@ -134,7 +136,7 @@ class CpuBackend final : public Backend {
     }
     launch_.units = unit_pointers_.data();
     launch_.unit_count = config_.compute_units;
-    threads_.reserve(config_.compute_units);  // One that runs has a place.
+    threads_.reserve(config_.compute_units);  // A running thread always has a place.
     return true;
   }
 
@@ -368,7 +370,7 @@ class CpuBackend final : public Backend {
   std::vector<std::unique_ptr<Unit>> units_;
   std::vector<Unit*> unit_pointers_;
   std::vector<pthread_t> threads_;             // Of the first units; guarded by launching_.
-  std::optional<CrashReports> crash_reports_;  // As soon as there is a thread; likewise.
+  std::optional<CrashReports> crash_reports_;  // Exists as soon as a thread does.
   std::mutex launching_;
   std::mutex faults_;
   DeviceInfo info_;

@@ -22,18 +22,18 @@ namespace k2k::backend::cpu {
 
 namespace {
 
-// Room for the handler that was there before ours, too.
+// Also enough for the program's handler before ours.
 constexpr std::size_t alternate_stack_bytes = 64 * 1024;
-// Frames of this size may be missed by the pages below a stack; what is further away is a stack
-// that the kernel made for itself.
+// Frames of this size may exceed the pages below a stack; a stack pointer further away belongs to a
+// stack that the kernel created itself.
 constexpr std::uintptr_t frame_bytes_max = 16 * 1024 * 1024;
 
-// How long a second fault waits until the first is told: its own death would cut the line.
+// How long a second fault waits for the first one's line: the process' death would cut it.
 constexpr int turns_to_wait = 100'000;
 
 constexpr std::array<int, 2> signals{SIGSEGV, SIGFPE};
 struct sigaction previous[signals.size()];
-bool below[signals.size()];  // Somebody's handler stands above ours; guarded by `changing`.
+bool below[signals.size()];  // Another handler stands above ours; guarded by `changing`.
 std::uint32_t users = 0;     // Guarded by `changing`.
 std::mutex changing;
 
@@ -44,7 +44,7 @@ const char* name_of(int signal) {
   return signal == SIGSEGV ? "SIGSEGV" : signal == SIGFPE ? "SIGFPE" : "SIGBUS";
 }
 
-// One line, made without memory or locks; what does not fit is cut.
+// One line, made without allocation or locks; longer text is cut.
 class Line {
  public:
   Line& add(const char* text) {
@@ -75,8 +75,8 @@ class Line {
   std::size_t used_ = 0;
 };
 
-// The stack pointer and the address say it: in debug builds the lowest page is a guard, in others a
-// stack runs on into the next until nothing is mapped.
+// Decides by the stack pointer and the address: in debug builds the lowest page is a guard; in
+// others a stack runs into the next until nothing is mapped.
 bool overflowed(const WorkItem& me, std::uintptr_t stack_pointer, std::uintptr_t address) {
   const auto stack = reinterpret_cast<std::uintptr_t>(me.fibre->stack);
   const std::uintptr_t lowest = stack + (guard_pages ? page_bytes : 0);
@@ -87,7 +87,7 @@ bool overflowed(const WorkItem& me, std::uintptr_t stack_pointer, std::uintptr_t
 
 void print(const WorkItem& me, int signal, const siginfo_t& info, const ucontext_t& context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
-  // The processor tells no address that is not canonical.
+  // The processor does not report a non-canonical address.
   const bool canonical = info.si_code != SI_KERNEL;
   Line line;
   line.add("k2k: kernel '").add(me.unit->launch().name).add("': work-item ");
@@ -138,7 +138,7 @@ void remove(std::size_t index) {
 
 void report_crash(int signal, const siginfo_t& info, const void* context) {
   const WorkItem* const me = running;
-  // While the unit schedules, nobody is running.
+  // While the unit schedules, no work-item runs.
   const bool own = me != nullptr && me->fibre != nullptr && me->state == ItemState::running;
   if (!crashes_are_reported || !own || info.si_code <= 0) return;  // That is, sent.
   Told before = Told::nothing;
@@ -173,7 +173,7 @@ CrashReports::~CrashReports() {
 AlternateStack::AlternateStack() {
   if constexpr (!crashes_are_reported) return;
   pages_ = Pages(alternate_stack_bytes);
-  if (pages_.empty()) return;  // Best effort: the fault is then told by the kernel alone.
+  if (pages_.empty()) return;  // Without it, only the kernel reports the fault.
   stack_t stack{};
   stack.ss_sp = pages_.data();
   stack.ss_size = pages_.bytes();

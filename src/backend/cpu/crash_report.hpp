@@ -1,17 +1,18 @@
 #pragma once
-// A work-item's own fault, SIGSEGV, SIGBUS or SIGFPE: one line that names it, then what would have
-// come without us.
+// A work-item's own fault, SIGSEGV, SIGBUS or SIGFPE: prints one line that names the work-item, then
+// continues as a process without K2K would.
 //
 //   fault ─▶ sent, in a demand region, or no work-item's ─▶ the handler before ours
 //         └▶ a work-item's ─▶ one line on standard error ─▶ the same, or the default: the access
-//                             is retried, so the core shows it
+//                             is retried, so the core dump shows it
 //
-// SIGSEGV and SIGFPE run on the unit's alternate stack, because the fibre's may be what is used up.
-// SIGBUS is the handler's of fault_signal.hpp, which leaves it by a switch where a page is missing.
-// One line a process: of several faults at the same time, and of a handler that mends them.
-// Sanitizers tell of faults themselves: there nothing is installed.
+// SIGSEGV and SIGFPE run on the unit's alternate stack, because the fibre's stack may have
+// overflowed. SIGBUS belongs to the handler of fault_signal.hpp, which leaves by a switch if a page
+// is missing. One line per process, even with several concurrent faults, or with a handler that
+// resolves them. Sanitizers report faults themselves: with them nothing is installed.
 //
-// Threading: CrashReports from anywhere, AlternateStack on the thread that it is for. The handlers
+// Threading: CrashReports from anywhere, AlternateStack on its own thread. The handlers are
+// async-signal-safe.
 // are async-signal-safe.
 
 #include <csignal>
@@ -26,8 +27,8 @@ inline constexpr bool crashes_are_reported = false;
 inline constexpr bool crashes_are_reported = true;
 #endif
 
-// The handlers are there while one of these is. Who puts a handler above ours keeps it, and ours
-// then stays below.
+// The handlers are installed while at least one of these exists. If a program installs a handler
+// above ours, its handler stays, and so does ours below it.
 class CrashReports {
  public:
   CrashReports();
@@ -36,10 +37,12 @@ class CrashReports {
   CrashReports& operator=(const CrashReports&) = delete;
 };
 
-// The line, if a work-item of this thread faulted and it is the first. From a handler's arguments.
+// Prints the line if a work-item of this thread faulted and this is the first fault. Takes a
+// handler's arguments.
 void report_crash(int signal, const siginfo_t& info, const void* context);
 
-// Of the calling thread, for as long as it lives; the thread is a compute unit's and has no other.
+// The calling thread's alternate stack, during this object's life. Expects a compute unit's thread
+// without another one.
 class AlternateStack {
  public:
   AlternateStack();

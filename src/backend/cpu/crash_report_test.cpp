@@ -1,4 +1,5 @@
-// Goal: a kernel's own fault names its work-item, and the process dies, or not, as it would have.
+// Goal: a kernel's own fault names its work-item, and the process dies, or survives, as it would
+// without K2K.
 
 #include "backend/cpu/crash_report.hpp"
 
@@ -22,7 +23,7 @@ class CrashReport : public testing::Test {
 };
 using CrashReportDeathTest = CrashReport;
 
-// What the compiler must not see through.
+// Hides the value from the compiler.
 template <class T>
 T hidden(T value) {
   asm volatile("" : "+r"(value));
@@ -40,7 +41,7 @@ void launch_one(const Body& body) {
 
 void write_to(std::uintptr_t address) { *hidden(reinterpret_cast<volatile int*>(address)) = 1; }
 
-// NOLINTNEXTLINE(misc-no-recursion): that is what it is for.
+// NOLINTNEXTLINE(misc-no-recursion): the test needs recursion.
 __attribute__((noinline)) int descend(int depth) {
   volatile char frame[1024];
   frame[0] = static_cast<char>(depth);

@@ -1,8 +1,8 @@
 #pragma once
-// For the tests of the cpu backend: kernels as lambdas, and a host that answers slots by looking
-// at the area itself. No server module: what is tested here is the device's half alone.
+// For the tests of the cpu backend: kernels as lambdas, and a host that answers slots by reading
+// the area itself. No server module, because these tests cover only the device's half.
 //
-// Threading: Host owns one thread; the rest is the test's.
+// Threading: Host has one thread; the rest is the test's.
 
 #include <atomic>
 #include <cstdint>
@@ -54,7 +54,7 @@ Result<LaunchReport> run(Backend& device, std::uint32_t groups, std::uint32_t it
   return device.launch(kernel, {groups, items});
 }
 
-// Claims a slot, submits call `number` with one argument, and gives its place.
+// Claims a slot, submits call `number` with one argument, and returns the slot's place.
 inline protocol::Place submit(std::uint64_t argument, std::uint16_t number = 0,
                               std::uint8_t flags = 0) {
   const platform::Item& me = platform::current();
@@ -74,7 +74,7 @@ inline protocol::Place submit(std::uint64_t argument, std::uint16_t number = 0,
   return place;
 }
 
-// Waits for the answer and gives the slot back; ~0 if the runtime closed.
+// Waits for the answer and releases the slot; returns ~0 if the runtime closed.
 inline std::uint64_t redeem(protocol::Place place, platform::Wait how = platform::Wait::polling) {
   const protocol::AreaView& area = *platform::current().area;
   protocol::Slot& slot = area.slot(place.wave, place.lane);
@@ -92,8 +92,8 @@ inline std::uint64_t ask(std::uint64_t argument, platform::Wait how = platform::
                 how);
 }
 
-// Answers every request with its argument plus one. `batch` at a time, once so many are
-// outstanding; with `delay`, after sleeping.
+// Answers every request with its argument plus one. `batch` requests at a time, once that many are
+// outstanding; with `delay`, after a sleep.
 class Host {
  public:
   struct Options {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t line_bytes = 64;
 
-// What is a page or more is whole pages, so that files are read into it directly.
+// Memory of a page or more is in whole pages, so that files are read into it directly.
 std::size_t alignment_of(std::size_t bytes) { return bytes < page_bytes ? line_bytes : page_bytes; }
 
 std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uint32_t waves,
@@ -69,8 +69,8 @@ Error no_memory(std::size_t bytes) {
   return Error{ENOMEM, "no memory for " + std::to_string(bytes) + " bytes of device memory"};
 }
 
-// From calloc: what is large costs nothing until it is touched. What calloc gave stands in the word
-// before the address. Null: there is no memory.
+// From calloc: large memory costs nothing until it is accessed. The word before the address holds
+// calloc's pointer. Returns null if memory is exhausted.
 void* take_zeroed(std::size_t bytes) {
   const bool huge = bytes >= huge_page_bytes;
   const std::size_t alignment = huge ? huge_page_bytes : alignment_of(bytes);

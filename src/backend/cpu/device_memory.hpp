@@ -1,12 +1,12 @@
 #pragma once
-// Everything a device keeps in memory, and which of it the host may touch.
+// The memory of a device, and the parts of it that the host may access.
 //
 //   syscall area     slots, rings, arena, `closed`; lock words and counters     host-visible
 //   private memory   stacks and local memory of all units, one range            private if strict
 //   allocations      allocate()                                                 private if strict
 //
-// One reservation each for the area and for private memory, so that the question "may the host?"
-// is answered by a few comparisons, without a lock, from device code and from the server.
+// The area and private memory are one reservation each, so a few comparisons, without a lock,
+// decide whether the host may access an address, for device code and for the server.
 //
 // Threading: host_may_access() from anywhere at any time; allocate() and free() from anywhere,
 // serialised by a lock.
@@ -24,7 +24,7 @@
 
 namespace k2k::backend::cpu {
 
-// A strict device looks its allocations up one by one.
+// A strict device searches its allocations one by one.
 inline constexpr std::uint32_t strict_allocations_max = 1024;
 
 class DeviceMemory {
@@ -40,10 +40,11 @@ class DeviceMemory {
   // Reserved, not accessible yet.
   [[nodiscard]] std::byte* private_memory() const { return private_pages_.data(); }
 
-  // Zeroed, aligned to 64 bytes, from a page on to pages. Errors: ENOMEM.
+  // Zeroed, aligned to 64 bytes; page-aligned from the size of a page on. Errors: ENOMEM.
   Result<void*> allocate(std::size_t bytes);
   void free(void* address);
-  // Likewise, and never private; from a huge page on of huge pages. Errors: ENOMEM.
+  // As allocate(), but never private; in huge pages from the size of a huge page on. Errors:
+  // ENOMEM.
   static Result<void*> allocate_shared(std::size_t bytes);
   static void free_shared(void* address);
 
@@ -61,7 +62,7 @@ class DeviceMemory {
   protocol::AreaView area_;
   std::mutex mutex_;
   std::array<Range, strict_allocations_max> allocations_;  // Guarded for writing by mutex_.
-  std::atomic<std::uint32_t> allocations_used_{0};         // Entries ever used.
+  std::atomic<std::uint32_t> allocations_used_{0};         // Entries that were used at some time.
 };
 
 }  // namespace k2k::backend::cpu

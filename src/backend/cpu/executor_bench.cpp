@@ -1,4 +1,4 @@
-// What does the executor itself cost? Every call of every work-item pays the switch twice.
+// How much does the executor itself cost? Every call of every work-item pays for the switch twice.
 //
 // Budgets (docs/design/cpu-backend.md): switch 10 ns, barrier 20 ns a work-item, empty work-item
 // 100 ns, launch of a tiny kernel 100 µs, no-op round trip near the two-line floor.
@@ -63,7 +63,7 @@ void tiny_launch(benchmark::State& state) {
 }
 BENCHMARK(tiny_launch)->MeasureProcessCPUTime()->UseRealTime();
 
-// One work-item asks, a host thread that polls the ring answers at once.
+// One work-item makes calls, a host thread that polls the ring answers at once.
 void round_trip(benchmark::State& state) {
   const auto device = build(one_unit());
   const Host host(*device);

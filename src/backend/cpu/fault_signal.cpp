@@ -28,13 +28,13 @@ namespace k2k::backend::cpu {
 
 namespace {
 
-// The handler's own frames, a page to read a file into among them, and as much for the kernel.
+// For the handler's own frames, including a page for reading a file, and as much for the kernel.
 constexpr std::size_t handler_stack_bytes = 8 * 1024;
 constexpr std::size_t kernel_stack_bytes = 8 * 1024;
 constexpr std::size_t frame_bytes_max =
-    12 * 1024;  // Where the kernel does not say: AVX-512 and AMX.
+    12 * 1024;  // If the kernel does not report it: AVX-512 and AMX.
 
-// Of the two handlers, which do the same: the second one is put above somebody else's.
+// Two handlers with the same function: the second one is put above another program's handler.
 constexpr std::size_t levels = 2;
 struct sigaction previous[levels];
 std::atomic<bool> in_place[levels];
@@ -44,13 +44,14 @@ std::uint32_t users[2] = {};  // By FaultUser; guarded by `changing`.
 
 using FaultOptions = decltype(k2k::halting);
 
-// The work-item whose stack this is, or nullptr: `running` is set while its unit schedules, too.
+// Returns the work-item with this stack, or nullptr: `running` is also set while its unit
+// schedules.
 WorkItem* on_fibre(const std::byte* frame) {
   WorkItem* const me = running;
   if (me == nullptr || me->fibre == nullptr) return nullptr;
   const std::byte* const stack = me->fibre->stack;
   const std::size_t bytes = me->unit->plan().stack_bytes + page_bytes;
-  // Below its stack, too: the overflow is told from there.
+  // Below its stack, too, where an overflow is reported from.
   return frame >= stack - page_bytes && frame < stack + bytes ? me : nullptr;
 }
 
@@ -148,7 +149,7 @@ int resolve_here(std::uintptr_t address, PageAccess access) {
   return done.error;
 }
 
-// --- What is not ours.
+// --- Faults that are not K2K's.
 
 void not_ours(std::size_t level, int signal, siginfo_t* info, void* context) {
   const bool first = level + 1 == levels || !in_place[level + 1].load(std::memory_order_relaxed);
@@ -189,7 +190,7 @@ __attribute__((noinline)) void handle(std::size_t level, int signal, siginfo_t* 
   }
 }
 
-// The thread's errno is that of all its fibres: ThreadSanitizer would call it a race.
+// The thread's errno is shared by all its fibres: ThreadSanitizer would report a race.
 template <std::size_t level>
 __attribute__((no_sanitize("thread"))) void on_fault(int signal, siginfo_t* info, void* context) {
   const int errno_before = errno;
@@ -198,7 +199,7 @@ __attribute__((no_sanitize("thread"))) void on_fault(int signal, siginfo_t* info
 }
 constexpr void (*handlers[levels])(int, siginfo_t*, void*) = {&on_fault<0>, &on_fault<1>};
 
-// Which of ours is on top; `levels`: somebody else's.
+// Which of our handlers is on top; `levels`: another one is.
 std::size_t level_on_top() {
   struct sigaction current{};
   sigaction(SIGBUS, nullptr, &current);
@@ -226,8 +227,8 @@ void pass_on(const struct sigaction& to, int signal, siginfo_t* info, void* cont
   if (to.sa_handler != SIG_DFL && to.sa_handler != SIG_IGN) return to.sa_handler(signal);
   const bool sent = info->si_code <= 0;  // By kill(2) and its like.
   if (sent && to.sa_handler == SIG_IGN) return;
-  // As the kernel would: an ignored fault ends the process, too. The access is retried and meets
-  // the default; what was sent is sent again.
+  // As the kernel would: an ignored fault also ends the process. The access is retried and meets
+  // the default; a sent signal is sent again.
   struct sigaction fallback{};
   fallback.sa_handler = SIG_DFL;
   sigaction(signal, &fallback, nullptr);

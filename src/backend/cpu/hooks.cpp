@@ -1,4 +1,4 @@
-// The hooks of device code (device/platform/cpu.hpp): each finds the running work-item and asks
+// The hooks of device code (device/platform/cpu.hpp): each finds the running work-item and calls
 // its unit.
 //
 // Threading: on a unit's thread, on the fibre of the work-item. On any other thread they end the

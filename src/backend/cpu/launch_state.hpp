@@ -1,11 +1,11 @@
 #pragma once
-// One launch as the compute units share it: what to run, what is left, how it fares.
+// One launch, shared by the compute units: the kernel, the remaining work-groups, the state.
 //
-// The object lives as long as the device, so that cancel() may be called at any time, from a
-// signal handler too; begin() makes it ready for the next launch.
+// The object lives as long as the device, so that cancel() may be called at any time, also from a
+// signal handler; begin() prepares it for the next launch.
 //
-// Threading: plain members are written by launch() while no unit runs and read by the units;
-// atomics are anybody's. The failure text belongs to who wins fail().
+// Threading: launch() writes plain members while no unit runs, and units read them; atomics from
+// anywhere. The failure text belongs to the thread that wins fail().
 
 #include <atomic>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace k2k::backend::cpu {
 class Unit;
 
 struct LaunchState {
-  // Given by launch().
+  // Set by launch().
   void (*entry)(const void* closure) = nullptr;
   const void* closure = nullptr;
   const char* name = "";
@@ -36,12 +36,12 @@ struct LaunchState {
   alignas(64) std::atomic<std::uint32_t> next_group{0};
   std::atomic<std::uint32_t> units_running{0};  // Futex: launch() waits for 0.
 
-  // 0, or why the work-items are to be abandoned: a positive errno.
+  // 0, or the reason to abandon the work-items: a positive errno.
   alignas(64) std::atomic<std::uint32_t> stop{0};
-  std::atomic<std::uint32_t> failed{0};  // 1 once somebody owns `failure`.
+  std::atomic<std::uint32_t> failed{0};  // 1 once a thread owns `failure`.
   char failure[2048] = {};
 
-  // A stall report travels from a unit to launch(): see Watchdog.
+  // A stall report goes from a unit to launch(): see Watchdog.
   std::atomic<std::uint32_t> stall{0};
   char stall_text[2048] = {};
 

@@ -1,10 +1,10 @@
 #pragma once
-// Address space by the page, owned: zeroed, and without a cost until it is touched.
+// An owner of address space in pages: zeroed, and without cost until it is accessed.
 //
-// Everything whose size follows from the configuration (slots, stacks, work-items) lives in such
-// mappings, so an idle device of any size takes next to no memory.
+// All memory with a size that depends on the configuration (slots, stacks, work-items) lies in such
+// mappings, so an idle device of any size takes almost no memory.
 //
-// Threading: as for any owner; the mapped bytes are the user's business.
+// Threading: as any owner; the user synchronises access to the mapped bytes.
 
 #include <sys/mman.h>
 
@@ -48,7 +48,7 @@ class Pages {
   [[nodiscard]] T* as() const {
     return reinterpret_cast<T*>(data_);
   }
-  // Is any of these bytes inside? At least the first is meant when `length` is 0.
+  // Does any of these bytes lie inside? With `length` 0, the first byte counts.
   [[nodiscard]] bool overlaps(const void* address, std::size_t length) const {
     const auto* begin = static_cast<const std::byte*>(address);
     return data_ != nullptr && begin < data_ + bytes_ && begin + (length == 0 ? 1 : length) > data_;

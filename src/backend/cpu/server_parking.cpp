@@ -10,7 +10,7 @@ namespace k2k::backend::cpu {
 
 namespace {
 
-// From its ticket to its doorbell a producer takes nanoseconds, or as long as it has no core.
+// Between its ticket and its doorbell, a producer takes nanoseconds, or longer if it has no core.
 constexpr Nanoseconds hole_after = std::chrono::milliseconds(1);
 
 bool any_is_rung(const protocol::DoorbellRing& ring, std::uint64_t position, std::uint64_t tail) {
@@ -39,9 +39,9 @@ bool ServerParking::rung(const protocol::AreaView& area, const std::uint64_t* po
       return true;
     }
     if (moment - unrung.since.load(std::memory_order_relaxed) < hole_after) return true;
-    // Its producer was cancelled, or forged the ticket. Who rings there or behind it all the same
-    // calls interrupt(); one whose store passes its look at `parked` is seen when `longest` is
-    // over.
+    // Its producer was cancelled, or forged the ticket. A producer that rings in it or behind it
+    // anyway calls interrupt(). If its store comes after its load of `parked`, the doorbell is seen
+    // when `longest` is over.
     if (any_is_rung(area.rings[ring], position, tail)) return true;
   }
   return false;
@@ -59,7 +59,7 @@ void ServerParking::wait(const protocol::AreaView& area, const std::uint64_t* po
 
 LaunchWait ServerParking::wait_launch(const protocol::AreaView& area,
                                       const std::uint64_t* positions, Nanoseconds longest) {
-  // What the last launch rang is seen by who sees its end.
+  // A thread that sees the last launch's end also sees its doorbells.
   return gate_.wait([&] { return rung(area, positions); }, longest);
 }
 

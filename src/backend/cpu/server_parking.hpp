@@ -1,5 +1,5 @@
 #pragma once
-// Where server threads sleep until a doorbell rings, without a ring ever being lost.
+// Server threads sleep here until a doorbell rings. No doorbell is lost.
 //
 //   server                                  device
 //   look ─▶ seen                             tail += 1           (seq_cst)
@@ -7,10 +7,10 @@
 //   any tail moved? then return (or a hole)  then parked = 0, notify
 //   sleep while the word is `seen`           (wake_word.hpp)
 //
-// Of "tail += 1, look at parked" and "parked = 1, look at tail" at least one sees the other. Where
-// the device is one thread, its `tail += 1` is a plain store and the server passes a heavy barrier
-// between its two steps instead (base/asymmetric_barrier.hpp).
-// Ringers that find nobody parked pay one load; of many that find somebody, one pays the call.
+// Of "tail += 1, read parked" and "parked = 1, read tail", at least one sees the other. If the
+// device is one thread, its `tail += 1` is a plain store, and the server passes a heavy barrier
+// between its two steps instead (base/asymmetric_barrier.hpp). A ringing thread pays one load if no
+// thread is parked; otherwise one of the ringing threads pays the system call.
 //
 // Threading: everything from anywhere; interrupt() and wake() are async-signal-safe.
 
@@ -29,9 +29,9 @@ namespace k2k::backend::cpu {
 class ServerParking {
  public:
   // Returns when a ring's tail is not at `positions`, after interrupt() or wake(), when `longest`
-  // has passed, or for no reason. A wake() that met nobody ends the next wait. A ticket that was
-  // taken a millisecond ago and not rung is a hole: then only doorbells behind it are looked for.
-  // A ring is one thread's at a time.
+  // has passed, or spuriously. A wake() without a waiting thread ends the next wait. A ticket that
+  // was taken a millisecond ago and not rung is a hole: then only doorbells behind it count. Each
+  // ring belongs to one thread at a time.
   void wait(const protocol::AreaView& area, const std::uint64_t* positions, Nanoseconds longest);
 
   // As LaunchGate::wait().
@@ -50,13 +50,13 @@ class ServerParking {
   void wake() noexcept { word_.wake(); }
 
  private:
-  // The first ticket that nobody rang, as wait() last saw it.
+  // The first ticket without a doorbell, as wait() last saw it.
   struct Unrung {
     std::atomic<std::uint64_t> position{any_position};
     std::atomic<Instant> since{};
   };
 
-  // Is there something to look at?
+  // Is a doorbell ready?
   bool rung(const protocol::AreaView& area, const std::uint64_t* positions);
 
   std::array<Unrung, protocol::ring_count_max> unrung_;

@@ -25,7 +25,7 @@ bool Watchdog::look(std::uint64_t progress, Instant now) {
     progress_ = progress;
     since_ = now;
     reported_ = false;
-    // A text that is being written now is found, and dropped, the next time.
+    // A text that is being written now is found, and dropped, at the next call.
     std::uint32_t seen = stall;
     if (seen != stall_writing) launch_.stall.compare_exchange_strong(seen, stall_none);
     return false;

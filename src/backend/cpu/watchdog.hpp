@@ -1,12 +1,12 @@
 #pragma once
-// Notices a launch in which work-items wait for the host or only yield, and says which.
+// Detects a launch in which work-items only wait for the host or yield, and reports which.
 //
 //   none ──(no switch for `limit`)──▶ asked ──(a waiting unit)──▶ writing ──▶ written ──▶ reported
 //
-// The unit that owns the work-items writes the text, the thread in launch() hands it on: once a
-// stall, and the launch goes on. Progress is that a work-item begins, makes a call, or that a wait
-// of one is over: Unit::progress(). A yield is none, however often; one work-item that computes
-// without a hook is none either, but its unit is not there to report.
+// The unit that owns the work-items writes the text, and the thread in launch() passes it on: once
+// per stall, and the launch continues. Progress means that a work-item begins, makes a call, or
+// ends a wait: Unit::progress(). A yield is no progress, however often. A work-item that computes
+// without a hook makes none either, but then its unit is not available to report.
 //
 // Threading: look() on the thread in launch().
 
@@ -24,11 +24,11 @@ class Watchdog {
   Watchdog(LaunchState& launch, Nanoseconds limit, Instant now);
 
   [[nodiscard]] bool enabled() const { return limit_ > Nanoseconds::zero(); }
-  // How often to look.
+  // The interval between calls of look().
   [[nodiscard]] Nanoseconds period() const;
 
-  // `progress` is any number that changes with progress. Returns true once a report is
-  // to be made; then text() is it. Asks units to write by waking them.
+  // `progress` is any number that changes with progress. Returns true once a report is ready; then
+  // text() returns it. Requests the text from units by waking them.
   bool look(std::uint64_t progress, Instant now);
   [[nodiscard]] std::string text() const;
 

@@ -1,12 +1,12 @@
-// The device as the rest of K2K sees it: one GPU, its primary context, one stream.
+// The CUDA device as a Backend: one GPU, its primary context, one stream.
 //
 //   create():  driver ─▶ context ─▶ area ─▶ every kernel of the program is loaded
-//   launch():  sites, ranges ─▶ kernel ─▶ lock words to the host ─▶ ask until all is done ─▶ sweep
+//   launch():  sites, ranges ─▶ kernel ─▶ lock words to the host ─▶ poll until all is done ─▶ sweep
 //              └──────────────── the launch gate is open: service threads look ────────────────┘
 //
-// No thread of its own: the thread in launch() asks the driver until the kernel ends, which is what
-// keeps the driver going. Nothing is allocated or loaded from create() on but by allocate(), and
-// what service threads call (wait_doorbell, wait_launch, resume, host_may_access) makes no driver
+// No thread of its own: the thread in launch() polls the driver until the kernel ends, which drives
+// the driver's progress. After create(), only allocate() allocates, and nothing is loaded. The
+// functions for service threads (wait_doorbell, wait_launch, resume, host_may_access) make no driver
 // call at all.
 //
 // A forked child has no context: it gets an error, and its copy of the object can be destroyed.
@@ -38,7 +38,7 @@ namespace {
 
 constexpr int capability_min = 70;               // Independent lanes and nanosleep.
 constexpr std::uint32_t group_items_max = 1024;  // gpu.hpp: group_items_limit.
-// A server that nobody can wake is not meant to sleep here (Notify::polling); if it does, briefly.
+// A server without wake-ups should not sleep here (Notify::polling); if it does, only briefly.
 constexpr Nanoseconds doorbell_wait_max = std::chrono::milliseconds(1);
 
 // See LaunchContext::launch. Begins anywhere, because other processes use the device, too.
@@ -319,7 +319,8 @@ class CudaBackend final : public Backend {
     return memory_->finish(stream_);
   }
 
-  // What work-items left behind: see sweep.hpp. Lock words are the device's, so on a copy of them.
+  // Cleans up after work-items: see sweep.hpp. Lock words are in device memory, so it uses a copy
+  // of them.
   Status put_in_order(LaunchReport& report) {
     const protocol::AreaView& mirror = memory_->mirror();
     const auto any = [](const std::uint64_t* words, std::uint32_t count) {

@@ -9,7 +9,7 @@ namespace k2k::backend::cuda {
 
 namespace {
 
-constexpr int driver_version_min = 13000;  // CUDA 13.0: what this backend is compiled with.
+constexpr int driver_version_min = 13000;  // CUDA 13.0: this backend is compiled with it.
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);

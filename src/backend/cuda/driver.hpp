@@ -1,8 +1,8 @@
 #pragma once
-// The CUDA driver, found when it is needed: libcuda.so.1 is loaded by name, so that a program with
-// this backend starts, and says what is missing, on a machine without one.
+// The CUDA driver, loaded on demand: libcuda.so.1 is loaded by name, so that a program with this
+// backend starts on a machine without a driver, and reports that it is missing.
 //
-// Every call goes through `call`, which turns a failure into an Error with the driver's words.
+// Every call goes through `call`, which turns a failure into an Error with the driver's text.
 //
 // Threading: load() from any thread, then constant. Calls need the context to be current: Current.
 
@@ -14,8 +14,8 @@
 
 namespace k2k::backend::cuda {
 
-// The entry points that are used. <cuda.h> gives some names a version by macros: here, where they
-// are looked up and where they are called alike.
+// The entry points in use. <cuda.h> adds a version to some names by macros; the macros apply here
+// to both the look-up and the calls.
 #define K2K_CUDA_ENTRIES(entry)                                                                 \
   entry(cuInit) entry(cuDriverGetVersion) entry(cuGetErrorName) entry(cuGetErrorString)         \
       entry(cuDeviceGetCount) entry(cuDeviceGet) entry(cuDeviceGetName)                         \
@@ -31,7 +31,7 @@ struct Driver {
   K2K_CUDA_ENTRIES(K2K_CUDA_MEMBER)
 #undef K2K_CUDA_MEMBER
 
-  // Initialised, or why not: ENODEV.
+  // Initialised. Errors: ENODEV, with the reason.
   static Result<const Driver*> load();
 
   // `what` completes "could not ...". Code: ENOMEM for memory, else EIO.
@@ -39,7 +39,7 @@ struct Driver {
   [[nodiscard]] std::string words(CUresult result) const;
 };
 
-// Makes a context the calling thread's for a while.
+// Makes a context current in the calling thread during this object's life.
 class Current {
  public:
   Current(const Driver& driver, CUcontext context) : driver_(driver) {

@@ -70,7 +70,7 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
       driver_.call(driver_.cuStreamCreate(&copies_, CU_STREAM_NON_BLOCKING), "create a stream");
   if (!done) return done;
   void* pinned = nullptr;
-  // Not write-combined: the host reads it all the time.
+  // Not write-combined, because the host reads it all the time.
   done = driver_.call(driver_.cuMemHostAlloc(&pinned, pinned_bytes_,
                                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
                       "pin " + std::to_string(pinned_bytes_) + " bytes for the syscall area");

@@ -1,16 +1,16 @@
 #pragma once
-// What the CUDA backend keeps where.
+// The memory of the CUDA backend.
 //
 //   pinned, mapped   slots, rings, arena, `closed`, `cancel`; copies of lock and loan words for the
 //                    sweep                                            host and device, same address
 //   device           lock and loan words, ring tails and consumed_seen, kernel sites, ranges
 //   allocations      allocate(): device; allocate_shared(): pinned and mapped
 //
-// All of the area is taken when the device is built. Host-visible ranges are known by their bounds,
-// so that "may the host?" needs no driver call.
+// The area is allocated completely when the device is built. Host-visible ranges are stored with
+// their bounds, so host_may_access() needs no driver call.
 //
-// Threading: host_may_access() from anywhere, at any time; the rest from any thread but a service
-// thread, with the context current.
+// Threading: host_may_access() from anywhere, at any time; other functions from any thread except a
+// service thread, with the context current.
 
 #include <array>
 #include <atomic>
@@ -28,7 +28,7 @@
 
 namespace k2k::backend::cuda {
 
-// The area, and one a call of allocate_shared().
+// The area, and one for each call of allocate_shared().
 inline constexpr std::uint32_t shared_ranges_max = 64;
 inline constexpr std::uint32_t device_ranges_max = 1024;
 
@@ -39,13 +39,13 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Takes the area. `follows_pages`: the device reaches all memory of the process.
+  // Allocates the area. `follows_pages`: the device can address all memory of the process.
   // Errors: ENOMEM, EIO.
   Status build(const DeviceConfig& config, std::uint32_t waves, bool follows_pages);
 
-  // The device's own: the server touches its host-visible parts alone.
+  // The device's view: the server accesses only its host-visible parts.
   [[nodiscard]] const protocol::AreaView& area() const { return area_; }
-  // The same with lock and loan words as read_locks() brought them.
+  // The same, with the copies of lock and loan words from read_locks().
   [[nodiscard]] const protocol::AreaView& mirror() const { return mirror_; }
   [[nodiscard]] std::size_t area_bytes() const { return pinned_bytes_; }
   [[nodiscard]] std::uint32_t* cancel_word() const { return cancel_; }
@@ -53,9 +53,10 @@ class Memory {
   [[nodiscard]] device::platform::SharedRange* ranges() const { return ranges_; }
   [[nodiscard]] CUstream copies() const { return copies_; }
 
-  // In the order of the stream: sites to zero, ranges to the device. Gives the number of ranges.
+  // In stream order: zeroes the sites, copies the ranges to the device. Returns the number of
+  // ranges.
   Result<std::uint32_t> prepare_launch(CUstream stream);
-  // In the order of the stream: lock and loan words into the mirror, and back.
+  // In stream order: copies lock and loan words to the mirror, and back.
   Status read_locks(CUstream stream);
   Status write_locks(CUstream stream);
 
@@ -64,7 +65,8 @@ class Memory {
   Result<void*> allocate_shared(std::size_t bytes);
   void free_shared(void* address);
   Status copy(void* to, const void* from, std::size_t bytes);
-  // Until all of the stream is done, asking the driver, which keeps it going. EIO if it failed.
+  // Waits until the stream is empty, by polling the driver, which drives its progress. EIO if the
+  // stream failed.
   Status finish(CUstream stream);
 
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;

@@ -13,7 +13,7 @@ namespace {
 using protocol::Side;
 using protocol::SlotState;
 
-// The host needs so long, about, to take a doorbell from a ring that is full.
+// The approximate time until the host takes a doorbell from a full ring.
 constexpr std::int64_t retry_ns = 10'000;
 
 constexpr auto later = [](const auto& one, const auto& other) {
@@ -91,7 +91,8 @@ bool Accelerator::publish(Tick now) {
   return rung;
 }
 
-// Who may not wait asks before it takes a ticket: one that is not rung would be a hole.
+// It must not wait, so it checks before it takes a ticket: a ticket without a doorbell would be a
+// hole.
 bool Accelerator::has_room(const protocol::DoorbellRing& ring) {
   while (true) {
     const std::uint64_t tail = protocol::device_load(ring.tail);
@@ -170,7 +171,8 @@ void Accelerator::take_answer(std::uint32_t index, Tick now) {
   take(index, now);
 }
 
-// It began when the last work-item had asked and the trace had another request that was due.
+// The stall began when the last work-item had published its request and the trace had a further
+// request that was due.
 void Accelerator::end_stall(Tick now) {
   if (full_since_ == never) return;
   if (draw()) {

@@ -1,17 +1,17 @@
 #pragma once
-// The device side of a replay: work-items that take the events of a trace in turn, ask, wait for
-// the answer and take the next one. No thread: whoever calls says what time it is, and everything
-// that was due by then happens, in the order in which it was due.
+// The device side of a replay: work-items take the events of a trace in turn, publish a request,
+// wait for the answer and take the next event. It has no thread: the caller passes the time, and
+// everything due by then is processed, in due order.
 //
 //        take                    publish(now)              answered(rows)
 //   idle ────▶ waiting until due ───────────▶ with the host ─────────────▶ idle
 //                   (a heap)                   (a slot)
 //
-// A work-item that comes free takes the next event, which is due at its time since the begin or its
-// time after this answer. So at most `outstanding` requests are with the host; while all of them
-// are and the trace has one more that could be asked, the accelerator is stalled.
+// A free work-item takes the next event, which is due at its time since the begin or its time after
+// this answer. So at most `outstanding` requests are with the host. While all of them are, and the
+// trace has a further request that is due, the accelerator is stalled.
 //
-// Time is in ticks: cycles(), or what a test likes. Nothing is allocated after begin().
+// Time is in ticks: cycles(), or any unit of a test. Nothing is allocated after begin().
 //
 // Threading: the caller serialises all members.
 
@@ -30,14 +30,14 @@ using Tick = std::uint64_t;
 inline constexpr Tick never = ~Tick{0};
 
 struct Counts {
-  std::uint64_t requests = 0;  // Asked of the host.
-  std::uint64_t answered = 0;  // Of these, by a right answer or a wrong one.
-  std::uint64_t refused = 0;   // Of these, ended by the server instead of answered.
-  std::uint64_t errors = 0;    // Answers that were wrong; part of answered.
+  std::uint64_t requests = 0;  // Published to the host.
+  std::uint64_t answered = 0;  // Of these, answered rightly or wrongly.
+  std::uint64_t refused = 0;   // Of these, ended by the server without an answer.
+  std::uint64_t errors = 0;    // Wrong answers; part of answered.
   Ask first_error_ask = Ask::nop;
-  std::int64_t first_error = 0;  // The answer; what else is wrong is none of an answer.
+  std::int64_t first_error = 0;  // The wrong answer itself.
   Tick stalled = 0;
-  std::uint64_t ring_full = 0;          // Times that a doorbell ring had no place.
+  std::uint64_t ring_full = 0;          // Number of times that a doorbell ring had no place.
   telemetry::HistogramSnapshot delays;  // Ticks from due to answered.
 };
 
@@ -46,23 +46,24 @@ class Accelerator {
   Accelerator(const protocol::AreaView& area, double ticks_per_ns)
       : area_(area), ticks_per_ns_(ticks_per_ns) {}
 
-  // Both outlive the replay. Events due more than `longest` after now are not taken. Expects 1 to
-  // as many outstanding requests as there are slots, and that the last replay has ended.
+  // Both must outlive the replay. Events due more than `longest` after now are not taken. Expects 1
+  // to as many outstanding requests as there are slots, and that the last replay has ended.
   void begin(Source& source, const Requests& requests, std::uint32_t outstanding, Tick longest,
              Tick now);
-  // Asks for everything that is due. True if a doorbell was rung.
+  // Publishes everything that is due. Returns true if a doorbell was rung.
   bool publish(Tick now);
-  // Asks for what was due before, then takes the answers that are in these rows; others are left
-  // alone. True if a doorbell was rung. What an answer made due is for the next publish().
+  // Publishes requests that were due before, then takes the answers in these rows; other rows are
+  // not read. Returns true if a doorbell was rung. Requests that become due by these answers are
+  // left to the next publish().
   bool answered(const std::uint32_t* rows, std::size_t count, Tick now);
-  // Nothing more is asked for; what is with the host is still waited for.
+  // Publishes nothing more; requests with the host are still waited for.
   void stop();
-  // What is with the host will not be answered: it counts as refused.
+  // Requests with the host will not be answered: they count as refused.
   void give_up();
 
-  // When publish() will have something to do; `never`: not before an answer.
+  // The next time at which publish() has work; `never`: not before an answer.
   [[nodiscard]] Tick next_due() const;
-  // Nothing is with the host, and nothing will be.
+  // No request is with the host, and none will be.
   [[nodiscard]] bool ended() const { return with_host_ == 0 && due_.empty(); }
   [[nodiscard]] std::uint32_t with_host() const { return with_host_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
@@ -78,7 +79,7 @@ class Accelerator {
   };
   struct Due {
     Tick when;
-    std::uint64_t turn;  // Of those due together, in the trace's order.
+    std::uint64_t turn;  // Breaks ties, in the trace's order.
     std::uint32_t item;
   };
 
@@ -101,16 +102,16 @@ class Accelerator {
   const Requests* requests_ = nullptr;
   std::vector<Item> items_;
   std::vector<Due> due_;                // A heap: the earliest first.
-  std::vector<std::uint64_t> asked_;    // A row's lanes that are with the host.
-  std::vector<std::uint32_t> item_at_;  // Whose a slot is, where asked_ says that it is.
+  std::vector<std::uint64_t> asked_;    // Per row: the lanes that are with the host.
+  std::vector<std::uint32_t> item_at_;  // The work-item of each slot that asked_ marks.
   Event next_;
   bool drawn_ = false;  // next_ is the next event.
   bool over_ = true;    // No more events.
   std::uint64_t turns_ = 0;
   Tick begin_ = 0;
   Tick until_ = 0;
-  Tick retry_at_ = 0;        // After a ring was full.
-  Tick full_since_ = never;  // All work-items are with the host since then.
+  Tick retry_at_ = 0;        // After a full ring.
+  Tick full_since_ = never;  // Since when all work-items are with the host.
   std::uint32_t with_host_ = 0;
   Counts counts_;
 };

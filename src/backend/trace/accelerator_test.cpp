@@ -1,5 +1,5 @@
-// Goal: a replay computed lazily is the replay: in order, bounded, stalled as long as it should be,
-// each answer taken once, whenever and however rarely somebody looks.
+// Goal: a replay that is computed lazily equals the continuous replay: in order, bounded, stalled
+// for the right time, each answer taken once, at any times and any rate of calls.
 // Method: plain memory, a tick is a nanosecond, and the test is the host.
 
 #include "backend/trace/accelerator.hpp"
@@ -41,7 +41,7 @@ class AcceleratorTest : public testing::Test {
     accelerator.begin(*source, *requests, outstanding, longest, start);
   }
 
-  // What was rung since the last call, in order.
+  // The doorbells since the last call, in order.
   std::vector<protocol::Place> rung() {
     std::vector<protocol::Place> places;
     for (protocol::RingConsumer& consumer : consumers) {
@@ -164,7 +164,7 @@ TEST_F(AcceleratorTest, counts_how_long_an_open_loop_is_stalled) {
   answer(700 * us);
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().stalled, 30 * us);
-  // 40, 60, 60 and 200 us, the third since it was due and not since it could be asked.
+  // 40, 60, 60 and 200 us; the third is measured since it was due, not since it could be published.
   EXPECT_NEAR(counts().delays.quantile(0), 40e3, 5e3);
   EXPECT_NEAR(counts().delays.quantile(0.5), 60e3, 7e3);
   EXPECT_NEAR(counts().delays.quantile(1), 200e3, 25e3);
@@ -185,7 +185,8 @@ TEST_F(AcceleratorTest, counts_how_long_a_closed_loop_is_stalled) {
   EXPECT_TRUE(accelerator.ended());
 }
 
-// Nobody looked in between: the third was due, and so the second answer met a device that was full.
+// No call came in between: the third request was due, so the second answer came to a device that
+// was stalled.
 TEST_F(AcceleratorTest, asks_for_what_was_due_before_it_takes_an_answer) {
   begin("0 nop\n0 nop\n+1 nop\n+1 nop\n", 2);
   EXPECT_EQ(asked_at(0), 2u);
@@ -313,7 +314,7 @@ TEST_F(CrowdedAccelerator, catches_up_with_a_host_that_passed_a_lap) {
   for (Tick now = 1; !accelerator.ended() && now < 1'000; ++now) {
     accelerator.publish(start + now * 20 * us);
     doorbells += rung().size();
-    finish(place, 0);  // A rescan finds those that ring in places that were passed.
+    finish(place, 0);  // A rescan finds producers that ring in places that were skipped.
     resume(place, now * 20 * us);
   }
   EXPECT_TRUE(accelerator.ended());

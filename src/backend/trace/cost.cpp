@@ -22,7 +22,7 @@ constexpr int reads_a_round = 64;
 constexpr std::uint64_t read_bytes_max = 128u << 10;
 constexpr double measured_us_max = 60;  // Sizes are measured so far at least.
 
-// The mean CPU time of a call.
+// The mean CPU time per call.
 Result<double> time_us(int file, std::span<std::byte> buffer) {
   const Nanoseconds before = thread_time();
   for (int read = 0; read < reads_a_round; ++read) {
@@ -61,7 +61,7 @@ Result<std::vector<ReadCost>> measure_reads(int file, std::span<std::byte> buffe
                                             double longest_us) {
   std::vector<ReadCost> costs;
   for (std::uint64_t bytes = read_bytes_min; bytes <= buffer.size(); bytes *= 2) {
-    double least_us = 1e9;  // Whatever disturbs makes it longer.
+    double least_us = 1e9;  // Every disturbance makes it longer.
     for (int round = 0; round < rounds; ++round) {
       const Result<double> time = time_us(file, buffer.first(bytes));
       if (!time) return time.error();

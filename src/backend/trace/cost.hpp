@@ -1,7 +1,7 @@
 #pragma once
-// CPU time as a system call: how many random bytes take so long here, measured with direct calls.
-// Random bytes are computed, not fetched: such a read takes as long with caches gone cold as
-// without.
+// Converts CPU time to a system call: the number of random bytes that take so long on this machine,
+// measured with direct calls. Random bytes are computed, not fetched, so such a read takes as long
+// with cold caches as with warm ones.
 //
 // Threading: values; measured_reads() from anywhere.
 
@@ -14,26 +14,27 @@
 
 namespace k2k::backend::trace {
 
-// CPU time of a direct call that reads so much.
+// CPU time of a direct call that reads `bytes`.
 struct ReadCost {
   std::uint64_t bytes;
   double time_us;
 };
 
-// The size that takes so long, on straight lines between the costs (by size); the first or the last
-// size for a time beyond theirs. Expects at least one cost.
+// The size for a time, interpolated linearly between the costs (sorted by size); the first or the
+// last size for a time beyond theirs. Expects at least one cost.
 std::uint64_t size_taking(double time_us, std::span<const ReadCost> costs);
 
 inline constexpr std::uint64_t read_bytes_min = 64;
 
-// Reads of powers of two from `file`, which is /dev/urandom, up to buffer.size() or the first that
-// takes longer than `longest_us`. They take some 20 ms for 50 us. Errors: EIO, a read that fails.
+// Measures reads of powers of two from `file`, which is /dev/urandom, up to buffer.size() or the
+// first size that takes longer than `longest_us`. Takes some 20 ms for 50 us. Errors: EIO, a read
+// failed.
 Result<std::vector<ReadCost>> measure_reads(int file, std::span<std::byte> buffer,
                                             double longest_us);
 
-// The same up to 128 KiB or 60 us, measured once in this process: what is compared asks for the
-// same sizes. A failure is not kept. From anywhere; others wait for the first call. Errors: those
-// of open(2) for /dev/urandom, the path named; EIO.
+// The same up to 128 KiB or 60 us, measured once in this process, so that compared runs use the
+// same sizes. A failure is not kept. From anywhere; concurrent calls wait for the first. Errors: as
+// open(2) for /dev/urandom, with the path; EIO.
 Result<std::vector<ReadCost>> measured_reads();
 
 }  // namespace k2k::backend::trace

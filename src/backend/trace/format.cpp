@@ -37,7 +37,7 @@ Fields split(std::string_view line) {
   return fields;
 }
 
-// As a message may carry it: short, and without bytes that a terminal obeys.
+// Text for a message: short, and without bytes that a terminal interprets.
 std::string quoted(std::string_view text) {
   std::string safe = "'";
   for (const char each : text.substr(0, quoted_max)) {
@@ -94,7 +94,7 @@ std::optional<std::string> read_amount(const AskRow& row, const Fields& fields, 
   return {};
 }
 
-// Takes what stands behind the amount off the fields, in any order.
+// Removes the marks behind the amount from the fields, in any order.
 std::optional<std::string> read_marks(Fields& fields, Event& event) {
   bool tenant = false;
   for (; fields.count > 2 && fields.count < fields_max; --fields.count) {

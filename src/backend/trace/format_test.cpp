@@ -1,5 +1,5 @@
-// Goal: a trace means what it says, whatever else is wrong is an error that names the line, and no
-// bytes at all do harm.
+// Goal: every part of a trace has its documented meaning, any other text is an error that names the
+// line, and no bytes do harm.
 
 #include "backend/trace/format.hpp"
 

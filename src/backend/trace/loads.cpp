@@ -35,8 +35,8 @@ class Random {
   std::uint64_t state_;
 };
 
-// A distribution as its quantiles, so that a draw is a load: logarithms would be the greater part
-// of what this device costs.
+// A distribution as its quantiles, so that a draw is one memory access: logarithms would be the
+// larger part of this device's cost.
 class Quantiles {
  public:
   template <class Inverse>

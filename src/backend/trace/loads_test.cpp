@@ -1,5 +1,5 @@
-// Goal: a load by name is what its name says, the same for the same seed; and reads cost what was
-// measured.
+// Goal: a named load has its documented properties, and is the same for the same seed; and reads
+// cost as much as measured.
 
 #include "backend/trace/loads.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the replay of a trace tells, for who reads it and needs no backend.
+// The result of a replay, for readers that need no backend.
 //
 // Threading: values.
 
@@ -11,17 +11,17 @@
 
 namespace k2k::backend::trace {
 
-// What a replay was.
+// The result of a replay.
 struct Report {
-  std::uint64_t requests = 0;   // Asked of the host.
+  std::uint64_t requests = 0;   // Published to the host.
   std::uint64_t answered = 0;   // Of these, rightly or wrongly.
-  std::uint64_t refused = 0;    // Of these, ended by the server instead.
+  std::uint64_t refused = 0;    // Of these, ended by the server without an answer.
   std::uint64_t errors = 0;     // Wrong answers; part of answered.
   std::string first_error;      // "pread answered -14"; empty without errors.
-  std::uint64_t ring_full = 0;  // Times that a doorbell ring had no place.
+  std::uint64_t ring_full = 0;  // Number of times that a doorbell ring had no place.
   Nanoseconds elapsed{};
   Nanoseconds stalled{};  // All work-items waited, and the trace had a request that was due.
-  Nanoseconds device{};   // Time that service threads spent on being the device.
+  Nanoseconds device{};   // Time of service threads spent as the device.
   telemetry::HistogramSnapshot delays;  // From due to answered, in ticks.
   double tick_ns = 1;
 

@@ -25,7 +25,7 @@ constexpr std::uint16_t nanosleep_number = 35;
 constexpr std::uint16_t getpid_number = 39;
 constexpr std::uint16_t clock_gettime_number = 228;
 
-// As the memory was mapped at first, so that what faults bring stays one mapping with the rest.
+// The flags of the first mapping, so that pages of faults stay in one mapping with the rest.
 constexpr int page_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 Status open_into(int& file, const char* path, int flags) {

@@ -1,10 +1,10 @@
 #pragma once
-// What an event is as a system call: number, arguments, and the answer that is right.
+// Turns an event into a system call: number, arguments, and the right answer.
 //
-// Each work-item has memory of its own for its calls, so that no two requests share any.
+// Each work-item has private memory for its calls, so no two requests share any.
 //
-// Threading: make() by whoever holds the accelerator's lock; the memory belongs to the work-item's
-// request while that is with the host.
+// Threading: make() by the thread that holds the accelerator's lock; the memory belongs to the
+// work-item's request while the request is with the host.
 
 #include <cstdint>
 #include <vector>
@@ -20,20 +20,20 @@ namespace k2k::backend::trace {
 struct TraceRequest {
   std::uint16_t number = 0;
   device::Words arguments;
-  std::int64_t right = 0;  // Anything else is an error.
+  std::int64_t right = 0;  // Any other answer is an error.
 };
 
 class Requests {
  public:
-  // Opens what the source's calls need, and measures the cost of random bytes where nobody did.
-  // Errors: those of open(2), the path named; EIO; ENOMEM.
+  // Opens the files that the source's calls need, and measures the cost of random bytes unless it
+  // is known. Errors: as open(2), with the path; EIO; ENOMEM.
   Status prepare(const Source& source, std::uint32_t items);
   Requests() = default;
   ~Requests();
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  // Expects an event of the source, and an item below `items` whose memory is its own.
+  // Expects an event of the source, and an item below `items` with no other request.
   [[nodiscard]] TraceRequest make(const Event& event, std::uint32_t item) const;
 
  private:

@@ -1,15 +1,16 @@
-// The device as the rest of K2K sees it: a syscall area like any other, and an accelerator that
-// moves whenever a service thread looks.
+// The trace device as a Backend: a syscall area like any other, and an accelerator that advances
+// whenever a service thread calls.
 //
-//   launch()          begins a replay, wakes who sleeps, waits for its end
-//   advance()         a poller found nothing: what is due is published
-//   wait_doorbell()   sleeps until something is due: this timer is the device's interrupt
-//   resume()          answers are taken; what is due by now is published
+//   launch()          begins a replay, wakes sleeping threads, waits for its end
+//   advance()         a poller found nothing: due requests are published
+//   wait_doorbell()   sleeps until a request is due: this timer is the device's interrupt
+//   resume()          answers are taken; requests due by now are published
 //
-// Cancelled, or closed by the server, the accelerator stops asking and waits for what it has asked.
+// When cancelled, or closed by the server, the accelerator stops publishing and waits for the
+// requests with the host.
 //
-// Threading: one lock around the accelerator, held for some tens of nanoseconds a request. A poller
-// with nothing due pays one load. What changes while others sleep is notified after the lock.
+// Threading: one lock around the accelerator, held for some tens of nanoseconds per request. A
+// poller with nothing due pays one load. Changes for sleeping threads are notified after the lock.
 
 #include <sched.h>
 #include <unistd.h>
@@ -149,13 +150,14 @@ class TraceBackend final : public Backend {
     }
     if (others) word_.notify();
     if (longest == Nanoseconds::zero()) return;
-    // The look was before the lock: an earlier request or another's notice ends this at once.
+    // The look was before the lock: an earlier request or another thread's notice ends this sleep
+    // at once.
     word_.sleep(seen, std::min(longest, until(timer)));
     const std::uint64_t awake = cycles();
     {
       const std::lock_guard lock(mutex_);
       --sleepers_;
-      timer_ = never;  // Perhaps too late for those who still sleep: they will be told.
+      timer_ = never;  // Possibly too late for threads that still sleep: they are notified.
       others = move_on(awake) && sleepers_ != 0;
     }
     if (others) word_.notify();
@@ -176,7 +178,7 @@ class TraceBackend final : public Backend {
     bool asked = false;
     {
       const std::unique_lock lock(mutex_, std::try_to_lock);
-      if (!lock) return true;  // Whoever has it publishes.
+      if (!lock) return true;  // The holder of the lock publishes.
       asked = move_on(moment);
       others = asked && sleepers_ != 0;
     }
@@ -194,10 +196,10 @@ class TraceBackend final : public Backend {
       if (abandoned()) accelerator_.stop();
       const bool before = accelerator_.answered(waves, count, moment);
       const bool asked = move_on(moment) || before;
-      // Somebody sleeps longer than until what is due now.
+      // Another thread sleeps longer than until the next due time.
       const bool sooner = accelerator_.next_due() < timer_;
       others = sleepers_ != 0 && (asked || sooner);
-      if (others) timer_ = accelerator_.next_due();  // Who is told arms a timer of its own.
+      if (others) timer_ = accelerator_.next_due();  // The notified thread sets a timer of its own.
       over = accelerator_.ended() || closed();
     }
     if (others) word_.notify();
@@ -340,12 +342,14 @@ class TraceBackend final : public Backend {
   std::mutex mutex_;  // Guards what follows.
   Accelerator accelerator_;
   std::uint32_t sleepers_ = 0;  // Threads in wait_doorbell().
-  Tick timer_ = never;          // None of them wakes later by itself, where there are some.
+  Tick timer_ = never;          // The earliest time at which a sleeping thread wakes by itself;
+                                // never: none.
   std::uint64_t device_ = 0;    // Cycles spent under the lock, and waiting for it.
 
   std::atomic<bool> active_{false};  // A replay is in progress.
   alignas(64) std::atomic<Tick> next_due_{never};
-  std::atomic<int> stop_{0};                // 0, or why no more is asked: a positive errno.
+  std::atomic<int> stop_{0};                // 0, or the reason to publish nothing more: a positive
+                                            // errno.
   std::atomic<std::uint32_t> progress_{0};  // The thread in launch() sleeps on it.
   WakeWord word_;
   LaunchGate gate_{word_};
