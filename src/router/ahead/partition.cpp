@@ -15,8 +15,8 @@ Result<Partition> Partition::create(std::uint64_t pages, std::uint64_t grain) {
                                    read_ahead_pages_max)};
 }
 
-// An extent has a page at least, so there are never more of them than pages; while one is split,
-// its pages are fewer already.
+// An extent has at least one page, so there are never more extents than pages; an extent has fewer
+// pages already while it is split.
 Partition::Partition(std::uint64_t pages, std::uint64_t grain) : pages_max_(pages), grain_(grain) {
   spare_.reserve(pages);
   pieces_.reserve(pages);

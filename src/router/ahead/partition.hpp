@@ -4,7 +4,7 @@
 // recently used.
 //
 //                insert: read ahead, absent before
-//   (not ours) ----------------------------------> in the partition ---> evicted: the caller drops
+//   (untracked) ---------------------------------> in the partition ---> evicted: the caller drops
 //              <----------------------------------    ^      |            it from the page cache
 //                release: a host program reads it,    '------'            (POSIX_FADV_DONTNEED)
 //                or forget: the file is gone          refresh: a device reads it again
@@ -90,7 +90,7 @@ class Partition {
 
   Partition(std::uint64_t pages, std::uint64_t grain);
 
-  // The first extent that ends behind a page of the file, or what comes after the file.
+  // The first extent that ends after a page of the file, or else the next extent after the file.
   Extents::iterator first_behind(std::uint64_t file, std::uint64_t page);
   // Adds an extent newer than `older`, or the oldest if that is null.
   void add(std::uint64_t file, io::PageRange range, Extent* older, bool retired = false);

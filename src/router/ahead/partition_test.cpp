@@ -1,5 +1,5 @@
-// Goal: the partition holds what a list of single pages in the order of their use would hold,
-// evicts what that would evict, never exceeds its bound and takes no memory. Method: that list as a
+// Goal: the partition agrees with a list of single pages in the order of their use, in its pages
+// and its evictions; it never exceeds its bound and allocates no memory. Method: that list as a
 // model; every short sequence of operations on a tiny partition, and many random ones.
 
 #include "router/ahead/partition.hpp"
@@ -210,7 +210,7 @@ struct Operation {
   io::PageRange range;
 };
 
-// Does it to both and compares what they answer.
+// Applies the operation to both and compares the results.
 void expect_same(Partition& partition, Model& model, const Operation& operation) {
   const auto& [kind, file, range] = operation;
   switch (kind) {
@@ -275,7 +275,7 @@ TEST(Partition, does_what_a_list_of_pages_does_in_every_short_sequence) {
     Model model(3);
     for (const std::size_t at : sequence) expect_same(partition, model, all[at]);
     expect_same_content(partition, model, 2, 4);
-    // What is left, in its order.
+    // The remaining pages, in order.
     expect_same(partition, model, {Operation::insert, 2, {0, 3}});
     if (HasFatalFailure()) return;
     ++sequences;

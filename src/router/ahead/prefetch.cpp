@@ -16,20 +16,21 @@ namespace {
 
 using io::PageRange;
 
-// Residency is probed, and pages are inserted, in pieces of this.
+// Residency is probed, and pages are inserted, in pieces of this size.
 constexpr std::uint64_t piece_pages = 512;
-// The rule is not told where a file ends: it is looked up when there is something to read.
+// The rule does not know where a file ends: the length is queried only when there is a range to
+// read.
 constexpr std::uint64_t endless = std::uint64_t{1} << 62;
 
-// What the kernel may bring is inserted in steps: a sixteenth of the read-ahead cache, but no less
-// than what is cheap enough, as far as there is room beside three windows.
+// The kernel's ranges are inserted in steps: a sixteenth of the read-ahead cache, but at least a
+// cheap number of pages, as far as there is room beside three windows.
 std::uint64_t step_of(std::uint64_t cache_pages, std::uint64_t window_pages) {
   constexpr std::uint64_t step_cheap = 64;
   const std::uint64_t room = cache_pages - std::min(cache_pages, 3 * window_pages);
   return std::max({std::uint64_t{1}, cache_pages / 16, std::min(room / 4, step_cheap)});
 }
 
-// Those of the range that lie in the file.
+// The part of the range within the file.
 PageRange within(const struct stat& facts, PageRange range) {
   if (S_ISBLK(facts.st_mode)) return range;
   const std::uint64_t pages = io::pages_of(0, static_cast<std::uint64_t>(facts.st_size)).pages;
@@ -84,14 +85,15 @@ void Prefetch::begin(Slot& slot, int descriptor, const struct stat& facts) {
   slot.rule.emplace(pages, window_max(), step_of(cache_->pages_max(), pages));
 }
 
-// Forgets whose it was.
+// Resets the slot.
 void Prefetch::end(Slot& slot) {
   slot.descriptor = -1;
   slot.cached_end.store(0, std::memory_order_relaxed);
   slot.open.reset();
 }
 
-// Is it still that file's? If not, it begins anew. False if the descriptor is none.
+// Does the slot still belong to this file? If not, it is reset. Returns false if the descriptor is
+// not open.
 bool Prefetch::is_of(Slot& slot, int descriptor, struct stat& facts) {
   if (::fstat(descriptor, &facts) != 0) return false;
   const bool same =
@@ -112,7 +114,7 @@ std::shared_ptr<OpenFile> Prefetch::open(Slot& slot, int descriptor) {
   return file;
 }
 
-// Room in the read-ahead cache for one more stream of the kernel's, until what it needs is
+// Room in the read-ahead cache for one more stream that is left to the kernel, until its pages are
 // inserted.
 class Prefetch::Claim {
  public:
@@ -150,7 +152,7 @@ Prefetch::Answer Prefetch::before_read(int descriptor, std::uint64_t offset, std
     return {.kind = Kind::kernels, .due = answer.due};
   }
   if (answer.prefetch.empty() && trusted) return {};
-  // The number may have become another file's unseen: its bytes are what is wanted.
+  // The number may belong to another file by now; then the read concerns that file.
   const ino_t inode = slot.inode;
   const dev_t device = slot.device;
   if (!is_of(slot, descriptor, facts)) return {};
@@ -160,7 +162,7 @@ Prefetch::Answer Prefetch::before_read(int descriptor, std::uint64_t offset, std
   }
   std::shared_ptr<OpenFile> file = open(slot, descriptor);
   if (file == nullptr) return {};
-  // The kernel reads with the request: what it brings is looked at before anybody's.
+  // The kernel reads together with the request, so its range is examined before any other.
   if (answer.by_kernel) {
     const bool cached = announce(slot, file, answer, facts);
     return {cached ? Kind::cached_kernels : Kind::kernels, std::move(file)};
@@ -209,7 +211,7 @@ bool Prefetch::announce(Slot& slot, const std::shared_ptr<OpenFile>& file,
   return true;
 }
 
-// Calls absent(range) for what it inserted. True if there was any.
+// Calls absent(range) for the inserted ranges. Returns true if there were any.
 template <class Absent>
 bool Prefetch::insert_absent(const std::shared_ptr<OpenFile>& file, PageRange range,
                              Absent absent) {
@@ -220,7 +222,7 @@ bool Prefetch::insert_absent(const std::shared_ptr<OpenFile>& file, PageRange ra
     const PageRange piece{range.first, std::min({range.pages, piece_pages, cache_->insert_max()})};
     range = {piece.end(), range.pages - piece.pages};
     const std::span<std::uint8_t> pages(cached.data(), piece.pages);
-    // Page by page: one that somebody else needs must not be taken for ours.
+    // Page by page: a page that another program needs must not be inserted.
     if (file->probe(twin, piece.first, pages, 1) == piece.pages) continue;
     any = true;
     for (auto at = pages.begin(); (at = std::find(at, pages.end(), 0)) != pages.end();) {
@@ -285,7 +287,7 @@ void Prefetch::advise(int descriptor, std::int64_t offset, std::int64_t bytes, i
       return;
     }
     default:
-      return;  // NOREUSE says nothing of what comes.
+      return;  // NOREUSE has no effect on later reads.
   }
 }
 
@@ -304,7 +306,7 @@ void Prefetch::ending(OpenFile& file) {
 void Prefetch::after_fork_child() {
   cache_->after_fork_child();
   new (&mutex_) std::mutex;
-  // Another thread may have been within: what these hold is left alone.
+  // Another thread may have been changing these: their contents are abandoned.
   new (&device_pages_) decltype(device_pages_);
   for (std::atomic<Slot*>& slot : slots_) slot.store(nullptr, std::memory_order_relaxed);
   pages_claimed_.store(0, std::memory_order_relaxed);

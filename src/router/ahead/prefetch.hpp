@@ -2,20 +2,19 @@
 // Reads ahead of sequential device reads, and evicts pages that are in the page cache for no other
 // reason.
 //
-//   a read --> the rule of its descriptor (router/ahead/read_ahead.hpp): a stream's? what comes
-//   next?
+//   a read --> the rule of its descriptor (router/ahead/read_ahead.hpp): part of a stream?
 //                 | the next window
 //                 v
 //              which of its pages are absent (page by page)
-//                 | those
+//                 | the absent pages
 //                 v
 //              the read-ahead cache (read_ahead_cache.hpp) -- beyond the bound --> its thread
 //                 |                                                               evicts them
 //                 v
-//              readahead(2); then a pread that brings nothing else (io::RandomFile)
+//              readahead(2); then a pread without read-ahead (io::RandomFile)
 //
-// A file without direct transfers, or whose residency is only inferred, is left to Linux' own
-// read-ahead, whose pages are not tracked.
+// A file without direct transfers, or with an inferred residency, is left to Linux' own read-ahead,
+// and its pages are not tracked.
 //
 // Threading: any thread.
 
@@ -41,19 +40,19 @@ namespace k2k::router {
 class Prefetch {
  public:
   enum class Kind : std::uint8_t {
-    other,    // Not sequential, or not ours to read ahead.
-    stream,   // By OpenFile::random(): what it needs is there or on its way.
+    other,    // Not sequential, or not to be read ahead by K2K.
+    stream,   // By OpenFile::random(): its pages are cached or being read.
     kernels,  // By the descriptor: the kernel reads ahead by itself, and its pages are tracked.
-    cached_stream,  // Likewise, and all that comes next is cached already.
+    cached_stream,  // The same, and all of the next pages are cached already.
     cached_kernels,
-    random,  // By POSIX_FADV_RANDOM, however it looks.
+    random,  // By POSIX_FADV_RANDOM, whatever the requests are.
   };
 
-  // Streams for which the bound has no room for the kernel's own windows: read ahead in smaller
-  // windows of ours, which is slower, or by the kernel and not tracked.
+  // For streams when the bound has no room for the kernel's own windows: read ahead in smaller
+  // windows of K2K, which is slower, or by the kernel without tracking.
   enum class Beyond : std::uint8_t { smaller, unbounded };
 
-  // `files` outlives it. EINVAL: as Partition::create().
+  // `files` must outlive it. Errors: EINVAL, as Partition::create().
   static Result<std::unique_ptr<Prefetch>> create(std::uint64_t partition_pages, Beyond beyond,
                                                   OpenFiles& files);
   ~Prefetch();
@@ -63,10 +62,10 @@ class Prefetch {
   struct Answer {
     Kind kind = Kind::other;
     std::shared_ptr<OpenFile> file = nullptr;  // Of a stream.
-    bool due = false;                          // Of the kernel's: after_kernels_read() is to come.
+    bool due = false;                          // Of the kernel's: after_kernels_read() must follow.
   };
 
-  // Called before each read of a device that is examined.
+  // Called before each examined read of a device.
   // `trusted`: the caller expects the read to be cached and asks where the cached range ends. Then
   // only a stream is examined, for the next absent page.
   Answer before_read(int descriptor, std::uint64_t offset, std::uint64_t bytes, bool trusted);
@@ -80,7 +79,7 @@ class Prefetch {
   // A host program uses these pages: stops tracking them, so that they stay cached. Does not block
   // for long.
   void keep(int descriptor, io::PageRange range);
-  // posix_fadvise(2), when the kernel took it. `bytes` 0: to the end.
+  // After a posix_fadvise(2) that the kernel accepted. `bytes` 0: to the end.
   void advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice);
   // True if advice is stored for a descriptor.
   static bool keeps(int advice) {
@@ -105,10 +104,10 @@ class Prefetch {
     ino_t inode = 0;
     std::optional<ReadAhead> rule;
     std::weak_ptr<OpenFile> open;
-    // Up to this byte there is nothing to say of a read that is expected to be cached. A hint, and
-    // of another descriptor of the slot, too: it costs what is read ahead, not what is read.
+    // A read before this byte that is expected to be cached needs no examination. A hint that may
+    // come from another descriptor of the slot: an error costs read-ahead, never the read itself.
     std::atomic<std::uint64_t> cached_end{0};
-    bool random = false;   // As advised.
+    bool random = false;   // By advice.
     bool refused = false;  // Left to the kernel.
   };
   class Claim;
@@ -124,12 +123,12 @@ class Prefetch {
   void end(Slot& slot);
 
   [[nodiscard]] std::uint64_t window_max() const;
-  // Enters what the kernel may bring of it. True if everything was cached.
+  // Inserts the pages that the kernel may read. Returns true if everything was cached.
   bool announce(Slot& slot, const std::shared_ptr<OpenFile>& file, const ReadAheadAnswer& answer,
                 const struct stat& facts);
   template <class Absent>
   bool insert_absent(const std::shared_ptr<OpenFile>& file, io::PageRange range, Absent absent);
-  // True if everything was cached.
+  // Returns true if everything was cached.
   bool fetch(const std::shared_ptr<OpenFile>& file, io::PageRange range);
 
   const std::unique_ptr<ReadAheadCache> cache_;
@@ -138,7 +137,7 @@ class Prefetch {
   std::array<std::atomic<Slot*>, slots> slots_{};
   std::atomic<std::uint64_t> pages_claimed_{0};  // By streams that are being probed.
   std::mutex mutex_;                             // Guards what follows.
-  std::map<dev_t, std::uint64_t> device_pages_;  // Its read_ahead_kb.
+  std::map<dev_t, std::uint64_t> device_pages_;  // The device's read_ahead_kb.
 };
 
 }  // namespace k2k::router

@@ -1,7 +1,7 @@
-// Goal: sequential device reads find their pages read ahead; what is in the page cache for no other
-// reason never exceeds the bound, goes when the file is closed, and no page of anybody else's goes
-// with it. Method: real files, read through the reader as a program would; the page cache is asked
-// by a mincore of the test's own, with room for a kernel that evicts by itself.
+// Goal: sequential device reads find their pages read ahead. Pages that are in the page cache for
+// no other reason never exceed the bound, and are evicted when the file is closed; no other page is
+// evicted with them. Method: real files, read through the reader as by a program; the test's own
+// mincore queries the page cache, with a margin for a kernel that evicts by itself.
 
 #include "router/ahead/prefetch.hpp"
 
@@ -64,7 +64,7 @@ bool comes_true(const std::function<bool()>& what) {
   return false;
 }
 
-// Compares the bytes; what each request leaves in the read-ahead cache never exceeds the bound.
+// Compares the bytes; after each request, the read-ahead cache is within its bound.
 void read_all_of(FileReader& reader, DataFile& file, std::size_t first, std::size_t end,
                  std::size_t request, std::uint64_t held_most = bound) {
   const Memory memory = memory_of(request);
@@ -119,7 +119,8 @@ TEST_F(Prefetching, evicts_no_page_of_anybody_elses) {
   }
   const std::size_t left = cached(file, theirs_first, theirs_first + theirs);
   EXPECT_GE(left, theirs / 2) << "of " << theirs;
-  // What is between them and the windows' ends. Pages that are still being read go a little later.
+  // The pages between them and the windows' ends. Pages that are still being read leave a little
+  // later.
   EXPECT_TRUE(comes_true([&] { return cached(file) <= left + bound + 64; })) << cached(file) - left;
 }
 
@@ -150,7 +151,7 @@ TEST_F(Prefetching, has_nothing_to_do_with_random_reads) {
   const Memory memory = memory_of(16 * page);
   std::mt19937_64 random(7);
   for (int request = 0; request < 200; ++request) {
-    // Every other stretch of 16 pages at most, never the first: nobody follows anybody.
+    // At most every other stretch of 16 pages, never the first: no request follows another.
     const std::size_t at = (1 + random() % (file_pages / 64 - 1)) * 64 * page;
     ASSERT_EQ(read->pread(file.descriptor(), memory.get(), 16 * page, static_cast<off_t>(at)),
               static_cast<ssize_t>(16 * page));
@@ -262,8 +263,8 @@ TEST_F(Prefetching, does_not_guess_what_is_cached) {
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
 
-// Files of zeros without blocks, larger than what the kernel reads ahead here; the bound is what
-// its windows need.
+// Files of zeros without blocks, larger than the kernel's read-ahead; the bound has just the room
+// for its windows.
 class Accompanying : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -158,8 +158,8 @@ io::PageRange ReadAhead::open(Stream& stream, io::PageRange request,
 io::PageRange ReadAhead::push(Stream& stream, io::PageRange request,
                               std::uint64_t file_pages) const {
   io::PageRange pushed = {stream.window.end(), 0};
-  // Twice at most: the request is no larger than the largest window; if it overruns two, the
-  // windows were small, and one that begins with the request is the better start.
+  // At most twice: the request is no larger than the largest window. If it passes two windows, they
+  // were small, and a window that begins with the request is the better start.
   for (int round = 0; request.end() > stream.mark && stream.window.end() < file_pages; ++round) {
     if (round == 2) return open(stream, request, file_pages);
     stream.size = next_size(stream.size, window_max());

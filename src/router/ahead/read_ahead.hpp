@@ -1,6 +1,6 @@
 #pragma once
-// Chooses the pages to read ahead of a device, from the requests for a file. Only the rule: it does
-// no I/O and uses no clock.
+// Chooses the pages to read ahead of a device, from the requests for a file. It is only the rule:
+// no I/O and no clock.
 //
 //                        mark                the reader enters it: the next window, larger
 //   window    [==========|------------)[==========================)
@@ -13,8 +13,8 @@
 //                                                                                of its own
 //
 // Windows begin and grow as the kernel's do (mm/readahead.c, get_init_ra_size, get_next_ra_size). A
-// request that is larger than the device's own read-ahead goes direct, as in SPIN (USENIX ATC'17,
-// 4.3.2). A file is read by several streams: a work-group reads its part front to back.
+// request that is larger than the device's own read-ahead is read directly, as in SPIN (USENIX
+// ATC'17, 4.3.2). A file may have several streams: each work-group reads its part front to back.
 //
 // Threading: one owner an object; one object an open file.
 
@@ -25,23 +25,24 @@
 
 namespace k2k::router {
 
-// The largest window for a stream, when it asks for the next: a third of what streams have left of
-// the partition, with `unread` pages in it that somebody has still to read, his own among them. So
-// a lone stream has B/4 when it has just entered a window: the one that is read, the one that
-// comes, a request that began in the one before, and as much again; several share without being
-// counted, and those that ended are forgotten with their pages. At least B/32, and a page.
+// The largest window for a stream that requests the next one: a third of the partition's rest. The
+// rest excludes the `unread` pages that streams have still to read, including this stream's. So a
+// single stream gets B/4 when it has just entered a window: one part is the current window, one the
+// next, one the previous window with a request that began there, and one is reserve. Several
+// streams share without being counted, and ended streams are forgotten with their pages. At least
+// B/32, and a page.
 std::uint64_t window_pages_max(std::uint64_t partition_pages, std::uint64_t unread);
 
 struct ReadAheadAnswer {
-  // Pages to read into the page cache now. The range may begin in or before the request; only those
-  // pages are waited for. At most two windows.
+  // Pages to read into the page cache now. The range may begin in or before the request; the caller
+  // waits only for pages of the request. At most two windows.
   io::PageRange prefetch{};
-  // True: uncached pages of the request come through the page cache, too. False: they come by the
-  // fastest way.
+  // True: uncached pages of the request also come through the page cache. False: they come by the
+  // fastest path.
   bool sequential = false;
-  // The kernel reads ahead by itself, of a plain read: `prefetch` is what it may bring before this
-  // says more, and `done` is what the stream has left behind since it last did. `due`: there is
-  // time for on_done() when the request was served.
+  // The kernel reads ahead by itself, from a plain read: `prefetch` is the range that it may read
+  // before the next answer, and `done` is the range that the stream has finished since the last
+  // answer. `due`: on_done() may be called after the request was served.
   bool by_kernel = false;
   bool due = false;
   io::PageRange done{};
@@ -53,37 +54,38 @@ class ReadAhead {
  public:
   // posix_fadvise(2): `sequential` doubles the window, `random` switches read-ahead off.
   enum class Advice : std::uint8_t { normal, sequential, random };
-  // Of a file; one more replaces the one longest without a request.
+  // Per file; a further stream replaces the one longest without a request.
   static constexpr std::uint32_t streams_max = 8;
 
-  // `device_pages`: the device's read_ahead_kb (read_ahead_setting.hpp). 0: off; no windows of
-  // ours: off but for streams that are left to the kernel.
-  // `kernel_step`: how many pages at a time it says what the kernel may bring, at least 1.
+  // `device_pages`: the device's read_ahead_kb (read_ahead_setting.hpp); 0: off. Without windows of
+  // K2K, read-ahead is off except for streams that are left to the kernel.
+  // `kernel_step`: the number of pages per announcement of the kernel's reads, at least 1.
   ReadAhead(std::uint64_t device_pages, std::uint64_t window_pages_max,
             std::uint64_t kernel_step = 1);
 
   void set_advice(Advice advice);
-  // For the windows to come.
+  // For later windows.
   void set_window_max(std::uint64_t pages) { window_cap_ = pages; }
-  // May streams that are due for a window be left to the kernel's own read-ahead? Those that are
-  // stay so to their end. There must be room for kernel_pages() each.
+  // May new windows of streams be left to the kernel's own read-ahead? Streams left to the kernel
+  // stay so to their end. Each needs room for kernel_pages().
   void set_by_kernel(bool by_kernel) { by_kernel_ = by_kernel; }
-  // What a stream that is left to the kernel needs at most: two of the kernel's windows behind the
+  // The most pages for a stream that is left to the kernel: two of the kernel's windows behind the
   // request, the request, two steps before them and one behind.
   [[nodiscard]] std::uint64_t kernel_pages() const;
-  // After a request that was `due`: as on_read(), and nothing if another stream took its place.
+  // Call it after a request that was `due`: as on_read(); does nothing if another stream took its
+  // place.
   ReadAheadAnswer on_done(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file_bytes);
-  // The stream of the last request, which is the kernel's: up to here nothing is absent, so nothing
-  // need be said of it.
+  // The stream of the last request, which is left to the kernel: no page is absent up to here, so
+  // no announcement is needed.
   void skip_to(std::uint64_t page);
 
-  // Called for each request as it arrives. `file_bytes` is the file's length: what lies beyond it
-  // is not looked at. `cached`: all of the request is in the page cache, so there is no reason to
-  // open a window.
+  // Called for each request as it arrives. `file_bytes` is the file's length: pages beyond it are
+  // ignored. `cached`: all of the request is in the page cache, so there is no reason to open a
+  // window.
   ReadAheadAnswer on_read(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file_bytes,
                           bool cached);
 
-  // Streams that have a window.
+  // Number of streams with a window.
   [[nodiscard]] std::uint32_t streams() const;
   // The largest sequential request, in pages, that goes through the page cache.
   [[nodiscard]] std::uint64_t limit() const;
@@ -91,12 +93,13 @@ class ReadAhead {
  private:
   struct Stream {
     bool used = false;
-    std::uint64_t last_page = 0;  // The page in which the next byte to read lies.
-    std::uint64_t back = 0;       // The first page of the window before.
-    io::PageRange window;         // Ends with the file at the latest; no pages: none.
-    std::uint64_t mark = 0;       // From window.end() on: none.
-    std::uint64_t size = 0;       // What the window would be in an endless file.
-    bool by_kernel = false;       // Who reads the window; it ends with what was announced.
+    std::uint64_t last_page = 0;  // The page of the next byte to read.
+    std::uint64_t back = 0;       // The first page of the previous window.
+    io::PageRange window;         // Ends with the file at the latest; no pages: no window.
+    std::uint64_t mark = 0;       // At or beyond window.end(): no mark.
+    std::uint64_t size = 0;       // The window's size in an endless file.
+    bool by_kernel = false;       // The kernel reads the window, which ends with the announced
+                                  // range.
 
     [[nodiscard]] bool has(std::uint64_t page) const {
       return !window.empty() && page >= back && page < window.end();
@@ -106,17 +109,17 @@ class ReadAhead {
     }
   };
 
-  // The kernel's own.
+  // The kernel's own window.
   [[nodiscard]] std::uint64_t kernel_window() const;
   [[nodiscard]] std::uint64_t window_max() const;
-  // The stream that a page continues, or a new one in the place of the oldest; first in streams_.
+  // The stream that a page continues, or a new one in place of the oldest; first in streams_.
   Stream& stream_at(std::uint64_t page);
   [[nodiscard]] io::PageRange open(Stream& stream, io::PageRange request,
                                    std::uint64_t file_pages) const;
   // Advances the window until the request ends before its mark.
   [[nodiscard]] io::PageRange push(Stream& stream, io::PageRange request,
                                    std::uint64_t file_pages) const;
-  // For a stream that is or will be left to Linux. `early`: one step before it is necessary.
+  // For a stream that is or will be left to the kernel. `early`: one step before it is necessary.
   ReadAheadAnswer announce(Stream& stream, io::PageRange request, std::uint64_t file_pages,
                            bool early) const;
 
@@ -125,7 +128,7 @@ class ReadAhead {
   std::uint64_t kernel_step_;
   bool by_kernel_ = false;
   Advice advice_ = Advice::normal;
-  std::array<Stream, streams_max> streams_;  // The one asked for last first.
+  std::array<Stream, streams_max> streams_;  // The most recently used first.
 };
 
 }  // namespace k2k::router

@@ -1,8 +1,8 @@
-// What does read-ahead cost a device's request, the reading itself left out?
+// How much does read-ahead add to a device's request, without the reading itself?
 //
-// Budget: 200 ns a request, a fifth of what a cached pread of 4 KiB takes. A sequential reader of
-// 4 KiB that looks, prefetches, inserts and evicts at every mark; a random one, which is told that
-// it is none; and what a host program's read of other pages costs the partition.
+// Budget: 200 ns per request, a fifth of the time of a cached pread of 4 KiB. A sequential reader
+// of 4 KiB that looks, prefetches, inserts and evicts at every mark; a random reader, which has no
+// stream; and the partition's cost of a host program's read of other pages.
 
 #include <benchmark/benchmark.h>
 

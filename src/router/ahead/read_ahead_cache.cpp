@@ -18,8 +18,8 @@ namespace {
 
 using io::PageRange;
 
-// Parts of the bound. So much waits for its eviction before the thread is woken, and up to three
-// times as much: the rest is for tracked pages.
+// Parts of the bound. The thread is woken when this part waits for eviction; up to three times as
+// much may wait. The rest is for tracked pages.
 constexpr std::uint64_t wake_part = 8;
 // Of a file system that hangs.
 constexpr std::chrono::milliseconds wait_for_eviction_max{20};
@@ -90,7 +90,7 @@ void ReadAheadCache::insert(const std::shared_ptr<OpenFile>& file, PageRange ran
     if (found == open_.end()) continue;
     jobs_pages_ += gone.range.pages;
     Job* const last = jobs_.empty() ? nullptr : &jobs_.back();
-    // A job stays small: who waits for room waits for one.
+    // A job stays small, because a caller that needs room waits for one job.
     const bool goes_on = last != nullptr && last->file == gone.file &&
                          last->range.end() == gone.range.first && last->range.pages < grain_;
     if (goes_on) {
@@ -109,13 +109,14 @@ void ReadAheadCache::evict_later(std::unique_lock<std::mutex>& lock) {
   try {
     const SignalsBlocked blocked;
     evicts_ = std::thread([this] { evict_jobs(); });
-  } catch (const std::system_error&) {  // No thread to be had: whoever comes by does it.
+  } catch (const std::system_error&) {  // No thread could be started: the next caller does the
+                                        // work.
     while (!stopping_ && !jobs_.empty()) evict_one(lock);
   }
 }
 
 void ReadAheadCache::evict_jobs() {
-  // It takes the CPU from nobody who wakes up, readers above all.
+  // The thread takes no CPU time from waking threads, above all readers.
   const sched_param none{};
   static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &none));
   std::unique_lock lock(mutex_);
@@ -164,7 +165,7 @@ void ReadAheadCache::keep(OpenFile& file, PageRange range) {
   pages_kept_.fetch_add(held - partition_->pages() - jobs_pages_, std::memory_order_relaxed);
 }
 
-// Those that wait for their eviction stay, too.
+// Pages that wait for their eviction are released, too.
 void ReadAheadCache::release_jobs(std::uint64_t file, PageRange range) {
   for (std::size_t at = jobs_.size(); at > 0; --at) {
     Job& job = jobs_[at - 1];
@@ -204,7 +205,7 @@ void ReadAheadCache::after_fork_child() {
   new (&changed_) std::condition_variable;
   new (&evicted_) std::condition_variable;
   new (&evicts_) std::thread;  // The parent's, which is not here.
-  // Another thread may have been within: what these hold is left alone.
+  // Another thread may have been changing these: their contents are abandoned.
   static_cast<void>(partition_.release());
   new (&open_) decltype(open_);
   new (&jobs_) decltype(jobs_);

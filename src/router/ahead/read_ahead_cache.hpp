@@ -5,7 +5,7 @@
 //
 //   insert ──▶ tracked, 5/8 of the bound ──beyond──▶ waits, 3/8 at most ──▶ evicted
 //                   │                                  │
-//                   └───────────── keep ───────────────┘  a host program uses it: it stays
+//                   └───────────── keep ───────────────┘  used by a host program: not evicted
 //
 // Threading: any thread.
 
@@ -25,7 +25,7 @@
 namespace k2k::router {
 
 struct PrefetchStats {
-  std::uint64_t pages_ahead = 0;    // Absent, and read ahead or to be, by us or the kernel.
+  std::uint64_t pages_ahead = 0;    // Absent, and read ahead now or soon, by K2K or the kernel.
   std::uint64_t pages_evicted = 0;  // Chosen for eviction; Linux keeps pages in use.
   std::uint64_t pages_held = 0;     // Tracked now, or waiting to be evicted.
   std::uint64_t pages_kept = 0;     // No longer tracked: a host program uses them.
@@ -51,8 +51,8 @@ class ReadAheadCache {
   // The most pages of one insert().
   [[nodiscard]] std::uint64_t insert_max() const;
 
-  // Absent pages that are about to be read ahead. What must go for them goes later, but for what
-  // the thread does not keep up with. Expects file->random().
+  // Adds absent pages that are about to be read ahead. Pages evicted for them are evicted later by
+  // the thread, or by this call if the thread is too slow. Expects file->random().
   void insert(const std::shared_ptr<OpenFile>& file, io::PageRange range);
   // A stream has read these pages: they are evicted first.
   void retire(const OpenFile& file, io::PageRange range);
@@ -82,7 +82,7 @@ class ReadAheadCache {
   [[nodiscard]] bool is_time() const { return !jobs_.empty() && 3 * jobs_pages_ >= waiting_max_; }
   void make_way(std::unique_lock<std::mutex>& lock, std::uint64_t pages);
   void evict_later(std::unique_lock<std::mutex>& lock);
-  // The oldest job; expects that there is one. Unlocks meanwhile.
+  // Evicts the pages of the oldest job; expects that there is one. Unlocks meanwhile.
   void evict_one(std::unique_lock<std::mutex>& lock);
   void release_jobs(std::uint64_t file, io::PageRange range);
 
@@ -90,7 +90,7 @@ class ReadAheadCache {
   void evict(OpenFile& file, io::PageRange range);
 
   const std::uint64_t pages_max_;
-  const std::uint64_t waiting_max_;  // Beside those: pages that are to be evicted, at most.
+  const std::uint64_t waiting_max_;  // In addition, the limit of pages that wait for eviction.
   const std::uint64_t grain_;
   std::atomic<std::uint64_t> pages_unread_{0};
   std::atomic<std::uint64_t> pages_ahead_{0}, pages_evicted_{0}, pages_held_{0}, pages_kept_{0},
@@ -100,9 +100,9 @@ class ReadAheadCache {
   std::condition_variable changed_;
   std::condition_variable evicted_;
   std::unique_ptr<Partition> partition_;
-  std::map<std::uint64_t, std::weak_ptr<OpenFile>> open_;  // With tracked pages.
+  std::map<std::uint64_t, std::weak_ptr<OpenFile>> open_;  // Files with tracked pages.
   std::deque<Job> jobs_;
-  std::uint64_t jobs_pages_ = 0;  // With those that are just being evicted.
+  std::uint64_t jobs_pages_ = 0;  // Including pages that are being evicted.
   std::thread evicts_;
   bool stopping_ = false;
 };

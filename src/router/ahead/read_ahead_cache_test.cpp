@@ -1,6 +1,6 @@
-// Goal: what is held never exceeds the bound, whatever comes; pages that a host program uses are
-// not tracked any more, nor evicted if they wait for that. Method: a real file; the page cache has
-// nothing to do with the read-ahead cache, but for what that evicts.
+// Goal: the held pages never exceed the bound, for any input; pages that a host program uses are no
+// longer tracked, nor evicted if they wait for eviction. Method: a real file; the read-ahead cache
+// affects the page cache only by its evictions.
 
 #include "router/ahead/read_ahead_cache.hpp"
 
@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::uint64_t bound = 64;
 
-// What the thread is just evicting is held, and counted as evicted a moment before it is not.
+// Pages that the thread is evicting are held, and are counted as evicted a moment before they are
+// no longer held.
 bool comes_true(const std::function<bool()>& what) {
   for (int wait = 0; wait < 2000; ++wait) {
     if (what()) return true;
@@ -66,7 +67,7 @@ TEST_F(ReadAheadCacheTest, holds_no_more_than_its_bound_whoever_inserts) {
 }
 
 TEST_F(ReadAheadCacheTest, keeps_what_is_used_though_it_waits_for_its_eviction) {
-  // Too few to wake anybody: what has to go waits.
+  // Too few to wake the thread: the pages wait.
   cache->insert(file, {0, 12});
   cache->insert(file, {12, 12});
   cache->insert(file, {24, 12});

@@ -17,7 +17,7 @@ namespace k2k::router {
 
 namespace {
 
-// Of its first line, shorter than any number that fits.
+// Parses the first line, shorter than any valid number.
 Result<std::uint32_t> number_in(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {

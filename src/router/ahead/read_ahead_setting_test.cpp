@@ -1,6 +1,6 @@
-// Goal: a device's setting is found where Linux keeps it, for disks, partitions and file systems
-// without a device; whatever else is there is an error, or the default.
-// Method: planted folders with /sys's links, and this machine's own.
+// Goal: a device's setting is found in Linux' place for disks, partitions and file systems without
+// a device; any other content is an error, or the default.
+// Method: prepared folders with the links of /sys, and this machine's own.
 
 #include "router/ahead/read_ahead_setting.hpp"
 

@@ -1,5 +1,5 @@
-// Goal: a stream's windows are the kernel's; every page of it was asked for once, no later than
-// with its request and not far ahead; everything else is left alone. Method: tables of moves;
+// Goal: a stream's windows are the kernel's; every page of a stream is requested once, no later
+// than with its request and not far ahead; other requests have no effect. Method: tables of moves;
 // random sequential readers; a model of the kernel's own rule, with its page cache and its marked
 // pages, for readers of one size.
 
@@ -96,7 +96,7 @@ TEST(ReadAhead, of_a_request_of_the_largest_size_brings_the_next_window_too) {
                        {256, 128, with_prefetch(384, 128)}});
 }
 
-// Each row: how a stream stands, what comes, what becomes of it.
+// Each row: the state of a stream, the next request, and the result.
 TEST(ReadAhead, moves_as_its_table_says) {
   enum Before { no_window, window };
   struct Row {
@@ -286,7 +286,7 @@ TEST(ReadAhead, asks_for_each_page_once_and_in_time_and_not_far_ahead) {
       ASSERT_LE(frontier, request.end() + 2 * window);
       offset += bytes;
     }
-    // Again only where a request overran two windows: those pages are cached by then.
+    // Again only if a request passed two windows: those pages are cached by then.
     const auto twice = std::ranges::count_if(asked, [](std::uint32_t times) { return times > 1; });
     ASSERT_LE(static_cast<std::uint64_t>(twice), window * 4) << "round " << round;
   }
@@ -385,7 +385,7 @@ TEST(ReadAhead, announces_all_that_the_kernel_may_bring_and_takes_it_back) {
           ASSERT_LE(kernel.read(first, pages), announced)
               << "requests of " << pages << " pages, windows of " << max << ", at " << first;
           ASSERT_LE(done, first) << "what is still to be read is not done with";
-          // Else the next one says it in time.
+          // Otherwise the next request announces it in time.
           if (answer.due && first % 3 != 0) {
             note(ahead.on_done(first * io::page_bytes, pages * io::page_bytes,
                                endless * io::page_bytes));

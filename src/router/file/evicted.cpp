@@ -9,7 +9,7 @@ void Evicted::add(io::PageRange range) {
   if (range.empty()) return;
   std::uint64_t first = range.first;
   std::uint64_t end = range.end();
-  // Those that it touches become part of it.
+  // The ranges that it touches are merged into it.
   const auto low =
       std::ranges::lower_bound(ranges_, first, {}, [](const io::PageRange& r) { return r.end(); });
   auto high = low;

@@ -2,19 +2,19 @@
 // Decides from a descriptor's last requests whether to probe the residency of the next one, and
 // whether the router tracks the file yet.
 //
-// A file is outside at first: the router tracks nothing of it, and its reads are plain. It is
-// entered when there is time to gain: a read that filled its memory was slower than memory, or one
-// that is too long to try was not cached entirely. Only then it gets a twin and a probe.
+// At first, a file is outside: the router tracks nothing of it, and its reads are plain. It is
+// entered when time can be saved: a read that filled its memory was slower than memory, or a read
+// that is too long for a trial was not fully cached. Only then it gets a twin and a probe.
 //
 //               a whole read was slow; not all of a long one is cached; advised
 //   outside  ------------------------------------------------------------------->  entered
 //            <-------------------------------------------------------------------
 //                                     the descriptor is closed
 //
-// A probe takes 0.7 us for a page and 75 us for 8 MiB here; a cached read takes 0.8 and 2,400, a
-// direct one of 64 KiB 60. Where everything has been cached, or nothing, requests are therefore not
-// probed. The time of cached reads says when that changed; a direct read takes as long whatever is
-// cached, so after one of sixteen a probe finds out whether it was needed.
+// A probe takes 0.7 us for a page and 75 us for 8 MiB, as measured; a cached read takes 0.8 and
+// 2,400, a direct read of 64 KiB 60. Therefore requests are not probed while everything was cached,
+// or nothing. The time of cached reads shows a change. The time of a direct read does not depend on
+// the cache, so after one of sixteen direct reads a probe checks whether it was necessary.
 //
 //       all cached, or a fast read: + 1 -->                       <-- nothing cached: - 1
 //
@@ -22,23 +22,21 @@
 //           |-- directly, unprobed ---|--- probed ----|- by the page cache, unprobed |
 //           probed after the read
 //
-//   some of it cached                             nothing is left
-//   all cached where nothing was, or conversely   nothing is left, and counts as the first of its
-//                                                 kind
-//   a direct read, unprobed                       one on to absent_last, and after that has said
-//                                                 "nothing" again, back to absent_from
-//   a slow read by the page cache                 falls fast; to nothing if it was so long that a
-//                                                 direct one would have paid
-//   written by the page cache; evicted on advice  nothing is left of "absent"; of "cached"
+//   some of it cached                             reset to 0
+//   all cached where nothing was, or conversely   reset to 0, then counts as the first of its kind
+//   a direct read, unprobed                       one step to absent_last; when a probe there
+//                                                 confirms it, back to absent_from
+//   a slow read by the page cache                 falls fast; to 0 if it was so long that a direct
+//                                                 read would have been faster
+//   written by the page cache; evicted on advice  resets "absent" to 0; resets "cached" to 0
 //
-// So eight in a row were cached before any request goes unprobed: of blocks of which every other
-// one is cached, that happens in one of 256. Sixty-four were absent before anything is read
-// directly unprobed: where few are cached, and at random, at most one in forty comes directly that
-// need not.
+// So eight requests in a row must be cached before any request is unprobed: if every other block is
+// cached, that happens once in 256. Sixty-four must be absent before a request is read directly and
+// unprobed: if few are cached, and at random, at most one in forty is read directly without need.
 //
 // The expectation is a hint: a wrong one costs time but never changes an answer, so a descriptor
-// that is closed and opened again need not be reported. Whether a file is outside is exact, because
-// its twin must be closed with it: may_be_entered().
+// may be closed and opened again without notice. Whether a file is outside is exact, because its
+// twin must be closed with it: may_be_entered().
 //
 // Threading: any; words of one descriptor are relaxed and race harmlessly.
 
@@ -56,20 +54,20 @@ namespace trust {
 
 inline constexpr std::int32_t cached_max = 16;
 inline constexpr std::int32_t cached_from = 8;
-inline constexpr std::int32_t slow_costs = 4;  // Who is interrupted is slow, too.
+inline constexpr std::int32_t slow_costs = 4;  // An interrupted read is slow, too.
 inline constexpr std::int32_t absent_from = -64;
 inline constexpr std::int32_t absent_last = absent_from - 15;
 
 enum class Event : std::uint8_t {
-  all,        // Probed: all is cached.
-  some,       // Some is.
-  none,       // Nothing is.
+  all,        // Probed: all pages are cached.
+  some,       // Probed: some are cached.
+  none,       // Probed: none is cached.
   fast,       // Read by the page cache, unprobed: as fast as memory.
-  slow,       // Not so.
-  slow_long,  // Nor so, and long.
+  slow,       // Read by the page cache, unprobed: slower.
+  slow_long,  // The same, and long.
   direct,     // Read directly, unprobed.
   written,    // By the page cache.
-  evicted,    // As advised.
+  evicted,    // By advice.
 };
 
 [[nodiscard]] constexpr bool expects_cached(std::int32_t trust) { return trust >= cached_from; }
@@ -102,7 +100,7 @@ enum class Event : std::uint8_t {
 class Expectation {
  public:
   static constexpr std::size_t long_bytes = 64 * 1024;
-  static constexpr int descriptors_max = 1024;  // Others share words.
+  static constexpr int descriptors_max = 1024;  // Further descriptors share words.
 
   [[nodiscard]] bool expects_cached(int descriptor) const {
     return trust::expects_cached(of(descriptor).trust.load(std::memory_order_relaxed));
@@ -120,23 +118,23 @@ class Expectation {
   [[nodiscard]] bool is_entered(int descriptor) const {
     return of(descriptor).entered.load(std::memory_order_relaxed);
   }
-  // Never false of a descriptor whose file was entered by it.
+  // Never false for a descriptor that entered its file.
   [[nodiscard]] bool may_be_entered(int descriptor) const {
     return has_word_of_its_own(descriptor) ? is_entered(descriptor) : true;
   }
-  // There is something to gain: what was trusted to be cached is not.
+  // Time can be saved: pages that were expected to be cached are not.
   void note_entered(int descriptor) {
     of(descriptor).entered.store(true, std::memory_order_relaxed);
     note(descriptor, trust::Event::evicted);
   }
-  // Its number will be another file's.
+  // The number will belong to another file.
   void note_closed(int descriptor) {
     if (!has_word_of_its_own(descriptor)) return;
     std::atomic<bool>& entered = of(descriptor).entered;
     if (entered.load(std::memory_order_relaxed)) entered.store(false, std::memory_order_relaxed);
   }
 
-  // Does a request that begins here go on where the last one ended?
+  // Does a request that begins here continue where the last one ended?
   [[nodiscard]] bool is_sequential(int descriptor, std::uint64_t offset) const {
     return of(descriptor).end.load(std::memory_order_relaxed) == offset;
   }
@@ -144,7 +142,8 @@ class Expectation {
     of(descriptor).end.store(end, std::memory_order_relaxed);
   }
 
-  // The longest request of a stream that is left to read-ahead; nothing before it was noted.
+  // The longest request of a stream that is left to read-ahead; empty if no earlier request was
+  // noted.
   [[nodiscard]] std::optional<std::uint32_t> streamed_max(int descriptor) const {
     const std::uint32_t noted = of(descriptor).streamed_max.load(std::memory_order_relaxed);
     return noted == unknown ? std::nullopt : std::optional(noted);
@@ -154,12 +153,12 @@ class Expectation {
     if (max.load(std::memory_order_relaxed) != bytes) max.store(bytes, std::memory_order_relaxed);
   }
 
-  // What an unprobed read was: as fast as memory, or not.
+  // The speed of an unprobed read: as fast as memory, or slower.
   void note_fast(int descriptor) { note(descriptor, trust::Event::fast); }
   void note_slow(int descriptor, std::size_t bytes) {
     note(descriptor, bytes < long_bytes ? trust::Event::slow : trust::Event::slow_long);
   }
-  // What a probe said. `none` is for who knows; who guesses says `some`.
+  // The result of a probe. Pass `none` only for a certain result; for a guess pass `some`.
   enum class Cached : std::uint8_t { none, some, all };
   void note_probed(int descriptor, Cached cached) {
     using trust::Event;

@@ -1,5 +1,5 @@
-// Goal: which requests are probed, and which are not, follows the table of expectation.hpp. Method:
-// every state with every event against that table, and whole stories of a descriptor.
+// Goal: the choice of probed requests follows the table of expectation.hpp. Method: every state
+// with every event against that table, and whole histories of a descriptor.
 
 #include "router/file/expectation.hpp"
 
@@ -17,8 +17,8 @@ constexpr Event events[] = {Event::all,    Event::some,    Event::none,
                             Event::fast,   Event::slow,    Event::slow_long,
                             Event::direct, Event::written, Event::evicted};
 
-// The states by what is done in them, and where each event leads: the drawing as data. `up` and
-// `down` are one step.
+// The states, grouped by their action, and the next state after each event: the drawing as data.
+// `up` and `down` are one step.
 enum class Zone { last, absent, almost_absent, probed_absent, zero, probed_cached, cached, full };
 enum class To { here, one, minus_one, zero, up, down, absent_from, down_four };
 
@@ -160,7 +160,7 @@ TEST(Expectation, ends_where_the_program_writes) {
   EXPECT_FALSE(expectation.expects_absent(descriptor).expected);
 }
 
-// What it may cost, whatever share of the requests is cached: those that are, and come directly.
+// The permitted cost, for any share of cached requests: cached requests that are read directly.
 TEST(Expectation, reads_few_directly_that_are_cached_at_random) {
   for (const int permille : {5, 10, 20, 30, 50, 70, 100, 150, 250, 500}) {
     Expectation expectation;

@@ -20,7 +20,7 @@
 
 namespace k2k::router {
 
-// Memory that every device can read into.
+// Memory aligned for every device.
 struct AlignedDelete {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
@@ -61,7 +61,7 @@ class DataFile {
   std::vector<std::byte>& bytes() { return bytes_; }
 
   void evict() const { EXPECT_EQ(::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED), 0); }
-  // A page each for which `cached(page)` is true, without read-ahead.
+  // Caches single pages for which `cached(page)` is true, without read-ahead.
   template <class Cached>
   void cache(Cached cached) const {
     evict();

@@ -24,10 +24,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Nanoseconds wait_for_requests_max = 1s;  // Of a file system that hangs.
-constexpr Nanoseconds wait_for_twin_max = 20ms;    // Likewise: a request can do without.
+constexpr Nanoseconds wait_for_twin_max = 20ms;    // Likewise: a request can do without a twin.
 constexpr Nanoseconds wait_for_requests = 50us;
 
-// Calls visit(descriptor) for each of this process's; false if there is no /proc.
+// Calls visit(descriptor) for each of this process's descriptors; false if /proc is missing.
 template <class Visit>
 bool for_each_descriptor(Visit visit) {
   DIR* const folder = ::opendir("/proc/self/fd");
@@ -46,10 +46,11 @@ bool is_for_now(int error) {
   return error == EBUSY || error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-// Why there is none, and will be none of its neighbours.
+// Does the error mean that the file system has no direct transfers, so that other files have none
+// either?
 bool is_of_file_system(int error) { return error == EINVAL || error == EOPNOTSUPP; }
 
-// st_dev and st_ino as they are known here: a file system that hangs is not asked.
+// st_dev and st_ino from the kernel's memory: the call does not wait for a hanging file system.
 std::optional<std::pair<dev_t, ino_t>> inode_of(int descriptor) {
   struct statx seen{};
   const int result = ::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &seen);
@@ -146,7 +147,7 @@ std::uint64_t OpenFile::evicted_before(io::PageRange range) {
   return evicted_.take(range);
 }
 
-// Of find(), whatever ends it.
+// Ends the opening in find(), on every path.
 class OpenFiles::Opening {
  public:
   Opening(OpenFiles& files, const Key& key) : files_(files), key_(key) {}
@@ -222,7 +223,7 @@ bool OpenFiles::wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key
   return is_opened() || opened_.wait_for(lock, wait_for_twin_max, is_opened);
 }
 
-// Asked unlocked: a file system may take long to say what it is.
+// Called unlocked: a file system may take long to answer.
 Model OpenFiles::model_of(int descriptor, DirectDevice& device) {
   {
     const std::lock_guard lock(mutex_);

@@ -1,16 +1,16 @@
 #pragma once
-// What is kept of each file that was read for the device: its O_DIRECT twin and how its residency
-// is found out. One entry an inode, however many descriptors the program has of it; and one more
-// for writing, if it is written directly (writes.hpp). What is said of twins here is said of both.
+// The state of each file that was read for the device: its O_DIRECT twin and its residency probe.
+// One entry per inode, for any number of descriptors of the program, and a second entry for writing
+// if the file is written directly (writes.hpp). Statements about twins here apply to both.
 //
 // A twin keeps its inode open, and closing it drops the process's POSIX locks on the file. So an
-// entry ends when the program closes any descriptor of the inode, which drops them by itself
-// (closing), or when a sweep over /proc/self/fd sees that it has none: then no lock is left.
+// entry ends when the program closes any descriptor of the inode, which drops the locks anyway
+// (closing), or when a sweep over /proc/self/fd finds no descriptor of it: then no lock is left.
 //
-// A file system may take as long as it likes to open a twin: nobody who reads another file waits
-// for it, and who reads this one waits for wait_for_twin_max.
+// A file system may take any time to open a twin: readers of other files do not wait for it, and
+// readers of this file wait for at most wait_for_twin_max.
 //
-// Threading: OpenFiles from any thread. An OpenFile is shared; what it says of itself.
+// Threading: OpenFiles from any thread. An OpenFile is shared; its members state their own rules.
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -39,8 +39,8 @@
 
 namespace k2k::router {
 
-// What became of direct reads, or writes, on one device (st_dev), and what it costs. Once
-// refusals_max of its files were refused them for what they are, and none ever had one, the next
+// The history of direct reads, or writes, on one device (st_dev), and its cost. After refusals_max
+// files were refused direct transfers because of their file system, and none ever had one, further
 // files are not tried.
 //
 // Threading: any.
@@ -54,7 +54,7 @@ class DirectDevice {
   [[nodiscard]] bool refuses() const {
     return refusals_.load(std::memory_order_relaxed) >= refusals_max && !has_transferred();
   }
-  // A file of it goes without, from now on.
+  // A file of the device has no direct transfers from now on.
   void note_refusal() {
     refusals_.fetch_add(1, std::memory_order_relaxed);
     all_->fetch_add(1, std::memory_order_relaxed);
@@ -66,7 +66,7 @@ class DirectDevice {
     if (!has_transferred()) transferred_.store(true, std::memory_order_relaxed);
   }
 
-  // What it costs, once somebody has found that out. Guarded by the table's lock.
+  // Its cost, once known. Guarded by the table's lock.
   [[nodiscard]] const std::optional<Model>& model() const { return model_; }
   void set_model(const Model& model) { model_ = model; }
 
@@ -79,8 +79,8 @@ class DirectDevice {
 
 class OpenFile {
  public:
-  // Of a descriptor that permits the access; nothing while a POSIX lock on the file forbids a twin,
-  // or no descriptor is left for one. Whatever else fails leaves the file without a twin or with
+  // For a descriptor that permits the access; empty while a POSIX lock on the file forbids a twin,
+  // or no descriptor is left for one. Any other failure leaves the file without a twin or with
   // sampled residency: the page cache still serves it.
   using Access = io::DirectFile::Access;
   static std::shared_ptr<OpenFile> open(int descriptor, const Model& model,
@@ -90,21 +90,22 @@ class OpenFile {
       : model_(model), device_(std::move(device)) {}
 
   [[nodiscard]] const Model& model() const { return model_; }
-  // Of no other that this process ever made.
+  // Unique in this process, for ever.
   [[nodiscard]] std::uint64_t id() const { return id_; }
-  // Is what probe() says the kernel's word?
+  // Does probe() report the kernel's information, rather than an inference?
   [[nodiscard]] bool knows_residency();
 
-  // Nothing where the file has no direct transfers, or was refused one; or its device does.
+  // nullptr if the file or its device has no direct transfers.
   [[nodiscard]] const io::DirectFile* direct() const {
     const bool refused = refused_.load(std::memory_order_relaxed) || device_->refuses();
     return refused || !direct_ ? nullptr : &*direct_;
   }
-  // A twin that reads by the page cache and nothing ahead; -1 if it cannot be had. Opened when
-  // first asked for with a descriptor of the file.
+  // A twin that reads by the page cache without read-ahead; -1 if it cannot be opened. Opened at
+  // the first call with a descriptor of the file.
   int random(int descriptor);
   [[nodiscard]] int random() const { return random_.load(std::memory_order_relaxed); }
-  // A transfer was refused for what the file is (Outcome::is_no_direct_file): not tried again.
+  // A transfer was refused because of the file's kind (Outcome::is_no_direct_file): no further
+  // attempts.
   void refuse_direct() {
     if (!refused_.exchange(true, std::memory_order_relaxed)) device_->note_refusal();
   }
@@ -124,18 +125,19 @@ class OpenFile {
                     std::span<std::uint8_t> bytes, std::uint32_t grain);
   void note_read(std::size_t pages, std::uint64_t nanoseconds, std::uint64_t fast_page_ns);
 
-  // Asks that these pages leave the page cache (POSIX_FADV_DONTNEED). Expects random(). A folio
-  // goes as a whole or not at all: one that juts out is asked for again with what comes behind it.
+  // Requests that these pages leave the page cache (POSIX_FADV_DONTNEED). Expects random(). A folio
+  // leaves as a whole or not at all: a folio that exceeds the range is requested again together
+  // with the next range.
   void evict(io::PageRange range);
-  // In the child of fork(): a thread that is not here may have held the lock.
+  // In the child of fork(): a thread of the parent may have held the lock.
   void after_fork_child() { new (&probing_) std::mutex; }
-  // Somebody uses these: they are not asked for again.
+  // These pages are in use: no further request evicts them.
   void keep(io::PageRange range);
-  // These come to be read ahead: how many of them were evicted before.
+  // These pages will be read ahead: returns how many of them were evicted before.
   std::uint64_t evicted_before(io::PageRange range);
 
  private:
-  static constexpr std::uint64_t folio_pages_max = 512;  // The largest that Linux makes here.
+  static constexpr std::uint64_t folio_pages_max = 512;  // The largest folio that Linux makes.
   static constexpr int unopened = -2;
 
   static std::uint64_t next_id();
@@ -147,49 +149,49 @@ class OpenFile {
   std::atomic<bool> refused_{false}, transferred_{false};
   std::mutex probing_;
   std::optional<io::ResidencyProbe> probe_;
-  Evicted evicted_;         // Guarded, too.
-  io::PageRange juts_out_;  // The end of what was evicted last, where it is still there; guarded.
-  std::optional<Result<io::RandomFile>> random_file_;  // Likewise guarded.
+  Evicted evicted_;         // Guarded by the same lock.
+  io::PageRange juts_out_;  // The end of the last evicted range, if it is still cached; guarded.
+  std::optional<Result<io::RandomFile>> random_file_;  // Guarded.
   std::atomic<int> random_{unopened};
 };
 
 class OpenFiles {
  public:
-  static constexpr std::size_t files_max = 1024;    // Beyond, files are read by the page cache.
-  static constexpr std::size_t files_unswept = 64;  // Beyond, a new file first looks for old ones.
-  static constexpr std::size_t devices_max = 256;   // Of those beyond nothing is remembered.
+  static constexpr std::size_t files_max = 1024;    // Further files are read by the page cache.
+  static constexpr std::size_t files_unswept = 64;  // Above this, a new file first sweeps old ones.
+  static constexpr std::size_t devices_max = 256;   // No state is kept for further devices.
 
-  // Costs of the device behind a descriptor; asked once a device, or more often by threads that
-  // open its first files at once.
+  // The costs of the device behind a descriptor; called once per device, or more often by threads
+  // that open its first files concurrently.
   using ModelOf = std::function<Model(int descriptor)>;
-  // Of an entry that ends, while its twin is still open; the table is locked where it is swept.
+  // For an entry that ends, while its twin is still open; during a sweep the table is locked.
   using Ending = std::function<void(OpenFile&)>;
   explicit OpenFiles(ModelOf model_of, Ending ending = {})
       : model_of_(std::move(model_of)), ending_(std::move(ending)) {}
 
-  // The entry of the descriptor's inode, made if it is new. Nothing: no regular file or block
-  // device, not open for reading, files_max, or its twin is not there in time.
+  // The entry of the descriptor's inode; a new one is made. nullptr: not a regular file or block
+  // device, not open for reading, files_max, or its twin was not opened in time.
   std::shared_ptr<OpenFile> find(int descriptor);
-  // The same, for who has just asked what fstat(2) says of it.
+  // The same, for a caller that already has the result of fstat(2).
   std::shared_ptr<OpenFile> find(int descriptor, const struct stat& facts);
-  // Likewise the entry for writing, of a regular file whose descriptor can_be_written_in_parts().
-  // It has no model.
+  // The entry for writing, of a regular file with a descriptor that can_be_written_in_parts(). It
+  // has no model.
   std::shared_ptr<OpenFile> find_for_writing(int descriptor, const struct stat& facts);
-  // As find(), but none is made.
+  // As find(), without making an entry.
   std::shared_ptr<OpenFile> known(int descriptor) const;
   // Ends the entries of the descriptor's inode: the program is about to close it.
   // Waits for its requests in progress, 1 s at most: the last one would close the twin.
   void closing(int descriptor);
   void forget(std::uint64_t device, std::uint64_t inode);
-  // Ends the entries of which the program has no descriptor. How many.
+  // Ends the entries without a descriptor of the program. Returns their number.
   std::size_t sweep();
   [[nodiscard]] std::size_t size() const;
-  // How many files went without direct transfers because their file system has none, or refused
-  // one.
+  // The number of files that were read without direct transfers because their file system has none,
+  // or refused one.
   [[nodiscard]] std::uint64_t files_refused() const {
     return files_refused_->load(std::memory_order_relaxed);
   }
-  // In the child of fork(), which has one thread: another may have held the lock.
+  // In the child of fork(), which has one thread: another thread may have held the lock.
   void after_fork_child();
 
  private:
@@ -199,12 +201,12 @@ class OpenFiles {
   using Ended = std::vector<std::shared_ptr<OpenFile>>;
   class Opening;
 
-  // These expect mutex_ held. Twins are closed with what sweep_locked() returns: unlocked.
+  // These expect mutex_ held. Twins are closed with the result of sweep_locked(), after unlocking.
   Ended sweep_locked();
   std::shared_ptr<DirectDevice> device_locked(const struct stat& facts, Access access);
   Model model_of(int descriptor, DirectDevice& device);
   void resized_locked();
-  // Waits until nobody opens a twin of the inode; false: not in time.
+  // Waits until no thread opens a twin of the inode; false: not in time.
   bool wait_for_twin(std::unique_lock<std::mutex>& lock, const Key& key);
   std::shared_ptr<OpenFile> find(int descriptor, const struct stat& facts, Access access);
   void forget(const Key& key, Instant end);
@@ -214,13 +216,15 @@ class OpenFiles {
   const std::shared_ptr<std::atomic<std::uint64_t>> files_refused_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
   mutable std::mutex mutex_;
-  std::atomic<std::size_t> size_{0};  // Of files_ and opening_, for who has none to end.
+  std::atomic<std::size_t> size_{0};  // Size of files_ and opening_, for callers without an entry
+                                      // to end.
   std::map<Key, std::shared_ptr<OpenFile>> files_;
-  // Whose twin is being opened; true: and closed again, for its descriptor was closed meanwhile.
-  // One at a time: of two twins of one inode the one that is given up would drop POSIX locks.
+  // Inodes with a twin being opened; true: close it again, because its descriptor was closed
+  // meanwhile. One at a time: if two twins of an inode were open, closing one would drop POSIX
+  // locks.
   std::map<Key, bool> opening_;
   std::condition_variable opened_;
-  // Of a file, its st_dev; of a block device's node, its st_rdev.
+  // For a file its st_dev; for a block device's node its st_rdev.
   struct DeviceKey {
     dev_t device;
     bool is_node;

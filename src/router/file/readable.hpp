@@ -13,8 +13,8 @@ inline bool can_be_read(int descriptor) {
   return flags >= 0 && (flags & O_ACCMODE) != O_WRONLY && (flags & (O_DIRECT | O_PATH)) == 0;
 }
 
-// Open for writing anywhere by the page cache: a write under O_APPEND, O_SYNC or O_DSYNC is what
-// these say only as one call of that descriptor.
+// Open for writing anywhere by the page cache: with O_APPEND, O_SYNC or O_DSYNC a write has the
+// flags' meaning only as one call of that descriptor.
 inline bool can_be_written_in_parts(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   const int mode = flags & O_ACCMODE;

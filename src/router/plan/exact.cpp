@@ -1,8 +1,8 @@
 // The exact schedule: a shortest path over the few cached runs that can pay.
 //
-// A path goes from page 0 to the end. It passes through a cached run by copying it, after one
-// direct transfer from wherever it last copied; so the stages of the Frontier are the ends of
-// copied runs. Numbers of stages: 0 the beginning, 1 the cached head, from 2 on the long runs.
+// A path goes from page 0 to the end. It passes through a cached run by copying the run, after one
+// direct transfer from the end of the last copied run; so the stages of the Frontier are the ends
+// of copied runs. Numbers of stages: 0 the beginning, 1 the cached head, from 2 on the long runs.
 
 #include "router/plan/planner.hpp"
 
@@ -10,9 +10,9 @@ namespace k2k::router {
 
 namespace {
 
-// No long run: one transfer, with or without each of the cached ends. The usual case, and which of
-// the four it is nobody can predict: no branches. An end that is not there changes no time, and so
-// is never chosen. `room` has two ranges.
+// No long run: one transfer, with or without each of the cached ends. This is the usual case, and
+// the choice of the four is unpredictable: the code has no branches. A missing end changes no time,
+// and so is never chosen. `room` has two ranges.
 Plan choose_ends(const Costs& costs, std::uint32_t pages, const Inner& inner, Range* room) {
   const auto transfer = [&](std::uint32_t length) {
     return costs.call + std::max<Ticks>(0, length * costs.direct_page - costs.cutoff);

@@ -1,6 +1,6 @@
 // Goal: no schedule is better than the exact one. Method: all plans of all short requests; models
 // on both sides of every case (C below and above S / BW, a cache slower than the device, no
-// cutoff). labs/routing/ compares long ones with the recurrence.
+// cutoff). labs/routing/ compares long requests with the recurrence.
 
 #include <gtest/gtest.h>
 

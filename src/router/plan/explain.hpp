@@ -16,14 +16,14 @@ struct Segment {
   Range range;
   bool from_cache = false;
   double us = 0;
-  std::uint32_t cached = 0;   // Pages; of a transfer those that it takes along.
-  std::uint32_t runs = 0;     // Of cached pages, as far as they lie in the segment.
-  std::uint32_t longest = 0;  // The longest of them, pages.
+  std::uint32_t cached = 0;   // Pages; of a transfer, the cached pages that it includes.
+  std::uint32_t runs = 0;     // Of cached pages, within the segment.
+  std::uint32_t longest = 0;  // The longest of these runs, in pages.
   std::string why;            // "not cached"
 };
 
-// One Segment for each of the plan's, in the order of the pages. `never` is never_from_cache() of
-// the model's costs. Expects a plan of this residency.
+// One Segment for each of the plan's segments, in the order of the pages. `never` is
+// never_from_cache() of the model's costs. Expects a plan of this residency.
 std::vector<Segment> explain(const Model& model, std::uint32_t never, const Plan& plan,
                              Residency residency, Rule rule);
 

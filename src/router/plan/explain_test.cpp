@@ -10,7 +10,7 @@ namespace {
 class Explain : public testing::Test {
  protected:
   std::vector<Segment> of(const Bytes& residency, Rule rule = Rule::exact) {
-    // Whoever made a plan: the rule is what is said of it.
+    // From any planner: the explanation follows the rule.
     const Plan plan =
         rule == Rule::overlapped ? planner_.overlapped(residency) : planner_.exact(residency);
     return explain(planner_.model(), 338, plan, residency, rule);

@@ -1,12 +1,12 @@
 #pragma once
-// The best way to reach a page by one direct transfer, asked for ascending pages: amortised O(1).
+// Finds the best way to reach a page by one direct transfer, for ascending pages: amortised O(1).
 //
-// A stage is a page up to which everything is brought, at a cost. A transfer from stage i to page x
-// costs C while x - i is below S, so of the stages near x the cheapest one is the best; beyond S it
-// costs C - S / BW + (x - i) / BW, so of the far ones that with the least cost - i / BW, whatever
-// x. The near ones stand in a queue in which costs rise: a stage behind which a cheaper one was
-// added is never the best again, near or far. (The minimum of a sliding window by a monotone
-// queue.)
+// A stage is a page up to which everything is transferred, at a cost. A transfer from stage i to
+// page x costs C while x - i is below S, so the cheapest of the stages near x is the best; beyond S
+// it costs C - S / BW + (x - i) / BW, so the best of the far stages has the least cost - i / BW,
+// for any x. The near stages are in a queue with rising costs: once a cheaper stage was added
+// behind a stage, that stage is never the best again, near or far. (The minimum of a sliding window
+// by a monotone queue.)
 //
 // Positions are pages times Costs::direct_page. Threading: none; one owner.
 
@@ -26,13 +26,13 @@ class Frontier {
   };
   struct Reach {
     Ticks cost;
-    std::uint32_t id;  // Of the stage that it comes from.
+    std::uint32_t id;  // Of the stage from which it is reached.
   };
 
   // `room` holds as many stages as are added.
   Frontier(const Costs& costs, Stage* room) : costs_(costs), first_(room), last_(room) {}
 
-  // Expects a position above those added and at least that asked for last.
+  // Expects a position above all added ones and not below the last reach().
   void add(Ticks cost, Ticks position, std::uint32_t id) {
     while (last_ != first_ && last_[-1].cost >= cost) --last_;
     *last_++ = {cost, position, id};

@@ -10,7 +10,7 @@ namespace k2k::router {
 namespace {
 
 constexpr double bytes_a_us = 1000;  // Of one GB/s.
-// Of the disk's time, what a stream takes that is read ahead: here 1.1 to 1.2.
+// The time of a stream with read-ahead, relative to the disk's time: measured 1.1 to 1.2.
 constexpr double stream_share = 1.1;
 
 struct Limits {
@@ -58,14 +58,15 @@ Result<Costs> costs_of(const Model& model) {
       {"the time of a further transfer", model.next_us, 0, 50'000, "us"},
   };
   for (const Limits& each : all) {
-    if (each.value >= each.least && each.value <= each.most) continue;  // What is no number is not.
+    if (each.value >= each.least && each.value <= each.most) continue;  // NaN fails both
+                                                                        // comparisons.
     return Error{EINVAL, fmt::format("{} is {:g} {}; permitted are {:g} to {:g}", each.what,
                                      each.value, each.unit, each.least, each.most)};
   }
   Costs costs;
   costs.call = ticks(model.call_us);
   costs.direct_page = ticks(page_bytes / (model.direct_gbs * bytes_a_us));
-  // By the rounded page, so that a cutoff of whole pages is exactly those.
+  // From the rounded page, so that a cutoff of whole pages is exact.
   costs.cutoff =
       std::llround(model.cutoff_bytes / page_bytes * static_cast<double>(costs.direct_page));
   costs.cache_page = ticks(page_bytes / (model.cache_gbs * bytes_a_us));

@@ -1,22 +1,21 @@
 #pragma once
-// The cost model of both ways to bring a piece of a file to the device.
+// The cost model of both paths for a piece of a file to the device.
 //
 //   T_direct(s) = C + max(0, s - S) / BW_direct      one transfer from storage to the device (P2P)
 //   T_cache(s)  = s / BW_cache                       pages of the page cache, copied by the CPU
 //
-//   s            bytes of one transfer, a whole number of 4 KiB pages; both times of nothing are 0
-//   C            what any direct transfer takes up to S            call_us        microseconds
-//   S            from here on the device is saturated              cutoff_bytes   bytes
-//   BW_direct    of one saturated device                           direct_gbs     10^9 bytes a
-//   second BW_cache     of the copy from the page cache to the device     cache_gbs      10^9 bytes
-//   a second
+//   s            bytes of one transfer, a whole number of 4 KiB pages; both times of 0 are 0
+//   C            time of any direct transfer up to S               call_us        microseconds
+//   S            from this size on the device is saturated         cutoff_bytes   bytes
+//   BW_direct    of one saturated device                           direct_gbs     10^9 bytes a second
+//   BW_cache     of the copy from the page cache to the device     cache_gbs      10^9 bytes a second
 //
 // Source: SPIN (USENIX ATC'17), section 4.3.1, equation 1. It fitted C = 584 us and S = 512 KiB for
 // an Intel P3700, with an error of 1.6 % over whole requests. One Model belongs to one device, file
 // system and I/O engine.
 //
-// Decisions are made in whole ticks, so that equal is equal: the sum of two ways does not depend on
-// the order in which it is made. Times for people are computed from the Model itself.
+// Decisions use whole ticks, so that equal times compare equal: the sum of two paths does not
+// depend on the order of addition. Times for display are computed from the Model itself.
 //
 // Threading: pure functions.
 
@@ -28,46 +27,48 @@
 namespace k2k::router {
 
 inline constexpr std::uint32_t page_bytes = 4096;
-inline constexpr std::uint32_t pages_max = 1u << 19;  // 2 GiB: Linux moves no more in one call.
+inline constexpr std::uint32_t pages_max = 1u << 19;  // 2 GiB: Linux moves at most this much per
+                                                      // call.
 
 struct Model {
   double call_us = 584;
   double cutoff_bytes = 512 * 1024;
   double direct_gbs = 2.65;
   double cache_gbs = 10.1;
-  // What a request's second transfer and each further one adds, in flight with the others beyond
-  // its bytes' time; up to C. 0: not measured, they are taken to come one after another, C each.
+  // The additional time of a request's second and each further transfer, in flight with the others,
+  // beyond the time of its bytes; at most C. 0: not measured; transfers are assumed to follow one
+  // another, C each.
   double next_us = 0;
 
   bool operator==(const Model&) const = default;
 };
 
-// Microseconds. Expect a model that costs_of() takes.
+// Microseconds. Expect a model that costs_of() accepts.
 double direct_us(const Model& model, std::uint32_t pages);
 double cache_us(const Model& model, std::uint32_t pages);
 
-// The longest request, in bytes, that a stream gets sooner from the page cache that is read ahead
-// (the disk's time at full bandwidth and a tenth, or the copy's) than by a direct transfer.
+// The longest request, in bytes, that a stream gets earlier from the page cache with read-ahead
+// (the disk's time at full bandwidth plus a tenth, or the copy's) than by a direct transfer.
 double streamed_bytes_max(const Model& model);
 
-// Model::next_us as it is used: C - S / BW_direct at most, so that transfers together never take
-// longer than one after the other. 0 where that is nothing.
+// The effective Model::next_us: at most C - S / BW_direct, so that transfers together never take
+// longer than one after the other. 0 if that is negative.
 double next_us_of(const Model& model);
 
-// Sixteenths of a picosecond. The limits of costs_of() keep every sum of a request's times, sixteen
-// times weighted, below 2^62.
+// Sixteenths of a picosecond. The limits of costs_of() keep every sum of a request's times,
+// weighted by up to sixteen, below 2^62.
 using Ticks = std::int64_t;
 inline constexpr Ticks ticks_a_us = 16'000'000;
 
-// The model as the schedules use it: T_direct = call + max(0, pages direct_page - cutoff).
+// The model as the schedules use it: T_direct = call + max(0, pages × direct_page - cutoff).
 struct Costs {
   Ticks call = 0;
   Ticks cutoff = 0;  // S / BW_direct
   Ticks direct_page = 0;
   Ticks cache_page = 0;
-  Ticks next = 0;  // 0: the transfers of a request come one after another.
+  Ticks next = 0;  // 0: the transfers of a request follow one another.
 
-  // One transfer's share where they are in flight together.
+  // One transfer's costs while all are in flight together.
   [[nodiscard]] Costs together() const {
     return next == 0 ? *this : Costs{next, 0, direct_page, cache_page};
   }
@@ -77,12 +78,12 @@ struct Costs {
   [[nodiscard]] Ticks cache(std::uint32_t pages) const { return pages * cache_page; }
 };
 
-// EINVAL: a number outside its limits; the message names it and them.
+// Errors: EINVAL, a number outside its limits; the message names both.
 Result<Costs> costs_of(const Model& model);
 
-// A cached run with uncached pages on both sides pays only if it is longer than this many pages,
-// whatever surrounds it: read from the cache it saves at most its length's difference and S, and
-// costs another C. At most pages_max, which stands for "never". Why: docs/design/router.md.
+// A cached run between uncached pages pays only if it is longer than this many pages, whatever
+// surrounds it: read from the cache, it saves at most the difference for its length plus S, and
+// costs another C. At most pages_max, which means "never". Derivation: docs/design/router.md.
 std::uint32_t never_from_cache(const Costs& costs);
 
 }  // namespace k2k::router

@@ -54,7 +54,7 @@ TEST(Model, outside_its_limits_is_refused_by_name) {
 
 TEST(Model, at_its_limits_stays_below_what_a_tick_counts) {
   const Costs costs = costs_of({50'000, 1 << 30, 0.01, 0.01}).value();
-  // As many transfers as can be, each page the dearer way, sixteen times.
+  // The largest number of transfers, each page by the more expensive path, times sixteen.
   const double most = 16.0 * (static_cast<double>(costs.call) * (pages_max / 2) +
                               static_cast<double>(costs.direct_page) * pages_max);
   EXPECT_LT(most, 0x1p62);

@@ -1,16 +1,16 @@
-// Direct transfers are in flight while the CPU copies, so what counts is max(T_direct, T_cache) of
-// the whole request. Where it was not measured what a further transfer adds (Model::next_us), the
-// device is taken to serve one after another; else it has C and S once.
+// Direct transfers are in flight while the CPU copies, so the time of the whole request is
+// max(T_direct, T_cache). If the cost of a further transfer was not measured (Model::next_us), the
+// device is assumed to serve one after another; otherwise it has C and S once.
 //
-// 1. The schedule with the least direct time: the exact one if copying cost nothing. No schedule
-//    that leaves runs whole ends before it, so if copying takes no longer, it is the best of those.
-// 2. Else copying takes longest: too much is cached. Weights between the two times (Lagrange) give
-//    the schedules that trade one for the other, and from the copied side of each, pages go to the
-//    transfers beside them: at no cost while these are shorter than S, and beyond that until both
-//    sides end together. The best one is taken, or the serial optimum (that of the weights 8 : 8,
-//    without next_us). O(k) each.
+// 1. The schedule with the least direct time: the exact one for a free copy. No schedule that
+// leaves runs whole ends before it, so if copying takes no longer, it is the best of those.
+// 2. Otherwise copying takes longest: too much is cached. Weights between the two times (Lagrange)
+// give the schedules that trade one for the other. From the copied side of each, pages are moved to
+// neighbouring transfers: at no cost while these are shorter than S, and beyond that until both
+// sides end together. The best one is taken, or the serial optimum (that of the weights 8 : 8,
+// without next_us). O(k) each.
 //
-// A request that is cached entirely is copied: no device is disturbed.
+// A fully cached request is copied: no device is disturbed.
 
 #include "router/plan/planner.hpp"
 
@@ -41,7 +41,7 @@ std::uint32_t widen(std::span<Range> ranges, std::size_t at, std::uint32_t pages
   return moved;
 }
 
-// Widens the transfers while copying takes longer, by what each may take: `room(length)` pages.
+// Widens the transfers while copying takes longer, by at most `room(length)` pages each.
 template <class Room>
 void widen_all(std::span<Range> ranges, std::uint32_t pages, std::uint32_t wanted, Room room) {
   for (std::size_t at = 0; at <= ranges.size() && wanted > 0; ++at) {
@@ -95,7 +95,8 @@ Plan Planner::overlapped(Residency residency) {
     if (settled) break;
   }
   if (costs_.next == 0) return best;
-  // C and S are not in what was weighted. So that this is never behind the serial optimum, either:
+  // The weighted sums did not include C and S. This ensures that the result is never slower than
+  // the serial optimum.
   const Plan serial = choose(costs_, pages, inner);
   return times_together(costs_, serial).overlapped() < best_time ? keep(serial) : best;
 }

@@ -1,5 +1,5 @@
-// Goal: the overlapped schedule is possible, is best wherever it is said to be, and is never behind
-// the serial one.
+// Goal: the overlapped schedule is possible, is best in all cases for which this is claimed, and is
+// never slower than the serial one.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace k2k::router {
 namespace {
 
-// Those of all schedules, and with transfers in flight together.
+// The models of all schedules, also with transfers in flight together.
 std::vector<Model> all_models() {
   std::vector<Model> all = models();
   for (Model model : models()) {

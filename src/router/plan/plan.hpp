@@ -1,13 +1,13 @@
 #pragma once
-// A schedule of one request: which pages come from the page cache. All others come by direct
+// A schedule of one request: the pages that come from the page cache. All others come by direct
 // transfers, one for each stretch between two cached ones.
 //
 //   pages    0        9      20            31     40
 //            |////////|......|/////////////|......|       / from the cache    . direct
 //   cached   {0, 9}          {20, 31}
 //
-// A residency is a byte a page; its lowest bit says that the page is in the page cache, as
-// mincore(2) has it. The other bits are not looked at.
+// A residency is a byte per page; its lowest bit is 1 if the page is in the page cache, as in
+// mincore(2). Other bits are ignored.
 //
 // Threading: values and pure functions.
 
@@ -23,7 +23,7 @@ using Residency = std::span<const std::uint8_t>;
 
 struct Range {
   std::uint32_t first = 0;
-  std::uint32_t last = 0;  // The first page behind it.
+  std::uint32_t last = 0;  // The first page after it.
 
   [[nodiscard]] std::uint32_t pages() const { return last - first; }
   bool operator==(const Range&) const = default;
@@ -46,7 +46,7 @@ void for_each_segment(const Plan& plan, Visit&& visit) {
   if (at < plan.pages) visit(Range{at, plan.pages}, false);
 }
 
-// What each of the two ways has to do for a plan.
+// The work of both paths for a plan.
 template <class Time>
 struct Times {
   Time direct{};
@@ -65,7 +65,7 @@ inline Times<Ticks> times_of(const Costs& costs, const Plan& plan) {
   return times;
 }
 
-// The direct transfers of a plan: how many, and their pages.
+// The direct transfers of a plan: their number and their pages.
 struct Transfers {
   std::uint32_t count = 0;
   std::uint32_t pages = 0;

@@ -3,10 +3,10 @@
 //
 //   exact       the least serial time of any schedule that leaves cached runs whole: O(k), where k
 //               is the number of cached runs longer than never_from_cache(), at most two more
-//   overlapped  a short time until both are done, direct transfers in flight while the CPU copies:
-//               the least one wherever direct transfers are what takes longer, see overlapped.cpp
+//   overlapped  a short time until both paths are done, with direct transfers in flight while the CPU
+//               copies: the least time if direct transfers take longer, see overlapped.cpp
 //
-// labs/routing/ has others, to compare with.
+// labs/routing/ has others for comparison.
 //
 // Threading: one owner; a Plan's ranges are valid until its planner makes the next one.
 
@@ -22,12 +22,12 @@ namespace k2k::router {
 
 class Planner {
  public:
-  // For requests of up to `pages` pages. EINVAL: the model is not costs_of()'s, or `pages` is 0 or
-  // above pages_max.
+  // For requests of up to `pages` pages. Errors: EINVAL, costs_of() refuses the model, or `pages`
+  // is 0 or above pages_max.
   static Result<Planner> create(const Model& model, std::uint32_t pages,
                                 const Scan& scan = scans().front());
 
-  // Expect at most as many pages as create() was told. No pages: an empty plan.
+  // Expect at most as many pages as given to create(). No pages: an empty plan.
   Plan exact(Residency residency);
   Plan overlapped(Residency residency);
 
@@ -47,7 +47,7 @@ class Planner {
   Costs costs_;
   std::uint32_t room_pages_;
   std::uint32_t never_;       // never_from_cache()
-  std::uint32_t never_free_;  // The same if the cache cost nothing, and transfers are together.
+  std::uint32_t never_free_;  // The same with a free cache and all transfers in flight together.
   const Scan* scan_;
   std::vector<Range> runs_;
   std::vector<Range> picked_;

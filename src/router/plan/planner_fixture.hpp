@@ -1,5 +1,5 @@
 #pragma once
-// Models and residencies for tests, and the best plan by trying all.
+// Models and residencies for tests, and the best plan by exhaustive search.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,8 @@ namespace k2k::router {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// A page each (S in pages, times in microseconds): short requests meet every case of these.
+// In units of a page (S in pages, times in microseconds): short requests meet every case of these
+// models.
 inline Model small_model(double call_us, double cutoff_pages, double direct_us_a_page,
                          double cache_us_a_page) {
   return {.call_us = call_us,
@@ -45,7 +46,7 @@ inline Bytes bytes_of(const char* text) {
   return bytes;
 }
 
-// Runs of random lengths, about as long as each other in a request: from 1 page to 1,000.
+// Runs of random lengths, similar within a request: from 1 page to 1,000.
 inline Bytes random_residency(std::mt19937_64& random, std::uint32_t pages) {
   const std::uint64_t longest = std::uint64_t{2} << random() % 10;
   std::uint8_t cached = random() % 2;
@@ -58,7 +59,7 @@ inline Bytes random_residency(std::mt19937_64& random, std::uint32_t pages) {
   return bytes;
 }
 
-// By definition, a page at a time.
+// By definition, page by page.
 inline std::vector<Range> runs_by_page(Residency residency) {
   std::vector<Range> runs;
   for (std::uint32_t page = 0; page < residency.size(); ++page) {
@@ -69,7 +70,7 @@ inline std::vector<Range> runs_by_page(Residency residency) {
   return runs;
 }
 
-// Sorted, apart, inside, and of cached pages only.
+// Expects runs that are sorted, separate, inside the request, and only of cached pages.
 inline void expect_possible(const Plan& plan, Residency residency) {
   ASSERT_EQ(plan.pages, residency.size());
   std::uint32_t least = 0;
@@ -84,7 +85,7 @@ inline void expect_possible(const Plan& plan, Residency residency) {
   }
 }
 
-// Possible, and each of its runs is a whole one of the residency.
+// Expects a possible plan in which each run is a whole run of the residency.
 inline void expect_whole(const Plan& plan, Residency residency) {
   expect_possible(plan, residency);
   const std::vector<Range> runs = runs_by_page(residency);
@@ -93,7 +94,7 @@ inline void expect_whole(const Plan& plan, Residency residency) {
   }
 }
 
-// Visits every plan of the request: runs left whole, or any set of cached pages.
+// Visits every plan of the request: with whole runs, or with any set of cached pages.
 template <class Visit>
 void every_plan(Residency residency, bool whole, Visit visit) {
   std::vector<Range> parts = runs_by_page(residency);
@@ -116,7 +117,7 @@ void every_plan(Residency residency, bool whole, Visit visit) {
   }
 }
 
-// The least time of all those plans, one transfer after another.
+// The least time of all those plans, with one transfer after another.
 inline Ticks least_of_all(const Costs& costs, Residency residency, bool whole) {
   Ticks least = std::numeric_limits<Ticks>::max();
   every_plan(residency, whole,

@@ -1,10 +1,10 @@
 #pragma once
-// Residencies as text: a request a line, a character a page, '1' cached, '0' not.
+// Residencies as text: one request per line, one character per page, '1' cached, '0' not.
 //
 //   0001111100
 //   11
 //
-// The last line's end may be missing. Threading: pure.
+// The newline after the last line may be missing. Threading: pure.
 
 #include <cstdint>
 #include <string_view>
@@ -14,8 +14,8 @@
 
 namespace k2k::router {
 
-// One vector a line, a byte a page, 0 or 1. EINVAL: no line, an empty line, a line of more than
-// pages_max pages, another character; the message says which line and column, counted from 1.
+// One vector per line, one byte per page, 0 or 1. Errors: EINVAL, no line, an empty line, a line of
+// more than pages_max pages, another character; the message names line and column, counted from 1.
 Result<std::vector<std::vector<std::uint8_t>>> residencies_of(std::string_view text);
 
 }  // namespace k2k::router

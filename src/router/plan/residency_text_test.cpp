@@ -1,5 +1,5 @@
-// Goal: what is not a residency is refused by line and column; nothing else happens.
-// Method: examples, then random changes of good text against a reader of one sentence.
+// Goal: any text that is not a residency is refused with line and column, without any other effect.
+// Method: examples, then random changes of valid text, compared with a minimal reader.
 
 #include "router/plan/residency_text.hpp"
 
@@ -39,7 +39,7 @@ TEST(ResidencyText, longer_than_a_request_is_refused) {
             "line 2 has 524289 pages; at most 524288 (2 GiB) make a request");
 }
 
-// Good text is "[01]+" on every line: what the reader takes is what can be written again.
+// Valid text is "[01]+" on every line: text that was read can be written again unchanged.
 TEST(ResidencyText, is_read_as_written_or_refused_whatever_it_is) {
   std::mt19937_64 random(1);
   int refused = 0;

@@ -1,19 +1,19 @@
 #pragma once
 // Finds the cached runs of a residency, 64 pages at a time, with this CPU's vector instructions.
 //
-// Two ways to look. all_runs() reads every byte. long_runs() wants only runs above a length, so it
-// looks at windows of 64 pages so far apart that each such run fills one of them:
+// Two methods. all_runs() reads every byte. long_runs() finds only runs above a length, so it
+// reads windows of 64 pages with such distances that each such run fills one of them:
 //
 //   residency   1.11..1..111.1.......11111111111111111111..1...1.1.1
-//   windows     [--]           [--]           [--]           [--]       none cached entirely: no
-//   run
-//                                              all cached: where does it begin, where does it end?
+//   windows     [--]           [--]           [--]           [--]       none fully cached: no run
+//                                              fully cached: find its begin and its end
 //
-// The reads are independent, so the CPU executes them in parallel. Of a residency without long
-// runs a part is read; of any other each byte about once.
 //
-// The body is compiled once for each instruction set (scan.inl) and chosen when the process starts;
-// nothing else of K2K is compiled for more than the machine it is built for.
+// The reads are independent, so the CPU executes them in parallel. Without long runs, only a part
+// of a residency is read; otherwise each byte about once.
+//
+// The body is compiled once for each instruction set (scan.inl) and selected when the process
+// starts; no other code of K2K is compiled for several instruction sets.
 //
 // Threading: pure functions.
 
@@ -24,7 +24,7 @@
 
 namespace k2k::router {
 
-// A residency without its cached ends. Entirely cached: head is the number of pages.
+// A residency without its cached ends. If it is fully cached, head is the number of pages.
 struct Inner {
   std::uint32_t head = 0;   // Pages before it are cached, this one is not.
   std::uint32_t tail = 0;   // Pages from it on are cached, the one before is not.
@@ -34,14 +34,14 @@ struct Inner {
 // The functions of one instruction set. `pages` is at least 1; `runs` has room for pages / 2 + 1.
 struct Scan {
   const char* name;
-  // Writes all cached runs; returns how many.
+  // Writes all cached runs; returns their number.
   std::uint32_t (*all_runs)(const std::uint8_t* residency, std::uint32_t pages, Range* runs);
   // Writes the runs of more than `ignored` pages that lie between head and tail.
   Inner (*long_runs)(const std::uint8_t* residency, std::uint32_t pages, std::uint32_t ignored,
                      Range* runs);
 };
 
-// Those that this CPU can run, the fastest first; the last one is portable.
+// The functions that this CPU can run, the fastest first; the last one is portable.
 std::span<const Scan> scans();
 
 }  // namespace k2k::router

@@ -1,6 +1,6 @@
-// Goal: every instruction set finds the same runs, which are those found page by page.
-// Method: residencies of all kinds in all sizes around the width of a look, at all alignments, with
-// the upper bits of a byte set at random, and with nothing readable behind the last byte.
+// Goal: every instruction set finds the runs that a page-by-page search finds.
+// Method: residencies of all kinds in all sizes around the width of a window, at all alignments,
+// with random upper bits in a byte, and with no readable memory after the last byte.
 
 #include "router/plan/scan.hpp"
 

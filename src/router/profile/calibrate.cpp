@@ -33,12 +33,13 @@ namespace {
 
 constexpr std::size_t largest_bytes = std::size_t{8} << 20;
 constexpr std::size_t synced_bytes = std::size_t{32} << 20;  // So that writing heeds the time.
-// Where reads go to is as large as no cache of the CPU: device memory is not found there, either.
+// The target of reads is larger than any cache of the CPU, because device memory is not cached
+// there, either.
 constexpr std::size_t buffer_bytes = calibrate_target_bytes;
 constexpr std::uint32_t together_transfers = 64;
 constexpr std::size_t together_bytes = std::size_t{32} << 10;
 constexpr std::uint64_t seed = 1;
-constexpr std::uint64_t free_share = 4;    // No more than this part of what is free is taken.
+constexpr std::uint64_t free_share = 4;    // At most this part of the free space is used.
 constexpr double writing_share_max = 0.4;  // Of the time; the rest is for reading.
 constexpr const char* elsewhere =
     "name a folder on a disk whose file system has O_DIRECT (ext4, xfs)";
@@ -68,7 +69,7 @@ class Calibration {
         progress_(progress),
         target_(target) {}
 
-  // In this order; each expects that those before succeeded.
+  // Called in this order; each expects that the earlier ones succeeded.
   Status make_engines();
   Status open();
   Status write();
@@ -235,7 +236,7 @@ Status Calibration::open_direct() {
 }
 
 Status Calibration::prepare() {
-  // By pread(2): io_uring asks for ever where the answer is EOPNOTSUPP.
+  // By pread(2): io_uring retries for ever after EOPNOTSUPP.
   const std::int64_t first =
       io::transfer_now(
           {.file = direct_->descriptor(), .memory = buffer_.get(), .bytes = alignment_})
@@ -282,7 +283,7 @@ Result<double> Calibration::timed(int descriptor, std::size_t bytes, std::uint64
   return std::max<double>(1, static_cast<double>((now() - begin).count())) / 1000;
 }
 
-// What a request's direct transfers are: apart from each other in the file, side by side in memory.
+// Like a request's direct transfers: apart from each other in the file, adjacent in memory.
 Status Calibration::read_together() {
   const std::size_t bytes = std::max(together_bytes, alignment_);
   const std::size_t apart = half_ / together_transfers;
@@ -350,7 +351,7 @@ Result<bool> Calibration::round(std::vector<std::size_t>& order) {
   return true;
 }
 
-// Was what should be cached so, and nothing else? If memory was short, it is cached anew.
+// Were the intended pages cached, and no others? If memory was short, they are cached again.
 Result<bool> Calibration::round_counts() {
   std::vector<std::uint8_t> pages(file_bytes_ / page_bytes);
   Result<io::ResidencyProbe> probe = io::ResidencyProbe::open(file_.number());

@@ -1,5 +1,5 @@
-// Goal: measuring gives a point a size, leaves nothing behind however it ends, and says why it
-// cannot.
+// Goal: measuring gives one point per size, leaves nothing behind on any exit, and reports the
+// reason of a failure.
 
 #include "router/profile/calibrate.hpp"
 

@@ -20,7 +20,7 @@ using Points = std::span<const Point>;
 
 double weight(const Point& point) { return 1 / (point.us * point.us); }
 
-// y = level + slope x with the least weighted squares. Nothing if x does not vary.
+// y = level + slope x with the least weighted squares. Empty if x does not vary.
 struct Line {
   double level = 0;
   double slope = 0;

@@ -12,7 +12,7 @@ namespace {
 
 using Points = std::vector<Point>;
 
-// The sizes of k2k calibrate: powers of two and the middles between them.
+// The sizes of k2k calibrate: powers of two and the midpoints between them.
 std::vector<double> sizes() {
   std::vector<double> all;
   for (double bytes = 4096; bytes <= 8 << 20; bytes *= 2) {

@@ -1,4 +1,4 @@
-// Whose costs a profile's are: the file system and the device behind a descriptor.
+// The identity of a profile: the file system and the device behind a descriptor.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace k2k::router {
 
 namespace {
 
-constexpr std::uint64_t sector_bytes = 512;  // Of /sys, whatever the device's are.
+constexpr std::uint64_t sector_bytes = 512;  // The unit of /sys, whatever the device's sector size.
 
 struct Magic {
   std::uint64_t number;
@@ -80,7 +80,7 @@ std::string last_of_link(const std::string& path) {
   return std::string(target.substr(target.rfind('/') + 1));
 }
 
-// A disk says its model; a partition's disk is the folder above; a virtual one has but a driver.
+// A disk has a model; a partition's disk is the folder above; a virtual disk has only a driver.
 std::string model_of(const std::string& folder) {
   for (const char* name : {"/device/model", "/../device/model", "/dm/name", "/loop/backing_file"}) {
     if (std::string line = line_of(folder + name); !line.empty()) return line;

@@ -1,4 +1,4 @@
-// Where profiles lie, and how they are read and replaced. Their contents: profile_json.cpp.
+// The storage of profiles: how they are found, read and replaced. Their contents: profile_json.cpp.
 
 #include "router/profile/profile.hpp"
 
@@ -25,7 +25,8 @@ namespace {
 constexpr std::int64_t day_s = 24 * 60 * 60;
 constexpr mode_t owner_only = 0600;
 constexpr mode_t owner_folder = 0700;
-constexpr const char* former_engine = "pread";  // What was measured before direct_engine() was.
+constexpr const char* former_engine = "pread";  // The engine of profiles from before
+                                                // direct_engine() existed.
 
 std::string variable(const char* name) {
   const char* const value = ::secure_getenv(name);
@@ -88,7 +89,7 @@ Result<std::string> read_all(int descriptor, const std::string& path) {
   return text;
 }
 
-// What differs from `here`, or is too old: a list for people, "" if nothing.
+// The differences from `here`, or the profile's age: a list for display, "" if there are none.
 std::string differences(const Profile& profile, const Identity& here, std::int64_t now_s) {
   std::vector<std::string> all;
   const auto compare = [&](const char* what, const auto& then, const auto& now) {

@@ -34,7 +34,7 @@ ordered_json describe(const std::vector<Point>& points) {
   return list;
 }
 
-// Reads fields one after another; the first that is wrong is what is told.
+// Reads fields one after another; reports the first wrong one.
 class Fields {
  public:
   explicit Fields(const ordered_json& object) : object_(object) {}
@@ -141,7 +141,7 @@ std::string to_json(const Profile& profile) {
       {"r2", {{"direct", profile.fit.direct_r2}, {"cache", profile.fit.cache_r2}}},
       {"points", {{"direct", describe(profile.direct)}, {"cache", describe(profile.cache)}}},
   };
-  // What is dumped is what a reader dumps again: texts that are no UTF-8 were replaced by then.
+  // The output equals a reader's own output: invalid UTF-8 has been replaced by then.
   all = ordered_json::parse(dumped(all));
   all["sum"] = sum_of(dumped(all));
   return dumped(all, 1) + "\n";
@@ -174,7 +174,7 @@ Result<Parsed> parse_profile(std::string_view text) {
   fields.read("/model/cutoff_bytes", model.cutoff_bytes);
   fields.read("/model/direct_gbs", model.direct_gbs);
   fields.read("/model/cache_gbs", model.cache_gbs);
-  // Profiles of before have none.
+  // Profiles of earlier versions lack it.
   if (all.contains("/model/next_us"_json_pointer)) fields.read("/model/next_us", model.next_us);
   fields.read("/r2/direct", profile.fit.direct_r2);
   fields.read("/r2/cache", profile.fit.cache_r2);

@@ -1,4 +1,5 @@
-// Goal: a profile is what was stored, or an error that names the file and the fix; never nonsense.
+// Goal: a loaded profile is the stored one, or an error that names the file and the remedy; never
+// wrong data.
 
 #include "router/profile/profile.hpp"
 
@@ -161,7 +162,7 @@ TEST_F(ProfileFile, that_is_stale_says_what_differs) {
             "the profile is stale: it is 91 days old, more than 90" + fix);
   EXPECT_NE(says(profile.identity, now_s - 9 * day_s).find("it was made in the future"),
             std::string::npos);
-  // A file of another identity under this one's name: somebody copied it.
+  // A profile of another identity under this name: a copied file.
   other = profile.identity;
   other.engine = "uring";
   std::filesystem::copy(profile_path(folder_, profile.identity), profile_path(folder_, other));
@@ -262,14 +263,14 @@ TEST_F(ProfileFile, cannot_be_stored_where_there_is_no_folder_to_be_had) {
                                       "K2K_PROFILE_DIR or XDG_STATE_HOME"),
             std::string::npos);
   EXPECT_EQ(store(top_ + "/state", example()).error().code, ENOTDIR);
-  // What is in the way of the rename is told, and no temporary file stays.
+  // The obstacle to the rename is reported, and no temporary file remains.
   std::filesystem::create_directories(profile_path(top_ + "/in_the_way", example().identity) +
                                       "/x");
   EXPECT_FALSE(store(top_ + "/in_the_way", example()));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(top_ + "/in_the_way"), {}), 1);
 }
 
-// A damaged file is refused, or says what the good one says.
+// A damaged file is refused, or reads as the intact one.
 void expect_same_or_refused(const std::string& text, const Profile& good, const char* what,
                             std::size_t at) {
   const Result<Parsed> parsed = parse_profile(text);
