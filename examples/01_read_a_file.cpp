@@ -1,7 +1,7 @@
-// A kernel opens a file, reads it and prints it: the shortest whole program.
+// A kernel opens a file, reads it and prints it: the shortest complete program.
 //
-// Sixty-four work-items make each call together; one of them asks, all get the answer.
-// Compiled by nvcc, the same file runs on a GPU: K2K_DEVICE marks what runs there.
+// Sixty-four work-items make each call together: one of them sends the request, and all get the
+// answer. If nvcc compiles this file, it runs on a GPU: K2K_DEVICE marks the device code.
 
 #include <cstdio>
 #include <k2k/device.hpp>

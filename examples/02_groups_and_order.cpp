@@ -1,8 +1,8 @@
 // Scopes and orders: many work-groups write one file together.
 //
 //   strong   (default) barrier, call, barrier: the others wait for the call to end
-//   relaxed  a consumer such as pwrite keeps the barrier before it, so that all data is there, and
-//            drops the one after it: only item 0 learns the outcome, the others go on
+//   relaxed  a consumer such as pwrite keeps the barrier before it, so that all data is complete,
+//            and drops the one after it: only item 0 gets the result, the others continue
 //   kernel   one call for the whole grid: the last group to arrive makes it
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-// Two ways not to wait: a ticket to redeem later, and a call nobody waits for at all.
+// Two ways to avoid waiting: a ticket to redeem later, and a call without an answer.
 //
-//   async     gives a Ticket; the answer is taken when it is needed
-//   detached  gives nothing; the bytes are copied, so the buffer is free at once, and an error is
+//   async     returns a Ticket; redeem it when the answer is needed
+//   detached  returns nothing; the bytes are copied, so the buffer is free at once, and an error is
 //             kept until drain()
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-// A server without a host loop: work-items answer datagrams, the host is only their client.
+// A server without a host loop: work-items answer datagrams, and the host is only their client.
 //
-// A work-item that waits in recvfrom costs its neighbours nothing; `halting` also spares the host
-// the polling.
+// A work-item that waits in recvfrom does not slow down its neighbours; `halting` also saves the
+// host's polling.
 
 #include <arpa/inet.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 #pragma once
-// All that a runtime may be told: the device, how it serves, how it is seen, how it reads files.
+// The configuration of a runtime: the device, the server, the control socket, and file access.
 //
 // Threading: values.
 
@@ -15,10 +15,10 @@
 
 namespace k2k::control {
 
-// How a running process is seen and steered from outside.
+// How other processes observe and control a running process.
 struct ControlConfig {
   bool socket = true;              // For k2k ctl and k2k top.
-  std::uint32_t metrics_port = 0;  // Of 127.0.0.1, for Prometheus; 0 = none.
+  std::uint32_t metrics_port = 0;  // On 127.0.0.1, for Prometheus; 0: none.
 };
 
 }  // namespace k2k::control
@@ -27,19 +27,19 @@ namespace k2k::runtime {
 
 // How file data is read and written for device code.
 struct FilesConfig {
-  // automatic: within the bound where that costs nothing, that is, where the operating system's own
-  // windows fit into it. bounded: everywhere, elsewhere in smaller windows.
+  // automatic: within the bound where it costs nothing, that is, if the operating system's own
+  // windows fit into the bound. bounded: always, with smaller windows if necessary.
   enum class ReadAhead : std::uint8_t { automatic, bounded };
 
-  bool router = true;  // Reads of 16 KiB and more by the fastest mix of page cache and O_DIRECT.
+  bool router = true;  // Reads of at least 16 KiB use the fastest mix of page cache and O_DIRECT.
   ReadAhead read_ahead = ReadAhead::automatic;
-  // The bound: what may be in the page cache only because it was read ahead for kernels, 4 KiB
-  // each. 0: as conservative.
+  // The bound of the pages (4 KiB each) that are in the page cache only because of read-ahead for
+  // kernels. 0: as conservative.
   std::uint32_t read_ahead_pages = 2048;
-  // The operating system reads ahead as it likes, and nothing is evicted.
+  // The operating system reads ahead by its own rules, and no page is evicted.
   bool conservative = false;
-  // While a kernel writes to a file, nobody else reads or writes those bytes: a write may be more
-  // than one call, and a long one of uncached pages is a direct transfer.
+  // Promises that no other program reads or writes the bytes that a kernel is writing: a write may
+  // be more than one call, and a long write of uncached pages is a direct transfer.
   bool exclusive = false;
 };
 
@@ -48,13 +48,13 @@ struct FilesConfig {
 namespace k2k {
 
 struct RuntimeConfig {
-  std::string backend = "cpu";     // A name Runtime::backends() lists.
-  backend::DeviceConfig device{};  // Braces, so that a caller may name the others alone.
+  std::string backend = "cpu";     // A name from Runtime::backends().
+  backend::DeviceConfig device{};  // Braces, so that a caller may name only other members.
   server::ServerConfig server{};
   control::ControlConfig control{};
   runtime::FilesConfig files{};
-  // The operator's word counts more than the program's: what K2K_* variables and the configuration
-  // file set replaces what stands above. False: all as it stands here.
+  // The operator's settings take precedence over the program's: K2K_* variables and the
+  // configuration file replace the values above. False: the values above are final.
   bool operator_settings = true;
 };
 

@@ -6,12 +6,12 @@
 //   auto* data = region->as<const Record>();
 //   runtime->launch(shape, [=] { use(data[k2k::global_rank()]); });   // Touched pages are read.
 //
-// A work-item that touches a missing page halts, and its unit runs others; the miss is a request to
-// the runtime's server like any other, in its statistics as `fault_in`. Ordinary threads may touch
-// the memory, too: their faults are resolved where they stand. Kernels may pass it to system calls
-// that have a row. System calls of the program itself answer EFAULT for missing pages: populate()
-// them first. Do not hold a lock of the program during an access that may fault: another work-item
-// of the same thread may want the lock.
+// A work-item that touches a missing page halts, and its unit runs others. The fault is a request
+// to the runtime's server like any other, in its statistics as `fault_in`. Ordinary threads may
+// touch the memory, too: they resolve their own faults. Kernels may pass the memory to system calls
+// that have a row. System calls of the program itself return EFAULT for missing pages: populate()
+// the pages first. Do not hold a lock of the program during an access that may fault: another
+// work-item of the same thread may need the lock.
 //
 // Threading: members may be called from any thread. Kernels of every runtime in the process may use
 // the memory. Destroying a region while a kernel uses it is safe: that launch ends with an error.
@@ -34,20 +34,20 @@ namespace k2k {
 using backend::FaultHandling;
 
 struct DemandRegionOptions {
-  std::string name = "region";  // In messages; cut after 31 bytes.
-  // `in_place` is the thesis' recommendation, section 4.5.1: no request, no hand-over; the unit's
-  // other work-items wait meanwhile, and the server's accounts do not see it.
+  std::string name = "region";  // For messages; cut after 31 bytes.
+  // `in_place` is the thesis' recommendation, section 4.5.1: no request and no hand-over, but the
+  // unit's other work-items wait, and the server's accounts do not contain the fault.
   FaultHandling handling = FaultHandling::request;
 };
 
 class K2K_API DemandRegion {
  public:
   // `bytes` is a multiple of 4,096. The first region of a process installs a handler for SIGBUS;
-  // the last one takes it away. Errors of all three:
+  // destroying the last region removes it. Errors of all three functions:
   //   EINVAL   no bytes or no whole pages; no source; a negative offset; device.stack_bytes too
   //            small for a fault (the message names the least)
   //   ENOTSUP  the runtime's device cannot halt at a fault
-  //   EPERM, ENOSYS  userfaultfd(2) is not to be had; the message names the setting
+  //   EPERM, ENOSYS  userfaultfd(2) is not available; the message names the setting
   //   ENOMEM   no address space      ENOSPC  64 regions exist      EBADF  the descriptor
   static Result<DemandRegion> zero(Runtime& runtime, std::size_t bytes,
                                    const DemandRegionOptions& options = {});
@@ -74,11 +74,11 @@ class K2K_API DemandRegion {
   }
 
   // Fills the missing pages of [offset, offset + bytes), for a system call of the program itself.
-  // May wait for a disk. Errors: EINVAL (not inside), ENXIO (the file ends before), ENOMEM, those
-  // of pread(2).
+  // May wait for a disk. Errors: EINVAL (not inside), ENXIO (the file ends before), ENOMEM, as
+  // pread(2).
   Status populate(std::size_t offset, std::size_t bytes);
 
-  // Since it was made.
+  // Counters since the region was created.
   [[nodiscard]] backend::RegionCounters counters() const;
 
  private:
@@ -88,7 +88,7 @@ class K2K_API DemandRegion {
 
   backend::RegionHandle handle_;
   std::size_t bytes_ = 0;
-  int creator_ = 0;  // Process.
+  int creator_ = 0;  // The process that created the region.
 };
 
 }  // namespace k2k

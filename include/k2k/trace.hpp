@@ -33,27 +33,27 @@ using TraceEvent = backend::trace::Event;
 using backend::trace::Ask;
 using backend::trace::Since;
 
-// The number of random bytes whose read takes this long on this machine, 64 to 128 KiB, measured
-// once a process in some 20 ms. Random bytes are computed, so cold caches do not slow such a read.
-// Errors: those of open(2) for /dev/urandom, the path named; EIO.
+// The number of random bytes with a read time of `time_us` on this machine, 64 to 128 KiB, measured
+// once per process in some 20 ms. Random bytes are computed, so cold caches do not slow such a
+// read. Errors: as open(2) for /dev/urandom, with the path; EIO.
 K2K_API Result<std::uint64_t> random_bytes_taking(double time_us);
 
 struct TraceOptions {
-  std::uint32_t outstanding = 64;  // Requests that wait for the host at most, 1 to all slots.
-  Nanoseconds longest{};           // Events due later are omitted; 0 = no limit.
+  std::uint32_t outstanding = 64;  // The limit of requests that wait for the host, 1 to all slots.
+  Nanoseconds longest{};           // Events due later are omitted; 0: no limit.
 };
 
 class K2K_API Trace {
  public:
-  // Errors: EINVAL, the line and what is wrong with it.
+  // Errors: EINVAL, with the line and the mistake.
   static Result<Trace> parse(std::string_view text, std::string name = "trace");
-  // Errors: the same, and those of reading the file.
+  // Errors: as parse(), and errors of reading the file.
   static Result<Trace> load(const std::string& path);
   // A trace of the given events. Errors: EINVAL, with the event and the mistake.
   static Result<Trace> of(std::vector<TraceEvent> events, std::string name = "trace");
-  // A load that is computed from a seed and goes on for ever. Errors: EINVAL, the names there are.
+  // An infinite load, computed from a seed. Errors: EINVAL, with the list of names.
   static Result<Trace> named(std::string_view name, std::uint64_t seed = 1);
-  // What named() takes, for people: "uniform", "poisson:RATE".
+  // The names that named() accepts: "uniform", "poisson:RATE".
   static std::vector<std::string> names();
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -66,7 +66,7 @@ class K2K_API Trace {
   //   EINVAL     another backend; outstanding or longest out of range
   //   ECANCELED  Runtime::cancel() was called
   //   ESHUTDOWN  the runtime ended meanwhile
-  //   ENOMEM, and those of open(2) and read(2) for the files that its calls need
+  //   ENOMEM, and as open(2) and read(2) for the files that its calls need
   // Wrong answers are not an error: the report counts them.
   Result<TraceReport> replay(Runtime& runtime, const TraceOptions& options = {},
                              TraceReport* report = nullptr) const;
@@ -77,7 +77,7 @@ class K2K_API Trace {
       : name_(std::move(name)), events_(std::move(events)), seed_(seed) {}
 
   std::string name_;
-  std::shared_ptr<const Events> events_;  // Or none: it is computed.
+  std::shared_ptr<const Events> events_;  // nullptr: the load is computed.
   std::uint64_t seed_;
 };
 

@@ -91,9 +91,9 @@ struct Populated {
   std::size_t placed_bytes = 0;  // The part that was missing before.
 };
 
-// Fills the pages of [begin, begin + bytes), which may extend from one region into the next. Present
-// pages stay unchanged. `staging` is a buffer of at least a page; a larger one makes files faster.
-// Errors:
+// Fills the pages of [begin, begin + bytes), which may extend from one region into the next.
+// Present pages stay unchanged. `staging` is a buffer of at least a page; a larger one makes files
+// faster. Errors:
 //   EFAULT  no region there         ESTALE  the region was retired
 //   EAGAIN  cached_only, and the page's source is not in memory
 //   ENXIO   the file ends before the page

@@ -6,9 +6,9 @@
 //   /run/user/UID/k2k          if that folder belongs to the user
 //   /tmp/k2k-UID
 //
-// A folder must belong to the user, be closed to all others, and not be a link; otherwise K2K neither
-// creates nor searches sockets in it. It is opened once and used by its descriptor, so the checked
-// folder is the used one, and the length of its path does not matter.
+// A folder must belong to the user, be closed to all others, and not be a link; otherwise K2K
+// neither creates nor searches sockets in it. It is opened once and used by its descriptor, so the
+// checked folder is the used one, and the length of its path does not matter.
 //
 // Threading: from anywhere; the environment is read.
 

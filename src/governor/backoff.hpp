@@ -37,12 +37,11 @@ class Backoff final : public Governor {
 
   GovernorConfig config_;
   Instant begin_;
-  std::int64_t limit_ns_ = 0;  // CPU time of all cores in one window, times the cap.
-  std::vector<std::int64_t>
-      spent_;                      // One element per tick, as a ring: the window, and the tick in
-                                   // progress.
-  std::int64_t tick_ = 0;          // The tick in progress.
-  std::int64_t in_window_ns_ = 0;  // Sum over the window, without the tick in progress.
+  std::int64_t limit_ns_ = 0;        // CPU time of all cores in one window, times the cap.
+  std::vector<std::int64_t> spent_;  // One element per tick, as a ring: the window, and the tick in
+                                     // progress.
+  std::int64_t tick_ = 0;            // The tick in progress.
+  std::int64_t in_window_ns_ = 0;    // Sum over the window, without the tick in progress.
   Nanoseconds delay_{};
   Nanoseconds throttled_{};
   std::uint64_t waits_ = 0;

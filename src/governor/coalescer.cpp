@@ -20,7 +20,8 @@ constexpr double gain_least = 0.01;
 constexpr double same_within = 1.5;
 constexpr double trial_most = 4;  // A trial counts as so many times as dear at most.
 // Trials are spaced from few samples to `patience`. A setting with this excess cost is tried half
-// as often, and so on in proportion. So trials of one setting cost at most excess_usual / patience of the total.
+// as often, and so on in proportion. So trials of one setting cost at most excess_usual / patience
+// of the total.
 constexpr std::uint32_t patience_first = 4;
 constexpr double excess_usual = 0.05;
 constexpr double patience_max = 2'048;

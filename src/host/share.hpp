@@ -4,17 +4,18 @@
 //   look() ──▶ is there a limit?  no: no part to hold
 //              └ yes: publish own demand ─▶ read the others' ─▶ divide (governor/parts.hpp)
 //
-// Demand: all that it may take, if it had to wait since the last look; otherwise a quarter more than
-// it used. It falls by at most half per look, so that a bursty load keeps its part between bursts.
+// Demand: all that it may take, if it had to wait since the last look; otherwise a quarter more
+// than it used. It falls by at most half per look, so that a bursty load keeps its part between
+// bursts.
 //
 // A part falls at once and rises one look later: by then all runtimes have seen the demand that
 // raised it, so the parts in force never exceed the limit together. A holder with an old beat (an
 // idle runtime, a stopped process) does not count.
 //
 // A look costs some microseconds for each holder, and a tenth for each other name in the folder.
-// The next look is due after 5 ms for each holder and 0.1 ms for each name: 256 holders per user and
-// 16,384 names count, so a user who fills the folder delays the others' looks by at most 3 s. The
-// least interval is 100 ms, and a second while no demand exists.
+// The next look is due after 5 ms for each holder and 0.1 ms for each name: 256 holders per user
+// and 16,384 names count, so a user who fills the folder delays the others' looks by at most 3 s.
+// The least interval is 100 ms, and a second while no demand exists.
 //
 // Threading: one caller at a time.
 

@@ -12,7 +12,7 @@ namespace k2k::runtime {
 
 std::vector<std::string> backend_names();
 
-// Errors: ENODEV naming what there is; those of the backend.
+// Errors: ENODEV, with the list of names; errors of the backend.
 Result<std::unique_ptr<backend::Backend>> create_backend(const std::string& name,
                                                          const backend::DeviceConfig& config);
 

@@ -32,7 +32,7 @@ ordered_json settings_json(const server::ServerConfig& config) {
   return settings;
 }
 
-// Every option as `k2k config show --json` has it, as text.
+// Every option in the form of `k2k config show --json`, as text.
 ordered_json config_json(const RuntimeConfig& config) {
   const ConfigValues values{config};
   ordered_json all = ordered_json::object();
@@ -74,7 +74,7 @@ Status Control::start() {
   return {};
 }
 
-// Its thread reads what is written here: it begins last.
+// The listener's thread reads the members written here, so it starts last.
 Status Control::start_listener() {
   Result<control::Folder> folder = control::own_folder();
   if (!folder) return folder.error();

@@ -1,12 +1,12 @@
 #pragma once
-// How a runtime is seen and steered from outside: its control socket and its page of metrics.
+// Lets other processes observe and control a runtime: its control socket and its metrics page.
 //
-// It is the façade's: requests become calls of the very functions that the program itself calls. A
-// socket that cannot be had is no failure of the runtime: stats() says why there is none. A port
-// that was asked for and cannot be had is one.
+// Requests become calls of the same functions that the program itself calls. A runtime also works
+// without a socket: stats() gives the reason. A requested port that is not available, however, is
+// an error.
 //
-// Threading: start() once, before anybody else has the runtime; stats() from anywhere; `Subject` is
-// called by the socket's thread and the page's.
+// Threading: start() once, before other threads have the runtime; stats() from anywhere; the
+// threads of the socket and of the page call `Subject`.
 
 #include <functional>
 #include <memory>
@@ -26,18 +26,19 @@ namespace k2k::runtime {
 
 class Control {
  public:
-  // What is seen and steered. Outlives the control.
+  // The observed and controlled runtime. Must outlive the control.
   struct Subject {
-    RuntimeConfig config;  // As it was created; the server's part may have changed.
+    RuntimeConfig config;  // As created; the server's settings may have changed.
     std::string device;    // Its name.
     std::function<server::Stats()> stats;
     std::function<server::ServerConfig()> server_config;
-    // `edit` gets the configuration in force; it or nothing is in force afterwards.
+    // `edit` receives the current configuration; afterwards its result is in force, or nothing has
+    // changed.
     std::function<Status(const std::function<Status(server::ServerConfig&)>& edit)> change;
   };
 
   explicit Control(Subject subject);
-  // Errors: those of HttpPage::start().
+  // Errors: as HttpPage::start().
   Status start();
 
   [[nodiscard]] server::ControlStats stats() const;
@@ -51,7 +52,7 @@ class Control {
 
   const Subject subject_;
   const Instant begun_;
-  std::string absent_ = "control.socket = false";  // Why there is no socket.
+  std::string absent_ = "control.socket = false";  // The reason why there is no socket.
   std::unique_ptr<control::Listener> listener_;
   std::shared_ptr<MetricsSource> metrics_;
 };

@@ -1,6 +1,6 @@
-// Goal: whoever steers a runtime from outside meets the program's own calls, its load and its end
-// in any order, and nothing is lost or half done. Method: the other end of the socket in this
-// process, so that ThreadSanitizer sees both.
+// Goal: external control of a runtime may coincide with the program's own calls, its load and its
+// end in any order; nothing is lost or half done. Method: the client end of the socket in this
+// process, so that ThreadSanitizer sees both ends.
 
 #include "runtime/control.hpp"
 

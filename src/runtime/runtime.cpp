@@ -20,14 +20,14 @@
 
 namespace k2k {
 
-// What is declared later ends earlier: who steers before the server, which ends before the device
-// whose memory it reads.
+// Members are destroyed in reverse order: the control before the server, and the server before the
+// device, because it reads the device's memory.
 struct Runtime::State {
   pid_t creator = ::getpid();
   std::mutex changing;  // The program and the control socket may reconfigure at once.
   std::unique_ptr<backend::Backend> backend;
   std::shared_ptr<router::FileReader> files;
-  // Of registered memory, whoever reads; counted from here on.
+  // Reads into registered memory by any caller; the report counts from here on.
   router::ReaderStats files_before = router::RegisteredMemory::of_process().stats();
   std::unique_ptr<server::Server> server;
   std::unique_ptr<runtime::Control> control;
@@ -56,7 +56,7 @@ Error forked_error() {
           "the child"};
 }
 
-// A device that cannot interrupt is polled, whatever was wished for.
+// A device that cannot interrupt is polled, whatever the configuration.
 server::ServerConfig fitted(server::ServerConfig config, const backend::Backend& backend) {
   if (!backend.info().interrupts) config.notify = server::Notify::polling;
   return config;
@@ -146,7 +146,7 @@ Result<LaunchReport> Runtime::launch_image(const LaunchShape& shape,
   try {
     return state_->backend->launch(image, shape);
   } catch (const std::bad_alloc&) {
-    return Error{ENOMEM, "out of memory"};  // So short that a text of it needs none.
+    return Error{ENOMEM, "out of memory"};  // The text is short enough to need no allocation.
   }
 }
 
@@ -157,7 +157,7 @@ Result<std::vector<server::DetachedError>> Runtime::drain() {
   return state_->server->drain();
 }
 
-// What cannot be registered is read into through the arena, in parts (decision 0003).
+// Reads into memory that cannot be registered go through the arena, in parts (decision 0003).
 Result<void*> Runtime::allocate(std::size_t bytes) {
   if (state_->forked()) return forked_error();
   Result<void*> memory = state_->backend->allocate(bytes);

@@ -14,7 +14,7 @@
 namespace k2k {
 
 namespace {
-// Room for as many events as a trace may have, and for what is said about them.
+// Room for the largest number of events of a trace, and for remarks.
 constexpr std::size_t file_bytes_max = std::size_t{1} << 30;
 }  // namespace
 

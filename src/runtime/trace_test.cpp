@@ -1,5 +1,5 @@
-// Goal: a replay on a real server: nothing is lost, nothing is answered twice, the device stalls
-// instead; it ends when it is cancelled and when its runtime ends; errors say what to do.
+// Goal: a replay on a real server: no request is lost or answered twice; instead the device stalls.
+// It ends when it is cancelled and when its runtime ends; errors contain the remedy.
 
 #include "k2k/trace.hpp"
 
@@ -59,7 +59,8 @@ void expect_all_answered(const Result<TraceReport>& report, const Runtime& runti
   EXPECT_EQ(replay.refused, 0u);
   EXPECT_EQ(replay.errors, 0u) << replay.first_error;
   EXPECT_EQ(replay.delays.count(), requests);
-  // The server's own account: none accepted twice, none that the device does not know of.
+  // The server's own account: no request was accepted twice, and none that the device does not
+  // know.
   const server::Stats stats = runtime.stats();
   EXPECT_EQ(stats.requests, requests);
   EXPECT_EQ(stats.in_flight, 0u);
@@ -236,8 +237,8 @@ TEST_F(EndedReplay, by_cancel_waits_for_its_answers) {
   }
 }
 
-// Nobody answers any more: what was with the host is counted, and nobody waits for ever. Below the
-// facade, because the device has to outlive its launch.
+// After the server's end no request is answered: requests with the host are counted, and no thread
+// waits for ever. Without a Runtime, because the device has to outlive its launch.
 TEST(TraceReplay, counts_what_a_server_that_ends_refuses) {
   for (const char* line : {"+1 nanosleep 20000", "+1 nop"}) {
     auto device = runtime::create_backend("trace", {});

@@ -1,6 +1,6 @@
 #pragma once
-// A work-item's own fault, SIGSEGV, SIGBUS or SIGFPE: prints one line that names the work-item, then
-// continues as a process without K2K would.
+// A work-item's own fault, SIGSEGV, SIGBUS or SIGFPE: prints one line that names the work-item,
+// then continues as a process without K2K would.
 //
 //   fault ─▶ sent, in a demand region, or no work-item's ─▶ the handler before ours
 //         └▶ a work-item's ─▶ one line on standard error ─▶ the same, or the default: the access

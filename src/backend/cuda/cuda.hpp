@@ -7,9 +7,9 @@
 
 namespace k2k::backend::cuda {
 
-// Takes the first device that the driver shows (CUDA_VISIBLE_DEVICES selects) and loads every kernel
-// of this program onto it. Of the configuration it uses device.rings, ring_entries and arena_blocks;
-// the hardware determines the rest. Errors:
+// Takes the first device that the driver shows (CUDA_VISIBLE_DEVICES selects) and loads every
+// kernel of this program onto it. Of the configuration it uses device.rings, ring_entries and
+// arena_blocks; the hardware determines the rest. Errors:
 //   ENODEV  no driver, no device, or one that is too old; the message names the remedy
 //   EINVAL  a value and the permitted range
 //   ENOMEM  no pinned or device memory

@@ -6,8 +6,8 @@
 //
 // No thread of its own: the thread in launch() polls the driver until the kernel ends, which drives
 // the driver's progress. After create(), only allocate() allocates, and nothing is loaded. The
-// functions for service threads (wait_doorbell, wait_launch, resume, host_may_access) make no driver
-// call at all.
+// functions for service threads (wait_doorbell, wait_launch, resume, host_may_access) make no
+// driver call at all.
 //
 // A forked child has no context: it gets an error, and its copy of the object can be destroyed.
 

@@ -6,11 +6,12 @@
 //   watched()  are calls with host memory of interest, too? Then every address is near.
 //
 // Readers never wait, so that signal handlers may read. There are two copies of the sorted
-// table; a writer fills the copy that is not current and then makes it current. A reader reads again
-// only if another writer has begun after that, which it sees in the number of the current copy.
+// table; a writer fills the copy that is not current and then makes it current. A reader reads
+// again only if another writer has begun after that, which it sees in the number of the current
+// copy.
 //
-// Threading: near(), kind_of(), holds() and watched() from anywhere; changes from any thread, one at
-// a time.
+// Threading: near(), kind_of(), holds() and watched() from anywhere; changes from any thread, one
+// at a time.
 
 #include <atomic>
 #include <cstddef>

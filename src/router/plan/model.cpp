@@ -58,8 +58,9 @@ Result<Costs> costs_of(const Model& model) {
       {"the time of a further transfer", model.next_us, 0, 50'000, "us"},
   };
   for (const Limits& each : all) {
-    if (each.value >= each.least && each.value <= each.most) continue;  // NaN fails both
-                                                                        // comparisons.
+    if (each.value >= each.least && each.value <= each.most)
+      continue;  // NaN fails both
+                 // comparisons.
     return Error{EINVAL, fmt::format("{} is {:g} {}; permitted are {:g} to {:g}", each.what,
                                      each.value, each.unit, each.least, each.most)};
   }

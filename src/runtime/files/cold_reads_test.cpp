@@ -1,6 +1,6 @@
-// Goal: reads that wait for a disk hold nobody, and several of them wait at the same time.
-// Method: the cpu device and the server below the façade, with a router whose reads wait until a
-// work-item lets them go. Take-overs take seconds here: who waits for one is late.
+// Goal: reads that wait for a disk delay no other call, and several of them wait at the same time.
+// Method: the cpu device and the server without a Runtime, with a router whose reads wait until a
+// work-item releases them. A take-over takes seconds here, so a test that needs one is late.
 
 #include <gtest/gtest.h>
 

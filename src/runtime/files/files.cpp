@@ -10,7 +10,7 @@ namespace k2k::runtime {
 
 namespace {
 
-// Shorter requests are the page cache's, unprobed: what serving them costs is most of their time.
+// Shorter requests use the page cache, unprobed: most of their time is the cost of serving them.
 constexpr std::uint32_t unprobed_bytes = 16 * 1024;
 
 static_assert(FilesConfig{}.read_ahead_pages == router::read_ahead_pages_default);

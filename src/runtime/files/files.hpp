@@ -15,7 +15,7 @@ class FileReader;
 
 namespace k2k::runtime {
 
-// Nothing if the configuration does not want one.
+// nullptr if `files.router` is off.
 Result<std::shared_ptr<router::FileReader>> create_reader(const FilesConfig& config);
 
 }  // namespace k2k::runtime

@@ -23,8 +23,8 @@ namespace {
 
 using router::DeviceReader;
 
-// Kept for the process: its pinned memory is not to be had again while a kernel runs. By kind and
-// library, and by the process, for a child of fork() needs its own.
+// Kept for the process, because its pinned memory cannot be allocated again while a kernel runs.
+// One per kind and library, and per process, because a child of fork() needs its own.
 struct Readers {
   std::mutex mutex;
   std::map<std::tuple<pid_t, MemoryKind, std::string>, std::shared_ptr<DeviceReader>> made;

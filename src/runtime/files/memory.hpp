@@ -1,5 +1,5 @@
 #pragma once
-// Memory registered with another library than the vendor's: for tests.
+// Registers memory with another library than the vendor's: for tests.
 //
 // Threading: as k2k/memory.hpp.
 
@@ -11,7 +11,7 @@
 
 namespace k2k::runtime {
 
-// Errors: those of k2k::register_memory().
+// Errors: as k2k::register_memory().
 Status register_memory(void* address, std::size_t bytes, MemoryKind kind,
                        const std::string& library);
 

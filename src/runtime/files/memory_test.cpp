@@ -1,6 +1,6 @@
-// Goal: C and C++ programs tell of a GPU's memory, and k2k_files reads into it; every mistake has
-// its errno and a line. Method: the vendor's library of the tests' own (io/memory/vendor_fixture),
-// whose memory faults when it is touched, and memory with a reader of the test's.
+// Goal: C and C++ programs register a GPU's memory, and k2k_files reads into it; every mistake has
+// its errno and a message. Method: the tests' own vendor library (io/memory/vendor_fixture), with
+// memory that faults when it is touched, and memory with a reader of the test.
 
 #include "runtime/files/memory.hpp"
 
@@ -82,7 +82,7 @@ TEST_F(MemoryOfGpu, of_cuda_is_served_by_its_driver) {
   std::vector<std::byte> back(800'000);
   ASSERT_EQ(::pread(copy.descriptor(), back.data(), back.size(), 0), 800'000);
   EXPECT_EQ(std::memcmp(back.data(), file_.bytes().data() + 99, back.size()), 0);
-  // What it pins was pinned with the first range.
+  // The first range has pinned all buffers.
   io::vendor::Control& vendor = io::vendor_control();
   const int pinned = vendor.pinned;
   ASSERT_GT(pinned, 0);

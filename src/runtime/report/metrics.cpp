@@ -16,7 +16,8 @@ namespace k2k::runtime {
 
 namespace {
 
-// The sources of one port. Stats are taken with the mutex held, so that a runtime's end waits.
+// The sources of one port. Statistics are read with the mutex held, so a runtime's end waits for
+// them.
 class Page {
  public:
   ~Page() { http.reset(); }  // Its threads call text().
@@ -47,8 +48,8 @@ class Page {
 std::mutex pages_mutex;
 std::map<std::uint32_t, std::weak_ptr<Page>> by_port;
 
-// In a child of fork() nobody serves the parent's pages, and a thread that is not there may have
-// held the lock.
+// A child of fork() does not serve the parent's pages, and a thread of the parent may have held the
+// lock.
 void forget_pages() {
   new (&pages_mutex) std::mutex;
   new (&by_port) decltype(by_port);

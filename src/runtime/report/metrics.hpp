@@ -1,8 +1,8 @@
 #pragma once
-// The metrics page of a process: one page a port, shared by all its runtimes.
+// The metrics page of a process: one page per port, shared by all its runtimes.
 //
-// Threading: publish_metrics() and the end of a source from any thread; `stats` is called by the
-// page's threads, never after the source has ended.
+// Threading: publish_metrics() and the end of a source from any thread; the page's threads call
+// `stats`, never after the source has ended.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@ namespace k2k::runtime {
 
 class MetricsSource;  // One runtime's part of a page. Ends with its last owner.
 
-// Errors: those of control::HttpPage::start().
+// Errors: as control::HttpPage::start().
 Result<std::shared_ptr<MetricsSource>> publish_metrics(std::uint32_t port,
                                                        std::function<server::Stats()> stats);
 

@@ -11,8 +11,8 @@
 namespace k2k {
 
 struct MetricsPage {
-  std::string wrong;                      // The first line that is not as it should be, and why.
-  std::map<std::string, double> samples;  // By name and labels, as they stand there.
+  std::string wrong;                      // The first wrong line, and the reason.
+  std::map<std::string, double> samples;  // By name and labels, as written in the text.
 };
 
 inline MetricsPage parse_metrics(const std::string& text) {
@@ -26,7 +26,7 @@ inline MetricsPage parse_metrics(const std::string& text) {
   std::string family;
   std::string type;
   std::string helped;
-  double last = 0;  // Of a histogram's buckets.
+  double last = 0;  // The last bucket of a histogram.
   const auto wrong = [&](const std::string& line, const char* why) {
     if (page.wrong.empty()) page.wrong = line + ": " + why;
   };

@@ -12,7 +12,7 @@ namespace {
 
 using server::Stats;
 
-// Upper bounds of a latency's buckets, in seconds: 1 us to 1 s and beyond, three a decade.
+// Upper bounds of a latency's buckets, in seconds: 1 us to 1 s and beyond, three per decade.
 constexpr double bounds_s[] = {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3,
                                2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,  1,    10};
 
@@ -29,7 +29,7 @@ std::string escaped(std::string_view value) {
   return text;
 }
 
-// The samples of one name, with what stands before them.
+// The samples of one name, with its heading.
 class Family {
  public:
   Family(std::string& page, const char* name, const char* type, const char* help)
@@ -37,7 +37,7 @@ class Family {
     page_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
   }
 
-  // `label` such as "call"; "" = none but the runtime's.
+  // `label` such as "call"; "": only the runtime's.
   void add(std::uint32_t runtime, double value, const char* label = "",
            std::string_view word = "") {
     sample("", runtime, label, word, "", value);

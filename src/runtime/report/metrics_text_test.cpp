@@ -1,5 +1,5 @@
-// Goal: the page of metrics is what Prometheus reads: one family after the other, each explained,
-// histograms that add up, labels that no name can break.
+// Goal: Prometheus can read the metrics page: one family after the other, each explained,
+// histograms with consistent sums, labels that no name can break.
 // Method: a parser of the format that refuses everything else.
 
 #include "runtime/report/metrics_text.hpp"

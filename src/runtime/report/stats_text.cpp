@@ -52,7 +52,7 @@ std::string time_text(const server::Stats& stats) {
   return text;
 }
 
-// Who asked and where it was served; a line each where there is more than one.
+// The tenants and the cores; one line each if there is more than one.
 std::string whose_text(const server::Stats& stats) {
   std::string text;
   const bool told_apart =
@@ -62,7 +62,7 @@ std::string whose_text(const server::Stats& stats) {
     text += fmt::format("  tenant {:<9}{:>12.6f} s  {} requests\n", tenant.tenant,
                         tenant.cpu_seconds, tenant.requests);
   }
-  text += fmt::format("  {:<16}{:>12.6f} s\n", "nobody asked", stats.idle_seconds);
+  text += fmt::format("  {:<16}{:>12.6f} s\n", "idle", stats.idle_seconds);
   for (const server::CoreStats& core : stats.cores) {
     text += fmt::format("  core {:<11}{:>12.6f} s\n", core.core, core.cpu_seconds);
   }
@@ -178,7 +178,7 @@ nlohmann::ordered_json cores_json(const server::Stats& stats) {
 
 std::string sensors_text(const server::GovernorStats& governor) {
   return fmt::format(
-      "sensors: {}, {:.3f} s of CPU time; loss {:.1f} %; {:.3f} s that nobody else wanted, "
+      "sensors: {}, {:.3f} s of CPU time; loss {:.1f} %; {:.3f} s that no other program wanted, "
       "{} rests without doorbells\n",
       governor.sensors, governor.sensor_seconds, 100 * governor.loss, governor.free_seconds,
       governor.masked_rests);

@@ -1,5 +1,5 @@
 #pragma once
-// A server's statistics, for people (--stats) and for programs (JSON).
+// A server's statistics, as text (--stats) and for programs (JSON).
 //
 // Threading: pure functions of a copy.
 
@@ -11,18 +11,18 @@
 
 namespace k2k {
 
-// The ledger of the service threads against the observer outside it: by how much of the observer's
-// CPU time the ledger's sum differs, in percent; negative when the ledger knows of less. 0 when the
-// observer saw nothing.
+// Compares the ledger of the service threads with the external observer: the difference between the
+// ledger's sum and the observer's CPU time, in percent; negative if the ledger's sum is smaller. 0
+// if the observer measured nothing.
 double ledger_disagreement_percent(const server::Stats& stats);
 
 // Several lines, each ended by a newline.
 std::string to_table(const server::Stats& stats);
 
-// One object; seconds and microseconds say so in their keys.
+// One object; the keys of seconds and microseconds end with their unit.
 nlohmann::ordered_json to_json(const server::Stats& stats);
 
-// The same as text, and its part about reads and writes of files.
+// The same as text, and only its part about reads and writes of files.
 std::string to_json_text(const server::Stats& stats);
 std::string files_json_text(const router::ReaderStats& files);
 

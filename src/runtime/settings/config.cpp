@@ -30,13 +30,13 @@ bool has(const ConfigInputs& inputs, std::string_view name) {
                      [&](const auto& variable) { return variable.first == name; });
 }
 
-// " Did you mean 'x'?" or nothing.
+// " Did you mean 'x'?", or "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
   const std::string near = nearest(word, known);
   return near.empty() ? "" : fmt::format(" did you mean '{}'?", near);
 }
 
-// What stood there may be a megabyte; the message around it must stay visible.
+// The value may be a megabyte; the message around it must stay visible.
 std::string shortened(std::string_view text) {
   if (text.size() <= shown_bytes_max) return std::string(text);
   std::size_t end = shown_bytes_max;
@@ -107,7 +107,7 @@ bool fits(OptionKind kind, FileType type) {
   return false;
 }
 
-// "device", "server", ...: what stands before the dot.
+// The parts of keys before the dot: "device", "server", ...
 std::vector<std::string> sections() {
   std::vector<std::string> names;
   for (const ConfigOption& option : config_options()) {
@@ -185,7 +185,7 @@ Status apply_flags(Loader& loader, const ConfigInputs& inputs) {
   return {};
 }
 
-// What the inputs set, over `config`.
+// Loads the inputs' settings over `config`.
 Result<LoadedConfig> loaded_over(const RuntimeConfig& config, const ConfigInputs& inputs) {
   Loader loader(config);
   const std::string path = config_path(inputs);

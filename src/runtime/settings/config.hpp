@@ -29,7 +29,7 @@ namespace k2k {
 struct Assignment {
   std::string key;     // "device.spin_us"
   std::string value;   // "20"
-  std::string origin;  // "flag --device-spin-us"; shown as it is.
+  std::string origin;  // "flag --device-spin-us"; shown unchanged.
 };
 
 struct ConfigInputs {
@@ -46,7 +46,7 @@ struct Setting {
 
 struct LoadedConfig {
   RuntimeConfig config;
-  std::string path;  // Of the file, read or not; "" if there is no place for one.
+  std::string path;  // Of the file, read or not; "" if no folder is known for one.
   bool file_read = false;
   std::vector<Setting> settings;  // Every option, in the order of config_options().
 };
@@ -54,14 +54,14 @@ struct LoadedConfig {
 // The environment of this process. Not while another thread calls setenv().
 ConfigInputs process_inputs();
 
-// The configuration file these inputs name; "" if none. Does not look whether it exists.
+// The configuration file that these inputs name; "" if none. Does not check whether it exists.
 std::string config_path(const ConfigInputs& inputs);
 
-// Errors, each with one line that says where, what, and what is permitted:
+// Errors, each with one line that gives the place, the mistake, and the permitted values:
 //   EINVAL  an unknown key or variable, a wrong type, a value out of range, malformed TOML, a FIFO
 //   ENOENT  the file named by --config or K2K_CONFIG is missing; others of open() and read()
 //   EFBIG   the file is larger than 1 MiB
-// What it returns is complete: Runtime::create() adds nothing to it.
+// The result is complete: Runtime::create() adds nothing to it.
 Result<LoadedConfig> load_config(const ConfigInputs& inputs);
 
 // Overrides `config` with the values of environment, file and flags. Errors: as load_config(); then

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t file_bytes_max = 1u << 20;
 constexpr std::ptrdiff_t line_dots_max = 32;
 
-// The integers of an array joined by commas; false if there is something else among them.
+// The integers of an array joined by commas; false if it contains other values.
 bool join_integers(const toml::array& array, std::string& joined) {
   for (const toml::node& entry : array) {
     const auto* number = entry.as_integer();
@@ -54,7 +54,7 @@ FileEntry entry_of(const std::string& key, const toml::node& node) {
   return entry;
 }
 
-// No key has more than one dot: what is deeper is an entry too, for its message.
+// No key has more than one dot; a deeper key is an entry too, for its message.
 std::vector<FileEntry> flatten(const toml::table& table) {
   std::vector<FileEntry> entries;
   for (const auto& [name, node] : table) {
@@ -75,7 +75,7 @@ Error refusal(int code, const std::string& path, std::string_view what) {
   return {code, fmt::format("{}: {}; fix the file or name another with --config", path, what)};
 }
 
-// Up to `bytes` of what is left in the file. Errors: those of read().
+// Reads up to `bytes` of the rest of the file. Errors: as read().
 Result<std::string> read_from(int descriptor, std::size_t bytes) {
   std::string text(bytes, '\0');
   std::size_t size = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// A configuration file as a flat list: one entry a setting, with its line and its type.
+// A configuration file as a flat list: one entry per setting, with its line and its type.
 //
 // Separate from config.cpp because the TOML library is slow to compile.
 
@@ -16,15 +16,14 @@ enum class FileType : std::uint8_t { integer, boolean, string, integers, section
 struct FileEntry {
   std::string key;  // "device.spin_us"
   FileType type = FileType::other;
-  std::string text;   // As parse_value() reads it; integers are joined by commas.
+  std::string text;   // For parse_value(); integers are joined by commas.
   std::string shown;  // On one line, for a message: 'fast', 20, "an array of 2".
   std::uint32_t line = 0;
 };
 
-// Every value of the file, in the order of its keys; a section without values is an entry too.
-// Errors, with one line that names path and line: EINVAL (malformed TOML, more than 32 dots in a
-// line, a FIFO, socket or block device), EFBIG (above 1 MiB), EISDIR, and those of open() and
-// read().
+// Every value of the file, in the order of its keys; an empty section is an entry too. Errors, with
+// one line that names path and line: EINVAL (malformed TOML, more than 32 dots in a line, a FIFO,
+// socket or block device), EFBIG (above 1 MiB), EISDIR, and errors of open() and read().
 Result<std::vector<FileEntry>> read_config_file(const std::string& path);
 
 }  // namespace k2k

@@ -34,7 +34,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-// All of `text` as a number without sign.
+// Parses all of `text` as a number without sign.
 std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -22,7 +22,7 @@ namespace k2k {
 
 enum class OptionKind : std::uint8_t {
   number,   // A whole number, least to most.
-  share,    // The same in thousandths, or as "0.5%"; "off" where 0 is permitted. Shown in percent.
+  share,    // The same in thousandths, or as "0.5%"; "off" if 0 is permitted. Shown in percent.
   boolean,  // true or false; on, off, yes, no, 1 and 0 are understood.
   choice,   // One of `words`.
   cores,    // CPU numbers such as 0,2-3; may be empty.
@@ -37,17 +37,17 @@ struct ConfigValues {
 // A value of any kind, parsed and within its range.
 struct OptionValue {
   std::uint64_t number = 0;  // number, share; boolean: 0 or 1; choice: the word's or position.
-  std::string text;          // As it is shown.
+  std::string text;          // As shown.
   std::vector<std::uint32_t> cores;
 };
 
 struct ConfigOption {
   const char* key;  // Section and field: "device.spin_us".
   OptionKind kind;
-  std::uint64_t least;  // Of a number; of a text its length in bytes.
+  std::uint64_t least;  // For a number; for a text the limit of its length in bytes.
   std::uint64_t most;
   const char* words;  // choice only: "round_robin|random|adversarial".
-  const char* unit;   // "" where the help text is sufficient.
+  const char* unit;   // "" if the help text is sufficient.
   const char* help;   // One sentence.
   void (*store)(ConfigValues& values, const OptionValue& value);
   std::string (*show)(const ConfigValues& values, const ConfigOption& option);
@@ -76,15 +76,15 @@ std::span<const OtherVariable> other_variables();
 // docs/reference/settings.md: all of this as Markdown.
 std::string settings_page();
 
-// What may stand there: "a whole number from 0 to 1000000 (microseconds)".
+// The permitted values: "a whole number from 0 to 1000000 (microseconds)".
 std::string permitted(const ConfigOption& option);
 
-// "0.5%" as 5, in steps of a thousandth up to 100%. Nothing where it is not that.
+// Parses "0.5%" as 5, in steps of a thousandth up to 100%. Empty for any other text.
 std::optional<std::uint64_t> permille_of(std::string_view text);
-// A value as show() has it, for programs: a share in thousandths, all else as it is.
+// A value in the form of show(), for programs: a share in thousandths, others unchanged.
 std::string plain_value(const ConfigOption& option, const std::string& shown);
 
-// Errors: EINVAL; the message is permitted(option), the caller says where the text stood.
+// Errors: EINVAL; the message is permitted(option), and the caller adds the place of the text.
 Result<OptionValue> parse_value(const ConfigOption& option, std::string_view text);
 
 }  // namespace k2k

@@ -1,5 +1,5 @@
-// Goal: the strongest source wins, every value knows its origin, and a mistake in any source is
-// one line that says where, what, and what is permitted.
+// Goal: the strongest source wins, every value has its origin, and a mistake in any source gives
+// one line with the place, the mistake and the permitted values.
 
 #include "runtime/settings/config.hpp"
 

@@ -26,8 +26,8 @@ std::string name_of(const ConfigOption& option) {
 bool is_share(const ControlKey& key) { return key.option->kind == OptionKind::share; }
 bool may_be_off(const ControlKey& key) { return key.option->least == 0; }
 
-// In thousandths, the unit written behind. Nothing where it is not that: 0% might mean no cap, or
-// nothing at all.
+// A share in thousandths; the text must contain its unit. Empty for other texts: 0% could mean no
+// cap, or no CPU time at all.
 std::optional<std::uint64_t> share_of(const ControlKey& key, std::string_view text) {
   if (text == "off" && may_be_off(key)) return 0;
   const std::optional<std::uint64_t> permille = permille_of(text);

@@ -25,14 +25,14 @@ struct ControlKey {
 
 std::span<const ControlKey> control_keys();
 
-// "cap=", "governor=none", …: for completion.
+// For completion: "cap=", "governor=none", …
 std::vector<std::string> control_words();
 
 // The current value, in the form that set_keys() accepts.
 std::string show_key(const ControlKey& key, const server::ServerConfig& config);
 
 // Stores all of `values` into `config`, or none. The last value of a key wins.
-// Errors: EINVAL; the key, what is permitted, and that nothing changed.
+// Errors: EINVAL; the message names the key and the permitted values, and that nothing changed.
 Status set_keys(std::span<const std::pair<std::string, std::string>> values,
                 server::ServerConfig& config);
 

@@ -1,5 +1,5 @@
-// Goal: a running process is changed by all of what was said or by none of it, and each mistake
-// says what may stand there.
+// Goal: a request changes all of its keys in a running process, or none, and each mistake gives the
+// permitted values.
 
 #include "runtime/settings/control_keys.hpp"
 

@@ -5,7 +5,7 @@
 namespace k2k {
 
 namespace {
-// Fewer letters say too little about how the word was to go on.
+// Fewer letters do not identify the intended word.
 constexpr std::size_t prefix_letters_min = 3;
 }  // namespace
 

@@ -21,8 +21,8 @@ struct Control {
   std::atomic<int> events = 0;
   std::atomic<int> pinned = 0;
   std::atomic<int> synchronized = 0;
-  std::atomic<int> allocations = 0;   // Of device memory.
-  std::atomic<int> wrong_copies = 0;  // Into or out of freed memory.
+  std::atomic<int> allocations = 0;                // Of device memory.
+  std::atomic<int> wrong_copies = 0;               // Into or out of freed memory.
   std::atomic<const void*> last_stream = nullptr;  // Of an allocation or free in stream order.
   std::atomic<const void*> last_pool = nullptr;
   std::atomic<int> opened = 0;
