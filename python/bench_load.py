@@ -1,8 +1,8 @@
-"""Is read_into() as fast as the best plain way to get a file into memory, cold and cached?
+"""Is read_into() as fast as the best plain method to read a file into memory, cold and cached?
 
-Ways: k2k.read_into() into memory that is there, k2k.load_safetensors() of the file with a header,
-numpy.fromfile(), and a copy out of mmap(2). All take turns within a round, each into fresh memory;
-what is quoted is the median over the rounds of the ratio to the fastest plain way of that round,
+Methods: k2k.read_into() into allocated memory, k2k.load_safetensors() of the file with a header,
+numpy.fromfile(), and a copy out of mmap(2). All take turns within a round, each into fresh memory.
+The result is the median over the rounds of the ratio to the fastest plain method of that round,
 and its interval of 95 % (order statistics). The budget: at least 0.97 cached, at least 1 cold.
 
     PYTHONPATH=python .venv/bin/python python/bench_load.py [--rounds 11] [--mib 256] [--folder .]
@@ -87,7 +87,7 @@ def measured(path: Path, state: str, rounds: int) -> dict[str, list[float]]:
     """Seconds of each way, one a round; the order changes from round to round."""
     seconds: dict[str, list[float]] = {name: [] for name in WAYS}
     order = list(WAYS)
-    for turn in range(rounds + 1):  # The first warms up what is made once.
+    for turn in range(rounds + 1):  # The first round warms up.
         random.Random(turn).shuffle(order)
         for name in order:
             set_state(path, state)

@@ -16,17 +16,6 @@
 // No mix is faster than the transfer of the uncached part at the bandwidth that O_DIRECT reaches in
 // the same rounds. `possible` reports the gain that this limit permits: with a disk that is slow
 // beside the copy, page cache and read-ahead keep the disk busy too, and no gain is possible.
-//
-// read_ahead_kib is the device's; sequential reads within a bound on what is cached for them alone
-// are held against the kernel's read-ahead where the bound is eight of its windows.
-//
-// Budgets (SPIN, sections 6.1 to 6.3, and beyond): >= 0.95 of the best single path, >= 0.90 below
-// 4 KiB, >= 1.2 at 25 to 75 % with extents of 32 to 512 KiB, >= 0.97 of pread fully cached with 4
-// threads, >= 0.98 of O_DIRECT cold and random from 64 KiB. bench/verdict.hpp judges.
-//
-// No mix is faster than the transfer of what is not cached, at the bandwidth that O_DIRECT reaches
-// in the same rounds. What that leaves for a gain of 1.2 is said as `possible`: where the disk is
-// slow beside the copy, page cache and read-ahead keep it busy too, and there is nothing to gain.
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 #pragma once
-// Memory of a program whose pages are filled when kernels first access them (thesis, section 4.5.2:
+// Memory of a program with pages that are filled when kernels first access them (thesis, section 4.5.2:
 // on-demand faults instead of memory pinned in advance).
 //
 //   auto region = k2k::DemandRegion::file(runtime, fd, 0, bytes);

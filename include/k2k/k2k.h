@@ -101,7 +101,7 @@ int k2k_allocate(k2k_runtime* runtime, size_t bytes, void** address);
 /* Accepts a null address; otherwise one of k2k_allocate() of the same runtime. */
 int k2k_free(k2k_runtime* runtime, void* address);
 
-/* Writes what the server counted as one JSON object, ended by a NUL byte. `needed` may be null;
+/* Writes the server's statistics as one JSON object, ended by a NUL byte. `needed` may be null;
  * else it receives the bytes needed, the NUL byte included. `buffer` may be null if `bytes` is 0.
  *   -ERANGE  `bytes` is too small; the buffer holds "" then (if bytes > 0) */
 int k2k_stats_json(const k2k_runtime* runtime, char* buffer, size_t bytes, size_t* needed);
@@ -131,30 +131,30 @@ int64_t k2k_files_pread(k2k_files* files, int descriptor, void* memory, size_t b
  *   -EPERM  after fork() */
 int k2k_files_closing(k2k_files* files, int descriptor);
 
-/* What became of the reads, as k2k_stats_json() writes: "reads", "bytes_cache", "bytes_direct",
- * ...; with those into registered memory since `files` was created, whoever made them. Others are
- * not counted where files.router is off.   -ERANGE  as there */
+/* Statistics of reads, in the format of k2k_stats_json(): "reads", "bytes_cache", "bytes_direct",
+ * ...; including all reads of this process into registered memory since `files` was created. With
+ * files.router off, only reads into registered memory count.   -ERANGE  as k2k_stats_json() */
 int k2k_files_stats_json(const k2k_files* files, char* buffer, size_t bytes, size_t* needed);
 
 /* --- memory -----------------------------------------------------------------------------------
- * Memory that neither the CPU nor the kernel reaches, a GPU's. What is told here can be read into
- * by k2k_files_pread(), and by kernels of every runtime read into and written from, as ordinary
- * memory can. A request that begins in a range and ends beyond it is answered with -EFAULT. Memory
- * that the CPU reaches needs no word. Unverified on hardware. */
+ * GPU memory, which neither the CPU nor Linux can address. After its registration,
+ * k2k_files_pread() reads into it, and kernels of every runtime read into it and write from it, as
+ * with ordinary memory. A request that begins in a range and ends beyond it is answered with
+ * -EFAULT. Memory that the CPU can address need not be registered. Unverified on hardware. */
 
 enum k2k_memory_kind {
-  k2k_memory_cuda = 2, /* cudaMalloc(), cuMemAlloc() and their kin, of the first device. */
-  k2k_memory_hip = 3   /* hipMalloc() and its kin, likewise. */
+  k2k_memory_cuda = 2, /* cudaMalloc(), cuMemAlloc() and related functions, on the first device. */
+  k2k_memory_hip = 3   /* hipMalloc() and related functions, on the first device. */
 };
 
-/* The first range pins memory of the host: not while a kernel runs that waits for its requests.
- *   -EINVAL  null, no bytes, an end beyond the address space, or no kind of the above
- *   -EEXIST  it overlaps memory that is registered    -ENOSPC  256 ranges are registered
- *   -ENODEV  no driver, or no device                  -EIO     as the driver says
+/* The first range pins host memory: do not call it while a kernel runs that waits for its requests.
+ *   -EINVAL  null, no bytes, an end beyond the address space, or an unknown kind
+ *   -EEXIST  it overlaps registered memory            -ENOSPC  256 ranges are registered
+ *   -ENODEV  no driver, or no device                  -EIO     from the driver
  * After fork() the child has no range; it cannot use the parent's device. */
 int k2k_memory_register(void* address, size_t bytes, int kind);
 
-/* Before it is freed. Waits for the calls that use it: one with a pipe ends when that does.
+/* Call it before the memory is freed. Waits for the calls that use it; a call on a pipe may last.
  *   -ENOENT  no registered memory begins at `address` */
 int k2k_memory_unregister(void* address);
 

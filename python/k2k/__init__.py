@@ -7,7 +7,7 @@
 >>> tensors = k2k.load_safetensors("model.safetensors", progress=True)
 >>> tensors["embed.weight"].numpy()
 
-Every function may be called from any thread. libk2k.so is looked for when it is first needed; see
+Every function may be called from any thread. The first call that needs libk2k.so loads it; see
 LibraryError.
 """
 

@@ -1,8 +1,8 @@
 """The memory behind a DLPack capsule: address, size, and whether it may be written.
 
-NumPy's own from_dlpack() calls what an older exporter gives read-only and knows no bfloat16, so the
-capsule is read here (dlpack.h, versions 0 and 1). It is not consumed: whoever holds it holds the
-memory.
+NumPy's own from_dlpack() treats memory of older exporters as read-only and does not support
+bfloat16, so this module reads the capsule (dlpack.h, versions 0 and 1). It does not consume the
+capsule: the owner of the capsule keeps the memory.
 """
 
 import ctypes
@@ -69,7 +69,7 @@ _is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 @dataclass(frozen=True)
 class Exported:
-    """What an object exports; the memory is there as long as `capsule` is."""
+    """The memory that an object exports; it lives as long as `capsule`."""
 
     address: int
     nbytes: int
@@ -83,9 +83,9 @@ def device_name(kind: int) -> str:
 
 
 def export(source: Any) -> Exported:
-    """Of an object with __dlpack__.
+    """The memory of an object with __dlpack__.
 
-    Whatever __dlpack__ raises; BufferError: a version or capsule that is not known.
+    Raises the errors of __dlpack__; BufferError: an unknown version or capsule.
     """
     try:
         capsule = source.__dlpack__(max_version=(MAJOR_MAX, 0))

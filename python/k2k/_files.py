@@ -1,4 +1,4 @@
-"""read_into() and stats(): libk2k's reads of files, one reader a process."""
+"""read_into() and stats(): libk2k's reads of files, with one reader per process."""
 
 import contextlib
 import ctypes
@@ -29,27 +29,27 @@ def read_into(buffer: Any, file: File, offset: int = 0) -> int:
 
     buffer: C-contiguous writable memory of any shape and type: a NumPy array, an object with the
         buffer protocol (bytearray, array, mmap, memoryview), or one with __dlpack__ in memory that
-        the CPU can address (torch.Tensor on the CPU or pinned), or of CUDA where it is registered
-        (register_memory(); also by __cuda_array_interface__). It receives the file's bytes as
-        they are. Pages come by direct transfers only if address and offset leave the same rest
-        when divided by 4096 (512 on many devices); others come through the page cache.
+        the CPU can address (torch.Tensor on the CPU or pinned), or in registered memory of CUDA
+        (register_memory(); also by __cuda_array_interface__). It receives the file's bytes
+        unchanged. Direct transfers need equal remainders of address and offset modulo 4096 (512
+        on many devices); other pages come through the page cache.
     file: a path, a descriptor, or an object with fileno(). The position of a file object is neither
-        used nor moved, and what it has not flushed is not seen. A path is opened and closed again,
-        which drops the POSIX locks of this process on it as any close does: pass a descriptor where
-        you hold such locks. Of a descriptor that was read a second, close-on-exec one may stay
-        open inside libk2k until some 64 other files were read.
+        used nor moved, and bytes that it has not flushed are not read. A path is opened and closed
+        again, which drops this process's POSIX locks on it as any close does: pass a descriptor if
+        you hold such locks. After a read from a descriptor, libk2k may keep a second,
+        close-on-exec descriptor of the file open until some 64 other files were read.
     offset: bytes from the file's begin, 0 to 2**63 - 1.
 
-    Returns the number of bytes read: less than the buffer's size only if the file ended. The
-    interpreter goes on meanwhile (the GIL is released). The rest of the buffer is as it was; after
+    Returns the number of bytes read: less than the buffer's size only if the file ended. Other
+    Python threads run meanwhile (the GIL is released). The rest of the buffer is unchanged; after
     an error any part of it may have been written.
 
-    TypeError: no buffer, no file, or a buffer of Python objects.
-    ValueError: a read-only or non-contiguous buffer, memory of CUDA that is not registered, or an
-    offset out of range.
-    NotImplementedError: memory that the CPU cannot address of other devices.
-    OSError: opening or reading failed; errno says how, filename which path.
-    LibraryError: there is no libk2k.so.
+    TypeError: not a buffer, not a file, or a buffer of Python objects.
+    ValueError: a read-only or non-contiguous buffer, unregistered memory of CUDA, or an offset out
+    of range.
+    NotImplementedError: memory of another device that the CPU cannot address.
+    OSError: opening or reading failed; errno gives the reason, filename the path.
+    LibraryError: libk2k.so was not found.
     """
     memory = memory_of(buffer)
     if not 0 <= offset <= OFFSET_MAX:
@@ -59,20 +59,21 @@ def read_into(buffer: Any, file: File, offset: int = 0) -> int:
 
 
 def stats() -> dict[str, int]:
-    """What became of this process's reads since the first one; all zero before.
+    """Statistics of this process's reads since the first one; all zero before.
 
-    reads: requests to libk2k. unprobed: of these, read through the page cache without a probe of
-    which pages are cached (short, or expected to be cached). probed: read after such a probe.
-    mixed: of these, parts in which some pages came directly. bytes_cache, bytes_direct: bytes that
-    came through the page cache, by direct transfers. fall_backs: direct transfers that were
-    refused and came through the page cache. files_refused: files without direct transfers since.
-    misaligned: reads that took a copy more, for their memory does not lie as the file's offsets do
-    (that of numpy.empty begins 16 bytes behind a page). pages_ahead, pages_evicted, pages_held:
-    pages of 4 KiB read ahead of sequential reads; of these, let go again, and in the page cache
-    for no other reason now. pages_kept: of these, left to stay. pages_again: read ahead after they
-    had been let go. writes_direct: writes that went past the page cache in part (files.exclusive).
+    reads: requests to libk2k. unprobed: reads through the page cache without a probe of the cached
+    pages (short, or expected to be cached). probed: reads after such a probe. mixed: parts of these
+    with some pages by direct transfers. bytes_cache, bytes_direct: bytes through the page cache,
+    and by direct transfers. fall_backs: direct transfers that were refused and came through the
+    page cache. files_refused: files that have no direct transfers since. misaligned: reads with an
+    additional copy, because memory and file offsets are aligned differently (numpy.empty begins 16
+    bytes behind a page). pages_ahead: pages of 4 KiB read ahead of sequential reads.
+    pages_evicted: pages of these that were evicted. pages_held: pages that are in the page cache
+    only because of read-ahead, now. pages_kept: tracked pages that were left cached. pages_again:
+    pages read ahead after their eviction. writes_direct: writes that bypassed the page cache in
+    part (files.exclusive).
 
-    OSError: out of memory. LibraryError: there is no libk2k.so.
+    OSError: out of memory. LibraryError: libk2k.so was not found.
     """
     return _files().stats()
 
@@ -122,7 +123,7 @@ def opened(file: File) -> Iterator[tuple[int, FileName | None]]:
 
 
 def closing(descriptor: int) -> None:
-    """Before a descriptor that was read from is closed: libk2k closes what it has of its file."""
+    """Call it before a descriptor is closed: libk2k closes its own descriptors of the file."""
     if _reader is not None:
         _reader.closing(descriptor)
 

@@ -1,7 +1,7 @@
 """The header of a safetensors file: 8 bytes of length, JSON, then the tensors' bytes.
 
-Everything is checked before anything is trusted: what comes out describes bytes that lie inside the
-file, in order, without overlap or hole, each tensor as many as its type and shape say.
+Everything is checked before use: the result describes bytes inside the file, in order, without
+overlap or hole, and each tensor has the number of bytes of its type and shape.
 """
 
 import json
@@ -11,13 +11,13 @@ from typing import Any
 
 LENGTH_BYTES = 8
 HEADER_BYTES_MAX = 100_000_000  # The format's own limit.
-DIMENSIONS_MAX = 32  # What every NumPy takes.
+DIMENSIONS_MAX = 32  # Every version of NumPy accepts this.
 TENSOR_BYTES_MAX = 2**62
 METADATA = "__metadata__"
 
 
 class SafetensorsError(ValueError):
-    """A file that is not what the safetensors format says; the message names the tensor."""
+    """A file that violates the safetensors format; the message names the tensor."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class DType:
     """An element type of the format. `numpy` is little-endian, as the format is."""
 
     bits: int
-    numpy: str  # What NumPy has; where `ml_dtypes` is set, an unsigned integer of the same size.
+    numpy: str  # NumPy's type; if `ml_dtypes` is set, an unsigned integer of the same size.
     ml_dtypes: str = ""  # Its name there, if NumPy itself has none.
     torch: str = ""
 
@@ -80,9 +80,9 @@ class Header:
 
 
 def read_header(path: str, file_bytes: int, read: Callable[[int, int], bytes]) -> Header:
-    """Reads and checks the header. `read(offset, bytes)` gives less only at the file's end.
+    """Reads and checks the header. `read(offset, bytes)` is short only at the file's end.
 
-    SafetensorsError; what `read` raises.
+    SafetensorsError; errors of `read`.
     """
     if file_bytes < LENGTH_BYTES:
         raise SafetensorsError(
@@ -209,7 +209,7 @@ def _check_size(where: str, dtype: str, shape: list[int], has_bytes: int) -> Non
 
 
 def _check_places(path: str, entries: list[Entry], data_begin: int, file_bytes: int) -> None:
-    """The format wants each byte behind the header to belong to exactly one tensor."""
+    """In the format, each byte behind the header belongs to exactly one tensor."""
     at, before = data_begin, "the header"
     for entry in entries:
         where = f"{path}: tensor {entry.name!r}"

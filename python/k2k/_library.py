@@ -1,7 +1,7 @@
-"""Finds libk2k.so and declares what is called of it (include/k2k/k2k.h).
+"""Finds libk2k.so and declares its functions (include/k2k/k2k.h).
 
-The first of these is taken: $K2K_LIBRARY (then nothing else), beside this package, the build tree
-this package lies in, what the dynamic linker finds (LD_LIBRARY_PATH, ldconfig).
+Search order: $K2K_LIBRARY (then no other place), the folder of this package, the build tree of this
+package, the dynamic linker's search path (LD_LIBRARY_PATH, ldconfig).
 """
 
 import ctypes
@@ -23,7 +23,7 @@ class LibraryError(ImportError):
 
 
 def load(package: Path = PACKAGE) -> ctypes.CDLL:
-    """The library, its functions declared. LibraryError: none, with the places looked at."""
+    """The library with its functions declared. LibraryError: not found; lists the places."""
     named = os.environ.get(VARIABLE)
     if named:
         return _declared(_opened(named, f"{VARIABLE} names {named}, which"), named)

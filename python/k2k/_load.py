@@ -27,15 +27,15 @@ THREADS_DEFAULT = 4
 THREADS_MAX = 64
 PROGRESS_SECONDS = 0.1
 LOOK_SECONDS = 0.0005  # Whether the threads have ended, which takes them a part at most.
-GONE_SECONDS_MAX = 1.0  # For what the interpreter does behind a thread's last step.
+GONE_SECONDS_MAX = 1.0  # The interpreter's time after a thread's last step.
 
 Progress = Callable[[int, int], object]  # Bytes done, bytes in all.
 
 
 class Tensors(Mapping[str, Tensor]):
-    """The tensors of a file by their names, in the order asked for, else in the header's.
+    """The tensors of a file by their names, in the requested order, else in the header's.
 
-    metadata: what the file says in __metadata__.
+    metadata: the file's __metadata__.
     """
 
     def __init__(self, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
@@ -64,23 +64,23 @@ def load_safetensors(
 ) -> Tensors:
     """Reads a safetensors file, or the tensors `names` of it, into memory.
 
-    path: of the file. Like any close, ours drops this process's POSIX locks on it.
-    names: which tensors; all of them if None. Others are not read, except for stretches of at most
-        64 KiB between wanted ones.
-    threads: how many read at once, 1 to 64; None is 4. A part is 8 MiB. None is left at the end,
-        however it ends.
+    path: of the file. Closing it drops this process's POSIX locks on it, as any close does.
+    names: the tensors to read; None: all. Others are not read, except for stretches of at most 64
+        KiB between wanted tensors.
+    threads: number of reading threads, 1 to 64; None: 4. A part is 8 MiB. All threads have ended
+        when the function returns or raises.
     progress: called from this thread as progress(bytes_done, bytes_total), first with 0, last with
         the total; an exception of it ends the load. True writes a line to stderr.
 
     Neighbours in the file share one allocation, which lives as long as any view of one of them. The
     memory is writable and private: the file is never changed.
 
-    SafetensorsError: the file is not what the format says, or was truncated meanwhile; the message
-        names the tensor and what is wrong. Nothing of the file is trusted before it was checked.
-    KeyError: a name that is not in the file; the message has the nearest.
+    SafetensorsError: the file violates the format, or was truncated meanwhile; the message names
+        the tensor and the mistake. Every field of the file is checked before use.
+    KeyError: a name that is not in the file; the message gives the nearest one.
     ValueError: `threads` out of range. TypeError: `names` is one text.
-    OSError: opening or reading failed, or there is no memory (ENOMEM).
-    LibraryError: there is no libk2k.so.
+    OSError: opening or reading failed, or memory is exhausted (ENOMEM).
+    LibraryError: libk2k.so was not found.
     """
     count = THREADS_DEFAULT if threads is None else threads
     if not 1 <= count <= THREADS_MAX:
@@ -111,7 +111,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Part:
-    """What a thread reads at once."""
+    """The range that a thread reads by one request."""
 
     run: int
     begin: int
@@ -141,7 +141,7 @@ def parts_of(runs: list[Run]) -> Iterator[Part]:
 
 
 def allocate(offset: int, count: int) -> NDArray[np.uint8]:
-    """Zeroed memory whose address leaves the same rest as `offset` when divided by ALIGNMENT.
+    """Zeroed memory with an address that equals `offset` modulo ALIGNMENT.
 
     OSError: ENOMEM.
     """
@@ -274,8 +274,8 @@ def _await_end(threads: list[threading.Thread], begun: list[bool], ended: list[b
     """They write to memory and read a descriptor of our caller's. Expects that they shall stop."""
     while len(ended) < len(begun):
         time.sleep(LOOK_SECONDS)
-    # One that has not begun, or has ended, touches nothing more. A start() that was interrupted may
-    # have made a thread or not.
+    # A thread that has not begun, or has ended, accesses no memory. An interrupted start() may or may
+    # not have made a thread.
     last = time.monotonic() + GONE_SECONDS_MAX
     while time.monotonic() < last and set(threads) & set(threading.enumerate()):
         time.sleep(LOOK_SECONDS)
@@ -296,7 +296,7 @@ def _reporter(path: str, progress: Progress | bool | None) -> Iterator[Progress]
 
 
 class _Line:
-    """A line on stderr that says how far it is, at most each PROGRESS_SECONDS."""
+    """A progress line on stderr, rewritten at most every PROGRESS_SECONDS."""
 
     def __init__(self, path: str) -> None:
         self._name = os.path.basename(path)  # noqa: PTH119 - it is text, not a path.

@@ -1,4 +1,4 @@
-"""The writable memory behind whatever a caller hands over as a buffer."""
+"""The writable memory of an object that a caller passes as a buffer."""
 
 import ctypes
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ def _of_cuda_array(what: str, array: Any) -> Memory:
 
 
 def _registered_one(what: str, memory: Memory) -> Memory:
-    # Not asked of the kernel: what is said to be CUDA's is not to be written by the CPU.
+    # Without a check by the kernel: the CPU must not write memory that is declared as CUDA's.
     if memory.nbytes == 0 or _registered.is_registered(memory.address, memory.nbytes):
         return memory
     raise ValueError(

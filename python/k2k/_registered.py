@@ -1,4 +1,4 @@
-"""register_memory() and unregister_memory(): memory of a GPU that files are read into."""
+"""register_memory() and unregister_memory(): GPU memory as the target of file reads."""
 
 from k2k import _library
 
@@ -6,16 +6,16 @@ KINDS = {"cuda": 2, "hip": 3}  # k2k_memory_kind of include/k2k/k2k.h
 
 
 def register_memory(address: int, nbytes: int, kind: str = "cuda") -> None:
-    """From now on read_into() and kernels of the runtime read files into this memory of a GPU.
+    """Lets read_into() and the runtime's kernels read files into this GPU memory.
 
     address, nbytes: a whole allocation, or a part of one: of cudaMalloc, of
         torch.Tensor.data_ptr(), of cupy.ndarray.data.ptr. Memory that the CPU can address needs no
         registration.
-    kind: "cuda" or "hip": of the first device. Unverified on hardware.
+    kind: "cuda" or "hip": memory of the first device. Unverified on hardware.
 
-    ValueError: another kind, no bytes, or a number that is no address.
-    OSError: EEXIST: it overlaps memory that is registered; ENOSPC: 256 ranges are; ENODEV: no
-    driver or no device; EIO, ENOMEM: as the driver says. LibraryError: there is no libk2k.so.
+    ValueError: another kind, no bytes, or an invalid address.
+    OSError: EEXIST: it overlaps registered memory; ENOSPC: 256 ranges are registered; ENODEV: no
+    driver or no device; EIO, ENOMEM: from the driver. LibraryError: libk2k.so was not found.
     """
     if kind not in KINDS:
         raise ValueError(f"kind is {kind!r}; permitted are {', '.join(map(repr, KINDS))}")

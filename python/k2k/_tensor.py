@@ -39,10 +39,10 @@ class Tensor:
     def numpy(self) -> NDArray[Any]:
         """A writable view of shape `shape`.
 
-        BF16 and F8_... have the types of the package ml_dtypes if it is installed and knows them,
-        else they are seen as uint16 and uint8. F4 and F6_..., whose elements are less than a byte,
-        are seen as their `nbytes` bytes, shape (nbytes,). A tensor that the file does not align to
-        its elements is a view whose flags.aligned is False.
+        BF16 and F8_... have the types of the package ml_dtypes if it is installed and has them;
+        otherwise uint16 and uint8. F4 and F6_... have elements of less than a byte, so their view
+        has `nbytes` bytes, shape (nbytes,). If the file does not align a tensor to its elements,
+        flags.aligned of its view is False.
         """
         kind = DTYPES[self.dtype]
         if kind.packed:

@@ -1,4 +1,4 @@
-"""What tests of files share: a writer of safetensors, and ways to make a file cold."""
+"""Shared by tests of files: a writer of safetensors, and functions that make a file cold."""
 
 import json
 import os
@@ -28,11 +28,11 @@ def environment() -> dict[str, str]:
 
 
 def expect_interrupted(program: str, path: Path, after_s: float) -> None:
-    """Runs a Python program on the file, which says "ready", and so long after that sends SIGINT.
+    """Runs a Python program on the file, and sends SIGINT `after_s` after it prints "ready".
 
-    It must say "interrupted 1", of the one thread that is left, and end in peace. CPython
-    drops what is raised in the callback of a weak reference, a KeyboardInterrupt, too: as at a
-    keyboard, another SIGINT follows where the first one had no effect.
+    It must print "interrupted 1", for the one remaining thread, and exit normally. CPython drops
+    exceptions in the callback of a weak reference, including a KeyboardInterrupt. So, as at a
+    keyboard, another SIGINT follows if the first one had no effect.
     """
     with subprocess.Popen(
         [sys.executable, "-c", program, str(path)],
@@ -57,7 +57,7 @@ def need_library() -> None:
         _library.load()
     except LibraryError as error:
         if os.environ.get(_library.VARIABLE):
-            raise  # ./dev check names the one that it has built.
+            raise  # ./dev check sets the path of the one that it has built.
         pytest.skip(str(error), allow_module_level=True)
 
 
@@ -71,7 +71,7 @@ class Raw:
 
 
 def pattern(count: int, seed: int = 1) -> bytes:
-    """Bytes that differ from those of another place or seed."""
+    """Bytes that differ for each place and seed."""
     block = bytes((seed * 131 + at * 31 + (at >> 8) * 7) % 251 for at in range(min(count, 65521)))
     return (block * (count // max(len(block), 1) + 1))[:count]
 
@@ -118,8 +118,8 @@ def make_cold(path: Path) -> None:
         os.close(descriptor)
 
 
-# In front of a script that is to be interrupted: a shell's background job, and what it starts, have
-# SIGINT ignored; a script that hangs ends by itself.
+# The beginning of a script that will be interrupted: a shell's background job and its children
+# ignore SIGINT, so it is enabled here; a script that hangs ends by itself.
 INTERRUPTIBLE = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Where libk2k.so is looked for, and what is said where it is not."""
+"""The search for libk2k.so, and the error if it is missing."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""read_into() fills any writable memory with what the file holds, and names every mistake."""
+"""read_into() fills any writable memory with the file's content, and reports every mistake."""
 
 import array
 import ctypes
@@ -234,7 +234,7 @@ def test_a_path_leaves_no_descriptor_behind(path: Path) -> None:
 def test_long_reads_come_in_parts(
     path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As those of more than 2 GiB do, which no single read(2) gives.
+    # Like reads of more than 2 GiB, which need several read(2) calls.
     monkeypatch.setattr("k2k._files.PART_BYTES_MAX", 1 << 20)
     buffer = bytearray(FILE_BYTES + 10)
     before = k2k.stats()["reads"]

@@ -9,7 +9,7 @@
 namespace k2k::telemetry {
 namespace {
 
-// An event whose every field follows from one number, so that a mixture of two is recognised.
+// An event with all fields computed from one number, so that a mixture of two is recognised.
 Event event_of(std::uint64_t number) {
   return {number * 0x9e3779b97f4a7c15ull, static_cast<EventKind>(number % 7),
           static_cast<std::uint8_t>(number), static_cast<std::uint16_t>(number >> 3),

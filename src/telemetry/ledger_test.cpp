@@ -1,5 +1,5 @@
-// Goal: whatever stages charge, the books sum up to the CPU clock, and each period's time goes to
-// those who asked in it.
+// Goal: whatever stages charge, the ledger's sum equals the CPU clock, and each period's time goes
+// to the calls and tenants served in it.
 
 #include "telemetry/ledger.hpp"
 

@@ -10,7 +10,7 @@
  *
  *   ROWS     of two slots each: 1 or 2               CALLS   that the first of two waves makes
  *   RING     entries of the ring                     LOSES   doorbells that may be lost
- *   RESCAN   0: nobody looks for lost ones           BROKEN  a mistake put in on purpose, see below
+ *   RESCAN   0: no rescan for lost doorbells         BROKEN  a planted mistake, see below
  *
  * Checked by protocol_model.sh: assertions, and that every run ends with all answered and all free.
  */

@@ -139,7 +139,7 @@ class DriverQueue final : public CopyQueue {
     if (const Code code = copy(); code != cuda::success) return cuda::errno_of(code);
     const Code code = calls().event_record(events_[index], stream_);
     if (code == cuda::success) return 0;
-    calls().stream_synchronize(stream_);  // It uses the buffer, and nobody could tell how long.
+    calls().stream_synchronize(stream_);  // It uses the buffer for an unknown time.
     return cuda::errno_of(code);
   }
 

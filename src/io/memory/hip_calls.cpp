@@ -80,7 +80,7 @@ void* open_library(const std::string& library) {
   return nullptr;
 }
 
-// False: there is none of that name, which is told.
+// Returns false if the library lacks the function; then `missing` is the first such name.
 template <class Function>
 bool find(void* library, const char* name, Function& function, std::string& missing) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
@@ -88,7 +88,7 @@ bool find(void* library, const char* name, Function& function, std::string& miss
   return function != nullptr;
 }
 
-// The first name that is missing, or none.
+// Returns the first missing name, or "".
 std::string find_all(void* library, Calls& calls, Own& ours) {
   std::string missing;
   find(library, "hipInit", calls.init, missing);
