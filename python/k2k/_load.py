@@ -274,8 +274,8 @@ def _await_end(threads: list[threading.Thread], begun: list[bool], ended: list[b
     """They write to memory and read a descriptor of our caller's. Expects that they shall stop."""
     while len(ended) < len(begun):
         time.sleep(LOOK_SECONDS)
-    # A thread that has not begun, or has ended, accesses no memory. An interrupted start() may or may
-    # not have made a thread.
+    # A thread that has not begun, or has ended, accesses no memory. An interrupted start() may have
+    # made a thread or not.
     last = time.monotonic() + GONE_SECONDS_MAX
     while time.monotonic() < last and set(threads) & set(threading.enumerate()):
         time.sleep(LOOK_SECONDS)

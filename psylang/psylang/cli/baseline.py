@@ -1,4 +1,4 @@
-"""The drift-diffusion model as a modeller writes it with Numba, to compare with."""
+"""The drift-diffusion model in Numba, as modellers write it, for comparison."""
 
 from __future__ import annotations
 

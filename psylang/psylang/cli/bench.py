@@ -1,4 +1,4 @@
-"""psylang bench: this machine's figures, each a median; what is compared is measured in turns.
+"""psylang bench: this machine's figures, each a median; compared programs are measured in turns.
 
 The drift-diffusion model has drift 0.5, noise 1, thresholds at ±1 and steps of 1 ms: 956 steps a
 trial on average. Imports, warm starts and memory are measured in processes of their own.

@@ -29,7 +29,7 @@ def _options(command: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.A
 
 
 def _words(command: argparse.ArgumentParser) -> list[str]:
-    """What may stand there: options, and the choices of arguments."""
+    """The possible words: options, and the choices of arguments."""
     words = [name for name, _ in _options(command)]
     for action in command._actions:
         if not action.option_strings and action.choices:

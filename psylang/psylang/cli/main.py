@@ -1,7 +1,7 @@
 """The command line: the arguments of each sub-command, and the function that executes it.
 
-Exit status: 0 done, 1 it failed, 2 the command line or what it asks for is wrong, 130 interrupted.
-Errors are one line on standard error that says what to do.
+Exit status: 0 done, 1 failure, 2 wrong command line or impossible request, 130 interrupted.
+Errors are one line on standard error, with the remedy.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ environment:
 
 
 class UsageError(Exception):
-    """The command line asks for what cannot be; shown as it is."""
+    """The command line requests something impossible; the message is shown unchanged."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Reports a mistake in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         _say(str(interrupt) or "interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:  # Whoever reads has enough.
+    except BrokenPipeError:  # The reader has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except UsageError as error:

@@ -66,7 +66,7 @@ def model_of(name: str, arguments: dict[str, Any]) -> Any:
 
 
 def _program(name: str) -> Program:
-    """The program whose text is in a file. UsageError: it cannot be read, or is no program."""
+    """The program in a text file. UsageError: it cannot be read, or is not a program."""
     try:
         program = parse_program(Path(name).read_text(encoding="utf-8"))
         verify(program)

@@ -1,7 +1,7 @@
 """LLVM code of programs: scalar, and several trials in vector registers (SPMD).
 
-The compiler itself is imported when something is compiled: a process whose machine code comes from
-the cache does without its 40 modules.
+The compiler is imported only when a program is compiled: a process with cached machine code
+does not load its 40 modules.
 """
 
 from __future__ import annotations

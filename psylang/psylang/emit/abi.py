@@ -7,9 +7,9 @@ begin … end - 1 of `trials` trials each, in order; the number of a trial is se
 
 buffers: parameters, inputs, states, outputs, and in `exact` with streams the generators. A
 parameter is one value in C order, or a row a trial if it is varying; inputs and outputs have a row
-a trial; states and generators a row a sequence. Rows count from trial and sequence 0: whoever has
-less moves the pointer back. Elements are NumPy's; a bool is one byte. A state is read at its
-sequence's begin and written at its end.
+a trial; states and generators a row a sequence. Rows count from trial and sequence 0: a caller
+with fewer rows moves the pointer back. Elements are NumPy's; a bool is one byte. A state is read
+at its sequence's begin and written at its end.
 
 Threading: any number of threads may run disjoint ranges at once.
 """
@@ -24,7 +24,7 @@ from psylang.ir.graph import Program
 
 SYMBOL = "psylang_run"
 
-# NumPy's RandomState as its get_state() tells it.
+# NumPy's RandomState in the format of get_state().
 GENERATOR = np.dtype(
     [
         ("key", np.uint32, 624),

@@ -56,9 +56,9 @@ def is_single(program: Program) -> bool:
 
 
 def optimised(program: Program, records: list[Record] | None = None) -> Program:
-    """What is emitted: the program after all passes, with the same signature.
+    """The program to emit: after all passes, with the same signature.
 
-    records: gets what each pass did.
+    records: receives the effect of each pass.
     """
     return optimise(program, expansions(), Settings(keep_signature=True), records)
 

@@ -1,9 +1,9 @@
 """The function psylang_run (abi.py): which trials run in which lanes.
 
-refilled    independent trials around one loop whose length differs: a lane that is done takes
-            the next trial while the others go on
-grouped     other independent trials: as many as there are lanes at a time
-sequences   trials that need what the one before left: a sequence a lane
+refilled    independent trials around one loop of varying length: a lane that is done takes the
+            next trial while the others continue
+grouped     other independent trials: as many at a time as there are lanes
+sequences   trials that need the state of the previous trial: one sequence per lane
 single      one trial after the other; a search in it has its candidates in the lanes
 """
 
@@ -125,7 +125,7 @@ class Kernel:
         self._builder.store(value, self._place(buffer, row, type, index))
 
     def _uniform_arguments(self) -> Environment:
-        """What is the same for all trials, loaded at once."""
+        """The arguments that are equal for all trials, loaded once."""
         program = self.program
         env: Environment = {program.seed: (Term(self._seed, DType.I64, False),)}
         for index, parameter in enumerate(program.parameters):
@@ -134,7 +134,7 @@ class Kernel:
         return env
 
     def _trial_arguments(self, trial: Any) -> Environment:
-        """What a trial is given; of many if `trial` is a vector."""
+        """The arguments of a trial; of several trials if `trial` is a vector."""
         program = self.program
         varies = isinstance(trial.type, ll.VectorType)
         env: Environment = {program.trial: (Term(trial, DType.I64, varies),)}
@@ -369,7 +369,7 @@ class Kernel:
 
     @staticmethod
     def _varying_ops(regions: Regions, ops: Iterable[Op], env: Environment) -> None:
-        """Those whose results are not in env yet: the uniform ones are."""
+        """Emits the operations without a result in env: the uniform ones have one."""
         for op in ops:
             if not all(result in env for result in op.results):
                 regions.ops([op], env)

@@ -1,7 +1,7 @@
 """LLVM values of one trial or of several: scalars, and vectors of `width` lanes.
 
-A Term is uniform (one LLVM scalar for all lanes) or varies (a vector, an element a lane). What is
-computed from uniform terms alone stays uniform: that is how parameters cost nothing in a loop.
+A Term is uniform (one LLVM scalar for all lanes) or varies (a vector, one element per lane). The
+result of uniform terms is uniform: so parameters cost nothing in a loop.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Term:
 
 
 class Lanes:
-    """What is needed around terms: types, constants, splats, intrinsics, loops over lanes."""
+    """Helpers for terms: types, constants, splats, intrinsics, loops over lanes."""
 
     def __init__(self, module: Any, builder: Any, width: int) -> None:
         self.module = module

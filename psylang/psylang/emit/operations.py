@@ -1,6 +1,6 @@
-"""One rule for each elementwise operation of ops.OPS: what LLVM computes it.
+"""One rule for each elementwise operation of ops.OPS: the LLVM code that computes it.
 
-No fast-math flag is set anywhere: what is written is what is rounded.
+No fast-math flag is set anywhere: the rounding is exactly as written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Emits regions of the IR: operations, and the structured control around them.
 
-Conditions that are the same in all lanes become branches. Those that differ become masks: both
-sides of an `if` are computed and chosen from; a `loop` runs until its last lane is done, and lanes
-that are done keep their values.
+Conditions that are equal in all lanes become branches. Conditions that differ become masks: both
+sides of an `if` are computed, and a select takes one; a `loop` runs until its last lane is done,
+and lanes that are done keep their values.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Environment = dict[Value, Terms]
 
 
 class Regions:
-    """Emits at the builder's place; which may be another block afterwards.
+    """Emits at the builder's place, which may be in another block afterwards.
 
-    Operations are of scalars, as passes leave them; only the ends of the body have shapes.
+    Operations are scalar, as passes leave them; only the ends of the body have shapes.
 
-    draw: emits a draw of `exact`; those of `fast` are expanded by then.
-    free: the lanes hold no trials, so that a search may put its candidates into them.
+    draw: emits a draw of `exact`; draws of `fast` have been expanded.
+    free: the lanes hold no trials, so a search may use them for its candidates.
     """
 
     def __init__(

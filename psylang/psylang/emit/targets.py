@@ -1,6 +1,6 @@
 """Targets: an instruction set and how many trials run in its vector registers at once.
 
-Code of any of them computes the same bits (`fast`), or what libm and Mersenne Twister give
+Code of all targets computes the same bits (`fast`), or the results of libm and Mersenne Twister
 (`exact`).
 """
 
@@ -59,7 +59,7 @@ def _host_features() -> frozenset[str]:
 
 @functools.cache
 def host_targets() -> tuple[Target, ...]:
-    """What this machine runs, the fastest first; the last is scalar."""
+    """The targets of this machine, the fastest first; the last is scalar."""
     initialise()
     triple = llvm.get_process_triple()
     if triple.startswith("x86_64"):

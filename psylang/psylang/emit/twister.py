@@ -1,7 +1,7 @@
 """NumPy's legacy generator in LLVM: MT19937 and the polar method, for `exact`.
 
-M. Matsumoto and T. Nishimura, Mersenne Twister, ACM TOMACS 8, 1998. The normal numbers are those of
-numpy.random.RandomState.normal(), one of a pair kept for the next call, digit for digit.
+M. Matsumoto and T. Nishimura, Mersenne Twister, ACM TOMACS 8, 1998. The normal numbers equal those
+of numpy.random.RandomState.normal() digit for digit; one of a pair is kept for the next call.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
     build.output("steps", n)
     program = build.build()
 
-Plain numbers stand for constants of the type of the other operands.
+Plain numbers become constants of the type of the other operands.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Builder:
         inside: Callable[..., Sequence[Value]],
         hints: Sequence[str] = (),
     ) -> Region:
-        """What `inside`, called with the region's arguments, appends; it returns the yields."""
+        """The operations of `inside`, called with the region's arguments; it returns the yields."""
         names = [*hints, *[""] * len(types)]
         arguments = tuple(Value(type, hint) for type, hint in zip(types, names, strict=False))
         self._open.append([])
@@ -98,13 +98,13 @@ class Builder:
         return Region(arguments, ops, yields)
 
     def take(self) -> tuple[Op, ...]:
-        """What was appended to the outermost region."""
+        """The operations appended to the outermost region."""
         return tuple(self._open[0])
 
     # Operations.
 
     def op(self, name: str, *operands: Operand, hint: str = "", **attributes: Attribute) -> Value:
-        """An operation of OPS. TypeMismatchError: it does not take those operands."""
+        """An operation of OPS. TypeMismatchError: wrong operands for it."""
         values = self._values(name, operands)
         type = result_type(name, [value.type for value in values], attributes)
         return self.append(
@@ -216,7 +216,7 @@ class Builder:
         then: Callable[[], Sequence[Value]],
         otherwise: Callable[[], Sequence[Value]],
     ) -> tuple[Value, ...]:
-        """The values of `then()` or `otherwise()`; only the one that is needed is run."""
+        """The values of `then()` or `otherwise()`; only the selected one runs."""
         yes, no = self.region([], then), self.region([], otherwise)
         types = [value.type for value in yes.yields]
         if condition.type != BOOL or types != [value.type for value in no.yields]:
@@ -284,25 +284,25 @@ class ProgramBuilder(Builder):
         range: tuple[float, float] | None = None,
         type: Type | None = None,
     ) -> Value:
-        """What run() may set. The type is that of the default, f64 elements, unless given."""
+        """A value that run() may set. By default its type is the default's, with f64 elements."""
         type = type or Type(DType.F64, np.shape(default))
         value = Value(type, name)
         parameter = Parameter(name, type, frozen_array(default, type), range)
         return _once(self._parameters, "parameter", name, (parameter, value))[1]
 
     def input(self, name: str, type: Type = F64, default: ArrayLike | None = None) -> Value:
-        """What each trial is given."""
+        """A value that each trial receives."""
         array = None if default is None else frozen_array(default, type)
         return _once(self._inputs, "input", name, (Input(name, type, array), Value(type, name)))[1]
 
     def state(self, name: str, initial: ArrayLike, type: Type | None = None) -> Value:
-        """What the trial before left by set_state()."""
+        """The value that the previous trial stored by set_state()."""
         type = type or Type(DType.F64, np.shape(initial))
         state = State(name, type, frozen_array(initial, type))
         return _once(self._states, "state", name, (state, Value(type, name)))[1]
 
     def set_state(self, name: str, value: Value) -> None:
-        """What the next trial of the sequence finds."""
+        """Stores the value for the next trial of the sequence."""
         self._next[name] = value
 
     def stream(self, name: str, seed: int = 0) -> int:
@@ -326,12 +326,12 @@ class ProgramBuilder(Builder):
         return self.op(name, self.seed, self.trial, *words, stream=stream)
 
     def output(self, name: str, value: Value, dims: tuple[str, ...] = ()) -> None:
-        """What each trial gives. dims: a name for each axis of its shape."""
+        """A result of each trial. dims: a name for each axis of its shape."""
         axes = dims or tuple(f"{name}_{axis}" for axis in range(len(value.type.shape)))
         _once(self._outputs, "output", name, (Output(name, value.type, axes), value))
 
     def build(self) -> Program:
-        """The program. A state that nobody set keeps its value."""
+        """The program. A state without set_state() keeps its value."""
         arguments = (
             *(value for _, value in self._parameters.values()),
             *(value for _, value in self._inputs.values()),

@@ -1,14 +1,14 @@
 """Values, operations, regions and programs: typed SSA data flow with structured control.
 
-    Program   what one trial of a model computes: a region over its arguments
+    Program   the computation of one trial of a model: a region over its arguments
     Region    a list of operations with arguments in front and yielded values behind
     Op        a name of OPS (ops.py), operands, attributes, regions, results
     Value     one result of an operation, or one argument of a region; it has one type
 
-An operation may use values of its own region that come before it, and those of the regions around
-it. Everything but a draw of random numbers is pure. With numerics `exact` draws are a sequence
-(the generator has state), and nothing may drop, double or reorder them; with `fast` they are
-functions of their counters, and pure as all else.
+An operation may use earlier values of its own region, and values of the enclosing regions. All
+operations except draws of random numbers are pure. With numerics `exact` draws are a sequence
+(the generator has state), and no pass may drop, double or reorder them; with `fast` they are
+functions of their counters, and pure too.
 
 Programs are built (builder.py), printed and parsed (text.py), checked (verify.py), interpreted
 (interpret.py), rewritten (passes/) and compiled (emit/). Passes make new ones; none changes one.
@@ -58,7 +58,7 @@ NOWHERE = Origin()
 
 
 class Value:
-    """What an operation or a region defines once. Compared by identity."""
+    """A value that an operation or a region defines once. Compared by identity."""
 
     __slots__ = ("hint", "type")
 
@@ -103,7 +103,7 @@ class Op:
 
 @dataclass(eq=False, slots=True)
 class Region:
-    """Operations in order; `yields` are what it gives to whoever runs it."""
+    """Operations in order; `yields` are its results."""
 
     arguments: tuple[Value, ...]
     ops: tuple[Op, ...] = ()
@@ -119,9 +119,9 @@ class Region:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that the caller of run() may give, for all trials or for each.
+    """A number that the caller of run() may pass, for all trials or for each.
 
-    range: what the analyses may assume of every element; not checked by run() unless asked to.
+    range: the analyses may assume it for every element; run() checks it only on request.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Input:
-    """What each trial is given: run(inputs={name: array of shape (trials, *type.shape)})."""
+    """An input of each trial: run(inputs={name: array of shape (trials, *type.shape)})."""
 
     name: str
     type: Type
@@ -150,7 +150,7 @@ class State:
 
 @dataclass(frozen=True)
 class Output:
-    """What each trial gives: an array of shape (trials, *type.shape). dims: a name an axis."""
+    """A result of each trial: an array of shape (trials, *type.shape). dims: a name per axis."""
 
     name: str
     type: Type

@@ -1,7 +1,7 @@
 """The reference interpreter: slow, obvious, and the oracle of every target.
 
-One element at a time, in the order of the text, with NumPy's scalars for each rounding. What a
-target computes for an operation is right if it is what stands here.
+One element at a time, in the order of the text, with NumPy's scalars for each rounding. A target's
+result of an operation is right if it equals the result of this module.
 
 Draws and mathematics depend on the numerics:
 
@@ -29,7 +29,7 @@ from psylang.ir.ops import DRAWS
 from psylang.ir.types import DType, Type
 
 Array = NDArray[Any]
-# What an operation is in `fast`: from it to a region over its operands.
+# The expansion of an operation in `fast`: a region over its operands.
 Expansion = Callable[[Op], Region]
 MATHEMATICS = frozenset({"exp", "log", "sin", "cos", "tanh", "pow"})
 
@@ -137,7 +137,7 @@ class _Machine:
         return self._inside(region, arguments, {})
 
     def _inside(self, region: Region, arguments: Sequence[Any], env: dict[Value, Any]) -> list[Any]:
-        # What it defines stays in env, for nobody: a value is defined in one place.
+        # Its values stay in env unused, because a value is defined in one place.
         env.update(zip(region.arguments, arguments, strict=True))
         for op in region.ops:
             operands = [env[operand] for operand in op.operands]
@@ -303,8 +303,8 @@ _RULES: Mapping[str, Callable[..., Any]] = {
 
 
 def evaluate(op: Op, operands: Sequence[Any], numerics: Numerics = "fast") -> Any:
-    """What an operation without regions gives for such operands (NumPy scalars and arrays of their
-    types), by the rules above. KeyError: a draw, or mathematics in `fast`, which have none."""
+    """The result of an operation without regions for these operands (NumPy scalars and arrays of
+    their types), by the rules above. KeyError: a draw, or mathematics in `fast`: no rule."""
     if op.name in DRAWS:
         raise KeyError(op.name)
     with np.errstate(all="ignore"):

@@ -1,7 +1,7 @@
-"""The operations of the IR: what each takes, gives and means.
+"""The operations of the IR: operands, result and meaning of each.
 
-This table is the whole language. The builder types results by it, the verifier checks against it,
-the interpreter and the emitters have one rule for each name in it, and tests go through it.
+This table is the whole language. The builder derives result types from it, the verifier checks
+against it, the interpreter and the emitters have one rule for each name, and tests cover it.
 
 Elementwise operations take operands of one shape, or scalars beside it (a scalar stands for all
 elements). Integers wrap. Floats are IEEE 754, round to nearest even, and nothing is contracted or
@@ -27,7 +27,7 @@ class TypeMismatchError(ValueError):
 class OpInfo:
     """arity: operands, None if any number. rule: the type of the one result. of: element types.
 
-    cost: about how many additions it takes; passes weigh with it.
+    cost: its approximate cost in additions; passes compare costs.
     """
 
     arity: int | None
@@ -205,10 +205,11 @@ OPS: Mapping[str, OpInfo] = {
 
 # Operations with regions. Their results are typed by what the regions yield.
 #
-#   loop    operands: first values of what is carried; one region whose arguments are the carried
-#           values, and which yields (condition bool, next values…). Runs its region, then again
-#           while the condition holds. Results: the last values. Attribute `limit`: most rounds, an
-#           i64, or 0; the model's own condition must keep it, analyses and checks rely on it.
+#   loop    operands: first values of the carried values; one region that takes the carried
+#           values as arguments and yields (condition bool, next values…). Runs its region, then
+#           again while the condition holds. Results: the last values. Attribute `limit`: most
+#           rounds, an i64, or 0; the model's own condition must keep it, because analyses and
+#           checks rely on it.
 #   if      operand: a scalar bool; two regions without arguments, of like yields. Results: those of
 #           the region that was run.
 #   argmin  operand: a scalar i32, how many candidates; one region whose argument is a candidate's
@@ -220,7 +221,7 @@ CONDITION = BOOL
 
 
 def result_type(name: str, types: Sequence[Type], attributes: Mapping[str, Attribute]) -> Type:
-    """The type of the result of an operation of OPS. TypeMismatchError: it does not take those."""
+    """The result type of an operation of OPS. TypeMismatchError: wrong operand types."""
     info = OPS.get(name)
     if info is None:
         raise TypeMismatchError(f"there is no operation `{name}`")

@@ -1,4 +1,4 @@
-"""Reads what text.py writes.
+"""Reads the text format of text.py.
 
     program    = "program" string word "{" line* "}"
     line       = "stream" string "seed" integer | "note" string "=" string

@@ -1,8 +1,8 @@
-"""What tests share: random programs, small expansions, and the comparison.
+"""Shared by tests: random programs, small expansions, and the comparison.
 
 Programs have every operation of OPS, vectors and matrices, nested loops, ifs and argmins, draws,
 states, and constants that are easy to get wrong (-0.0, infinities, NaN, the ends of integers).
-What they never do is look at the bits of a NaN: those are nobody's promise.
+They never read the bits of a NaN, because those are unspecified.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def programs(draw: Any, numerics: Numerics | None = None, most: int = 30) -> Pro
     return build.build()
 
 
-# Expansions. Nobody would draw from them; but four steps share a block, as Philox's do.
+# Expansions. Bad random numbers, but four steps share a block, as with Philox.
 
 
 def _region(types: Sequence[Type], inside: Any) -> Region:
@@ -298,7 +298,7 @@ def results(program: Program) -> dict[str, NDArray[Any]]:
 
 
 def same(before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]) -> bool:
-    """Bit by bit, but for what kind of NaN a NaN is."""
+    """Equal bit by bit, except for the bits of a NaN."""
     return before.keys() == after.keys() and all(
         one.shape == after[name].shape and _bits(one) == _bits(after[name])
         for name, one in before.items()

@@ -14,9 +14,9 @@
       output "steps": i32 = %n
     }
 
-Values are named by their hints, those without by numbers; `.1` tells equal hints apart. A comment
-behind an operation is its origin: component.port.parameter @ source, parts in quotes if they are
-no plain words. A comment on a line of its own is for readers and is dropped. Floats read back
+Values are named by their hints, or by numbers; `.1` distinguishes equal hints. A comment behind
+an operation is its origin: component.port.parameter @ source, with parts in quotes if they are
+not plain words. A comment on a line of its own is for readers and is dropped. Floats read back
 exactly; a NaN that is not Python's own has its bits behind it. The grammar stands in parse.py.
 """
 

@@ -1,8 +1,9 @@
-"""Checks everything that graph.py and ops.py promise of a program.
+"""Checks all rules of graph.py and ops.py for a program.
 
     verify(program)     returns, or raises VerifyError for the first rule that is broken
 
-Front ends verify what they made, tests what every pass made, and who loads text what was written.
+Front ends verify their programs, tests verify the result of every pass, and loaders of text verify
+the loaded program.
 Rules in the order of checking: the signature, then each operation in the order of the text.
 """
 
@@ -19,7 +20,7 @@ from psylang.ir.graph import NOWHERE, Op, Origin, Program, Region, Value
 from psylang.ir.ops import DRAWS, OPS, STRUCTURED, TypeMismatchError, result_type
 from psylang.ir.types import BOOL, I32, I64, DType, Type
 
-# What each operation has; of all others none.
+# The attributes of each operation; other operations have none.
 ATTRIBUTES = {
     "constant": {"value", "type"},
     "convert": {"to"},
@@ -30,14 +31,14 @@ ATTRIBUTES = {
     **{name: {"stream", "to"} for name in DRAWS},
     "loop": {"limit"},
 }
-# What each may leave out.
+# The optional attributes.
 OPTIONAL = {"loop": {"limit"}, **{name: {"to"} for name in DRAWS}}
 LARGEST = 2**63 - 1
 SEEDS = 2**32  # Of NumPy's RandomState.
 
 
 class VerifyError(ValueError):
-    """A program that breaks a rule of the IR: a mistake of who made it."""
+    """A program that breaks a rule of the IR: a mistake of its author."""
 
 
 def verify(program: Program) -> None:
@@ -236,7 +237,7 @@ class _Checker:
     # Structure.
 
     def _inner(self, op: Op, arguments: Sequence[Sequence[Type]]) -> list[list[Type]]:
-        """Checks the regions, whose arguments must have such types; types of their yields."""
+        """Checks the regions and their arguments' types; returns the types of their yields."""
         if len(op.regions) != len(arguments):
             raise self._error(op, f"{len(op.regions)} regions; it has {len(arguments)}")
         yields = []

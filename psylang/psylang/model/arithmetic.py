@@ -85,7 +85,7 @@ def elements(build: Builder, value: Value) -> list[Value]:
 
 
 def items(build: Builder, datum: Datum) -> list[Datum]:
-    """What iteration gives: the entries of a sequence or vector, the rows of a matrix."""
+    """The items of an iteration: the entries of a sequence or vector, the rows of a matrix."""
     if isinstance(datum, tuple | list | range | np.ndarray):
         return list(datum)
     if isinstance(datum, Value) and datum.type.shape:

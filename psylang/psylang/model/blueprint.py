@@ -21,7 +21,7 @@ from psylang.model.schedule import Schedule, consideration_sets, predecessors
 class Projection:
     """From an output port to an input port: y[j] is the sum of x[i] * matrix[i][j].
 
-    matrix: None passes the value on. feedback: it does not decide who runs first.
+    matrix: None passes the value on. feedback: it has no effect on the order of execution.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class External:
-    """What each trial is given, and the (mechanism, port) pairs that it goes to."""
+    """A value that each trial receives, and the (mechanism, port) pairs that it goes to."""
 
     name: str
     shape: tuple[int, ...]
@@ -62,13 +62,13 @@ class Blueprint:
     name: str
     max_passes: int
     parameters: Mapping[str, Parameter]
-    limits: Mapping[str, Sequence[Limits]]  # Of a parameter, all that its uses ask for.
+    limits: Mapping[str, Sequence[Limits]]  # For each parameter, the limits of all its uses.
     names: Mapping[str, Mapping[str, str]]
     mechanisms: Mapping[str, Mechanism]
     projections: Mapping[str, Projection]
     externals: Mapping[str, External]
     arriving: Mapping[tuple[str, str], Sequence[str]]
-    conditions: Mapping[str, Condition]  # Of those mechanisms that were given one.
+    conditions: Mapping[str, Condition]  # Of the mechanisms that have one.
     groups: Sequence[frozenset[str]]
     closing: Sequence[str]
     termination: Condition

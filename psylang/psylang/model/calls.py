@@ -137,7 +137,7 @@ METHODS: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min, "mean": 
 
 
 def call(build: Builder, function: Any, data: Sequence[Datum]) -> Datum:
-    """What a call of the table gives. UnsupportedError: it is not in it, or not so."""
+    """The result of a call. UnsupportedError: not in the table, or with other arguments."""
     name = getattr(function, "__name__", repr(function))
     known = all(map(is_known, data))
     if _among(function, KNOWN_ONLY):

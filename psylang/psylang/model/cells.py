@@ -20,7 +20,7 @@ Cell = int | bool | Value
 @dataclass
 class Cells:
     """known: the values. exposed: keys that were read before they were written here. written:
-    keys in order of their first writing; definite: those written whatever happens."""
+    keys in order of their first writing; definite: keys that are written on every path."""
 
     known: dict[Key, Cell] = field(default_factory=dict)
     exposed: dict[Key, None] = field(default_factory=dict)

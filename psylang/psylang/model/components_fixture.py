@@ -76,7 +76,7 @@ class Components:
         return chosen
 
     def made_by(self, *makers: Callable[[], Any]) -> Any:
-        """What one of them makes."""
+        """The result of one of them."""
         return self.among(*makers)()
 
     def some(self, things: Sequence[T], least: int, most: int) -> list[T]:

@@ -38,9 +38,9 @@ PASSES_MAX = 1000
 
 
 class Model:
-    """A cognitive model: what it is made of. program() compiles it to the IR.
+    """A cognitive model: its components. program() compiles it to the IR.
 
-    max_passes: of a trial whose end is not known beforehand; beyond, `truncated` is true.
+    max_passes: the limit for a trial of unknown length; at the limit, `truncated` is true.
     """
 
     def __init__(self, name: str, max_passes: int = PASSES_MAX) -> None:
@@ -173,7 +173,7 @@ class Model:
     def input(
         self, name: str, receiver: str | Mechanism, port: str = "", default: Any = None
     ) -> None:
-        """What each trial is given, of the port's shape. Called again: it goes there, too."""
+        """An input of each trial, of the port's shape. A further call adds a further port."""
         node = self._known(receiver)
         port = port_of(node, node.arrivals(), port)
         shape, before = node.arrivals()[port], self.externals.get(named("input", name))
@@ -196,7 +196,7 @@ class Model:
         self.arriving.setdefault((node.name, port), []).append(name)
 
     def together(self, *mechanisms: str | Mechanism) -> None:
-        """Mechanisms that run at once, each seeing what the others gave before: a cycle of them
+        """Mechanisms that run at once, each with the others' previous values: a cycle of them
         needs no feedback projection. ModelError: one that is in another such group, or unknown."""
         group = frozenset(self._known(one).name for one in mechanisms)
         twice = [name for name in sorted(group) if any(name in other for other in self.groups)]
@@ -229,7 +229,7 @@ class Model:
         self.termination = condition
 
     def control(self, search: GridSearch) -> None:
-        """What sets parameters before each trial; its choice is the output `allocation`."""
+        """The search that sets parameters before each trial; output `allocation` is its choice."""
         if self.search is not None:
             raise ModelError(f"`{self.name}` has a control already; a model has one")
         node = self._known(search.objective)
@@ -260,7 +260,7 @@ class Model:
             raise ModelError(f"output `{name}` is of no mechanism, or not of numbers alone")
         self.outputs[name] = Recorded(tuple(places), several)
 
-    # What it is.
+    # Queries.
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -268,7 +268,7 @@ class Model:
         return dict(self._parameters)
 
     def limits(self, name: str) -> tuple[Limits, ...]:
-        """What the fields that a parameter is used for may be."""
+        """The limits of the fields that use a parameter."""
         return tuple(self._limits[name])
 
     def schedule(self) -> Schedule:

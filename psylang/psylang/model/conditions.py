@@ -2,7 +2,7 @@
 
 The names and meanings are PsyNeuLink's (docs/semantics.md, 7). Counts are of the trial, and count
 calls by the scheduler: a mechanism that runs 900 steps in one call was called once. A condition
-that only counts is decided while the model is compiled; one that asks for values is a predicate.
+that only counts is decided while the model is compiled; one that reads values is a predicate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Truth = bool | Value
 
 
 class Clock(Protocol):
-    """What conditions ask. Numbers are plain while all is known, values of the IR otherwise."""
+    """The queries of conditions. Known numbers are plain, others are values of the IR."""
 
     @property
     def passes(self) -> Count: ...
@@ -54,7 +54,7 @@ def _at_least(what: str, n: int, least: int) -> None:
 
 
 class Condition(ABC):
-    """Asked for each node of a consideration set, in each pass."""
+    """Evaluated for each node of a consideration set, in each pass."""
 
     @abstractmethod
     def holds(self, clock: Clock, owner: str) -> Truth:
@@ -88,7 +88,7 @@ class _OfPasses(Condition):
 
 @dataclass(frozen=True, init=False)
 class _OfNode(Condition):
-    """Asks about one node."""
+    """A condition on one node."""
 
     node: str
 

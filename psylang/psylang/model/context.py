@@ -67,7 +67,7 @@ class Context:
         return self.build.numerics == "exact"
 
     def rehearsal(self) -> Context:
-        """A context like this one whose operations nobody keeps, and whose draws are recorded."""
+        """A context like this one that discards its operations and records its draws."""
         twin = Context(
             ProgramBuilder(self.build.name, self.numerics), self.constants, self.varied, self.seeds
         )
@@ -77,7 +77,7 @@ class Context:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """What is written within may run any number of times."""
+        """Operations written inside may run any number of times."""
         self.depth += 1
         try:
             yield

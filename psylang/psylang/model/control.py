@@ -79,7 +79,7 @@ class Listed:
 
 
 class Cost(Protocol):
-    """What a signal's level costs, as a function of it."""
+    """The cost of a signal's level, as a function of the level."""
 
     def emit(self, context: Context, level: Value) -> Value: ...
 
@@ -134,7 +134,7 @@ class ControlSignal:
         return Listed(tuple(map(float, self.levels)))
 
     def modulated(self, level: Value) -> Callable[[Builder, Value], Value]:
-        """From a builder (a rehearsal has its own) and the parameter's value to what it is now."""
+        """A function from a builder (a rehearsal has its own) and a parameter to its new value."""
         match self.modulation:
             case "multiplicative":
                 return lambda build, value: build.mul(value, level)
@@ -150,7 +150,7 @@ class ControlSignal:
 
 @dataclass(frozen=True)
 class GridSearch:
-    """Of all allocations the one with the best outcome less its costs.
+    """Finds the allocation with the best outcome less its costs.
 
     objective: the mechanism (and output port) whose first element is the outcome.
     """
@@ -197,7 +197,7 @@ class GridSearch:
             context.modulated[signal.name] = signal.modulated(level)
 
     def loss(self, context: Context, outcome: Value, levels: Sequence[Value]) -> Value:
-        """What the best allocation has the least of."""
+        """The loss; the best allocation has the least."""
         build = context.build
         with build.at(Origin(self.name, "", "cost")):
             net, costs = outcome, []
@@ -213,7 +213,7 @@ class GridSearch:
             return build.neg(net) if self.direction == "maximize" else net
 
     def search(self, context: Context, loss: Callable[[Value], Value]) -> list[Value]:
-        """The levels of the best allocation; of all losses NaN those of the first."""
+        """The levels of the best allocation; if all losses are NaN, the first allocation's."""
         build = context.build
         with build.at(Origin(self.name)):
             with context.inside():

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class ModelError(ValueError):
-    """A model, or a request about it, that has no meaning; the message says what to change."""
+    """A model, or a request about it, that has no meaning; the message names the change to make."""
 
 
 def listed(names: Iterable[str]) -> str:

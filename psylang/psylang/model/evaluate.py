@@ -70,7 +70,7 @@ class Evaluator(Expressions):
         return NOTHING
 
     def join(self, node: ast.AST, truth: Value, yes: Env, no: Env, env: Env) -> None:
-        """Names after a branch: those that both sides know."""
+        """Names after a branch: the names that both sides know."""
         env.clear()
         for name in yes:
             if name in no:

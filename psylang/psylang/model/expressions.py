@@ -1,4 +1,4 @@
-"""Compiles the expressions of a user-defined function: what is known is computed by Python."""
+"""Compiles the expressions of a user-defined function; Python computes known values."""
 
 from __future__ import annotations
 

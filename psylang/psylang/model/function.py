@@ -28,7 +28,7 @@ from psylang.model.evaluate import NOTHING, Evaluator
 
 
 class Function:
-    """What @function makes of a Python function. ModelError: what it has that is not compiled."""
+    """A Python function marked by @function. ModelError: it has a part that cannot be compiled."""
 
     def __init__(self, python: Callable[..., Any]) -> None:
         self.python = python
@@ -74,7 +74,7 @@ class Function:
         return {**found.builtins, **found.globals, **found.nonlocals}
 
     def emit(self, context: Context, data: Sequence[Datum]) -> Datum:
-        """What it gives, as operations of the program."""
+        """Its result, as operations of the program."""
         return self.inline(context.build, data, Origin(self.__name__))
 
     def inline(self, build: Builder, data: Sequence[Datum], origin: Origin) -> Datum:

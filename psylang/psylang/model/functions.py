@@ -16,7 +16,7 @@ from psylang.model.parameters import Number, number
 
 
 class TransferFunction(Protocol):
-    """What has emit(): from a value to one of the same shape."""
+    """Has emit(): from a value to a value of the same shape."""
 
     def emit(self, at: Scope, x: Value) -> Value: ...
 

@@ -18,7 +18,7 @@ from psylang.model.parameters import Number, number, part
 
 
 class Integrator(Protocol):
-    """What has emit(): from the value before and the input to the next value, of one shape."""
+    """Has emit(): from the previous value and the input to the next value, of one shape."""
 
     @property
     def initial(self) -> Number: ...
@@ -99,7 +99,7 @@ class DriftDiffusion:
     initial: Number = number(0.0)
 
     def slope(self, at: Scope, x: Value | None) -> Value:
-        """What the input, or 1 of no input, adds in a step; in `fast` with the offset."""
+        """The amount that the input (1 without input) adds per step; in `fast` with the offset."""
         rate = at["rate"] if x is None else at.build.mul(at["rate"], x)
         slope = at.build.mul(rate, at["dt"])
         return slope if at.exact else at.plus(slope, "offset")

@@ -36,7 +36,7 @@ class Layout:
         one = holder or self.mechanisms[component].own_scope()
         return Scope(context, component, self.names[component], one, component)
 
-    # What is true before the first trial, computed at the parameters' defaults.
+    # The values before the first trial, computed at the parameters' defaults.
 
     def slots(self, node: str, numerics: Numerics) -> tuple[str, ...]:
         """The names of what a mechanism remembers."""

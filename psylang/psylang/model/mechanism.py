@@ -1,7 +1,7 @@
 """Mechanisms: ports, memory and a step; and the simplest one, a transfer of its input.
 
 A call of a mechanism runs one step, or steps until it is finished. Between steps it keeps its
-memory: named values, among them what its recurrent connections read.
+memory: named values, including the values for its recurrent connections.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STEPS_MAX = 100_000
 
 @dataclass(frozen=True)
 class Run:
-    """How a call went. steps: those of this trial. truncated: it met its maximum of steps."""
+    """The outcome of a call. steps: of this trial. truncated: it reached its maximum of steps."""
 
     steps: Operand
     truncated: Operand
@@ -69,7 +69,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        """What is the same in all steps of a call."""
+        """The values that are equal in all steps of a call."""
 
     @abstractmethod
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
@@ -88,7 +88,7 @@ class Mechanism(ABC):
         return False
 
     def goes_on(self, at: Scope, memory: Memory) -> Value:
-        """Whether it is not finished, of one that ends()."""
+        """Whether a mechanism that ends() is not finished yet."""
         raise NotImplementedError
 
     def free_ports(self) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Random models: mechanisms connected, scheduled and controlled at random; every trial ends.
 
-What such a model computes in every way that there is, tests of other layers compare.
+Tests of other layers compute such a model by every method and compare the results.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _Maker(Components):
     def wire(
         self, node: Mechanism, before: Sequence[Mechanism], after: Sequence[Mechanism]
     ) -> None:
-        """What arrives at a node: from those before it, some after it, and from outside."""
+        """The inputs of a node: from earlier nodes, some later ones, and from outside."""
         model = self.model
         for port, shape in node.arrivals().items():
             for sender in self.some(before, 0, 2):
@@ -165,7 +165,7 @@ class _Maker(Components):
         return made
 
     def asked(self) -> list[Mechanism]:
-        """Whose main output is of numbers."""
+        """The mechanisms with a numeric main output."""
         return [one for one in self.nodes if next(iter(one.ports().values())).dtype.is_float]
 
     def schedule(self) -> None:

@@ -26,7 +26,7 @@ Attempt = Callable[[Value], tuple[Value, Value]]
 
 
 class Distribution(Protocol):
-    """What has sample(): one draw, a scalar, for the element of the scope."""
+    """Has sample(): one draw, a scalar, for the element of the scope."""
 
     def sample(self, at: Scope) -> Value: ...
 

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a number may be: `above` exclusive, `least` and `most` inclusive."""
+    """The limits of a number: `above` exclusive, `least` and `most` inclusive."""
 
     above: float | None = None
     least: float | None = None
@@ -44,7 +44,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """A number that the modeller named. default: shape () or that of what it is used for."""
+    """A number that the modeller named. default: of shape (), or of the shape of its use."""
 
     name: str
     default: Array

@@ -143,7 +143,7 @@ def _write_loop(trial: Trial, schedule: Schedule, wanted: Sequence[Key]) -> None
 
 
 def _rehearsed(trial: Trial, schedule: Schedule) -> Cells:
-    """What a round reads and writes, all counts being values."""
+    """The reads and writes of a round, with all counts as values."""
     plain = [key for key, cell in trial.cells.known.items() if not isinstance(cell, Value)]
     for key in plain:
         trial.present(key)
@@ -177,7 +177,7 @@ def _default(key: Key) -> Cell:
 
 
 def _first(trial: Trial, rehearsal: Cells, key: Key) -> Value:
-    """What a carried cell begins with: zeros, if it is certainly written before it is read."""
+    """The first value of a carried cell: zeros, if it is certainly written before it is read."""
     if key in rehearsal.exposed or key not in rehearsal.definite:
         return trial.present(key)
     cell = trial.logic.value(rehearsal.known[key])

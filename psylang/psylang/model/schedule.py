@@ -3,7 +3,7 @@
 A trial repeats passes; a pass visits the sets in order; in a set all mechanisms run whose
 condition holds, in one time step (docs/semantics.md, 7). Where conditions only count, the
 passes of a trial are known before it: plan() lists their steps, and nothing of the schedule is
-left in the program but how often blocks of them repeat. Where they ask for values, passes.py
+left in the program but how often blocks of them repeat. If they read values, passes.py
 writes a loop of passes with predicates.
 """
 
@@ -37,7 +37,7 @@ def consideration_sets(
     """Nodes by the length of the longest path to them, each set in alphabetical order.
 
     groups: nodes that run at once; projections between them make no order.
-    ModelError: a cycle; it names the nodes and says what to do.
+    ModelError: a cycle; it names the nodes and the remedy.
     """
     before = predecessors(nodes, edges, groups)
     sets: list[tuple[str, ...]] = []
@@ -60,7 +60,7 @@ def predecessors(
     edges: Sequence[tuple[str, str]],
     groups: Sequence[frozenset[str]],
 ) -> dict[str, set[str]]:
-    """Whom each node hears from; a node of a group from all whom the group hears from."""
+    """The senders of each node; a node of a group has all senders of the group."""
     group_of = {node: group for group in groups for node in group}
     before: dict[str, set[str]] = {node: set() for node in nodes}
     for sender, receiver in edges:
@@ -91,7 +91,7 @@ class Schedule:
         return tuple(one for root in roots for one in root.walk())
 
     def asks_within(self, members: Sequence[str]) -> bool:
-        """Whether a node of the set has a condition about another one of it."""
+        """Whether a node of the set has a condition on another node of the set."""
         return any(
             set(one.nodes()) & set(members) or one == AllHaveRun()
             for member in members
@@ -161,7 +161,7 @@ class CellClock(Logic):
             raise NotKnownError
         return self._ask(function, nodes)
 
-    # What the schedule itself does.
+    # Operations of the schedule itself.
 
     def admitted(self, members: Sequence[str], go: Truth) -> dict[str, Truth]:
         """For each node of a set whether it runs now; its calls are counted."""
@@ -197,7 +197,7 @@ class CellClock(Logic):
                 self.cells.write(key, self.counted(self.read(key), ran), always)
 
     def _pairs(self) -> list[tuple[str, str]]:
-        """(node, owner) of each EveryNCalls; the count of others is never asked for."""
+        """(node, owner) of each EveryNCalls; no other count is read."""
         owned = [*self.schedule.conditions.items(), ("", self.schedule.termination)]
         pairs = {
             (one.node, owner): None

@@ -1,7 +1,7 @@
 """Writes one trial: mechanisms called in the order of the schedule, their values in cells.
 
-A cell that is read before the trial wrote it has an initial value: of a mechanism that resets,
-what its initial memory gives; of one that does not, what the trial before left (a state).
+A cell that is read before the trial wrote it has an initial value: for a mechanism that resets,
+from its initial memory; otherwise the value that the previous trial left (a state).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class States:
 
 
 class LazyMemory(Mapping[str, Value]):
-    """The memory of a mechanism; a slot that nobody asks for is not made."""
+    """The memory of a mechanism; a slot that is never read is not made."""
 
     def __init__(self, trial: Trial, node: str, slots: Sequence[str]) -> None:
         self._trial, self._node, self._slots = trial, node, slots
@@ -71,7 +71,7 @@ class Trial:
         return Trial(context or self.context, self.layout, self.inputs, states, self.cells.inner())
 
     def rehearsed(self, write: Callable[[Trial], None]) -> Cells:
-        """What `write` would read and write; nothing of it is kept."""
+        """The reads and writes of `write`; its operations are discarded."""
         return self.rehearsed_cost(write)[0]
 
     def rehearsed_cost(self, write: Callable[[Trial], None]) -> tuple[Cells, int]:
@@ -130,8 +130,8 @@ class Trial:
         return mechanism.outputs(at, mechanism.initial(at), Run(0, False))
 
     def _begun(self, node: str, kept: Value, first: Callable[[], Value]) -> Value:
-        """What the trial before left; of a sequence's first one, where what a mechanism begins
-        with depends on parameters that are varied, that."""
+        """The value that the previous trial left; for a sequence's first trial, if a mechanism's
+        initial value depends on varied parameters, that initial value."""
         if self.layout.begins_known(node):
             return kept
         if BEGUN not in self.states.values:
@@ -157,10 +157,10 @@ class Trial:
         self.cells.known[key] = value
         return value
 
-    # What is read of them, by the ports of mechanisms and by conditions.
+    # Reads of cells, by the ports of mechanisms and by conditions.
 
     def arrivals(self, node: str) -> dict[str, list[Value]]:
-        """What is brought to each input port, in the order in which the model was made."""
+        """The arrivals at each input port, in the order in which the model was made."""
         build, result = self.context.build, {}
         for port, shape in self.layout.mechanisms[node].arrivals().items():
             sources = self.layout.arriving.get((node, port), ())
@@ -282,7 +282,7 @@ class Trial:
             self.cells.write(key, value, False)
 
     def frozen(self) -> Trial:
-        """What the mechanisms of a time step see of one another: the values before it."""
+        """The mechanisms' view of one another within a time step: the values before it."""
         return self.seen_by(self)
 
     def seen_by(self, trial: Trial) -> Trial:

@@ -47,9 +47,9 @@ def predator_prey(
 ) -> Model:
     """A player that attends to itself, a predator and its prey before it moves.
 
-    levels: of attention to each; all levels**3 allocations are tried in each trial. What is seen
-    of an avatar is its position with noise, whose standard deviation is the allocation (0 … 2, less
-    is more attention); an allocation costs e**(cost_rate * it + cost_bias). Inputs: `player`,
+    levels: of attention to each; all levels**3 allocations are tried in each trial. The player
+    sees an avatar's position with noise; the allocation is its standard deviation (0 … 2, less is
+    more attention); an allocation costs e**(cost_rate * it + cost_bias). Inputs: `player`,
     `predator`, `prey`, positions (x, y). Parameter: fear. Outputs: allocation (of player, predator,
     prey), action (x, y), ideal (the action at true positions), outcome (their likeness).
     seed: of the player's noise in `exact`; the others' are seed + 1 and seed + 2.

@@ -1,7 +1,7 @@
-"""What `fast` computes: mathematics and random numbers, written in the IR's own operations.
+"""The numerics of `fast`: mathematics and random numbers, written in the IR's own operations.
 
 Every target computes the same bits, for they are the same additions, multiplications and fused
-multiply-adds everywhere. `expansions()` is what passes.expand and the interpreter take.
+multiply-adds everywhere. passes.expand and the interpreter use `expansions()`.
 """
 
 from psylang.numerics.expansions import expansions

@@ -47,10 +47,10 @@ def block(b: Builder, op: Op, operands: tuple[Value, ...], per_block: int, kind:
 
 
 def normal_pair(b: Builder, first: Value, second: Value) -> tuple[Value, Value]:
-    """Two normal numbers of two words: the radius of one, the angle of the other.
+    """Two normal numbers from two words: the radius from one, the angle from the other.
 
-    Good to 1e-11, which is much finer than the words are; one that were right to the last place
-    would cost a fifth more and change no distribution.
+    Exact to 1e-11, much finer than the words. Exactness to the last place would cost a fifth more
+    and change no distribution.
     """
     high = b.constant(0x433 << 52, I64)
     # 2**52 + word, exactly; then (word + 1/2) / 2**32 in one rounding, which is none.
@@ -104,7 +104,7 @@ def normal(b: Builder, op: Op, operands: tuple[Value, ...]) -> Value:
     step = operands[3]
     odd = b.op("ne", b.op("and", step, b.constant(1, I32)), b.constant(0, I32))
     late = b.op("ne", b.op("and", step, b.constant(2, I32)), b.constant(0, I32))
-    # The pair is chosen before it is computed: one that is not needed costs nothing.
+    # The pair is selected before it is computed: an unneeded pair costs nothing.
     pair = single_pair if op.result.type == F32 else normal_pair
     z0, z1 = pair(b, b.select(late, w2, w0), b.select(late, w3, w1))
     return b.select(odd, z1, z0)

@@ -126,7 +126,7 @@ def cos_small(b: Builder, r: Value) -> Value:
     z = b.mul(r, r)
     half = b.mul(z, 0.5)
     first = b.sub(1.0, half)
-    # What 1 - z/2 lost comes back with the tail.
+    # The rounding error of 1 - z/2 is added with the tail.
     lost = b.sub(b.sub(1.0, first), half)
     return b.add(first, b.fma(b.mul(z, z), polynomial(b, z, format_of(r).cos), lost))
 

@@ -14,7 +14,7 @@ Expansion = Callable[[Op], Region]
 def expansions() -> Mapping[str, Expansion]:
     """By the operation's name. The region's arguments are its operands, as scalars; one yield.
 
-    What is of f32 is computed in f32 alone.
+    Results of f32 are computed only in f32.
     """
     return _TABLE
 

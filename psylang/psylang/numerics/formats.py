@@ -1,7 +1,7 @@
 """The two formats of floats that the expansions compute in: layouts of bits, and where to cut.
 
-One text of exp, log, sin, cos and tanh (elementary.py) serves both; what differs is here. A format
-holds the polynomials that are good to its last place and no better.
+One text of exp, log, sin, cos and tanh (elementary.py) serves both; the differences are here. A
+format has polynomials that are exact to its last place, and not longer than that needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints coefficients.py: Chebyshev interpolants of what elementary.py needs, by mpmath.
+"""Prints coefficients.py: Chebyshev interpolants for elementary.py, by mpmath.
 
     python make_coefficients.py > coefficients.py     (needs mpmath; nothing else here does)
 

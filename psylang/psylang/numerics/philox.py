@@ -1,8 +1,8 @@
 """Philox4x32-10: four random words of a counter of four words and a key of two.
 
 J. K. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011. Words are kept in i64,
-for the product of two is then one multiplication, and vector units have that of the lower halves;
-what is in the upper half of a word is nobody's business until `word()` clears it.
+for the product of two is then one multiplication, and vector units multiply the lower halves;
+the upper half of a word is undefined until `word()` clears it.
 """
 
 from __future__ import annotations

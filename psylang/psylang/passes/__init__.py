@@ -1,1 +1,1 @@
-"""Passes: from a program to a better one that gives the same. pipeline.py says in which order."""
+"""Passes: from a program to a better one with equal results. pipeline.py has their order."""

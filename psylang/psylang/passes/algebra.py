@@ -1,4 +1,4 @@
-"""The algebra of constants.py: for each operation, what it comes to without being computed.
+"""The algebra of constants.py: for each operation, its simplification, if there is one.
 
 A rule gets scalars of the new program and returns a value that is bitwise the same for all values
 of the operands (-0.0, infinities and NaN included, but for the payload and sign of a NaN), or

@@ -2,7 +2,7 @@
 
 Exact means bit by bit, for -0.0, infinities and NaN (payloads of NaN aside): `x * 1.0` is x, but
 `x + 0.0` is not, since it makes +0.0 of -0.0. The rules are in algebra.py, a function for each
-operation. An `if` whose condition is known becomes what its region does.
+operation. An `if` with a known condition becomes the operations of its region.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Folder(Rewriter):
     def simplified(
         self, name: str, operands: tuple[Value, ...], attributes: Mapping[str, Attribute]
     ) -> Value | None:
-        """What an operation without regions comes to, if that is another one or none."""
+        """The simplification of an operation without regions, if there is one."""
         if operands and all(map(self.is_number, operands)):
             return self._folded(name, operands, attributes)
         for one in operands:

@@ -1,4 +1,4 @@
-"""Common subexpressions: what was computed already is not computed again.
+"""Common subexpressions: equal operations are computed once.
 
 Scoped value numbering: an operation with the same name, attributes and operands as one before it,
 in its own region or one around it, gives the values of that one. Constants are the same if their
@@ -33,7 +33,7 @@ class CommonSubexpressions:
 
 
 class Numbering(Rewriter):
-    """Knows what was computed, in this region and those around it."""
+    """Records the operations computed in this region and the enclosing ones."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)

@@ -1,11 +1,11 @@
-"""Dead code: what no output, no state and no draw of `exact` needs is not computed.
+"""Dead code: removes operations that no output, no state and no draw of `exact` needs.
 
-What is needed is found backwards. A carried value of a loop is needed if its result is, or the
+Needed operations are found backwards. A carried value of a loop is needed if its result is, or the
 condition, or a needed carried value computes with it; so a state is needed by an output or by a
 needed state. A state that is not keeps its value, and layout.py drops it.
 
-A loop whose results nobody needs goes if it ends: if it has a `limit`, which its model promises to
-keep. A loop without one may be endless, and an endless trial must not become a result: it stays.
+A loop without needed results is removed if it ends: if it has a `limit`, which its model promises
+to keep. A loop without one may be endless, and an endless trial must not become a result: it stays.
 Draws of `exact` stay wherever they are: each moves its generator on for all that come after it.
 """
 
@@ -35,7 +35,7 @@ class DeadCode:
 
 
 class _Liveness:
-    """What is needed; grows until it is all."""
+    """The needed values; grows until it is complete."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -61,7 +61,7 @@ class _Liveness:
         return len(self._live) > before
 
     def _anchored(self, op: Op) -> bool:
-        """Whether an operation stays though nobody needs its results."""
+        """Whether an operation stays even if its results are not needed."""
         known = self._anchors.get(op)
         if known is None:
             known = (self._exact and op.name in DRAWS) or (

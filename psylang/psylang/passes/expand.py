@@ -1,12 +1,12 @@
-"""Expansion: mathematics and draws of `fast` become the operations that they are made of.
+"""Expansion: mathematics and draws of `fast` become the operations that compute them.
 
-Who calls gives, for each name, a function from an operation to a region over its operands
-(numerics/). What a region itself contains is expanded, too. New operations without an origin get
-that of the operation that they replace.
+The caller passes, for each name, a function from an operation to a region over its operands
+(numerics/). The operations of such a region are expanded, too. New operations without an origin
+get the origin of the operation that they replace.
 
-An expansion has hundreds of operations, of which a dozen may be new: the block of Philox is that of
-the draw before, and the constants are everybody's. So they are folded and shared while they are
-copied, and constants stand once, at the begin, for all.
+An expansion has hundreds of operations, of which a dozen may be new: the previous draw has the
+same block of Philox, and constants are shared. So operations are folded and shared while they are
+copied, and each constant stands once, at the begin.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Expander(Folder, Numbering):
         self._constants: dict[Hashable, Value] = {}
 
     def constant(self, value: Attribute, type: Type = F64) -> Value:
-        """Of what is added: one for the whole program, in front of whatever is open."""
+        """A new constant: one for the whole program, in front of all open regions."""
         key = (type, bits(value))
         known = self._constants.get(key)
         if known is None:

@@ -1,7 +1,7 @@
-"""Hoisting: what a loop or an argmin computes anew in each round, though nothing in it changes.
+"""Hoisting: moves operations out of a loop or an argmin if their operands never change there.
 
-Operations are pure and trap on nothing, so that computing one where it might not have been needed
-is a matter of cost alone; only those that every round computes are moved, not those of branches.
+Operations are pure and never trap, so an unneeded operation has only a cost. Only operations that
+every round computes are moved, not operations of branches.
 """
 
 from __future__ import annotations

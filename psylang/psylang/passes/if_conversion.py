@@ -1,8 +1,8 @@
-"""If-conversion: both branches are computed, and a select takes what the condition says.
+"""If-conversion: both branches are computed, and the condition selects the result.
 
-Lanes of a vector differ in their conditions, so a branch costs both sides there anyway. Loops in a
-branch that is not meant run one round and stop (their condition gets `and` the branch's), and an
-argmin tries no candidate; so nothing becomes endless that was not.
+Lanes of a vector differ in their conditions, so a branch costs both sides there anyway. Loops in an
+unselected branch run one round and stop (their condition gets `and` the branch's), and an argmin
+tries no candidate; so no finite computation becomes endless.
 """
 
 from __future__ import annotations

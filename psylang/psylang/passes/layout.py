@@ -51,7 +51,7 @@ class Layout:
 
 
 def layout_of(program: Program) -> LiveLayout:
-    """What of the signature is alive."""
+    """The live parts of the signature."""
     used: set[Value] = set(program.body.yields[: len(program.outputs)])
     drawn: set[int] = set()
     for op in program.body.walk():

@@ -28,9 +28,9 @@ EXACT_BRANCH_COST = 32
 
 @dataclass(frozen=True)
 class Settings:
-    """What optimise() does beyond cleaning.
+    """The settings of optimise() beyond cleaning.
 
-    keep_signature: parameters, inputs and states that nobody reads stay declared.
+    keep_signature: unread parameters, inputs and states stay declared.
     unroll, strip_mine, if_conversion: None leaves the pass out. Of if_conversion None stands for
     the numerics' own: every `if` in `fast`, cheap ones without loops in `exact`.
     """
@@ -52,7 +52,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Record:
-    """What one pass did. ops_before, ops_after: operations, constants not counted."""
+    """The effect of one pass. ops_before, ops_after: operations, constants not counted."""
 
     name: str
     seconds: float
@@ -64,7 +64,7 @@ class Record:
 def passes_for(
     program: Program, expansions: Mapping[str, Expansion], settings: Settings
 ) -> Sequence[Sequence[Pass]]:
-    """Who runs, in order. A group CLEANING is left out if nothing changed since the last one."""
+    """The passes, in order. A group CLEANING is left out if nothing changed since the last one."""
     fast = program.numerics == "fast"
     ifs = settings.if_conversion or (
         IfConversion() if fast else IfConversion(EXACT_BRANCH_COST, loops=False)

@@ -1,8 +1,8 @@
-"""Precision: a program that computes in f32 what was written in f64.
+"""Precision: turns a program in f64 into one that computes in f32.
 
-Half the bytes are twice the lanes of a vector register, and shorter polynomials. Whoever calls the
-program sees no difference but the last digits: its parameters, inputs, states and outputs stay f64,
-converted once on the way in and once on the way out. Nobody asks for it unknowingly: f64 is the
+Half the bytes give twice the lanes of a vector register, and shorter polynomials suffice. For the
+caller only the last digits differ: parameters, inputs, states and outputs stay f64, converted once
+on the way in and once on the way out. f32 must be requested: f64 is the
 default, and `exact`, which is defined by the f64 of PsyNeuLink, is refused.
 """
 
@@ -87,7 +87,7 @@ class _Narrower(Rewriter):
         return self.op("convert", value, to=to.value, hint=value.hint)
 
     def _narrowed(self, values: Sequence[Value]) -> tuple[Value, ...]:
-        """Values of f32 for those of f64, which they stand for from here on."""
+        """Values of f32 that replace values of f64 from here on."""
         made = []
         for value in values:
             if value.type.dtype is DType.F64:

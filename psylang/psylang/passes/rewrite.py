@@ -1,4 +1,4 @@
-"""Rewriting: a program is read in order, and what each operation becomes is appended to a new one.
+"""Rewriting: reads a program in order, and appends the result of each operation to a new one.
 
 A pass is a small frozen dataclass with a `contract` and `__call__(Program) -> Program`; inside, a
 Rewriter whose `visit` keeps an operation or gives other values for its results. Operations and
@@ -17,11 +17,11 @@ from psylang.ir.ops import DRAWS
 
 
 class PassError(ValueError):
-    """A program that a pass does not take: its contract says what it needs."""
+    """A program that a pass does not accept: the contract of the pass states its needs."""
 
 
 class Pass(Protocol):
-    """What the pipeline runs. contract: what it needs, what it keeps, what it gives."""
+    """A pass of the pipeline. contract: its needs, its invariants, its results."""
 
     contract: ClassVar[str]
 
@@ -41,7 +41,7 @@ class Rewriter(Builder):
         self._stamp: Origin | None = None
 
     def visit(self, op: Op) -> None:
-        """What becomes of an operation. Every result needs a value: keep(), or replace()."""
+        """Rewrites an operation. Every result needs a value: keep(), or replace()."""
         self.keep(op)
 
     def result(self, **changes: Any) -> Program:
@@ -54,7 +54,7 @@ class Rewriter(Builder):
     # Values.
 
     def now(self, value: Value) -> Value:
-        """What stands for a value of the old program in the new one."""
+        """The new program's value for a value of the old program."""
         return self._now.get(value, value)
 
     def all_now(self, values: Iterable[Value]) -> tuple[Value, ...]:
@@ -62,7 +62,7 @@ class Rewriter(Builder):
         return tuple([get(value, value) for value in values])
 
     def replace(self, values: Sequence[Value], by: Sequence[Value]) -> None:
-        """`by`, values of the new program, stand for those of the old one from here on."""
+        """`by`, values of the new program, replace `values` of the old one from here on."""
         if len(values) == len(by) == 1:
             self._now[values[0]] = by[0]
         else:

@@ -1,17 +1,17 @@
-"""Strip mining: a loop that draws a number a round runs four rounds at a time.
+"""Strip mining: a loop that draws one number per round runs four rounds at a time.
 
-One block of Philox (numerics/) gives the draws of four steps: those whose number divided by four
-is the same. A loop that draws with its round's number therefore becomes
+One block of Philox (numerics/) gives the draws of four steps with equal number / 4. A loop that
+draws with its round's number therefore becomes
 
     loop (x, n):                                 # n is a multiple of four
       block = n >> 2
       round 0 with n = block << 2 | 0
-      round 1 with n = block << 2 | 1, its values kept where round 0 said `again`
+      round 1 with n = block << 2 | 1, its values kept if round 0 yielded `again`
       …
-      again = all four said so
+      again = all four yielded `again`
 
-and once the draws are expanded, the numbers folded and what is common shared, a block is computed
-once. The rounds after the last one are computed for nothing and change nothing.
+After the draws are expanded, the numbers folded and common operations shared, each block is
+computed once. The rounds after the last one are computed in vain and change nothing.
 """
 
 from __future__ import annotations

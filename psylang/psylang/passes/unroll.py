@@ -1,6 +1,6 @@
 """Unrolling: a loop whose rounds can be counted beforehand, and are few, becomes straight code.
 
-The count is found by running what the condition is made of: constants and arithmetic on carried
+The count is found by running the operations of the condition: constants and arithmetic on carried
 values that begin as constants.
 """
 
@@ -19,9 +19,9 @@ from psylang.passes.rewrite import Rewriter
 
 @dataclass(frozen=True)
 class Unroll:
-    """most_rounds: of a loop that is unrolled. most_cost: of what may be added, in additions.
+    """most_rounds: of a loop that is unrolled. most_cost: of the added operations, in additions.
 
-    A draw or an exp is counted as what it becomes (ops.py), since that is what LLVM has to read:
+    A draw or an exp counts as its expansion (ops.py), because LLVM has to read the expansion:
     ten passes of a network with noise take seconds to compile when unrolled, and gain little.
     """
 
@@ -97,7 +97,7 @@ class _Unroller(Rewriter):
         return 0
 
     def _number(self, value: Value) -> Any:
-        """What a value of the old program always is, or None."""
+        """The constant value of a value of the old program, or None."""
         op = self.definition.get(self.now(value))
         return as_number(op) if op is not None and op.name == "constant" else None
 

@@ -1,4 +1,4 @@
-"""The algebra of words: what operations on integers and conditions come to without being computed.
+"""The algebra of words: simplifications of operations on integers and conditions.
 
 Bits are those of two's complement words: what a constant masks is what it says as unsigned. Which
 bits of a value are zero always is found from the shifts and masks that made it; so a counter of
@@ -18,7 +18,7 @@ Rule = Callable[..., Value | None]
 
 
 class Algebra(Protocol):
-    """What the rules ask of the pass (constants.Folder)."""
+    """The functions of the pass (constants.Folder) that the rules use."""
 
     def known(self, value: Value) -> Any: ...
 
@@ -48,7 +48,7 @@ def mask(type: DType) -> int:
 
 
 def signed(number: int, type: DType) -> int:
-    """The word with those bits, as its type counts."""
+    """The signed value of the word with these bits."""
     number &= mask(type)
     return number - (1 << type.bits) if number >> (type.bits - 1) else number
 

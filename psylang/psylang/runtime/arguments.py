@@ -104,7 +104,7 @@ def _checked(
 def _trials(
     program: Program, trials: int | None, sequences: int, params: Values, inputs: Values
 ) -> int:
-    """As the caller says, or as many rows as something has, or one."""
+    """The caller's number, or the number of rows of an argument, or one."""
     count = 1
     if trials is not None:
         count = whole("trials", trials, 1, TRIALS_MAX)

@@ -1,10 +1,11 @@
 """Compiled objects on disk: so that the second process starts in milliseconds.
 
-A file an object: a header with the checksum, then the object. Files are written beside and renamed,
-so readers see all or nothing, and any number of processes may write the same one; what is damaged
-is told by the checksum, removed and made anew. The folder is bounded: what was used longest ago
-goes first. If it cannot be used (full, read-only, not ours) there is one warning, and no cache.
-Machine code is run from there, so each use opens the folder once (trusted.py) and stays in it.
+One file per object: a header with the checksum, then the object. Files are written under another
+name and renamed, so readers see all or nothing, and any number of processes may write the same one.
+The checksum detects damaged files; they are removed and made anew. The folder is bounded: the least
+recently used file is removed first. If the folder is unusable (full, read-only, another owner),
+there is one warning, and no cache. Machine code from there is executed, so each use opens the
+folder once (trusted.py) and accesses files relative to it.
 
 $XDG_CACHE_HOME/psylang (~/.cache/psylang), or $PSYLANG_CACHE_DIR. PSYLANG_CACHE_BYTES bounds it
 (256 MiB); 0 switches it off.
@@ -29,7 +30,7 @@ BYTES_MAX = 256 << 20
 MAGIC = b"psylang object 1\n"
 SUFFIX = ".object"
 UNFINISHED = ".part"
-# A file that somebody still writes is younger; one whose writer was killed is older.
+# A file that is still being written is younger; an older one was left by a killed writer.
 UNFINISHED_AGE_S_MAX = 600.0
 # After pruning this part of the bound is in use, so that not every write prunes.
 PRUNED_TO = 0.8
@@ -91,7 +92,7 @@ class ObjectCache:
         with contextlib.suppress(OSError):
             if payload is None:
                 os.unlink(name, dir_fd=folder)
-            else:  # When it was used last: the oldest goes first.
+            else:  # Time of the last use: the oldest is removed first.
                 os.utime(name, dir_fd=folder, follow_symlinks=False)
         return payload
 
@@ -188,7 +189,7 @@ def _name(key: str) -> str:
 
 
 def _write(folder: int, name: str, content: bytes) -> None:
-    """Not synced: what a power cut leaves behind is told by the checksum."""
+    """Not synced: the checksum detects damage by a power cut."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
         file.write(content)

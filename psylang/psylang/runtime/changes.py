@@ -1,8 +1,8 @@
 """Notices that a model was changed after it was compiled, at a few microseconds a run.
 
 All parts of a model that can change (lists, dictionaries, objects, writeable arrays; not frozen
-dataclasses, tuples, numbers) are looked at before each run: whether they hold the very same things.
-If not, a digest of everything tells whether what they hold is equal.
+dataclasses, tuples, numbers) are checked before each run: they must hold the identical objects.
+If not, a digest of everything decides whether their contents are equal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Watch:
 
     def __init__(self, model: object) -> None:
         self._model = model
-        self._watched = not isinstance(model, Program)  # Those are never changed, by contract.
+        self._watched = not isinstance(model, Program)  # Programs are never changed, by contract.
         if self._watched:
             self._parts = _Parts(model)
             self._mark = _mark(model)
@@ -59,7 +59,7 @@ class _Parts:
 
     def __init__(self, model: object) -> None:
         self.rows: list[Any] = []  # Lists and sets.
-        self.tables: list[Mapping[Any, Any]] = []  # Dictionaries, and those of objects.
+        self.tables: list[Mapping[Any, Any]] = []  # Dictionaries, including those of objects.
         self.others: list[tuple[Callable[[Any], tuple[Any, ...]], Any]] = []
         self.arrays: list[NDArray[Any]] = []
         self._seen: dict[int, object] = {}  # Keeps all alive, so ids stay theirs.

@@ -1,6 +1,6 @@
-"""A digest of what a program computes: equal programs, equal digests, whatever they are called.
+"""A digest of a program's computation: equal programs have equal digests, whatever their names.
 
-The cache of objects is keyed by it. Values are numbered in the order of their definitions, so
+It is the key of the cache of objects. Values are numbered in the order of their definitions, so
 hints and origins, which do not reach the machine code, do not count; nor do the defaults of
 parameters, inputs and states, which the caller puts into buffers. Names and their order do.
 """

@@ -1,7 +1,7 @@
 """The errors of compile(), run() and search(): each message names failure, cause and remedy.
 
-All but InterruptedRunError are PsylangError, so that a caller who wants one `except` has it; they
-are also the built-in kind that such a mistake usually is.
+All but InterruptedRunError are PsylangError, so that one `except` can catch them; each is also the
+usual built-in exception for its kind of mistake.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class PsylangError(Exception):
-    """Something that the caller can mend; the message says how."""
+    """A mistake that the caller can correct; the message says how."""
 
 
 class ArgumentError(PsylangError, ValueError):
@@ -22,7 +22,7 @@ class ArgumentTypeError(PsylangError, TypeError):
 
 
 class NotSupportedError(PsylangError, NotImplementedError):
-    """This version cannot do it, and says so rather than do something else."""
+    """This version does not support the request."""
 
 
 class CompileError(PsylangError, RuntimeError):
@@ -40,7 +40,7 @@ class CacheWarning(UserWarning):
 class InterruptedRunError(KeyboardInterrupt):
     """Ctrl-C during a run. `partial`: Results of the first `done` trials, None if none.
 
-    A KeyboardInterrupt, so that programs which know nothing of it end as always.
+    A KeyboardInterrupt, so that programs without a handler for it end as usual.
     """
 
     def __init__(self, done: int, total: int, partial: Any) -> None:

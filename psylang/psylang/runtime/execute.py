@@ -1,8 +1,8 @@
 """One run of machine code: its buffers, its chunks, and the recorded outputs.
 
-Rows of results and of what a trial is given are whole arrays, or, where all rows are the same or
-are counted and dropped, blocks of a chunk's size: the ABI lets a caller who has a part of a buffer
-move the pointer back.
+Rows of results and of inputs are whole arrays, or, if all rows are equal or are counted and
+dropped, blocks of a chunk's size: the ABI lets a caller with a part of a buffer move the pointer
+back.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Checkpoint = Callable[[int, int], None]
 
 @dataclass
 class Given:
-    """What a run computes from. Arrays are in C order, of the program's types.
+    """The inputs of a run. Arrays are in C order, of the program's types.
 
-    first: number of the first sequence; rows of all arrays begin there. parameters: a value, or of
-    those that vary a row a trial. inputs: a row a trial, or one value for all (then `repeated`).
+    first: number of the first sequence; rows of all arrays begin there. parameters: one value, or
+    one row per trial if varying. inputs: one row per trial, or one value for all (`repeated`).
     generators: one sequence's, or None.
     """
 
@@ -79,7 +79,7 @@ def address(array: NDArray[Any]) -> int:
 
 @dataclass
 class Execution:
-    """A run in the making. outputs: arrays of a row a trial; None of those that are not stored."""
+    """A run in progress. outputs: arrays with a row per trial; None for outputs not stored."""
 
     variant: Variant
     given: Given

@@ -117,7 +117,7 @@ def _gone(program: Program, optimised: Program) -> list[tuple[str, str]]:
 
 
 def _removed(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """What dead code and repetitions were, by element of the model: not made others, but gone."""
+    """The removed dead code and repetitions, by element of the model; not rewritten parts."""
     counts: Counter[str] = Counter()
     for record in records:
         if record.name in REMOVING:

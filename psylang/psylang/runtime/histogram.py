@@ -1,7 +1,7 @@
 """Histograms that are counted while trials run: no trial is stored.
 
-Bins are [edge, next edge), the last one closed, as numpy.histogram's. What is below, above or NaN
-is counted apart, so the counts of a histogram sum up to the trials.
+Bins are [edge, next edge), the last one closed, as in numpy.histogram. Values below, above and NaN
+are counted separately, so the counts of a histogram sum up to the trials.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUPS_MAX = 256
 class Counts:
     """edges: of shape (bins + 1,). counts: of shape (bins,), int64. below, above, nan: outside.
 
-    by: the same for each value of the output `by` that was asked for (then the sums are above).
+    by: the same for each value of the requested output `by` (then the above are sums).
     """
 
     edges: NDArray[np.float64]
@@ -37,7 +37,7 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """Of all elements, those outside too."""
+        """The number of all elements, including those outside."""
         return int(self.counts.sum()) + self.below + self.above + self.nan
 
     @property
@@ -61,7 +61,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Histogram:
-    """What to count: `bins` equal bins over low … high, for each value of output `by` if given.
+    """A specification: `bins` equal bins over low … high, for each value of output `by` if given.
 
     ArgumentError: no bins, or an empty or unbounded interval.
     """

@@ -1,4 +1,4 @@
-"""compile() and the Plan that it gives: a model's machine code, to be run any number of times."""
+"""compile() and its result, the Plan: a model's machine code, ready to run any number of times."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from psylang.runtime.variants import Variant, Variants
 
 
 class Model(Protocol):
-    """What compile() takes besides programs of the IR."""
+    """The models that compile() accepts besides programs of the IR."""
 
     def program(
         self,
@@ -41,7 +41,7 @@ class Model(Protocol):
         vary: Collection[str],
         ranges: Mapping[str, tuple[float, float]],
     ) -> Program:
-        """One trial of it. The errors of the arguments are the model's own, ValueErrors."""
+        """The program of one trial. Wrong arguments raise the model's own ValueErrors."""
         ...
 
 
@@ -97,8 +97,8 @@ def compile(
 class Plan:
     """A compiled model. Any number of threads may use one plan at once.
 
-    program: its IR, in the plan's precision. run() and search() compute, explain() tells what was
-    compiled.
+    program: its IR, in the plan's precision. run() and search() compute, explain() describes the
+    compiled code.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Plan:
         self._written = program
         self._watch = Watch(model)
         self._variants = Variants(self.program)
-        self._others: dict[str, Variants] = {}  # In the other precision, once it is asked for.
+        self._others: dict[str, Variants] = {}  # In the other precision, after its first use.
         self._outputs = {output.name: output for output in program.outputs}
         # Looked up here, as small runs are to be quick.
         self._row_bytes = {output.name: row_bytes(output) for output in program.outputs}
@@ -120,7 +120,7 @@ class Plan:
 
     @property
     def parameters(self) -> dict[str, NDArray[Any]]:
-        """What run(params=…) may set, with the defaults."""
+        """The parameters that run(params=…) may set, with the defaults."""
         return {one.name: one.default for one in self.program.parameters}
 
     @property
@@ -151,22 +151,22 @@ class Plan:
     ) -> Results:
         """Computes `sequences` times `trials` trials.
 
-        inputs, params: by name, of the shape that the plan says for one value for all trials, with
-        (trials,) in front for a row a trial, or (sequences, trials). trials: if left out, as many
-        as those have, or 1. States begin anew in each sequence.
-        seed: 0 … 2**63 - 1. In `exact`, 0 are the streams' own seeds, as PsyNeuLink has them, and
-        others lead to other streams. The results depend on nothing but the arguments; not on
-        `threads` (None: all cores, where it pays), and in `fast` not on `isa` (None: the best).
-        precision: "f64" or "f32", as of compile(); None: the plan's. Another than the plan's is
-        compiled when it is first asked for.
-        record: the outputs to keep; None: all, or those not asked for as histograms only.
+        inputs, params: by name, of the plan's shape for one value for all trials, with (trials,)
+        in front for one row per trial, or (sequences, trials). trials: by default the number of
+        rows, or 1. States begin anew in each sequence.
+        seed: 0 … 2**63 - 1. In `exact`, 0 selects the streams' own seeds, as in PsyNeuLink; other
+        numbers select other streams. The results depend only on the arguments; not on
+        `threads` (None: all cores, if it pays), and in `fast` not on `isa` (None: the best).
+        precision: "f64" or "f32", as for compile(); None: the plan's. The other precision is
+        compiled at its first use.
+        record: the outputs to keep; None: all except outputs requested only as histograms.
         histogram: by output (bins, low, high), edges, or a Histogram; counted without being stored.
         progress: True for a line on standard error, or a function of (trials done, trials).
 
         Ctrl-C ends the run within some 50 ms (or a trial): InterruptedRunError, a
-        KeyboardInterrupt, has in `partial` the first trials that were complete; histograms that
-        are not complete are dropped. ArgumentError, ArgumentTypeError: something does not fit; the
-        message says what would. ModelChangedError: compile the model again. NotSupportedError,
+        KeyboardInterrupt, has in `partial` the first complete trials; incomplete histograms are
+        dropped. ArgumentError, ArgumentTypeError: an argument does not fit; the message names the
+        permitted values. ModelChangedError: compile the model again. NotSupportedError,
         CompileError: as compile().
         """
         return self._run_from(
@@ -329,7 +329,7 @@ class Plan:
         return self._variants.get(isa, None, frozenset())
 
     def explain(self) -> Explanation:
-        """What was compiled, and into what; a text, and in notebooks HTML."""
+        """A report of the compiled model and its code; a text, and in notebooks HTML."""
         from psylang import emit
 
         records: list[Any] = []

@@ -1,4 +1,4 @@
-"""A line that tells how far a run is, for run(progress=True)."""
+"""The progress line of a run, for run(progress=True)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProgressLine:
         self._wrote = not over
 
     def leave(self) -> None:
-        """What is printed next begins a line of its own."""
+        """Ends the line, so that the next output begins a new one."""
         if self._wrote:
             print(file=sys.stderr, flush=True)
             self._wrote = False

@@ -21,8 +21,8 @@ from psylang.runtime.histogram import Counts
 class Results(Mapping[str, NDArray[Any]]):
     """Arrays by name, in the order of the model's outputs.
 
-    dims: names of each array's axes. histograms: those asked for. sequences, trials, seed: of the
-    run (all trials of a sequence). isa: the instruction set that computed it.
+    dims: names of each array's axes. histograms: the requested ones. sequences, trials, seed: of
+    the run (all trials of a sequence). isa: the instruction set that computed it.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Distributes trials over threads: chunks, threads, progress and Ctrl-C.
 
-Units are trials, or the sequences of programs whose trials depend on one another. They are handed
-out in order and in chunks of at most SLICE_S, after which Python can look at signals. What a unit
-computes depends on its number alone, so neither chunks nor threads change the results. The calling
+Units are trials, or the sequences of programs whose trials depend on one another. They are
+distributed in order and in chunks of at most SLICE_S, after which Python can handle signals. A
+unit's result depends on its number alone, so neither chunks nor threads change the results. The calling
 thread works too; the others live as long as the run.
 """
 
@@ -18,8 +18,8 @@ from psylang.runtime.kernel import Kernel
 SLICE_S = 0.05
 # Below this a chunk is mostly the waiting for its last trial.
 CHUNK_S_MIN = 0.004
-# Of trials that a run begins with: enough to fill vectors, little enough to be over soon. What
-# trials took in earlier runs says nothing: they had other parameters.
+# The first trials of a run: enough to fill vectors, few enough to end soon. Times of earlier runs
+# do not help, because those had other parameters.
 FIRST_TRIALS = 64
 GROWTH_MAX = 16
 # Less work than this is done by the caller alone: a thread takes 0.1 ms to start.
@@ -103,7 +103,7 @@ class Schedule:
         return end
 
     def _leave(self, workers: list[threading.Thread]) -> None:
-        """Nobody writes into the buffers after this; another Ctrl-C only repeats the first."""
+        """No thread writes to the buffers after this; another Ctrl-C only repeats the first."""
         while any(worker.is_alive() for worker in workers):
             try:
                 for worker in workers:
@@ -137,7 +137,7 @@ class Schedule:
         return True
 
     def _chunk_units(self, left: int, threads: int) -> int:
-        """What is left is shared out evenly, in chunks that are neither long nor tiny."""
+        """Divides the rest evenly, in chunks that are neither long nor tiny."""
         each = self._each_s
         if not each:
             return max(min(FIRST_TRIALS // self._rows, left, self._units_max), 1)
@@ -162,7 +162,7 @@ class Schedule:
 
 
 def note_time(kernel: Kernel, seconds: float) -> None:
-    """What a trial took. One that waited for a core says little: it rises slowly, falls fast."""
+    """Notes a trial's time. The estimate rises slowly, because a trial may wait for a core."""
     seen = kernel.seconds_per_trial
     kernel.seconds_per_trial = min(seconds, 1.25 * seen) if seen else seconds
 

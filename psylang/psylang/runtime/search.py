@@ -101,7 +101,7 @@ class Search:
 class Block:
     """Points of the grid from number `first` on, each a sequence of `trials` trials of one run.
 
-    params: as of run(), those of the grid of shape (points, trials, *shape).
+    params: as for run(); parameters of the grid have shape (points, trials, *shape).
     """
 
     first: int

@@ -1,6 +1,7 @@
-"""Programs made to measure: parameters become constants, ranges are set, outputs left out.
+"""Specialised programs: parameters become constants, ranges are set, outputs left out.
 
-What compile() is told of an IR program is done here; models do it themselves, in `.program(…)`.
+This module applies the arguments of compile() to an IR program; models do it themselves, in
+`.program(…)`.
 A parameter that becomes a constant keeps its Value: a constant operation in front defines it, so
 nothing else of the body changes.
 """
@@ -23,9 +24,9 @@ def specialised(
     vary: Collection[str] | None,
     ranges: Mapping[str, tuple[float, float]],
 ) -> Program:
-    """With the parameters of `fix`, and those not in `vary` (None: all), as constants.
+    """The program with `fix`, and parameters not in `vary` (None: all), as constants.
 
-    ArgumentError: a name that the program has not, is in both, or whose value does not fit.
+    ArgumentError: an unknown name, a name in both, or a value that does not fit.
     """
     names = [parameter.name for parameter in program.parameters]
     for what, given in (("fix", fix), ("vary", vary or ()), ("ranges", ranges)):

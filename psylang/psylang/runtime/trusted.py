@@ -1,10 +1,11 @@
 """Folders and files that may supply machine code: only root and this user can write them.
 
-A path says nothing: between a look at it and its use somebody may put another folder in its place.
-So a path is walked once, each folder opened below the one before and checked by its descriptor, and
-all that follows is done relative to the last descriptor. Every folder on the way belongs to root or
-us, and others may write to it only if it is sticky (/tmp); the last one is ours and nobody else's
-to write. Symbolic links of root and our own are followed, those of others are refused.
+A check of a path proves nothing: another user may replace a folder between the check and its use.
+So a path is walked once: each folder is opened relative to its parent and checked by its
+descriptor, and all later accesses are relative to the last descriptor. Every folder on the path
+must belong to root or this user, and others may write to it only if it is sticky (/tmp). The last
+one must belong to this user, and no other user may write to it. Symbolic links of root and of this
+user are followed, links of others are refused.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class UntrustedError(Exception):
-    """Somebody else may have written there; the message says where, why, and the fix."""
+    """Another user may have written there; the message gives place, reason and remedy."""
 
 
 @contextlib.contextmanager
 def opened(folder: Path, make: bool = False) -> Iterator[int]:
-    """The descriptor of a folder that is ours alone. What is missing of its path is made, or not.
+    """The descriptor of a folder of this user alone. `make`: makes missing folders.
 
-    UntrustedError; OSError, FileNotFoundError among them: what the system says.
+    UntrustedError; OSError (such as FileNotFoundError) from the system.
     """
     chain = [os.open("/", _FOLDER)]
     try:
@@ -116,9 +117,9 @@ def _folder_in(folder: int, name: str, make: bool) -> int:
 
 
 def _link_in(folder: int, name: str, path: Path) -> Path | None:
-    """Where the link leads to; None if it is none.
+    """The target of the link; None if it is not a link.
 
-    Its folder is checked: nobody but its owner can put another in its place between the two calls.
+    Its folder was checked: only its owner can replace the link between the two calls.
     """
     found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISLNK(found.st_mode):

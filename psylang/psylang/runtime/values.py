@@ -1,7 +1,7 @@
 """Checks the arguments of run() and converts them for the machine code.
 
-Nothing is bent to fit: floats for integers, truth values for numbers, texts, complex numbers,
-other shapes and (unless allowed) NaN are refused by name, with what was given and what is wanted.
+Nothing is converted silently: floats for integers, booleans for numbers, texts, complex numbers,
+other shapes and (unless allowed) NaN are refused, with the name, the value and the expected type.
 """
 
 from __future__ import annotations

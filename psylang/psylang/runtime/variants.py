@@ -1,6 +1,6 @@
-"""A program's machine code in its variants: instruction set, outputs kept, parameters a trial.
+"""A program's machine code in its variants: instruction set, kept outputs, varying parameters.
 
-Each is compiled when it is first asked for, or loaded from the cache of objects. The key has all
+Each is compiled at its first use, or loaded from the cache of objects. The key has everything
 that the code depends on: the program, the target, the versions, and the compiler's own sources.
 """
 
@@ -29,7 +29,7 @@ from psylang.version import __version__
 if TYPE_CHECKING:
     from psylang.emit import Target
 
-# What decides which code comes out of a program.
+# The packages that determine the code of a program.
 _COMPILER = ("ir", "numerics", "passes", "emit")
 
 
@@ -46,7 +46,7 @@ class Variant:
 
 
 class Variants:
-    """Those of one program; any number of threads may ask."""
+    """The variants of one program; any number of threads may use it."""
 
     def __init__(self, program: Program, cache: ObjectCache | None = None) -> None:
         self._program = program
@@ -73,7 +73,7 @@ class Variants:
             return self._made[key]
 
     def all(self) -> list[Variant]:
-        """What was made so far."""
+        """The variants made so far."""
         return list(self._made.values())
 
 
@@ -151,7 +151,7 @@ def object_key(program: Program, target: Target, varying: frozenset[str]) -> str
 
 @functools.cache
 def _compiler_stamp() -> str:
-    """Changes when a file of the compiler does: whoever works on it gets no old code."""
+    """Changes with every file of the compiler, so that its developers get no old code."""
     root = Path(__file__).parents[1]
     lines = []
     for package in _COMPILER:
