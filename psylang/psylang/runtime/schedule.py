@@ -2,8 +2,8 @@
 
 Units are trials, or the sequences of programs whose trials depend on one another. They are
 distributed in order and in chunks of at most SLICE_S, after which Python can handle signals. A
-unit's result depends on its number alone, so neither chunks nor threads change the results. The calling
-thread works too; the others live as long as the run.
+unit's result depends on its number alone, so neither chunks nor threads change the results. The
+calling thread works too; the others live as long as the run.
 """
 
 from __future__ import annotations
