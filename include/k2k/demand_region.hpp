@@ -1,6 +1,6 @@
 #pragma once
-// Memory of a program with pages that are filled when kernels first access them (thesis, section 4.5.2:
-// on-demand faults instead of memory pinned in advance).
+// Memory of a program with pages that are filled when kernels first access them (thesis,
+// section 4.5.2: on-demand faults instead of memory pinned in advance).
 //
 //   auto region = k2k::DemandRegion::file(runtime, fd, 0, bytes);
 //   auto* data = region->as<const Record>();

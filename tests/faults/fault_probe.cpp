@@ -3,7 +3,7 @@
 //
 //   fault_probe SCENE FOLDER [NUMBER]
 //
-// The test has made what a scene needs in FOLDER: `data`, a file of io::content().
+// The test has prepared FOLDER for the scene: `data`, a file of io::content().
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -44,7 +44,7 @@ Requests::Entry* Requests::find(const services::Request& request) {
     return nullptr;
   }
   Entry& found = entry(static_cast<std::uint32_t>(id));
-  // The host may leave out what the call does not have.
+  // The host may omit arguments that the call does not have.
   const int count =
       request.row < 0 ? protocol::argument_count : calls::parameter_count(calls::rows[request.row]);
   for (int index = 0; index < count; ++index) {

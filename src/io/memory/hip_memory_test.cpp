@@ -12,7 +12,7 @@
 namespace k2k::io {
 namespace {
 
-// Against a runtime of the tests' own; see the header for what that leaves open.
+// Against a runtime of the tests' own; the header lists the limits of such a test.
 class HipMemoryTest : public testing::Test {
  protected:
   void TearDown() override {

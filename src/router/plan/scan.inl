@@ -59,7 +59,7 @@ K2K_ROUTER_TARGET std::uint32_t all_runs(const std::uint8_t* residency, std::uin
   return (edges + 1) / 2;
 }
 
-// By looking at every page: where `ignored` is shorter than what one look shows.
+// Reads every page: for an `ignored` that is shorter than one window.
 K2K_ROUTER_TARGET Inner long_runs_of_all(const std::uint8_t* residency, std::uint32_t pages,
                                          std::uint32_t ignored, Range* runs) {
   const std::uint32_t found = all_runs(residency, pages, runs);

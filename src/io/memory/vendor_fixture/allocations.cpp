@@ -134,7 +134,7 @@ K2K_VENDOR(cudaMallocManaged, void** address, std::size_t bytes, unsigned flags)
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   return *address == nullptr ? out_of_memory : 0;
 }
-// As its driver would, whatever the streams do; what it copies is there when it returns.
+// Like the driver: independent of streams, and complete on return.
 K2K_VENDOR(cudaMemcpy, void* to, const void* from, std::size_t bytes, int) {
   std::byte* const target = inside(to, bytes);
   const std::byte* const source = inside(from, bytes);

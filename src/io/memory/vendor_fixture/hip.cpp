@@ -1,5 +1,5 @@
-// The entries of HIP's runtime that io/ uses: CUDA's by other names, but for what stands for
-// contexts, a current device of each thread.
+// The entries of HIP's runtime that io/ uses: CUDA's by other names, except that each thread has a
+// current device instead of a context.
 
 #include <cstddef>
 

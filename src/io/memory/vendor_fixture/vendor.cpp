@@ -1,5 +1,5 @@
 // A library with the entries of CUDA's driver, cuFile and hipFile that io/ uses, on memory of the
-// process: copies are done when their event has been asked for several times, files by pread.
+// process: copies are done after several polls of their event, files are read by pread.
 
 #include <unistd.h>
 
