@@ -6,13 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -20,73 +17,48 @@
 
 #include "base/api.hpp"
 #include "io/file/raw.hpp"
-#include "router/profile/profile.hpp"
-#include "router/read/file_reader.hpp"
-#include "router/read/registered_memory.hpp"
+#include "router/door/files.hpp"
+#include "router/door/files_keys.hpp"
 #include "shim/gpu_readers.hpp"
 #include "shim/table.h"
 
 namespace k2k::shim {
 namespace {
 
-using router::DeviceReader;
-using router::FileReader;
+using router::Files;
 
 // Made by k2k_io_table_get(), before any other call, and never destroyed: the program may read
-// until its last instruction.
-FileReader* reader = nullptr;
+// until its last instruction. One set a process: calls of libc have no argument for it.
+struct OfProcess {
+  explicit OfProcess(const router::FilesOptions& wanted) : options(wanted) {}
 
-struct ReadAhead {
-  std::uint32_t pages = router::read_ahead_pages_default;
-  bool where_free = true;
+  const router::FilesOptions options;
+  router::RegisteredMemory registered;  // Has readers, no ranges: libk2k_io.so has those.
+  std::shared_ptr<Files> files;
 };
+OfProcess* process = nullptr;
+Files* files = nullptr;  // The process's, one step nearer.
 
-bool is_set(const char* name) {
-  const char* const value = ::secure_getenv(name);
-  return value != nullptr && *value != '\0' && *value != '0';
-}
-
-// K2K_IO_READ_AHEAD_PAGES: what may be in the page cache for sequential device reads alone, on
-// whatever device; unset: 512, where that costs nothing. K2K_IO_CONSERVATIVE=1: the kernel's
-// affair. Not a number up to the most that there can be: nothing.
-std::optional<ReadAhead> read_ahead() {
-  if (is_set("K2K_IO_CONSERVATIVE")) return ReadAhead{.pages = 0};
-  const char* const wanted = ::secure_getenv("K2K_IO_READ_AHEAD_PAGES");
-  if (wanted == nullptr || *wanted == '\0') return ReadAhead{};
-  std::uint32_t pages = 0;
-  const char* const end = wanted + std::strlen(wanted);
-  const auto [behind, error] = std::from_chars(wanted, end, pages);
-  if (error != std::errc() || behind != end || pages > router::read_ahead_pages_max) return {};
-  return ReadAhead{.pages = pages, .where_free = false};
-}
+const char* environment(const char* name) { return ::secure_getenv(name); }
 
 ssize_t read_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
-  return reader->pread(descriptor, memory, bytes, offset);
+  return files->pread(descriptor, memory, bytes, offset);
 }
 
 ssize_t write_at(int descriptor, const void* memory, std::size_t bytes, std::int64_t offset) {
-  return reader->pwrite(descriptor, memory, bytes, offset);
+  return files->pwrite(descriptor, memory, bytes, offset);
 }
 
 int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) {
-  for (DeviceReader* const gpu : gpu_readers_made()) {
-    if (gpu != nullptr) gpu->advise(descriptor, offset, bytes, advice);
-  }
-  return reader->advise(descriptor, offset, bytes, advice);
+  return files->advise(descriptor, offset, bytes, advice);
 }
 
 void forget(int descriptor, std::uint64_t device, std::uint64_t inode) {
-  for (DeviceReader* const gpu : gpu_readers_made()) {
-    if (gpu != nullptr) gpu->forget(descriptor, device, inode);
-  }
-  reader->forget(descriptor, device, inode);
+  files->forget(descriptor, device, inode);
 }
 
 void stats(k2k_io_counts* counts) {
-  router::ReaderStats now = reader->stats();
-  for (const DeviceReader* const gpu : gpu_readers_made()) {
-    if (gpu != nullptr) router::add_to(now, gpu->stats());
-  }
+  const router::ReaderStats now = files->stats();
   *counts = {.reads = now.reads,
              .writes = now.writes,
              .unprobed = now.unprobed,
@@ -101,22 +73,22 @@ void stats(k2k_io_counts* counts) {
 }
 
 void after_fork_child() {
-  reader->after_fork_child();
+  files->after_fork_child();
   gpu_readers_after_fork_child();
 }
 
-std::uint64_t held() { return reader->pages_held(); }
+std::uint64_t held() { return files->pages_held(); }
 
 void used_by_host(int descriptor, std::int64_t offset, std::uint64_t bytes) {
-  reader->used_by_host(descriptor, offset, bytes);
+  files->used_by_host(descriptor, offset, bytes);
 }
 
 void ahead(k2k_io_ahead* counts) {
-  const router::ReaderStats now = reader->stats();
+  const router::ReaderStats now = files->stats();
   *counts = {.held = now.pages_held, .kept = now.pages_kept, .again = now.pages_again};
 }
 
-std::uint64_t writes_direct() { return reader->stats().writes_direct; }
+std::uint64_t writes_direct() { return files->stats().writes_direct; }
 
 int owns(int descriptor) { return k2k::is_own(descriptor) ? 1 : 0; }
 
@@ -163,46 +135,41 @@ ssize_t whole_in(int kind, const k2k_io_call* call, const unsigned char* in_kind
 
 extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
   using namespace k2k::shim;
-  static const k2k_io_table table = {
-      .version = k2k_io_table_version,
-      .bytes = sizeof(k2k_io_table),
-      .pread = read_at,
-      .pwrite = write_at,
-      .advise = advise,
-      .forget = forget,
-      .stats = stats,
-      .after_fork_child = after_fork_child,
-      .owns = owns,
-      .whole = nullptr,
-      .serves = serves,
-      .pread_in = read_in,
-      .pwrite_in = write_in,
-      .whole_in = whole_in,
-      .held = held,
-      .used_by_host = used_by_host,
-      .ahead = ahead,
-      .writes_direct = is_set("K2K_IO_EXCLUSIVE") ? writes_direct : nullptr};
+  static k2k_io_table table = {.version = k2k_io_table_version,
+                               .bytes = sizeof(k2k_io_table),
+                               .pread = read_at,
+                               .pwrite = write_at,
+                               .advise = advise,
+                               .forget = forget,
+                               .stats = stats,
+                               .after_fork_child = after_fork_child,
+                               .owns = owns,
+                               .whole = nullptr,
+                               .serves = serves,
+                               .pread_in = read_in,
+                               .pwrite_in = write_in,
+                               .whole_in = whole_in,
+                               .held = held,
+                               .used_by_host = used_by_host,
+                               .ahead = ahead,
+                               .writes_direct = nullptr};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
-  if (reader == nullptr) {
-    const std::optional<ReadAhead> wanted = read_ahead();
-    if (!wanted) {
-      ::dprintf(
-          STDERR_FILENO,
-          "k2k_io: K2K_IO_READ_AHEAD_PAGES is not a number of pages from 0 to %u; libc serves "
-          "the calls\n",
-          k2k::router::read_ahead_pages_max);
-      return errno = EINVAL, nullptr;
-    }
-    k2k::Result<std::unique_ptr<FileReader>> made =
-        FileReader::create({.model_of = k2k::router::calibrated_model,
-                            .small_file_bytes = k2k::router::small_file_bytes_default,
-                            .trial_bytes = k2k::router::trial_bytes_default,
-                            .partition_pages = wanted->pages,
-                            .partition_where_free = wanted->where_free,
-                            .exclusive = is_set("K2K_IO_EXCLUSIVE")});
-    if (!made) return errno = made.error().code, nullptr;
-    k2k::io::high_numbers_only = true;
-    reader = std::move(made).value().release();
+  if (process != nullptr) return &table;
+  const k2k::Result<k2k::router::FilesOptions> options =
+      k2k::router::files_options_from(environment);
+  if (!options) {
+    ::dprintf(STDERR_FILENO, "k2k_io: %s; libc serves the calls\n",
+              options.error().message.c_str());
+    return errno = options.error().code, nullptr;
   }
+  auto made = std::make_unique<OfProcess>(options.value());
+  auto files_made = Files::create(made->options, made->registered);
+  if (!files_made) return errno = files_made.error().code, nullptr;
+  k2k::io::high_numbers_only = true;
+  made->files = std::move(files_made).value();
+  files = made->files.get();
+  process = made.release();
+  set_up_gpu_readers(process->options, process->registered);
+  if (process->options.exclusive) table.writes_direct = writes_direct;
   return &table;
 }

@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "k2k/io.h"
+#include "router/door/position.hpp"
 #include "shim/counts.hpp"
 #include "shim/descriptors.hpp"
 #include "shim/in_use.hpp"
@@ -37,24 +38,6 @@ constexpr std::size_t call_bytes_max = 0x7ffff000;
 constexpr int whole_write_flags = O_APPEND | O_DIRECT | O_DSYNC | O_SYNC;
 
 pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-
-// Positions of files: one lock for those whose inodes fall together.
-constexpr std::size_t position_locks = 64;
-pthread_mutex_t positions[position_locks];  // All zero is PTHREAD_MUTEX_INITIALIZER.
-
-class PositionLock {
- public:
-  explicit PositionLock(const File& file)
-      : lock_(&positions[(file.inode * 0x9e3779b97f4a7c15u ^ file.device) % position_locks]) {
-    pthread_mutex_lock(lock_);
-  }
-  ~PositionLock() { pthread_mutex_unlock(lock_); }
-  PositionLock(const PositionLock&) = delete;
-  PositionLock& operator=(const PositionLock&) = delete;
-
- private:
-  pthread_mutex_t* lock_;
-};
 
 // A forced unwinding would leave our locks and the router library's channels taken.
 class NoCancellation {
@@ -155,19 +138,14 @@ ssize_t move_all(const k2k_io_table& router, const HostCall& request, std::int64
   return static_cast<ssize_t>(done);
 }
 
-// Takes the bytes' places before it moves them, so that whoever else uses the position, by whatever
-// call, gets others; gives back what was too many. False: no such position, the kernel knows
-// better.
+// False: no such position, the kernel knows better; also of a device that took the file's number.
 bool move_at_position(const k2k_io_table& router, const HostCall& request, std::size_t bytes,
                       ssize_t* moved) {
-  const PositionLock lock(tracked.file_of(request.descriptor));
-  const auto room = static_cast<off_t>(bytes);
-  const off_t end = lseek(request.descriptor, room, SEEK_CUR);
-  if (end < room) return false;  // Also of a device that took the file's number, and only says 0.
-  *moved = move_all(router, request, end - room);
-  const off_t used = std::max<off_t>(*moved, 0);
-  if (used < room) lseek(request.descriptor, used - room, SEEK_CUR);
-  return true;
+  const File file = tracked.file_of(request.descriptor);
+  const router::Position position(request.descriptor, file.device, file.inode,
+                                  router::Patience::endless);
+  return position.read(
+      bytes, [&](off_t offset) { return move_all(router, request, offset); }, *moved);
 }
 
 bool may_be_split(const HostCall& request, const Contents& contents) {
@@ -239,8 +217,7 @@ void after_fork(bool child) {
   router_library_after_fork(child);
   descriptors_after_fork(child);
   if (child) {
-    // Threads that held these are not here.
-    for (pthread_mutex_t& lock : positions) lock = PTHREAD_MUTEX_INITIALIZER;
+    router::positions_after_fork_child();
     in_use.clear();
   }
   pthread_mutex_unlock(&changing);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "backend/device_config.hpp"
+#include "router/door/files_options.hpp"
 #include "server/settings/config.hpp"
 
 namespace k2k::control {
@@ -26,22 +27,7 @@ struct ControlConfig {
 namespace k2k::runtime {
 
 // How file data is read and written for device code.
-struct FilesConfig {
-  // automatic: within the bound where it costs nothing, that is, if the operating system's own
-  // windows fit into the bound. bounded: always, with smaller windows if necessary.
-  enum class ReadAhead : std::uint8_t { automatic, bounded };
-
-  bool router = true;  // Reads of at least 16 KiB use the fastest mix of page cache and O_DIRECT.
-  ReadAhead read_ahead = ReadAhead::automatic;
-  // The bound of the pages (4 KiB each) that are in the page cache only because of read-ahead for
-  // kernels. 0: as conservative.
-  std::uint32_t read_ahead_pages = 2048;
-  // The operating system reads ahead by its own rules, and no page is evicted.
-  bool conservative = false;
-  // Promises that no other program reads or writes the bytes that a kernel is writing: a write may
-  // be more than one call, and a long write of uncached pages is a direct transfer.
-  bool exclusive = false;
-};
+using FilesConfig = router::FilesOptions;
 
 }  // namespace k2k::runtime
 

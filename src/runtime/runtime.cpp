@@ -11,10 +11,9 @@
 
 #include "k2k/memory.hpp"
 #include "protocol/area.hpp"
-#include "router/read/registered_memory.hpp"
+#include "router/door/files.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
-#include "runtime/files/files.hpp"
 #include "runtime/settings/config.hpp"
 #include "server/server.hpp"
 
@@ -26,9 +25,7 @@ struct Runtime::State {
   pid_t creator = ::getpid();
   std::mutex changing;  // The program and the control socket may reconfigure at once.
   std::unique_ptr<backend::Backend> backend;
-  std::shared_ptr<router::FileReader> files;
-  // Reads into registered memory by any caller; the report counts from here on.
-  router::ReaderStats files_before = router::RegisteredMemory::of_process().stats();
+  std::shared_ptr<router::Files> files;
   std::unique_ptr<server::Server> server;
   std::unique_ptr<runtime::Control> control;
 
@@ -41,8 +38,7 @@ struct Runtime::State {
   [[nodiscard]] server::Stats stats() const {
     server::Stats stats = server->stats();
     stats.control = control->stats();
-    stats.files = router::since(files_before, router::RegisteredMemory::of_process().stats());
-    if (files) router::add_to(stats.files, files->stats());
+    stats.files = files->stats();
     return stats;
   }
   Status change(const std::function<Status(server::ServerConfig&)>& edit);
@@ -107,7 +103,7 @@ Result<Runtime> Runtime::create(const RuntimeConfig& wanted) {
   auto backend = runtime::create_backend(config.backend, config.device);
   if (!backend) return backend.error();
   state->backend = std::move(backend).value();
-  auto files = runtime::create_reader(config.files);
+  auto files = router::Files::create(config.files, router::RegisteredMemory::of_process());
   if (!files) return files.error();
   state->files = std::move(files).value();
   auto server =

@@ -21,18 +21,19 @@
 #include "telemetry/event_ring.hpp"
 
 namespace k2k::router {
-class FileReader;
+class Files;
 }
 
 namespace k2k::server {
 
 class Server {
  public:
-  // Starts serving. The backend outlives the server. With `files`, file data comes by its way.
+  // Starts serving. The backend outlives the server. `files` has the file data; null:
+  // Linux, and what the process has registered.
   // Errors: those of validate(); EAGAIN if no thread can be started.
   static Result<std::unique_ptr<Server>> start(backend::Backend& backend,
                                                const ServerConfig& config,
-                                               std::shared_ptr<router::FileReader> files = {});
+                                               std::shared_ptr<router::Files> files = {});
 
   // Drains within shutdown_ms, then ends: what is still unanswered gets TransportError::shutdown,
   // and threads stuck in a call are left behind, harmless.

@@ -8,13 +8,11 @@
 #include <cerrno>
 #include <vector>
 
-#include "router/read/registered_memory.hpp"
+#include "router/door/files.hpp"
 
 namespace k2k::services {
 
 namespace {
-
-using router::RegisteredMemory;
 
 // The vector, from wherever the request says that it is. Empty: not there, or none that is one.
 std::vector<iovec> vector_of(std::uint64_t address, std::uint64_t count) {
@@ -53,7 +51,16 @@ VectorForm form_of(std::uint16_t number) {
   }
 }
 
-std::optional<std::int64_t> vector_call(const Request& request, const VectorForm& form) {
+}  // namespace
+
+bool takes_device_memory(std::uint16_t number) {
+  return number == SYS_read || number == SYS_write || number == SYS_pread64 ||
+         number == SYS_pwrite64;
+}
+
+std::optional<std::int64_t> vector_call(const Request& request, router::Files& files) {
+  const VectorForm form = form_of(request.number);
+  if (!form.is_one || !files.has_registered()) return {};
   const auto& word = request.arguments;
   const std::vector<iovec> pieces = vector_of(word[1], word[2]);
   router::VectorCall call{
@@ -63,43 +70,7 @@ std::optional<std::int64_t> vector_call(const Request& request, const VectorForm
     call.flags = static_cast<int>(word[5]);
     if (call.offset == -1) call.offset.reset();
   }
-  return RegisteredMemory::of_process().call(call);
-}
-
-}  // namespace
-
-bool takes_device_memory(std::uint16_t number) {
-  return number == SYS_read || number == SYS_write || number == SYS_pread64 ||
-         number == SYS_pwrite64;
-}
-
-std::optional<std::int64_t> device_call(const Request& request) {
-  RegisteredMemory& registered = RegisteredMemory::of_process();
-  if (!registered.any()) [[likely]]
-    return {};
-  const auto& word = request.arguments;
-  const auto descriptor = static_cast<int>(word[0]);
-  auto* const memory = reinterpret_cast<void*>(word[1]);
-  switch (request.number) {
-    case SYS_pread64:
-      return registered.pread(descriptor, memory, word[2], static_cast<std::int64_t>(word[3]));
-    case SYS_pwrite64:
-      return registered.pwrite(descriptor, memory, word[2], static_cast<std::int64_t>(word[3]));
-    case SYS_read:
-    case SYS_write:
-      return device_attempt(descriptor, memory, word[2], request.number == SYS_write, 0);
-    default:
-      break;
-  }
-  const VectorForm form = form_of(request.number);
-  return form.is_one ? vector_call(request, form) : std::nullopt;
-}
-
-std::optional<std::int64_t> device_attempt(int descriptor, void* memory, std::uint64_t bytes,
-                                           bool write, int flags) {
-  const iovec piece{memory, bytes};
-  return RegisteredMemory::of_process().call(
-      {.descriptor = descriptor, .pieces = {&piece, 1}, .write = write, .flags = flags});
+  return files.call(call);
 }
 
 }  // namespace k2k::services

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "calls/rows.hpp"
+#include "router/door/files.hpp"
 #include "router/file/file_fixture.hpp"
 #include "router/read/registered_fixture.hpp"
 #include "router/read/registered_memory.hpp"
@@ -33,7 +34,7 @@ class DeviceCall : public testing::TestWithParam<bool> {
     if (!GetParam()) return;
     auto made = router::FileReader::create({});
     ASSERT_TRUE(made.ok()) << made.error().message;
-    files = std::move(made).value();
+    files = std::make_unique<router::Files>(std::move(made).value());
   }
   void TearDown() override {
     static_cast<void>(RegisteredMemory::of_process().remove(address));  // A test may have done so.
@@ -50,9 +51,9 @@ class DeviceCall : public testing::TestWithParam<bool> {
   std::int64_t run(int number, std::initializer_list<std::uint64_t> words) {
     Progress progress;
     const Request request = request_of(number, words);
-    const Answer answer = execute_without_waiting(request, progress, files.get());
+    const Answer answer = execute_without_waiting(request, progress, *files);
     if (!answer.would_wait) return answer.value;
-    return execute_waiting(request, progress, {}, files.get());
+    return execute_waiting(request, progress, {}, *files);
   }
   static std::uint64_t word(const void* pointer) {
     return reinterpret_cast<std::uint64_t>(pointer);
@@ -66,7 +67,7 @@ class DeviceCall : public testing::TestWithParam<bool> {
   std::byte* const address = device.address();
   router::DataFile file{file_bytes};
   const std::uint64_t descriptor = word(file.descriptor());
-  std::unique_ptr<router::FileReader> files;
+  std::unique_ptr<router::Files> files = std::make_unique<router::Files>();
 };
 
 TEST_P(DeviceCall, reads_at_an_offset_and_at_the_position) {
@@ -113,11 +114,11 @@ TEST_P(DeviceCall, a_pipe_is_waited_for_and_gives_what_it_has) {
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   const Request request = request_of(__NR_read, {word(ends[0]), word(address), 1000});
   Progress progress;
-  Answer answer = execute_without_waiting(request, progress, files.get());
+  Answer answer = execute_without_waiting(request, progress, *files);
   EXPECT_TRUE(answer.would_wait);
   std::memcpy(device.inside() + 2000, "through a pipe", 14);
   EXPECT_EQ(run(__NR_write, {word(ends[1]), word(address + 2000), 14}), 14);
-  answer = execute_without_waiting(request, progress, files.get());
+  answer = execute_without_waiting(request, progress, *files);
   EXPECT_FALSE(answer.would_wait);
   EXPECT_EQ(answer.value, 14);
   EXPECT_EQ(std::memcmp(device.inside(), "through a pipe", 14), 0);
@@ -157,7 +158,7 @@ TEST_P(DeviceCall, a_buffer_that_leaves_its_range_is_refused) {
   EXPECT_EQ(run(__NR_pwrite64, {descriptor, beyond, 101, 0}), -EFAULT);
   ASSERT_EQ(::lseek(file.descriptor(), 7, SEEK_SET), 7);
   EXPECT_EQ(run(__NR_read, {descriptor, beyond, 101}), -EFAULT);
-  // More than routed_read_bytes_min, of which the file has less than the range.
+  // More than positioned_bytes_min, of which the file has less than the range.
   EXPECT_EQ(run(__NR_read, {descriptor, word(address + 1), device_bytes}), -EFAULT);
   EXPECT_EQ(run(__NR_write, {descriptor, beyond, 101}), -EFAULT);
   EXPECT_EQ(::lseek(file.descriptor(), 0, SEEK_CUR), 7);
@@ -175,7 +176,7 @@ TEST_P(DeviceCall, of_memory_that_the_host_cannot_reach_only_reads_and_writes_ar
   backend.hidden_begin = reinterpret_cast<std::uintptr_t>(address);
   backend.hidden_end = backend.hidden_begin + device_bytes + 100;
   const auto admitted = [&](int number, std::initializer_list<std::uint64_t> words) {
-    return admit(request_of(number, words), Openness::any, backend);
+    return admit(request_of(number, words), Openness::any, backend, *files);
   };
   EXPECT_EQ(admitted(__NR_pread64, {descriptor, word(address), device_bytes, 0}), 0);
   EXPECT_EQ(admitted(__NR_write, {descriptor, word(address), 1}), 0);

@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdio>
 
-#include "services/device_call.hpp"
+#include "router/door/files.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {
@@ -34,24 +34,26 @@ bool has_readiness(int descriptor) {
   return type == S_IFIFO || type == S_IFSOCK || type == S_IFCHR || type == 0;
 }
 
-std::int64_t attempt_on(int descriptor, const Request& request, std::uint64_t done, int flags) {
+std::int64_t attempt_on(int descriptor, const Request& request, std::uint64_t done, int flags,
+                        router::Files& files) {
   iovec part{reinterpret_cast<void*>(request.arguments[1] + done), request.arguments[2] - done};
   const bool reads = request.number == read_number;
-  if (const auto answer = device_attempt(descriptor, part.iov_base, part.iov_len, !reads, flags)) {
-    return *answer;
-  }
+  const auto answer = reads ? files.read_once(descriptor, part.iov_base, part.iov_len, flags)
+                            : files.write(descriptor, part.iov_base, part.iov_len, flags);
+  if (answer) return *answer;
   const long number = reads ? SYS_preadv2 : SYS_pwritev2;
   return raw(number, static_cast<std::uint64_t>(descriptor), &part, 1ul, whole_file_position,
              whole_file_position, flags);
 }
 
-std::int64_t attempt(const Request& request, std::uint64_t done, int flags) {
-  return attempt_on(static_cast<int>(request.arguments[0]), request, done, flags);
+std::int64_t attempt(const Request& request, std::uint64_t done, int flags, router::Files& files) {
+  return attempt_on(static_cast<int>(request.arguments[0]), request, done, flags, files);
 }
 
 // Before Linux 6.4 pipes know no RWF_NOWAIT: what does not wait is an open description of our own.
 // -EOPNOTSUPP: no pipe, or it may not be opened again.
-std::int64_t attempt_on_own_description(const Request& request, std::uint64_t done) {
+std::int64_t attempt_on_own_description(const Request& request, std::uint64_t done,
+                                        router::Files& files) {
   struct stat status{};
   const int descriptor = static_cast<int>(request.arguments[0]);
   if (::fstat(descriptor, &status) != 0 || !S_ISFIFO(status.st_mode)) return -EOPNOTSUPP;
@@ -60,17 +62,18 @@ std::int64_t attempt_on_own_description(const Request& request, std::uint64_t do
   const int mode = request.number == read_number ? O_RDONLY : O_WRONLY;
   const int own = ::open(path.data(), mode | O_NONBLOCK | O_CLOEXEC);
   if (own < 0) return -EOPNOTSUPP;
-  const std::int64_t value = attempt_on(own, request, done, 0);
+  const std::int64_t value = attempt_on(own, request, done, 0, files);
   ::close(own);
   return value;
 }
 
 // -EOPNOTSUPP: only a call that waits can tell.
-std::int64_t attempt_without_waiting(const Request& request, std::uint64_t done) {
-  const std::int64_t value = attempt(request, done, RWF_NOWAIT);
+std::int64_t attempt_without_waiting(const Request& request, std::uint64_t done,
+                                     router::Files& files) {
+  const std::int64_t value = attempt(request, done, RWF_NOWAIT, files);
   if (value != -EOPNOTSUPP) return value;
-  if (never_waits(static_cast<int>(request.arguments[0]))) return attempt(request, done, 0);
-  return attempt_on_own_description(request, done);
+  if (never_waits(static_cast<int>(request.arguments[0]))) return attempt(request, done, 0, files);
+  return attempt_on_own_description(request, done, files);
 }
 
 }  // namespace
@@ -88,16 +91,17 @@ bool never_waits(int descriptor) {
   return flags >= 0 && (flags & O_NONBLOCK) != 0;
 }
 
-Answer transfer_without_waiting(const Request& request, Progress& progress) {
+Answer transfer_without_waiting(const Request& request, Progress& progress, router::Files& files) {
   const int descriptor = static_cast<int>(request.arguments[0]);
   const bool writes = request.number != read_number;
   // A write to a file stays one call: split, it could interleave with another's.
   if (writes && is_regular(descriptor)) {
-    const auto answer = device_call(request);
+    const auto answer = files.write(descriptor, reinterpret_cast<void*>(request.arguments[1]),
+                                    request.arguments[2], 0);
     return {answer ? *answer : pass_on(request), false, {}};
   }
   const auto done = static_cast<std::int64_t>(progress.bytes);
-  const std::int64_t value = attempt_without_waiting(request, progress.bytes);
+  const std::int64_t value = attempt_without_waiting(request, progress.bytes, files);
   if (value == -EOPNOTSUPP && !never_waits(descriptor)) return {0, true, {}};
   if (value == -EAGAIN && !never_waits(descriptor)) {
     if (!has_readiness(descriptor)) return {.would_wait = true, .keeps_role = true};
@@ -112,18 +116,18 @@ Answer transfer_without_waiting(const Request& request, Progress& progress) {
   if (writes ? never_waits(descriptor) : !is_regular(descriptor)) return {done + value, false, {}};
   progress.bytes += static_cast<std::uint64_t>(value);
   if (writes) return {0, true, {descriptor, POLLOUT}};
-  const std::int64_t rest = attempt(request, progress.bytes, RWF_NOWAIT);
+  const std::int64_t rest = attempt(request, progress.bytes, RWF_NOWAIT, files);
   if (rest == 0) return {done + value, false, {}};
   if (rest > 0) progress.bytes += static_cast<std::uint64_t>(rest);
   return {.would_wait = true, .keeps_role = true};
 }
 
-std::int64_t transfer_waiting(const Request& request, Progress& progress,
-                              Interruption interruption) {
+std::int64_t transfer_waiting(const Request& request, Progress& progress, Interruption interruption,
+                              router::Files& files) {
   const auto done = static_cast<std::int64_t>(progress.bytes);
   const short events = request.number == read_number ? POLLIN : POLLOUT;
   std::int64_t rest = wait_ready(static_cast<int>(request.arguments[0]), events, interruption);
-  if (rest == 0) rest = attempt(request, progress.bytes, 0);
+  if (rest == 0) rest = attempt(request, progress.bytes, 0, files);
   if (rest < 0) return done > 0 ? done : rest;
   return done + rest;
 }

@@ -10,9 +10,9 @@
 
 namespace k2k::services {
 
-Answer transfer_without_waiting(const Request& request, Progress& progress);
-std::int64_t transfer_waiting(const Request& request, Progress& progress,
-                              Interruption interruption);
+Answer transfer_without_waiting(const Request& request, Progress& progress, router::Files& files);
+std::int64_t transfer_waiting(const Request& request, Progress& progress, Interruption interruption,
+                              router::Files& files);
 
 // Returns once `descriptor` is ready for `events` (poll(2)), 0; -ECANCELED if interrupted; -EINTR
 // for a signal. What cannot be polled counts as ready.

@@ -18,6 +18,7 @@
 #include <cstddef>
 
 #include "calls/rows.hpp"
+#include "router/door/files.hpp"
 #include "services/services.hpp"
 
 namespace k2k::services {
@@ -68,12 +69,13 @@ class PipesBefore64 : public testing::Test {
     request.arguments[0] = static_cast<std::uint64_t>(descriptor);
     request.arguments[1] = reinterpret_cast<std::uint64_t>(buffer_.data());
     request.arguments[2] = bytes;
-    return execute_without_waiting(request, progress_);
+    return execute_without_waiting(request, progress_, files_);
   }
 
   int pipe_[2] = {-1, -1};
   std::array<char, 1 << 18> buffer_{};  // More than a pipe holds.
   Progress progress_;
+  router::Files files_;
 };
 
 TEST_F(PipesBefore64, a_read_waits_for_data_and_takes_what_there_is) {

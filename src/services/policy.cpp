@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "calls/rows.hpp"
-#include "router/read/registered_memory.hpp"
+#include "router/door/files.hpp"
 #include "services/device_call.hpp"
 
 namespace k2k::services {
@@ -149,7 +149,8 @@ const char* refusal_of(std::uint16_t number) {
   return nullptr;
 }
 
-std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend) {
+std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
+                   const router::Files& files) {
   if (request.row < 0) {
     if (request.number >= call_number_end || openness == Openness::known_only) return -ENOSYS;
     return refusal_of(request.number) == nullptr ? 0 : -EPERM;
@@ -164,8 +165,7 @@ std::int64_t admit(const Request& request, Openness openness, const backend::Bac
     if (address == 0 || bytes == 0) continue;
     const auto* const memory = reinterpret_cast<const void*>(address);
     if (backend.host_may_access(memory, bytes)) continue;
-    if (!takes_device_memory(request.number)) return -EFAULT;
-    if (!router::RegisteredMemory::of_process().holds(memory, bytes)) return -EFAULT;
+    if (!takes_device_memory(request.number) || !files.takes(memory, bytes)) return -EFAULT;
   }
   return 0;
 }

@@ -10,6 +10,10 @@
 #include "calls/rows.hpp"
 #include "services/request.hpp"
 
+namespace k2k::router {
+class Files;
+}
+
 namespace k2k::services {
 
 enum class Openness : std::uint8_t { any, known_only };
@@ -18,9 +22,10 @@ enum class Openness : std::uint8_t { any, known_only };
 //   -ENOSYS   no such call, or known_only and the call has no row
 //   -EPERM    executed by a service thread it would end, replace or cripple the host process
 //   -EFAULT   a pointer to memory the host cannot reach; but reads and writes take what is
-//             registered (router/read/registered_memory.hpp)
+//             registered (router/door/files.hpp)
 //   -ENOTSUP  mmap for a device that does not reach the host's pages
-std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend);
+std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
+                   const router::Files& files);
 
 // The reason why `number` is always refused; nullptr if it is not.
 const char* refusal_of(std::uint16_t number);

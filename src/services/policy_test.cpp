@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "calls/rows.hpp"
+#include "router/door/files.hpp"
 #include "services/fake_backend_fixture.hpp"
 
 namespace k2k::services {
@@ -21,11 +22,12 @@ Request request_of(std::uint16_t number) {
 class PolicyTest : public testing::Test {
  protected:
   FakeBackend backend;
+  router::Files files;
   char buffer[256] = {};
 
   std::int64_t admit_with(Request request, int argument, const void* address) {
     request.arguments[argument] = reinterpret_cast<std::uint64_t>(address);
-    return admit(request, Openness::any, backend);
+    return admit(request, Openness::any, backend, files);
   }
   void hide_buffer() {
     backend.hidden_begin = reinterpret_cast<std::uintptr_t>(buffer);
@@ -50,7 +52,7 @@ TEST_F(PolicyTest, refuses_what_would_end_replace_or_cripple_the_host_process) {
         __NR_setitimer, __NR_setpriority, __NR_setrlimit, __NR_setsid, __NR_tgkill,
         __NR_userfaultfd, 462}) {
     const Request request = request_of(static_cast<std::uint16_t>(number));
-    EXPECT_EQ(admit(request, Openness::any, backend), -EPERM) << number;
+    EXPECT_EQ(admit(request, Openness::any, backend, files), -EPERM) << number;
     ASSERT_NE(refusal_of(request.number), nullptr) << number;
     EXPECT_STRNE(refusal_of(request.number), "") << number;
   }
@@ -59,27 +61,27 @@ TEST_F(PolicyTest, refuses_what_would_end_replace_or_cripple_the_host_process) {
 TEST_F(PolicyTest, refuses_no_call_that_has_a_row) {
   for (const calls::Row& row : calls::rows) {
     EXPECT_EQ(refusal_of(row.number), nullptr) << row.name;
-    EXPECT_EQ(admit(request_of(row.number), Openness::known_only, backend), 0) << row.name;
+    EXPECT_EQ(admit(request_of(row.number), Openness::known_only, backend, files), 0) << row.name;
   }
 }
 
 TEST_F(PolicyTest, passes_on_an_unknown_call_unless_only_known_ones_are_open) {
   const Request request = request_of(__NR_getppid);
   ASSERT_LT(request.row, 0);
-  EXPECT_EQ(admit(request, Openness::any, backend), 0);
-  EXPECT_EQ(admit(request, Openness::known_only, backend), -ENOSYS);
+  EXPECT_EQ(admit(request, Openness::any, backend, files), 0);
+  EXPECT_EQ(admit(request, Openness::known_only, backend, files), -ENOSYS);
 }
 
 TEST_F(PolicyTest, answers_a_number_that_is_no_call_with_enosys) {
   for (const std::uint32_t number : {1024u, 5000u, 0x7fffu, 0xfffeu}) {
-    EXPECT_EQ(admit(request_of(static_cast<std::uint16_t>(number)), Openness::any, backend),
+    EXPECT_EQ(admit(request_of(static_cast<std::uint16_t>(number)), Openness::any, backend, files),
               -ENOSYS);
   }
 }
 
 TEST_F(PolicyTest, tells_a_closed_door_from_a_forbidden_room) {
   // With known_only, a dangerous call is as unknown as any other.
-  EXPECT_EQ(admit(request_of(__NR_fork), Openness::known_only, backend), -ENOSYS);
+  EXPECT_EQ(admit(request_of(__NR_fork), Openness::known_only, backend, files), -ENOSYS);
 }
 
 TEST_F(PolicyTest, refuses_every_kind_of_pointer_the_host_cannot_reach) {
@@ -104,10 +106,10 @@ TEST_F(PolicyTest, refuses_every_kind_of_pointer_the_host_cannot_reach) {
 }
 
 TEST_F(PolicyTest, maps_no_memory_for_a_device_that_does_not_reach_it) {
-  EXPECT_EQ(admit(request_of(__NR_mmap), Openness::any, backend), 0);
+  EXPECT_EQ(admit(request_of(__NR_mmap), Openness::any, backend, files), 0);
   backend.facts.reaches_host_pages = false;
-  EXPECT_EQ(admit(request_of(__NR_mmap), Openness::any, backend), -ENOTSUP);
-  EXPECT_EQ(admit(request_of(__NR_munmap), Openness::any, backend), 0);
+  EXPECT_EQ(admit(request_of(__NR_mmap), Openness::any, backend, files), -ENOTSUP);
+  EXPECT_EQ(admit(request_of(__NR_munmap), Openness::any, backend, files), 0);
 }
 
 TEST_F(PolicyTest, looks_at_the_whole_span_and_not_beyond_it) {

@@ -2,8 +2,6 @@
 // wait for a disk leaves the thread that tried it. Method: real files, evicted; a reader that waits
 // until it is let go.
 
-#include "services/positioned_read.hpp"
-
 #include <asm/unistd.h>
 #include <sys/mman.h>
 
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "calls/rows.hpp"
+#include "router/door/files.hpp"
 #include "router/file/file_fixture.hpp"
 #include "services/reader_fixture.hpp"
 #include "services/services.hpp"
@@ -41,14 +40,14 @@ class PositionedRead : public testing::Test {
   std::int64_t read(int descriptor, void* into, std::uint64_t bytes, std::int64_t offset) {
     Progress progress;
     const Request request = request_of(__NR_pread64, descriptor, into, bytes, offset);
-    const Answer answer = execute_without_waiting(request, progress);
+    const Answer answer = execute_without_waiting(request, progress, files);
     waited = answer.would_wait;
-    return waited ? execute_waiting(request, progress, {}) : answer.value;
+    return waited ? execute_waiting(request, progress, {}, files) : answer.value;
   }
   // Pages that are not there, as far as this file system can be told to forget them.
   bool is_cold() {
     file.evict();
-    return try_pread(file.descriptor(), memory.get(), 16 * page, 64 * page) == -EAGAIN;
+    return files.try_pread(file.descriptor(), memory.get(), 16 * page, 64 * page) == -EAGAIN;
   }
   void expect_bytes(std::size_t offset, std::size_t bytes) {
     EXPECT_TRUE(std::equal(memory.get(), memory.get() + bytes,
@@ -58,6 +57,7 @@ class PositionedRead : public testing::Test {
 
   router::DataFile file{file_bytes};
   router::Memory memory = router::memory_of(2 * file_bytes);
+  router::Files files;
   bool waited = false;
 };
 
@@ -131,37 +131,41 @@ TEST_F(PositionedRead, of_a_file_system_that_cannot_tell_is_made_at_once) {
 }
 
 TEST_F(PositionedRead, by_the_router_leaves_the_thread_where_it_would_wait) {
-  WaitingReader reader;
+  const auto disk = std::make_shared<WaitingReader>();
+  WaitingReader& reader = *disk;
+  router::Files waiting(disk);
   Progress progress;
   const Request request = request_of(__NR_pread64, file.descriptor(), memory.get(), page);
-  const Answer answer = execute_without_waiting(request, progress, &reader);
+  const Answer answer = execute_without_waiting(request, progress, waiting);
   EXPECT_TRUE(answer.would_wait);
   EXPECT_TRUE(answer.keeps_role);
   EXPECT_EQ(answer.readiness.descriptor, -1);
   reader.let_go();
-  EXPECT_EQ(execute_waiting(request, progress, {}, &reader), static_cast<std::int64_t>(page));
+  EXPECT_EQ(execute_waiting(request, progress, {}, waiting), static_cast<std::int64_t>(page));
 }
 
 TEST_F(PositionedRead, at_the_position_waits_for_no_other_of_the_same_file) {
-  WaitingReader reader;
+  const auto disk = std::make_shared<WaitingReader>();
+  WaitingReader& reader = *disk;
+  router::Files waiting(disk);
   const std::uint64_t bytes = 64 * page;
   ASSERT_EQ(::lseek(file.descriptor(), 0, SEEK_SET), 0);
   std::thread first([&] {
     Progress progress;
     EXPECT_EQ(execute_waiting(request_of(__NR_read, file.descriptor(), memory.get(), bytes),
-                              progress, {}, &reader),
+                              progress, {}, waiting),
               static_cast<std::int64_t>(bytes));
   });
   reader.await_inside(1);
   Progress progress;
   const Request second = request_of(__NR_read, file.descriptor(), memory.get() + bytes, bytes);
-  const Answer answer = execute_without_waiting(second, progress, &reader);
+  const Answer answer = execute_without_waiting(second, progress, waiting);
   EXPECT_TRUE(answer.would_wait);
   EXPECT_EQ(::lseek(file.descriptor(), 0, SEEK_CUR), static_cast<off_t>(bytes))
       << "the first one's, and nothing of the second";
   reader.let_go();
   first.join();
-  EXPECT_EQ(execute_waiting(second, progress, {}, &reader), static_cast<std::int64_t>(bytes));
+  EXPECT_EQ(execute_waiting(second, progress, {}, waiting), static_cast<std::int64_t>(bytes));
   EXPECT_EQ(::lseek(file.descriptor(), 0, SEEK_CUR), static_cast<off_t>(2 * bytes));
 }
 

@@ -20,7 +20,7 @@
 #include "services/request.hpp"
 
 namespace k2k::router {
-class FileReader;
+class Files;
 }
 
 namespace k2k::services {
@@ -53,10 +53,9 @@ struct Interruption {
 // Both answer ENOMEM where serving takes memory that is not there.
 
 // Never waits for a peer or a clock, nor for the data of a regular file; may wait for a disk
-// otherwise if the row says `rarely`. With `files`, file data comes by the router's way, and it is
-// told of descriptors that are closed.
-Answer execute_without_waiting(const Request& request, Progress& progress,
-                               router::FileReader* files = nullptr);
+// otherwise if the row says `rarely`. `files` has the file data, and is told of descriptors that
+// are closed.
+Answer execute_without_waiting(const Request& request, Progress& progress, router::Files& files);
 
 // True if a call that is expected to be short may block for a peer. An open of a FIFO cannot be
 // recognised beforehand, but with O_NONBLOCK it does not wait.
@@ -71,6 +70,6 @@ Nanoseconds timeout_of(const Readiness& readiness);
 
 // Waits if it must. -ECANCELED if interrupted by shutdown before the call began.
 std::int64_t execute_waiting(const Request& request, Progress& progress, Interruption interruption,
-                             router::FileReader* files = nullptr);
+                             router::Files& files);
 
 }  // namespace k2k::services

@@ -25,6 +25,7 @@
 
 #include "base/own_descriptors.hpp"
 #include "calls/rows.hpp"
+#include "router/door/files.hpp"
 
 namespace k2k::services {
 namespace {
@@ -68,17 +69,17 @@ class ServicesTest : public testing::Test {
   // Both tries, as the server makes them.
   std::int64_t served(const Request& request) {
     Progress progress;
-    const Answer answer = execute_without_waiting(request, progress);
+    const Answer answer = execute_without_waiting(request, progress, files);
     if (!answer.would_wait) return answer.value;
-    return execute_waiting(request, progress, interruption);
+    return execute_waiting(request, progress, interruption, files);
   }
-  static bool would_wait(const Request& request) {
+  bool would_wait(const Request& request) {
     Progress progress;
-    return execute_without_waiting(request, progress).would_wait;
+    return execute_without_waiting(request, progress, files).would_wait;
   }
-  static std::int64_t at_once(const Request& request) {
+  std::int64_t at_once(const Request& request) {
     Progress progress;
-    const Answer answer = execute_without_waiting(request, progress);
+    const Answer answer = execute_without_waiting(request, progress, files);
     EXPECT_FALSE(answer.would_wait);
     return answer.value;
   }
@@ -88,6 +89,7 @@ class ServicesTest : public testing::Test {
   int pipe[2] = {-1, -1};
   int stream[2] = {-1, -1};
   Interruption interruption;
+  router::Files files;
   char buffer[64] = {};
   bool sigpipe_pending = false;
 
@@ -245,7 +247,8 @@ TEST_F(ServicesTest, an_interruption_reaches_a_call_that_waits_already) {
     ASSERT_EQ(::write(interruption.descriptor, &one, 8), 8);
   });
   Progress progress;
-  EXPECT_EQ(execute_waiting(make(read_, pipe[0], buffer, 8), progress, interruption), -ECANCELED);
+  EXPECT_EQ(execute_waiting(make(read_, pipe[0], buffer, 8), progress, interruption, files),
+            -ECANCELED);
   runtime.join();
 }
 

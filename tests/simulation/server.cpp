@@ -23,6 +23,11 @@
 #include "tests/simulation/hooks.hpp"
 #include "tests/simulation/world.hpp"
 
+// Handed on to the services, which are the simulation's own and have no use for it.
+namespace k2k::router {
+class Files {};
+}  // namespace k2k::router
+
 namespace k2k::simulation {
 
 namespace {
@@ -57,7 +62,8 @@ struct Thread {
 
 struct Server {
   explicit Server(const protocol::AreaView& area, const backend::Backend& backend)
-      : bottom_half(area, backend, detached_errors) {}
+      : bottom_half(area, backend, files, detached_errors) {}
+  router::Files files;
   server::DetachedErrors detached_errors;
   server::BottomHalf bottom_half;
   std::array<protocol::RingConsumer, rings_max> consumers;
@@ -121,7 +127,8 @@ void answer_late(const services::Request& request, std::int64_t value) {
 }
 
 void run_call(Pending call) {
-  answer_late(call.request, services::execute_waiting(call.request, call.progress, {}));
+  answer_late(call.request,
+              services::execute_waiting(call.request, call.progress, {}, host->files));
 }
 
 // --- The holder of a role: server/core/lead.cpp.
@@ -132,7 +139,7 @@ bool run_batch(Thread& self, Role& role) {
     self.call.begin();
     step();
     const services::Answer result =
-        services::execute_without_waiting(pending.request, pending.progress);
+        services::execute_without_waiting(pending.request, pending.progress, host->files);
     self.call.end();
     if (!role.word.still_held_by(self.index)) {
       if (result.would_wait) {
@@ -207,7 +214,7 @@ void run_attempts() {
     Pending pending = host->attempts.front();
     host->attempts.pop_front();
     const services::Answer result =
-        services::execute_without_waiting(pending.request, pending.progress);
+        services::execute_without_waiting(pending.request, pending.progress, host->files);
     if (result.would_wait) {
       host->calls.push_back(pending);
       ++host->news;
@@ -412,11 +419,12 @@ namespace k2k::services {
 
 using simulation::all;
 
-std::int64_t admit(const Request& request, Openness, const backend::Backend&) {
+std::int64_t admit(const Request& request, Openness, const backend::Backend&,
+                   const router::Files&) {
   return all.requests.admit(request);
 }
 
-Answer execute_without_waiting(const Request& request, Progress&, router::FileReader*) {
+Answer execute_without_waiting(const Request& request, Progress&, router::Files&) {
   if (request.row < 0) return {0, true, {}};
   const calls::Blocking blocking = calls::rows[request.row].blocking;
   if (blocking == calls::Blocking::never) return {all.requests.execute(request), false, {}};
@@ -427,7 +435,7 @@ Answer execute_without_waiting(const Request& request, Progress&, router::FileRe
   return {value, false, {}};
 }
 
-std::int64_t execute_waiting(const Request& request, Progress&, Interruption, router::FileReader*) {
+std::int64_t execute_waiting(const Request& request, Progress&, Interruption, router::Files&) {
   simulation::linger();
   const std::int64_t value = all.requests.execute(request);
   simulation::linger();

@@ -37,6 +37,8 @@ namespace k2k::router {
 // What the product is set to. A twin, its probe and its entry take 10 to 40 us: of a file that is
 // read once, direct transfers win as much from 128 KiB on; a cold read of 256 KiB that is tried by
 // the page cache loses a tenth of a millisecond, once a file.
+// Requests below are not probed: what serving them costs is most of their time.
+inline constexpr std::uint32_t unprobed_bytes_default = 16 * 1024;
 inline constexpr std::uint32_t small_file_bytes_default = 128 * 1024;
 inline constexpr std::uint32_t trial_bytes_default = 256 * 1024;
 

@@ -193,6 +193,23 @@ void RegisteredMemory::advise(int descriptor, std::int64_t offset, std::int64_t 
   for (const auto& reader : readers()) reader->advise(descriptor, offset, bytes, advice);
 }
 
+void RegisteredMemory::forget(int descriptor, std::uint64_t device, std::uint64_t inode) {
+  for (const auto& reader : readers()) reader->forget(descriptor, device, inode);
+}
+
+void RegisteredMemory::keep(std::shared_ptr<DeviceReader> reader) {
+  const std::lock_guard lock(mutex_);
+  readers_.push_back(std::move(reader));
+  any_reader_.store(true, std::memory_order_relaxed);
+}
+
+// A thread of the parent may have held the lock.
+void RegisteredMemory::after_fork_child() {
+  new (&mutex_) std::mutex;
+  mutex_.lock();
+  become_child();
+}
+
 ReaderStats RegisteredMemory::stats() const {
   const std::lock_guard lock(mutex_);
   ReaderStats sum = ended_;

@@ -52,13 +52,16 @@ class RegisteredMemory {
   RegisteredMemory() = default;
   RegisteredMemory(const RegisteredMemory&) = delete;
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
-  // The one that services and the C interface ask. Never destroyed; forks are seen.
+  // The one that the façade registers with, for an address means the same to all of a process.
+  // Never destroyed; forks are seen.
   static RegisteredMemory& of_process();
 
   // The reader is kept until its last range is removed. EINVAL: null, no bytes, or an end beyond
   // the address space. EEXIST: it overlaps a range, or one whose remove() still waits. ENOSPC:
   // ranges_max are there.
   Status add(void* address, std::size_t bytes, std::shared_ptr<DeviceReader> reader);
+  // A reader whose ranges somebody else knows, libk2k_io.so: it is told what all readers are told.
+  void keep(std::shared_ptr<DeviceReader> reader);
   // Waits, without a limit, for the calls that use the range: one with a pipe ends when that does.
   // With its reader's last range go the twins of the files that it read. ENOENT: no range begins
   // there.
@@ -90,6 +93,9 @@ class RegisteredMemory {
   // As FileReader's, of every reader.
   void closing(int descriptor);
   void advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice);
+  void forget(int descriptor, std::uint64_t device, std::uint64_t inode);
+  // In the child of fork(), for one that is not the process's.
+  void after_fork_child();
   // Of every reader, those that went included.
   [[nodiscard]] ReaderStats stats() const;
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/k2k.hpp"
+#include "router/door/files.hpp"
 #include "router/file/file_fixture.hpp"
 #include "runtime/backends.hpp"
 #include "server/server.hpp"
@@ -48,7 +49,7 @@ class ColdReads : public testing::TestWithParam<Mode> {
     server::ServerConfig serving;
     serving.takeover_us = 1'000'000;
     serving.bottom_half = GetParam().bottom_half;
-    auto started = server::Server::start(*device, serving, reader);
+    auto started = server::Server::start(*device, serving, std::make_shared<router::Files>(reader));
     ASSERT_TRUE(started.ok()) << started.error().message;
     server = std::move(started).value();
   }

@@ -11,10 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "io/memory/cuda_memory.hpp"
-#include "io/memory/hip_memory.hpp"
-#include "router/profile/profile.hpp"
-#include "router/read/device_reader.hpp"
+#include "router/door/device_readers.hpp"
 #include "router/read/registered_memory.hpp"
 
 namespace k2k {
@@ -22,6 +19,9 @@ namespace k2k {
 namespace {
 
 using router::DeviceReader;
+
+static_assert(static_cast<int>(MemoryKind::cuda) == static_cast<int>(router::Vendor::cuda));
+static_assert(static_cast<int>(MemoryKind::hip) == static_cast<int>(router::Vendor::hip));
 
 // Kept for the process, because its pinned memory cannot be allocated again while a kernel runs.
 // One per kind and library, and per process, because a child of fork() needs its own.
@@ -39,12 +39,8 @@ Result<std::shared_ptr<DeviceReader>> reader_of(MemoryKind kind, const std::stri
   const std::lock_guard lock(readers().mutex);
   std::shared_ptr<DeviceReader>& made = readers().made[{::getpid(), kind, library}];
   if (made) return made;
-  Result<std::unique_ptr<io::DeviceMemory>> memory =
-      kind == MemoryKind::cuda ? io::make_cuda_memory(0, library) : io::make_hip_memory(0, library);
-  if (!memory) return memory.error();
-  Result<std::unique_ptr<DeviceReader>> reader = DeviceReader::create(
-      std::move(memory).value(),
-      {.model_of = router::calibrated_model_by, .channels_kept = 2, .channels_fixed = true});
+  Result<std::unique_ptr<DeviceReader>> reader = router::make_vendor_reader(
+      {.vendor = static_cast<router::Vendor>(kind), .library = library, .for_kernels = true}, {});
   if (!reader) return reader.error();
   made = std::move(reader).value();
   return made;
@@ -65,8 +61,7 @@ Status runtime::register_memory(void* address, std::size_t bytes, MemoryKind kin
 }
 
 Status register_memory(void* address, std::size_t bytes, MemoryKind kind) {
-  return runtime::register_memory(address, bytes, kind,
-                                  kind == MemoryKind::cuda ? "libcuda.so.1" : "");
+  return runtime::register_memory(address, bytes, kind, "");
 }
 
 Status unregister_memory(void* address) {

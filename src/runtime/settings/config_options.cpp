@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "protocol/area.hpp"
-#include "router/ahead/read_ahead_limits.hpp"
+#include "router/door/files_keys.hpp"
 
 namespace k2k {
 
@@ -92,16 +92,8 @@ constexpr ConfigOption row(const char* key, OptionKind kind, std::uint64_t least
                            const char* help) {
   return {key, kind, least, most, words, unit, help, store<section, field>, show<section, field>};
 }
-constexpr ConfigOption named(ConfigOption option, const char* short_name) {
-  option.short_name = short_name;
-  return option;
-}
 constexpr ConfigOption changeable(ConfigOption option) {
   option.changes_while_running = true;
-  return option;
-}
-constexpr ConfigOption preloaded(ConfigOption option) {
-  option.serves_preload = true;
   return option;
 }
 template <auto field>
@@ -109,9 +101,40 @@ constexpr auto device = row<&RuntimeConfig::device, field>;
 template <auto field>
 constexpr auto server = row<&RuntimeConfig::server, field>;
 template <auto field>
-constexpr auto files = row<&RuntimeConfig::files, field>;
-template <auto field>
 constexpr auto control = row<&RuntimeConfig::control, field>;
+
+// Of the table that kernels and libk2k_io.so share (router/door/files_keys.hpp).
+template <std::size_t place>
+void store_files(ConfigValues& values, const OptionValue& value) {
+  router::files_keys[place].store(values.config.files, value.number, value.text);
+}
+template <std::size_t place>
+std::string show_files(const ConfigValues& values, const ConfigOption& option) {
+  const std::uint64_t number = router::files_keys[place].number(values.config.files);
+  if (option.kind == OptionKind::boolean) return number != 0 ? "true" : "false";
+  if (option.kind == OptionKind::number) return std::to_string(number);
+  return split(option.words, '|').at(number);
+}
+constexpr OptionKind kind_of(router::FilesKey::Kind kind) {
+  switch (kind) {
+    case router::FilesKey::Kind::boolean:
+      return OptionKind::boolean;
+    case router::FilesKey::Kind::number:
+      return OptionKind::number;
+    case router::FilesKey::Kind::choice:
+      return OptionKind::choice;
+    case router::FilesKey::Kind::text:
+      break;
+  }
+  return OptionKind::text;
+}
+template <std::size_t place>
+constexpr ConfigOption files_row() {
+  constexpr const router::FilesKey& key = router::files_keys[place];
+  return {key.key,           kind_of(key.kind), 0,        key.most,
+          key.words,         key.unit,          key.help, store_files<place>,
+          show_files<place>, key.short_name};
+}
 
 void store_backend(ConfigValues& values, const OptionValue& value) {
   values.config.backend = value.text;
@@ -237,27 +260,11 @@ const ConfigOption options[] = {
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record the events of each request."),
 
-    files<&runtime::FilesConfig::router>(
-        "files.router", boolean, 0, 1, "", "",
-        "Read long stretches of files by the fastest mix of page cache and direct transfers."),
-    preloaded(files<&runtime::FilesConfig::read_ahead_pages>(
-        "files.read_ahead_pages", number, 0, router::read_ahead_pages_max, "", "pages of 4 KiB",
-        "Most pages that are in the page cache only because of read-ahead for kernels; further "
-        "pages are evicted. 0: as files.conservative.")),
-    files<&runtime::FilesConfig::read_ahead>(
-        "files.read_ahead", choice, 0, 0, "auto|bounded", "",
-        "Where to keep files.read_ahead_pages: on devices whose read_ahead_kb is at most an eighth "
-        "of it, so that it costs nothing, or everywhere."),
-    preloaded(
-        named(files<&runtime::FilesConfig::conservative>(
-                  "files.conservative", boolean, 0, 1, "", "",
-                  "Leave all read-ahead to the operating system and evict nothing: for files that "
-                  "other programs read without K2K's knowledge."),
-              "conservative")),
-    preloaded(files<&runtime::FilesConfig::exclusive>(
-        "files.exclusive", boolean, 0, 1, "", "",
-        "Writes of 512 KiB and more bypass the page cache where the file is not cached: for files "
-        "that no other program reads or writes at the same time.")),
+    files_row<0>(),
+    files_row<1>(),
+    files_row<2>(),
+    files_row<3>(),
+    files_row<4>(),
 
     control<&ControlConfig::socket>(
         "control.socket", boolean, 0, 1, "", "",
@@ -299,15 +306,6 @@ std::optional<std::vector<std::uint32_t>> cores_of(std::string_view text) {
   return list;
 }
 
-// "files.read_ahead_pages" as "READ_AHEAD_PAGES".
-std::string upper_field(std::string_view key) {
-  std::string name{key.substr(key.find('.') + 1)};
-  for (char& letter : name) {
-    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
-  }
-  return name;
-}
-
 // Tests compare this table with what the sources read and with what documents name.
 const OtherVariable others[] = {
     {"K2K_CONFIG", "The configuration file; empty reads none."},
@@ -318,7 +316,6 @@ const OtherVariable others[] = {
     {"K2K_IO_LIBRARY", "For libk2k_io.so: the library with the router, by an absolute path."},
     {"K2K_IO_STATS",
      "For libk2k_io.so: 1 prints statistics of calls at the end; or a file to write them to."},
-    {"K2K_IO_DIRECT", "For libk2k_io.so: the engine for GPU memory: staging, cufile or hipfile."},
     {"K2K_CLI", ""},
     {"K2K_SOURCE_DIR", ""},
     {"K2K_CONFORMANCE_SEEDS", ""},
@@ -340,10 +337,10 @@ std::span<const ConfigOption> config_options() { return options; }
 std::span<const OtherVariable> other_variables() {
   static const std::vector<OtherVariable> all = [] {
     std::vector<OtherVariable> made(std::begin(others), std::end(others));
-    for (const ConfigOption& option : options) {
-      if (!option.serves_preload) continue;
-      made.push_back({"K2K_IO_" + upper_field(option.key),
-                      fmt::format("For libk2k_io.so, as {}: {}", option.key, option.help)});
+    for (const router::FilesKey& key : router::files_keys) {
+      made.push_back({router::library_variable_of(key),
+                      key.kernels ? fmt::format("For libk2k_io.so, as {}: {}", key.key, key.help)
+                                  : fmt::format("For libk2k_io.so: {}", key.help)});
     }
     return made;
   }();

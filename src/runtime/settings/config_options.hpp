@@ -53,7 +53,6 @@ struct ConfigOption {
   std::string (*show)(const ConfigValues& values, const ConfigOption& option);
   const char* short_name = nullptr;    // Replaces the key in the flag and the variable.
   bool changes_while_running = false;  // By `k2k ctl` (control_keys.hpp).
-  bool serves_preload = false;         // libk2k_io.so reads the field's name as K2K_IO_…
 };
 
 std::span<const ConfigOption> config_options();

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "k2k/runtime.hpp"
+#include "router/door/files_keys.hpp"
 #include "runtime/settings/nearest.hpp"
 
 namespace k2k {
@@ -434,8 +435,12 @@ TEST_F(Sources, read_every_variable_of_the_table) {
   own << std::ifstream(root_ / "src/runtime/settings" / table).rdbuf();
   all.erase(all.find(own.str()), own.str().size());
   const std::set<std::string> names = found(all, R"re("(K2K_[A-Z0-9_]+)[="])re");
+  std::set<std::string> composed;  // From keys, so that no source spells them.
+  for (const router::FilesKey& key : router::files_keys) {
+    composed.insert(router::library_variable_of(key));
+  }
   for (const OtherVariable& other : other_variables()) {
-    EXPECT_TRUE(names.contains(other.name))
+    EXPECT_TRUE(names.contains(other.name) || composed.contains(other.name))
         << other.name << " is in the table, and nothing reads it";
   }
 }
@@ -468,6 +473,20 @@ TEST_F(Sources, have_a_page_with_every_key_and_variable) {
   std::ostringstream page;
   page << std::ifstream(root_ / "docs/reference/settings.md").rdbuf();
   EXPECT_EQ(page.str(), settings_page()) << "run ./dev format";
+}
+
+TEST_F(ConfigTest, has_the_keys_of_files_that_libk2k_io_has) {
+  for (const router::FilesKey& key : router::files_keys) {
+    const ConfigOption* const option = find_option(key.key);
+    ASSERT_EQ(option != nullptr, key.kernels) << key.key;
+    if (option != nullptr) {
+      EXPECT_EQ(environment_name(*option), router::variable_of(key));
+    }
+    EXPECT_NE(std::ranges::find(other_variables(), router::library_variable_of(key),
+                                &OtherVariable::name),
+              other_variables().end())
+        << key.key;
+  }
 }
 
 TEST_F(ConfigTest, refuses_wrong_and_unknown_flags) {

@@ -2,6 +2,7 @@
 // The machinery behind Server: the thread pool, the roles, the queues. Private to this folder.
 
 #include <sched.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,7 @@
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
+#include "router/door/files.hpp"
 #include "server/govern/adaptive.hpp"
 #include "server/govern/gate.hpp"
 #include "server/govern/kernel_work.hpp"
@@ -29,7 +31,7 @@
 #include "server/pool/request_queue.hpp"
 #include "server/server.hpp"
 #include "services/fault.hpp"
-#include "services/positioned_read.hpp"
+#include "services/services.hpp"
 
 namespace k2k::server {
 
@@ -97,8 +99,7 @@ struct ServiceThread {
 
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
  public:
-  Core(backend::Backend& backend, const ServerConfig& config,
-       std::shared_ptr<router::FileReader> files);
+  Core(backend::Backend& backend, const ServerConfig& config, std::shared_ptr<router::Files> files);
   ~Core();
 
   Status start();
@@ -226,7 +227,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   services::Answer attempt(ServiceThread& self, Pending& pending) {
     if (!services::may_sleep_at_once(pending.request)) [[likely]] {
       const KernelWork others(gate_, pending.request);
-      return services::execute_without_waiting(pending.request, pending.progress, files_.get());
+      return services::execute_without_waiting(pending.request, pending.progress, *files_);
     }
     if (self.is_unit) return {.would_wait = true};
     return attempt_that_may_sleep(self, pending);
@@ -260,7 +261,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // So many calls took so long, of which this was the last.
   void note_service(const services::Request& request, std::uint64_t calls,
                     std::uint64_t cycles) const {
-    if (have_waited(calls, cycles)) services::note_waited(request.number);
+    if (request.number == SYS_pread64 && have_waited(calls, cycles)) files_->note_waited();
   }
   const std::uint64_t waited_cycles_ = cycles_of(20);
   const std::uint64_t waited_cycles_each_ = cycles_of(4);
@@ -271,8 +272,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   backend::Backend* backend_;
   protocol::AreaView area_;
   DetachedErrors detached_errors_;
+  const std::shared_ptr<router::Files> files_;  // Never null.
   BottomHalf bottom_half_;
-  const std::shared_ptr<router::FileReader> files_;  // Nothing: file data by plain calls.
   Gate gate_;
   std::vector<protocol::RingConsumer> consumers_;
   std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.

@@ -42,7 +42,7 @@ bool Server::Core::interrupt_sleepers(bool detached_too) {
 services::Answer Server::Core::attempt_that_may_sleep(ServiceThread& self, Pending& pending) {
   services::Answer answer{.value = -ECANCELED};
   if (fall_asleep(self, pending.request)) {
-    answer = services::execute_without_waiting(pending.request, pending.progress, files_.get());
+    answer = services::execute_without_waiting(pending.request, pending.progress, *files_);
   }
   answer.value = wake_up(self, answer.value);
   return answer;

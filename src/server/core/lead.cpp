@@ -247,7 +247,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     self.call.end();
     const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
-      services::note_waited(pending.request.number);
+      if (pending.request.number == SYS_pread64) files_->note_waited();
       if (result.would_wait && result.readiness.descriptor >= 0) {
         pending.readiness = result.readiness;
         const std::lock_guard lock(mutex_);

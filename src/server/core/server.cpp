@@ -31,11 +31,11 @@ Status check_inline(const backend::Backend& backend, const ServerConfig& config)
 }  // namespace
 
 Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
-                   std::shared_ptr<router::FileReader> files)
+                   std::shared_ptr<router::Files> files)
     : backend_(&backend),
       area_(backend.area()),
-      bottom_half_(area_, backend, detached_errors_),
-      files_(std::move(files)),
+      files_(files ? std::move(files) : std::make_shared<router::Files>()),
+      bottom_half_(area_, backend, *files_, detached_errors_),
       config_(config) {
   for (std::uint32_t ring = 0; ring < area_.ring_count; ++ring) {
     consumers_.emplace_back(area_.rings[ring]);
@@ -145,8 +145,8 @@ void Server::Core::run_call(ServiceThread& self, Pending call) {
   {
     const KernelWork others(gate_, call.request);
     if (fall_asleep(self, call.request)) {
-      value = services::execute_waiting(call.request, call.progress, {interruption_.number()},
-                                        files_.get());
+      value =
+          services::execute_waiting(call.request, call.progress, {interruption_.number()}, *files_);
     }
     value = wake_up(self, value);
   }
@@ -435,7 +435,7 @@ void Server::Core::refuse_the_rest() {
 // --- The door.
 
 Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend, const ServerConfig& config,
-                                              std::shared_ptr<router::FileReader> files) {
+                                              std::shared_ptr<router::Files> files) {
   if (Status status = validate(config, backend.area().ring_count); !status) return status.error();
   if (Status status = check_inline(backend, config); !status) return status.error();
   auto core = std::make_shared<Core>(backend, config, std::move(files));

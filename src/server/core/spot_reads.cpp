@@ -5,8 +5,7 @@
 #include <cstring>
 
 #include "backend/demand_pages.hpp"
-#include "router/read/cached_read.hpp"
-#include "router/read/registered_memory.hpp"
+#include "router/door/files.hpp"
 
 namespace k2k::server {
 
@@ -25,9 +24,8 @@ OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
   std::uint64_t words[4];  // Once: a slot stays the device's to scribble on.
   std::memcpy(words, ready.slot.arguments, sizeof(words));
   const auto descriptor = static_cast<int>(words[0]);
-  router::CachedReads& cached = router::CachedReads::of_process();
-  if (!cached.is_plain(descriptor, words[2]) || backend::any_region() ||
-      router::RegisteredMemory::of_process().any()) {
+  router::Files& files = *core_->files_;
+  if (!files.reads_plainly(descriptor, words[2]) || backend::any_region()) {
     return Outcome::declined;
   }
   if (!walks_) begin_walk();
@@ -52,10 +50,7 @@ OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
   ThreadStats& stats = self_->stats;
   stats.booking.end();
   self_->call.begin();
-  router::FileReader* const files = core_->files_.get();
-  const std::int64_t value = files != nullptr
-                                 ? files->try_pread(descriptor, memory, words[2], offset)
-                                 : cached.plain(descriptor, memory, words[2], offset);
+  const std::int64_t value = files.try_pread(descriptor, memory, words[2], offset);
   self_->call.end();
   if (!role_->word.still_held_by(self_->index)) [[unlikely]] {
     late_.emplace();
@@ -104,7 +99,7 @@ void Server::Core::SpotReads::end_run(std::uint64_t moment) {
   const std::uint64_t took = moment - begun_;
   // What walking takes counts as service; what answering takes was measured before.
   const std::uint64_t answering = std::min(took, reads_ * self_->answer_cycles);
-  if (core_->have_waited(reads_, took)) router::CachedReads::of_process().note_waited();
+  if (core_->have_waited(reads_, took)) core_->files_->note_waited();
   self_->stats.ledger.charge_request(took - answering, answering, call_place(row_), tenant_);
   charged_ += took;
   reads_ = 0;
@@ -120,7 +115,7 @@ std::uint64_t Server::Core::SpotReads::settle(std::uint64_t& charged) {
 }
 
 void Server::Core::SpotReads::answer_late() {
-  router::CachedReads::of_process().note_waited();
+  core_->files_->note_waited();
   K2K_EXPECT(late_.has_value());
   if (late_->value == -EAGAIN) {
     Pending pending;

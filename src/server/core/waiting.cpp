@@ -51,7 +51,7 @@ void Server::Core::take_new_waits(ServiceThread& self, DescriptorWaits& waits,
 }
 
 void Server::Core::watch_descriptors(ServiceThread& self) {
-  DescriptorWaits waits;
+  DescriptorWaits waits(*files_);
   DescriptorWaits::Round round;
   Nanoseconds mark = thread_time();
   bool stopping = false;

@@ -175,13 +175,14 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     ready().describe(request);
     protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                    protocol::Side::host>(slot, control.number);
-    std::int64_t value =
-        row >= 0 && !checks_pointers_ ? 0 : services::admit(request, pass.how.openness, *backend_);
+    std::int64_t value = row >= 0 && !checks_pointers_
+                             ? 0
+                             : services::admit(request, pass.how.openness, *backend_, *files_);
     if (value == 0 && !never_blocks) continue;
     if (value != 0) {
       pass.stats.refused.add();
     } else {
-      value = services::execute_without_waiting(request, pending.progress).value;
+      value = services::execute_without_waiting(request, pending.progress, *files_).value;
     }
     publish_answer(slot, request.number, request.detached(), value, protocol::TransportError::none,
                    moments, *detached_errors_);

@@ -87,10 +87,11 @@ class SlotsAhead;
 
 class BottomHalf {
  public:
-  BottomHalf(const protocol::AreaView& area, const backend::Backend& backend,
+  BottomHalf(const protocol::AreaView& area, const backend::Backend& backend, router::Files& files,
              DetachedErrors& detached_errors)
       : area_(&area),
         backend_(&backend),
+        files_(&files),
         detached_errors_(&detached_errors),
         checks_pointers_(backend.info().hides_memory),
         row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
@@ -113,6 +114,7 @@ class BottomHalf {
 
   const protocol::AreaView* area_;
   const backend::Backend* backend_;
+  router::Files* files_;
   DetachedErrors* detached_errors_;
   bool checks_pointers_;     // Some memory is the device's alone.
   std::uint64_t row_lanes_;  // The lanes that a row has.

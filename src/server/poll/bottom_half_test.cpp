@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "router/door/files.hpp"
 #include "services/fake_backend_fixture.hpp"
 
 namespace k2k::server {
@@ -24,7 +25,8 @@ class BottomHalfTest : public testing::Test {
  protected:
   services::FakeBackend backend;
   DetachedErrors detached_errors;
-  BottomHalf half{backend.area(), backend, detached_errors};
+  router::Files files;
+  BottomHalf half{backend.area(), backend, files, detached_errors};
   std::unique_ptr<ThreadStats> stats = std::make_unique<ThreadStats>();
   std::vector<Pending> batch;
   std::vector<std::uint32_t> answered;

@@ -95,7 +95,8 @@ void DescriptorWaits::serve(Line& line, short ready, Round& round) {
     }
     Pending& call = wait->call;
     const std::uint64_t before = call.progress.bytes;
-    const services::Answer answer = services::execute_without_waiting(call.request, call.progress);
+    const services::Answer answer =
+        services::execute_without_waiting(call.request, call.progress, *files_);
     if (!answer.would_wait) {
       round.answered.push_back({call, answer.value});
     } else if (answer.readiness.descriptor < 0 || wait->fruitless == fruitless_max) {

@@ -42,6 +42,9 @@ class DescriptorWaits {
     }
   };
 
+  // Tries calls by `files`, which outlives it.
+  explicit DescriptorWaits(router::Files& files) : files_(&files) {}
+
   // `call` was tried and is to wait for call.readiness. Throws std::bad_alloc, and does nothing
   // then.
   void add(const Pending& call, Instant moment);
@@ -72,6 +75,7 @@ class DescriptorWaits {
   void give_up(Over over, int error, std::vector<Answered>& answered);
   void remove_empty_lines();
 
+  router::Files* files_;
   std::map<int, Line> lines_;  // By descriptor.
   std::vector<pollfd> polled_;
   std::size_t size_ = 0;

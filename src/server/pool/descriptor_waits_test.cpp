@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "calls/rows.hpp"
+#include "router/door/files.hpp"
 
 namespace k2k::server {
 namespace {
@@ -48,7 +49,8 @@ class DescriptorWaitsTest : public testing::Test {
     call.request.attributes.flags = flags;
     int index = 0;
     ((call.request.arguments[index++] = (std::uint64_t)(arguments)), ...);
-    const services::Answer answer = services::execute_without_waiting(call.request, call.progress);
+    const services::Answer answer =
+        services::execute_without_waiting(call.request, call.progress, files);
     ASSERT_TRUE(answer.would_wait);
     ASSERT_GE(answer.readiness.descriptor, 0);
     call.readiness = answer.readiness;
@@ -76,7 +78,8 @@ class DescriptorWaitsTest : public testing::Test {
   int pipe[2] = {-1, -1};
   int stream[2] = {-1, -1};
   char buffer[64] = {};
-  DescriptorWaits waits;
+  router::Files files;
+  DescriptorWaits waits{files};
 };
 
 TEST_F(DescriptorWaitsTest, returns_when_it_is_woken_and_nothing_waits) {

@@ -2,8 +2,6 @@
 // is and whoever else moves it. Method: real files; a second descriptor of the description looks at
 // the position.
 
-#include "services/routed_read.hpp"
-
 #include <asm/unistd.h>
 #include <sys/stat.h>
 
@@ -12,8 +10,9 @@
 #include <thread>
 
 #include "calls/rows.hpp"
+#include "router/door/files.hpp"
 #include "router/file/file_fixture.hpp"
-#include "router/read/file_reader.hpp"
+#include "services/services.hpp"
 
 namespace k2k::services {
 namespace {
@@ -25,7 +24,7 @@ class RoutedRead : public testing::Test {
   void SetUp() override {
     auto made = router::FileReader::create({});
     ASSERT_TRUE(made.ok()) << made.error().message;
-    files = std::move(made).value();
+    files = std::make_unique<router::Files>(std::move(made).value());
     ASSERT_EQ(::lseek(file.descriptor(), 0, SEEK_SET), 0);
   }
   static Request request_of(int descriptor, void* into, std::uint64_t bytes) {
@@ -41,15 +40,15 @@ class RoutedRead : public testing::Test {
   std::int64_t read(int descriptor, void* into, std::uint64_t bytes) {
     Progress progress;
     const Request request = request_of(descriptor, into, bytes);
-    const Answer answer = execute_without_waiting(request, progress, files.get());
+    const Answer answer = execute_without_waiting(request, progress, *files);
     if (!answer.would_wait) return answer.value;
-    return execute_waiting(request, progress, {}, files.get());
+    return execute_waiting(request, progress, {}, *files);
   }
   std::uint64_t routed() { return files->stats().reads; }
 
   router::DataFile file{file_bytes};
   router::Memory memory = router::memory_of(2 * file_bytes);
-  std::unique_ptr<router::FileReader> files;
+  std::unique_ptr<router::Files> files;
 };
 
 TEST_F(RoutedRead, goes_through_a_file_as_the_kernel_does) {
@@ -90,11 +89,10 @@ TEST_F(RoutedRead, gives_back_the_position_where_the_memory_is_none) {
 
 TEST_F(RoutedRead, leaves_to_the_kernel_what_it_does_as_well_or_knows_better) {
   const auto left = [&](int descriptor, std::uint64_t bytes) {
-    return !routed_read(request_of(descriptor, memory.get(), bytes), files.get(),
-                        Patience::endless);
+    return !files->read(descriptor, memory.get(), bytes, router::Patience::endless);
   };
-  EXPECT_TRUE(left(file.descriptor(), routed_read_bytes_min - 1));
-  EXPECT_FALSE(left(file.descriptor(), routed_read_bytes_min));
+  EXPECT_TRUE(left(file.descriptor(), router::positioned_bytes_min - 1));
+  EXPECT_FALSE(left(file.descriptor(), router::positioned_bytes_min));
   ASSERT_EQ(::lseek(file.descriptor(), -1000, SEEK_END), static_cast<off_t>(file_bytes - 1000));
   EXPECT_TRUE(left(file.descriptor(), 1 << 20)) << "little is left";
   EXPECT_EQ(read(file.descriptor(), memory.get(), 1 << 20), 1000);
@@ -109,10 +107,6 @@ TEST_F(RoutedRead, leaves_to_the_kernel_what_it_does_as_well_or_knows_better) {
   EXPECT_TRUE(left(proc, 1 << 20));
   EXPECT_GT(read(proc, memory.get(), 1 << 20), 0);
   ::close(proc);
-
-  Request other = request_of(file.descriptor(), memory.get(), 1 << 20);
-  other.number = __NR_write;
-  EXPECT_FALSE(routed_read(other, files.get(), Patience::endless).has_value());
 }
 
 TEST_F(RoutedRead, gives_every_byte_to_one_of_many_threads) {

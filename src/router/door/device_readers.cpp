@@ -1,0 +1,50 @@
+#include "router/door/device_readers.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "io/memory/cuda_memory.hpp"
+#include "io/memory/hip_memory.hpp"
+#include "router/profile/profile.hpp"
+
+namespace k2k::router {
+
+namespace {
+
+using MadeMemory = Result<std::unique_ptr<io::DeviceMemory>>;
+
+MadeMemory make_memory(const VendorReader& wanted) {
+  if (wanted.vendor == Vendor::hip) {
+    return wanted.library.empty() ? io::make_hip_memory() : io::make_hip_memory(0, wanted.library);
+  }
+  return wanted.library.empty() ? io::make_cuda_memory() : io::make_cuda_memory(0, wanted.library);
+}
+
+Result<DirectPath> direct_path(Vendor vendor, const std::string& direct) {
+  const bool cuda = vendor == Vendor::cuda;
+  const std::string library = cuda ? "cufile" : "hipfile";
+  if (direct.empty()) return DirectPath::automatic;
+  if (direct == "staging") return DirectPath::staging;
+  if (direct == library) return cuda ? DirectPath::cufile : DirectPath::hipfile;
+  return Error{EINVAL, "K2K_IO_DIRECT is '" + direct + "': permitted are staging and " + library};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceReader>> make_vendor_reader(const VendorReader& wanted,
+                                                         const FilesOptions& options) {
+  const Result<DirectPath> path = direct_path(wanted.vendor, options.direct);
+  if (!path) return path.error();
+  MadeMemory memory = make_memory(wanted);
+  if (!memory) return memory.error();
+  DeviceReaderConfig config{.model_of = calibrated_model_by,
+                            .paths = {.direct = path.value()},
+                            .unprobed_bytes = unprobed_bytes_default};
+  if (wanted.for_kernels) {
+    config.channels_kept = 2;
+    config.channels_fixed = true;
+  }
+  return DeviceReader::create(std::move(memory).value(), config);
+}
+
+}  // namespace k2k::router

@@ -1,0 +1,102 @@
+#pragma once
+// The keys of FilesOptions, for users: one table for kernels and libk2k_io.so.
+//
+//   files.exclusive = true    configuration file of kernels and the C interface
+//   K2K_FILES_EXCLUSIVE=1     the same, as a variable; libk2k_io.so heeds it, too
+//   K2K_IO_EXCLUSIVE=1        libk2k_io.so alone, which it overrides the other for
+//
+// Threading: constant data.
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "router/ahead/read_ahead_limits.hpp"
+#include "router/door/files_options.hpp"
+
+namespace k2k::router {
+
+struct FilesKey {
+  enum class Kind : std::uint8_t { boolean, number, choice, text };
+
+  const char* key;  // "files.exclusive"
+  Kind kind;
+  std::uint64_t most;  // Of a number, from 0.
+  const char* words;   // Of a choice, in the order of its values: "auto|bounded".
+  const char* unit;
+  const char* help;  // One sentence.
+  void (*store)(FilesOptions& options, std::uint64_t number, const std::string& text);
+  std::uint64_t (*number)(const FilesOptions& options);  // Of a text: 0.
+  const char* short_name = nullptr;  // Replaces the key in the flag and the variable.
+  bool kernels = true;               // Else of libk2k_io.so alone.
+};
+
+// The accessors of a key, made from the field itself.
+template <auto field>
+void store_key(FilesOptions& options, std::uint64_t number, const std::string& text) {
+  auto& place = options.*field;
+  if constexpr (requires { place = text; }) {
+    place = text;
+  } else {
+    using Field = std::remove_reference_t<decltype(place)>;
+    place = static_cast<Field>(number);
+  }
+}
+template <auto field>
+std::uint64_t number_of_key(const FilesOptions& options) {
+  if constexpr (requires { static_cast<std::uint64_t>(options.*field); }) {
+    return static_cast<std::uint64_t>(options.*field);
+  } else {
+    return 0;
+  }
+}
+template <auto field>
+constexpr FilesKey files_key(const char* key, FilesKey::Kind kind, std::uint64_t most,
+                             const char* words, const char* unit, const char* help) {
+  return {key, kind, most, words, unit, help, store_key<field>, number_of_key<field>};
+}
+constexpr FilesKey named(FilesKey key, const char* short_name) {
+  key.short_name = short_name;
+  return key;
+}
+constexpr FilesKey of_library(FilesKey key) {
+  key.kernels = false;
+  return key;
+}
+
+inline constexpr FilesKey files_keys[] = {
+    files_key<&FilesOptions::router>(
+        "files.router", FilesKey::Kind::boolean, 1, "", "",
+        "Read long stretches of files by the fastest mix of page cache and direct transfers."),
+    files_key<&FilesOptions::read_ahead_pages>(
+        "files.read_ahead_pages", FilesKey::Kind::number, read_ahead_pages_max, "",
+        "pages of 4 KiB",
+        "Most pages that are in the page cache only because of read-ahead for kernels; further "
+        "pages are evicted. 0: as files.conservative."),
+    files_key<&FilesOptions::read_ahead>(
+        "files.read_ahead", FilesKey::Kind::choice, 0, "auto|bounded", "",
+        "Where to keep files.read_ahead_pages: on devices whose read_ahead_kb is at most an eighth "
+        "of it, so that it costs nothing, or everywhere."),
+    named(files_key<&FilesOptions::conservative>(
+              "files.conservative", FilesKey::Kind::boolean, 1, "", "",
+              "Leave all read-ahead to the operating system and evict nothing: for files that "
+              "other programs read without K2K's knowledge."),
+          "conservative"),
+    files_key<&FilesOptions::exclusive>(
+        "files.exclusive", FilesKey::Kind::boolean, 1, "", "",
+        "Writes of 512 KiB and more bypass the page cache where the file is not cached: for files "
+        "that no other program reads or writes at the same time."),
+    of_library(files_key<&FilesOptions::direct>("files.direct", FilesKey::Kind::text, 0, "", "",
+                                                "The engine for direct transfers into GPU "
+                                                "memory: staging, cufile or hipfile.")),
+};
+
+// "K2K_FILES_EXCLUSIVE" and "K2K_IO_EXCLUSIVE".
+std::string variable_of(const FilesKey& key);
+std::string library_variable_of(const FilesKey& key);
+
+// The options of libk2k_io.so. A bound of pages in K2K_IO_READ_AHEAD_PAGES holds on all devices.
+// EINVAL: a number out of its range, or a word that is none; the message names the variable.
+Result<FilesOptions> files_options_from(const char* (*variable)(const char* name));
+
+}  // namespace k2k::router
