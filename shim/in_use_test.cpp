@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "io/memory/ranges.hpp"
+#include "base/ranges.hpp"
 #include "k2k/io.h"
 
 namespace k2k::shim {
@@ -45,7 +45,7 @@ TEST(InUse, a_call_too_many_is_not_waited_for) {
 // Each freer takes the range back, waits, and "frees"; callers must never see freed memory.
 TEST(InUse, no_call_that_saw_its_range_sees_it_freed) {
   const auto in_use = std::make_unique<InUse>();
-  const auto ranges = std::make_unique<io::Ranges>();
+  const auto ranges = std::make_unique<Ranges>();
   void* const memory = reinterpret_cast<void*>(4096);
   std::atomic<bool> is_freed = true;
   std::atomic<bool> is_over = false;

@@ -16,11 +16,11 @@
 #include "shim/serve.hpp"
 #include "shim/vendor.hpp"
 
+using k2k::Ranges;
 using k2k::shim::in_router_library;
 using k2k::shim::Next;
 using k2k::shim::note_allocated;
 using k2k::shim::note_freeing;
-using k2k::shim::Ranges;
 
 namespace {
 

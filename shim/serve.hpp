@@ -10,11 +10,9 @@
 
 #include <cstdint>
 
-#include "io/memory/ranges.hpp"
+#include "base/ranges.hpp"
 
 namespace k2k::shim {
-
-using io::Ranges;
 
 // Hidden: else each look at it goes through the table of other libraries' symbols.
 [[gnu::visibility("hidden")]] extern Ranges ranges;

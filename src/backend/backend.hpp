@@ -21,6 +21,7 @@
 #include "backend/device_config.hpp"
 #include "backend/kernel_image.hpp"
 #include "backend/launch.hpp"
+#include "base/ranges.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 #include "protocol/area.hpp"
@@ -148,6 +149,11 @@ class Backend {
   // Likewise of the calls that a work-item waited for, what the device knows: initialisation,
   // completion and total. Empty where the clocks of host and device cannot be compared.
   [[nodiscard]] virtual telemetry::RequestReport call_report() const { return {}; }
+
+  // Memory that the server takes by its address in reads and writes of files, whether or not the
+  // host may touch it: registered memory (router/door/files.hpp). Null: none. Kept until it is
+  // replaced; not while a launch is in progress.
+  virtual void set_registered(const Ranges* /*ranges*/) {}
 
   // May the server touch these bytes for a system call? False for device memory the host cannot
   // reach (on the cpu backend only when strict).

@@ -268,6 +268,12 @@ K2K_HD constexpr int find(std::uint16_t number) {
   return -1;
 }
 
+// read, write, pread64, pwrite64: the host serves them with memory that only the device addresses,
+// if it is registered (router/door/files.hpp).
+K2K_HD constexpr bool takes_registered_memory(std::uint16_t number) {
+  return number == 0 || number == 1 || number == 17 || number == 18;
+}
+
 K2K_HD constexpr int parameter_count(const Row& row) {
   int count = 0;
   while (count < parameters_max && row.parameters[count].kind != Kind::none) ++count;

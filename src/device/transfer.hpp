@@ -6,6 +6,9 @@
 // copied back after completion. A detached call returns before the host reads its buffers, so its
 // input is always copied if it fits a block; larger buffers must stay valid until drain().
 //
+// Registered memory (Backend::set_registered()) is not copied: the host serves reads and writes of
+// files with it by its address. Of a detached call it is.
+//
 // Limits: one block (8 KiB) a call. read, write, pread, pwrite and getdents64 on larger buffers
 // are clamped and answer a short count, as POSIX allows; sendto and recvfrom answer -EMSGSIZE.
 
@@ -122,6 +125,11 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
         platform::host_visible(reinterpret_cast<const void*>(arguments.word[index]), bytes);
     if (kind == calls::Kind::opaque) {
       if (!visible) return -error::bad_address;
+      continue;
+    }
+    // The host reads and writes registered memory by its address, however long it is.
+    if (!visible && !detached && is_bulk(kind) && calls::takes_registered_memory(number) &&
+        platform::is_registered(reinterpret_cast<const void*>(arguments.word[index]))) {
       continue;
     }
     const bool fits = !is_bulk(kind) || bytes <= bulk_bytes_max;

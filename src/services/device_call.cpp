@@ -53,11 +53,6 @@ VectorForm form_of(std::uint16_t number) {
 
 }  // namespace
 
-bool takes_device_memory(std::uint16_t number) {
-  return number == SYS_read || number == SYS_write || number == SYS_pread64 ||
-         number == SYS_pwrite64;
-}
-
 std::optional<std::int64_t> vector_call(const Request& request, router::Files& files) {
   const VectorForm form = form_of(request.number);
   if (!form.is_one || !files.has_registered()) return {};

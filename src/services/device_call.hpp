@@ -1,6 +1,5 @@
 #pragma once
-// Requests that accept memory which only a GPU can address, registered memory: reads and writes,
-// and their vectors.
+// Vectors of which pieces are memory that only a GPU can address, registered memory.
 //
 // Threading: any thread.
 
@@ -14,9 +13,6 @@ class Files;
 }
 
 namespace k2k::services {
-
-// True if a request with this number and row accepts such memory.
-bool takes_device_memory(std::uint16_t number);
 
 // readv(2), writev(2) and their kin, if a piece of the vector is such memory. The count or a
 // negative errno. Nothing: no such call, or no such memory.

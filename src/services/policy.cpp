@@ -6,7 +6,6 @@
 
 #include "calls/rows.hpp"
 #include "router/door/files.hpp"
-#include "services/device_call.hpp"
 
 namespace k2k::services {
 
@@ -165,7 +164,8 @@ std::int64_t admit(const Request& request, Openness openness, const backend::Bac
     if (address == 0 || bytes == 0) continue;
     const auto* const memory = reinterpret_cast<const void*>(address);
     if (backend.host_may_access(memory, bytes)) continue;
-    if (!takes_device_memory(request.number) || !files.takes(memory, bytes)) return -EFAULT;
+    if (!calls::takes_registered_memory(request.number) || !files.takes(memory, bytes))
+      return -EFAULT;
   }
   return 0;
 }

@@ -386,6 +386,7 @@ void wait(const protocol::Slot& slot, Wait how) noexcept {
 void interrupt() noexcept {}
 void* local_memory(const void*, std::size_t, std::size_t) noexcept { return nullptr; }
 bool host_visible(const void*, std::size_t) noexcept { return true; }
+bool is_registered(const void*) noexcept { return false; }
 std::uint32_t stamp() noexcept { return 1; }
 CallTiming begin_call(std::uint16_t) noexcept { return {1, 0}; }
 void note_times(std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t) noexcept {}

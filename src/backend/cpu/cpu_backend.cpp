@@ -148,6 +148,7 @@ class CpuBackend final : public Backend {
     return DeviceMemory::allocate_shared(bytes);
   }
   void free_shared(void* address) override { DeviceMemory::free_shared(address); }
+  void set_registered(const Ranges* ranges) override { memory_.set_registered(ranges); }
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const override {
     return memory_.host_may_access(address, bytes);
   }

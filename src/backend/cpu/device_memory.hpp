@@ -19,6 +19,7 @@
 
 #include "backend/cpu/pages.hpp"
 #include "backend/device_config.hpp"
+#include "base/ranges.hpp"
 #include "base/result.hpp"
 #include "protocol/area.hpp"
 
@@ -49,6 +50,14 @@ class DeviceMemory {
   static void free_shared(void* address);
 
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;
+  // Registered memory begins or goes on there: it is the server's to take or to refuse.
+  [[nodiscard]] bool is_registered(const void* address) const {
+    const Ranges* const ranges = registered_.load(std::memory_order_acquire);
+    return ranges != nullptr && ranges->near(address) && ranges->holds(address, 1);
+  }
+  void set_registered(const Ranges* ranges) {
+    registered_.store(ranges, std::memory_order_release);  // Pairs with is_registered().
+  }
 
  private:
   struct Range {
@@ -57,6 +66,7 @@ class DeviceMemory {
   };
 
   const bool strict_;
+  std::atomic<const Ranges*> registered_{nullptr};
   Pages area_pages_;
   Pages private_pages_;
   protocol::AreaView area_;

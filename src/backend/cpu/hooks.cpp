@@ -77,6 +77,10 @@ bool host_visible(const void* address, std::size_t bytes) noexcept {
   return here("host_visible").unit->memory().host_may_access(address, bytes);
 }
 
+bool is_registered(const void* address) noexcept {
+  return here("is_registered").unit->memory().is_registered(address);
+}
+
 std::uint32_t stamp() noexcept { return stamp_at(cycles()); }
 
 CallTiming begin_call(std::uint16_t number) noexcept {

@@ -155,6 +155,7 @@ class CudaBackend final : public Backend {
   // Waves look at their slots themselves.
   void resume(const std::uint32_t*, std::size_t) noexcept override {}
 
+  void set_registered(const Ranges* ranges) override { memory_->set_registered(ranges); }
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const override {
     return memory_->host_may_access(address, bytes);
   }
@@ -298,13 +299,14 @@ class CudaBackend final : public Backend {
   }
 
   Status run(const KernelImage& kernel, const LaunchShape& shape, CUfunction function) {
-    const Result<std::uint32_t> ranges = memory_->prepare_launch(stream_);
+    const Result<Memory::RangeCounts> ranges = memory_->prepare_launch(stream_);
     if (!ranges) return ranges.error();
     device::platform::LaunchContext context;
     context.area = memory_->area();
     context.sites = memory_->sites();
     context.ranges = memory_->ranges();
-    context.range_count = ranges.value();
+    context.range_count = ranges->shared;
+    context.registered_count = ranges->registered;
     context.tenant = shape.tenant;
     context.cancel = memory_->cancel_word();
     context.launch = next_launch();

@@ -40,7 +40,7 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
     mirror_.locks = carver.take<std::uint64_t>(waves);
     mirror_.lent = carver.take<std::uint64_t>(config.arena_blocks + protocol::ticket_words);
     mirror_.tickets = mirror_.lent + config.arena_blocks;
-    staged_ranges_ = carver.take<SharedRange>(shared_ranges_max);
+    staged_ranges_ = carver.take<SharedRange>(told_ranges_max);
     return carver.used();
   };
   const auto carve_device = [&](void* base) {
@@ -53,7 +53,7 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
       area_.rings[ring].consumed_seen = carver.take<std::uint64_t>(1);
     }
     sites_ = carver.take<KernelSite>(device::platform::kernel_sites);
-    ranges_ = carver.take<SharedRange>(shared_ranges_max);
+    ranges_ = carver.take<SharedRange>(told_ranges_max);
     return carver.used();
   };
   area_.wave_count = waves;
@@ -103,7 +103,8 @@ Memory::~Memory() {
   if (copies_ != nullptr) driver_.cuStreamDestroy(copies_);
 }
 
-Result<std::uint32_t> Memory::prepare_launch(CUstream stream) {
+Result<Memory::RangeCounts> Memory::prepare_launch(CUstream stream) {
+  RangeCounts counts;
   std::uint32_t count = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -112,6 +113,14 @@ Result<std::uint32_t> Memory::prepare_launch(CUstream stream) {
       if (end == 0) continue;
       staged_ranges_[count].begin = range.begin.load(std::memory_order_relaxed);
       staged_ranges_[count++].end = end;
+    }
+  }
+  counts.shared = count;
+  if (const Ranges* const registered = registered_.load(std::memory_order_acquire)) {
+    Ranges::Held all[Ranges::ranges_max];
+    counts.registered = static_cast<std::uint32_t>(registered->all(all, Ranges::ranges_max));
+    for (std::uint32_t at = 0; at < counts.registered; ++at) {
+      staged_ranges_[count++] = {all[at].first, all[at].last};
     }
   }
   Status done = driver_.call(
@@ -124,7 +133,7 @@ Result<std::uint32_t> Memory::prepare_launch(CUstream stream) {
                                             sizeof(SharedRange) * count, stream),
                       "copy to the device");
   if (!done) return done.error();
-  return count;
+  return counts;
 }
 
 namespace {

@@ -21,6 +21,7 @@
 
 #include "backend/cuda/driver.hpp"
 #include "backend/device_config.hpp"
+#include "base/ranges.hpp"
 #include "base/result.hpp"
 #include "device/platform/item.hpp"
 #include "device/platform/shared_range.hpp"
@@ -31,6 +32,9 @@ namespace k2k::backend::cuda {
 // The area, and one for each call of allocate_shared().
 inline constexpr std::uint32_t shared_ranges_max = 64;
 inline constexpr std::uint32_t device_ranges_max = 1024;
+// What a kernel is told of: those, and registered memory.
+inline constexpr std::uint32_t told_ranges_max =
+    shared_ranges_max + static_cast<std::uint32_t>(Ranges::ranges_max);
 
 class Memory {
  public:
@@ -53,9 +57,16 @@ class Memory {
   [[nodiscard]] device::platform::SharedRange* ranges() const { return ranges_; }
   [[nodiscard]] CUstream copies() const { return copies_; }
 
-  // In stream order: zeroes the sites, copies the ranges to the device. Returns the number of
-  // ranges.
-  Result<std::uint32_t> prepare_launch(CUstream stream);
+  struct RangeCounts {
+    std::uint32_t shared = 0;
+    std::uint32_t registered = 0;
+  };
+  // In stream order: zeroes the sites, copies the ranges to the device. Returns their numbers.
+  Result<RangeCounts> prepare_launch(CUstream stream);
+  // Backend::set_registered().
+  void set_registered(const Ranges* ranges) {
+    registered_.store(ranges, std::memory_order_release);  // Pairs with prepare_launch().
+  }
   // In stream order: copies lock and loan words to the mirror, and back.
   Status read_locks(CUstream stream);
   Status write_locks(CUstream stream);
@@ -84,6 +95,7 @@ class Memory {
 
   const Driver& driver_;
   bool follows_pages_ = false;
+  std::atomic<const Ranges*> registered_{nullptr};
   CUstream copies_ = nullptr;
   std::byte* pinned_ = nullptr;
   std::size_t pinned_bytes_ = 0;

@@ -60,6 +60,10 @@ K2K_API void* local_memory(const void* tag, std::size_t bytes, std::size_t align
 // (DeviceConfig::strict): then it is false for stacks, local memory and device allocations.
 K2K_API bool host_visible(const void* address, std::size_t bytes) noexcept;
 
+// Is this memory registered with the host, which then takes it by its address in reads and writes
+// of files (Backend::set_registered())?
+K2K_API bool is_registered(const void* address) noexcept;
+
 // Low half of the clock that `stamp` carries; never 0. See base/clock.hpp, cycles().
 K2K_API std::uint32_t stamp() noexcept;
 

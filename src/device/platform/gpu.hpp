@@ -135,6 +135,18 @@ K2K_DEVICE inline bool host_visible(const void* address, std::size_t bytes) {
   return false;
 }
 
+// Memory that was registered with the host when the launch began.
+K2K_DEVICE inline bool is_registered(const void* address) {
+  if (!vendor::is_global(address)) return false;
+  const LaunchContext& context = group_state().context;
+  const auto first = reinterpret_cast<std::uint64_t>(address);
+  for (std::uint32_t index = 0; index < context.registered_count; ++index) {
+    const SharedRange& range = context.ranges[context.range_count + index];
+    if (first >= range.begin && first < range.end) return true;
+  }
+  return false;
+}
+
 // Calls are not timed: the clocks of host and device are not comparable.
 K2K_DEVICE inline std::uint32_t stamp() { return 0; }
 K2K_DEVICE inline CallTiming begin_call(std::uint16_t) { return {}; }

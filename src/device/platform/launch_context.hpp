@@ -15,6 +15,7 @@ struct LaunchContext {
   const SharedRange* ranges = nullptr;    // Device memory.
   const std::uint32_t* cancel = nullptr;  // Host-visible; 1: work-items must leave.
   std::uint32_t range_count = 0;
+  std::uint32_t registered_count = 0;  // Of `ranges`, behind those: registered memory.
   std::uint16_t tenant = 0;
   // 31 bits, different for each launch of any runtime: distinguishes values that an earlier launch
   // left in local memory from values of this launch.

@@ -94,6 +94,7 @@ class Files {
   [[nodiscard]] bool takes(const void* memory, std::size_t bytes) const {
     return registered_.holds(memory, bytes);
   }
+  [[nodiscard]] const Ranges& registered() const { return registered_.ranges(); }
   [[nodiscard]] bool has_registered() const { return registered_.any(); }
   // Is the descriptor's next read a plain one that memory answers (cached_read.hpp), whatever
   // memory it goes into?

@@ -30,8 +30,8 @@
 #include <span>
 #include <vector>
 
+#include "base/ranges.hpp"
 #include "base/result.hpp"
-#include "io/memory/ranges.hpp"
 #include "router/read/device_reader.hpp"
 
 namespace k2k::router {
@@ -47,7 +47,7 @@ struct VectorCall {
 
 class RegisteredMemory {
  public:
-  static constexpr std::size_t ranges_max = io::Ranges::ranges_max;
+  static constexpr std::size_t ranges_max = Ranges::ranges_max;
 
   RegisteredMemory() = default;
   RegisteredMemory(const RegisteredMemory&) = delete;
@@ -67,6 +67,8 @@ class RegisteredMemory {
   // there.
   Status remove(void* address);
 
+  // For devices, which are told which memory the host takes by its address.
+  [[nodiscard]] const Ranges& ranges() const { return ranges_; }
   [[nodiscard]] bool any() const { return !ranges_.empty(); }
   [[nodiscard]] bool near(const void* memory) const { return ranges_.near(memory); }
   // Does the whole buffer lie in one range?
@@ -120,7 +122,7 @@ class RegisteredMemory {
   void drop_reader(const std::shared_ptr<DeviceReader>& reader);
   void become_child();
 
-  io::Ranges ranges_;  // Those that do not leave. Changed under the lock.
+  Ranges ranges_;  // Those that do not leave. Changed under the lock.
   mutable std::mutex mutex_;
   std::condition_variable call_ended_;
   std::map<std::uintptr_t, std::shared_ptr<Range>> by_first_;

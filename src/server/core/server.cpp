@@ -43,6 +43,7 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
     roles_.back()->top_half.attend(backend);
   }
   vacant_roles_.reserve(2 * roles_.size());
+  backend.set_registered(&files_->registered());
   CPU_ZERO(&home_cores_);
   sched_getaffinity(0, sizeof(home_cores_), &home_cores_);
 }
@@ -364,6 +365,7 @@ void Server::Core::stop() {
     guard_wanted_.notify_all();
   }
   backend_->on_abandon({});
+  backend_->set_registered(nullptr);
   const std::uint64_t one = 1;
   // Not there: start() failed. Refused: the host program closed it, and calls that wait are left
   // behind.

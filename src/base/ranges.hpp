@@ -10,14 +10,14 @@
 // again only if another writer has begun after that, which it sees in the number of the current
 // copy.
 //
-// Threading: near(), kind_of(), holds() and watched() from anywhere; changes from any thread, one
-// at a time.
+// Threading: near(), kind_of(), holds(), all() and watched() from anywhere; changes from any thread,
+// one at a time.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-namespace k2k::io {
+namespace k2k {
 
 class Ranges {
  public:
@@ -63,6 +63,9 @@ class Ranges {
     }
   }
 
+  // Copies at most `room` ranges of one moment, in the order of their addresses. Returns the number.
+  std::size_t all(Held* into, std::size_t room) const;
+
   // Returns 0, or -EINVAL: null, no bytes, an end beyond the address space, no kind; -EEXIST: it
   // overlaps a range; -ENOSPC: ranges_max exist. The caller excludes other writers.
   int add(const void* memory, std::size_t bytes, int kind = 1);
@@ -107,4 +110,4 @@ class Ranges {
   Copy copies_[2];
 };
 
-}  // namespace k2k::io
+}  // namespace k2k

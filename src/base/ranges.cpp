@@ -1,8 +1,8 @@
-#include "io/memory/ranges.hpp"
+#include "base/ranges.hpp"
 
 #include <cerrno>
 
-namespace k2k::io {
+namespace k2k {
 
 // Each release pairs with the acquires of kind_of().
 void Ranges::set(Range& range, std::uintptr_t first, std::uintptr_t last, int kind) {
@@ -13,6 +13,20 @@ void Ranges::set(Range& range, std::uintptr_t first, std::uintptr_t last, int ki
 
 void Ranges::set(Range& range, const Range& from) {
   set(range, word(from.first), word(from.last), from.kind.load(std::memory_order_acquire));
+}
+
+std::size_t Ranges::all(Held* into, std::size_t room) const {
+  while (true) {                                                           // As in kind_of().
+    const std::uint64_t number = number_.load(std::memory_order_acquire);  // Pairs with publish().
+    const Copy& copy = copies_[number & 1];
+    const std::size_t there = copy.count.load(std::memory_order_acquire);
+    const std::size_t count = there < room ? there : room;
+    for (std::size_t at = 0; at < count; ++at) {
+      const Range& range = copy.ranges[at];
+      into[at] = {word(range.first), word(range.last), range.kind.load(std::memory_order_acquire)};
+    }
+    if (number_.load(std::memory_order_relaxed) == number) return count;
+  }
 }
 
 int Ranges::add(const void* memory, std::size_t bytes, int kind) {
@@ -97,4 +111,4 @@ void Ranges::show_ends() {
   high_.store(count == 0 ? 0 : word(now.ranges[count - 1].last), std::memory_order_relaxed);
 }
 
-}  // namespace k2k::io
+}  // namespace k2k

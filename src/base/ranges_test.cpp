@@ -1,4 +1,4 @@
-#include "io/memory/ranges.hpp"
+#include "base/ranges.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace k2k::io {
+namespace k2k {
 namespace {
 
 const void* at(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
@@ -20,6 +20,20 @@ TEST(Ranges, holds_nothing_at_first) {
     EXPECT_FALSE(ranges.near(at(address))) << address;
     EXPECT_FALSE(ranges.holds(at(address), 1)) << address;
   }
+}
+
+TEST(Ranges, shows_all_of_a_moment_in_order) {
+  Ranges ranges;
+  Ranges::Held all[3];
+  EXPECT_EQ(ranges.all(all, 3), 0u);
+  ASSERT_EQ(ranges.add(at(5000), 100, 2), 0);
+  ASSERT_EQ(ranges.add(at(1000), 50), 0);
+  ASSERT_EQ(ranges.all(all, 3), 2u);
+  EXPECT_EQ(all[0].first, 1000u);
+  EXPECT_EQ(all[0].last, 1050u);
+  EXPECT_EQ(all[1].first, 5000u);
+  EXPECT_EQ(all[1].kind, 2);
+  EXPECT_EQ(ranges.all(all, 1), 1u) << "no room for more";
 }
 
 TEST(Ranges, holds_buffers_that_lie_in_one_range_as_a_whole) {
@@ -169,4 +183,4 @@ TEST(Ranges, that_are_watched_make_every_address_near_and_none_held) {
 }
 
 }  // namespace
-}  // namespace k2k::io
+}  // namespace k2k
