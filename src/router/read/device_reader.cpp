@@ -11,34 +11,67 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "router/file/expectation.hpp"
 #include "router/file/open_files.hpp"
 #include "router/read/device_channels.hpp"
+#include "router/read/read_steps.hpp"
 #include "router/read/reader_parts.hpp"
 
 namespace k2k::router {
 
 namespace {
 
-// An unprobed read was not from memory if it took this long and twice what its copy should. A copy
-// of the device's is seen up to 20 µs late.
+// A copy of the device's is seen up to 20 µs late.
 constexpr double slow_ns = 80'000;
-constexpr double slow_factor = 2;
+
+// The port of read_steps.hpp to the device's memory.
+struct OfDevice {
+  DeviceChannel& channel;
+
+  [[nodiscard]] ssize_t read(const FileRequest& request) const {
+    return read_all(request, *channel.cached);
+  }
+  // Any address will do.
+  static bool is_transfer(const FileRequest& request, const io::Alignment& alignment) {
+    return request.offset % alignment.offset == 0 && request.bytes % alignment.offset == 0;
+  }
+  [[nodiscard]] Outcome transfer(const FileRequest& request, const OpenFile& file,
+                                 const io::DirectFile& direct) const {
+    return run_plan(request, {.pages = static_cast<std::uint32_t>(request.pages()), .cached = {}},
+                    file, direct);
+  }
+  [[nodiscard]] std::span<std::uint8_t> residency(std::size_t pages) const {
+    return {channel.residency.data(), pages};
+  }
+  [[nodiscard]] Outcome run(const FileRequest& part, Residency residency, const OpenFile& file,
+                            const io::DirectFile& direct) const {
+    return run_plan(part, channel.planner.overlapped(residency), file, direct);
+  }
+
+ private:
+  [[nodiscard]] Outcome run_plan(const FileRequest& part, const Plan& plan, const OpenFile& file,
+                                 const io::DirectFile& direct) const {
+    return channel.execution.run(part, plan, direct, *channel.cached, *channel.direct,
+                                 file.has_transferred());
+  }
+};
 
 class Reader final : public DeviceReader {
  public:
   Reader(std::shared_ptr<io::DeviceMemory> memory, DevicePaths paths,
          const DeviceReaderConfig& config)
       : config_(config),
-        ns_per_cycle_(nanoseconds_per_cycle()),
         memory_(std::move(memory)),
         paths_(std::move(paths)),
         files_([this](int descriptor) { return model_of(descriptor); },
                [this](const OpenFile& file) {
                  if (file.direct() != nullptr) paths_.closing(file.direct()->descriptor());
                }),
-        channels_(paths_, config.model, config.channels_kept) {}
+        channels_(paths_, config.model, config.channels_kept),
+        steps_({.slow_ns = slow_ns,
+                .cache_gbs = config.model.cache_gbs,
+                .grain_pages = config.grain_pages},
+               expectation_, counters_) {}
 
   // The first channel shows whether there can be any.
   Status try_channel() {
@@ -49,25 +82,26 @@ class Reader final : public DeviceReader {
     return {};
   }
 
-  ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
+  ssize_t pread(int descriptor, void* address, std::size_t bytes, std::int64_t offset) override {
     add(counters_.reads, 1);
     if (is_child_) return -EFAULT;
     TakenChannel channel(channels_);
     if (!channel) return channel.refusal();
-    const FileRequest request{descriptor, static_cast<std::byte*>(memory),
+    const FileRequest request{descriptor, static_cast<std::byte*>(address),
                               std::min(bytes, io::transfer_bytes_max),
                               static_cast<std::uint64_t>(offset)};
+    OfDevice memory{*channel};
     if (bytes < config_.unprobed_bytes || offset < 0 || descriptor < 0) {
-      return unprobed(request, *channel);
+      return steps_.unprobed(request, memory);
     }
     const bool sequential = expectation_.is_sequential(descriptor, request.offset);
     expectation_.note_end(descriptor, request.end());
-    if (expectation_.expects_cached(descriptor)) return watched(request, *channel);
+    if (expectation_.expects_cached(descriptor)) return steps_.timed(request, memory);
     if (sequential &&
         bytes <= expectation_.streamed_max(descriptor).value_or(config_.read_ahead_bytes)) {
-      return unprobed(request, *channel);
+      return steps_.unprobed(request, memory);
     }
-    return probed(request, *channel);
+    return probed(request, memory);
   }
 
   ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
@@ -137,80 +171,29 @@ class Reader final : public DeviceReader {
     return known && costs_of(*known) ? *known : config_.model;
   }
 
-  // By the page cache, as pread(2) would.
-  ssize_t buffered(const FileRequest& request, DeviceChannel& channel) {
-    const ssize_t count = read_all(request, *channel.cached);
-    if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
-    return count;
-  }
-  ssize_t unprobed(const FileRequest& request, DeviceChannel& channel) {
-    add(counters_.unprobed, 1);
-    return buffered(request, channel);
-  }
-  [[nodiscard]] double fast_ns(std::size_t bytes) const {
-    return std::max(slow_ns, slow_factor * static_cast<double>(bytes) / config_.model.cache_gbs);
-  }
-  // As unprobed(); its time says whether it came from memory.
-  ssize_t watched(const FileRequest& request, DeviceChannel& channel) {
-    const std::uint64_t begin = cycles();
-    const ssize_t count = unprobed(request, channel);
-    if (ns_since(begin) > fast_ns(request.bytes)) {
-      expectation_.note_slow(request.descriptor, request.bytes);
-    } else {
-      expectation_.note_fast(request.descriptor);
-    }
-    return count;
-  }
-  [[nodiscard]] double ns_since(std::uint64_t begin) const {
-    return static_cast<double>(cycles() - begin) * ns_per_cycle_;
-  }
-  // What probe() expects to be cached. Where it does not know, the read's time teaches it.
-  ssize_t expected_cached(const FileRequest& request, OpenFile& file, DeviceChannel& channel) {
-    const std::uint64_t begin = cycles();
-    const ssize_t count = buffered(request, channel);
-    const std::size_t pages = request.pages();
-    if (count > 0 && !file.knows_residency()) {
-      file.note_read(pages, static_cast<std::uint64_t>(ns_since(begin)),
-                     static_cast<std::uint64_t>(fast_ns(request.bytes)) / pages);
-    }
-    return count;
-  }
-
-  ssize_t probed(const FileRequest& whole, DeviceChannel& channel) {
+  ssize_t probed(const FileRequest& whole, OfDevice& memory) {
     struct stat facts{};
-    if (::fstat(whole.descriptor, &facts) != 0) return unprobed(whole, channel);
+    if (::fstat(whole.descriptor, &facts) != 0) return steps_.unprobed(whole, memory);
     const FileRequest request = within_file(whole, facts);
-    if (request.bytes == 0) return unprobed(whole, channel);
+    if (request.bytes == 0) return steps_.unprobed(whole, memory);
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
-    const io::DirectFile* const direct = file ? file->direct() : nullptr;
+    const io::DirectFile* direct = file ? file->direct() : nullptr;
+    if (direct != nullptr && direct->alignment().offset <= page_bytes) {
+      const auto answer = steps_.expected_absent(whole, request, facts, *file, *direct, memory);
+      if (answer) return *answer;
+    }
     expectation_.note_streamed_max(
         whole.descriptor,
         streamed_max(direct == nullptr ? nullptr : file.get(), config_.read_ahead_bytes));
     if (direct == nullptr || direct->alignment().offset > page_bytes) {
-      return unprobed(whole, channel);
+      return steps_.unprobed(whole, memory);
     }
-    channel.plan_by(file->model());
+    memory.channel.plan_by(file->model());
     add(counters_.probed, 1);
     return read_in_parts(
         whole, request, *file, part_bytes,
-        [&](const FileRequest& part) { return one_part(part, facts, *file, *direct, channel); },
-        [&](const FileRequest& rest) { return buffered(rest, channel); });
-  }
-
-  ssize_t one_part(const FileRequest& part, const struct stat& facts, OpenFile& file,
-                   const io::DirectFile& direct, DeviceChannel& channel) {
-    const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
-    const std::size_t cached =
-        file.probe(part.descriptor, facts, part.first_page(), residency, config_.grain_pages);
-    expectation_.note_probed(part.descriptor, cached == residency.size()
-                                                  ? Expectation::Cached::all
-                                                  : Expectation::Cached::some);
-    if (cached == residency.size()) return expected_cached(part, file, channel);
-    const Outcome outcome =
-        channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.cached,
-                              *channel.direct, file.has_transferred());
-    note(outcome, counters_, file);
-    return outcome.answer;
+        [&](const FileRequest& part) { return steps_.probed(part, facts, *file, *direct, memory); },
+        [&](const FileRequest& rest) { return steps_.buffered(rest, memory); });
   }
 
   static ssize_t call_kernel(const WholeCall& call, std::span<const iovec> pieces) {
@@ -271,13 +254,13 @@ class Reader final : public DeviceReader {
   }
 
   const DeviceReaderConfig config_;
-  const double ns_per_cycle_;
   const std::shared_ptr<io::DeviceMemory> memory_;
   const DevicePaths paths_;
   Expectation expectation_;
+  Counters counters_;
   OpenFiles files_;
   DeviceChannels channels_;
-  Counters counters_;
+  ReadSteps steps_;
   std::atomic<bool> is_child_{false};
 };
 

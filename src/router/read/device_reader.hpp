@@ -6,9 +6,9 @@
 //   direct pieces                              by its direct engine
 //   a write, and whole()                       one call of the kernel, through memory of the host
 //
-// A read is planned as FileReader's are, by a model of its own: one of the device, the file system
-// and these engines. What the kernel would not ask of a device is told as it says: an address that
-// the device refuses is EFAULT, a lack of pinned memory ENOMEM.
+// A read takes FileReader's steps (read_steps.hpp), by a model of its own: one of the device, the
+// file system and these engines. What the kernel would not ask of a device is told as it says: an
+// address that the device refuses is EFAULT, a lack of pinned memory ENOMEM.
 //
 // A write takes as much host memory as it is long, for as long as it takes: it must be one call.
 //

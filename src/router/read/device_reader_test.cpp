@@ -70,6 +70,27 @@ class DeviceReaderTest : public testing::Test {
       std::make_shared<io::SeparateMemory>(device_bytes);
 };
 
+// As FileReader's (expected_absent_test.cpp).
+TEST_F(DeviceReaderTest, probes_one_in_sixteen_of_a_file_in_which_nothing_is_cached) {
+  constexpr std::size_t block = 16 * page;
+  constexpr std::size_t blocks = 64;
+  DataFile file(blocks * block);
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  file.evict();
+  const auto read = reader();
+  std::size_t next = 0;
+  const auto read_next = [&] { expect_read(*read, file, block, next++ * 7 % blocks * block, 100); };
+  for (int number = 0; number < 64; ++number) read_next();
+  ASSERT_EQ(read->stats().probed, 64u);
+  for (int number = 0; number < 32; ++number) read_next();
+  EXPECT_EQ(read->stats().probed, 66u);
+  EXPECT_EQ(read->stats().unprobed, 30u);
+  EXPECT_EQ(read->stats().bytes_direct, 96 * block);
+  file.cache([](std::size_t) { return true; });
+  for (int number = 0; number < 32; ++number) read_next();
+  EXPECT_GT(read->stats().bytes_cache, 0u) << "found cached";
+}
+
 TEST_F(DeviceReaderTest, reads_what_pread_would_whatever_is_cached) {
   DataFile file(6'000'123);
   std::mt19937_64 random(2);

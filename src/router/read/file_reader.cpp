@@ -27,6 +27,7 @@
 #include "router/plan/planner.hpp"
 #include "router/read/cached_read.hpp"
 #include "router/read/execution.hpp"
+#include "router/read/read_steps.hpp"
 #include "router/read/reader_parts.hpp"
 #include "router/read/thread_counts.hpp"
 #include "router/read/writes.hpp"
@@ -35,13 +36,7 @@ namespace k2k::router {
 
 namespace {
 
-// An unprobed read was not from memory if it took this long and twice what its copy should.
-constexpr double slow_ns = 20'000;
-constexpr double slow_factor = 2;
 constexpr std::chrono::milliseconds channel_wait_max{20};
-// A probe of longer requests takes little of their time.
-constexpr std::uint32_t unprobed_pages_max = 256;
-
 // What misaligned memory's direct transfers come into, a part of a request at a time.
 constexpr std::uint32_t bounce_pages = 1024;
 constexpr std::size_t bounce_bytes = std::size_t{bounce_pages} * page_bytes;
@@ -155,12 +150,41 @@ class Taken {
   std::unique_ptr<Channel> channel_;
 };
 
+// The port of read_steps.hpp to memory that the CPU addresses. Without a channel, for what needs no
+// plan.
+struct HostMemory {
+  Channel* channel = nullptr;
+  std::span<std::byte> bounce{};
+
+  // One pread(2), as the program would have made it.
+  static ssize_t read(const FileRequest& request) {
+    const ssize_t count = ::pread(request.descriptor, request.memory, request.bytes,
+                                  static_cast<off_t>(request.offset));
+    return count < 0 ? -errno : count;
+  }
+  static bool is_transfer(const FileRequest& request, const io::Alignment& alignment) {
+    return is_one_transfer(request, alignment);
+  }
+  static Outcome transfer(const FileRequest& request, const OpenFile&,
+                          const io::DirectFile& direct) {
+    return read_directly(request, direct);
+  }
+  [[nodiscard]] std::span<std::uint8_t> residency(std::size_t pages) const {
+    return {channel->residency.data(), pages};
+  }
+  [[nodiscard]] Outcome run(const FileRequest& part, Residency residency, const OpenFile& file,
+                            const io::DirectFile& direct) const {
+    return channel->execution.run(part, channel->planner.overlapped(residency), direct,
+                                  *channel->engine, file.has_transferred(), bounce);
+  }
+};
+
 class Reader final : public FileReader {
  public:
   explicit Reader(const ReaderConfig& config)
       : config_(config),
-        ns_per_cycle_(nanoseconds_per_cycle()),
-        ns_per_byte_(1 / config.model.cache_gbs),
+        steps_({.cache_gbs = config.model.cache_gbs, .grain_pages = config.grain_pages},
+               expectation_, counters_),
         files_([this](int descriptor) { return model_of(descriptor); },
                [this](OpenFile& file) {
                  if (prefetch_) prefetch_->ending(file);
@@ -172,6 +196,7 @@ class Reader final : public FileReader {
     const auto beyond =
         config.partition_where_free ? Prefetch::Beyond::unbounded : Prefetch::Beyond::smaller;
     prefetch_ = Prefetch::create(config.partition_pages, beyond, files_).value();
+    steps_.set_prefetch(prefetch_.get());
   }
 
   // The router's way takes memory where a file, or a request more at once, is new to it. Without
@@ -234,7 +259,7 @@ class Reader final : public FileReader {
           break;
       }
     }
-    if (trusted) return watched(request);
+    if (trusted) return timed(request);
     if (sequential &&
         bytes <= expectation_.streamed_max(descriptor).value_or(config_.read_ahead_bytes)) {
       return unprobed(request);
@@ -361,24 +386,25 @@ class Reader final : public FileReader {
         config_.model_of ? config_.model_of(descriptor) : std::optional<Model>();
     return known && costs_of(*known) ? *known : config_.model;
   }
-  // One pread(2), as the program would have made it.
-  ssize_t buffered(const FileRequest& request) {
-    const ssize_t count = ::pread(request.descriptor, request.memory, request.bytes,
-                                  static_cast<off_t>(request.offset));
-    if (count < 0) return -errno;
-    add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
-    return count;
+  // By the page cache.
+  ssize_t buffered(const FileRequest& request) const {
+    HostMemory memory;
+    return steps_.buffered(request, memory);
   }
-  ssize_t unprobed(const FileRequest& request) {
-    add(counters_.unprobed, 1);
-    return buffered(request);
+  ssize_t unprobed(const FileRequest& request) const {
+    HostMemory memory;
+    return steps_.unprobed(request, memory);
+  }
+  ssize_t timed(const FileRequest& request) const {
+    HostMemory memory;
+    return steps_.timed(request, memory);
   }
   // Of a file system that cannot tell whether it would wait: at once, and its time tells. Where
   // that is long, the file is entered, and others wait for it from then on.
   ssize_t untried(const FileRequest& request, bool entered, bool is_long) {
     add(counters_.reads, 1);
     if (!is_long) return unprobed(request);
-    return entered ? watched(request) : outside(request);
+    return entered ? timed(request) : outside(request);
   }
   [[nodiscard]] bool is_small(const struct stat& facts) const {
     return S_ISREG(facts.st_mode) && facts.st_size <= config_.small_file_bytes;
@@ -409,8 +435,7 @@ class Reader final : public FileReader {
     const std::uint64_t begin = cycles();
     const ssize_t count = unprobed(request);
     if (count < static_cast<ssize_t>(request.bytes)) return count;
-    const double ns = static_cast<double>(cycles() - begin) * ns_per_cycle_;
-    if (ns <= fast_ns(request.bytes)) {
+    if (steps_.is_fast(begin, request.bytes)) {
       expectation_.note_fast(request.descriptor);
     } else if (struct stat facts{}; config_.trial_bytes > 0 &&
                                     ::fstat(request.descriptor, &facts) == 0 && !is_small(facts)) {
@@ -436,64 +461,6 @@ class Reader final : public FileReader {
     }
     return count;
   }
-  // What a read takes at most that came from memory.
-  [[nodiscard]] double fast_ns(std::size_t bytes) const {
-    return std::max(slow_ns, slow_factor * static_cast<double>(bytes) * ns_per_byte_);
-  }
-  // As unprobed(); its time says whether it came from memory.
-  ssize_t watched(const FileRequest& request) {
-    const std::uint64_t begin = cycles();
-    const ssize_t count = unprobed(request);
-    const double ns = static_cast<double>(cycles() - begin) * ns_per_cycle_;
-    if (ns > fast_ns(request.bytes)) {
-      expectation_.note_slow(request.descriptor, request.bytes);
-    } else {
-      expectation_.note_fast(request.descriptor);
-    }
-    return count;
-  }
-
-  // What probe() expects to be cached. Where it does not know, the read's time teaches it.
-  ssize_t expected_cached(const FileRequest& request, OpenFile& file) {
-    if (file.knows_residency()) return buffered(request);
-    const std::uint64_t begin = cycles();
-    const ssize_t count = buffered(request);
-    const double ns = static_cast<double>(cycles() - begin) * ns_per_cycle_;
-    const std::size_t pages = request.pages();
-    if (count > 0) {
-      file.note_read(pages, static_cast<std::uint64_t>(ns),
-                     static_cast<std::uint64_t>(fast_ns(request.bytes)) / pages);
-    }
-    return count;
-  }
-
-  // What a file has of a request; a guess, where it is one, is said to be `some`.
-  static Cached cached_of(OpenFile& file, const FileRequest& request, std::size_t pages) {
-    if (pages == request.pages()) return Cached::all;
-    return pages == 0 && file.knows_residency() ? Cached::none : Cached::some;
-  }
-
-  // Directly, for nothing of the last requests was cached. A probe before the read would take
-  // longer than all else here: a core that has waited for a disk finds nothing of the kernel in its
-  // caches.
-  ssize_t expected_absent(const FileRequest& request, const struct stat& facts, OpenFile& file,
-                          const io::DirectFile& direct, bool probe) {
-    const Outcome outcome = read_directly(request, direct);
-    if (probe) {
-      std::array<std::uint8_t, unprobed_pages_max> residency;
-      const std::size_t pages =
-          file.probe(request.descriptor, facts, request.first_page(),
-                     std::span(residency).first(request.pages()), config_.grain_pages);
-      expectation_.note_probed(request.descriptor, cached_of(file, request, pages));
-      if (prefetch_) prefetch_->used_again(file, {request.first_page(), request.pages()});
-    } else {
-      expectation_.note_direct(request.descriptor);
-    }
-    add(probe ? counters_.probed : counters_.unprobed, 1);
-    note(outcome, counters_, file);
-    return outcome.answer;
-  }
-
   ssize_t probed(const FileRequest& whole) {
     struct stat facts{};
     if (::fstat(whole.descriptor, &facts) != 0) return unprobed(whole);
@@ -502,10 +469,10 @@ class Reader final : public FileReader {
     if (request.bytes == 0 || is_small(facts)) return unprobed(whole);
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
-    const Expectation::Absent absent = expectation_.expects_absent(whole.descriptor);
-    if (absent.expected && direct != nullptr && request.bytes == whole.bytes &&
-        request.pages() <= unprobed_pages_max && is_one_transfer(request, direct->alignment())) {
-      return expected_absent(request, facts, *file, *direct, absent.probe);
+    if (direct != nullptr) {
+      HostMemory memory;
+      const auto answer = steps_.expected_absent(whole, request, facts, *file, *direct, memory);
+      if (answer) return *answer;
     }
     expectation_.note_streamed_max(
         whole.descriptor,
@@ -524,41 +491,24 @@ class Reader final : public FileReader {
       channel->planner = planner_of(file->model());
     }
     add(counters_.probed, 1);
+    HostMemory memory{channel.operator->(), bounce};
     return read_in_parts(
         whole, request, *file, bounce.empty() ? part_bytes : bounce_bytes - page_bytes,
-        [&](const FileRequest& part) {
-          return one_part(part, facts, *file, *direct, *channel.operator->(), bounce);
-        },
+        [&](const FileRequest& part) { return steps_.probed(part, facts, *file, *direct, memory); },
         [&](const FileRequest& rest) { return buffered(rest); });
   }
 
-  ssize_t one_part(const FileRequest& part, const struct stat& facts, OpenFile& file,
-                   const io::DirectFile& direct, Channel& channel, std::span<std::byte> bounce) {
-    const std::span<std::uint8_t> residency(channel.residency.data(), part.pages());
-    const std::size_t cached =
-        file.probe(part.descriptor, facts, part.first_page(), residency, config_.grain_pages);
-    expectation_.note_probed(part.descriptor, cached_of(file, part, cached));
-    if (prefetch_) prefetch_->used_again(file, {part.first_page(), part.pages()});
-    if (cached == residency.size()) return expected_cached(part, file);
-    const Outcome outcome =
-        channel.execution.run(part, channel.planner.overlapped(residency), direct, *channel.engine,
-                              file.has_transferred(), bounce);
-    note(outcome, counters_, file);
-    return outcome.answer;
-  }
-
   const ReaderConfig config_;
-  const double ns_per_cycle_;
-  const double ns_per_byte_;
   // The read-ahead cache tracks each file from its first request on.
   const bool bound_is_strict_ = config_.partition_pages > 0 && !config_.partition_where_free;
   const bool can_bounce_ = can_copy_checked();
   Expectation expectation_;
+  Counters counters_;
+  ReadSteps steps_;
   CachedReads& cached_ = CachedReads::of_process();
   OpenFiles files_;
   std::unique_ptr<Prefetch> prefetch_;  // Its thread ends before what it evicts from.
   Channels channels_;
-  Counters counters_;
   ThreadCounts at_once_;  // By try_pread(): unprobed, and by the page cache.
   Writes writes_;
 };

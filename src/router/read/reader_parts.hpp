@@ -1,5 +1,6 @@
 #pragma once
-// What the readers do alike, whatever memory they read into (file_reader.cpp, device_reader.cpp).
+// Counters, checks of settings and the cutting of requests, of all readers. The steps of a read:
+// read_steps.hpp.
 //
 // Threading: Counters from any thread; the rest as its caller.
 
