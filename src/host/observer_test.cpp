@@ -31,6 +31,7 @@ TEST(Observer, knows_service_threads_by_their_names) {
   EXPECT_TRUE(is_service_thread("k2k/wait\n"));
   EXPECT_TRUE(is_service_thread("k2k/fault"));
   EXPECT_TRUE(is_service_thread("k2k/guard\n"));
+  EXPECT_TRUE(is_service_thread("k2k/limit\n"));
   EXPECT_TRUE(is_service_thread("k2k/canary\n"));
   EXPECT_TRUE(is_service_thread("k2k/ticker\n"));
   EXPECT_TRUE(is_device_thread("k2k/unit3\n"));

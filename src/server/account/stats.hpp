@@ -57,8 +57,8 @@ struct GovernorStats {
   std::uint64_t forced = 0;      // Requests served in debt, because none may wait for ever.
   // What the sensors of `displaced` and `auto` are, and what they say.
   std::string sensors;  // "idle cores"; "canary, pressure", or why one is missing.
-  // CPU time of their thread, or of the ticker of `backoff`; not in Stats::thread_seconds, which is
-  // compared with the ledger of the service threads.
+  // CPU time of their thread, of the ticker of `backoff`, and under a cap of the limit keeper; not
+  // in Stats::thread_seconds, which is compared with the ledger of the service threads.
   double sensor_seconds = 0;
   // Charged for what threads of the kernel may have worked for calls like fsync: the time that
   // service threads waited for them. In no other sum.

@@ -20,7 +20,7 @@
 #include "base/descriptor.hpp"
 #include "router/door/files.hpp"
 #include "server/govern/adaptive.hpp"
-#include "server/govern/gate.hpp"
+#include "server/govern/admission.hpp"
 #include "server/govern/kernel_work.hpp"
 #include "server/poll/bottom_half.hpp"
 #include "server/poll/role.hpp"
@@ -73,7 +73,7 @@ struct ServiceThread {
   std::thread thread;
   telemetry::Mark call;  // Is it in a call, holding a role?
   ThreadStats stats;
-  Gate::Account account;
+  ServiceAccount account;
   bool is_unit = false;             // A unit of the device, which serves between its work-items.
   std::uint64_t clock = 0;          // cycles(), as this thread last read them.
   std::uint64_t answer_cycles = 0;  // What its last measured answer took.
@@ -165,7 +165,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool begin_inline();
   void end_inline();
   [[nodiscard]] bool units_serve(const Role& role) const {
-    return role.on_units.load(std::memory_order_relaxed) && !gate_.governed() && !gate_.by_tenant();
+    return role.on_units.load(std::memory_order_relaxed) && !admission_.governed() && !admission_.by_tenant();
   }
 
   // --- parked.cpp: where tenants have budgets, requests of those who used theirs up.
@@ -226,7 +226,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void run_call(ServiceThread& self, Pending call);
   services::Answer attempt(ServiceThread& self, Pending& pending) {
     if (!services::may_sleep_at_once(pending.request)) [[likely]] {
-      const KernelWork others(gate_, pending.request);
+      const KernelWork others(admission_, pending.request);
       return services::execute_without_waiting(pending.request, pending.progress, *files_);
     }
     if (self.is_unit) return {.would_wait = true};
@@ -274,7 +274,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   DetachedErrors detached_errors_;
   const std::shared_ptr<router::Files> files_;  // Never null.
   BottomHalf bottom_half_;
-  Gate gate_;
+  Admission admission_;
   std::vector<protocol::RingConsumer> consumers_;
   std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
 

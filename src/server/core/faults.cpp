@@ -45,7 +45,7 @@ bool Server::Core::serve_faults(ServiceThread& self, Role* role) {
   for (std::size_t next = 0; next < self.faults.size(); next += services::faults_max) {
     const std::size_t count = std::min(services::faults_max, self.faults.size() - next);
     const std::span<services::Fault> part(self.faults.data() + next, count);
-    gate_.pass(self.account, served);
+    admission_.pass(self.account, served);
     served = static_cast<std::uint32_t>(count);
     const std::uint64_t begin = cycles();
     // Memory that is copied may lie on a disk, too: then the role is taken over, as in a call.
@@ -136,7 +136,7 @@ void Server::Core::read_faults(ServiceThread& self) {
       }
     }
     if (self.faults.empty() && stopping) return;
-    gate_.pass(self.account, 0);
+    admission_.pass(self.account, 0);
     const Nanoseconds before = thread_time();
     const std::uint64_t begin = cycles();
     if (stopping || backend_->abandoned()) {
@@ -150,7 +150,7 @@ void Server::Core::read_faults(ServiceThread& self) {
     }
     charge_faults(self, telemetry::Stage::service, cycles_in(thread_time() - before), self.faults);
     answer_faults_late(self, self.faults, {begin, cycles()});
-    gate_.leave(self.account);
+    admission_.leave(self.account);
     settle(self, cycles());
   }
 }

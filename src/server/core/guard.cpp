@@ -43,7 +43,7 @@ void Server::Core::guard(ServiceThread& self) {
     lock.unlock();
     take_from_units(self, *work.role);
     lead_as_guard(self, *work.role);
-    gate_.leave(self.account);
+    admission_.leave(self.account);
     settle(self, cycles());
     lock.lock();
   }
@@ -79,7 +79,7 @@ void Server::Core::lead_as_guard(ServiceThread& self, Role& role) {
       role.waiting.clear();
       if (relieves_guard(self, role)) return;
     }
-    gate_.pass(self.account, 0);
+    admission_.pass(self.account, 0);
     role.bundle.clear();
     if (!role.top_half.collect(role.bundle, self.stats)) {
       if (cycles() < role.top_half.rescan_due() || bundles_wait() ||

@@ -79,7 +79,7 @@ bool Server::Core::lead(ServiceThread& self, Role& role) {
       ladder.restart(mark);
       continue;
     }
-    if (gate_.pass(self.account, 0)) {
+    if (admission_.pass(self.account, 0)) {
       mark = cycles();
       continue;  // Much may have changed meanwhile.
     }
@@ -105,14 +105,14 @@ bool Server::Core::lead(ServiceThread& self, Role& role) {
       } else {
         // Under a cap CPU time is too dear to spin.
         const PollLadder::Step step =
-            gate_.governed() ? PollLadder::Step::sleep : ladder.next(moment);
+            admission_.governed() ? PollLadder::Step::sleep : ladder.next(moment);
         if (step == PollLadder::Step::sleep) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
           if (self.stats.ledger.due(moment, settle_period_asleep)) settle(self, role, moment);
           // One look behind each masked rest, and then the doorbell.
           if (looks_behind) {
-            gate_.leave(self.account);
-          } else if (gate_.rest_masked(self.account)) {
+            admission_.leave(self.account);
+          } else if (admission_.rest_masked(self.account)) {
             looks_behind = true;
             mark = cycles();
             continue;
@@ -124,7 +124,7 @@ bool Server::Core::lead(ServiceThread& self, Role& role) {
           }
           const std::uint32_t longest_us = std::min(ladder.sleep_us(moment), parked_us(role));
           const bool launched = rest(self, role, notify, longest_us);
-          gate_.woken(self.account);
+          admission_.woken(self.account);
           slept = true;
           mark = cycles();
           woken = mark - moment < cycles_of(longest_us);
@@ -183,7 +183,7 @@ bool Server::Core::walk_bundle(ServiceThread& self, Role& role) {
   SpotReads reads(*this, self, role);
   const std::uint64_t processed =
       bottom_half_.process(role.bundle,
-                           {role.openness, role.trace, false, gate_.by_tenant(), self.clock,
+                           {role.openness, role.trace, false, admission_.by_tenant(), self.clock,
                             SpotReads::permitted(*this, role) ? &reads : nullptr},
                            role.batch, self.answered, self.stats);
   const bool lost = processed == 0;
@@ -206,7 +206,7 @@ bool Server::Core::walk_bundle(ServiceThread& self, Role& role) {
 }
 
 bool Server::Core::serve_accepted(ServiceThread& self, Role& role) {
-  if (gate_.by_tenant()) park_faults(self, role);
+  if (admission_.by_tenant()) park_faults(self, role);
   if (take_faults(self, role.batch)) {
     if (!serve_faults(self, &role)) return false;
     self.clock = cycles();
@@ -223,8 +223,10 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
   std::uint64_t run = 0;        // Since then, calls before this one.
   std::uint32_t served = 0;
   while (role.batch_next < role.batch.size()) {
-    if (!gate_.by_tenant()) {
-      if (gate_.pass(self.account, served)) {
+    // A unit serves what it found although a cap has just come: it cannot sleep for a budget.
+    const bool passes = !self.is_unit || !admission_.governed();
+    if (!admission_.by_tenant()) {
+      if (passes && admission_.pass(self.account, served)) {
         mark = cycles();
         answering = 0;  // Of the few before a cap was set, whose books the CPU clock makes good.
         run = 0;
@@ -265,7 +267,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     // A look at the clock takes as long as an answer. Where the next request is of the same call
     // and tenant and neither is timed, one look is taken for both; not under a cap, where the next
     // may have to wait.
-    if (!result.would_wait && left != 0 && !gate_.governed() &&
+    if (!result.would_wait && left != 0 && !admission_.governed() &&
         alike(pending.request, role.batch[role.batch_next].request)) {
       self.stats.booking.begin();
       complete_untimed(area_, pending.request, result.value, protocol::TransportError::none,
@@ -306,7 +308,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
 
 bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
   if (role.waiting.empty()) return true;
-  gate_.leave(self.account);  // Who holds the role next needs what is left of the grants.
+  admission_.leave(self.account);  // Who holds the role next needs what is left of the grants.
   Pending first;
   {
     const std::lock_guard lock(mutex_);

@@ -20,12 +20,13 @@ std::uint32_t tenant_of(const services::Request& request) {
 }  // namespace
 
 bool Server::Core::admits(ServiceThread& self, const services::Request& request) {
-  return gate_.admits(self.account, tenant_of(request));
+  return admission_.admits(self.account, tenant_of(request));
 }
 
 bool Server::Core::park(const ServiceThread& self, Role& role, const Pending& call) {
   const std::uint32_t tenant = tenant_of(call.request);
-  return role.parked.add(call, gate_.budget_of(tenant), gate_.ask_at(self.account, tenant));
+  return role.parked.add(call, admission_.budget_of(tenant),
+                         admission_.ask_at(self.account, tenant));
 }
 
 void Server::Core::park_faults(ServiceThread& self, Role& role) {
@@ -39,12 +40,12 @@ bool Server::Core::serve_parked(ServiceThread& self, Role& role) {
   role.batch.clear();
   role.batch_next = 0;
   // Without budgets any more, the batch asks as every other.
-  const bool by_tenant = gate_.by_tenant();
+  const bool by_tenant = admission_.by_tenant();
   role.parked.take(
       cycles(), parked_at_once, role.batch,
       [&](const services::Request& request) { return !by_tenant || admits(self, request); },
       [&](const services::Request& request) {
-        return gate_.ask_at(self.account, tenant_of(request));
+        return admission_.ask_at(self.account, tenant_of(request));
       });
   self.clock = cycles();
   return role.batch.empty() || serve_accepted(self, role);
@@ -55,7 +56,7 @@ void Server::Core::gather_parked(std::vector<Pending>& all) {
   for (const auto& role : roles_) role->parked.drain(all);
   for (const Pending& call : all) {
     // Without memory to park it, it is served.
-    if (!roles_.front()->parked.add(call, gate_.budget_of(tenant_of(call.request)), 0)) {
+    if (!roles_.front()->parked.add(call, admission_.budget_of(tenant_of(call.request)), 0)) {
       calls_.push_back(call);
     }
   }
@@ -65,7 +66,7 @@ bool Server::Core::take_attempt(ServiceThread& self, Pending& attempt) {
   const std::lock_guard lock(mutex_);
   while (!attempts_.empty()) {
     attempt = attempts_.pop_front();
-    if (!gate_.by_tenant() || admits(self, attempt.request)) return true;
+    if (!admission_.by_tenant() || admits(self, attempt.request)) return true;
     parked_attempts_.push_back(attempt);
   }
   return false;
@@ -80,10 +81,10 @@ bool Server::Core::keep_parked_attempts(ServiceThread& self) {
     parked_attempts_kept_ = true;
     parked_attempts_.for_each([&](const Pending& call) {
       // Whom another thread was told no for is asked for at once.
-      due = std::min(due, gate_.ask_at(self.account, tenant_of(call.request)));
+      due = std::min(due, admission_.ask_at(self.account, tenant_of(call.request)));
     });
   }
-  gate_.sleep_until(self.account, due);
+  admission_.sleep_until(self.account, due);
   const std::lock_guard lock(mutex_);
   parked_attempts_kept_ = false;
   attempts_.take_to_front(parked_attempts_);

@@ -20,8 +20,8 @@ namespace {
 // Ticks without a call before the watcher lies down; the next call wakes it.
 constexpr int watch_ticks_idle_max = 20;
 // Under a cap each look is paid for with requests, and who waits for milliseconds anyway can wait
-// for a take-over, too (Gate::watch_tick). At 1 % of two cores, ticks of takeover_us took 6 % of
-// the requests.
+// for a take-over, too (Admission::watch_tick). At 1 % of two cores, ticks of takeover_us took 6 %
+// of the requests.
 constexpr int watch_ticks_idle_max_governed = 1;
 // While calls are short the watcher looks more and more rarely, down to every eighth takeover_us:
 // where all cores are busy each look interrupts a leader or the device (measured on two cores: 7 %
@@ -90,7 +90,7 @@ void Server::Core::work(ServiceThread& self) {
       case Task::end:
         return;
     }
-    gate_.leave(self.account);
+    admission_.leave(self.account);
     settle(self, cycles());
     const std::lock_guard lock(mutex_);
     ++idle_;
@@ -161,12 +161,12 @@ void Server::Core::watch(ServiceThread& self, Work& work, std::unique_lock<std::
   int quiet_ticks = 0;
   std::uint32_t stretch = 1;
   while (!pick(self, work)) {
-    gate_.leave(self.account);
+    admission_.leave(self.account);
     settle(self, cycles());
-    const bool governed = gate_.governed();
+    const bool governed = admission_.governed();
     if (quiet_ticks < (governed ? watch_ticks_idle_max_governed : watch_ticks_idle_max)) {
       const Nanoseconds tick = std::chrono::microseconds(config_.takeover_us) * stretch;
-      work_there_.wait_for(lock, governed ? gate_.watch_tick() : tick);
+      work_there_.wait_for(lock, governed ? admission_.watch_tick() : tick);
     } else {
       // Pairs with wake_watcher(): both sides store, then load, sequentially consistent.
       watcher_asleep_.store(true);

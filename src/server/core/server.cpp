@@ -58,7 +58,7 @@ Status Server::Core::start() {
                                     "ulimit -n",
                                     std::strerror(errno))};
   }
-  if (Status status = gate_.configure(config_); !status) return status;
+  if (Status status = admission_.configure(config_); !status) return status;
   register_asymmetric_barrier();  // For RoleWord.
   assign_roles();
   resume_roles();
@@ -144,7 +144,7 @@ void Server::Core::run_call(ServiceThread& self, Pending call) {
   const Nanoseconds before = thread_time();
   std::int64_t value = -ECANCELED;
   {
-    const KernelWork others(gate_, call.request);
+    const KernelWork others(admission_, call.request);
     if (fall_asleep(self, call.request)) {
       value =
           services::execute_waiting(call.request, call.progress, {interruption_.number()}, *files_);
@@ -174,14 +174,15 @@ void Server::Core::accept_bundle(ServiceThread& self, const Bundle& bundle) {
                                                  : services::Openness::known_only;
     trace = config_.trace;
   }
-  const std::uint64_t processed = bottom_half_.process(
-      bundle, {openness, trace, true, gate_.by_tenant()}, self.batch, self.answered, self.stats);
+  const std::uint64_t processed =
+      bottom_half_.process(bundle, {openness, trace, true, admission_.by_tenant()}, self.batch,
+                           self.answered, self.stats);
   if (!self.answered.empty()) {
     backend_->resume(self.answered.data(), self.answered.size());
     self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
   }
   // Faults whose tenant has to be asked for wait in the queue of attempts.
-  const bool faults = !gate_.by_tenant() && take_faults(self, self.batch);
+  const bool faults = !admission_.by_tenant() && take_faults(self, self.batch);
   {
     const std::lock_guard lock(mutex_);
     --processing_;
@@ -196,7 +197,7 @@ void Server::Core::accept_bundle(ServiceThread& self, const Bundle& bundle) {
 // One at a time: while one of them holds this thread, the watcher finds the others in the queue.
 void Server::Core::run_attempts(ServiceThread& self) {
   for (std::uint32_t served = 0;; served = 1) {
-    gate_.pass(self.account, served);
+    admission_.pass(self.account, served);
     Pending pending;
     while (!take_attempt(self, pending)) {
       if (!keep_parked_attempts(self)) return;
@@ -263,7 +264,7 @@ void Server::Core::assign_roles() {
 
 void Server::Core::pause_roles() {
   roles_wanted_.store(0);
-  gate_.suspend();
+  admission_.suspend();
   std::unique_lock lock(mutex_);
   vacant_roles_.clear();
   stand_by_over_.notify_all();
@@ -276,7 +277,7 @@ void Server::Core::pause_roles() {
 }
 
 void Server::Core::resume_roles() {
-  gate_.resume();
+  admission_.resume();
   const std::lock_guard lock(mutex_);
   roles_wanted_.store(config_.top_halves);
   for (std::uint32_t index = 0; index < config_.top_halves; ++index) {
@@ -289,7 +290,7 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
   if (Status status = validate(config, area_.ring_count); !status) return status;
   if (Status status = check_inline(*backend_, config); !status) return status;
   const std::lock_guard control(control_);
-  if (Status status = gate_.configure(config); !status) return status;
+  if (Status status = admission_.configure(config); !status) return status;
   ServerConfig wanted = config;  // Here: what is copied below needs memory.
   end_inline();
   pause_roles();
@@ -351,8 +352,8 @@ void Server::Core::stop() {
   const std::lock_guard control(control_);
   const auto grace = std::chrono::milliseconds(config_.shutdown_ms);
   end_inline();
-  gate_.suspend();  // What was accepted is not given up for a cap.
-  gate_.stop_sensors();
+  admission_.suspend();  // What was accepted is not given up for a cap.
+  admission_.stop();
   wait_answered(grace);
   roles_wanted_.store(0);
   {

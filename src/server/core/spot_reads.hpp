@@ -31,7 +31,7 @@ class Server::Core::SpotReads final : public OnTheSpot {
 
   // While nobody has to be asked for each request.
   static bool permitted(const Core& core, const Role& role) {
-    return !core.gate_.governed() && !role.trace;
+    return !core.admission_.governed() && !role.trace;
   }
 
   Outcome serve(const ReadySlot& ready, services::Request& request) override;

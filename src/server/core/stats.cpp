@@ -119,7 +119,7 @@ Stats Server::Core::stats() const {
   stats.cores = cores_of(threads_);
   stats.interrupt_seconds = static_cast<double>(stats.wakes) * interrupt_s;
   stats.times.merge(backend_->call_report());
-  stats.governor = gate_.stats();
+  stats.governor = admission_.stats();
   stats.faults = backend_->fault_report();
   stats.detached_errors = detached_errors_.list();
   return stats;

@@ -89,7 +89,7 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
       charge(self, telemetry::Stage::service, spent / round.answered.size(), answered.call.request);
     }
     round.answered.clear();
-    gate_.leave(self.account);
+    admission_.leave(self.account);
     settle(self, cycles());
     mark = moment;
   }

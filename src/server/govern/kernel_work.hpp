@@ -8,24 +8,24 @@
 
 #include "base/clock.hpp"
 #include "server/account/completion.hpp"
-#include "server/govern/gate.hpp"
+#include "server/govern/admission.hpp"
 #include "services/kernel_work.hpp"
 
 namespace k2k::server {
 
 class KernelWork {
  public:
-  KernelWork(Gate& gate, const services::Request& request) {
-    if (!gate.governed() || !services::has_kernel_threads_work(request)) return;
-    gate_ = &gate;
+  KernelWork(Admission& admission, const services::Request& request) {
+    if (!admission.governed() || !services::has_kernel_threads_work(request)) return;
+    admission_ = &admission;
     tenant_ = static_cast<std::uint32_t>(tenant_place(request.attributes));
     begun_ = now();
     cpu_ = thread_time();
   }
   ~KernelWork() {
-    if (gate_ == nullptr) return;
+    if (admission_ == nullptr) return;
     const Nanoseconds waited = (now() - begun_) - (thread_time() - cpu_);
-    gate_->charge_kernel_threads(tenant_, std::clamp(waited, Nanoseconds::zero(), charge_max));
+    admission_->charge_kernel_threads(tenant_, std::clamp(waited, Nanoseconds::zero(), charge_max));
   }
   KernelWork(const KernelWork&) = delete;
   KernelWork& operator=(const KernelWork&) = delete;
@@ -34,7 +34,7 @@ class KernelWork {
   // A sync that takes seconds for the disk would hold up all other requests for minutes.
   static constexpr Nanoseconds charge_max = std::chrono::milliseconds(100);
 
-  Gate* gate_ = nullptr;  // Nothing: nothing to charge.
+  Admission* admission_ = nullptr;  // Nothing: nothing to charge.
   std::uint32_t tenant_ = 0;
   Instant begun_{};
   Nanoseconds cpu_{};  // The thread's clock before the call.

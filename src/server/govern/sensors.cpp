@@ -10,7 +10,6 @@
 
 #include "base/clock.hpp"
 #include "base/signals_blocked.hpp"
-#include "server/govern/gate.hpp"
 
 namespace k2k::server {
 
@@ -37,13 +36,13 @@ class OwnTime {
 
 }  // namespace
 
-Result<std::unique_ptr<Sensors>> Sensors::start(const governor::GovernorConfig& config, Gate& gate,
-                                                const std::string& proc) {
+Result<std::unique_ptr<Sensors>> Sensors::start(const governor::GovernorConfig& config,
+                                                Grants& grants, const std::string& proc) {
   using governor::Policy;
   if (config.policy != Policy::automatic && config.policy != Policy::backoff) {
     return std::unique_ptr<Sensors>();
   }
-  std::unique_ptr<Sensors> sensors(new Sensors(config, gate, proc));
+  std::unique_ptr<Sensors> sensors(new Sensors(config, grants, proc));
   if (Status status = sensors->begin(); !status) return status.error();
   return sensors;
 }
@@ -100,7 +99,7 @@ void Sensors::watch() {
     if (++pieces < pieces_a_sample) continue;
     reading.pressure = pressure ? pressure->since_last(now()) : -1;
     reading.cpu = own.since_last();
-    gate_.sample(reading);
+    grants_.sample(reading);
     reading = {};
     pieces = 0;
   }
@@ -112,7 +111,7 @@ governor::CanarySight Sensors::sight(std::optional<host::Canary>& canary) const 
   if (!piece) return {};
   const Instant end = now();
   const Nanoseconds wanted = piece->waited + piece->took;
-  const Nanoseconds beside = gate_.granted(end - wanted, end) / config_.cores;
+  const Nanoseconds beside = grants_.granted(end - wanted, end) / config_.cores;
   const Nanoseconds slowed = piece->took - piece->undisturbed;
   const bool served = beside > Nanoseconds::zero();
   return {wanted, std::min(piece->waited, beside) + (served ? slowed : Nanoseconds::zero())};
@@ -124,7 +123,7 @@ void Sensors::tick() {
   OwnTime own;
   Instant next = now();
   do {
-    gate_.tick(own.since_last());
+    grants_.tick(own.since_last());
     next = std::max(next + config_.tick, now());
   } while (!sleep_until(next));
 }

@@ -2,19 +2,17 @@
 // The thread that a policy of the governor needs beside the service threads, while it is in force:
 //
 //   auto      k2k/canary   every 20 ms a piece of work of known length (host/canary.hpp), every
-//                          100 ms the pressure (host/cpu_pressure.hpp) and a sample to the gate.
+//                          100 ms the pressure (host/cpu_pressure.hpp) and a sample to Grants.
 //                          About a thousandth of a core, which the governor charges
-//   backoff   k2k/ticker   looks every tick, as published. Its CPU time comes on top of the cap:
-//   the
-//                          rule does not see it
+//   backoff   k2k/ticker   looks every tick, as published. Its CPU time comes on top of the cap,
+//                          since the rule does not see it
 //
-// The others need none: what `displaced` has to know it reads when it decides.
+// The other policies need none: `displaced` reads its sensor when it decides.
 //
 // A wait of the canary is service's as far as service threads were within grants meanwhile, spread
 // over the cores, as an ordinary program runs on any of them.
 //
-// Threading: whoever configures the gate makes and ends it; the gate's members are called from its
-// thread.
+// Threading: the limit keeper makes and ends it.
 
 #include <condition_variable>
 #include <future>
@@ -29,18 +27,17 @@
 #include "governor/loss_filter.hpp"
 #include "host/canary.hpp"
 #include "host/cpu_pressure.hpp"
+#include "server/govern/grants.hpp"
 
 namespace k2k::server {
 
-class Gate;
-
 class Sensors {
  public:
-  // Empty for a policy that needs no thread. `gate` outlives it. `proc` is where files are read.
+  // Empty for a policy that needs no thread. `grants` outlive it. `proc` is where files are read.
   // A sensor that this machine does not have is no error: about() says so.
   // Errors: EAGAIN, no thread.
-  static Result<std::unique_ptr<Sensors>> start(const governor::GovernorConfig& config, Gate& gate,
-                                                const std::string& proc);
+  static Result<std::unique_ptr<Sensors>> start(const governor::GovernorConfig& config,
+                                                Grants& grants, const std::string& proc);
   ~Sensors();
   Sensors(const Sensors&) = delete;
   Sensors& operator=(const Sensors&) = delete;
@@ -49,8 +46,8 @@ class Sensors {
   [[nodiscard]] const std::string& about() const { return about_; }
 
  private:
-  Sensors(const governor::GovernorConfig& config, Gate& gate, std::string proc)
-      : config_(config), gate_(gate), proc_(std::move(proc)) {}
+  Sensors(const governor::GovernorConfig& config, Grants& grants, std::string proc)
+      : config_(config), grants_(grants), proc_(std::move(proc)) {}
   Status begin();
   void watch();  // auto
   void tick();   // backoff
@@ -60,7 +57,7 @@ class Sensors {
   bool sleep_until(Instant when);
 
   const governor::GovernorConfig config_;
-  Gate& gate_;
+  Grants& grants_;
   const std::string proc_;
   std::string about_;  // Written before ready_ is.
   std::promise<void> ready_;

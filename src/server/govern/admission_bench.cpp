@@ -1,6 +1,6 @@
 // Question: what can a cap leave at most? A thread that serves in batches finds its core asleep and
 // its caches cold after each pause, with or without K2K. This is that thread, without K2K: batches
-// as the gate makes them at a cap of 1, 5 and 25 % of two cores, pauses between them, reads of
+// as Admission orders them at a cap of 1, 5 and 25 % of two cores, pauses between them, reads of
 // random bytes. `of_ideal` is the CPU time of the same reads without pauses, as a part of what they
 // took: what `k2k lab governor` can reach here.
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "server/govern/admission.hpp"
 
 namespace k2k::server {
 namespace {
@@ -72,6 +73,61 @@ BENCHMARK(reads_in_batches)
     ->UseManualTime()
     ->Iterations(40)
     ->Unit(benchmark::kMicrosecond);
+
+// --- What a request pays for being admitted.
+
+ServerConfig capped(std::uint32_t permille, const char* tenants = "") {
+  ServerConfig config;
+  config.cap_permille = permille;
+  config.tenants = tenants;
+  return config;
+}
+
+void pass_without_cap(benchmark::State& state) {
+  Admission admission;
+  if (!admission.configure({}).ok()) state.SkipWithError("not configured");
+  ServiceAccount account;
+  for (auto _ : state) benchmark::DoNotOptimize(admission.pass(account, 1));
+}
+BENCHMARK(pass_without_cap);
+
+void pass_within_grant(benchmark::State& state) {
+  Admission admission;
+  if (!admission.configure(capped(1000)).ok()) state.SkipWithError("not configured");
+  ServiceAccount account;
+  admission.pass(account, 1);
+  for (auto _ : state) {
+    account.until = ~std::uint64_t{0};
+    account.open = true;
+    benchmark::DoNotOptimize(admission.pass(account, 1));
+  }
+}
+BENCHMARK(pass_within_grant);
+
+void renews_a_grant(benchmark::State& state) {
+  Admission admission;
+  if (!admission.configure(capped(1000)).ok()) state.SkipWithError("not configured");
+  ServiceAccount account;
+  for (auto _ : state) {
+    account.until = 0;
+    benchmark::DoNotOptimize(admission.pass(account, 1));
+  }
+}
+BENCHMARK(renews_a_grant);
+
+void asks_for_a_tenant(benchmark::State& state) {
+  Admission admission;
+  if (!admission.configure(capped(1000, "1:weight=1 2:weight=1")).ok())
+    state.SkipWithError("not configured");
+  ThreadStats stats;
+  ServiceAccount account;
+  account.stats = &stats;
+  for (auto _ : state) {
+    account.grants[admission.budget_of(1)].until = 0;
+    benchmark::DoNotOptimize(admission.admits(account, 1));
+  }
+}
+BENCHMARK(asks_for_a_tenant);
 
 }  // namespace
 }  // namespace k2k::server

@@ -1,17 +1,19 @@
 // Goal: a runtime keeps the host's limit, whether it came before the runtime or after it; runtimes
 // share one limit, and what a killed one had is the others' again.
-// Method: Gates under a place of the test's own (K2K_HOST_DIR), in this process and in forked ones,
-// whose CPU clocks are compared with each other: this machine may be busy with other things.
+// Method: several Admissions under a place of the test's own (K2K_HOST_DIR), in this process and in
+// forked ones, whose CPU clocks are compared with each other: this machine may be busy with other
+// things.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <atomic>
+#include <ctime>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "host/place_fixture.hpp"
-#include "server/govern/gate.hpp"
+#include "server/govern/admission.hpp"
 
 namespace k2k::server {
 namespace {
@@ -24,9 +26,16 @@ void burn(Nanoseconds cpu) {
   }
 }
 
+// Of all threads: the limit keeper's looks are part of what a runtime takes.
+Nanoseconds process_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
+}
+
 double cores() { return static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
-class GateOfHost : public testing::Test {
+class AdmissionUnderHostLimit : public testing::Test {
  protected:
   void SetUp() override {
     if (::access("/run/k2k/limit", F_OK) == 0) {
@@ -40,69 +49,69 @@ class GateOfHost : public testing::Test {
     const Status status = host::write_limit(place_.place(), fraction);
     ASSERT_TRUE(status.ok()) << status.error().message;
   }
-  // Requests without end until the gate is (not) governed. False: it never came to be.
-  static bool served_until(Gate& gate, bool governed) {
-    Gate::Account account;
+  // Requests without end until there is a cap, or none. False: it never came to that.
+  static bool served_until(Admission& admission, bool governed) {
+    ServiceAccount account;
     const Instant begin = now();
-    while (gate.governed() != governed && now() - begin < 20s) gate.pass(account, 1);
-    return gate.governed() == governed;
+    while (admission.governed() != governed && now() - begin < 20s) admission.pass(account, 1);
+    return admission.governed() == governed;
   }
 
   host::TemporaryPlace place_;
 };
 
-TEST_F(GateOfHost, is_governed_without_a_cap_of_its_own) {
+TEST_F(AdmissionUnderHostLimit, is_governed_without_a_cap_of_its_own) {
   limit(0.1);
-  Gate gate;
-  ASSERT_TRUE(gate.configure({}).ok());
-  EXPECT_TRUE(gate.governed());
-  const GovernorStats stats = gate.stats();
+  Admission admission;
+  ASSERT_TRUE(admission.configure({}).ok());
+  EXPECT_TRUE(admission.governed());
+  const GovernorStats stats = admission.stats();
   EXPECT_DOUBLE_EQ(stats.cap, 0.1);
   EXPECT_DOUBLE_EQ(stats.host_limit, 0.1);
   EXPECT_DOUBLE_EQ(stats.host_part, 0.1);
   EXPECT_EQ(stats.host_holders, 1u);
 }
 
-TEST_F(GateOfHost, may_take_less_but_not_more) {
+TEST_F(AdmissionUnderHostLimit, may_take_less_but_not_more) {
   limit(0.1);
-  Gate gate;
+  Admission admission;
   ServerConfig config;
   config.cap_permille = 30;
-  ASSERT_TRUE(gate.configure(config).ok());
-  EXPECT_DOUBLE_EQ(gate.stats().cap, 0.03);
-  EXPECT_DOUBLE_EQ(gate.stats().host_part, 0.03);
+  ASSERT_TRUE(admission.configure(config).ok());
+  EXPECT_DOUBLE_EQ(admission.stats().cap, 0.03);
+  EXPECT_DOUBLE_EQ(admission.stats().host_part, 0.03);
   config.cap_permille = 900;
-  ASSERT_TRUE(gate.configure(config).ok());
-  EXPECT_LE(gate.stats().cap, 0.1);
+  ASSERT_TRUE(admission.configure(config).ok());
+  EXPECT_LE(admission.stats().cap, 0.1);
 }
 
-TEST_F(GateOfHost, heeds_a_limit_that_comes_while_it_serves_and_goes) {
-  Gate gate;
-  ASSERT_TRUE(gate.configure({}).ok());
-  EXPECT_FALSE(gate.governed());
+TEST_F(AdmissionUnderHostLimit, heeds_a_limit_that_comes_while_it_serves_and_goes) {
+  Admission admission;
+  ASSERT_TRUE(admission.configure({}).ok());
+  EXPECT_FALSE(admission.governed());
   limit(0.5);
-  ASSERT_TRUE(served_until(gate, true));
-  EXPECT_DOUBLE_EQ(gate.stats().cap, 0.5);
+  ASSERT_TRUE(served_until(admission, true));
+  EXPECT_DOUBLE_EQ(admission.stats().cap, 0.5);
   ASSERT_TRUE(host::remove_limit(place_.place()).ok());
-  ASSERT_TRUE(served_until(gate, false));
-  EXPECT_EQ(gate.stats().host_limit, 0);
+  ASSERT_TRUE(served_until(admission, false));
+  EXPECT_EQ(admission.stats().host_limit, 0);
 }
 
-TEST_F(GateOfHost, gives_its_part_back_when_it_ends) {
+TEST_F(AdmissionUnderHostLimit, gives_its_part_back_when_it_ends) {
   limit(0.1);
   {
-    Gate gate;
-    ASSERT_TRUE(gate.configure({}).ok());
+    Admission admission;
+    ASSERT_TRUE(admission.configure({}).ok());
     EXPECT_EQ(host::list_holders(place_.place()).value().list.size(), 1u);
   }
   EXPECT_TRUE(host::list_holders(place_.place()).value().list.empty());
 }
 
-TEST_F(GateOfHost, does_not_start_where_the_limit_cannot_be_believed) {
+TEST_F(AdmissionUnderHostLimit, does_not_start_where_the_limit_cannot_be_believed) {
   limit(0.1);
   ASSERT_EQ(::chmod(place_.path().c_str(), 0777), 0);
-  Gate gate;
-  const Status status = gate.configure({});
+  Admission admission;
+  const Status status = admission.configure({});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message,
             "host limit: " + place_.path() +
@@ -111,17 +120,17 @@ TEST_F(GateOfHost, does_not_start_where_the_limit_cannot_be_believed) {
 }
 
 // The published rule takes 3.8 % where 1 % is permitted (docs/design/governor.md).
-TEST_F(GateOfHost, keeps_a_limit_by_the_budget_whatever_rule_was_chosen) {
+TEST_F(AdmissionUnderHostLimit, keeps_a_limit_by_the_budget_whatever_rule_was_chosen) {
   limit(0.01);
-  Gate gate;
+  Admission admission;
   ServerConfig config;
   config.governor = governor::Policy::backoff;
-  ASSERT_TRUE(gate.configure(config).ok());
-  Gate::Account account;
+  ASSERT_TRUE(admission.configure(config).ok());
+  ServiceAccount account;
   const Instant begin = now();
   const Nanoseconds used = thread_time();
   while (now() - begin < 600ms) {
-    gate.pass(account, 1);
+    admission.pass(account, 1);
     burn(50us);
   }
   const Nanoseconds elapsed = now() - begin;
@@ -129,7 +138,7 @@ TEST_F(GateOfHost, keeps_a_limit_by_the_budget_whatever_rule_was_chosen) {
             0.02 * cores() * static_cast<double>(elapsed.count()));
 }
 
-// What forked processes tell the test: the CPU time they spent on requests so far.
+// What forked processes tell the test: the CPU time they spent so far.
 struct Told {
   std::atomic<std::int64_t> used_ns[2];
 };
@@ -147,13 +156,13 @@ class Telling {
   }
   // For the process itself: 50 us a request, without end.
   void serve(int process) const {
-    Gate gate;
-    if (!gate.configure({}).ok()) ::_exit(1);
-    Gate::Account account;
+    Admission admission;
+    if (!admission.configure({}).ok()) ::_exit(1);
+    ServiceAccount account;
     while (true) {
-      gate.pass(account, 1);
+      admission.pass(account, 1);
       burn(50us);
-      told_->used_ns[process].store(thread_time().count());
+      told_->used_ns[process].store(process_time().count());
     }
   }
 
@@ -184,7 +193,7 @@ class Runtime {
   pid_t number_;
 };
 
-TEST_F(GateOfHost, shares_the_limit_with_other_processes_and_inherits_from_the_dead) {
+TEST_F(AdmissionUnderHostLimit, shares_the_limit_with_other_processes_and_inherits_from_the_dead) {
   limit(0.1);
   const Telling telling;
   Runtime one(telling, 0);
@@ -216,9 +225,9 @@ TEST_F(GateOfHost, shares_the_limit_with_other_processes_and_inherits_from_the_d
   EXPECT_LT(rate_alone, 1.4 * 0.1 * cores());
 }
 
-// They count for nothing, but somebody has to look at them. Another runtime has the limit for
+// They count for nothing, but each runtime has to look at them. Another runtime has the limit for
 // itself when this one begins, so its part rises at its second look only.
-TEST_F(GateOfHost, serves_soon_whatever_another_user_puts_into_the_folder) {
+TEST_F(AdmissionUnderHostLimit, serves_soon_whatever_another_user_puts_into_the_folder) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs other users: run as root";
   limit(0.02);
   for (int number = 0; number < 15'500; ++number) {

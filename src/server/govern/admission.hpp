@@ -1,0 +1,131 @@
+#pragma once
+// Where service threads ask for CPU time, and where it is charged.
+//
+//   pass()   before a request, and before looking for one: returns once this thread may spend CPU
+//            time. Within a grant it compares two numbers; at its end it settles and asks again,
+//            and sleeps while there is nothing to be had. Meanwhile doorbells are not looked at:
+//            the source is masked, requests wait in their slots, and the device stalls.
+//   leave()  the thread is about to sleep or to do something else: what it spent is charged, what
+//            is left of its grant given back.
+//
+//   Grants ◀── questions ── Admission ── sleeps ──▶ WaitingThreads
+//     ▲                         │ reads one word, says that a refresh is due
+//     └── cap, rule ─────── LimitKeeper, a thread of its own
+//
+// Where tenants have budgets of their own (server.tenants), a thread that passes may look for
+// requests, and each request is admitted once, on its tenant's account: admits() never sleeps, and
+// a thread that is told no keeps the request and serves the others.
+//
+// Threading: configure() and stop() by one thread at a time, all other members from anywhere; an
+// account belongs to one thread.
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/cores.hpp"
+#include "base/result.hpp"
+#include "host/proc_file.hpp"
+#include "server/account/stats.hpp"
+#include "server/govern/effective_limits.hpp"
+#include "server/govern/grants.hpp"
+#include "server/govern/limit_keeper.hpp"
+#include "server/govern/service_account.hpp"
+#include "server/govern/waiting_threads.hpp"
+#include "server/settings/config.hpp"
+
+namespace k2k::server {
+
+class Admission {
+ public:
+  // Sensors read the files of this folder.
+  explicit Admission(std::string proc = host::proc_folder);
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  // Errors: as LimitKeeper::configure(). Nothing has changed then.
+  Status configure(const ServerConfig& config) { return keeper_.configure(config); }
+
+  // Is there a cap? Without one a pass costs this one load and a count.
+  [[nodiscard]] bool governed() const { return keeper_.limits().read().cap != 0; }
+
+  // How often a thread may wake that only watches others.
+  [[nodiscard]] Nanoseconds watch_tick() const {
+    return watch_tick_of(keeper_.limits().cap(), online_cores());
+  }
+
+  // True if it had to wait. `requests` were served since the last call.
+  bool pass(ServiceAccount& account, std::uint32_t requests) {
+    const PublishedLimits::View limits = keeper_.limits().read();
+    if (limits.cap != 0) return pass_governed(account, requests, limits.epoch);
+    if (++account.passes >= passes_per_clock) {
+      account.passes = 0;
+      keeper_.refresh_if_due();
+    }
+    return false;
+  }
+
+  // Have tenants budgets of their own?
+  [[nodiscard]] bool by_tenant() const { return grants_.tenants().divided(); }
+  // Then: may a request of this tenant be served now? If not, asking again is worth while from
+  // ask_at() on. Expects an account with books.
+  bool admits(ServiceAccount& account, std::uint32_t tenant) {
+    const std::size_t budget = budget_of(tenant);
+    return cycles() < account.grants[budget].until || ask(account, budget);
+  }
+  [[nodiscard]] std::uint64_t ask_at(const ServiceAccount& account, std::uint32_t tenant) const {
+    return account.grants[budget_of(tenant)].ask_at;
+  }
+  // The budget of a tenant, below governor::tenants_max. Changes with configure() alone.
+  [[nodiscard]] std::size_t budget_of(std::uint32_t tenant) const {
+    return grants_.tenants().budget_of(tenant);
+  }
+  // Sleeps until then, unless threads are to ask again before.
+  void sleep_until(ServiceAccount& account, std::uint64_t moment);
+
+  void leave(ServiceAccount& account) {
+    if (governed()) settle(account, false);
+  }
+  // As leave(). Then, where the policy wants the source to stay masked so that cores may sleep,
+  // sleeps until that is over; true if it did, and doorbells should be looked at.
+  bool rest_masked(ServiceAccount& account) { return governed() && rest_governed(account); }
+  // As leave(), for a thread that an interrupt has just woken.
+  void woken(ServiceAccount& account) {
+    if (governed()) settle(account, true);
+  }
+
+  // For a call of this tenant, threads of the kernel worked at most so long; see kernel_work.hpp.
+  void charge_kernel_threads(std::uint32_t tenant, Nanoseconds at_most) {
+    grants_.charge_kernel_threads(tenant, at_most);
+  }
+
+  // While suspended every thread passes, so that roles can change hands and nothing accepted is
+  // left behind at the end; what is spent meanwhile is owed.
+  void suspend() { waiting_.suspend(); }
+  void resume() { waiting_.resume(); }
+
+  // Ends the threads of the limit keeper and of the sensors. What has been configured stays.
+  void stop() { keeper_.stop(); }
+
+  [[nodiscard]] GovernorStats stats() const;
+  // Of the limit keeper's thread.
+  [[nodiscard]] std::uint64_t keeper_wakes() const { return keeper_.wakes(); }
+
+ private:
+  // As many polls as take some microseconds.
+  static constexpr std::uint32_t passes_per_clock = 256;
+
+  bool pass_governed(ServiceAccount& account, std::uint32_t requests, std::uint32_t epoch);
+  bool renew(ServiceAccount& account);
+  bool ask(ServiceAccount& account, std::size_t budget);
+  void settle(ServiceAccount& account, bool woken);
+  bool rest_governed(ServiceAccount& account);
+  // True if it slept.
+  bool wait_for_budget(std::uint64_t ticket, Instant until);
+
+  Grants grants_;
+  WaitingThreads waiting_;
+  LimitKeeper keeper_;  // The last member: its thread uses the others.
+};
+
+}  // namespace k2k::server

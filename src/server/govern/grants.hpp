@@ -1,0 +1,121 @@
+#pragma once
+// Grants of CPU time, and what they are charged with: the governor, its books, and the tenants.
+//
+//   renew()   settles the account and asks: a grant, or the moment to ask again at
+//   ask()     the same for one tenant's requests, without an account that looks for them
+//   settle()  what the thread spent is charged, what is left of its grant given back
+//
+// What is charged is the thread's CPU clock, so that everything counts: service, halves, polling,
+// switches. The interrupt of a timer or doorbell is charged beside it, at its calibrated cost.
+//
+// Nothing sleeps here, and time enters by a port (clocks.hpp): tests replay a run.
+//
+// Threading: all members from anywhere, under one lock that is held for tens of nanoseconds; an
+// account belongs to the calling thread.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "governor/config.hpp"
+#include "governor/loss_filter.hpp"
+#include "server/account/stats.hpp"
+#include "server/govern/clocks.hpp"
+#include "server/govern/grant_log.hpp"
+#include "server/govern/service_account.hpp"
+#include "server/govern/tenant_accounts.hpp"
+
+namespace k2k::server {
+
+// What the thread of `auto` saw since the last sample.
+struct SensorReading {
+  double pressure = -1;  // As in governor::HostSample.
+  governor::CanarySight canary;
+  Nanoseconds cpu{};  // Its own.
+};
+
+class Grants {
+ public:
+  // A policy, ready to be put in force.
+  struct Rule {
+    std::unique_ptr<governor::Governor> governor;  // Nothing: no cap.
+    TenantBudgets tenants;
+    std::function<bool(Instant)> contended;  // Nothing: always.
+    std::string sensors;                     // GovernorStats::sensors.
+  };
+  enum class Outcome : std::uint8_t { no_cap, open, wait };
+  struct Answer {
+    Outcome outcome = Outcome::no_cap;
+    Instant until{};        // wait: ask again then.
+    bool refunded = false;  // So much was given back that waiting threads should ask again.
+  };
+  struct Usage {
+    Nanoseconds charged{};    // Without the limit keeper's part.
+    std::uint64_t waits = 0;  // Of the governor's report.
+  };
+
+  explicit Grants(const Clocks& clocks = real_clocks()) : clocks_(clocks) {}
+
+  // Accounts begin anew: what was spent before is no debt. `rule` takes the former one. Needs no
+  // memory. Returns the epoch that grants have from now on.
+  std::uint32_t replace(Rule& rule);
+  // What was saved or is owed stays. Errors: as Governor::set_cap().
+  Status set_cap(double cap);
+
+  // `woken`: an interrupt has just ended a sleep of the thread.
+  Answer renew(ServiceAccount& account, bool woken);
+  // True as Answer::refunded.
+  bool settle(ServiceAccount& account, bool woken);
+  // As settle(), and until when the source is to stay masked; nothing if it need not.
+  std::optional<Instant> rest_masked(ServiceAccount& account);
+  // Where tenants have budgets: may one's requests be served now? Expects an account with books.
+  bool ask(ServiceAccount& account, std::size_t budget);
+
+  // For a call of this tenant, threads of the kernel worked at most so long; see kernel_work.hpp.
+  void charge_kernel_threads(std::uint32_t tenant, Nanoseconds at_most);
+  void charge_keeper(Nanoseconds cpu);
+
+  // For the sensors' thread.
+  void sample(const SensorReading& reading);
+  void tick(Nanoseconds cpu);
+  // Time within grants, summed over threads.
+  [[nodiscard]] Nanoseconds granted(Instant from, Instant to) const;
+
+  [[nodiscard]] const TenantAccounts& tenants() const { return tenants_; }
+  [[nodiscard]] Usage usage() const;
+  [[nodiscard]] GovernorStats stats() const;
+
+ private:
+  // These expect mutex_ held, and a governor.
+  bool settle_locked(ServiceAccount& account, Instant moment, bool contended, bool woken);
+  void settle_tenants(ServiceAccount& account, Instant moment, Nanoseconds clock, bool contended,
+                      bool woken);
+  void pay(Instant moment, Nanoseconds reserved, const governor::Spent& spent);
+  governor::Decision decide(ServiceAccount& account, Instant moment, bool contended);
+  [[nodiscard]] bool contended(Instant moment) const {
+    return !rule_.contended || rule_.contended(moment);
+  }
+
+  const Clocks& clocks_;
+  const governor::Costs costs_;
+  TenantAccounts tenants_;
+  mutable std::mutex mutex_;  // Guards what follows.
+  Rule rule_;
+  GrantLog log_;
+  governor::LossFilter filter_;
+  GovernorStats counted_;         // What is counted here; the rest is the governor's.
+  Nanoseconds charged_{};         // In all; the parts below included.
+  Nanoseconds free_{};            // Not charged: no other program wanted it.
+  Nanoseconds sensors_cpu_{};     // Of the sensors' thread and the limit keeper.
+  Nanoseconds keeper_cpu_{};      // Of the limit keeper alone.
+  Nanoseconds kernel_threads_{};  // Charged for what they may have worked.
+  Nanoseconds sampled_{};         // charged_ at the last sample,
+  Instant sampled_at_{};          // which was then.
+  std::uint32_t epoch_ = 0;       // Counts governors.
+};
+
+}  // namespace k2k::server

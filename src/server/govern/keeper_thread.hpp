@@ -1,0 +1,80 @@
+#pragma once
+// The thread that does what requests must not: it sleeps until a refresh is due and wanted.
+//
+//                       ask(), ask_if_due()
+//   asleep, no timer ───────────────────────▶ working ──▶ Next{due, by_timer}
+//   asleep, timer    ─── the timer, or ask() ─▶ │           │
+//        ▲ └──────────────────────────────────── by_timer ──┤
+//        └────────────────────────────────────── not ───────┘
+//
+// It has a timer only while the work says so. A thread that serves compares two numbers; the one
+// that finds a refresh due wakes this thread. While no thread serves or waits, none wakes it.
+//
+// Threading: start(), plan() and stop() by one thread at a time, the other members from anywhere;
+// `work` is called by the keeper's thread. stop() once; start() at most once.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+
+namespace k2k::server {
+
+class KeeperThread {
+ public:
+  struct Next {
+    Instant due{};
+    bool by_timer = false;  // The thread wakes then by itself.
+  };
+  using Work = std::function<Next()>;
+
+  KeeperThread() = default;
+  ~KeeperThread() { stop(); }
+  KeeperThread(const KeeperThread&) = delete;
+  KeeperThread& operator=(const KeeperThread&) = delete;
+
+  // Errors: EAGAIN, no thread.
+  Status start(Work work);
+  void stop();
+  [[nodiscard]] bool started() const { return thread_.joinable(); }
+
+  // When a refresh is due that another thread made.
+  void plan(Instant due);
+
+  void ask();
+  void ask_if_due() {
+    std::uint64_t due = due_cycles_.load(std::memory_order_relaxed);
+    if (cycles() < due) return;
+    // One of them wakes the thread.
+    if (due_cycles_.compare_exchange_strong(due, never, std::memory_order_relaxed)) ask();
+  }
+  // A thread that is about to wait for budget sleeps until then at most, and then asks if due.
+  // Expects WaitingThreads to count it already: either it sees no timer here, or `work` sees it
+  // there. Both sides are sequentially consistent.
+  [[nodiscard]] Instant wake_by(Instant now) const;
+
+  [[nodiscard]] std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+
+  void run();
+
+  Work work_;
+  std::atomic<std::uint64_t> due_cycles_{never};  // cycles(); never: it works, or is about to.
+  std::atomic<Instant> due_{Instant{}};
+  std::atomic<bool> by_timer_{false};
+  std::atomic<std::uint64_t> wakes_{0};
+  std::mutex mutex_;  // Guards what follows.
+  std::condition_variable asked_for_;
+  bool asked_ = false;
+  bool ending_ = false;
+  std::thread thread_;  // Of the thread that starts and stops it.
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,129 @@
+#include "server/govern/limit_keeper.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/cores.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+// A part of the host's limit changes with each refresh. Waiting threads are woken only for a rise
+// that is worth it: a small part orders long waits.
+constexpr double rise_worth_a_wake = 1.25;
+
+// After a refresh for which there was no memory.
+constexpr Nanoseconds refresh_without_memory = std::chrono::milliseconds(100);
+
+}  // namespace
+
+LimitKeeper::LimitKeeper(Grants& grants, WaitingThreads& waiting, std::string proc)
+    : grants_(grants),
+      waiting_(waiting),
+      proc_(std::move(proc)),
+      share_(host::override_path(), online_cores()) {}
+
+Status LimitKeeper::configure(const ServerConfig& config) {
+  const std::lock_guard refreshing(refreshing_);
+  ServerConfig before = std::exchange(config_, config);
+  if (Status status = apply(); !status) {
+    config_ = std::move(before);
+    return status;
+  }
+  if (thread_.started()) return {};
+  if (Status status = refresh(); !status) return status;
+  return thread_.start([this] { return run(); });
+}
+
+void LimitKeeper::stop() {
+  thread_.stop();
+  const std::lock_guard refreshing(refreshing_);
+  sensors_.reset();
+}
+
+HostLimit LimitKeeper::host_limit() const {
+  const std::lock_guard lock(host_mutex_);
+  return host_;
+}
+
+Instant LimitKeeper::wake_by(Instant now) {
+  if (!limited_.load(std::memory_order_relaxed)) return Instant::max();
+  if (silent_.load(std::memory_order_relaxed) && silent_.exchange(false)) thread_.ask();
+  return thread_.wake_by(now);
+}
+
+KeeperThread::Next LimitKeeper::run() {
+  const std::lock_guard refreshing(refreshing_);
+  try {
+    // What is wrong with the host's limit was said at the start, or is by `k2k doctor`.
+    static_cast<void>(refresh());
+  } catch (const std::bad_alloc&) {
+    // What was known holds on.
+    return {now() + refresh_without_memory, false};
+  }
+  const Nanoseconds cpu = thread_time();
+  grants_.charge_keeper(cpu - std::exchange(keeper_cpu_, cpu));
+  return {share_.due(), host_.limit > 0 && waiting_.count() > 0};
+}
+
+Status LimitKeeper::refresh() {
+  host::Share::Own own;
+  const Grants::Usage usage = grants_.usage();
+  own.cap = own_cap(config_);
+  own.used = usage.charged;
+  own.waits = usage.waits;
+  own.waits_now = waiting_.count() > 0;
+  Status status = share_.look(now(), own);
+  thread_.plan(share_.due());
+  {
+    const std::lock_guard lock(host_mutex_);
+    host_ = {share_.limit().value_or(0), share_.part(),
+             static_cast<std::uint32_t>(share_.holders())};
+  }
+  limited_.store(host_.limit > 0, std::memory_order_relaxed);
+  silent_.store(share_.idle());
+  if (Status applied = apply(); !applied) return applied;
+  return status;
+}
+
+Status LimitKeeper::apply() {
+  const EffectiveLimits wanted = effective_limits(config_, host_);
+  if (wanted == in_force_) return {};
+  EffectiveLimits capped = in_force_;
+  capped.cap = wanted.cap;
+  return wanted == capped ? adjust_cap(wanted) : replace_rule(wanted);
+}
+
+// What was saved or is owed stays.
+Status LimitKeeper::adjust_cap(const EffectiveLimits& wanted) {
+  if (Status status = grants_.set_cap(wanted.cap); !status) return status;
+  in_force_ = wanted;
+  published_.publish(wanted.cap, epoch_);
+  if (wanted.cap <= told_cap_ * rise_worth_a_wake && host_.limit > 0) {
+    told_cap_ = std::min(told_cap_, wanted.cap);
+    return {};
+  }
+  told_cap_ = wanted.cap;
+  waiting_.wake_all();
+  return {};
+}
+
+Status LimitKeeper::replace_rule(const EffectiveLimits& wanted) {
+  auto result = prepare(wanted, config_, host_, now(), grants_, proc_);
+  if (!result) return result.error();
+  PreparedRule prepared = std::move(result).value();
+  EffectiveLimits in_force = wanted;
+  // Nothing behind this needs memory: it changes as a whole or not at all.
+  sensors_ = std::move(prepared.sensors);  // Ends the former thread, which may use the former rule.
+  epoch_ = grants_.replace(prepared.rule);
+  published_.publish(wanted.cap, epoch_);
+  in_force_ = std::move(in_force);
+  told_cap_ = wanted.cap;
+  waiting_.wake_all();
+  return {};
+}
+
+}  // namespace k2k::server

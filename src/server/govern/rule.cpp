@@ -1,0 +1,105 @@
+#include "server/govern/rule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/cores.hpp"
+#include "host/idle_cores.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+// A batch costs two wakes and a cold start, 30 to 150 us in a virtual machine, so it is as long as
+// fairness over 100 ms permits: with this burst a window of 100 ms takes at most 1.9 times the cap.
+constexpr double burst_of_window = 0.9;
+constexpr Nanoseconds window = std::chrono::milliseconds(100);
+constexpr Nanoseconds quantum_min{250'000};
+constexpr Nanoseconds quantum_max{1'600'000};
+
+Error no_sensor(governor::Policy policy, const Error& why) {
+  return {why.code, fmt::format("server.governor is {}, which has to see which cores are idle: {}; "
+                                "or choose budget",
+                                governor::name_of(policy), why.message)};
+}
+
+// `cap_most` is the cap that there may be without another change of configuration or limit.
+governor::GovernorConfig governor_of(const EffectiveLimits& limits, double cap_most,
+                                     const ServerConfig& config, const TenantBudgets& tenants) {
+  governor::GovernorConfig made;
+  made.policy = limits.policy;
+  made.cap = limits.cap;
+  made.cores = online_cores();
+  made.threads = config.threads_max;
+  made.loss_max = config.loss_max_permille / 1000.0;
+  made.cap_min = std::min(made.cap_min, made.cap);
+  // `auto` is expected to take about what may be lost.
+  const bool automatic = made.policy == governor::Policy::automatic;
+  const double expected = automatic ? std::min(cap_most, made.loss_max) : cap_most;
+  // Each budget may save a burst.
+  made.tenants = tenants.budgets;
+  const double burst = burst_of_window * expected * made.cores *
+                       static_cast<double>(window.count()) /
+                       static_cast<double>(made.tenants.size());
+  const Nanoseconds quantum(std::llround(burst / governor::burst_quanta(made)));
+  made.quantum = std::clamp(quantum, quantum_min, quantum_max);
+  return made;
+}
+
+Result<std::unique_ptr<governor::Governor>> create(governor::GovernorConfig& config, double cap_own,
+                                                   Instant now) {
+  const bool promised =
+      std::any_of(config.tenants.begin(), config.tenants.end(),
+                  [](const governor::TenantConfig& tenant) { return tenant.guarantee > 0; });
+  // As in Grants::set_cap(): guarantees are judged by the own cap alone.
+  const double cap = config.cap;
+  if (promised) config.cap = cap_own;
+  auto governor = governor::create(config, now);
+  config.cap = cap;
+  if (!governor || !promised || cap >= cap_own) return governor;
+  const auto guarantees = governor::Guarantees::may_conflict;
+  if (Status status = governor.value()->set_cap(now, cap, guarantees); !status) {
+    return status.error();
+  }
+  return governor;
+}
+
+}  // namespace
+
+Result<PreparedRule> prepare(const EffectiveLimits& limits, const ServerConfig& config,
+                             const HostLimit& host, Instant now, Grants& grants,
+                             const std::string& proc) {
+  PreparedRule prepared;
+  if (limits.policy == governor::Policy::none) return prepared;
+  const double cap_own = own_cap(config);
+  const double cap_most = host.limit > 0 ? std::min(cap_own, host.limit) : cap_own;
+  // The published rule knows no tenants: asked for each of them, it would double its delay each
+  // time.
+  const bool budgets = limits.policy != governor::Policy::backoff;
+  auto tenants = parse_tenants(budgets ? std::string_view(limits.tenants) : "");
+  if (!tenants) return tenants.error();
+  Grants::Rule& rule = prepared.rule;
+  rule.tenants = std::move(tenants).value();
+  governor::GovernorConfig made = governor_of(limits, cap_most, config, rule.tenants);
+  auto governor = create(made, cap_own, now);
+  if (!governor) return governor.error();
+  rule.governor = std::move(governor).value();
+  if (limits.policy == governor::Policy::displaced) {
+    auto idle_cores = host::IdleCores::open(usable_cores(), made.cores, proc);
+    if (!idle_cores) return no_sensor(limits.policy, idle_cores.error());
+    rule.contended = [cores = std::make_shared<host::IdleCores>(std::move(idle_cores).value())](
+                         Instant moment) { return cores->all_busy(moment); };
+    rule.sensors = "idle cores";
+  }
+  auto sensors = Sensors::start(made, grants, proc);
+  if (!sensors) return sensors.error();
+  prepared.sensors = std::move(sensors).value();
+  if (prepared.sensors) rule.sensors = prepared.sensors->about();
+  return prepared;
+}
+
+}  // namespace k2k::server

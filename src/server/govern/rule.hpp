@@ -1,0 +1,30 @@
+#pragma once
+// A policy made ready for the limits that are to be in force: everything that can fail, before
+// anything changes.
+//
+// Threading: a function of its arguments.
+
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "server/govern/effective_limits.hpp"
+#include "server/govern/grants.hpp"
+#include "server/govern/sensors.hpp"
+
+namespace k2k::server {
+
+struct PreparedRule {
+  Grants::Rule rule;
+  std::unique_ptr<Sensors> sensors;  // Nothing: the policy needs no thread.
+};
+
+// For the policy `none`: an empty rule. The sensors report to `grants`, which outlive them, and
+// read the files of `proc`.
+// Errors: EINVAL as of governor::validate() and parse_tenants(), those of host::IdleCores::open()
+// and of Sensors::start().
+Result<PreparedRule> prepare(const EffectiveLimits& limits, const ServerConfig& config,
+                             const HostLimit& host, Instant now, Grants& grants,
+                             const std::string& proc);
+
+}  // namespace k2k::server

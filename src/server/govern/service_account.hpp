@@ -1,0 +1,38 @@
+#pragma once
+// What a service thread has been granted and what it has been charged for.
+//
+// Threading: belongs to one service thread.
+
+#include <array>
+#include <cstdint>
+
+#include "base/units.hpp"
+#include "governor/governor.hpp"
+#include "server/account/tenant_bills.hpp"
+#include "server/account/thread_stats.hpp"
+
+namespace k2k::server {
+
+struct ServiceAccount {
+  Nanoseconds charged{};  // The thread's CPU clock up to here.
+  Nanoseconds reserved{};
+  std::uint64_t until = 0;  // cycles() at which the grant is spent at the latest.
+  std::uint32_t requests = 0;
+  std::uint32_t epoch = 0;   // Of the governor that `charged` is for.
+  std::uint32_t passes = 0;  // Without a cap, since the keeper's due time was last compared.
+  bool open = false;         // Has it a grant?
+
+  // Where tenants have budgets: the grant of one budget's requests.
+  struct Grant {
+    std::uint64_t until = 0;  // cycles(); 0 = none.
+    Nanoseconds reserved{};
+    std::uint64_t ask_at = 0;  // cycles() before which the answer stays no.
+  };
+  governor::Tenant payer = 0;    // The budget that pays for looks at doorbells.
+  ThreadStats* stats = nullptr;  // The thread's books; nullptr = requests are not told apart.
+  TenantBills bills;
+  Nanoseconds unbilled{};  // Looks and interrupts, for the tenant that will be served next.
+  std::array<Grant, governor::tenants_max> grants{};
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,72 @@
+#include "server/govern/tenant_accounts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/contract.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+// CPU time without requests is kept for the next tenant that is served, up to this.
+constexpr Nanoseconds unbilled_max{1'000'000};
+
+// The thread's books up to `clock`, its CPU clock; see CpuLedger::catch_up().
+void catch_up(ThreadStats& stats, Nanoseconds clock, const Clocks& clocks) {
+  stats.ledger.catch_up(clock, clocks.nanoseconds_per_cycle(), clocks.core());
+}
+
+}  // namespace
+
+void TenantAccounts::divide(const TenantBudgets& budgets, std::vector<std::uint32_t>& tenants,
+                            bool capped) {
+  for (std::size_t tenant = 0; tenant < budget_of_.size(); ++tenant) {
+    budget_of_[tenant].store(budgets.budget_of[tenant], std::memory_order_relaxed);
+  }
+  std::swap(tenants_, tenants);
+  divided_.store(capped && tenants_.size() > 1, std::memory_order_relaxed);
+}
+
+void TenantAccounts::begin(ServiceAccount& account, Nanoseconds clock, const Clocks& clocks) {
+  K2K_EXPECT(account.stats != nullptr);
+  catch_up(*account.stats, clock, clocks);
+  account.bills.begin(*account.stats);
+}
+
+std::span<const TenantAccounts::Bill> TenantAccounts::bill(ServiceAccount& account,
+                                                           Nanoseconds clock, Nanoseconds extra,
+                                                           const Clocks& clocks,
+                                                           Bills& bills) const {
+  const std::span<Bill> all(bills.data(), tenants_.size());
+  std::fill(all.begin(), all.end(), Bill{});
+  if (account.stats->ledger.owed()) catch_up(*account.stats, clock, clocks);
+  const Nanoseconds idle = account.bills.take(*account.stats, budget_of_, all);
+  account.unbilled += idle + extra;
+  Nanoseconds billed{};
+  for (const Bill& bill : all) billed += bill.cpu;
+  if (billed > Nanoseconds::zero()) {
+    const double each =
+        static_cast<double>(account.unbilled.count()) / static_cast<double>(billed.count());
+    for (Bill& bill : all) {
+      bill.cpu += Nanoseconds(std::llround(static_cast<double>(bill.cpu.count()) * each));
+    }
+    account.unbilled = {};
+  } else if (account.unbilled > unbilled_max) {
+    all[account.payer].cpu += std::exchange(account.unbilled, {});
+  }
+  return all;
+}
+
+Instant TenantAccounts::ask_again(const ServiceAccount& account, Instant until,
+                                  const Clocks& clocks) {
+  std::uint64_t first = ~std::uint64_t{0};
+  const std::uint64_t now_cycles = clocks.cycles();
+  for (const ServiceAccount::Grant& grant : account.grants) {
+    if (grant.ask_at > now_cycles) first = std::min(first, grant.ask_at);
+  }
+  return first == ~std::uint64_t{0} ? until : std::min(until, clocks.instant_of(first));
+}
+
+}  // namespace k2k::server
