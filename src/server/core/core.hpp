@@ -26,9 +26,9 @@
 #include "server/poll/role.hpp"
 #include "server/poll/top_half.hpp"
 #include "server/pool/descriptor_waits.hpp"
-#include "server/pool/interrupt_signal.hpp"
 #include "server/pool/parked.hpp"
 #include "server/pool/request_queue.hpp"
+#include "server/pool/sleeping_calls.hpp"
 #include "server/server.hpp"
 #include "services/fault.hpp"
 #include "services/services.hpp"
@@ -82,11 +82,9 @@ struct ServiceThread {
   std::vector<services::Fault> faults;  // Scratch of the thread.
   cpu_set_t cores{};                    // Where it may run, once it was placed. The thread's own.
   bool placed = false;
-  enum class Sleep : std::uint8_t { none, of_launch, detached };
-  Sleep sleep = Sleep::none;  // Under Core::mutex_: the call that may keep it, of whom it is.
-  bool interrupted = false;   // Under Core::mutex_: it was sent the signal in this call.
-  bool ended = false;         // Under Core::mutex_.
-  std::int64_t cpu_ns = 0;    // Under Core::mutex_; its CPU time once it ended.
+  SleepingCalls::Sleeper sleeper;  // The call that may keep it.
+  bool ended = false;              // Under Core::mutex_.
+  std::int64_t cpu_ns = 0;         // Under Core::mutex_; its CPU time once it ended.
 
   // What one bundle can fill, so that serving it needs no memory.
   void reserve() {
@@ -193,8 +191,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool fall_asleep(ServiceThread& self, const services::Request& request);
   // After it: its value, -ECANCELED where it was ended.
   std::int64_t wake_up(ServiceThread& self, std::int64_t value);
-  // Expects mutex_ held. False: nobody sleeps, or nobody can be interrupted.
-  bool interrupt_sleepers(bool detached_too);
   void end_sleeps_of_launch();
   services::Answer attempt_that_may_sleep(ServiceThread& self, Pending& pending);
 
@@ -322,7 +318,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::mutex answering_;    // Held by late answers and by the one who abandons.
   bool abandoned_ = false;  // Under answering_; the area is gone: a late answer is dropped.
   cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
-  const InterruptSignal interruption_signal_;
+  SleepingCalls sleeping_calls_;
   Descriptor interruption_;   // eventfd, readable once stopping.
   Descriptor waits_changed_;  // eventfd, readable once there is news for watch_descriptors().
 };

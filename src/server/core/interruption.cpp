@@ -1,4 +1,6 @@
-// Calls that sleep where no descriptor tells: who is in one, and how it is ended.
+// Calls that sleep where no descriptor tells (sleeping_calls.hpp): what they answer once they end.
+
+#include <cerrno>
 
 #include "server/core/core.hpp"
 
@@ -6,37 +8,16 @@ namespace k2k::server {
 
 bool Server::Core::fall_asleep(ServiceThread& self, const services::Request& request) {
   const bool detached = request.detached();
-  {
-    const std::lock_guard lock(mutex_);
-    self.sleep = detached ? ServiceThread::Sleep::detached : ServiceThread::Sleep::of_launch;
-  }
-  // After that: who abandons a launch looks for sleepers later, so one of the two sees the other.
+  using Owner = SleepingCalls::Owner;
+  sleeping_calls_.begin(self.sleeper, detached ? Owner::detached : Owner::launch);
+  // After that: a thread that abandons a launch looks for sleepers later, so one of the two sees
+  // the other.
   return detached || !backend_->abandoned();
 }
 
 std::int64_t Server::Core::wake_up(ServiceThread& self, std::int64_t value) {
-  bool interrupted;
-  {
-    const std::lock_guard lock(mutex_);
-    self.sleep = ServiceThread::Sleep::none;
-    interrupted = std::exchange(self.interrupted, false);
-  }
-  if (!interrupted) return value;
-  interruption_signal_.listen();  // So that it does not meet the next call.
-  return value == -EINTR ? -ECANCELED : value;
-}
-
-bool Server::Core::interrupt_sleepers(bool detached_too) {
-  bool any = false;
-  for (const auto& thread : threads_) {
-    const bool meant = thread->sleep == ServiceThread::Sleep::of_launch ||
-                       (detached_too && thread->sleep == ServiceThread::Sleep::detached);
-    if (thread->ended || !meant) continue;
-    if (!interruption_signal_.send(thread->thread.native_handle())) continue;
-    thread->interrupted = true;
-    any = true;
-  }
-  return any;
+  const bool interrupted = sleeping_calls_.end(self.sleeper);
+  return interrupted && value == -EINTR ? -ECANCELED : value;
 }
 
 services::Answer Server::Core::attempt_that_may_sleep(ServiceThread& self, Pending& pending) {
@@ -48,16 +29,12 @@ services::Answer Server::Core::attempt_that_may_sleep(ServiceThread& self, Pendi
   return answer;
 }
 
-// A signal that comes before the thread is in the kernel is lost, so it is sent again. Rarely, if a
-// call does not end by it: real-time signals queue.
+// The signal is sent again until no call of the launch sleeps. Rarely, if a call does not end by
+// it: real-time signals queue.
 void Server::Core::end_sleeps_of_launch() {
   using namespace std::chrono_literals;
   Nanoseconds nap = 100us;
-  while (true) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!interrupt_sleepers(false)) return;
-    }
+  while (sleeping_calls_.interrupt(false)) {
     std::this_thread::sleep_for(nap);
     nap = std::min<Nanoseconds>(nap * 2, 50ms);
   }

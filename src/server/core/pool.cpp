@@ -43,8 +43,9 @@ bool Server::Core::add_thread(ThreadMain main, const char* name, std::uint32_t n
       std::snprintf(whole.data(), whole.size(), name, number);
       pthread_setname_np(pthread_self(), whole.data());
       prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
-      core->interruption_signal_.listen();
+      core->sleeping_calls_.join(self.sleeper);
       (*core.*main)(self);
+      core->sleeping_calls_.leave(self.sleeper);
       settle(self, cycles());
       const std::lock_guard lock(core->mutex_);
       self.cpu_ns = thread_time().count();

@@ -380,7 +380,7 @@ void Server::Core::stop() {
   const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
   while (!all_ended() && now() < end) {
     backend_->wake_server();
-    interrupt_sleepers(true);
+    sleeping_calls_.interrupt(true);
     role_left_.wait_for(lock, 1ms);
   }
   // Whoever is still in a call keeps this object alive and finds itself abandoned. Whoever is

@@ -55,11 +55,8 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
   DescriptorWaits::Round round;
   Nanoseconds mark = thread_time();
   bool stopping = false;
-  {
-    // At the end the signal wakes it, too: the program may have closed what else does.
-    const std::lock_guard lock(mutex_);
-    self.sleep = ServiceThread::Sleep::detached;
-  }
+  // At the end the signal wakes it, too: the program may have closed what else does.
+  sleeping_calls_.begin(self.sleeper, SleepingCalls::Owner::detached);
   while (!stopping) {
     take_new_waits(self, waits, round);
     {

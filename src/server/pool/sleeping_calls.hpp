@@ -1,0 +1,86 @@
+#pragma once
+// Calls that sleep where no descriptor tells: which service threads are in one, and how it is
+// ended.
+//
+//   begin() ─▶ the call ─▶ end()      interrupt() sends the signal to threads between the two
+//
+// A signal that comes before the thread is in the kernel is lost: interrupt() tells that there was
+// a sleeper, and its caller calls it again.
+//
+// Threading: all members from anywhere; a Sleeper belongs to one thread.
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+#include "server/pool/interrupt_signal.hpp"
+
+namespace k2k::server {
+
+class SleepingCalls {
+ public:
+  enum class Owner : std::uint8_t { launch, detached };
+
+  // A service thread, from join() to leave().
+  struct Sleeper {
+    pthread_t thread{};
+    Owner owner = Owner::launch;
+    bool asleep = false;
+    bool interrupted = false;  // It was sent the signal in this call.
+    Sleeper* next = nullptr;
+  };
+
+  // The calling thread may be interrupted from now on.
+  void join(Sleeper& self) {
+    signal_.listen();
+    const std::lock_guard lock(mutex_);
+    self.thread = pthread_self();
+    self.next = std::exchange(first_, &self);
+  }
+  // Behind this, nothing is sent to the calling thread.
+  void leave(Sleeper& self) {
+    const std::lock_guard lock(mutex_);
+    Sleeper** place = &first_;
+    while (*place != &self) place = &(*place)->next;
+    *place = self.next;
+  }
+
+  void begin(Sleeper& self, Owner owner) {
+    const std::lock_guard lock(mutex_);
+    self.owner = owner;
+    self.asleep = true;
+  }
+  // True if the call was interrupted. The signal does not meet the next call.
+  bool end(Sleeper& self) {
+    bool interrupted = false;
+    {
+      const std::lock_guard lock(mutex_);
+      self.asleep = false;
+      interrupted = std::exchange(self.interrupted, false);
+    }
+    if (interrupted) signal_.listen();
+    return interrupted;
+  }
+
+  // Of all sleeping calls, or of those of launches. False: there is none, or no signal for it.
+  bool interrupt(bool detached_too) {
+    bool any = false;
+    const std::lock_guard lock(mutex_);
+    for (Sleeper* at = first_; at != nullptr; at = at->next) {
+      const bool meant = at->asleep && (detached_too || at->owner == Owner::launch);
+      if (!meant || !signal_.send(at->thread)) continue;
+      at->interrupted = true;
+      any = true;
+    }
+    return any;
+  }
+
+ private:
+  const InterruptSignal signal_;
+  std::mutex mutex_;  // Guards the list and what its members say.
+  Sleeper* first_ = nullptr;
+};
+
+}  // namespace k2k::server
