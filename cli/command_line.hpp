@@ -32,10 +32,10 @@ class Option {
   Option& within(int least, int most);                    // So is a number outside the range.
   Option& offer(Words words);                             // For completion in the shell.
   Option& offer_by(Words (*words)());                     // The same: lists the current values.
-  Option& show_default();                                 // The help shows the variable's current value.
-  Option& last_wins();                                    // May be repeated; the last value counts.
-  Option& repeated();                                     // May be repeated; each time adds a value.
-  Option& commas();                                       // The same, and one value may hold several: "a,b".
+  Option& show_default();  // The help shows the variable's current value.
+  Option& last_wins();     // May be repeated; the last value counts.
+  Option& repeated();      // May be repeated; each time adds a value.
+  Option& commas();        // The same, and one value may hold several: "a,b".
   Option& excludes(const Option& other);
 
  private:

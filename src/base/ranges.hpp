@@ -10,8 +10,8 @@
 // again only if another writer has begun after that, which it sees in the number of the current
 // copy.
 //
-// Threading: near(), kind_of(), holds(), all() and watched() from anywhere; changes from any thread,
-// one at a time.
+// Threading: near(), kind_of(), holds(), all() and watched() from anywhere; changes from any
+// thread, one at a time.
 
 #include <atomic>
 #include <cstddef>
@@ -63,7 +63,8 @@ class Ranges {
     }
   }
 
-  // Copies at most `room` ranges of one moment, in the order of their addresses. Returns the number.
+  // Copies at most `room` ranges of one moment, in the order of their addresses. Returns the
+  // number.
   std::size_t all(Held* into, std::size_t room) const;
 
   // Returns 0, or -EINVAL: null, no bytes, an end beyond the address space, no kind; -EEXIST: it

@@ -163,7 +163,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool begin_inline();
   void end_inline();
   [[nodiscard]] bool units_serve(const Role& role) const {
-    return role.on_units.load(std::memory_order_relaxed) && !admission_.governed() && !admission_.by_tenant();
+    return role.on_units.load(std::memory_order_relaxed) && !admission_.governed() &&
+           !admission_.by_tenant();
   }
 
   // --- parked.cpp: where tenants have budgets, requests of those who used theirs up.
