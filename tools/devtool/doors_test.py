@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from devtool.doors import Compiled, Tree, crowds, wrong_doors
+from devtool.doors import BEHIND_MAX, Compiled, Tree, crowds, wrong_doors
 
 
 def put(path: Path, text: str) -> None:
@@ -24,7 +24,7 @@ def test_headers_that_need_others_before_them_are_named_with_their_language(tmp_
 
 
 def test_a_door_that_brings_too_many_is_refused() -> None:
-    behind = {Path(f"src/base/{number}.hpp") for number in range(16)}
+    behind = {Path(f"src/base/{number}.hpp") for number in range(BEHIND_MAX["runtime.hpp"] + 1)}
     assert len(list(crowds([Compiled(Path("k2k/runtime.hpp"), "c++20", "", behind)]))) == 1
     assert not list(crowds([Compiled(Path("k2k/device.hpp"), "c++20", "", behind)]))
 
