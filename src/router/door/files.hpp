@@ -1,20 +1,20 @@
 #pragma once
-// The door to file data: whose memory is it, and which way does the call go? Kernels' requests, the
-// C interface and libk2k_io.so all come by here.
+// The door to file data: selects the reader of a call by the memory. Requests of kernels, the C
+// interface and libk2k_io.so all use it.
 //
-//   the memory                             goes to
-//   lies in a registered range             that range's reader (device_reader.hpp)
-//   begins in one and ends beyond it       EFAULT, nothing is moved
-//   is any other                           the reader of memory that the CPU addresses
-//                                          (file_reader.hpp), or to Linux where there is none
+//   the memory                             the call is served by
+//   lies in a registered range             the reader of that range (device_reader.hpp)
+//   begins in one and ends beyond it       EFAULT, no byte is moved
+//   is other memory                        the reader of memory that the CPU addresses
+//                                          (file_reader.hpp), or Linux if there is no reader
 //
 //   pread, pwrite       at an offset; try_pread() for a thread that must not wait
 //   read                at the descriptor's position: taken, read, returned (position.hpp)
 //   write, call         one call of the kernel, if any of the memory is registered
 //   advise, closing     to all readers
 //
-// What it knows was handed in: a reader made from FilesOptions, and the registered memory, which
-// may be the process's, for an address means the same to all of a process.
+// Its state is handed in: a reader made from FilesOptions, and the registered memory. That may be
+// the list of the process, because an address means the same to every part of a process.
 //
 // Threading: any thread.
 
@@ -37,7 +37,7 @@ namespace k2k::router {
 // For shorter reads at the position, two lseek(2) cost more than the router can save.
 inline constexpr std::uint64_t positioned_bytes_min = 64 << 10;
 
-// The reader of memory that the CPU addresses. Null: the options want none. Errors: ENOMEM, and
+// The reader of memory that the CPU addresses. Null if files.router is off. Errors: ENOMEM, and
 // EINVAL for a number out of its range.
 Result<std::shared_ptr<FileReader>> make_reader(const FilesOptions& options);
 
@@ -57,8 +57,8 @@ class Files {
   // pread(2), pwrite(2): the count, or a negative errno.
   ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset);
   ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes, std::int64_t offset);
-  // For a thread that must not wait. -EAGAIN: pread() of another thread's answers it. Of registered
-  // memory the answer, and the thread is kept.
+  // For a thread that must not wait. -EAGAIN: another thread must call pread(). A read into
+  // registered memory is complete on return, and may wait.
   ssize_t try_pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
     if (registered_.near(memory)) [[unlikely]] {
       const auto answer = registered_.pread(descriptor, memory, bytes, offset);
@@ -68,13 +68,13 @@ class Files {
     return try_kernels(descriptor, memory, bytes, offset);
   }
 
-  // read(2) of a regular file by the readers: the count, or a negative errno; -EAGAIN without
-  // patience: ask again with it. Nothing where the kernel's own read does as well or knows better:
-  // positioned_bytes_min are not wanted or not left in the file, no regular file, a descriptor that
-  // may not be read or is O_DIRECT.
+  // read(2) of a regular file by the readers: the count, or a negative errno. -EAGAIN without
+  // patience: call again with patience. No value: the kernel's own read is as fast, or its answer is
+  // needed. That holds if positioned_bytes_min are not requested or not left in the file, for other
+  // kinds of files, and for a descriptor that is O_DIRECT or not open for reading.
   std::optional<ssize_t> read(int descriptor, void* memory, std::size_t bytes, Patience patience);
   // One piece of registered memory at the position, by one call of the kernel with RWF_ flags.
-  // Nothing: the memory is not registered, the call is the kernel's.
+  // No value: the memory is not registered, and the caller makes the call.
   std::optional<ssize_t> read_once(int descriptor, void* memory, std::size_t bytes, int flags);
   std::optional<ssize_t> write(int descriptor, const void* memory, std::size_t bytes, int flags);
   // The same of a vector.
@@ -82,29 +82,29 @@ class Files {
 
   // posix_fadvise(2): 0 or a positive errno.
   int advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice);
-  // As FileReader's: the descriptor is about to be closed; the inode's last one is being closed;
-  // the host's own use of bytes that were read ahead; the child of fork().
+  // As FileReader's: a descriptor is about to be closed; the last descriptor of an inode is being
+  // closed; the host uses bytes that were read ahead; the child of fork().
   void closing(int descriptor);
   void forget(int descriptor, std::uint64_t device, std::uint64_t inode);
   void used_by_host(int descriptor, std::int64_t offset, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t pages_held() const { return reader_ ? reader_->pages_held() : 0; }
   void after_fork_child();
 
-  // May a call of the kind above be made with this memory, which the CPU does not address?
+  // May one of the calls above use this memory, which the CPU does not address?
   [[nodiscard]] bool takes(const void* memory, std::size_t bytes) const {
     return registered_.holds(memory, bytes);
   }
   [[nodiscard]] const Ranges& registered() const { return registered_.ranges(); }
   [[nodiscard]] bool has_registered() const { return registered_.any(); }
-  // Is the descriptor's next read a plain one that memory answers (cached_read.hpp), whatever
-  // memory it goes into?
+  // Is the descriptor's next read a plain read of cached data (cached_read.hpp), for every
+  // destination?
   [[nodiscard]] bool reads_plainly(int descriptor, std::size_t bytes) const {
     return cached_.is_plain(descriptor, bytes) && !registered_.any();
   }
-  // A read of this thread took longer than memory does.
+  // A read of this thread took longer than cached data takes.
   void note_waited() { cached_.note_waited(); }
 
-  // Since it was made; of registered memory, whoever reads into it.
+  // Since this object was made; for registered memory, the reads of all callers.
   [[nodiscard]] ReaderStats stats() const;
 
  private:
