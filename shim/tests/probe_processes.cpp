@@ -228,6 +228,14 @@ void writing() {
   say("advice", posix_fadvise(ends[0], 0, 0, POSIX_FADV_RANDOM));
 }
 
+namespace {
+// Leaves the position, which processes share.
+off_t size_of(int file) {
+  struct stat status = {};
+  return fstat(file, &status) == 0 ? status.st_size : -1;
+}
+}  // namespace
+
 // A file of one position: each writer goes on where the one before it was killed.
 void killed_writers() {
   const int file = open_file("data", O_RDWR | O_CREAT);
@@ -237,13 +245,17 @@ void killed_writers() {
   std::fflush(stdout);
   constexpr std::size_t sizes[] = {512, 4096, 65536};
   for (int at = 0; at < 150; ++at) {
+    const off_t before = size_of(file);
     const pid_t child = fork();
     if (child == 0) {
       while (lseek(file, 0, SEEK_CUR) < 1l << 28 && write(file, device, sizes[at % 3]) > 0) {
       }
       _exit(0);
     }
-    usleep(static_cast<unsigned>(200 + at * 37 % 1000));
+    // Killed at another point each time, but not before its first write, which a slow machine makes
+    // late.
+    for (int wait = 0; wait < 2'000 && size_of(file) == before; ++wait) usleep(100);
+    usleep(static_cast<unsigned>(at * 37 % 1000));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }

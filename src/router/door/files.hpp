@@ -69,9 +69,9 @@ class Files {
   }
 
   // read(2) of a regular file by the readers: the count, or a negative errno. -EAGAIN without
-  // patience: call again with patience. No value: the kernel's own read is as fast, or its answer is
-  // needed. That holds if positioned_bytes_min are not requested or not left in the file, for other
-  // kinds of files, and for a descriptor that is O_DIRECT or not open for reading.
+  // patience: call again with patience. No value: the kernel's own read is as fast, or its answer
+  // is needed. That holds if positioned_bytes_min are not requested or not left in the file, for
+  // other kinds of files, and for a descriptor that is O_DIRECT or not open for reading.
   std::optional<ssize_t> read(int descriptor, void* memory, std::size_t bytes, Patience patience);
   // One piece of registered memory at the position, by one call of the kernel with RWF_ flags.
   // No value: the memory is not registered, and the caller makes the call.
