@@ -39,7 +39,7 @@ class Tracked {
     return fits(descriptor) &&
            (words_[descriptor / 64].load(std::memory_order_relaxed) >> (descriptor % 64) & 1) != 0;
   }
-  // Routing flags; routing_unknown if nobody looked since the last renew().
+  // Routing flags; routing_unknown if it was not read since the last renew().
   [[nodiscard]] std::uint32_t routing_of(int descriptor) const {
     if (!fits(descriptor)) return routing_unknown;
     // Pairs with track(): the file is seen with its routing flags.

@@ -2,7 +2,7 @@
 // Calls for which threads of the kernel work while the caller waits.
 //
 // A journal's commit, the write-back of pages and the end of a written extent are done by kworker
-// and jbd2, whose CPU time is in nobody's account. What is known of it from outside is its bound:
+// and jbd2, whose CPU time is in no account. What is known of it from outside is its bound:
 // it happens while the caller waits.
 
 #include "services/request.hpp"

@@ -329,7 +329,7 @@ class Reader final : public FileReader {
     if (!prefetch_ || offset < 0) return;
     try {
       prefetch_->keep(descriptor, io::pages_of(static_cast<std::uint64_t>(offset), bytes));
-    } catch (const std::bad_alloc&) {  // Then they may be evicted, as if nobody used them.
+    } catch (const std::bad_alloc&) {  // Then they may be evicted, as if they were unused.
     }
   }
   [[nodiscard]] std::uint64_t pages_held() const override {

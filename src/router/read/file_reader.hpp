@@ -14,8 +14,8 @@
 //                                                                           plan, run
 //                                                                           (execution.hpp)
 //
-// A write is one kernel call, through the page cache: split, it could be seen half done. Whose
-// files nobody else uses meanwhile may permit more (ReaderConfig::exclusive; writes.hpp).
+// A write is one kernel call, through the page cache: split, it could be seen half done.
+// ReaderConfig::exclusive permits more, for files that no other program uses (writes.hpp).
 //
 // Threading: any thread. Requests share channels (engine, planner, scratch), one each for its time.
 

@@ -96,7 +96,7 @@ Status RegisteredMemory::remove(void* address) {
   return {};
 }
 
-// Expects the lock, and somebody else who holds the reader still.
+// Expects the lock, and another owner that still holds the reader.
 void RegisteredMemory::drop_reader(const std::shared_ptr<DeviceReader>& reader) {
   const bool is_used = std::ranges::any_of(
       by_first_, [&](const auto& each) { return each.second->reader == reader; });

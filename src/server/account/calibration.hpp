@@ -10,7 +10,7 @@
 
 namespace k2k::server {
 
-// interrupt  CPU time of whoever wakes: on the cpu backend the device's unit
+// interrupt  CPU time of the waking thread: on the cpu backend the device's unit
 // wake       CPU time of a thread that sleeps until it is woken, from its last step to its next
 // sleep      the same for a sleep that a timer ends
 // tick       that, too: a thread that looks each few microseconds sleeps in between

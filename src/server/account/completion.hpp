@@ -16,7 +16,7 @@ namespace k2k::server {
 
 inline bool is_error(std::int64_t value) { return value < 0 && value >= -4095; }
 
-// Nobody asks for the times of this request: others of its kind stand for it.
+// The times of this request are not measured: another request of its kind stands for it.
 inline bool is_untimed(const protocol::Attributes& attributes, std::uint32_t stamp) {
   return stamp == 0 && (attributes.flags & protocol::flag::sampled) != 0;
 }
@@ -153,7 +153,7 @@ inline void book_answer(ThreadStats& stats, std::int16_t row,
   stats.tenant_requests[tenant_place(attributes)].add();
 }
 
-// Both, of one request of which nobody wants the times: one of a run of its kind.
+// Both, for one request of a run of its kind whose times are not measured.
 inline void complete_untimed(const protocol::AreaView& area, const services::Request& request,
                              std::int64_t value, protocol::TransportError error,
                              const Moments& moments, ThreadStats& stats,

@@ -1,5 +1,5 @@
 #pragma once
-// The completion ledger: what went wrong with calls nobody waited for, kept until drained.
+// The completion ledger: errors of detached calls, kept until they are drained.
 //
 // Counted by (call, errno), so it is bounded whatever a kernel does.
 //

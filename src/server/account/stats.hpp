@@ -63,7 +63,7 @@ struct GovernorStats {
   // Charged for what threads of the kernel may have worked for calls like fsync: the time that
   // service threads waited for them. In no other sum.
   double kernel_thread_seconds = 0;
-  double free_seconds = 0;         // `displaced`: CPU time that nobody else wanted; not charged.
+  double free_seconds = 0;         // `displaced`: CPU time that no program wanted; not charged.
   std::uint64_t masked_rests = 0;  // `displaced`: rests in which no doorbell could wake a core.
   double loss = 0;                 // `auto`: of CPU programs, at the last sample; a fraction.
   // The machine's limit (host/share.hpp) and the part of it that this runtime has; all zero where
@@ -102,10 +102,10 @@ struct Stats {
   std::uint64_t coalescing_changes = 0;  // Times that adaptive coalescing chose another setting.
   std::array<double, telemetry::stage_count> stage_seconds{};  // The ledger's view.
   std::vector<TenantStats> tenants;                            // Those that asked, by number.
-  std::vector<CoreStats> cores;  // Those on which service threads ran, by number.
-  double idle_seconds = 0;       // Of the ledger's: while nobody asked. The rest is some tenant's.
-  double thread_seconds = 0;     // The observer's: CPU clocks of all service threads.
-  double interrupt_seconds = 0;  // Beside both: CPU time of whoever woke them, at measured cost.
+  std::vector<CoreStats> cores;    // Those on which service threads ran, by number.
+  double idle_seconds = 0;         // Of the ledger's: without requests. Tenants have the rest.
+  double thread_seconds = 0;       // The observer's: CPU clocks of all service threads.
+  double interrupt_seconds = 0;    // Beside both: CPU time of waking threads, at measured cost.
   telemetry::RequestReport times;  // All that were answered, page faults included.
   GovernorStats governor;
   ControlStats control;

@@ -69,7 +69,7 @@ struct Role {
 };
 
 struct ServiceThread {
-  std::uint32_t index = 0;  // From 1; 0 in a RoleWord means nobody.
+  std::uint32_t index = 0;  // From 1; 0 in a RoleWord means vacant.
   std::thread thread;
   telemetry::Mark call;  // Is it in a call, holding a role?
   ThreadStats stats;
@@ -176,7 +176,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void gather_parked(std::vector<Pending>& all);       // Expects no role held, and room for all.
   // The next attempt that is admitted, or false.
   bool take_attempt(ServiceThread& self, Pending& attempt);
-  // Sleeps until one of those that were not may be. False: there is none, or somebody else does.
+  // Sleeps until a parked attempt may be admitted. False: none is parked, or another thread waits.
   bool keep_parked_attempts(ServiceThread& self);
 
   // --- waiting.cpp: calls that would wait.

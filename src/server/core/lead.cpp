@@ -35,7 +35,7 @@ std::uint32_t parked_us(const Role& role) {
   return us < longest ? static_cast<std::uint32_t>(us) + 1 : longest;
 }
 
-// Of one call and one tenant, and nobody asks for the times of either.
+// Requests of one call and one tenant, whose times are not measured.
 bool alike(const services::Request& left, const services::Request& right) {
   return left.row == right.row && left.attributes.tenant == right.attributes.tenant &&
          is_untimed(left.attributes, left.stamp) && is_untimed(right.attributes, right.stamp);
@@ -334,7 +334,7 @@ bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
   return false;
 }
 
-// Split mode: what a rescan finds may be named by a bundle that nobody has picked up yet.
+// Split mode: what a rescan finds may be named by a bundle that no thread has picked yet.
 bool Server::Core::bundles_wait() const {
   const std::lock_guard lock(mutex_);
   return !bundles_.empty();

@@ -110,7 +110,7 @@ Server::Core::Work Server::Core::next_work(ServiceThread& self) {
     work_there_.wait(lock);
   }
   --idle_;
-  // Somebody stays idle, for the roles' sake.
+  // One thread stays idle, so that a role can change hands.
   if (idle_ == 0 && workers_ < config_.threads_max && work.task != Task::end) {
     static_cast<void>(add_worker());  // Without another one, calls queue; nothing is lost.
   }
@@ -129,7 +129,7 @@ bool Server::Core::pick(ServiceThread& self, Work& work) {
     K2K_EXPECT(shared || work.role->word.take(self.index));
     return true;
   }
-  if (!attempts_.empty()) {  // Whoever had them is in a call.
+  if (!attempts_.empty()) {  // Their thread is in a call.
     work.task = Task::attempt;
     return true;
   }

@@ -29,7 +29,7 @@ class Server::Core::SpotReads final : public OnTheSpot {
   SpotReads(Core& core, ServiceThread& self, Role& role)
       : core_(&core), self_(&self), role_(&role), begun_(self.clock) {}
 
-  // While nobody has to be asked for each request.
+  // While no budget of a tenant must admit each request.
   static bool permitted(const Core& core, const Role& role) {
     return !core.admission_.governed() && !role.trace;
   }

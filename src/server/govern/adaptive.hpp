@@ -3,7 +3,7 @@
 // and asks the policy for the setting. Behind a monolithic bottom half the samples are of the
 // holder's books, split of all threads', since whose requests they serve is not known.
 //
-// Owned by a role: used by whoever holds it, never by two threads; changes() from anywhere.
+// Owned by a role: used by its holder, never by two threads; changes() from anywhere.
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 // The top half: takes doorbells off its rings, holds them together for the coalescing window, and
 // now and then looks at a slice of the slots for requests whose doorbell was lost.
 //
-// Owned by a role: used by whoever holds it, never by two threads.
+// Owned by a role: used by its holder, never by two threads.
 
 #include <cstdint>
 #include <vector>

@@ -17,7 +17,7 @@ constexpr int fruitless_max = 64;
 
 constexpr Instant never = Instant::max();
 
-// Between two looks of a thread that nobody can wake.
+// Between two looks of a thread that cannot be woken.
 constexpr Nanoseconds unwoken_max = std::chrono::milliseconds(10);
 
 // False: that is no eventfd (any more).

@@ -3,7 +3,7 @@
 // descriptor to wait for: FUTEX_WAIT, nanosleep, an open of a FIFO (docs/decisions/0044).
 //
 //   claimed      by the first server of the process: the highest real-time signal below SIGRTMAX
-//                that nobody handles, by a handler that does nothing
+//                that no program handles, by a handler that does nothing
 //   heard        by service threads; the masks of all others are the program's
 //   sent         to a thread that is in such a call, unless the program handles it itself by now
 //   given back   by the last server: it is what it was before
@@ -28,7 +28,7 @@ class InterruptSignal {
   [[nodiscard]] bool send(pthread_t thread) const;
 
  private:
-  int number_ = 0;  // 0 = none was free: nobody is interrupted.
+  int number_ = 0;  // 0 = none was free: no thread is interrupted.
 };
 
 }  // namespace k2k::server

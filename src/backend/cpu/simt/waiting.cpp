@@ -37,7 +37,7 @@ constexpr int looks_in_a_row = 64;
 // of them.
 constexpr std::uint64_t polite_after = 4;
 
-// A wake is never lost; naps are bounded for the one word nobody wakes for: `closed`.
+// A wake is never lost; naps are bounded for the one word without a wake: `closed`.
 constexpr Nanoseconds nap_max = std::chrono::milliseconds(16);
 
 // Written out, because a shared inline function might be an instrumented one (sanitizers.hpp).
@@ -104,7 +104,7 @@ bool Unit::wait_in_place(const protocol::Slot& slot) {
   return false;
 }
 
-// False if the slot finished meanwhile and nobody would tell.
+// False if the slot finished meanwhile, so that no wake would come.
 bool Unit::halt(WorkItem& me, const protocol::Slot& slot) {
   me.slot = &slot;
   watch(slot);
