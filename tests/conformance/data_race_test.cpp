@@ -30,6 +30,8 @@ class DataRace : public DeviceUnderTest {
 K2K_EVERY_DEVICE(DataRace);
 
 TEST_P(DataRace, between_two_work_items_of_a_group_is_reported) {
+  // A work-item that begins later is ordered behind the calls that its unit has served.
+  if (GetParam().on_units) GTEST_SKIP() << "a unit that serves orders its work-items";
   const std::string report = report_of([] {
     K2K_LOCAL(int[2], counts);
     counts[0] += 1;  // The planted race: nothing orders the work-items.

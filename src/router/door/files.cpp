@@ -21,8 +21,6 @@ namespace {
 [[maybe_unused]] const int registered_for_forks =
     ::pthread_atfork(nullptr, nullptr, positions_after_fork_child);
 
-static_assert(FilesOptions{}.read_ahead_pages == read_ahead_pages_default);
-
 }  // namespace
 
 Result<std::shared_ptr<FileReader>> make_reader(const FilesOptions& options) {

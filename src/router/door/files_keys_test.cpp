@@ -50,6 +50,7 @@ TEST(FilesKeys, that_nobody_sets_have_the_defaults) {
     EXPECT_EQ(key.number(none), key.number(FilesOptions())) << key.key;
     EXPECT_EQ(key.number(empty), key.number(FilesOptions())) << key.key;
   }
+  EXPECT_EQ(FilesOptions{}.read_ahead_pages, read_ahead_pages_default);
 }
 
 TEST(FilesKeys, of_the_library_override_those_of_all) {
