@@ -1,28 +1,13 @@
 #include "cli/arguments.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace k2k::cli {
 
 namespace {
 
 constexpr char operand_mark = '\0';
-
-using Path = std::vector<const CommandOutline*>;
-
-// Finds the option in the innermost command, then in k2k: k2k's options are accepted behind a
-// command. `name` includes its dashes.
-const OptionOutline* find_option(const Path& path, const std::string& name) {
-  const bool is_long = name.starts_with("--");
-  const std::string bare = name.substr(is_long ? 2 : 1);
-  for (auto command = path.rbegin(); command != path.rend(); ++command) {
-    for (const OptionOutline& option : (*command)->options) {
-      const auto& names = is_long ? option.long_names : option.short_names;
-      if (std::find(names.begin(), names.end(), bare) != names.end()) return &option;
-    }
-  }
-  return nullptr;
-}
 
 // The option ("--file", "-f", "-lf") whose value is the next word, or nullptr. In a cluster, the
 // rest is the value of the first option that takes a value.
@@ -50,29 +35,62 @@ void push_option(const Path& path, const std::string& word, std::vector<std::str
   }
 }
 
+enum class Role : std::uint8_t { value, end, option, command, operand };
+
+// The role of the next word, which `position` moves past.
+Role pass(Position& position, const std::string& word) {
+  if (position.option != nullptr) {
+    position.option = nullptr;
+    return Role::value;
+  }
+  if (!position.ended && word == "--") {
+    position.ended = true;
+    return Role::end;
+  }
+  if (!position.ended && word.size() > 1 && word[0] == '-') {
+    position.option = wants_next(position.path, word);
+    return Role::option;
+  }
+  if (const CommandOutline* const command = position.path.back()->find(word)) {
+    position.path.push_back(command);
+    return Role::command;
+  }
+  return Role::operand;
+}
+
 }  // namespace
+
+const OptionOutline* find_option(const Path& path, const std::string& name) {
+  const bool is_long = name.starts_with("--");
+  const std::string bare = name.substr(is_long ? 2 : 1);
+  for (auto command = path.rbegin(); command != path.rend(); ++command) {
+    for (const OptionOutline& option : (*command)->options) {
+      const auto& names = is_long ? option.long_names : option.short_names;
+      if (std::find(names.begin(), names.end(), bare) != names.end()) return &option;
+    }
+  }
+  return nullptr;
+}
 
 std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
                                           const char* const* argv) {
   std::vector<std::string> words;
-  Path path = {&root};
-  bool ended = false;     // "--" was read.
-  bool is_value = false;  // Of the preceding option.
+  Position position{.path = {&root}};
   for (int index = 1; index < argc; ++index) {
     const std::string word = argv[index];
-    if (is_value) {
-      words.push_back(word);
-      is_value = false;
-    } else if (!ended && word == "--") {
-      ended = true;
-    } else if (!ended && word.size() > 1 && word[0] == '-') {
-      push_option(path, word, words);
-      is_value = wants_next(path, word) != nullptr;
-    } else if (const CommandOutline* const command = path.back()->find(word)) {
-      words.push_back(word);
-      path.push_back(command);
-    } else {
-      words.push_back(operand_mark + word);
+    switch (pass(position, word)) {
+      case Role::end:
+        break;
+      case Role::option:
+        push_option(position.path, word, words);  // An option leaves the path as it is.
+        break;
+      case Role::value:
+      case Role::command:
+        words.push_back(word);
+        break;
+      case Role::operand:
+        words.push_back(operand_mark + word);
+        break;
     }
   }
   std::reverse(words.begin(), words.end());
@@ -82,35 +100,19 @@ std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
 std::vector<std::string> leading_words(const CommandOutline& root, int argc,
                                        const char* const* argv, std::size_t most) {
   std::vector<std::string> words;
-  Path path = {&root};
+  Position position{.path = {&root}};
   for (int index = 1; index < argc && words.size() < most; ++index) {
-    const std::string word = argv[index];
-    if (word == "--") break;
-    if (word.size() > 1 && word[0] == '-') {
-      if (wants_next(path, word) != nullptr) ++index;
-      continue;
-    }
-    words.push_back(word);
-    if (const CommandOutline* const command = path.back()->find(word)) path.push_back(command);
+    const Role role = pass(position, argv[index]);
+    if (role == Role::end) break;
+    if (role == Role::command || role == Role::operand) words.emplace_back(argv[index]);
   }
   return words;
 }
 
 Position position_behind(const CommandOutline& root, const std::vector<std::string>& words) {
-  Position position;
-  position.path = {&root};
+  Position position{.path = {&root}};
   for (const std::string& word : words) {
-    if (position.option != nullptr) {
-      position.option = nullptr;
-    } else if (position.ended) {
-      continue;
-    } else if (word == "--") {
-      position.ended = true;
-    } else if (word.size() > 1 && word[0] == '-') {
-      position.option = wants_next(position.path, word);
-    } else if (const CommandOutline* const command = position.path.back()->find(word)) {
-      position.path.push_back(command);
-    }
+    if (pass(position, word) == Role::end) break;  // Operands follow.
   }
   return position;
 }

@@ -22,11 +22,17 @@ std::vector<std::string> marked_arguments(const CommandOutline& root, int argc,
 std::vector<std::string> leading_words(const CommandOutline& root, int argc,
                                        const char* const* argv, std::size_t most);
 
-// What the word behind some words may be.
+using Path = std::vector<const CommandOutline*>;  // From k2k to the innermost command.
+
+// Finds the option in the innermost command, then in those around it: k2k's options are accepted
+// behind a command. `name` includes its dashes. nullptr: there is none.
+const OptionOutline* find_option(const Path& path, const std::string& name);
+
+// The possible roles of the word behind some words.
 struct Position {
-  std::vector<const CommandOutline*> path;  // The commands named so far, k2k itself first.
-  const OptionOutline* option = nullptr;    // The word is the value of this option.
-  bool ended = false;                       // "--" was there: the word is an operand.
+  Path path;                              // The commands named so far.
+  const OptionOutline* option = nullptr;  // The word is the value of this option.
+  bool ended = false;                     // "--" was there: the word is an operand.
 };
 Position position_behind(const CommandOutline& root, const std::vector<std::string>& words);
 

@@ -19,7 +19,7 @@ enum class Shell { bash, zsh, fish };
 
 struct Candidate {
   std::string word;
-  std::string says = {};
+  std::string help = {};
 };
 using Candidates = std::vector<Candidate>;
 
@@ -86,13 +86,9 @@ Candidates option_names(const Position& position) {
 // "--name=value"; nothing if no such option takes one of a few words.
 Candidates assigned_values(const Position& position, const std::string& name) {
   Candidates found;
-  for (const CommandOutline* const command : position.path) {
-    for (const OptionOutline& option : command->options) {
-      const auto& names = option.long_names;
-      if (std::find(names.begin(), names.end(), name) == names.end()) continue;
-      for (const std::string& word : words_of(option)) found.push_back({"--" + name + "=" + word});
-    }
-  }
+  const OptionOutline* const option = find_option(position.path, name);
+  if (option == nullptr) return found;
+  for (const std::string& word : words_of(*option)) found.push_back({name + "=" + word});
   return found;
 }
 
@@ -121,7 +117,7 @@ Candidates candidates(const CommandOutline& root, const Line& line) {
   }
   const std::size_t equals = line.current.find('=');
   if (!position.ended && line.current.starts_with("--") && equals != std::string::npos) {
-    return assigned_values(position, line.current.substr(2, equals - 2));
+    return assigned_values(position, line.current.substr(0, equals));
   }
   if (!position.ended && line.current.starts_with("-")) return option_names(position);
   return operands(*position.path.back(), line.current);
@@ -147,7 +143,7 @@ std::string for_zsh(const Candidates& found) {
       if (letter == ':') text += '\\';
       text += letter;
     }
-    text += one.says.empty() ? "\n" : ":" + one.says + "\n";
+    text += one.help.empty() ? "\n" : ":" + one.help + "\n";
   }
   return text;
 }
@@ -155,7 +151,7 @@ std::string for_zsh(const Candidates& found) {
 std::string for_fish(const Candidates& found) {
   std::string text;
   for (const Candidate& one : found) {
-    text += one.word + (one.says.empty() ? "\n" : "\t" + one.says + "\n");
+    text += one.word + (one.help.empty() ? "\n" : "\t" + one.help + "\n");
   }
   return text;
 }
