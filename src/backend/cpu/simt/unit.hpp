@@ -157,6 +157,7 @@ class Unit {
   [[nodiscard]] bool may_serve() const {
     return plan_.inline_service.load(std::memory_order_relaxed) != nullptr;
   }
+  class Visit;
   InlineService::Found serve(InlineService::Reach reach);
   void go_on(WorkItem& item);
   bool serve_now(WorkItem& item);

@@ -229,16 +229,30 @@ void Unit::idle() {
   sleep();
 }
 
+// A stay in the inline service, unless it has ended meanwhile.
+class Unit::Visit {
+ public:
+  explicit Visit(Unit& unit) : unit_(unit) {
+    unit_.serves_.store(true, std::memory_order_seq_cst);  // Pairs with serve_inline().
+    service = unit_.plan_.inline_service.load(std::memory_order_seq_cst);
+  }
+  ~Visit() { unit_.serves_.store(false, std::memory_order_release); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+  InlineService* service = nullptr;
+
+ private:
+  Unit& unit_;
+};
+
 // Requests are served on the stack of the scheduler, because stacks of fibres are small. While the
 // server touches a demand-paged region, no work-item is running: the fault is the server's.
 InlineService::Found Unit::serve(InlineService::Reach reach) {
-  serves_.store(true, std::memory_order_seq_cst);  // Pairs with CpuBackend::serve_inline().
-  InlineService* const service = plan_.inline_service.load(std::memory_order_seq_cst);
+  const Visit visit(*this);
   running = nullptr;
-  const InlineService::Found found =
-      service == nullptr ? InlineService::Found::nothing : service->serve(index_, reach);
-  serves_.store(false, std::memory_order_release);
-  return found;
+  return visit.service == nullptr ? InlineService::Found::nothing
+                                  : visit.service->serve(index_, reach);
 }
 
 // True: the call of this work-item, which has just begun to poll, was answered, and its wait is
@@ -263,10 +277,8 @@ void Unit::serve_rest() {
 
 void Unit::rest_service() {
   if (!may_serve()) return;
-  serves_.store(true, std::memory_order_seq_cst);  // As serve().
-  InlineService* const service = plan_.inline_service.load(std::memory_order_seq_cst);
-  if (service != nullptr) service->rest(index_);
-  serves_.store(false, std::memory_order_release);
+  const Visit visit(*this);
+  if (visit.service != nullptr) visit.service->rest(index_);
 }
 
 // On the server's own CPU every further look keeps the answer away.
