@@ -20,7 +20,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "backend/cpu/config.hpp"
@@ -38,6 +37,7 @@
 #include "backend/sweep.hpp"
 #include "base/asymmetric_barrier.hpp"
 #include "base/clock.hpp"
+#include "base/naps.hpp"
 #include "base/signals_blocked.hpp"
 
 namespace k2k::backend::cpu {
@@ -213,13 +213,10 @@ class CpuBackend final : public Backend {
   void serve_inline(InlineService* service) override {
     plan_.inline_service.store(service, std::memory_order_seq_cst);  // Pairs with Unit::serve().
     if (service != nullptr) return;
-    Nanoseconds nap = std::chrono::microseconds(10);
+    Naps naps(std::chrono::microseconds(10), std::chrono::milliseconds(1));
     const Instant end = now() + inline_end_max;
     for (const Unit* const unit : unit_pointers_) {
-      while (unit->serves() && now() < end) {
-        std::this_thread::sleep_for(nap);
-        nap = std::min<Nanoseconds>(nap * 2, std::chrono::milliseconds(1));
-      }
+      while (unit->serves() && now() < end) naps.take();
     }
   }
 

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <memory>
 #include <new>
-#include <thread>
 
 #include "base/clock.hpp"
+#include "base/naps.hpp"
 
 namespace k2k::server {
 
@@ -127,11 +127,8 @@ void Server::Core::stand_by(ServiceThread& self, Role& role) {
 // Waits until the unit, or the thread that rescues the role from a stuck unit, has given it back.
 void Server::Core::take_from_units(const ServiceThread& self, Role& role) {
   if (!role.on_units.load(std::memory_order_relaxed)) return;
-  Nanoseconds nap = std::chrono::microseconds(10);
-  while (role.word.view().holder != self.index && !role.word.take(self.index)) {
-    std::this_thread::sleep_for(nap);
-    nap = std::min<Nanoseconds>(nap * 2, std::chrono::milliseconds(1));
-  }
+  Naps naps(std::chrono::microseconds(10), std::chrono::milliseconds(1));
+  while (role.word.view().holder != self.index && !role.word.take(self.index)) naps.take();
 }
 
 void Server::Core::look_after(ServiceThread& self, Role& role, bool& held) {

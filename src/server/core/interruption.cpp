@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "base/naps.hpp"
 #include "server/core/core.hpp"
 
 namespace k2k::server {
@@ -33,11 +34,8 @@ services::Answer Server::Core::attempt_that_may_sleep(ServiceThread& self, Pendi
 // it: real-time signals queue.
 void Server::Core::end_sleeps_of_launch() {
   using namespace std::chrono_literals;
-  Nanoseconds nap = 100us;
-  while (sleeping_calls_.interrupt(false)) {
-    std::this_thread::sleep_for(nap);
-    nap = std::min<Nanoseconds>(nap * 2, 50ms);
-  }
+  Naps naps(100us, 50ms);
+  while (sleeping_calls_.interrupt(false)) naps.take();
 }
 
 }  // namespace k2k::server

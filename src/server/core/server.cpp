@@ -12,6 +12,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "base/naps.hpp"
 #include "server/account/calibration.hpp"
 #include "server/core/core.hpp"
 #include "server/core/inline_service.hpp"
@@ -332,12 +333,11 @@ bool Server::Core::anything_unanswered() const {
 bool Server::Core::wait_answered(Nanoseconds longest) {
   using namespace std::chrono_literals;
   const Instant end = now() + std::min<Nanoseconds>(longest, 365 * 24h);
-  Nanoseconds nap = 20us;
+  Naps naps(20us, 1ms);
   while (anything_unanswered()) {
     if (now() >= end) return false;
     backend_->wake_server();  // Who sleeps with requests that now are admitted.
-    std::this_thread::sleep_for(nap);
-    nap = std::min<Nanoseconds>(nap * 2, 1ms);
+    naps.take();
   }
   return true;
 }
