@@ -82,6 +82,7 @@ struct ServiceThread {
   std::vector<services::Fault> faults;  // Scratch of the thread.
   cpu_set_t cores{};                    // Where it may run, once it was placed. The thread's own.
   bool placed = false;
+  bool ledger_begun = false;       // Of a unit, whose first request begins its ledger.
   SleepingCalls::Sleeper sleeper;  // The call that may keep it.
   bool ended = false;              // Under Core::mutex_.
   std::int64_t cpu_ns = 0;         // Under Core::mutex_; its CPU time once it ended.
@@ -220,6 +221,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // The first part of it: its requests are accepted and, but for faults, in the queue of attempts.
   void accept_bundle(ServiceThread& self, const Bundle& bundle);
   void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
+  // Makes a call that may wait. A unit leaves it to the pool.
   void run_call(ServiceThread& self, Pending call);
   services::Answer attempt(ServiceThread& self, Pending& pending) {
     if (!services::may_sleep_at_once(pending.request)) [[likely]] {
@@ -255,10 +257,13 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   [[nodiscard]] bool have_waited(std::uint64_t calls, std::uint64_t cycles) const {
     return cycles > waited_cycles_ + calls * waited_cycles_each_;
   }
+  void note_waited(const services::Request& request) const {
+    if (request.number == SYS_pread64) files_->note_waited();
+  }
   // So many calls took so long, of which this was the last.
   void note_service(const services::Request& request, std::uint64_t calls,
                     std::uint64_t cycles) const {
-    if (request.number == SYS_pread64 && have_waited(calls, cycles)) files_->note_waited();
+    if (have_waited(calls, cycles)) note_waited(request);
   }
   const std::uint64_t waited_cycles_ = cycles_of(20);
   const std::uint64_t waited_cycles_each_ = cycles_of(4);

@@ -50,9 +50,9 @@ bool Server::Core::OnUnits::serve_role(ServiceThread& self, Role& role) {
     const std::uint64_t begun = served ? self.clock : 0;
     if (!role.top_half.collect(role.bundle, self.stats)) break;
     self.clock = cycles();
-    if (!self.placed) {
+    if (!self.ledger_begun) {
       ledger.begin_part(self.clock, thread_time());
-      self.placed = true;
+      self.ledger_begun = true;
     }
     if (served) ledger.charge(telemetry::Stage::top_half, self.clock - begun);
     served = true;
@@ -66,7 +66,7 @@ bool Server::Core::OnUnits::serve_role(ServiceThread& self, Role& role) {
 void Server::Core::OnUnits::rest(std::uint32_t unit) noexcept {
   ServiceThread& self = *units[unit];
   const std::uint64_t moment = cycles();
-  if (self.placed && self.stats.ledger.due(moment, cycles_of(settle_at_rest_us))) {
+  if (self.ledger_begun && self.stats.ledger.due(moment, cycles_of(settle_at_rest_us))) {
     Core::settle(self, moment);
   }
 }

@@ -249,12 +249,9 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     self.call.end();
     const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
-      if (pending.request.number == SYS_pread64) files_->note_waited();
+      note_waited(pending.request);
       if (result.would_wait && result.readiness.descriptor >= 0) {
         pending.readiness = result.readiness;
-        const std::lock_guard lock(mutex_);
-        set_aside(pending);
-      } else if (result.would_wait && self.is_unit) {
         const std::lock_guard lock(mutex_);
         set_aside(pending);
       } else if (result.would_wait) {

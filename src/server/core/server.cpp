@@ -141,6 +141,11 @@ void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment)
 }
 
 void Server::Core::run_call(ServiceThread& self, Pending call) {
+  if (self.is_unit) {
+    const std::lock_guard lock(mutex_);
+    set_aside(call);
+    return;
+  }
   if (call.begun == 0) call.begun = cycles();
   const Nanoseconds before = thread_time();
   std::int64_t value = -ECANCELED;

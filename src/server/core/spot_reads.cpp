@@ -120,11 +120,6 @@ void Server::Core::SpotReads::answer_late() {
   if (late_->value == -EAGAIN) {
     Pending pending;
     pending.request = late_->request;
-    if (self_->is_unit) {
-      const std::lock_guard lock(core_->mutex_);
-      core_->set_aside(pending);
-      return;
-    }
     core_->run_call(*self_, pending);
     return;
   }
