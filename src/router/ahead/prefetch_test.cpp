@@ -33,9 +33,7 @@ constexpr std::uint32_t bound = 256;  // Pages.
 constexpr std::size_t file_pages = 4096;
 
 std::unique_ptr<FileReader> reader(std::uint32_t partition_pages = bound) {
-  auto made = FileReader::create(
-      {.model = {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5},
-       .partition_pages = partition_pages});
+  auto made = FileReader::create({.model = slow_device(), .partition_pages = partition_pages});
   EXPECT_TRUE(made.ok()) << made.error().message;
   return std::move(made).value();
 }

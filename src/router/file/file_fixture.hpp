@@ -17,8 +17,14 @@
 #include <vector>
 
 #include "io/file/direct_file.hpp"
+#include "router/plan/model.hpp"
 
 namespace k2k::router {
+
+// A device that is slow to begin, so that mixes pay. No test depends on how fast the disk is.
+inline Model slow_device() {
+  return {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5};
+}
 
 // Memory aligned for every device.
 struct AlignedDelete {

@@ -29,7 +29,7 @@ class DeviceReaderTest : public testing::Test {
   // Of a device that is slow to begin, so that mixes pay, and of short buffers, so that there are
   // many copies.
   static DeviceReaderConfig config() {
-    return {.model = {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5},
+    return {.model = slow_device(),
             .paths = {.buffers = 4, .buffer_bytes = 16 * page},
             .channels_kept = 2,
             .grain_pages = 1};

@@ -59,11 +59,7 @@ class ExpectedAbsent : public testing::Test {
 
   DataFile file_{blocks * block};
   const std::unique_ptr<FileReader> reader_ =
-      FileReader::create(
-          {.model = {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5},
-           .channels_max = 4,
-           .grain_pages = 1})
-          .value();
+      FileReader::create({.model = slow_device(), .channels_max = 4, .grain_pages = 1}).value();
   std::size_t next_ = 0;
 };
 
