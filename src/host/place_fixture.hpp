@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "host/limit.hpp"
@@ -41,28 +42,14 @@ class TemporaryPlace {
   Place place_;
 };
 
-// A forked process. It runs `work`, then waits to be ended; the parent continues after `work`.
-class Process {
+// A forked process, which ends with this object. In the child number() is 0.
+class Child {
  public:
-  explicit Process(const std::function<bool()>& work) {
-    int ends[2] = {-1, -1};
-    if (::pipe2(ends, O_CLOEXEC) != 0) return;
-    number_ = ::fork();
-    if (number_ == 0) {
-      const char answer = work() ? 'y' : 'n';
-      static_cast<void>(::write(ends[1], &answer, 1));
-      while (true) ::pause();
-    }
-    ::close(ends[1]);
-    char answer = 'n';
-    worked_ = ::read(ends[0], &answer, 1) == 1 && answer == 'y';
-    ::close(ends[0]);
-  }
-  ~Process() { kill(); }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
+  Child() : number_(::fork()) {}
+  ~Child() { kill(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
 
-  [[nodiscard]] bool worked() const { return worked_; }
   [[nodiscard]] pid_t number() const { return number_; }
   // It gets no chance to clean up.
   void kill() {
@@ -73,7 +60,35 @@ class Process {
   }
 
  private:
-  pid_t number_ = -1;
+  pid_t number_;
+};
+
+// A forked process. It runs `work`, then waits to be ended; the parent continues after `work`.
+class Process {
+ public:
+  explicit Process(const std::function<bool()>& work) {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    child_.emplace();
+    if (child_->number() == 0) {
+      const char answer = work() ? 'y' : 'n';
+      static_cast<void>(::write(ends[1], &answer, 1));
+      while (true) ::pause();
+    }
+    ::close(ends[1]);
+    char answer = 'n';
+    worked_ = ::read(ends[0], &answer, 1) == 1 && answer == 'y';
+    ::close(ends[0]);
+  }
+
+  [[nodiscard]] bool worked() const { return worked_; }
+  [[nodiscard]] pid_t number() const { return child_ ? child_->number() : -1; }
+  void kill() {
+    if (child_) child_->kill();
+  }
+
+ private:
+  std::optional<Child> child_;
   bool worked_ = false;
 };
 

@@ -171,26 +171,14 @@ class Telling {
 };
 
 // A forked process that serves until it is killed.
-class Runtime {
+class Runtime : public host::Child {
  public:
   // As `user`, 0 for the caller's.
-  Runtime(const Telling& telling, int process, uid_t user = 0) : number_(::fork()) {
-    if (number_ != 0) return;
+  Runtime(const Telling& telling, int process, uid_t user = 0) {
+    if (number() != 0) return;
     if (user != 0 && !host::become(user)) ::_exit(1);
     telling.serve(process);
   }
-  ~Runtime() { kill(); }
-  Runtime(const Runtime&) = delete;
-  Runtime& operator=(const Runtime&) = delete;
-  void kill() {
-    if (number_ <= 0) return;
-    ::kill(number_, SIGKILL);
-    ::waitpid(number_, nullptr, 0);
-    number_ = -1;
-  }
-
- private:
-  pid_t number_;
 };
 
 TEST_F(AdmissionUnderHostLimit, shares_the_limit_with_other_processes_and_inherits_from_the_dead) {
