@@ -11,16 +11,6 @@ namespace k2k::router {
 
 namespace {
 
-std::string upper_cased(std::string_view prefix, std::string_view name) {
-  std::string all(prefix);
-  for (const char letter : name) {
-    const bool is_small = letter >= 'a' && letter <= 'z';
-    all += is_small ? static_cast<char>(letter - 'a' + 'A') : letter == '.' ? '_' : letter;
-  }
-  return all;
-}
-
-// Whatever does not deny is a yes.
 bool is_yes(std::string_view text) {
   return text[0] != '0' && text != "false" && text != "off" && text != "no";
 }
@@ -71,13 +61,23 @@ Status set(FilesOptions& options, const FilesKey& key, const std::string& name,
 
 }  // namespace
 
+std::string variable_name(std::string_view prefix, std::string_view key) {
+  std::string all(prefix);
+  for (const char letter : key) {
+    const bool is_small = letter >= 'a' && letter <= 'z';
+    all += is_small ? static_cast<char>(letter - 'a' + 'A') : letter == '.' ? '_' : letter;
+  }
+  return all;
+}
+
+// Whatever does not deny is a yes.
 std::string variable_of(const FilesKey& key) {
-  return upper_cased("K2K_", key.short_name != nullptr ? key.short_name : key.key);
+  return variable_name("K2K_", key.short_name != nullptr ? key.short_name : key.key);
 }
 
 std::string library_variable_of(const FilesKey& key) {
   const std::string_view name(key.key);
-  return upper_cased("K2K_IO_", name.substr(name.find('.') + 1));
+  return variable_name("K2K_IO_", name.substr(name.find('.') + 1));
 }
 
 Result<FilesOptions> files_options_from(const char* (*variable)(const char* name)) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "router/ahead/read_ahead_limits.hpp"
@@ -91,6 +92,8 @@ inline constexpr FilesKey files_keys[] = {
                                                 "memory: staging, cufile or hipfile.")),
 };
 
+// "K2K_FILES_EXCLUSIVE" of "K2K_" and "files.exclusive".
+std::string variable_name(std::string_view prefix, std::string_view key);
 // "K2K_FILES_EXCLUSIVE" and "K2K_IO_EXCLUSIVE".
 std::string variable_of(const FilesKey& key);
 std::string library_variable_of(const FilesKey& key);

@@ -274,12 +274,8 @@ const ConfigOption options[] = {
         "", "", "Port on 127.0.0.1 that serves /metrics for Prometheus; 0 = none."),
 };
 
-std::string named(const ConfigOption& option, std::string_view prefix, char joint) {
-  std::string name{option.short_name != nullptr ? option.short_name : option.key};
-  for (char& letter : name) {
-    if (letter == '.' || letter == '_') letter = joint;
-  }
-  return std::string(prefix) + name;
+const char* outer_name(const ConfigOption& option) {
+  return option.short_name != nullptr ? option.short_name : option.key;
 }
 
 std::optional<bool> truth_of(std::string_view text) {
@@ -354,14 +350,16 @@ const ConfigOption* find_option(std::string_view key) {
 }
 
 std::string environment_name(const ConfigOption& option) {
-  std::string name = named(option, "k2k_", '_');
+  return router::variable_name("K2K_", outer_name(option));
+}
+
+std::string flag_name(const ConfigOption& option) {
+  std::string name = std::string("--") + outer_name(option);
   for (char& letter : name) {
-    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+    if (letter == '.' || letter == '_') letter = '-';
   }
   return name;
 }
-
-std::string flag_name(const ConfigOption& option) { return named(option, "--", '-'); }
 
 std::string permitted(const ConfigOption& option) {
   const std::string unit = *option.unit == '\0' ? "" : fmt::format(" ({})", option.unit);
