@@ -163,12 +163,13 @@ void Unit::run_items() {
       continue;
     }
     const std::uint32_t turns = std::max(round_turns_min, pollers_.size());
+    const bool serves = may_serve();
     for (std::uint32_t turn = 0; turn < turns && !ready_.empty() && !stopped(); ++turn) {
       WorkItem& item = ready_.pop();
       run_item(item);
-      if (goes_on && may_serve()) go_on(item);
+      if (serves && goes_on) go_on(item);
     }
-    if (may_serve() && !pollers_.empty()) serve(InlineService::Reach::own);
+    if (serves && !pollers_.empty()) serve(InlineService::Reach::own);
     if (random && (ready_.random().next() & 3) == 0) continue;  // Answers come late, too.
     look();
   }

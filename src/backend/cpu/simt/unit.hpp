@@ -160,6 +160,7 @@ class Unit {
   class Visit;
   InlineService::Found serve(InlineService::Reach reach);
   void go_on(WorkItem& item);
+  bool serve_idle();
   bool serve_now(WorkItem& item);
   void serve_rest();
   void rest_service();

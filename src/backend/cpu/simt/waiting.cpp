@@ -208,17 +208,14 @@ void Unit::idle() {
     nap_ = nap_min;
   }
   while (cycles() - idle_since_ < plan_.spin_cycles) {
-    // Another unit serves its own ring soon, without a hand-over between cores.
-    const bool own = cycles() - idle_since_ < plan_.spin_cycles / polite_after;
-    const bool serves =
-        may_serve() && serve(own ? InlineService::Reach::own : InlineService::Reach::all) ==
-                           InlineService::Found::served;
-    for (int times = 0; times < looks_in_a_row; ++times) {
+    const bool serves = may_serve();
+    const bool served = serves && serve_idle();
+    const int looks = serves ? 1 : looks_in_a_row;
+    for (int times = 0; times < looks; ++times) {
       if (look()) return;
-      if (may_serve()) break;
     }
     if (stopped()) return;
-    if (serves) {
+    if (served) {
       idle_since_ = cycles();
       continue;
     }
@@ -253,6 +250,14 @@ InlineService::Found Unit::serve(InlineService::Reach reach) {
   running = nullptr;
   return visit.service == nullptr ? InlineService::Found::nothing
                                   : visit.service->serve(index_, reach);
+}
+
+// True: at least one request was served. At first only those of this unit's ring: another unit
+// serves its own soon, without a hand-over between cores.
+bool Unit::serve_idle() {
+  const bool early = cycles() - idle_since_ < plan_.spin_cycles / polite_after;
+  return serve(early ? InlineService::Reach::own : InlineService::Reach::all) ==
+         InlineService::Found::served;
 }
 
 // True: the call of this work-item, which has just begun to poll, was answered, and its wait is
