@@ -19,6 +19,7 @@
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "router/door/files.hpp"
+#include "server/account/answers.hpp"
 #include "server/govern/adaptive.hpp"
 #include "server/govern/admission.hpp"
 #include "server/govern/kernel_work.hpp"
@@ -203,10 +204,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool serve_faults(ServiceThread& self, Role* role);
   static void charge_faults(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
                             std::span<const services::Fault> faults);
-  void answer_faults(ServiceThread& self, std::span<const services::Fault> faults,
-                     const Moments& moments);
-  void answer_faults_late(ServiceThread& self, std::span<const services::Fault> faults,
-                          const Moments& moments);
   void set_aside_faults(std::span<const services::Fault> faults);  // Those that would wait.
   void read_faults(ServiceThread& self);
 
@@ -237,17 +234,9 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   static void settle(ServiceThread& self, std::uint64_t moment);
   void settle(ServiceThread& self, Role& role, std::uint64_t moment) const;  // Its holder.
   [[nodiscard]] Adaptive::Counted counted(const ServiceThread& self, const Role& role) const;
-  void answer(ServiceThread& self, const services::Request& request, std::int64_t value,
-              const Moments& moments);
-  // As answer(), for a thread that may have been left behind meanwhile: then nothing happens.
-  void answer_late(ServiceThread& self, const services::Request& request, std::int64_t value,
-                   const Moments& moments);
   void assign_roles();  // Expects no role held.
-  [[nodiscard]] bool anything_unanswered() const;
-  bool wait_answered(Nanoseconds longest);
   void pause_roles();
   void resume_roles();
-  void refuse_the_rest();
 
   // A leader settles its books this often: a look at the thread's CPU clock takes 0.2 us.
   static constexpr std::uint32_t settle_us = 1'000;
@@ -272,16 +261,12 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   static constexpr std::uint32_t abandoned_holder = 0xffffff;
 
   backend::Backend* backend_;
-  protocol::AreaView area_;
-  DetachedErrors detached_errors_;
+  Answers answers_;
   const std::shared_ptr<router::Files> files_;  // Never null.
   BottomHalf bottom_half_;
   Admission admission_;
   std::vector<protocol::RingConsumer> consumers_;
   std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
-
-  // For refuse_the_rest(), which may find no memory.
-  const std::unique_ptr<ThreadStats> unread_ = std::make_unique<ThreadStats>();
 
   std::mutex control_;  // One drain, reconfiguration or stop at a time.
 
@@ -300,7 +285,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::uint32_t workers_ = 0;        // Those of the pool: all but the one that watches descriptors.
   std::vector<Role*> vacant_roles_;  // Has room for all.
   std::deque<Bundle> bundles_;
-  RequestPlaces places_{area_};  // Of the queues below.
+  RequestPlaces places_{answers_.area()};  // Of the queues below.
   RequestQueue attempts_{
       places_};  // Split mode: accepted, not tried yet. Never held by one thread.
   RequestQueue parked_attempts_{places_};  // Of those, the ones not admitted; one thread waits.
@@ -321,8 +306,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   int alert_ticks_ = 0;   // The watcher's ticks since a take-over, counted down.
   bool stopping_ = false;
 
-  std::mutex answering_;    // Held by late answers and by the one who abandons.
-  bool abandoned_ = false;  // Under answering_; the area is gone: a late answer is dropped.
   cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
   SleepingCalls sleeping_calls_;
   Descriptor interruption_;   // eventfd, readable once stopping.

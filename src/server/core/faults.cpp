@@ -58,46 +58,13 @@ bool Server::Core::serve_faults(ServiceThread& self, Role* role) {
     const std::uint64_t end = cycles();
     charge_faults(self, telemetry::Stage::service, end - begin, part);
     if (kept) {
-      answer_faults(self, part, {begin, end});
+      answers_.answer_faults(self.stats, self.answered, part, {begin, end});
     } else {
-      answer_faults_late(self, part, {begin, end});
+      answers_.answer_faults_late(self.stats, self.answered, part, {begin, end});
     }
     set_aside_faults(part);
   }
   return kept || role == nullptr;
-}
-
-void Server::Core::answer_faults(ServiceThread& self, std::span<const services::Fault> faults,
-                                 const Moments& moments) {
-  self.answered.clear();
-  self.stats.booking.begin();
-  std::uint64_t answers = 0;
-  {
-    Bookkeeper books(self.stats, moments);
-    for (const services::Fault& fault : faults) {
-      const services::Request& request = fault.request;
-      if (fault.answer.would_wait) continue;
-      const auto error = fault.answer.value == -ECANCELED ? protocol::TransportError::shutdown
-                                                          : protocol::TransportError::none;
-      publish_answer(area_, request, fault.answer.value, error, moments, detached_errors_);
-      books.add(request, fault.answer.value);
-      ++answers;
-      if (self.answered.empty() || self.answered.back() != request.wave) {
-        self.answered.push_back(request.wave);
-      }
-    }
-  }
-  self.stats.booking.end();
-  self.stats.times.record(telemetry::RequestPart::processing, moments.done - moments.begun,
-                          answers);
-  backend_->resume(self.answered.data(), self.answered.size());
-  charge_shares(self.stats, telemetry::Stage::completion, cycles() - moments.done, answers);
-}
-
-void Server::Core::answer_faults_late(ServiceThread& self, std::span<const services::Fault> faults,
-                                      const Moments& moments) {
-  const std::lock_guard lock(answering_);
-  if (!abandoned_) answer_faults(self, faults, moments);
 }
 
 void Server::Core::set_aside_faults(std::span<const services::Fault> faults) {
@@ -149,7 +116,7 @@ void Server::Core::read_faults(ServiceThread& self) {
       }
     }
     charge_faults(self, telemetry::Stage::service, cycles_in(thread_time() - before), self.faults);
-    answer_faults_late(self, self.faults, {begin, cycles()});
+    answers_.answer_faults_late(self.stats, self.answered, self.faults, {begin, cycles()});
     admission_.leave(self.account);
     settle(self, cycles());
   }

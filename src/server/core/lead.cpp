@@ -257,7 +257,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
       } else if (result.would_wait) {
         run_call(self, pending);
       } else {
-        answer_late(self, pending.request, result.value, {pending.begun, cycles()});
+        answers_.answer_late(self.stats, pending.request, result.value, {pending.begun, cycles()});
       }
       return false;
     }
@@ -266,11 +266,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     // may have to wait.
     if (!result.would_wait && left != 0 && !admission_.governed() &&
         alike(pending.request, role.batch[role.batch_next].request)) {
-      self.stats.booking.begin();
-      complete_untimed(area_, pending.request, result.value, protocol::TransportError::none,
-                       {mark, mark}, self.stats, detached_errors_);
-      self.stats.booking.end();
-      backend_->resume(&pending.request.wave, 1);
+      answers_.answer_untimed(self.stats, pending.request, result.value, mark);
       answering += self.answer_cycles;
       ++run;
       continue;
@@ -291,7 +287,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
       role.waiting.push_back(pending);
       continue;
     }
-    answer(self, pending.request, result.value, {pending.begun, executed});
+    answers_.answer(self.stats, pending.request, result.value, {pending.begun, executed});
     // Measured behind the last of a batch; the others are taken to cost what that did.
     if (left == 0) self.answer_cycles = cycles() - executed;
     mark = executed + self.answer_cycles;

@@ -12,7 +12,6 @@
 #include <new>
 
 #include "base/clock.hpp"
-#include "base/naps.hpp"
 #include "server/account/calibration.hpp"
 #include "server/core/core.hpp"
 #include "server/core/inline_service.hpp"
@@ -34,13 +33,14 @@ Status check_inline(const backend::Backend& backend, const ServerConfig& config)
 Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
                    std::shared_ptr<router::Files> files)
     : backend_(&backend),
-      area_(backend.area()),
+      answers_(backend),
       files_(files ? std::move(files) : std::make_shared<router::Files>()),
-      bottom_half_(area_, backend, *files_, detached_errors_),
+      bottom_half_(answers_.area(), backend, *files_, answers_.errors()),
       config_(config) {
-  for (std::uint32_t ring = 0; ring < area_.ring_count; ++ring) {
-    consumers_.emplace_back(area_.rings[ring]);
-    roles_.push_back(std::make_unique<Role>(area_, ring));
+  const protocol::AreaView& area = answers_.area();
+  for (std::uint32_t ring = 0; ring < area.ring_count; ++ring) {
+    consumers_.emplace_back(area.rings[ring]);
+    roles_.push_back(std::make_unique<Role>(area, ring));
     roles_.back()->top_half.attend(backend);
   }
   vacant_roles_.reserve(2 * roles_.size());
@@ -84,29 +84,7 @@ Status Server::Core::start() {
   return {};
 }
 
-// --- Answers.
-
-void Server::Core::answer(ServiceThread& self, const services::Request& request, std::int64_t value,
-                          const Moments& moments) {
-  self.stats.booking.begin();
-  complete(area_, request, value, protocol::TransportError::none, moments, self.stats,
-           detached_errors_);
-  self.stats.booking.end();
-  backend_->resume(&request.wave, 1);
-}
-
-void Server::Core::answer_late(ServiceThread& self, const services::Request& request,
-                               std::int64_t value, const Moments& moments) {
-  const std::lock_guard lock(answering_);
-  if (abandoned_) return;
-  // Only an interrupted wait gives ECANCELED: its runtime is ending.
-  const auto error =
-      value == -ECANCELED ? protocol::TransportError::shutdown : protocol::TransportError::none;
-  self.stats.booking.begin();
-  complete(area_, request, value, error, moments, self.stats, detached_errors_);
-  self.stats.booking.end();
-  backend_->resume(&request.wave, 1);
-}
+// --- Books, and the calls of the pool.
 
 void Server::Core::charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
                           const services::Request& request) {
@@ -160,7 +138,7 @@ void Server::Core::run_call(ServiceThread& self, Pending call) {
   // Waiting is not service: only CPU time is charged.
   charge(self, telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
   const std::uint64_t done = cycles();
-  answer_late(self, call.request, value, {call.begun, done});
+  answers_.answer_late(self.stats, call.request, value, {call.begun, done});
   charge(self, telemetry::Stage::completion, cycles() - done, call.request);
 }
 
@@ -219,7 +197,7 @@ void Server::Core::run_attempts(ServiceThread& self) {
     note_service(pending.request, 1, done - pending.begun);
     charge(self, telemetry::Stage::service, done - pending.begun, pending.request);
     if (!result.would_wait) {
-      answer_late(self, pending.request, result.value, {pending.begun, done});
+      answers_.answer_late(self.stats, pending.request, result.value, {pending.begun, done});
       charge(self, telemetry::Stage::completion, cycles() - done, pending.request);
       continue;
     }
@@ -293,7 +271,7 @@ void Server::Core::resume_roles() {
 }
 
 Status Server::Core::reconfigure(const ServerConfig& config) {
-  if (Status status = validate(config, area_.ring_count); !status) return status;
+  if (Status status = validate(config, answers_.area().ring_count); !status) return status;
   if (Status status = check_inline(*backend_, config); !status) return status;
   const std::lock_guard control(control_);
   if (Status status = admission_.configure(config); !status) return status;
@@ -325,31 +303,9 @@ ServerConfig Server::Core::config() const {
 
 // --- Ends.
 
-bool Server::Core::anything_unanswered() const {
-  for (std::uint32_t wave = 0; wave < area_.wave_count; ++wave) {
-    for (std::uint32_t lane = 0; lane < area_.wave_lanes; ++lane) {
-      const protocol::SlotState state = observe(area_.slot(wave, lane)).state;
-      if (owner_of(state) == protocol::Side::host) return true;
-    }
-  }
-  return false;
-}
-
-bool Server::Core::wait_answered(Nanoseconds longest) {
-  using namespace std::chrono_literals;
-  const Instant end = now() + std::min<Nanoseconds>(longest, 365 * 24h);
-  Naps naps(20us, 1ms);
-  while (anything_unanswered()) {
-    if (now() >= end) return false;
-    backend_->wake_server();  // Who sleeps with requests that now are admitted.
-    naps.take();
-  }
-  return true;
-}
-
 std::vector<DetachedError> Server::Core::drain() {
-  wait_answered(Nanoseconds::max());
-  return detached_errors_.take();
+  static_cast<void>(answers_.wait_for_all(Nanoseconds::max()));
+  return answers_.errors().take();
 }
 
 void Server::Core::stop() {
@@ -359,7 +315,7 @@ void Server::Core::stop() {
   end_inline();
   admission_.suspend();  // What was accepted is not given up for a cap.
   admission_.stop();
-  wait_answered(grace);
+  static_cast<void>(answers_.wait_for_all(grace));
   roles_wanted_.store(0);
   {
     const std::lock_guard lock(mutex_);
@@ -410,34 +366,7 @@ void Server::Core::stop() {
       thread->thread.detach();
     }
   }
-  refuse_the_rest();
-}
-
-void Server::Core::refuse_the_rest() {
-  using protocol::Side;
-  using protocol::SlotState;
-  const std::lock_guard lock(answering_);
-  abandoned_ = true;
-  protocol::store_release(area_.closed, 1u);  // Pairs with closed() on the device.
-  for (std::uint32_t wave = 0; wave < area_.wave_count; ++wave) {
-    for (std::uint32_t lane = 0; lane < area_.wave_lanes; ++lane) {
-      protocol::Slot& slot = area_.slot(wave, lane);
-      const protocol::Control control = observe(slot);
-      if (owner_of(control.state) != Side::host) continue;
-      if (control.state == SlotState::ready) {
-        protocol::move<SlotState::ready, SlotState::processing, Side::host>(slot, control.number);
-      }
-      services::Request request;
-      request.wave = wave;
-      request.lane = static_cast<std::uint8_t>(lane);
-      request.number = control.number;
-      request.attributes = protocol::unpack_attributes(slot.attributes);
-      const std::uint64_t moment = cycles();
-      complete(area_, request, -ECANCELED, protocol::TransportError::shutdown, {moment, moment},
-               *unread_, detached_errors_);
-    }
-    backend_->resume(&wave, 1);
-  }
+  answers_.refuse_the_rest();
 }
 
 // --- The door.

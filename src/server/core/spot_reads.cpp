@@ -68,8 +68,8 @@ OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
   if (timed) {
     copy(ready, words, request);
     const Moments moments{begun, cycles()};
-    complete(core_->area_, request, value, protocol::TransportError::none, moments, stats,
-             core_->detached_errors_);
+    complete(core_->answers_.area(), request, value, protocol::TransportError::none, moments, stats,
+             core_->answers_.errors());
     core_->backend_->resume(&ready.wave, 1);
     measures_next_ = true;
     return Outcome::answered;
@@ -77,7 +77,7 @@ OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
   const std::uint64_t done = measures_next_ ? cycles() : 0;
   const bool detached = (ready.attributes.flags & protocol::flag::detached) != 0;
   publish_answer(ready.slot, ready.number, detached, value, protocol::TransportError::none,
-                 {begun, begun}, core_->detached_errors_);
+                 {begun, begun}, core_->answers_.errors());
   book_answer(stats, ready.row, ready.attributes, value);
   core_->backend_->resume(&ready.wave, 1);
   if (measures_next_) {
@@ -123,7 +123,7 @@ void Server::Core::SpotReads::answer_late() {
     core_->run_call(*self_, pending);
     return;
   }
-  core_->answer_late(*self_, late_->request, late_->value, {late_->begun, cycles()});
+  core_->answers_.answer_late(self_->stats, late_->request, late_->value, {late_->begun, cycles()});
 }
 
 }  // namespace k2k::server

@@ -121,7 +121,7 @@ Stats Server::Core::stats() const {
   stats.times.merge(backend_->call_report());
   stats.governor = admission_.stats();
   stats.faults = backend_->fault_report();
-  stats.detached_errors = detached_errors_.list();
+  stats.detached_errors = answers_.errors().list();
   return stats;
 }
 

@@ -45,7 +45,7 @@ void Server::Core::take_new_waits(ServiceThread& self, DescriptorWaits& waits,
       round.reserve(waits.size() + 1);  // Whatever ends them finds room.
       waits.add(call, now());
     } catch (const std::bad_alloc&) {
-      answer_late(self, call.request, -ENOMEM, {call.begun, cycles()});
+      answers_.answer_late(self.stats, call.request, -ENOMEM, {call.begun, cycles()});
     }
   }
 }
@@ -76,7 +76,8 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
     if (round.answered.empty() && !stopping) waits.wait(waits_changed_.number(), round);
     const std::uint64_t done = cycles();
     for (const DescriptorWaits::Answered& answered : round.answered) {
-      answer_late(self, answered.call.request, answered.value, {answered.call.begun, done});
+      answers_.answer_late(self.stats, answered.call.request, answered.value,
+                           {answered.call.begun, done});
     }
     // All that this thread does is in the service of those that it answered.
     const Nanoseconds moment = thread_time();

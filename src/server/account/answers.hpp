@@ -1,0 +1,89 @@
+#pragma once
+// Answers requests: the result into the slot, the books of the answering thread, the device told.
+//
+// An answer is late if its thread may have been left behind meanwhile (a stuck call, stop()). Then
+// the area may be gone: refuse_the_rest() answers what is still open and drops every later answer.
+//
+// Threading: from anywhere. A thread answers a request that it owns, and counts in its own books.
+// The lock orders late answers before or behind refuse_the_rest(). The caller may hold no lock that
+// resume() of the backend, or a thread that it wakes, asks for.
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "base/units.hpp"
+#include "protocol/area.hpp"
+#include "server/account/completion.hpp"
+#include "server/account/detached_errors.hpp"
+#include "server/account/thread_stats.hpp"
+#include "services/fault.hpp"
+#include "services/request.hpp"
+
+namespace k2k::server {
+
+class Answers {
+ public:
+  // `backend` outlives this, except for answers that are dropped.
+  explicit Answers(backend::Backend& backend) : backend_(&backend), area_(backend.area()) {}
+  Answers(const Answers&) = delete;
+  Answers& operator=(const Answers&) = delete;
+
+  [[nodiscard]] const protocol::AreaView& area() const { return area_; }
+  [[nodiscard]] DetachedErrors& errors() { return errors_; }
+  [[nodiscard]] const DetachedErrors& errors() const { return errors_; }
+
+  void answer(ThreadStats& stats, const services::Request& request, std::int64_t value,
+              const Moments& moments) {
+    answer_by(stats, request, value, protocol::TransportError::none, moments);
+  }
+  // Likewise, for a request of a run of its kind whose times are not measured.
+  void answer_untimed(ThreadStats& stats, const services::Request& request, std::int64_t value,
+                      std::uint64_t moment) {
+    stats.booking.begin();
+    complete_untimed(area_, request, value, protocol::TransportError::none, {moment, moment}, stats,
+                     errors_);
+    stats.booking.end();
+    backend_->resume(&request.wave, 1);
+  }
+  // Answers all faults but those that would wait. `rows` is scratch of the thread.
+  void answer_faults(ThreadStats& stats, std::vector<std::uint32_t>& rows,
+                     std::span<const services::Fault> faults, const Moments& moments);
+
+  // For a thread that may have been left behind. -ECANCELED becomes TransportError::shutdown: only
+  // an interrupted wait gives it.
+  void answer_late(ThreadStats& stats, const services::Request& request, std::int64_t value,
+                   const Moments& moments);
+  void answer_faults_late(ThreadStats& stats, std::vector<std::uint32_t>& rows,
+                          std::span<const services::Fault> faults, const Moments& moments);
+
+  // Returns once no request is published or accepted, or false after `longest`.
+  [[nodiscard]] bool wait_for_all(Nanoseconds longest) const;
+  // Closes the area, answers every request that is published or accepted with
+  // TransportError::shutdown, and drops all late answers from then on. Takes no memory, except for
+  // names of failed detached calls.
+  void refuse_the_rest();
+
+ private:
+  void answer_by(ThreadStats& stats, const services::Request& request, std::int64_t value,
+                 protocol::TransportError error, const Moments& moments) {
+    stats.booking.begin();
+    complete(area_, request, value, error, moments, stats, errors_);
+    stats.booking.end();
+    backend_->resume(&request.wave, 1);
+  }
+  [[nodiscard]] bool any_open() const;
+
+  backend::Backend* backend_;
+  const protocol::AreaView area_;
+  DetachedErrors errors_;
+  // Counts for refuse_the_rest(), which may find no memory. Nothing reads it.
+  const std::unique_ptr<ThreadStats> unread_ = std::make_unique<ThreadStats>();
+  std::mutex late_;
+  bool refused_ = false;  // Under late_: the area may be gone.
+};
+
+}  // namespace k2k::server
