@@ -29,18 +29,13 @@
 #include "server/pool/descriptor_waits.hpp"
 #include "server/pool/parked.hpp"
 #include "server/pool/request_queue.hpp"
+#include "server/pool/service_threads.hpp"
 #include "server/pool/sleeping_calls.hpp"
 #include "server/server.hpp"
 #include "services/fault.hpp"
 #include "services/services.hpp"
 
 namespace k2k::server {
-
-// Requests of one bundle: coalesce_max, or those that a rescan finds, and the doorbell that went
-// beyond; or what is served of parked ones at a time.
-inline constexpr std::size_t bundle_requests_max =
-    std::max<std::size_t>(4'096, services::faults_max* protocol::tenants_max) +
-    protocol::wave_lanes_max;
 
 // One top half and what its holder works on. Only the holder touches anything but `word`.
 struct Role {
@@ -67,34 +62,6 @@ struct Role {
   bool walking = false;  // Calls are made while `bundle` is walked through: it is not at its end.
   // Whom the watcher saw holding it at the last tick, and in which call; under Core::mutex_.
   std::pair<std::uint32_t, telemetry::Mark::View> watched;
-};
-
-struct ServiceThread {
-  std::uint32_t index = 0;  // From 1; 0 in a RoleWord means vacant.
-  std::thread thread;
-  telemetry::Mark call;  // Is it in a call, holding a role?
-  ThreadStats stats;
-  ServiceAccount account;
-  bool is_unit = false;             // A unit of the device, which serves between its work-items.
-  std::uint64_t clock = 0;          // cycles(), as this thread last read them.
-  std::uint64_t answer_cycles = 0;  // What its last measured answer took.
-  std::vector<std::uint32_t> answered;  // Rows to resume; scratch of the thread.
-  std::vector<Pending> batch;           // Split mode; scratch of the thread.
-  std::vector<services::Fault> faults;  // Scratch of the thread.
-  cpu_set_t cores{};                    // Where it may run, once it was placed. The thread's own.
-  bool placed = false;
-  bool ledger_begun = false;       // Of a unit, whose first request begins its ledger.
-  SleepingCalls::Sleeper sleeper;  // The call that may keep it.
-  bool ended = false;              // Under Core::mutex_.
-  std::int64_t cpu_ns = 0;         // Under Core::mutex_; its CPU time once it ended.
-
-  // What one bundle can fill, so that serving it needs no memory.
-  void reserve() {
-    answered.reserve(bundle_requests_max);
-    batch.reserve(bundle_requests_max);
-    faults.reserve(bundle_requests_max);
-    stats.shares.reserve(bundle_requests_max);
-  }
 };
 
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
@@ -132,7 +99,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // The watcher's vigil; ends with work, perhaps a role taken over.
   void watch(ServiceThread& self, Work& work, std::unique_lock<std::mutex>& lock);
   bool take_over_stuck(ServiceThread& self, Work& work);  // Expects mutex_ held.
-  [[nodiscard]] std::uint64_t calls_of_roles() const;     // Expects mutex_ held.
   void wake_watcher();
   [[nodiscard]] bool may_leave_role() const;  // Expects mutex_ held: is there a follower?
 
@@ -228,10 +194,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
     if (self.is_unit) return {.would_wait = true};
     return attempt_that_may_sleep(self, pending);
   }
-  // The books of CPU time (telemetry/ledger.hpp).
-  static void charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
-                     const services::Request& request);
-  static void settle(ServiceThread& self, std::uint64_t moment);
   void settle(ServiceThread& self, Role& role, std::uint64_t moment) const;  // Its holder.
   [[nodiscard]] Adaptive::Counted counted(const ServiceThread& self, const Role& role) const;
   void assign_roles();  // Expects no role held.
@@ -265,6 +227,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   const std::shared_ptr<router::Files> files_;  // Never null.
   BottomHalf bottom_half_;
   Admission admission_;
+  SleepingCalls sleeping_calls_;
+  ServiceThreads threads_{sleeping_calls_};
   std::vector<protocol::RingConsumer> consumers_;
   std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
 
@@ -280,7 +244,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   std::condition_variable role_left_;
   std::condition_variable stand_by_over_;  // For stand_by(): roles_wanted_ is 0.
   ServerConfig config_;
-  std::vector<std::unique_ptr<ServiceThread>> threads_;
   std::unique_ptr<OnUnits> on_units_;  // Once units were to serve.
   std::uint32_t workers_ = 0;        // Those of the pool: all but the one that watches descriptors.
   std::vector<Role*> vacant_roles_;  // Has room for all.
@@ -306,8 +269,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   int alert_ticks_ = 0;   // The watcher's ticks since a take-over, counted down.
   bool stopping_ = false;
 
-  cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
-  SleepingCalls sleeping_calls_;
+  cpu_set_t home_cores_{};    // Where the process was allowed to run at start.
   Descriptor interruption_;   // eventfd, readable once stopping.
   Descriptor waits_changed_;  // eventfd, readable once there is news for watch_descriptors().
 };

@@ -32,7 +32,7 @@ bool Server::Core::take_faults(ServiceThread& self, std::vector<Pending>& batch)
 void Server::Core::charge_faults(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
                                  std::span<const services::Fault> faults) {
   const std::uint64_t each = faults.empty() ? 0 : cycles / faults.size();
-  for (const services::Fault& fault : faults) charge(self, stage, each, fault.request);
+  for (const services::Fault& fault : faults) self.charge(stage, each, fault.request);
 }
 
 bool Server::Core::serve_faults(ServiceThread& self, Role* role) {
@@ -118,7 +118,7 @@ void Server::Core::read_faults(ServiceThread& self) {
     charge_faults(self, telemetry::Stage::service, cycles_in(thread_time() - before), self.faults);
     answers_.answer_faults_late(self.stats, self.answered, self.faults, {begin, cycles()});
     admission_.leave(self.account);
-    settle(self, cycles());
+    self.settle(cycles());
   }
 }
 

@@ -44,7 +44,7 @@ void Server::Core::guard(ServiceThread& self) {
     take_from_units(self, *work.role);
     lead_as_guard(self, *work.role);
     admission_.leave(self.account);
-    settle(self, cycles());
+    self.settle(cycles());
     lock.lock();
   }
 }
@@ -95,7 +95,7 @@ void Server::Core::lead_as_guard(ServiceThread& self, Role& role) {
     bottom_half_.process(role.bundle, {role.openness, role.trace, true}, role.batch, self.answered,
                          self.stats);
     if (!self.answered.empty()) backend_->resume(self.answered.data(), self.answered.size());
-    settle(self, cycles());
+    self.settle(cycles());
     if (take_faults(self, role.batch) && !serve_faults(self, &role)) return;
   }
 }

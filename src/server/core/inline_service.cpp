@@ -59,7 +59,7 @@ bool Server::Core::OnUnits::serve_role(ServiceThread& self, Role& role) {
     if (!core_->serve(self, role)) return true;
   }
   role.word.vacate(self.index);
-  if (served && ledger.due(self.clock, core_->settle_cycles_)) Core::settle(self, cycles());
+  if (served && ledger.due(self.clock, core_->settle_cycles_)) self.settle(cycles());
   return served;
 }
 
@@ -67,7 +67,7 @@ void Server::Core::OnUnits::rest(std::uint32_t unit) noexcept {
   ServiceThread& self = *units[unit];
   const std::uint64_t moment = cycles();
   if (self.ledger_begun && self.stats.ledger.due(moment, cycles_of(settle_at_rest_us))) {
-    Core::settle(self, moment);
+    self.settle(moment);
   }
 }
 
@@ -79,17 +79,7 @@ bool Server::Core::begin_inline() {
     try {
       if (on_units_ == nullptr) on_units_ = std::make_unique<OnUnits>(*this);
       on_units_->units.reserve(units);
-      threads_.reserve(threads_.size() + units);
-      while (on_units_->units.size() < units) {
-        auto unit = std::make_unique<ServiceThread>();
-        unit->reserve();
-        unit->index = static_cast<std::uint32_t>(threads_.size()) + 1;
-        unit->account.stats = &unit->stats;
-        unit->is_unit = true;
-        unit->ended = true;  // Its thread belongs to the device.
-        on_units_->units.push_back(unit.get());
-        threads_.push_back(std::move(unit));
-      }
+      while (on_units_->units.size() < units) on_units_->units.push_back(&threads_.add_unit());
     } catch (const std::bad_alloc&) {
       return false;
     }
@@ -110,7 +100,7 @@ void Server::Core::stand_by(ServiceThread& self, Role& role) {
     if (held) look_after(self, role, held);
     if (held) role.word.vacate(self.index);
     held = false;
-    settle(self, cycles());
+    self.settle(cycles());
     self.stats.parks.add();
     if (backend_->wait_launch(positions.data(), no_launch_max) ==
         backend::LaunchWait::in_progress) {

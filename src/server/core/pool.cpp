@@ -1,17 +1,9 @@
 // The thread pool: what an idle thread picks, and the watch over the roles.
 
-#include <pthread.h>
-#include <sys/prctl.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <new>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/signals_blocked.hpp"
 #include "server/core/core.hpp"
 
 namespace k2k::server {
@@ -31,33 +23,7 @@ constexpr int watch_ticks_alert = 400;
 }  // namespace
 
 bool Server::Core::add_thread(ThreadMain main, const char* name, std::uint32_t number) {
-  const std::size_t before = threads_.size();
-  const SignalsBlocked guard;
-  try {
-    auto& self = *threads_.emplace_back(std::make_unique<ServiceThread>());
-    self.index = static_cast<std::uint32_t>(threads_.size());
-    self.account.stats = &self.stats;
-    self.reserve();
-    self.thread = std::thread([core = shared_from_this(), main, name, number, &self] {
-      std::array<char, 16> whole{};  // As long as Linux lets a name be.
-      std::snprintf(whole.data(), whole.size(), name, number);
-      pthread_setname_np(pthread_self(), whole.data());
-      prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
-      core->sleeping_calls_.join(self.sleeper);
-      (*core.*main)(self);
-      core->sleeping_calls_.leave(self.sleeper);
-      settle(self, cycles());
-      const std::lock_guard lock(core->mutex_);
-      self.cpu_ns = thread_time().count();
-      self.ended = true;
-      core->role_left_.notify_all();
-    });
-    return true;
-  } catch (const std::system_error&) {
-  } catch (const std::bad_alloc&) {
-  }
-  threads_.resize(before);
-  return false;
+  return threads_.add([this, main](ServiceThread& self) { (this->*main)(self); }, name, number);
 }
 
 bool Server::Core::add_worker() {
@@ -92,7 +58,7 @@ void Server::Core::work(ServiceThread& self) {
         return;
     }
     admission_.leave(self.account);
-    settle(self, cycles());
+    self.settle(cycles());
     const std::lock_guard lock(mutex_);
     ++idle_;
   }
@@ -158,12 +124,12 @@ void Server::Core::watch(ServiceThread& self, Work& work, std::unique_lock<std::
   };
   watched_ = true;
   std::uint64_t last_begun = begun();
-  std::uint64_t last_calls = calls_of_roles();
+  std::uint64_t last_calls = threads_.calls_of_roles();
   int quiet_ticks = 0;
   std::uint32_t stretch = 1;
   while (!pick(self, work)) {
     admission_.leave(self.account);
-    settle(self, cycles());
+    self.settle(cycles());
     const bool governed = admission_.governed();
     if (quiet_ticks < (governed ? watch_ticks_idle_max_governed : watch_ticks_idle_max)) {
       const Nanoseconds tick = std::chrono::microseconds(config_.takeover_us) * stretch;
@@ -184,7 +150,7 @@ void Server::Core::watch(ServiceThread& self, Work& work, std::unique_lock<std::
     last_begun = now_begun;
     // At least two calls a takeover_us: each took less than half of it. Split bundles are tried
     // outside the roles, and their queue waits for the next tick.
-    const std::uint64_t now_calls = calls_of_roles();
+    const std::uint64_t now_calls = threads_.calls_of_roles();
     const bool all_short = config_.bottom_half != BottomHalfMode::split &&
                            now_calls - last_calls >= std::uint64_t{2} * stretch;
     last_calls = now_calls;
@@ -200,7 +166,7 @@ bool Server::Core::take_over_stuck(ServiceThread& self, Work& work) {
   for (const auto& role : roles_) {
     const RoleWord::View view = role->word.view();
     if (view.phase == RolePhase::vacant) continue;
-    const telemetry::Mark& mark = threads_[view.holder - 1]->call;
+    const telemetry::Mark& mark = threads_.call_of(view.holder);
     const std::pair seen{view.holder, mark.view()};
     const auto before = std::exchange(role->watched, seen);
     if (seen != before || !role->word.take_over(view.holder, mark, seen.second, self.index)) {
@@ -217,12 +183,6 @@ bool Server::Core::take_over_stuck(ServiceThread& self, Work& work) {
     return true;
   }
   return false;
-}
-
-std::uint64_t Server::Core::calls_of_roles() const {
-  std::uint64_t sum = 0;
-  for (const auto& thread : threads_) sum += telemetry::Mark::passages(thread->call.view());
-  return sum;
 }
 
 void Server::Core::wake_watcher() {

@@ -52,6 +52,7 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
 Server::Core::~Core() = default;
 
 Status Server::Core::start() {
+  threads_.keep_alive(weak_from_this());
   interruption_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   waits_changed_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!interruption_.open() || !waits_changed_.open()) {
@@ -84,35 +85,17 @@ Status Server::Core::start() {
   return {};
 }
 
-// --- Books, and the calls of the pool.
-
-void Server::Core::charge(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
-                          const services::Request& request) {
-  self.stats.ledger.charge(stage, cycles, call_place(request.row),
-                           tenant_place(request.attributes));
-}
-
-void Server::Core::settle(ServiceThread& self, std::uint64_t moment) {
-  if (self.is_unit) {
-    self.stats.ledger.settle_part(moment, thread_time(), nanoseconds_per_cycle(), this_core());
-  } else {
-    self.stats.ledger.settle(moment, thread_time(), nanoseconds_per_cycle(), this_core());
-  }
-}
-
 Adaptive::Counted Server::Core::counted(const ServiceThread& self, const Role& role) const {
   Adaptive::Counted sum;
   if (!role.split) {
     sum.add(self.stats);
     return sum;
   }
-  const std::lock_guard lock(mutex_);
-  for (const auto& thread : threads_) sum.add(thread->stats);
-  return sum;
+  return threads_.counted();
 }
 
 void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment) const {
-  settle(self, moment);
+  self.settle(moment);
   if (!role.adaptive.due(moment) || !role.adaptive.look(counted(self, role), moment)) return;
   const governor::CoalesceSetting setting = role.adaptive.setting();
   role.top_half.hold(setting.window_us, setting.max);
@@ -136,10 +119,10 @@ void Server::Core::run_call(ServiceThread& self, Pending call) {
     value = wake_up(self, value);
   }
   // Waiting is not service: only CPU time is charged.
-  charge(self, telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
+  self.charge(telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
   const std::uint64_t done = cycles();
   answers_.answer_late(self.stats, call.request, value, {call.begun, done});
-  charge(self, telemetry::Stage::completion, cycles() - done, call.request);
+  self.charge(telemetry::Stage::completion, cycles() - done, call.request);
 }
 
 void Server::Core::run_bundle(ServiceThread& self, const Bundle& bundle) {
@@ -195,10 +178,10 @@ void Server::Core::run_attempts(ServiceThread& self) {
     const services::Answer result = attempt(self, pending);
     const std::uint64_t done = cycles();
     note_service(pending.request, 1, done - pending.begun);
-    charge(self, telemetry::Stage::service, done - pending.begun, pending.request);
+    self.charge(telemetry::Stage::service, done - pending.begun, pending.request);
     if (!result.would_wait) {
       answers_.answer_late(self.stats, pending.request, result.value, {pending.begun, done});
-      charge(self, telemetry::Stage::completion, cycles() - done, pending.request);
+      self.charge(telemetry::Stage::completion, cycles() - done, pending.request);
       continue;
     }
     pending.readiness = result.readiness;
@@ -334,23 +317,19 @@ void Server::Core::stop() {
   static_cast<void>(::write(interruption_.number(), &one, sizeof(one)));
   static_cast<void>(wake_descriptor_watch());
 
-  std::unique_lock lock(mutex_);
-  const auto all_ended = [this] {
-    return std::all_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->ended; });
-  };
   const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
-  while (!all_ended() && now() < end) {
+  do {
     backend_->wake_server();
     sleeping_calls_.interrupt(true);
-    role_left_.wait_for(lock, 1ms);
-  }
-  // Whoever is still in a call keeps this object alive and finds itself abandoned. Whoever is
-  // between two calls, or accepts a bundle, is waited for: that never takes long.
+  } while (!threads_.wait_ended(1ms) && now() < end);
+  // A thread that is still in a call keeps this object alive and finds its role abandoned. A thread
+  // between two calls, or with a bundle that it accepts, is waited for: that never takes long.
+  std::unique_lock lock(mutex_);
   for (const auto& role : roles_) {
     while (true) {
       const RoleWord::View view = role->word.view();
       if (view.phase == RolePhase::vacant) break;
-      const telemetry::Mark& mark = threads_[view.holder - 1]->call;
+      const telemetry::Mark& mark = threads_.call_of(view.holder);
       if (role->word.take_over(view.holder, mark, mark.view(), abandoned_holder)) break;
       backend_->wake_server();
       role_left_.wait_for(lock, 1ms);
@@ -358,14 +337,7 @@ void Server::Core::stop() {
   }
   while (processing_ != 0) role_left_.wait_for(lock, 1ms);
   lock.unlock();
-  for (const auto& thread : threads_) {
-    if (thread->is_unit) continue;
-    if (thread->ended) {
-      thread->thread.join();
-    } else {
-      thread->thread.detach();
-    }
-  }
+  threads_.release();
   answers_.refuse_the_rest();
 }
 

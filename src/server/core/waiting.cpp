@@ -84,11 +84,11 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
     const std::uint64_t spent = cycles_in(moment - mark);
     if (round.answered.empty()) self.stats.ledger.charge(telemetry::Stage::polling, spent);
     for (const DescriptorWaits::Answered& answered : round.answered) {
-      charge(self, telemetry::Stage::service, spent / round.answered.size(), answered.call.request);
+      self.charge(telemetry::Stage::service, spent / round.answered.size(), answered.call.request);
     }
     round.answered.clear();
     admission_.leave(self.account);
-    settle(self, cycles());
+    self.settle(cycles());
     mark = moment;
   }
 }

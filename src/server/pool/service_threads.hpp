@@ -1,0 +1,78 @@
+#pragma once
+// The service threads of a server: starts them, knows which have ended, adds up their books.
+//
+// Every thread keeps the owner of this object alive until it ends, so that a thread that stop()
+// leaves behind in a call of the kernel finds its memory when it returns.
+//
+// Threading: from anywhere; one lock, below the locks of all other objects of the server. A
+// ServiceThread stays at its address as long as this object lives.
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/units.hpp"
+#include "server/account/stats.hpp"
+#include "server/govern/adaptive.hpp"
+#include "server/pool/service_thread.hpp"
+#include "server/pool/sleeping_calls.hpp"
+#include "telemetry/event_ring.hpp"
+#include "telemetry/mark.hpp"
+
+namespace k2k::server {
+
+class ServiceThreads {
+ public:
+  using Main = std::function<void(ServiceThread&)>;
+
+  // Threads may be interrupted by `sleeping`, which outlives them.
+  explicit ServiceThreads(SleepingCalls& sleeping) : sleeping_(&sleeping) {}
+  ServiceThreads(const ServiceThreads&) = delete;
+  ServiceThreads& operator=(const ServiceThreads&) = delete;
+
+  // From now on each thread that is started keeps `owner` alive.
+  void keep_alive(std::weak_ptr<void> owner) { owner_ = std::move(owner); }
+
+  // Starts a thread; `name` is a format for `number`. False: the system gives no thread, or no
+  // memory for one, or release() was called.
+  bool add(const Main& main, const char* name, std::uint32_t number = 0);
+  // The books of a unit, whose thread belongs to the device. Throws std::bad_alloc.
+  ServiceThread& add_unit();
+
+  // Of the thread with this index: is it in a call, holding a role?
+  [[nodiscard]] const telemetry::Mark& call_of(std::uint32_t index) const;
+  // The calls that all threads have begun while they held a role.
+  [[nodiscard]] std::uint64_t calls_of_roles() const;
+  // The books of all threads.
+  [[nodiscard]] Adaptive::Counted counted() const;
+
+  // True once all threads have ended, false after `longest`.
+  bool wait_ended(Nanoseconds longest);
+  // Joins the threads that have ended and leaves the others behind. Starts none from then on.
+  void release();
+
+  // Adds what the threads counted.
+  void add_to(Stats& stats) const;
+  // Of all threads, oldest first.
+  [[nodiscard]] std::vector<telemetry::Event> events() const;
+
+ private:
+  using Threads = std::vector<std::unique_ptr<ServiceThread>>;
+
+  void run(ServiceThread& self, const Main& main, const char* name, std::uint32_t number);
+  // Expects mutex_ held. Throws std::bad_alloc, and adds nothing then.
+  ServiceThread& add_books();
+
+  SleepingCalls* sleeping_;
+  std::weak_ptr<void> owner_;
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::condition_variable ended_;
+  Threads threads_;
+  bool released_ = false;
+};
+
+}  // namespace k2k::server

@@ -1,0 +1,129 @@
+// The sums of what service threads counted.
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/clock.hpp"
+#include "base/cores.hpp"
+#include "server/pool/service_threads.hpp"
+
+namespace k2k::server {
+
+namespace {
+
+CallStats merge_call(std::size_t place,
+                     const std::vector<std::unique_ptr<ServiceThread>>& threads) {
+  CallStats merged;
+  const bool known = place < static_cast<std::size_t>(calls::row_count);
+  merged.name = known ? calls::rows[place].name : "other";
+  merged.number = known ? calls::rows[place].number : 0;
+  for (const auto& thread : threads) {
+    const CallCounters& counters = thread->stats.calls[place];
+    merged.count += counters.count.value();
+    merged.errors += counters.errors.value();
+    counters.latency_cycles.add_to(merged.latency_cycles);
+    merged.cpu_seconds += static_cast<double>(thread->stats.ledger.call_ns(place)) / 1e9;
+  }
+  const double us_per_cycle = nanoseconds_per_cycle() / 1000;
+  merged.p50_us = merged.latency_cycles.quantile(0.50) * us_per_cycle;
+  merged.p99_us = merged.latency_cycles.quantile(0.99) * us_per_cycle;
+  return merged;
+}
+
+std::int64_t cpu_ns(ServiceThread& thread) {
+  // The thread of a unit has other work, too, which its CPU clock contains.
+  if (thread.is_unit) return static_cast<std::int64_t>(thread.stats.ledger.total_ns());
+  if (thread.ended) return thread.cpu_ns;
+  clockid_t clock{};
+  timespec time{};
+  if (pthread_getcpuclockid(thread.thread.native_handle(), &clock) != 0) return 0;
+  if (clock_gettime(clock, &time) != 0) return 0;
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+using Threads = std::vector<std::unique_ptr<ServiceThread>>;
+
+std::vector<TenantStats> tenants_of(const Threads& threads) {
+  std::vector<TenantStats> tenants;
+  for (std::uint32_t tenant = 0; tenant < protocol::tenants_max; ++tenant) {
+    TenantStats sum{.tenant = tenant};
+    for (const auto& thread : threads) {
+      sum.requests += thread->stats.tenant_requests[tenant].value();
+      sum.cpu_seconds += static_cast<double>(thread->stats.ledger.tenant_ns(tenant)) / 1e9;
+    }
+    if (sum.requests != 0) tenants.push_back(sum);
+  }
+  return tenants;
+}
+
+std::vector<CoreStats> cores_of(const Threads& threads) {
+  std::vector<CoreStats> cores;
+  for (std::size_t core = 0; core < possible_cores(); ++core) {
+    CoreStats sum{.core = static_cast<std::uint32_t>(core)};
+    for (const auto& thread : threads) {
+      sum.cpu_seconds += static_cast<double>(thread->stats.ledger.core_ns(core)) / 1e9;
+    }
+    if (sum.cpu_seconds > 0) cores.push_back(sum);
+  }
+  return cores;
+}
+
+}  // namespace
+
+void ServiceThreads::add_to(Stats& stats) const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t answered = 0;
+  std::int64_t observed_ns = 0;
+  for (const auto& thread : threads_) thread->stats.booking.wait_until_left();
+  for (const auto& thread : threads_) {
+    // Answers first: a request answered in between counts as in flight, never as a negative number.
+    answered += thread->stats.answered.value();
+  }
+  for (const auto& thread : threads_) {
+    const ThreadStats& counted = thread->stats;
+    stats.requests += counted.accepted.value();
+    stats.doorbells += counted.doorbells.value();
+    stats.bundles += counted.bundles.value();
+    stats.rescued += counted.rescued.value();
+    stats.refused += counted.refused.value();
+    stats.hand_offs += counted.hand_offs.value();
+    stats.takeovers += counted.takeovers.value();
+    stats.parks += counted.parks.value();
+    stats.fault_ranges += counted.fault_ranges.value();
+    stats.wakes += counted.wakes.value();
+    for (std::size_t stage = 0; stage < telemetry::stage_count; ++stage) {
+      stats.stage_seconds[stage] += static_cast<double>(counted.ledger.stage_ns(stage)) / 1e9;
+    }
+    stats.idle_seconds += static_cast<double>(counted.ledger.idle_ns()) / 1e9;
+    counted.times.add_to(stats.times);
+    observed_ns += cpu_ns(*thread);
+  }
+  stats.in_flight = stats.requests > answered ? stats.requests - answered : 0;
+  stats.threads = static_cast<std::uint32_t>(std::count_if(
+      threads_.begin(), threads_.end(), [](const auto& thread) { return !thread->is_unit; }));
+  stats.thread_seconds = static_cast<double>(observed_ns) / 1e9;
+  for (std::size_t place = 0; place < call_places; ++place) {
+    CallStats call = merge_call(place, threads_);
+    if (call.count != 0) stats.calls.push_back(std::move(call));
+  }
+  std::sort(stats.calls.begin(), stats.calls.end(),
+            [](const CallStats& a, const CallStats& b) { return a.count > b.count; });
+  stats.tenants = tenants_of(threads_);
+  stats.cores = cores_of(threads_);
+}
+
+std::vector<telemetry::Event> ServiceThreads::events() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<telemetry::Event> events;
+  for (const auto& thread : threads_) {
+    const std::vector<telemetry::Event> part = thread->stats.events.copy();
+    events.insert(events.end(), part.begin(), part.end());
+  }
+  std::sort(events.begin(), events.end(),
+            [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
+  return events;
+}
+
+}  // namespace k2k::server
