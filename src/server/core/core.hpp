@@ -2,7 +2,6 @@
 // The machinery behind Server: the thread pool, the roles, the queues. Private to this folder.
 
 #include <sched.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +21,6 @@
 #include "server/account/answers.hpp"
 #include "server/govern/adaptive.hpp"
 #include "server/govern/admission.hpp"
-#include "server/govern/kernel_work.hpp"
 #include "server/poll/bottom_half.hpp"
 #include "server/poll/role.hpp"
 #include "server/poll/top_half.hpp"
@@ -30,7 +28,7 @@
 #include "server/pool/parked.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/service_threads.hpp"
-#include "server/pool/sleeping_calls.hpp"
+#include "server/pool/system_calls.hpp"
 #include "server/server.hpp"
 #include "services/fault.hpp"
 #include "services/services.hpp"
@@ -155,14 +153,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // False: the host program closed what it is woken by.
   bool wake_descriptor_watch();
 
-  // --- interruption.cpp: calls that sleep where no descriptor tells.
-  // Before such a call. False: its launch has ended early, and it is not to be made.
-  bool fall_asleep(ServiceThread& self, const services::Request& request);
-  // After it: its value, -ECANCELED where it was ended.
-  std::int64_t wake_up(ServiceThread& self, std::int64_t value);
-  void end_sleeps_of_launch();
-  services::Answer attempt_that_may_sleep(ServiceThread& self, Pending& pending);
-
   // --- faults.cpp: page faults of device code.
   // Moves the faults of `batch` to self.faults. False if there is none.
   static bool take_faults(ServiceThread& self, std::vector<Pending>& batch);
@@ -186,14 +176,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
   // Makes a call that may wait. A unit leaves it to the pool.
   void run_call(ServiceThread& self, Pending call);
-  services::Answer attempt(ServiceThread& self, Pending& pending) {
-    if (!services::may_sleep_at_once(pending.request)) [[likely]] {
-      const KernelWork others(admission_, pending.request);
-      return services::execute_without_waiting(pending.request, pending.progress, *files_);
-    }
-    if (self.is_unit) return {.would_wait = true};
-    return attempt_that_may_sleep(self, pending);
-  }
   void settle(ServiceThread& self, Role& role, std::uint64_t moment) const;  // Its holder.
   [[nodiscard]] Adaptive::Counted counted(const ServiceThread& self, const Role& role) const;
   void assign_roles();  // Expects no role held.
@@ -204,21 +186,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   static constexpr std::uint32_t settle_us = 1'000;
   const std::uint64_t settle_cycles_ = cycles_of(settle_us);
 
-  // Do so many calls that memory answers take less than this?
-  [[nodiscard]] bool have_waited(std::uint64_t calls, std::uint64_t cycles) const {
-    return cycles > waited_cycles_ + calls * waited_cycles_each_;
-  }
-  void note_waited(const services::Request& request) const {
-    if (request.number == SYS_pread64) files_->note_waited();
-  }
-  // So many calls took so long, of which this was the last.
-  void note_service(const services::Request& request, std::uint64_t calls,
-                    std::uint64_t cycles) const {
-    if (have_waited(calls, cycles)) note_waited(request);
-  }
-  const std::uint64_t waited_cycles_ = cycles_of(20);
-  const std::uint64_t waited_cycles_each_ = cycles_of(4);
-
   // Holder of a role whose thread was left behind.
   static constexpr std::uint32_t abandoned_holder = 0xffffff;
 
@@ -227,8 +194,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   const std::shared_ptr<router::Files> files_;  // Never null.
   BottomHalf bottom_half_;
   Admission admission_;
-  SleepingCalls sleeping_calls_;
-  ServiceThreads threads_{sleeping_calls_};
+  SystemCalls system_calls_;
+  ServiceThreads threads_{system_calls_.sleeping()};
   std::vector<protocol::RingConsumer> consumers_;
   std::vector<std::unique_ptr<Role>> roles_;  // One a ring; the first top_halves are in use.
 
@@ -270,7 +237,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   bool stopping_ = false;
 
   cpu_set_t home_cores_{};    // Where the process was allowed to run at start.
-  Descriptor interruption_;   // eventfd, readable once stopping.
   Descriptor waits_changed_;  // eventfd, readable once there is news for watch_descriptors().
 };
 

@@ -245,11 +245,11 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     if (left == 0 && role.batch.size() > 1) role.top_half.prefetch_slots();
     pending.begun = mark;
     self.call.begin();
-    const services::Answer result = attempt(self, pending);
+    const services::Answer result = system_calls_.attempt(self, pending);
     self.call.end();
     const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
-      note_waited(pending.request);
+      system_calls_.note_waited(pending.request);
       if (result.would_wait && result.readiness.descriptor >= 0) {
         pending.readiness = result.readiness;
         const std::lock_guard lock(mutex_);
@@ -274,7 +274,7 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
     const std::uint64_t executed = cycles();
     // The answers may have taken less than was thought.
     const std::uint64_t service = executed > mark + answering ? executed - mark - answering : 0;
-    note_service(pending.request, run + 1, service);
+    system_calls_.note_service(pending.request, run + 1, service);
     run = 0;
     const std::size_t call = call_place(pending.request.row);
     const std::size_t tenant = tenant_place(pending.request.attributes);

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -36,6 +35,7 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
       answers_(backend),
       files_(files ? std::move(files) : std::make_shared<router::Files>()),
       bottom_half_(answers_.area(), backend, *files_, answers_.errors()),
+      system_calls_(backend, *files_, admission_),
       config_(config) {
   const protocol::AreaView& area = answers_.area();
   for (std::uint32_t ring = 0; ring < area.ring_count; ++ring) {
@@ -53,13 +53,14 @@ Server::Core::~Core() = default;
 
 Status Server::Core::start() {
   threads_.keep_alive(weak_from_this());
-  interruption_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Descriptor interruption(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   waits_changed_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!interruption_.open() || !waits_changed_.open()) {
+  if (!interruption.open() || !waits_changed_.open()) {
     return Error{errno, fmt::format("no eventfd for the server: {}; raise the limit on open files: "
                                     "ulimit -n",
                                     std::strerror(errno))};
   }
+  system_calls_.end_waits_by(std::move(interruption));
   if (Status status = admission_.configure(config_); !status) return status;
   register_asymmetric_barrier();  // For RoleWord.
   assign_roles();
@@ -80,7 +81,7 @@ Status Server::Core::start() {
   }
   backend_->on_abandon([this] {
     static_cast<void>(wake_descriptor_watch());
-    end_sleeps_of_launch();
+    system_calls_.end_sleeps_of_launch();
   });
   return {};
 }
@@ -109,15 +110,7 @@ void Server::Core::run_call(ServiceThread& self, Pending call) {
   }
   if (call.begun == 0) call.begun = cycles();
   const Nanoseconds before = thread_time();
-  std::int64_t value = -ECANCELED;
-  {
-    const KernelWork others(admission_, call.request);
-    if (fall_asleep(self, call.request)) {
-      value =
-          services::execute_waiting(call.request, call.progress, {interruption_.number()}, *files_);
-    }
-    value = wake_up(self, value);
-  }
+  const std::int64_t value = system_calls_.wait(self, call);
   // Waiting is not service: only CPU time is charged.
   self.charge(telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
   const std::uint64_t done = cycles();
@@ -175,9 +168,9 @@ void Server::Core::run_attempts(ServiceThread& self) {
       continue;
     }
     pending.begun = cycles();
-    const services::Answer result = attempt(self, pending);
+    const services::Answer result = system_calls_.attempt(self, pending);
     const std::uint64_t done = cycles();
-    note_service(pending.request, 1, done - pending.begun);
+    system_calls_.note_service(pending.request, 1, done - pending.begun);
     self.charge(telemetry::Stage::service, done - pending.begun, pending.request);
     if (!result.would_wait) {
       answers_.answer_late(self.stats, pending.request, result.value, {pending.begun, done});
@@ -311,16 +304,13 @@ void Server::Core::stop() {
   }
   backend_->on_abandon({});
   backend_->set_registered(nullptr);
-  const std::uint64_t one = 1;
-  // Not there: start() failed. Refused: the host program closed it, and calls that wait are left
-  // behind.
-  static_cast<void>(::write(interruption_.number(), &one, sizeof(one)));
+  system_calls_.end_waits();
   static_cast<void>(wake_descriptor_watch());
 
   const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
   do {
     backend_->wake_server();
-    sleeping_calls_.interrupt(true);
+    system_calls_.sleeping().interrupt(true);
   } while (!threads_.wait_ended(1ms) && now() < end);
   // A thread that is still in a call keeps this object alive and finds its role abandoned. A thread
   // between two calls, or with a bundle that it accepts, is waited for: that never takes long.

@@ -99,7 +99,7 @@ void Server::Core::SpotReads::end_run(std::uint64_t moment) {
   const std::uint64_t took = moment - begun_;
   // What walking takes counts as service; what answering takes was measured before.
   const std::uint64_t answering = std::min(took, reads_ * self_->answer_cycles);
-  if (core_->have_waited(reads_, took)) core_->files_->note_waited();
+  if (core_->system_calls_.have_waited(reads_, took)) core_->files_->note_waited();
   self_->stats.ledger.charge_request(took - answering, answering, call_place(row_), tenant_);
   charged_ += took;
   reads_ = 0;

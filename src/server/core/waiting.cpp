@@ -56,7 +56,7 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
   Nanoseconds mark = thread_time();
   bool stopping = false;
   // At the end the signal wakes it, too: the program may have closed what else does.
-  sleeping_calls_.begin(self.sleeper, SleepingCalls::Owner::detached);
+  system_calls_.sleeping().begin(self.sleeper, SleepingCalls::Owner::detached);
   while (!stopping) {
     take_new_waits(self, waits, round);
     {

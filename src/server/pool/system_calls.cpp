@@ -1,0 +1,60 @@
+#include "server/pool/system_calls.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "base/naps.hpp"
+
+namespace k2k::server {
+
+bool SystemCalls::fall_asleep(ServiceThread& self, const services::Request& request) {
+  const bool detached = request.detached();
+  using Owner = SleepingCalls::Owner;
+  sleeping_.begin(self.sleeper, detached ? Owner::detached : Owner::launch);
+  // In this order: a thread that abandons a launch looks for sleepers afterwards, so one of the two
+  // sees the other.
+  return detached || !backend_->abandoned();
+}
+
+std::int64_t SystemCalls::wake_up(ServiceThread& self, std::int64_t value) {
+  const bool interrupted = sleeping_.end(self.sleeper);
+  return interrupted && value == -EINTR ? -ECANCELED : value;
+}
+
+services::Answer SystemCalls::attempt_that_may_sleep(ServiceThread& self, Pending& pending) {
+  services::Answer answer{.value = -ECANCELED};
+  if (fall_asleep(self, pending.request)) {
+    answer = services::execute_without_waiting(pending.request, pending.progress, *files_);
+  }
+  answer.value = wake_up(self, answer.value);
+  return answer;
+}
+
+std::int64_t SystemCalls::wait(ServiceThread& self, Pending& pending) {
+  const KernelWork others(*admission_, pending.request);
+  std::int64_t value = -ECANCELED;
+  if (fall_asleep(self, pending.request)) {
+    value =
+        services::execute_waiting(pending.request, pending.progress, {event_.number()}, *files_);
+  }
+  return wake_up(self, value);
+}
+
+// The signal is sent again until no call of the launch sleeps, and less and less often: real-time
+// signals queue where a call does not end by them.
+void SystemCalls::end_sleeps_of_launch() {
+  using namespace std::chrono_literals;
+  Naps naps(100us, 50ms);
+  while (sleeping_.interrupt(false)) naps.take();
+}
+
+void SystemCalls::end_waits() {
+  const std::uint64_t one = 1;
+  // No event: start() failed. Refused: the host program closed it, and calls that wait are left
+  // behind.
+  static_cast<void>(::write(event_.number(), &one, sizeof(one)));
+}
+
+}  // namespace k2k::server
