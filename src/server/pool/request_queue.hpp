@@ -1,11 +1,13 @@
 #pragma once
 // Where accepted requests wait: queues over one table with a place for each slot, so that none of
 // them ever asks for memory. A request occupies its slot until it is answered, and is in one queue
-// at a time. Only a device that scribbles on its slots has a second one accepted for a slot that
-// waits already: that one is dropped, and the slot gets the answer of the first.
+// at a time. Only a device that scribbles on its slots has a second request accepted for a slot
+// that waits already: the queue drops it, and the slot gets the answer of the first.
 //
-// Threading: one lock guards a table and all of its queues.
+// Threading: each queue has a lock of its owner. The table has none: queues of one table may have
+// different locks. take_to_front() expects both.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,17 +32,19 @@ class RequestPlaces {
       : lanes_(area.wave_lanes),
         // Its pages are touched by the slots that wait, and by no others.
         memory_(std::make_unique_for_overwrite<std::byte[]>(slots_of(area) * sizeof(Place))),
-        taken_(std::make_unique<bool[]>(slots_of(area))) {}
+        taken_(std::make_unique<std::atomic<bool>[]>(slots_of(area))) {}
 
   // nullptr: another request of its slot waits.
   Place* take(const Pending& call) {
     const std::size_t slot = std::size_t{call.request.wave} * lanes_ + call.request.lane;
-    if (std::exchange(taken_[slot], true)) return nullptr;
+    if (taken_[slot].exchange(true, std::memory_order_acquire)) return nullptr;  // See give_back().
     return new (&at(slot)) Place{call, nullptr, nullptr};
   }
   Pending give_back(const Place& place) {
-    taken_[static_cast<std::size_t>(&place - &at(0))] = false;
-    return place.call;
+    const Pending call = place.call;
+    // Pairs with take(): another queue may write to the place from now on.
+    taken_[static_cast<std::size_t>(&place - &at(0))].store(false, std::memory_order_release);
+    return call;
   }
 
  private:
@@ -51,7 +55,7 @@ class RequestPlaces {
 
   const std::uint32_t lanes_;
   const std::unique_ptr<std::byte[]> memory_;
-  const std::unique_ptr<bool[]> taken_;
+  const std::unique_ptr<std::atomic<bool>[]> taken_;
 };
 
 class RequestQueue {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "protocol/area_fixture.hpp"
@@ -73,6 +76,30 @@ TEST_F(RequestQueueTest, has_room_for_all_slots) {
     for (std::uint8_t lane = 0; lane < 32; ++lane) queue.push_back(call_of(wave, lane));
   }
   EXPECT_EQ(queue.size(), 128u);
+}
+
+TEST_F(RequestQueueTest, share_their_table_without_a_common_lock) {
+  // Each thread owns one queue. Both put the same slots into theirs: each slot waits in one of
+  // them.
+  constexpr std::uint64_t rounds = 20'000;
+  std::atomic<int> waiting[4] = {};
+  std::atomic<bool> twice{false};
+  const auto use = [&](RequestQueue& own, std::uint64_t mark) {
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const std::uint8_t lane = round % 4;
+      own.push_back(call_of(1, lane, mark + round));
+      if (own.empty()) continue;
+      if (waiting[lane].fetch_add(1) != 0) twice = true;
+      waiting[lane].fetch_sub(1);
+      if (own.pop_front().request.arguments[0] != mark + round) twice = true;
+    }
+  };
+  std::thread thread([&] { use(other, 1'000'000); });
+  use(queue, 2'000'000);
+  thread.join();
+  EXPECT_FALSE(twice);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_TRUE(other.empty());
 }
 
 }  // namespace
