@@ -36,10 +36,7 @@ void Server::Core::charge_faults(ServiceThread& self, telemetry::Stage stage, st
 }
 
 bool Server::Core::serve_faults(ServiceThread& self, Role* role) {
-  if (role != nullptr) {
-    role->calls_begun.fetch_add(1);  // Sequentially consistent: see watch().
-    wake_watcher();
-  }
+  if (role != nullptr) pool_.begins_calls(role->calls_begun);
   bool kept = role != nullptr;
   std::uint32_t served = 0;
   for (std::size_t next = 0; next < self.faults.size(); next += services::faults_max) {
@@ -72,7 +69,7 @@ void Server::Core::set_aside_faults(std::span<const services::Fault> faults) {
   if (std::none_of(faults.begin(), faults.end(), waits)) return;
   const std::lock_guard lock(mutex_);
   if (fault_threads_idle_ == 0 && fault_threads_ < fault_threads_max && !stopping_ &&
-      add_thread(&Core::read_faults, "k2k/fault")) {
+      threads_.add([this](ServiceThread& self) { read_faults(self); }, "k2k/fault")) {
     ++fault_threads_;
   }
   for (const services::Fault& fault : faults) {
@@ -80,8 +77,7 @@ void Server::Core::set_aside_faults(std::span<const services::Fault> faults) {
     if (fault_threads_ != 0) {
       waiting_faults_.push_back({fault.request, {}, {}});
     } else {
-      calls_.push_back({fault.request, {}, {}});  // As any call that may keep its thread.
-      work_there_.notify_one();
+      pool_.queue({fault.request, {}, {}});  // As any call that may keep its thread.
     }
   }
   faults_there_.notify_one();

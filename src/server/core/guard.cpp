@@ -17,72 +17,31 @@
 namespace k2k::server {
 
 namespace {
-constexpr auto tick_min = std::chrono::milliseconds(1);
 constexpr auto rest_max = std::chrono::milliseconds(1);
 }  // namespace
 
-void Server::Core::call_guard() {
-  if (!guard_started_) guard_started_ = add_thread(&Core::guard, "k2k/guard");
-  guard_wanted_.notify_one();
-}
-
 void Server::Core::guard(ServiceThread& self) {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    if (idle_ != 0) {
-      guard_wanted_.wait(lock);
-      continue;
-    }
-    guard_wanted_.wait_for(
-        lock, std::max<Nanoseconds>(std::chrono::microseconds(config_.takeover_us), tick_min));
-    if (stopping_ || idle_ != 0) continue;
-    Work work;
-    const bool vacant = !vacant_roles_.empty() && roles_wanted_.load() != 0;
-    if (!vacant && !take_over_stuck(self, work)) continue;
-    if (vacant) pick(self, work);
-    lock.unlock();
-    take_from_units(self, *work.role);
-    lead_as_guard(self, *work.role);
+  while (Role* const role = pool_.next_for_guard(self)) {
+    take_from_units(self, *role);
+    lead_as_guard(self, *role);
     admission_.leave(self.account);
     self.settle(cycles());
-    lock.lock();
   }
-}
-
-// Expects mutex_ held.
-bool Server::Core::relieves_guard(const ServiceThread& self, Role& role) {
-  const bool wanted = roles_wanted_.load(std::memory_order_relaxed) > role.index;
-  if (role.on_units.load(std::memory_order_relaxed)) {
-    role.word.vacate(self.index);
-    --held_roles_;
-    role_left_.notify_all();
-    return true;
-  }
-  if (idle_ == 0 && wanted && !stopping_) return false;
-  role.word.vacate(self.index);
-  --held_roles_;
-  if (wanted && !stopping_) vacant_roles_.push_back(&role);
-  role_left_.notify_all();
-  work_there_.notify_one();
-  return true;
 }
 
 void Server::Core::lead_as_guard(ServiceThread& self, Role& role) {
   while (true) {
-    {
-      const std::lock_guard lock(mutex_);
-      // A predecessor whose call lasted too long left its accepted requests behind.
-      for (; role.batch_next < role.batch.size(); ++role.batch_next) {
-        calls_.push_back(role.batch[role.batch_next]);
-      }
-      for (const Pending& call : role.waiting) set_aside(call);
-      role.waiting.clear();
-      if (relieves_guard(self, role)) return;
+    // A predecessor whose call lasted too long left its accepted requests behind.
+    for (; role.batch_next < role.batch.size(); ++role.batch_next) {
+      pool_.queue(role.batch[role.batch_next]);
     }
+    for (const Pending& call : role.waiting) set_aside(call);
+    role.waiting.clear();
+    if (pool_.relieve_guard(self, role)) return;
     admission_.pass(self.account, 0);
     role.bundle.clear();
     if (!role.top_half.collect(role.bundle, self.stats)) {
-      if (cycles() < role.top_half.rescan_due() || bundles_wait() ||
+      if (cycles() < role.top_half.rescan_due() || split_.bundles_wait() ||
           role.top_half.rescan(role.bundle, self.stats) == 0) {
         rest(self, role, Notify::interrupt,
              static_cast<std::uint32_t>(rest_max / Nanoseconds(1'000)));

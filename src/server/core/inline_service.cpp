@@ -23,17 +23,17 @@ constexpr std::uint32_t settle_at_rest_us = 200;
 backend::InlineService::Found Server::Core::OnUnits::serve(std::uint32_t unit,
                                                            Reach reach) noexcept {
   ServiceThread& self = *units[unit];
-  const std::uint32_t roles = core_->roles_wanted_.load(std::memory_order_relaxed);
+  const std::uint32_t roles = core_->roles_.wanted();
   Found found = Found::nothing;
   const std::uint32_t steps = reach == Reach::own ? std::min(roles, 1u) : roles;
   for (std::uint32_t step = 0; step < steps; ++step) {
-    Role& role = *core_->roles_[(unit + step) % roles];
+    Role& role = core_->roles_.at((unit + step) % roles);
     if (!role.word.take(self.index)) {
       if (found == Found::nothing) found = Found::busy;
       continue;
     }
     // stand_by() waits for a vacant role, so the unit gives the role back at once.
-    if (core_->roles_wanted_.load() <= role.index || !core_->units_serve(role)) {
+    if (!core_->roles_.wanted(role) || !core_->units_serve(role)) {
       role.word.vacate(self.index);
       continue;
     }
@@ -96,7 +96,7 @@ void Server::Core::stand_by(ServiceThread& self, Role& role) {
   std::array<std::uint64_t, protocol::ring_count_max> positions;
   positions.fill(backend::any_position);  // Units move the positions of their rings.
   bool held = true;
-  while (roles_wanted_.load() > role.index && units_serve(role)) {
+  while (roles_.wanted(role) && units_serve(role)) {
     if (held) look_after(self, role, held);
     if (held) role.word.vacate(self.index);
     held = false;
@@ -104,10 +104,7 @@ void Server::Core::stand_by(ServiceThread& self, Role& role) {
     self.stats.parks.add();
     if (backend_->wait_launch(positions.data(), no_launch_max) ==
         backend::LaunchWait::in_progress) {
-      std::unique_lock lock(mutex_);
-      if (roles_wanted_.load() > role.index) {
-        stand_by_over_.wait_for(lock, std::chrono::microseconds(config_.rescan_us));
-      }
+      pool_.stand_by(role, std::chrono::microseconds(config_.rescan_us));
     }
     held = role.word.take(self.index);
   }
@@ -122,7 +119,7 @@ void Server::Core::take_from_units(const ServiceThread& self, Role& role) {
 }
 
 void Server::Core::look_after(ServiceThread& self, Role& role, bool& held) {
-  while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
+  while (roles_.wanted(role)) {
     role.bundle.clear();
     self.clock = cycles();
     if (!role.top_half.collect(role.bundle, self.stats) &&
@@ -140,10 +137,7 @@ void Server::Core::rescue(ServiceThread& self, Role& role) {
   self.clock = cycles();
   const bool held = (!role.walking || walk_bundle(self, role)) && run_batch(self, role) &&
                     settle_waiting(self, role);
-  const std::lock_guard lock(mutex_);
-  if (held) role.word.vacate(self.index);
-  --held_roles_;
-  role_left_.notify_all();
+  pool_.end_rescue(self, role, held);
 }
 
 }  // namespace k2k::server

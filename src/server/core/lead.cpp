@@ -72,7 +72,7 @@ bool Server::Core::lead(ServiceThread& self, Role& role) {
   bool woken = false;  // Before its time.
   if (role.adaptive.on()) role.adaptive.begin(counted(self, role), mark);
   bool looks_behind = false;  // A masked rest.
-  while (roles_wanted_.load(std::memory_order_relaxed) > role.index) {
+  while (roles_.wanted(role)) {
     if (units_serve(role)) {
       stand_by(self, role);
       mark = cycles();
@@ -99,7 +99,7 @@ bool Server::Core::lead(ServiceThread& self, Role& role) {
         mark = moment;
         settle(self, role, moment);
       }
-      if (moment >= role.top_half.rescan_due() && !bundles_wait()) {
+      if (moment >= role.top_half.rescan_due() && !split_.bundles_wait()) {
         const std::uint64_t idle = ladder.idle(moment);
         if (role.top_half.rescan(role.bundle, self.stats, idle) == 0) continue;
       } else {
@@ -153,23 +153,17 @@ bool Server::Core::lead(ServiceThread& self, Role& role) {
     mark = self.clock;
     ladder.served(mark);
   }
-  leave(self, role);
+  pool_.leave(self, role);
   return true;
 }
 
 // Split mode. Without memory for the queue its requests are accepted here, and others serve them.
 void Server::Core::hand_out(ServiceThread& self, const Bundle& bundle) {
-  {
-    const std::lock_guard lock(mutex_);
-    work_there_.notify_one();
-    try {
-      bundles_.push_back(bundle);
-      return;
-    } catch (const std::bad_alloc&) {
-      ++processing_;
-    }
+  if (split_.add(bundle)) {
+    pool_.wake_one();
+  } else {
+    accept_bundle(self, bundle);
   }
-  accept_bundle(self, bundle);
 }
 
 bool Server::Core::serve(ServiceThread& self, Role& role) {
@@ -216,8 +210,7 @@ bool Server::Core::serve_accepted(ServiceThread& self, Role& role) {
 
 bool Server::Core::run_batch(ServiceThread& self, Role& role) {
   if (role.batch_next == role.batch.size()) return true;
-  role.calls_begun.fetch_add(1);  // Sequentially consistent: see watch().
-  wake_watcher();
+  pool_.begins_calls(role.calls_begun);
   std::uint64_t mark = self.clock;
   std::uint64_t answering = 0;  // Since then, what answers took.
   std::uint64_t run = 0;        // Since then, calls before this one.
@@ -252,7 +245,6 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
       system_calls_.note_waited(pending.request);
       if (result.would_wait && result.readiness.descriptor >= 0) {
         pending.readiness = result.readiness;
-        const std::lock_guard lock(mutex_);
         set_aside(pending);
       } else if (result.would_wait) {
         run_call(self, pending);
@@ -301,54 +293,26 @@ bool Server::Core::run_batch(ServiceThread& self, Role& role) {
 
 bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
   if (role.waiting.empty()) return true;
-  admission_.leave(self.account);  // Who holds the role next needs what is left of the grants.
+  admission_.leave(self.account);  // The next holder of the role needs the rest of the grants.
+  // A call that waits for a disk is short: for such calls alone the poller stays.
+  bool may_go = !self.is_unit && !role.on_units.load(std::memory_order_relaxed);
+  may_go = may_go && std::any_of(role.waiting.begin(), role.waiting.end(),
+                                 [](const Pending& call) { return !call.keeps_role; });
+  std::erase_if(role.waiting, [this](const Pending& call) { return watch_descriptor_of(call); });
   Pending first;
-  {
-    const std::lock_guard lock(mutex_);
-    const std::size_t before = calls_.size();
-    bool may_go = false;  // For calls that wait for a disk who polls stays.
-    for (const Pending& call : role.waiting) {
-      set_aside(call);
-      may_go = may_go || !call.keeps_role;
-    }
-    role.waiting.clear();
-    const bool stays = self.is_unit || role.on_units.load(std::memory_order_relaxed);
-    if (calls_.size() == before || !may_go || stays || !may_leave_role()) return true;
-    // This thread makes the newest call, and a follower takes the role: one wake, not two.
-    first = calls_.pop_back();
-    role.word.vacate(self.index);
-    --held_roles_;
-    vacant_roles_.push_back(&role);
-    role_left_.notify_all();
-    work_there_.notify_one();
+  if (role.waiting.empty() || !pool_.queue_or_follow(self, role, role.waiting, may_go, first)) {
+    return true;
   }
   self.stats.hand_offs.add();
   run_call(self, first);
   return false;
 }
 
-// Split mode: what a rescan finds may be named by a bundle that no thread has picked yet.
-bool Server::Core::bundles_wait() const {
-  const std::lock_guard lock(mutex_);
-  return !bundles_.empty();
-}
-
-void Server::Core::leave(ServiceThread& self, Role& role) {
-  const std::lock_guard lock(mutex_);
-  role.word.vacate(self.index);
-  --held_roles_;
-  role_left_.notify_all();
-}
-
 bool Server::Core::rest(ServiceThread& self, const Role& role, Notify notify,
                         std::uint32_t longest_us) {
   self.stats.parks.add();
   const auto longest = std::chrono::microseconds(longest_us);
-  std::array<std::uint64_t, protocol::ring_count_max> positions;
-  positions.fill(backend::any_position);
-  for (protocol::RingConsumer* ring : role.top_half.rings()) {
-    positions[static_cast<std::size_t>(ring - consumers_.data())] = ring->position();
-  }
+  const auto positions = roles_.positions(role);
   if (notify == Notify::interrupt) {
     backend_->wait_doorbell(positions.data(), longest);
     return false;

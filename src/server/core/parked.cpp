@@ -51,43 +51,23 @@ bool Server::Core::serve_parked(ServiceThread& self, Role& role) {
   return role.batch.empty() || serve_accepted(self, role);
 }
 
-// Roles and budgets may be others now.
-void Server::Core::gather_parked(std::vector<Pending>& all) {
-  for (const auto& role : roles_) role->parked.drain(all);
-  for (const Pending& call : all) {
-    // Without memory to park it, it is served.
-    if (!roles_.front()->parked.add(call, admission_.budget_of(tenant_of(call.request)), 0)) {
-      calls_.push_back(call);
-    }
+// Roles and budgets may be others now. Without memory to park a request, it is served.
+void Server::Core::park_again(const std::vector<Pending>& parked) {
+  for (const Pending& call : parked) {
+    const std::size_t budget = admission_.budget_of(tenant_of(call.request));
+    if (!roles_.at(0).parked.add(call, budget, 0)) pool_.queue(call);
   }
 }
 
-bool Server::Core::take_attempt(ServiceThread& self, Pending& attempt) {
-  const std::lock_guard lock(mutex_);
-  while (!attempts_.empty()) {
-    attempt = attempts_.pop_front();
-    if (!admission_.by_tenant() || admits(self, attempt.request)) return true;
-    parked_attempts_.push_back(attempt);
-  }
-  return false;
-}
-
-// One thread waits for all of them; what comes meanwhile is others' to serve.
+// One thread waits for all parked attempts; other threads serve the ones that come meanwhile.
 bool Server::Core::keep_parked_attempts(ServiceThread& self) {
-  std::uint64_t due = ParkedRequests::never;
-  {
-    const std::lock_guard lock(mutex_);
-    if (parked_attempts_.empty() || parked_attempts_kept_) return false;
-    parked_attempts_kept_ = true;
-    parked_attempts_.for_each([&](const Pending& call) {
-      // Whom another thread was told no for is asked for at once.
-      due = std::min(due, admission_.ask_at(self.account, tenant_of(call.request)));
-    });
-  }
-  admission_.sleep_until(self.account, due);
-  const std::lock_guard lock(mutex_);
-  parked_attempts_kept_ = false;
-  attempts_.take_to_front(parked_attempts_);
+  // For a tenant that another thread was refused, this one may ask at once.
+  const auto due = split_.keep_parked([&](const services::Request& request) {
+    return admission_.ask_at(self.account, tenant_of(request));
+  });
+  if (!due) return false;
+  admission_.sleep_until(self.account, *due);
+  split_.give_back_parked();
   return true;
 }
 

@@ -36,14 +36,9 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
       files_(files ? std::move(files) : std::make_shared<router::Files>()),
       bottom_half_(answers_.area(), backend, *files_, answers_.errors()),
       system_calls_(backend, *files_, admission_),
+      roles_(backend),
+      pool_({backend, admission_, threads_, roles_, split_, places_}),
       config_(config) {
-  const protocol::AreaView& area = answers_.area();
-  for (std::uint32_t ring = 0; ring < area.ring_count; ++ring) {
-    consumers_.emplace_back(area.rings[ring]);
-    roles_.push_back(std::make_unique<Role>(area, ring));
-    roles_.back()->top_half.attend(backend);
-  }
-  vacant_roles_.reserve(2 * roles_.size());
   backend.set_registered(&files_->registered());
   CPU_ZERO(&home_cores_);
   sched_getaffinity(0, sizeof(home_cores_), &home_cores_);
@@ -63,12 +58,13 @@ Status Server::Core::start() {
   system_calls_.end_waits_by(std::move(interruption));
   if (Status status = admission_.configure(config_); !status) return status;
   register_asymmetric_barrier();  // For RoleWord.
+  pool_.run(
+      {[this](ServiceThread& self) { work(self); }, [this](ServiceThread& self) { guard(self); }});
   assign_roles();
-  resume_roles();
+  pool_.resume(config_);
   // One polls, one watches.
   for (int count = 0; count < 2; ++count) {
-    const std::lock_guard lock(mutex_);
-    if (!add_worker()) {
+    if (!pool_.add_worker()) {
       return Error{EAGAIN,
                    "no service thread could be started; raise the limits on processes and "
                    "memory: ulimit -u, ulimit -v"};
@@ -104,7 +100,6 @@ void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment)
 
 void Server::Core::run_call(ServiceThread& self, Pending call) {
   if (self.is_unit) {
-    const std::lock_guard lock(mutex_);
     set_aside(call);
     return;
   }
@@ -143,15 +138,10 @@ void Server::Core::accept_bundle(ServiceThread& self, const Bundle& bundle) {
   }
   // Faults whose tenant has to be asked for wait in the queue of attempts.
   const bool faults = !admission_.by_tenant() && take_faults(self, self.batch);
-  {
-    const std::lock_guard lock(mutex_);
-    --processing_;
-    for (const Pending& call : self.batch) attempts_.push_back(call);
-  }
+  split_.accept(self.batch);
   if (faults) serve_faults(self, nullptr);
   if (self.batch.empty()) return;
-  attempts_begun_.fetch_add(1);  // Sequentially consistent: see watch().
-  wake_watcher();
+  pool_.begins_calls(split_.attempts_begun);
 }
 
 // One at a time: while one of them holds this thread, the watcher finds the others in the queue.
@@ -159,7 +149,9 @@ void Server::Core::run_attempts(ServiceThread& self) {
   for (std::uint32_t served = 0;; served = 1) {
     admission_.pass(self.account, served);
     Pending pending;
-    while (!take_attempt(self, pending)) {
+    while (!split_.take_attempt(pending, [&](const services::Request& request) {
+      return !admission_.by_tenant() || admits(self, request);
+    })) {
       if (!keep_parked_attempts(self)) return;
     }
     if (services::is_fault(pending.request)) {
@@ -178,72 +170,43 @@ void Server::Core::run_attempts(ServiceThread& self) {
       continue;
     }
     pending.readiness = result.readiness;
-    const std::lock_guard lock(mutex_);
     set_aside(pending);
   }
 }
 
-// --- Roles.
+// --- Reconfiguration.
 
-void Server::Core::assign_roles() {
-  const std::uint32_t wanted = config_.top_halves;
-  // First what needs memory: then all of them change, or none.
-  std::vector<std::vector<protocol::RingConsumer*>> rings_of(roles_.size());
-  for (auto& rings : rings_of) rings.reserve(consumers_.size());
-  std::size_t parked = 0;
-  for (const auto& role : roles_) parked += role->parked.count();
-  std::vector<Pending> all_parked;
-  all_parked.reserve(parked);
-  if (config_.coalesce_window_us != 0 || config_.coalescing == Coalescing::adaptive) {
-    static_cast<void>(calibrated_costs());
-  }
-  for (std::uint32_t index = 0; index < roles_.size(); ++index) {
-    Role& role = *roles_[index];
-    std::vector<protocol::RingConsumer*>& rings = rings_of[index];
-    for (std::uint32_t ring = index; index < wanted && ring < consumers_.size(); ring += wanted) {
-      rings.push_back(&consumers_[ring]);
-    }
-    role.top_half.assign(std::move(rings), index, wanted);
-    role.top_half.configure(config_);
-    // The costs are measured where they are needed. A sleep saves what is beyond its own cost.
-    const bool adaptive = role.adaptive.configure(config_);
-    if (adaptive || config_.coalesce_window_us != 0) {
-      role.top_half.sleep_beyond(2 * cycles_in(calibrated_costs().sleep));
-    }
-    if (adaptive) {
-      role.top_half.hold(role.adaptive.setting().window_us, role.adaptive.setting().max);
-    }
-    role.openness = config_.policy == CallPolicy::any ? services::Openness::any
-                                                      : services::Openness::known_only;
-    role.trace = config_.trace;
-    role.split = config_.bottom_half == BottomHalfMode::split;
-    role.on_units.store(config_.bottom_half == BottomHalfMode::on_unit);
-  }
-  gather_parked(all_parked);
-}
+void Server::Core::assign_roles() { park_again(roles_.assign(config_)); }
 
-void Server::Core::pause_roles() {
-  roles_wanted_.store(0);
-  admission_.suspend();
-  std::unique_lock lock(mutex_);
-  vacant_roles_.clear();
-  stand_by_over_.notify_all();
-  // What is left of split bundles, too: a monolithic bottom half relies on being alone.
-  while (held_roles_ != 0 || !bundles_.empty() || processing_ != 0) {
-    backend_->wake_server();
-    role_left_.wait_for(lock, std::chrono::milliseconds(1));
-    vacant_roles_.clear();
+void Server::Core::work(ServiceThread& self) {
+  using Task = ThreadPool::Task;
+  while (true) {
+    const ThreadPool::Work work = pool_.next_work(self);
+    switch (work.task) {
+      case Task::role:
+        // A role of the units comes back: a thread that takes it over only rescues (rescue()).
+        while (!lead(self, *work.role) && work.role->on_units.load()) {
+        }
+        break;
+      case Task::rescue:
+        rescue(self, *work.role);
+        break;
+      case Task::attempt:
+        run_attempts(self);
+        break;
+      case Task::bundle:
+        run_bundle(self, work.bundle);
+        break;
+      case Task::call:
+        run_call(self, work.call);
+        break;
+      case Task::end:
+        return;
+    }
+    admission_.leave(self.account);
+    self.settle(cycles());
+    pool_.finish_work();
   }
-}
-
-void Server::Core::resume_roles() {
-  admission_.resume();
-  const std::lock_guard lock(mutex_);
-  roles_wanted_.store(config_.top_halves);
-  for (std::uint32_t index = 0; index < config_.top_halves; ++index) {
-    vacant_roles_.push_back(roles_[index].get());
-  }
-  work_there_.notify_all();
 }
 
 Status Server::Core::reconfigure(const ServerConfig& config) {
@@ -253,7 +216,8 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
   if (Status status = admission_.configure(config); !status) return status;
   ServerConfig wanted = config;  // Here: what is copied below needs memory.
   end_inline();
-  pause_roles();
+  admission_.suspend();
+  pool_.pause();
   bool assigned = true;
   {
     const std::lock_guard lock(mutex_);
@@ -265,7 +229,8 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
       assigned = false;
     }
   }
-  resume_roles();
+  admission_.resume();
+  pool_.resume(config_);
   assigned = begin_inline() && assigned;
   if (assigned) return {};
   return Error{ENOMEM,
@@ -292,15 +257,11 @@ void Server::Core::stop() {
   admission_.suspend();  // What was accepted is not given up for a cap.
   admission_.stop();
   static_cast<void>(answers_.wait_for_all(grace));
-  roles_wanted_.store(0);
+  pool_.stop();
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    vacant_roles_.clear();
-    stand_by_over_.notify_all();
-    work_there_.notify_all();
     faults_there_.notify_all();
-    guard_wanted_.notify_all();
   }
   backend_->on_abandon({});
   backend_->set_registered(nullptr);
@@ -314,19 +275,7 @@ void Server::Core::stop() {
   } while (!threads_.wait_ended(1ms) && now() < end);
   // A thread that is still in a call keeps this object alive and finds its role abandoned. A thread
   // between two calls, or with a bundle that it accepts, is waited for: that never takes long.
-  std::unique_lock lock(mutex_);
-  for (const auto& role : roles_) {
-    while (true) {
-      const RoleWord::View view = role->word.view();
-      if (view.phase == RolePhase::vacant) break;
-      const telemetry::Mark& mark = threads_.call_of(view.holder);
-      if (role->word.take_over(view.holder, mark, mark.view(), abandoned_holder)) break;
-      backend_->wake_server();
-      role_left_.wait_for(lock, 1ms);
-    }
-  }
-  while (processing_ != 0) role_left_.wait_for(lock, 1ms);
-  lock.unlock();
+  pool_.abandon_roles();
   threads_.release();
   answers_.refuse_the_rest();
 }

@@ -91,8 +91,7 @@ OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
 void Server::Core::SpotReads::begin_walk() {
   walks_ = true;
   role_->walking = true;
-  role_->calls_begun.fetch_add(1);  // Sequentially consistent: see watch().
-  core_->wake_watcher();
+  core_->pool_.begins_calls(role_->calls_begun);
 }
 
 void Server::Core::SpotReads::end_run(std::uint64_t moment) {

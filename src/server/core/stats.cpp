@@ -12,7 +12,7 @@ Stats Server::Core::stats() const {
   const double interrupt_s = std::chrono::duration<double>(calibrated_costs().interrupt).count();
   Stats stats;
   threads_.add_to(stats);
-  for (const auto& role : roles_) stats.coalescing_changes += role->adaptive.changes();
+  stats.coalescing_changes = roles_.coalescing_changes();
   stats.interrupt_seconds = static_cast<double>(stats.wakes) * interrupt_s;
   stats.times.merge(backend_->call_report());
   stats.governor = admission_.stats();

@@ -12,18 +12,21 @@
 namespace k2k::server {
 
 void Server::Core::set_aside(const Pending& call) {
-  if (call.readiness.descriptor >= 0 && !stopping_) {
-    if (!descriptors_watched_) {
-      // Without that thread each call waits on its own.
-      descriptors_watched_ = add_thread(&Core::watch_descriptors, "k2k/wait");
-    }
-    if (descriptors_watched_ && wake_descriptor_watch()) {
-      new_waits_.push_back(call);  // Under the lock that the woken thread needs first.
-      return;
-    }
+  if (!watch_descriptor_of(call)) pool_.queue(call);
+}
+
+bool Server::Core::watch_descriptor_of(const Pending& call) {
+  if (call.readiness.descriptor < 0) return false;
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return false;
+  if (!descriptors_watched_) {
+    // Without that thread each call waits on its own.
+    descriptors_watched_ =
+        threads_.add([this](ServiceThread& self) { watch_descriptors(self); }, "k2k/wait");
   }
-  calls_.push_back(call);
-  work_there_.notify_one();
+  if (!descriptors_watched_ || !wake_descriptor_watch()) return false;
+  new_waits_.push_back(call);  // Under the lock that the woken thread needs first.
+  return true;
 }
 
 bool Server::Core::wake_descriptor_watch() {
@@ -61,12 +64,9 @@ void Server::Core::watch_descriptors(ServiceThread& self) {
     take_new_waits(self, waits, round);
     {
       const std::lock_guard lock(mutex_);
-      for (const Pending& call : round.stubborn) {
-        calls_.push_back(call);
-        work_there_.notify_one();
-      }
       stopping = stopping_;
     }
+    for (const Pending& call : round.stubborn) pool_.queue(call);
     round.stubborn.clear();
     if (stopping) {
       waits.end(DescriptorWaits::Whose::everybody, round.answered);

@@ -1,0 +1,74 @@
+#pragma once
+// For tests of objects that stand on the thread pool: a fake device, and every object below.
+//
+// Threading: as the objects say. Service threads keep the parts alive.
+
+#include <memory>
+#include <utility>
+
+#include "calls/rows.hpp"
+#include "router/door/files.hpp"
+#include "server/account/answers.hpp"
+#include "server/govern/admission.hpp"
+#include "server/pool/request_queue.hpp"
+#include "server/pool/roles.hpp"
+#include "server/pool/service_threads.hpp"
+#include "server/pool/split_queue.hpp"
+#include "server/pool/system_calls.hpp"
+#include "server/pool/thread_pool.hpp"
+#include "services/fake_backend_fixture.hpp"
+
+namespace k2k::server {
+
+struct ServerParts {
+  ServerParts() = default;
+  ServerParts(const ServerParts&) = delete;
+  ServerParts& operator=(const ServerParts&) = delete;
+
+  services::FakeBackend backend{{.rings = 2}};
+  router::Files files;
+  Answers answers{backend};
+  Admission admission;
+  SystemCalls system_calls{backend, files, admission};
+  ServiceThreads threads{system_calls.sleeping()};
+  RequestPlaces places{answers.area()};
+  Roles roles{backend};
+  SplitQueue split{places};
+  ThreadPool pool{{.backend = backend,
+                   .admission = admission,
+                   .threads = threads,
+                   .roles = roles,
+                   .split = split,
+                   .places = places}};
+
+  static std::shared_ptr<ServerParts> make() {
+    auto parts = std::make_shared<ServerParts>();
+    parts->threads.keep_alive(parts);
+    return parts;
+  }
+
+  // Publishes and accepts a request with these arguments.
+  template <class... Arguments>
+  services::Request accept(std::uint8_t lane, std::uint16_t number, Arguments... arguments) {
+    using protocol::SlotState;
+    protocol::Slot& slot = backend.plain.publish(1, lane, number);
+    protocol::move<SlotState::ready, SlotState::processing, protocol::Side::host>(slot, number);
+    services::Request request;
+    request.wave = 1;
+    request.lane = lane;
+    request.number = number;
+    request.row = static_cast<std::int16_t>(calls::find(number));
+    int index = 0;
+    ((request.arguments[index++] = (std::uint64_t)(arguments)), ...);
+    return request;
+  }
+  protocol::Control control_of(const services::Request& request) {
+    return observe(answers.area().slot(request.wave, request.lane));
+  }
+  std::int64_t value_of(const services::Request& request) {
+    return static_cast<std::int64_t>(
+        answers.area().slot(request.wave, request.lane).arguments[protocol::answer_word::value]);
+  }
+};
+
+}  // namespace k2k::server

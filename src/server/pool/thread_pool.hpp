@@ -1,0 +1,140 @@
+#pragma once
+// The pool of service threads: which work an idle thread takes, and the watch over the roles.
+//
+//   next_work():  a vacant role ─▶ attempts, bundles (split mode) ─▶ a call that may keep the
+//   thread
+//                 nothing: one idle thread watches the roles, the others sleep
+//
+// One thread stays idle, so that a role can change hands. When the last idle thread takes work the
+// pool starts another thread; at its maximum it wakes the guard (core/guard.hpp).
+//
+// One lock guards idle threads, vacant roles and queued calls, because they change together: a
+// thread that hands its role over decides by the number of idle threads, takes the newest call and
+// leaves the role to another thread in one step.
+//
+// Threading: from anywhere. Lock order: this lock, then SplitQueue or ServiceThreads.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "server/govern/admission.hpp"
+#include "server/pool/request_queue.hpp"
+#include "server/pool/roles.hpp"
+#include "server/pool/service_threads.hpp"
+#include "server/pool/split_queue.hpp"
+#include "server/pool/watch_ticks.hpp"
+
+namespace k2k::server {
+
+class ThreadPool {
+ public:
+  // What the threads do: `work` asks next_work() again and again, `guard` next_for_guard().
+  struct Mains {
+    ServiceThreads::Main work;
+    ServiceThreads::Main guard;
+  };
+  struct Parts {
+    backend::Backend& backend;
+    Admission& admission;
+    ServiceThreads& threads;
+    Roles& roles;
+    SplitQueue& split;
+    RequestPlaces& places;
+  };
+  explicit ThreadPool(const Parts& parts) : parts_(parts), calls_(parts.places) {}
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // Once, before the first worker.
+  void run(Mains mains) { mains_ = std::move(mains); }
+  // False: the system gives no thread, or no memory for one.
+  bool add_worker();
+
+  enum class Task : std::uint8_t { role, rescue, attempt, bundle, call, end };
+  struct Work {
+    Task task = Task::end;
+    Role* role = nullptr;
+    Bundle bundle;
+    Pending call;
+  };
+  // Blocks until there is work for this thread. `rescue`: a unit that served `role` is stuck.
+  Work next_work(ServiceThread& self);
+  // The thread has done it.
+  void finish_work();
+
+  // For a thread that the call may keep.
+  void queue(const Pending& call);
+  // Queues calls that a role's holder found to wait. True: the holder has lost its role to another
+  // thread and is to make the call `first` itself: one wake, not two. Clears `calls`.
+  bool queue_or_follow(ServiceThread& self, Role& role, std::vector<Pending>& calls, bool may_go,
+                       Pending& first);
+  // The split queue has work.
+  void wake_one();
+
+  // By a thread about to make calls: the watcher has something to watch. Counts in `announced`, of
+  // a role or of the split queue.
+  void begins_calls(std::atomic<std::uint64_t>& announced) {
+    // Pairs with watch(): both sides store, then load, sequentially consistent.
+    announced.fetch_add(1);
+    if (watcher_asleep_.load()) wake_watcher();
+  }
+
+  // The holder of a role that is not wanted any more.
+  void leave(ServiceThread& self, Role& role);
+  // A thread that rescued requests of a unit; `holds`: it still has the role.
+  void end_rescue(ServiceThread& self, Role& role, bool holds);
+  // Sleeps while this role is wanted.
+  void stand_by(const Role& role, Nanoseconds longest);
+
+  // Blocks while a thread is idle. A role for the guard, held or on units; nullptr: stop() was
+  // called.
+  Role* next_for_guard(ServiceThread& self);
+  // True, and the guard has given the role back: a thread is idle, or the role is not wanted.
+  bool relieve_guard(ServiceThread& self, Role& role);
+
+  // Returns once no role is held and no bundle is on its way. Nothing is polled until resume().
+  void pause();
+  void resume(const ServerConfig& config);
+  // Each thread ends once there is no work left.
+  void stop();
+  // After stop(): takes the roles from threads that are left behind in a call. Returns once the
+  // others have left, and accepted the bundles that they had taken.
+  void abandon_roles();
+
+ private:
+  bool add_worker_locked();  // This and the next four expect mutex_ held.
+  bool pick(ServiceThread& self, Work& work);
+  Role* take_over_stuck(ServiceThread& self);
+  // Is there a thread to take a role that its holder leaves?
+  [[nodiscard]] bool may_follow() const;
+  [[nodiscard]] WatchTicks::Seen seen() const;
+  // The watcher's vigil; ends with work, perhaps a role that it took over.
+  void watch(ServiceThread& self, Work& work, std::unique_lock<std::mutex>& lock);
+  void wake_watcher();
+
+  const Parts parts_;
+  Mains mains_;
+  std::atomic<bool> watcher_asleep_{false};
+
+  std::mutex mutex_;  // Guards what follows, and the vacant and held roles.
+  std::condition_variable work_there_;
+  std::condition_variable role_left_;
+  std::condition_variable stand_by_over_;  // No role is wanted.
+  std::condition_variable guard_wanted_;
+  RequestQueue calls_;
+  std::uint32_t workers_max_ = 0;  // This and the next two: as resume() was told.
+  Nanoseconds takeover_{};
+  bool split_mode_ = false;
+  std::uint32_t workers_ = 0;
+  std::uint32_t idle_ = 0;  // Workers in next_work().
+  bool watched_ = false;    // One of them is the watcher.
+  WatchTicks ticks_;
+  bool guard_started_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace k2k::server
