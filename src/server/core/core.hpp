@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/descriptor.hpp"
 #include "router/door/files.hpp"
 #include "server/account/answers.hpp"
 #include "server/govern/adaptive.hpp"
@@ -24,7 +23,7 @@
 #include "server/poll/bottom_half.hpp"
 #include "server/poll/role.hpp"
 #include "server/poll/top_half.hpp"
-#include "server/pool/descriptor_waits.hpp"
+#include "server/pool/descriptor_watch.hpp"
 #include "server/pool/parked.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/roles.hpp"
@@ -96,15 +95,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // Sleeps until a parked attempt may be admitted. False: none is parked, or another thread waits.
   bool keep_parked_attempts(ServiceThread& self);
 
-  // --- waiting.cpp: calls that would wait.
-  void set_aside(const Pending& call);
-  bool watch_descriptor_of(const Pending& call);  // False: the pool is to make this call.
-  void watch_descriptors(ServiceThread& self);
-  // Into `waits`, or answered by ENOMEM.
-  void take_new_waits(ServiceThread& self, DescriptorWaits& waits, DescriptorWaits::Round& round);
-  // False: the host program closed what it is woken by.
-  bool wake_descriptor_watch();
-
   // --- faults.cpp: page faults of device code.
   // Moves the faults of `batch` to self.faults. False if there is none.
   static bool take_faults(ServiceThread& self, std::vector<Pending>& batch);
@@ -124,6 +114,9 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // The first part of it: its requests are accepted and, but for faults, in the queue of attempts.
   void accept_bundle(ServiceThread& self, const Bundle& bundle);
   void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
+  // A call that would wait: on its descriptor, with others on one thread; otherwise on a thread of
+  // its own.
+  void set_aside(const Pending& call);
   // Makes a call that may wait. A unit leaves it to the pool.
   void run_call(ServiceThread& self, Pending call);
   void settle(ServiceThread& self, Role& role, std::uint64_t moment) const;  // Its holder.
@@ -145,22 +138,20 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   Roles roles_;
   SplitQueue split_{places_};
   ThreadPool pool_;
+  DescriptorWatch descriptors_;
 
   std::mutex control_;  // One drain, reconfiguration or stop at a time.
 
   mutable std::mutex mutex_;  // Guards what follows.
   ServerConfig config_;
   std::unique_ptr<OnUnits> on_units_;     // Once units were to serve.
-  RequestQueue new_waits_{places_};       // For the thread that watches descriptors.
-  bool descriptors_watched_ = false;      // That thread was started.
   RequestQueue waiting_faults_{places_};  // For the threads that read files for faults.
   std::condition_variable faults_there_;
   std::uint32_t fault_threads_ = 0;
   std::uint32_t fault_threads_idle_ = 0;
   bool stopping_ = false;
 
-  cpu_set_t home_cores_{};    // Where the process was allowed to run at start.
-  Descriptor waits_changed_;  // eventfd, readable once there is news for watch_descriptors().
+  cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
 };
 
 }  // namespace k2k::server

@@ -298,7 +298,7 @@ bool Server::Core::settle_waiting(ServiceThread& self, Role& role) {
   bool may_go = !self.is_unit && !role.on_units.load(std::memory_order_relaxed);
   may_go = may_go && std::any_of(role.waiting.begin(), role.waiting.end(),
                                  [](const Pending& call) { return !call.keeps_role; });
-  std::erase_if(role.waiting, [this](const Pending& call) { return watch_descriptor_of(call); });
+  std::erase_if(role.waiting, [this](const Pending& call) { return descriptors_.take(call); });
   Pending first;
   if (role.waiting.empty() || !pool_.queue_or_follow(self, role, role.waiting, may_go, first)) {
     return true;

@@ -38,6 +38,8 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
       system_calls_(backend, *files_, admission_),
       roles_(backend),
       pool_({backend, admission_, threads_, roles_, split_, places_}),
+      descriptors_({backend, *files_, answers_, admission_, system_calls_.sleeping(), threads_,
+                    places_, pool_}),
       config_(config) {
   backend.set_registered(&files_->registered());
   CPU_ZERO(&home_cores_);
@@ -49,13 +51,14 @@ Server::Core::~Core() = default;
 Status Server::Core::start() {
   threads_.keep_alive(weak_from_this());
   Descriptor interruption(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  waits_changed_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!interruption.open() || !waits_changed_.open()) {
+  Descriptor waits_changed(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!interruption.open() || !waits_changed.open()) {
     return Error{errno, fmt::format("no eventfd for the server: {}; raise the limit on open files: "
                                     "ulimit -n",
                                     std::strerror(errno))};
   }
   system_calls_.end_waits_by(std::move(interruption));
+  descriptors_.wake_by(std::move(waits_changed));
   if (Status status = admission_.configure(config_); !status) return status;
   register_asymmetric_barrier();  // For RoleWord.
   pool_.run(
@@ -76,7 +79,7 @@ Status Server::Core::start() {
                  "\"monolithic\""};
   }
   backend_->on_abandon([this] {
-    static_cast<void>(wake_descriptor_watch());
+    descriptors_.look_at_launch();
     system_calls_.end_sleeps_of_launch();
   });
   return {};
@@ -96,6 +99,10 @@ void Server::Core::settle(ServiceThread& self, Role& role, std::uint64_t moment)
   if (!role.adaptive.due(moment) || !role.adaptive.look(counted(self, role), moment)) return;
   const governor::CoalesceSetting setting = role.adaptive.setting();
   role.top_half.hold(setting.window_us, setting.max);
+}
+
+void Server::Core::set_aside(const Pending& call) {
+  if (!descriptors_.take(call)) pool_.queue(call);
 }
 
 void Server::Core::run_call(ServiceThread& self, Pending call) {
@@ -266,7 +273,7 @@ void Server::Core::stop() {
   backend_->on_abandon({});
   backend_->set_registered(nullptr);
   system_calls_.end_waits();
-  static_cast<void>(wake_descriptor_watch());
+  descriptors_.stop();
 
   const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
   do {

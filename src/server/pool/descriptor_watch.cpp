@@ -1,0 +1,101 @@
+#include "server/pool/descriptor_watch.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+
+#include "base/clock.hpp"
+
+namespace k2k::server {
+
+bool DescriptorWatch::take(const Pending& call) {
+  if (call.readiness.descriptor < 0) return false;
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return false;
+  if (!started_) {
+    started_ = parts_.threads.add([this](ServiceThread& self) { run(self); }, "k2k/wait");
+  }
+  if (!started_ || !wake()) return false;
+  new_waits_.push_back(call);  // Under the lock that the woken thread needs first.
+  return true;
+}
+
+bool DescriptorWatch::wake() {
+  const std::uint64_t one = 1;
+  // EAGAIN: the counter is full, so the descriptor is readable already.
+  return ::write(event_.number(), &one, sizeof(one)) == sizeof(one) || errno == EAGAIN;
+}
+
+void DescriptorWatch::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  static_cast<void>(wake());
+}
+
+bool DescriptorWatch::take_new(ServiceThread& self, DescriptorWaits& waits,
+                               DescriptorWaits::Round& round) {
+  while (true) {
+    Pending call;
+    {
+      const std::lock_guard lock(mutex_);
+      if (new_waits_.empty()) return stopping_;
+      call = new_waits_.pop_front();
+    }
+    add(self, waits, round, call);
+  }
+}
+
+void DescriptorWatch::add(ServiceThread& self, DescriptorWaits& waits,
+                          DescriptorWaits::Round& round, const Pending& call) {
+  try {
+    round.reserve(waits.size() + 1);  // So that the end of any wait finds room.
+    waits.add(call, now());
+  } catch (const std::bad_alloc&) {
+    parts_.answers.answer_late(self.stats, call.request, -ENOMEM, {call.begun, cycles()});
+  }
+}
+
+void DescriptorWatch::answer(ServiceThread& self, const DescriptorWaits::Round& round) {
+  const std::uint64_t done = cycles();
+  for (const DescriptorWaits::Answered& answered : round.answered) {
+    parts_.answers.answer_late(self.stats, answered.call.request, answered.value,
+                               {answered.call.begun, done});
+  }
+}
+
+void DescriptorWatch::run(ServiceThread& self) {
+  DescriptorWaits waits(parts_.files);
+  DescriptorWaits::Round round;
+  Nanoseconds mark = thread_time();
+  bool stopping = false;
+  // At the end the signal wakes it, too: the program may have closed the event descriptor.
+  parts_.sleeping.begin(self.sleeper, SleepingCalls::Owner::detached);
+  while (!stopping) {
+    stopping = take_new(self, waits, round);
+    if (stopping) {
+      waits.end(DescriptorWaits::Whose::everybody, round.answered);
+    } else if (parts_.backend.abandoned()) {
+      waits.end(DescriptorWaits::Whose::not_detached, round.answered);
+    }
+    if (round.answered.empty() && !stopping) waits.wait(event_.number(), round);
+    for (const Pending& call : round.stubborn) parts_.pool.queue(call);
+    round.stubborn.clear();
+    answer(self, round);
+    // The thread works for the calls that it answered, and for no others.
+    const Nanoseconds moment = thread_time();
+    const std::uint64_t spent = cycles_in(moment - mark);
+    if (round.answered.empty()) self.stats.ledger.charge(telemetry::Stage::polling, spent);
+    for (const DescriptorWaits::Answered& answered : round.answered) {
+      self.charge(telemetry::Stage::service, spent / round.answered.size(), answered.call.request);
+    }
+    round.answered.clear();
+    parts_.admission.leave(self.account);
+    self.settle(cycles());
+    mark = moment;
+  }
+}
+
+}  // namespace k2k::server

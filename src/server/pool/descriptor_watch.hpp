@@ -1,0 +1,74 @@
+#pragma once
+// The thread that waits for descriptors (descriptor_waits.hpp), and the calls on their way to it.
+//
+//   take() ──▶ new waits ── event descriptor ──▶ k2k/wait: poll(2), try again ──▶ answered
+//                                                  └─ ready and yet not to be had ──▶ thread pool
+//
+// The thread starts with the first call. It polls an event descriptor too, by which take(), the end
+// of a launch and stop() wake it.
+//
+// Threading: from anywhere; one lock. Lock order: this lock, then ServiceThreads.
+
+#include <mutex>
+#include <utility>
+
+#include "backend/backend.hpp"
+#include "base/descriptor.hpp"
+#include "router/door/files.hpp"
+#include "server/account/answers.hpp"
+#include "server/govern/admission.hpp"
+#include "server/pool/descriptor_waits.hpp"
+#include "server/pool/request_queue.hpp"
+#include "server/pool/service_threads.hpp"
+#include "server/pool/sleeping_calls.hpp"
+#include "server/pool/thread_pool.hpp"
+
+namespace k2k::server {
+
+class DescriptorWatch {
+ public:
+  struct Parts {
+    backend::Backend& backend;
+    router::Files& files;
+    Answers& answers;
+    Admission& admission;
+    SleepingCalls& sleeping;
+    ServiceThreads& threads;
+    RequestPlaces& places;
+    ThreadPool& pool;
+  };
+  explicit DescriptorWatch(const Parts& parts) : parts_(parts), new_waits_(parts.places) {}
+  DescriptorWatch(const DescriptorWatch&) = delete;
+  DescriptorWatch& operator=(const DescriptorWatch&) = delete;
+
+  // `event` is an eventfd(2). Before the first call.
+  void wake_by(Descriptor event) { event_ = std::move(event); }
+
+  // False: the call waits for no descriptor, stop() was called, the system gives no thread, or the
+  // host program closed the event descriptor. A thread that may be kept is to make it.
+  bool take(const Pending& call);
+
+  // The launch of waiting calls may have ended early (Backend::abandoned).
+  void look_at_launch() { static_cast<void>(wake()); }
+  // Ends all waits with ECANCELED, and the thread.
+  void stop();
+
+ private:
+  void run(ServiceThread& self);
+  // Moves new waits into `waits`, or answers them with ENOMEM. True once stop() was called.
+  bool take_new(ServiceThread& self, DescriptorWaits& waits, DescriptorWaits::Round& round);
+  void add(ServiceThread& self, DescriptorWaits& waits, DescriptorWaits::Round& round,
+           const Pending& call);
+  void answer(ServiceThread& self, const DescriptorWaits::Round& round);
+  // False: the host program closed the event descriptor.
+  bool wake();
+
+  const Parts parts_;
+  Descriptor event_;  // Readable once there is news for the thread.
+  std::mutex mutex_;  // Guards what follows.
+  RequestQueue new_waits_;
+  bool started_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace k2k::server
