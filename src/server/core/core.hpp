@@ -24,6 +24,7 @@
 #include "server/poll/role.hpp"
 #include "server/poll/top_half.hpp"
 #include "server/pool/descriptor_watch.hpp"
+#include "server/pool/fault_desk.hpp"
 #include "server/pool/parked.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/roles.hpp"
@@ -95,16 +96,6 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // Sleeps until a parked attempt may be admitted. False: none is parked, or another thread waits.
   bool keep_parked_attempts(ServiceThread& self);
 
-  // --- faults.cpp: page faults of device code.
-  // Moves the faults of `batch` to self.faults. False if there is none.
-  static bool take_faults(ServiceThread& self, std::vector<Pending>& batch);
-  // Serves self.faults. `role` is nullptr where none is held. False: it was taken over meanwhile.
-  bool serve_faults(ServiceThread& self, Role* role);
-  static void charge_faults(ServiceThread& self, telemetry::Stage stage, std::uint64_t cycles,
-                            std::span<const services::Fault> faults);
-  void set_aside_faults(std::span<const services::Fault> faults);  // Those that would wait.
-  void read_faults(ServiceThread& self);
-
   // --- guard.cpp: when the pool is used up.
   void guard(ServiceThread& self);
   void lead_as_guard(ServiceThread& self, Role& role);
@@ -138,20 +129,15 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   Roles roles_;
   SplitQueue split_{places_};
   ThreadPool pool_;
+  FaultDesk faults_;
   DescriptorWatch descriptors_;
 
   std::mutex control_;  // One drain, reconfiguration or stop at a time.
 
   mutable std::mutex mutex_;  // Guards what follows.
   ServerConfig config_;
-  std::unique_ptr<OnUnits> on_units_;     // Once units were to serve.
-  RequestQueue waiting_faults_{places_};  // For the threads that read files for faults.
-  std::condition_variable faults_there_;
-  std::uint32_t fault_threads_ = 0;
-  std::uint32_t fault_threads_idle_ = 0;
-  bool stopping_ = false;
-
-  cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
+  std::unique_ptr<OnUnits> on_units_;  // Once units were to serve.
+  cpu_set_t home_cores_{};             // Where the process was allowed to run at start.
 };
 
 }  // namespace k2k::server

@@ -55,7 +55,7 @@ void Server::Core::lead_as_guard(ServiceThread& self, Role& role) {
                          self.stats);
     if (!self.answered.empty()) backend_->resume(self.answered.data(), self.answered.size());
     self.settle(cycles());
-    if (take_faults(self, role.batch) && !serve_faults(self, &role)) return;
+    if (FaultDesk::take(self, role.batch) && !faults_.serve(self, &role)) return;
   }
 }
 

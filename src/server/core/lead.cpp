@@ -201,8 +201,8 @@ bool Server::Core::walk_bundle(ServiceThread& self, Role& role) {
 
 bool Server::Core::serve_accepted(ServiceThread& self, Role& role) {
   if (admission_.by_tenant()) park_faults(self, role);
-  if (take_faults(self, role.batch)) {
-    if (!serve_faults(self, &role)) return false;
+  if (FaultDesk::take(self, role.batch)) {
+    if (!faults_.serve(self, &role)) return false;
     self.clock = cycles();
   }
   return run_batch(self, role) && settle_waiting(self, role);

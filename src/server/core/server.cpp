@@ -38,6 +38,7 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
       system_calls_(backend, *files_, admission_),
       roles_(backend),
       pool_({backend, admission_, threads_, roles_, split_, places_}),
+      faults_({backend, answers_, admission_, threads_, places_, pool_}),
       descriptors_({backend, *files_, answers_, admission_, system_calls_.sleeping(), threads_,
                     places_, pool_}),
       config_(config) {
@@ -144,9 +145,9 @@ void Server::Core::accept_bundle(ServiceThread& self, const Bundle& bundle) {
     self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
   }
   // Faults whose tenant has to be asked for wait in the queue of attempts.
-  const bool faults = !admission_.by_tenant() && take_faults(self, self.batch);
+  const bool faults = !admission_.by_tenant() && FaultDesk::take(self, self.batch);
   split_.accept(self.batch);
-  if (faults) serve_faults(self, nullptr);
+  if (faults) faults_.serve(self, nullptr);
   if (self.batch.empty()) return;
   pool_.begins_calls(split_.attempts_begun);
 }
@@ -163,7 +164,7 @@ void Server::Core::run_attempts(ServiceThread& self) {
     }
     if (services::is_fault(pending.request)) {
       self.faults.assign(1, {pending.request, {}});
-      serve_faults(self, nullptr);
+      faults_.serve(self, nullptr);
       continue;
     }
     pending.begun = cycles();
@@ -265,11 +266,7 @@ void Server::Core::stop() {
   admission_.stop();
   static_cast<void>(answers_.wait_for_all(grace));
   pool_.stop();
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    faults_there_.notify_all();
-  }
+  faults_.stop();
   backend_->on_abandon({});
   backend_->set_registered(nullptr);
   system_calls_.end_waits();
