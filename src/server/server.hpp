@@ -5,11 +5,11 @@
 //   role     poll the rings of one top half and run what comes (leader)
 //   bundle   bottom half of what a top half collected (split mode)
 //   call     one request that waits for a peer (follower, after a hand-off)
-// An idle thread is always kept: one of the idle ones watches the roles and takes over polling from
-// a thread whose call lasts longer than takeover_us. So no call, short or long, holds the others.
+// One thread always stays idle: an idle thread watches the roles and takes over polling from a
+// thread whose call lasts longer than takeover_us. So no call, short or long, holds the others.
 //
-// Threading: every member may be called from any thread. Lock order: control_ before mutex_;
-// neither is held during a system call or while a request is being answered.
+// Threading: every member may be called from any thread. No lock is held while a request is
+// executed; docs/decisions/0059 has the objects behind this class and their locks.
 
 #include <memory>
 #include <vector>

@@ -131,7 +131,7 @@ void run_call(Pending call) {
               services::execute_waiting(call.request, call.progress, {}, host->files));
 }
 
-// --- The holder of a role: server/core/lead.cpp.
+// --- The holder of a role: server/core/role_service.cpp and leader.cpp.
 
 bool run_batch(Thread& self, Role& role) {
   while (role.batch_next < role.batch.size()) {
@@ -207,7 +207,7 @@ void lead(Thread& self, Role& role) {
   role.word.vacate(self.index);
 }
 
-// --- The pool: server/core/pool.cpp.
+// --- The pool: server/pool/thread_pool.cpp.
 
 void run_attempts() {
   while (!host->attempts.empty()) {

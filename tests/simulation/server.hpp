@@ -1,7 +1,7 @@
 #pragma once
 // The simulated server: the shipped top half, bottom half, role word and completion, run by a few
-// fibres as threads. The steps that server/core/lead.cpp, pool.cpp and server.cpp take with
-// threads, locks and descriptors are taken here without them.
+// fibres as threads. They repeat the steps of server/core/ and server/pool/thread_pool.cpp without
+// threads, locks and descriptors.
 //
 // Threading: on the fibres of the schedule.
 

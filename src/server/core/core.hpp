@@ -1,46 +1,45 @@
 #pragma once
-// The machinery behind Server: the thread pool, the roles, the queues. Private to this folder.
+// The objects behind Server, and how they are wired. Private to this folder.
+//
+//   device ─▶ Roles ─▶ Leader ─▶ RoleService ─▶ Answers ─▶ device
+//               ▲        └ split: SplitQueue ─▶ SplitService ─▶ Answers
+//               │        └ would wait: WaitingCalls ─▶ DescriptorWatch, or a thread of the pool
+//           ThreadPool   └ page faults: FaultDesk
+//
+// Core has no policy of its own: it starts, reconfigures and stops the objects, in an order that
+// loses no request (docs/decisions/0059).
+//
+// Threading: from anywhere. control_, then config_lock_, come before all other locks of the server.
 
-#include <sched.h>
-
-#include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "router/door/files.hpp"
 #include "server/account/answers.hpp"
-#include "server/govern/adaptive.hpp"
+#include "server/core/guard.hpp"
+#include "server/core/inline_units.hpp"
+#include "server/core/leader.hpp"
+#include "server/core/role_service.hpp"
+#include "server/core/split_service.hpp"
+#include "server/core/waiting_calls.hpp"
 #include "server/govern/admission.hpp"
 #include "server/poll/bottom_half.hpp"
-#include "server/poll/role.hpp"
-#include "server/poll/top_half.hpp"
 #include "server/pool/descriptor_watch.hpp"
 #include "server/pool/fault_desk.hpp"
-#include "server/pool/parked.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/roles.hpp"
 #include "server/pool/service_threads.hpp"
+#include "server/pool/split_queue.hpp"
 #include "server/pool/system_calls.hpp"
 #include "server/pool/thread_pool.hpp"
 #include "server/server.hpp"
-#include "services/fault.hpp"
-#include "services/services.hpp"
 
 namespace k2k::server {
 
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
  public:
   Core(backend::Backend& backend, const ServerConfig& config, std::shared_ptr<router::Files> files);
-  ~Core();
 
   Status start();
   void stop();
@@ -51,93 +50,44 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   [[nodiscard]] std::vector<telemetry::Event> events() const;
 
  private:
-  class SpotReads;
-  class OnUnits;
+  // The eventfds of calls that wait. Errors: EMFILE, ENFILE, ENOMEM.
+  Status open_events();
+  // A worker of the pool: does what the pool gives it until it ends.
   void work(ServiceThread& self);
-
-  // --- lead.cpp: what the holder of a role does.
-  // False: the role is lost or handed off.
-  bool lead(ServiceThread& self, Role& role);
-  // False: the role is lost or handed off.
-  bool serve(ServiceThread& self, Role& role);
-  bool walk_bundle(ServiceThread& self, Role& role);  // The same, or what is left of it.
-  bool serve_accepted(ServiceThread& self, Role& role);
-  bool run_batch(ServiceThread& self, Role& role);       // False: the role was taken over.
-  bool settle_waiting(ServiceThread& self, Role& role);  // False: the role was handed off.
-  void hand_out(ServiceThread& self, const Bundle& bundle);
-  // True if a launch ended it.
-  bool rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
-  void place(ServiceThread& self, const Role& role);  // Applies steering.
-
-  // --- inline_service.cpp: where units serve.
-  // Looks after a role that units take, until it is not wanted or there is a cap. With the role
-  // held, at the beginning and at the end.
-  void stand_by(ServiceThread& self, Role& role);
-  void look_after(ServiceThread& self, Role& role, bool& held);
-  // Waits until no unit holds the role, and holds it. Nothing to do where it is no role of units.
-  static void take_from_units(const ServiceThread& self, Role& role);
-  // What a unit's thread left behind that is stuck in a call.
-  void rescue(ServiceThread& self, Role& role);
-  // Units serve from now on, where the configuration says so. False: no memory for their books.
-  bool begin_inline();
-  void end_inline();
-  [[nodiscard]] bool units_serve(const Role& role) const {
-    return role.on_units.load(std::memory_order_relaxed) && !admission_.governed() &&
-           !admission_.by_tenant();
-  }
-
-  // --- parked.cpp: where tenants have budgets, requests of those who used theirs up.
-  bool admits(ServiceThread& self, const services::Request& request);
-  // False: there is no memory to park it.
-  bool park(const ServiceThread& self, Role& role, const Pending& call);
-  void park_faults(ServiceThread& self, Role& role);    // Of its batch, those not admitted.
-  bool serve_parked(ServiceThread& self, Role& role);   // False as of serve().
-  void park_again(const std::vector<Pending>& parked);  // Expects no role held.
-  // Sleeps until a parked attempt may be admitted. False: none is parked, or another thread waits.
-  bool keep_parked_attempts(ServiceThread& self);
-
-  // --- guard.cpp: when the pool is used up.
-  void guard(ServiceThread& self);
-  void lead_as_guard(ServiceThread& self, Role& role);
-
-  // --- server.cpp: the rest.
-  void run_bundle(ServiceThread& self, const Bundle& bundle);
-  // The first part of it: its requests are accepted and, but for faults, in the queue of attempts.
-  void accept_bundle(ServiceThread& self, const Bundle& bundle);
-  void run_attempts(ServiceThread& self);  // Tries what split bundles left, until none is left.
-  // A call that would wait: on its descriptor, with others on one thread; otherwise on a thread of
-  // its own.
-  void set_aside(const Pending& call);
-  // Makes a call that may wait. A unit leaves it to the pool.
-  void run_call(ServiceThread& self, Pending call);
-  void settle(ServiceThread& self, Role& role, std::uint64_t moment) const;  // Its holder.
-  [[nodiscard]] Adaptive::Counted counted(const ServiceThread& self, const Role& role) const;
-  void assign_roles();  // Expects no role held.
-
-  // A leader settles its books this often: a look at the thread's CPU clock takes 0.2 us.
-  static constexpr std::uint32_t settle_us = 1'000;
-  const std::uint64_t settle_cycles_ = cycles_of(settle_us);
+  void do_work(ServiceThread& self, const ThreadPool::Work& work);
+  // Gives the roles their rings and settings of config_. Expects no role held. Throws
+  // std::bad_alloc, and changes nothing then.
+  void assign_roles();
 
   backend::Backend* backend_;
-  Answers answers_;
   const std::shared_ptr<router::Files> files_;  // Never null.
+  Answers answers_;
   BottomHalf bottom_half_;
   Admission admission_;
+
+  // Threads, and requests that wait for them.
   SystemCalls system_calls_;
-  ServiceThreads threads_{system_calls_.sleeping()};
-  RequestPlaces places_{answers_.area()};
+  ServiceThreads threads_;
+  RequestPlaces places_;
   Roles roles_;
-  SplitQueue split_{places_};
+  SplitQueue split_queue_;
   ThreadPool pool_;
   FaultDesk faults_;
   DescriptorWatch descriptors_;
 
-  std::mutex control_;  // One drain, reconfiguration or stop at a time.
+  // What threads do with them.
+  WaitingCalls waiting_;
+  RoleService service_;
+  SplitService split_;
+  Leader leader_;
+  Guard guard_;
+  InlineUnits units_;
 
-  mutable std::mutex mutex_;  // Guards what follows.
+  std::mutex control_;  // One reconfiguration or stop at a time.
+  // Guards config_ against config(). It changes only while no role is held and no bundle is on its
+  // way: threads that serve read it without this lock.
+  mutable std::mutex config_lock_;
   ServerConfig config_;
-  std::unique_ptr<OnUnits> on_units_;  // Once units were to serve.
-  cpu_set_t home_cores_{};             // Where the process was allowed to run at start.
 };
 
 }  // namespace k2k::server

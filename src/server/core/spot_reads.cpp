@@ -19,12 +19,11 @@ void copy(const ReadySlot& ready, const std::uint64_t (&words)[4], services::Req
 
 }  // namespace
 
-OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
-                                                  services::Request& request) {
+OnTheSpot::Outcome SpotReads::serve(const ReadySlot& ready, services::Request& request) {
   std::uint64_t words[4];  // Once: a slot stays the device's to scribble on.
   std::memcpy(words, ready.slot.arguments, sizeof(words));
   const auto descriptor = static_cast<int>(words[0]);
-  router::Files& files = *core_->files_;
+  router::Files& files = parts_->files;
   if (!files.reads_plainly(descriptor, words[2]) || backend::any_region()) {
     return Outcome::declined;
   }
@@ -68,18 +67,18 @@ OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
   if (timed) {
     copy(ready, words, request);
     const Moments moments{begun, cycles()};
-    complete(core_->answers_.area(), request, value, protocol::TransportError::none, moments, stats,
-             core_->answers_.errors());
-    core_->backend_->resume(&ready.wave, 1);
+    complete(parts_->answers.area(), request, value, protocol::TransportError::none, moments, stats,
+             parts_->answers.errors());
+    parts_->backend.resume(&ready.wave, 1);
     measures_next_ = true;
     return Outcome::answered;
   }
   const std::uint64_t done = measures_next_ ? cycles() : 0;
   const bool detached = (ready.attributes.flags & protocol::flag::detached) != 0;
   publish_answer(ready.slot, ready.number, detached, value, protocol::TransportError::none,
-                 {begun, begun}, core_->answers_.errors());
+                 {begun, begun}, parts_->answers.errors());
   book_answer(stats, ready.row, ready.attributes, value);
-  core_->backend_->resume(&ready.wave, 1);
+  parts_->backend.resume(&ready.wave, 1);
   if (measures_next_) {
     self_->answer_cycles = cycles() - done;
     measures_next_ = false;
@@ -88,24 +87,24 @@ OnTheSpot::Outcome Server::Core::SpotReads::serve(const ReadySlot& ready,
 }
 
 // The taker of the role has to know, and the watcher.
-void Server::Core::SpotReads::begin_walk() {
+void SpotReads::begin_walk() {
   walks_ = true;
   role_->walking = true;
-  core_->pool_.begins_calls(role_->calls_begun);
+  parts_->pool.begins_calls(role_->calls_begun);
 }
 
-void Server::Core::SpotReads::end_run(std::uint64_t moment) {
+void SpotReads::end_run(std::uint64_t moment) {
   const std::uint64_t took = moment - begun_;
   // What walking takes counts as service; what answering takes was measured before.
   const std::uint64_t answering = std::min(took, reads_ * self_->answer_cycles);
-  if (core_->system_calls_.have_waited(reads_, took)) core_->files_->note_waited();
+  if (parts_->system_calls.have_waited(reads_, took)) parts_->files.note_waited();
   self_->stats.ledger.charge_request(took - answering, answering, call_place(row_), tenant_);
   charged_ += took;
   reads_ = 0;
   begun_ = moment;
 }
 
-std::uint64_t Server::Core::SpotReads::settle(std::uint64_t& charged) {
+std::uint64_t SpotReads::settle(std::uint64_t& charged) {
   const std::uint64_t moment = cycles();
   end_run(moment);
   charged += charged_;
@@ -113,16 +112,16 @@ std::uint64_t Server::Core::SpotReads::settle(std::uint64_t& charged) {
   return moment;
 }
 
-void Server::Core::SpotReads::answer_late() {
-  core_->files_->note_waited();
+void SpotReads::answer_late() {
+  parts_->files.note_waited();
   K2K_EXPECT(late_.has_value());
   if (late_->value == -EAGAIN) {
     Pending pending;
     pending.request = late_->request;
-    core_->run_call(*self_, pending);
+    parts_->waiting.run(*self_, pending);
     return;
   }
-  core_->answers_.answer_late(self_->stats, late_->request, late_->value, {late_->begun, cycles()});
+  parts_->answers.answer_late(self_->stats, late_->request, late_->value, {late_->begun, cycles()});
 }
 
 }  // namespace k2k::server

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "server/core/core.hpp"
+#include "server/core/role_service.hpp"
 #include "server/poll/bottom_half.hpp"
 
 namespace k2k::server {
@@ -24,14 +24,14 @@ struct LateRead {
   std::uint64_t begun = 0;
 };
 
-class Server::Core::SpotReads final : public OnTheSpot {
+class SpotReads final : public OnTheSpot {
  public:
-  SpotReads(Core& core, ServiceThread& self, Role& role)
-      : core_(&core), self_(&self), role_(&role), begun_(self.clock) {}
+  SpotReads(const RoleService::Parts& parts, ServiceThread& self, Role& role)
+      : parts_(&parts), self_(&self), role_(&role), begun_(self.clock) {}
 
   // While no budget of a tenant must admit each request.
-  static bool permitted(const Core& core, const Role& role) {
-    return !core.admission_.governed() && !role.trace;
+  static bool permitted(const Admission& admission, const Role& role) {
+    return !admission.governed() && !role.trace;
   }
 
   Outcome serve(const ReadySlot& ready, services::Request& request) override;
@@ -44,7 +44,7 @@ class Server::Core::SpotReads final : public OnTheSpot {
   void begin_walk();
   void end_run(std::uint64_t moment);
 
-  Core* core_;
+  const RoleService::Parts* parts_;
   ServiceThread* self_;
   Role* role_;
   std::uint64_t begun_;        // cycles() at which the run began.

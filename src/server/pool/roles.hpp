@@ -52,7 +52,7 @@ struct Role {
   services::Openness openness = services::Openness::any;
   bool trace = false;
   bool split = false;                 // Other threads serve what its holder finds.
-  std::atomic<bool> on_units{false};  // Units take it for moments (inline_service.hpp).
+  std::atomic<bool> on_units{false};  // Units take it for moments (core/inline_units.hpp).
   bool walking = false;  // Calls are made while `bundle` is walked through: it is not at its end.
   // The holder and its call at the watcher's last tick; under the lock of the pool.
   std::pair<std::uint32_t, telemetry::Mark::View> watched;

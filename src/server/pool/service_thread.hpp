@@ -68,4 +68,9 @@ struct ServiceThread {
   }
 };
 
+// Whose account a request is on.
+inline std::uint32_t tenant_of(const services::Request& request) {
+  return static_cast<std::uint32_t>(tenant_place(request.attributes));
+}
+
 }  // namespace k2k::server

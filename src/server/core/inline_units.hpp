@@ -11,21 +11,35 @@
 // those. A unit whose call takes long loses its role to the watcher (role.hpp); the work-items of
 // that unit wait for the call.
 //
-// Threading: serve() and rest() by the unit's thread; a role is one thread's at a time.
+// Threading: begin() and end() by one thread at a time. serve() and rest() by the unit's thread; a
+// role is one thread's at a time.
 
 #include <cstdint>
 #include <vector>
 
-#include "server/core/core.hpp"
+#include "backend/backend.hpp"
+#include "server/core/role_service.hpp"
+#include "server/pool/roles.hpp"
+#include "server/pool/service_threads.hpp"
+#include "server/settings/config.hpp"
 
 namespace k2k::server {
 
-class Server::Core::OnUnits final : public backend::InlineService {
+class InlineUnits final : public backend::InlineService {
  public:
-  explicit OnUnits(Core& core) : core_(&core) {}
+  struct Parts {
+    backend::Backend& backend;
+    ServiceThreads& threads;
+    Roles& roles;
+    RoleService& service;
+  };
+  explicit InlineUnits(const Parts& parts) : parts_(parts) {}
 
-  // The accounts of each unit, by its number.
-  std::vector<ServiceThread*> units;
+  // Units serve from now on, where the configuration says so. False: no memory for their books.
+  bool begin(const ServerConfig& config);
+  // No unit serves from now on. When this returns no unit is inside, except in a call of the kernel
+  // that does not end.
+  void end();
 
   Found serve(std::uint32_t unit, Reach reach) noexcept override;
   void rest(std::uint32_t unit) noexcept override;
@@ -34,7 +48,9 @@ class Server::Core::OnUnits final : public backend::InlineService {
   // Expects the role held; the role is given back or lost. True: at least one request was served.
   bool serve_role(ServiceThread& self, Role& role);
 
-  Core* core_;
+  const Parts parts_;
+  std::vector<ServiceThread*> units_;  // The books of each unit, by its number.
+  bool began_ = false;
 };
 
 }  // namespace k2k::server

@@ -1,0 +1,91 @@
+#include "server/core/split_service.hpp"
+
+#include "base/clock.hpp"
+
+namespace k2k::server {
+
+void SplitService::hand_out(ServiceThread& self, const Bundle& bundle) {
+  if (parts_.queue.add(bundle)) {
+    parts_.pool.wake_one();
+  } else {
+    accept(self, bundle);
+  }
+}
+
+void SplitService::run_bundle(ServiceThread& self, const Bundle& bundle) {
+  accept(self, bundle);
+  if (!self.batch.empty()) run_attempts(self);
+}
+
+void SplitService::accept(ServiceThread& self, const Bundle& bundle) {
+  self.batch.clear();
+  self.answered.clear();
+  const auto openness = parts_.config.policy == CallPolicy::any ? services::Openness::any
+                                                                : services::Openness::known_only;
+  const std::uint64_t processed = parts_.bottom_half.process(
+      bundle, {openness, parts_.config.trace, true, parts_.admission.by_tenant()}, self.batch,
+      self.answered, self.stats);
+  if (!self.answered.empty()) {
+    parts_.backend.resume(self.answered.data(), self.answered.size());
+    self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
+  }
+  // Where tenants have budgets, faults wait in the queue of attempts until they are admitted.
+  const bool faults = !parts_.admission.by_tenant() && FaultDesk::take(self, self.batch);
+  parts_.queue.accept(self.batch);
+  if (faults) parts_.faults.serve(self, nullptr);
+  if (self.batch.empty()) return;
+  parts_.pool.begins_calls(parts_.queue.attempts_begun);
+}
+
+// One at a time: while an attempt keeps this thread, the watcher finds the others in the queue.
+void SplitService::run_attempts(ServiceThread& self) {
+  for (std::uint32_t served = 0;; served = 1) {
+    parts_.admission.pass(self.account, served);
+    Pending pending;
+    while (!take_attempt(self, pending)) {
+      if (!wait_for_parked(self)) return;
+    }
+    if (services::is_fault(pending.request)) {
+      self.faults.assign(1, {pending.request, {}});
+      parts_.faults.serve(self, nullptr);
+    } else {
+      run_attempt(self, pending);
+    }
+  }
+}
+
+void SplitService::run_attempt(ServiceThread& self, Pending& pending) {
+  pending.begun = cycles();
+  const services::Answer result = parts_.system_calls.attempt(self, pending);
+  const std::uint64_t done = cycles();
+  parts_.system_calls.note_service(pending.request, 1, done - pending.begun);
+  self.charge(telemetry::Stage::service, done - pending.begun, pending.request);
+  if (result.would_wait) {
+    pending.readiness = result.readiness;
+    parts_.waiting.set_aside(pending);
+    return;
+  }
+  parts_.answers.answer_late(self.stats, pending.request, result.value, {pending.begun, done});
+  self.charge(telemetry::Stage::completion, cycles() - done, pending.request);
+}
+
+bool SplitService::take_attempt(ServiceThread& self, Pending& attempt) {
+  return parts_.queue.take_attempt(attempt, [&](const services::Request& request) {
+    return !parts_.admission.by_tenant() ||
+           parts_.admission.admits(self.account, tenant_of(request));
+  });
+}
+
+// One thread waits for all parked attempts; other threads serve the ones that come meanwhile.
+bool SplitService::wait_for_parked(ServiceThread& self) {
+  // This thread may ask at once for a tenant that another thread was refused.
+  const auto due = parts_.queue.keep_parked([&](const services::Request& request) {
+    return parts_.admission.ask_at(self.account, tenant_of(request));
+  });
+  if (!due) return false;
+  parts_.admission.sleep_until(self.account, *due);
+  parts_.queue.give_back_parked();
+  return true;
+}
+
+}  // namespace k2k::server
