@@ -1,10 +1,10 @@
 #pragma once
-// What waking a service thread costs on this machine, measured: the indirect costs of HISS
+// The cost of waking a service thread on this machine, measured: the indirect costs of HISS
 // (IISWC'18, section IV) that no clock of a service thread sees, or that a governor must know
 // beforehand.
 //
-// Threading: from anywhere; the first call measures, in about 10 ms; who asks meanwhile
-// measures, too.
+// Threading: from anywhere; the first call measures, in about 10 ms; calls made meanwhile
+// measure, too.
 
 #include "governor/costs.hpp"
 

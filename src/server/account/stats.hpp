@@ -23,7 +23,7 @@ struct CallStats {
   double cpu_seconds = 0;  // Of service threads, with its part of polling, sleeping and waking.
 };
 
-// Who asked: LaunchShape::tenant.
+// Of the requests of one tenant: LaunchShape::tenant.
 struct TenantStats {
   std::uint32_t tenant = 0;
   std::uint64_t requests = 0;
@@ -41,7 +41,7 @@ struct DetachedError {
   std::uint64_t count = 0;
 };
 
-// One budget of server.tenants; that of tenant 0 is everybody's who is not named there.
+// One budget of server.tenants; tenants that are not named there share the budget of tenant 0.
 struct BudgetStats {
   std::uint32_t tenant = 0;
   double part = 0;  // Of all cores' CPU time: its own, without what others leave it.

@@ -37,7 +37,8 @@ class TenantBills {
     paid_idle_ns_ = stats.ledger.idle_ns();
   }
 
-  // Adds to `bills`, one a budget, what came since; returns what nobody asked for.
+  // Adds to `bills`, one a budget, the CPU time since the last call; returns the time without
+  // requests.
   Nanoseconds take(const ThreadStats& stats, const BudgetOf& budget_of, std::span<Bill> bills) {
     for (std::size_t tenant = 0; tenant < protocol::tenants_max; ++tenant) {
       const std::uint64_t ns = stats.ledger.tenant_ns(tenant);

@@ -26,7 +26,7 @@ inline constexpr std::size_t call_places = calls::row_count + 1;
 constexpr std::size_t call_place(std::int16_t row) {
   return row < 0 ? call_places - 1 : static_cast<std::size_t>(row);
 }
-// A slot is untrusted: who names no tenant is everybody.
+// A slot is untrusted: a number that is no tenant counts as tenant 0.
 constexpr std::size_t tenant_place(const protocol::Attributes& attributes) {
   return attributes.tenant < protocol::tenants_max ? attributes.tenant : 0;
 }
@@ -59,7 +59,7 @@ struct ThreadStats {
   telemetry::EventRing events;
 
   // Requests of one call and tenant that were answered together; scratch of the thread, for
-  // Bookkeeper and who knows afterwards how long they took.
+  // Bookkeeper and for charge_shares(), which knows afterwards how long they took.
   struct Share {
     std::size_t call = 0;
     std::size_t tenant = 0;

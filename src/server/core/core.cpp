@@ -99,7 +99,7 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
   backend.set_registered(&files_->registered());
 }
 
-// --- Start, and what the workers do.
+// --- Start, and the work of the pool.
 
 Status Server::Core::open_events() {
   Descriptor interruption(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -123,7 +123,7 @@ Status Server::Core::start() {
              .guard = [this](ServiceThread& self) { guard_.run(self); }});
   assign_roles();
   pool_.resume(config_);
-  // One polls, one watches.
+  // One thread polls, another one watches.
   for (int count = 0; count < 2; ++count) {
     if (!pool_.add_worker()) {
       return Error{EAGAIN,
@@ -190,7 +190,7 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
   if (Status status = check_inline(*backend_, config); !status) return status;
   const std::lock_guard control(control_);
   if (Status status = admission_.configure(config); !status) return status;
-  ServerConfig wanted = config;  // Here: what is copied below needs memory.
+  ServerConfig wanted = config;  // Copied here, since a copy needs memory.
   units_.end();
   admission_.suspend();
   pool_.pause();

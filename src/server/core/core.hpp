@@ -52,7 +52,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
  private:
   // The eventfds of calls that wait. Errors: EMFILE, ENFILE, ENOMEM.
   Status open_events();
-  // A worker of the pool: does what the pool gives it until it ends.
+  // A worker of the pool, until the pool ends.
   void work(ServiceThread& self);
   void do_work(ServiceThread& self, const ThreadPool::Work& work);
   // Gives the roles their rings and settings of config_. Expects no role held. Throws
@@ -75,7 +75,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   FaultDesk faults_;
   DescriptorWatch descriptors_;
 
-  // What threads do with them.
+  // The work of the threads.
   WaitingCalls waiting_;
   RoleService service_;
   SplitService split_;

@@ -45,7 +45,7 @@ class Guard {
 
  private:
   void lead(ServiceThread& self, Role& role);
-  // Leaves to the pool what a predecessor left behind whose call lasted too long.
+  // Leaves to the pool the requests of a predecessor whose call lasted too long.
   void queue_rest(Role& role);
 
   const Parts parts_;

@@ -7,9 +7,9 @@
 //              for lost doorbells, and for requests of a unit that is stuck in a call
 //
 // Where units are threads of the host (cpu backend), a request and its answer stay in the caches
-// of one core, and no thread is woken. A unit makes no call that may sleep: the thread pool makes
-// those. A unit whose call takes long loses its role to the watcher (role.hpp); the work-items of
-// that unit wait for the call.
+// of one core, and no thread is woken. The thread pool makes the calls that may sleep. A unit whose
+// call takes long loses its role to the watcher (role.hpp); the work-items of that unit wait for
+// the call.
 //
 // Threading: begin() and end() by one thread at a time. serve() and rest() by the unit's thread; a
 // role is one thread's at a time.

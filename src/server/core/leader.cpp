@@ -50,7 +50,7 @@ bool Leader::lead(ServiceThread& self, Role& role) {
   take_from_units(self, role);
   place(self, role);
   self.clock = cycles();
-  // A predecessor whose call lasted too long left its bundle and its accepted requests behind.
+  // A predecessor whose call lasted too long left requests behind.
   if (!parts_.service.serve_rest(self, role)) return false;
 
   std::uint64_t mark = cycles();  // Up to here, time is charged.
@@ -124,7 +124,7 @@ bool Leader::lead(ServiceThread& self, Role& role) {
         } else if (step == PollLadder::Step::offer || parts_.backend.waits_for_this_core()) {
           sched_yield();
         }
-        continue;  // To the rings first: what was rung meanwhile is no lost doorbell.
+        continue;  // To the rings first: a doorbell that was rung meanwhile is not lost.
       }
     }
     const std::uint64_t found = cycles();
@@ -206,7 +206,8 @@ bool Leader::rest(ServiceThread& self, const Role& role, Notify notify, std::uin
   return launch == backend::LaunchWait::began;
 }
 
-// Top half i of n gets every n-th of the cores, from the i-th on; with more halves than cores, one.
+// Top half i of n gets every n-th of the cores, from the i-th on; one core if there are more halves
+// than cores.
 void Leader::place(ServiceThread& self, const Role& role) const {
   cpu_set_t cores = home_cores_;
   const ServerConfig& config = parts_.config;

@@ -70,16 +70,17 @@ bool RoleService::run_batch(ServiceThread& self, Role& role) {
   if (role.batch_next == role.batch.size()) return true;
   parts_.pool.begins_calls(role.calls_begun);
   std::uint64_t mark = self.clock;
-  std::uint64_t answering = 0;  // Since then, what answers took.
-  std::uint64_t run = 0;        // Since then, calls before this one.
+  std::uint64_t answering = 0;  // Cycles of answers since then.
+  std::uint64_t run = 0;        // Calls before this one since then.
   std::uint32_t served = 0;
   while (role.batch_next < role.batch.size()) {
-    // A unit serves what it found although a cap has just come: it cannot sleep for a budget.
+    // A unit serves the requests that it found although a cap has just come: it cannot sleep for a
+    // budget.
     const bool passes = !self.is_unit || !parts_.admission.governed();
     if (!parts_.admission.by_tenant()) {
       if (passes && parts_.admission.pass(self.account, served)) {
         mark = cycles();
-        answering = 0;  // Of the few before a cap was set, whose books the CPU clock makes good.
+        answering = 0;  // Lost for a few answers before a cap was set; the CPU clock counts them.
         run = 0;
       }
     } else if (!admits(self, role.batch[role.batch_next].request)) {
@@ -89,7 +90,7 @@ bool RoleService::run_batch(ServiceThread& self, Role& role) {
       }
     }
     served = 1;
-    // Copied out: once the role is taken over, the batch is the taker's.
+    // Copied out: after a take-over the batch belongs to the taker.
     Pending pending = role.batch[role.batch_next++];
     const std::size_t left = role.batch.size() - role.batch_next;
     if (left == 1) role.top_half.prefetch_rings();
@@ -112,9 +113,9 @@ bool RoleService::run_batch(ServiceThread& self, Role& role) {
       }
       return false;
     }
-    // A look at the clock takes as long as an answer. Where the next request is of the same call
-    // and tenant and neither is timed, one look is taken for both; not under a cap, where the next
-    // may have to wait.
+    // A look at the clock takes as long as an answer. If the next request is of the same call and
+    // tenant and neither is timed, one look is taken for both; not under a cap, where the next
+    // request may have to wait.
     if (!result.would_wait && left != 0 && !parts_.admission.governed() &&
         alike(pending.request, role.batch[role.batch_next].request)) {
       parts_.answers.answer_untimed(self.stats, pending.request, result.value, mark);
@@ -123,7 +124,7 @@ bool RoleService::run_batch(ServiceThread& self, Role& role) {
       continue;
     }
     const std::uint64_t executed = cycles();
-    // The answers may have taken less than was thought.
+    // The answers may have taken less time than assumed.
     const std::uint64_t service = executed > mark + answering ? executed - mark - answering : 0;
     parts_.system_calls.note_service(pending.request, run + 1, service);
     run = 0;
@@ -139,7 +140,7 @@ bool RoleService::run_batch(ServiceThread& self, Role& role) {
       continue;
     }
     parts_.answers.answer(self.stats, pending.request, result.value, {pending.begun, executed});
-    // Measured behind the last of a batch; the others are taken to cost what that did.
+    // Measured for the last answer of a batch; the other answers are assumed to cost as much.
     if (left == 0) self.answer_cycles = cycles() - executed;
     mark = executed + self.answer_cycles;
     self.stats.ledger.charge_request(service, answering + self.answer_cycles, call, tenant);
@@ -191,7 +192,7 @@ void RoleService::park_faults(ServiceThread& self, Role& role) {
 bool RoleService::serve_parked(ServiceThread& self, Role& role) {
   role.batch.clear();
   role.batch_next = 0;
-  // Without budgets any more, the batch asks as every other.
+  // If tenants have no budgets any more, run_batch() asks as for any other batch.
   const bool by_tenant = parts_.admission.by_tenant();
   role.parked.take(
       cycles(), parked_at_once, role.batch,

@@ -95,7 +95,7 @@ void SpotReads::begin_walk() {
 
 void SpotReads::end_run(std::uint64_t moment) {
   const std::uint64_t took = moment - begun_;
-  // What walking takes counts as service; what answering takes was measured before.
+  // The time of the walk counts as service; the time of an answer was measured before.
   const std::uint64_t answering = std::min(took, reads_ * self_->answer_cycles);
   if (parts_->system_calls.have_waited(reads_, took)) parts_->files.note_waited();
   self_->stats.ledger.charge_request(took - answering, answering, call_place(row_), tenant_);

@@ -1,11 +1,11 @@
 #pragma once
 // Reads that the page cache is expected to answer, made while their bundle is walked through.
 //
-// Such a read takes half a microsecond. A batch would copy its request twice and ask for each call
-// what is the same for all of them; here its arguments go from the slot to the kernel, and a run of
-// reads of one tenant has one look at the clock (decision 0046). What was expected may be wrong, or
-// the disk slow: then the role is taken over as from any other call, and who takes it walks through
-// the rest of the bundle.
+// Such a read takes half a microsecond. A batch would copy its request twice and repeat for each
+// call the questions that have one answer for all of them; here the arguments go from the slot to
+// the kernel, and a run of reads of one tenant has one look at the clock (decision 0046). If the
+// expectation was wrong or the disk is slow, the role is taken over as from any other call, and the
+// taker walks through the rest of the bundle.
 //
 // Threading: of the role's holder, for one bundle.
 
@@ -53,7 +53,7 @@ class SpotReads final : public OnTheSpot {
   std::int16_t row_ = -1;
   std::size_t tenant_ = 0;
   bool walks_ = false;            // A call was made.
-  bool measures_next_ = false;    // What an answer without times takes.
+  bool measures_next_ = false;    // The next answer without times is timed.
   std::optional<LateRead> late_;  // Made when it is needed: most bundles have no read at all.
 };
 

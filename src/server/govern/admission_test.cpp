@@ -242,7 +242,7 @@ Nanoseconds wait_behind_a_refund() {
 }
 
 TEST(Admission, wakes_a_sleeper_when_others_give_back_what_they_did_not_need) {
-  // A batch of 250 us under a thousandth of the cores: so long is who is not woken asleep.
+  // A batch of 250 us under a thousandth of the cores: a thread that is not woken sleeps so long.
   const auto unwoken = Nanoseconds(static_cast<std::int64_t>(250e3 / fraction_of(1)));
   // Negative: the sleeper was late, and had not to wait. Where threads are slow to begin, every
   // other attempt has nothing left to give back; a thread that is not woken is never that early.

@@ -51,7 +51,7 @@ struct ReadySlot {
   }
 };
 
-// Who makes some calls while their bundle is walked through, from their slots (spot_reads.hpp).
+// Makes some calls while their bundle is walked through, from their slots (core/spot_reads.hpp).
 class OnTheSpot {
  public:
   enum class Outcome : std::uint8_t {
@@ -76,9 +76,9 @@ class OnTheSpot {
 // How a bundle is processed.
 struct Processing {
   services::Openness openness = services::Openness::any;
-  bool trace = false;   // Record events.
-  bool shared = false;  // Another thread may hold a bundle that names the same rows.
-  bool defer = false;   // Answer nothing on the spot but what is refused: somebody is to be asked.
+  bool trace = false;       // Record events.
+  bool shared = false;      // Another thread may hold a bundle that names the same rows.
+  bool defer = false;       // Answer only refused requests on the spot: the others need admission.
   std::uint64_t begun = 0;  // cycles() as of a moment ago; 0: it is read.
   OnTheSpot* on_the_spot = nullptr;
 };

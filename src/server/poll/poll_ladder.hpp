@@ -1,8 +1,8 @@
 #pragma once
-// What a poller that finds nothing does next: spin, offer the core, sleep.
+// The next step of a poller that finds nothing: spin, offer the core, sleep.
 //
 //   interrupt   spin_us, then yield_us, then asleep until the device rings
-//   polling     nobody can wake it, as with a GPU: it sleeps a sixteenth of the time for which
+//   polling     nothing can wake it, as with a GPU: it sleeps a sixteenth of the time for which
 //               nothing came, 80 us to 1.3 ms, and looks. Where requests come too rarely to be met
 //               by spinning, it does not spin. While no kernel runs it sleeps until one is launched
 //
@@ -44,7 +44,8 @@ class PollLadder {
   void found(std::uint64_t moment) { sparse_ = polls_ && moment - idle_since_ > spin_; }
   void served(std::uint64_t moment) { idle_since_ = moment; }
 
-  // Whom this core is shared with may be the one to ring: later spins offer it between polls.
+  // A thread that shares this core may be the next to ring: later spins offer the core between
+  // polls.
   [[nodiscard]] Step next(std::uint64_t moment) const {
     const std::uint64_t idle = moment - idle_since_;
     if (idle >= awake_ || sparse_) return Step::sleep;

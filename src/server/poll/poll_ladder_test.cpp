@@ -35,7 +35,7 @@ TEST(PollLadder, begins_anew_when_a_request_was_served) {
   EXPECT_EQ(ladder.next(at(611)), Step::sleep);
 }
 
-TEST(PollLadder, sleeps_longer_the_longer_nothing_came_if_nobody_can_wake_it) {
+TEST(PollLadder, sleeps_longer_the_longer_nothing_came_if_nothing_can_wake_it) {
   ServerConfig config;
   config.notify = Notify::polling;
   PollLadder ladder(config, start);

@@ -1,5 +1,6 @@
 #pragma once
-// Who polls: the word that leader, follower and taker-over agree on (decision 8).
+// The holder of a role, the thread that polls: the word on which leader, follower and taker-over
+// agree (decision 8).
 //
 //   vacant ── take ──▶ held ── claimed by a taker ──▶ claimed ──▶ held by the taker   still in the
 //     ▲                │ ▲                              │                             same call

@@ -43,7 +43,7 @@ TEST(RoleWord, is_taken_only_when_vacant) {
   EXPECT_EQ(word.view().holder, other);
 }
 
-TEST(RoleWord, is_kept_by_a_holder_whom_nobody_disturbs) {
+TEST(RoleWord, is_kept_by_a_holder_that_no_thread_disturbs) {
   InCall role;
   role.mark.end();
   EXPECT_TRUE(role.word.still_held_by(holder));
@@ -93,7 +93,7 @@ TEST(RoleWord, tells_the_former_holder_that_it_lost_the_role) {
   EXPECT_TRUE(role.word.take(holder));
 }
 
-TEST(RoleWordDeathTest, ends_the_process_when_somebody_else_vacates_it) {
+TEST(RoleWordDeathTest, ends_the_process_when_another_thread_vacates_it) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   RoleWord vacant;
   EXPECT_DEATH(vacant.vacate(holder), "broken contract");
@@ -123,7 +123,7 @@ TEST_P(RoleWordRace, gives_every_stuck_call_to_the_holder_or_the_taker_and_never
   constexpr int rounds = 1'000;
 #endif
   constexpr int calls_a_round = 100;
-  int guarded = 0;  // Touched by whoever owns the role: a race here is one in the role.
+  int guarded = 0;  // Touched by the holder of the role: a race here is a race in the role.
   int kept = 0;
   int taken = 0;
   for (int round = 0; round < rounds; ++round) {

@@ -159,7 +159,7 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
     stats.rescued.add(found);
     for (std::size_t index = 0; index < rings_.size(); ++index) {
       protocol::RingConsumer& ring = *rings_[index];
-      // Or so many died that the ring is full of holes, and nobody gets to ring behind them.
+      // Or so many died that the ring is full of holes, and no producer gets to ring behind them.
       Rescued& rescued = rescued_[index];
       const bool came = ring.skip_hole() || ring.position() != rescued.position;
       rescued.times = came ? 1 : rescued.times + 1;

@@ -51,9 +51,9 @@ class TopHalf {
   // `idle` cycles after a sixteenth of that, at most sixteen times as late.
   std::uint32_t rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle = 0);
 
-  // For who found nothing and is about to sleep: steps over a place that was next for hole_us and
-  // behind which there are doorbells, if a doorbell may have ended the last sleep (`woken`). True
-  // if there is something to collect now.
+  // For a poller that found nothing and is about to sleep: steps over a place that was next for
+  // hole_us and behind which there are doorbells, if a doorbell may have ended the last sleep
+  // (`woken`). True if there is something to collect now.
   bool pass_holes(std::uint64_t moment, bool woken);
 
   // Cycle count at which the next rescan is due.
@@ -69,9 +69,9 @@ class TopHalf {
   // As many lines as a core can wait for at a time, about.
   static constexpr std::uint32_t prefetch_max = 16;
 
-  // So many rescans in a row find requests, and nobody rings, before all places of a lap are taken
-  // for holes. A few are due to producers that lost their core between publishing and ringing:
-  // their doorbells would come too late.
+  // So many rescans in a row find requests, and no doorbell is rung, before all places of a lap are
+  // taken for holes. A few are due to producers that lost their core between publishing and
+  // ringing: their doorbells would come too late.
   static constexpr std::uint32_t silent_rescues_max = 8;
 
  private:

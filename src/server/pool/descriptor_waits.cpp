@@ -30,7 +30,7 @@ bool read_off(int wake) {
 
 void DescriptorWaits::add(const Pending& call, Instant moment) {
   const Nanoseconds timeout = services::timeout_of(call.readiness);
-  // One for each descriptor, this one, and the one that wakes.
+  // A place for each descriptor, for this one, and for the wake descriptor.
   if (polled_.capacity() < lines_.size() + 2) polled_.reserve(2 * (lines_.size() + 2));
   Line& line = lines_[call.readiness.descriptor];
   line.push_back({call, timeout == Nanoseconds::zero() ? never : moment + timeout});

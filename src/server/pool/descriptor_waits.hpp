@@ -5,12 +5,12 @@
 //                          ▲                                        │ would wait: another took it
 //                          └────────────────────────────────────────┘
 //
-// A call is tried only when poll says so, and never waits in the kernel: what another reader took
-// meanwhile is waited for again. A send or receive timeout of the socket ends the wait as it would
-// end the call. A descriptor that is closed meanwhile makes its calls answer EBADF, where the
+// A call is tried only when poll says so, and never waits in the kernel: if another reader took the
+// data meanwhile, the call waits again. A send or receive timeout of the socket ends the wait as it
+// would end the call. A descriptor that is closed meanwhile makes its calls answer EBADF, where the
 // kernel would go on waiting on the file behind it.
 //
-// Threading: confined to one thread. The wake descriptor may be written by any.
+// Threading: confined to one thread. Any thread may write to the wake descriptor.
 
 #include <poll.h>
 
@@ -33,7 +33,8 @@ class DescriptorWaits {
   };
   struct Round {
     std::vector<Answered> answered;
-    std::vector<Pending> stubborn;  // Ready and yet not to be had: for a thread that may be kept.
+    std::vector<Pending>
+        stubborn;  // Ready, and yet they would wait: for a thread that may be kept.
 
     // For as many calls, twice as many as there are places for already if it must be more.
     void reserve(std::size_t calls) {
@@ -50,11 +51,12 @@ class DescriptorWaits {
   void add(const Pending& call, Instant moment);
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  // Blocks until a descriptor is ready, a timeout has passed, or `wake` is readable; tries what
-  // became ready. Results are appended. Where `wake` is not open (any more), at most 10 ms.
+  // Blocks until a descriptor is ready, a timeout has passed, or `wake` is readable; tries the
+  // calls whose descriptor became ready. Results are appended. Where `wake` is not open (any more),
+  // at most 10 ms.
   void wait(int wake, Round& round);
 
-  // Ends the waits of all calls, or of those that are not detached: a call that has moved some
+  // Ends the waits of all calls, or of all that are not detached: a call that has moved some
   // bytes answers their number. Results are appended.
   enum class Whose { everybody, not_detached };
   void end(Whose whose, std::vector<Answered>& answered);

@@ -1,5 +1,5 @@
 // Goal: a call that waits on a descriptor is answered as the system call would have been, however
-// many wait; nobody waits in the kernel. Method: real pipes and sockets; the test is the peer.
+// many wait; none waits in the kernel. Method: real pipes and sockets; the test is the peer.
 
 #include "server/pool/descriptor_waits.hpp"
 
@@ -56,7 +56,7 @@ class DescriptorWaitsTest : public testing::Test {
     call.readiness = answer.readiness;
     waits.add(call, now());
   }
-  // What one round answers: lane and value, in order.
+  // The answers of one round: lane and value, in order.
   using Answers = std::vector<std::pair<int, std::int64_t>>;
   Answers round() {
     DescriptorWaits::Round result;
@@ -170,7 +170,7 @@ TEST_F(DescriptorWaitsTest, goes_on_by_time_when_the_program_closed_what_wakes_i
   const Nanoseconds used = thread_time();
   const Instant before = now();
   for (int looks = 0; looks < 5; ++looks) EXPECT_TRUE(round().empty());
-  EXPECT_LT(now() - before, 5s) << "nobody would end a longer sleep";
+  EXPECT_LT(now() - before, 5s) << "nothing would end a longer sleep";
   EXPECT_GE(now() - before, 30ms);
   EXPECT_LT(thread_time() - used, 20ms);
   ASSERT_EQ(::write(pipe[1], "x", 1), 1);
@@ -214,7 +214,7 @@ TEST_F(DescriptorWaitsTest, gives_up_on_a_descriptor_that_is_ready_and_never_giv
   EXPECT_EQ(waits.size(), 0u);
 }
 
-TEST_F(DescriptorWaitsTest, ends_all_or_those_somebody_waits_for) {
+TEST_F(DescriptorWaitsTest, ends_all_or_the_ones_that_are_not_detached) {
   const std::string text(200'000, 'w');
   begin(1, __NR_read, pipe[0], buffer, 8);
   begin_flagged(2, protocol::flag::detached, __NR_read, pipe[0], buffer, 8);

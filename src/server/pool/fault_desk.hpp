@@ -1,12 +1,13 @@
 #pragma once
-// Page faults of device code: many at once, before all other requests of their bundle; those that
-// need a disk on threads of their own.
+// Page faults of device code: many at once, before all other requests of their bundle; a fault that
+// needs a disk on a thread for such faults.
 //
 //   batch ──▶ faults taken out ──▶ resolved together ──▶ answered
 //     │                                └─ page not in the cache ─▶ k2k/fault ──▶ read, answered
 //     └──▶ calls, which may get stuck
 //
-// So no fault waits behind a call, and a fault that reads a file waits behind such faults alone.
+// So no fault waits behind a call, and a fault that reads a file waits behind other such faults
+// only.
 //
 // Threading: from anywhere, a ServiceThread by itself; one lock. Lock order: this lock, then
 // ServiceThreads.
@@ -61,7 +62,7 @@ class FaultDesk {
  private:
   static void charge(ServiceThread& self, std::uint64_t cycles,
                      std::span<const services::Fault> faults);
-  void set_aside(std::span<const services::Fault> faults);  // Those that would wait.
+  void set_aside(std::span<const services::Fault> faults);  // The ones that would wait.
   bool queue(std::span<const services::Fault> faults);      // False: no thread reads files.
   void run(ServiceThread& self);
   // Takes waiting faults into self.faults, blocks while there is none. True once stop() was called.

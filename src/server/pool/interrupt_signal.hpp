@@ -21,7 +21,7 @@ class InterruptSignal {
   InterruptSignal(const InterruptSignal&) = delete;
   InterruptSignal& operator=(const InterruptSignal&) = delete;
 
-  // The calling thread may be interrupted from now on. What was sent before has arrived when this
+  // The calling thread may be interrupted from now on. A signal sent before has arrived when this
   // returns.
   void listen() const;
   // False: nothing was sent.

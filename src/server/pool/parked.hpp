@@ -44,8 +44,8 @@ class ParkedRequests {
   // cycles() from which on something may be served.
   [[nodiscard]] std::uint64_t due() const { return due_; }
 
-  // Moves to `batch`, from the queues that are due, at most `most` each of what `admits` says may
-  // be served; `due_of` tells of the others when to ask again.
+  // Moves to `batch`, from each queue that is due, at most `most` requests that `admits` lets pass;
+  // for the others `due_of` says when to ask again.
   template <typename Admits, typename DueOf>
   void take(std::uint64_t moment, std::size_t most, std::vector<Pending>& batch,
             const Admits& admits, const DueOf& due_of) {

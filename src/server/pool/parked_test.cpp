@@ -15,7 +15,7 @@ Pending call(std::uint32_t wave) {
   return pending;
 }
 
-// Takes what is due from a queue whose requests are all admitted, or all not.
+// Takes the due requests of a queue; all are admitted, or none.
 std::vector<std::uint32_t> take(ParkedRequests& parked, std::uint64_t moment, std::size_t most,
                                 bool admitted = true, std::uint64_t due = 0) {
   std::vector<Pending> batch;

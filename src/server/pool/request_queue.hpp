@@ -1,6 +1,6 @@
 #pragma once
-// Where accepted requests wait: queues over one table with a place for each slot, so that none of
-// them ever asks for memory. A request occupies its slot until it is answered, and is in one queue
+// Where accepted requests wait: queues over one table with a place for each slot, so that no
+// queue ever asks for memory. A request occupies its slot until it is answered, and is in one queue
 // at a time. Only a device that scribbles on its slots has a second request accepted for a slot
 // that waits already: the queue drops it, and the slot gets the answer of the first.
 //
@@ -76,7 +76,7 @@ class RequestQueue {
   Pending pop_front() { return remove(first_); }
   Pending pop_back() { return remove(last_); }
 
-  // All of `other` come before what is here.
+  // All of `other` come before the requests of this queue.
   void take_to_front(RequestQueue& other) {
     if (other.empty()) return;
     other.last_->after = first_;

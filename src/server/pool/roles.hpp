@@ -51,7 +51,7 @@ struct Role {
   ParkedRequests parked;                      // Of tenants whose budget is used up.
   services::Openness openness = services::Openness::any;
   bool trace = false;
-  bool split = false;                 // Other threads serve what its holder finds.
+  bool split = false;                 // Other threads serve the requests that its holder finds.
   std::atomic<bool> on_units{false};  // Units take it for moments (core/inline_units.hpp).
   bool walking = false;  // Calls are made while `bundle` is walked through: it is not at its end.
   // The holder and its call at the watcher's last tick; under the lock of the pool.

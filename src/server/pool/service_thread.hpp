@@ -68,7 +68,7 @@ struct ServiceThread {
   }
 };
 
-// Whose account a request is on.
+// The tenant whose account a request is on.
 inline std::uint32_t tenant_of(const services::Request& request) {
   return static_cast<std::uint32_t>(tenant_place(request.attributes));
 }

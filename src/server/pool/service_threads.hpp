@@ -55,7 +55,7 @@ class ServiceThreads {
   // Joins the threads that have ended and leaves the others behind. Starts none from then on.
   void release();
 
-  // Adds what the threads counted.
+  // Adds the counts of all threads.
   void add_to(Stats& stats) const;
   // Of all threads, oldest first.
   [[nodiscard]] std::vector<telemetry::Event> events() const;

@@ -1,4 +1,4 @@
-// The sums of what service threads counted.
+// Sums over the books of the service threads.
 
 #include <pthread.h>
 

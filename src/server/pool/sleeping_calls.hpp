@@ -1,6 +1,6 @@
 #pragma once
-// Calls that sleep where no descriptor tells: which service threads are in one, and how it is
-// ended.
+// Calls that sleep and have no descriptor to wait for: which service threads are in such a call,
+// and how it is ended.
 //
 //   begin() ─▶ the call ─▶ end()      interrupt() sends the signal to threads between the two
 //
@@ -64,7 +64,8 @@ class SleepingCalls {
     return interrupted;
   }
 
-  // Of all sleeping calls, or of those of launches. False: there is none, or no signal for it.
+  // Sends the signal to all sleeping calls, or to those of launches. False: no call sleeps, or
+  // there is no signal.
   bool interrupt(bool detached_too) {
     bool any = false;
     const std::lock_guard lock(mutex_);
@@ -79,7 +80,7 @@ class SleepingCalls {
 
  private:
   const InterruptSignal signal_;
-  std::mutex mutex_;  // Guards the list and what its members say.
+  std::mutex mutex_;  // Guards the list and its members.
   Sleeper* first_ = nullptr;
 };
 

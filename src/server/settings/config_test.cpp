@@ -58,7 +58,7 @@ TEST(ServerConfig, keeps_every_number_within_its_range) {
   }
 }
 
-TEST(ServerConfig, gives_every_top_half_a_ring_and_somebody_beside_them_a_thread) {
+TEST(ServerConfig, gives_every_top_half_a_ring_and_leaves_a_thread_beside_them) {
   ServerConfig config;
   config.top_halves = 2;
   EXPECT_EQ(refusal_of(config, 2), "");

@@ -21,7 +21,7 @@
 namespace k2k::server {
 
 struct TenantBudgets {
-  // The budgets as the governor has them. The first is everybody's who is not named.
+  // The budgets as the governor has them. Tenants that are not named share the first.
   std::vector<governor::TenantConfig> budgets = {{}};
   // Whose they are; of the first 0.
   std::vector<std::uint32_t> tenants = {0};
