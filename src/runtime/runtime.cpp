@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "base/descriptor_table.hpp"
 #include "k2k/memory.hpp"
 #include "protocol/area.hpp"
 #include "router/door/files.hpp"
@@ -99,6 +100,7 @@ Result<Runtime> Runtime::create(const RuntimeConfig& wanted) {
       return status.error();
     }
   }
+  make_room_for_descriptors(descriptors_with_room);  // Before there are threads.
   auto state = std::make_unique<State>();
   auto backend = runtime::create_backend(config.backend, config.device);
   if (!backend) return backend.error();
