@@ -1,5 +1,7 @@
 #include "server/core/inline_units.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <new>
 
@@ -46,6 +48,7 @@ bool InlineUnits::serve_role(ServiceThread& self, Role& role) {
     if (!self.ledger_begun) {
       ledger.begin_part(self.clock, thread_time());
       self.ledger_begun = true;
+      self.system_thread.store(::gettid(), std::memory_order_release);
     }
     if (served) ledger.charge(telemetry::Stage::top_half, self.clock - begun);
     served = true;

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/contract.hpp"
+#include "base/thread_state.hpp"
 #include "server/account/calibration.hpp"
 
 namespace k2k::server {
@@ -108,10 +109,16 @@ Role* Roles::take_over_stuck(const ServiceThreads& threads, std::uint32_t thread
   for (const auto& role : roles_) {
     const RoleWord::View view = role->word.view();
     if (view.phase == RolePhase::vacant) continue;
-    const telemetry::Mark& mark = threads.call_of(view.holder);
-    const std::pair seen{view.holder, mark.view()};
+    const ServiceThread& holder = threads.at(view.holder);
+    const std::pair seen{view.holder, holder.call.view()};
     const auto before = std::exchange(role->watched, seen);
-    if (seen != before || !role->word.take_over(view.holder, mark, seen.second, thread)) continue;
+    // A unit that was displaced from its core is in no long call: a take-over would only displace
+    // it again. While a unit copies cached bytes, its other work-items wait for it anyway.
+    if (seen != before || !telemetry::Mark::inside(seen.second) ||
+        (holder.is_unit && !thread_waits(holder.system_thread.load(std::memory_order_acquire))) ||
+        !role->word.take_over(view.holder, holder.call, seen.second, thread)) {
+      continue;
+    }
     if (role->on_units.load(std::memory_order_relaxed)) ++held_;
     return role.get();
   }

@@ -5,8 +5,10 @@
 // counters of `stats` may be read from anywhere.
 
 #include <sched.h>
+#include <sys/types.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
@@ -42,10 +44,11 @@ struct ServiceThread {
   std::vector<services::Fault> faults;  // Scratch.
   cpu_set_t cores{};                    // The cores on which it may run, once it was placed.
   bool placed = false;
-  bool ledger_begun = false;       // Of a unit, whose first request begins its ledger.
-  SleepingCalls::Sleeper sleeper;  // The call that may keep it.
-  bool ended = false;              // Under the lock of ServiceThreads.
-  std::int64_t cpu_ns = 0;         // Likewise: its CPU time once it ended.
+  bool ledger_begun = false;            // Of a unit, whose first request begins its ledger.
+  std::atomic<pid_t> system_thread{0};  // Of a unit that has served: its number in the system.
+  SleepingCalls::Sleeper sleeper;       // The call that may keep it.
+  bool ended = false;                   // Under the lock of ServiceThreads.
+  std::int64_t cpu_ns = 0;              // Likewise: its CPU time once it ended.
 
   // Room for all that one bundle can fill, so that serving it needs no memory.
   void reserve() {

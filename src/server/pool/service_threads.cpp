@@ -65,9 +65,9 @@ ServiceThread& ServiceThreads::add_unit() {
   return unit;
 }
 
-const telemetry::Mark& ServiceThreads::call_of(std::uint32_t index) const {
+const ServiceThread& ServiceThreads::at(std::uint32_t index) const {
   const std::lock_guard lock(mutex_);
-  return threads_[index - 1]->call;
+  return *threads_[index - 1];
 }
 
 std::uint64_t ServiceThreads::calls_of_roles() const {

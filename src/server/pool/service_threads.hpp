@@ -43,8 +43,10 @@ class ServiceThreads {
   // The books of a unit, whose thread belongs to the device. Throws std::bad_alloc.
   ServiceThread& add_unit();
 
+  // The thread with this index.
+  [[nodiscard]] const ServiceThread& at(std::uint32_t index) const;
   // Of the thread with this index: is it in a call, holding a role?
-  [[nodiscard]] const telemetry::Mark& call_of(std::uint32_t index) const;
+  [[nodiscard]] const telemetry::Mark& call_of(std::uint32_t index) const { return at(index).call; }
   // The calls that all threads have begun while they held a role.
   [[nodiscard]] std::uint64_t calls_of_roles() const;
   // The books of all threads.
