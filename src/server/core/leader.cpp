@@ -21,6 +21,9 @@ constexpr int polls_per_clock = 32;
 constexpr std::uint32_t settle_asleep_us = 200;
 // A poller looks again this often although no kernel runs.
 constexpr auto no_launch_max = std::chrono::milliseconds(100);
+// While looks find nothing, a thread that stands by looks more and more rarely, down to every
+// eighth rescan_us. Where all cores are busy, each look interrupts a unit.
+constexpr std::uint32_t looks_stretch_max = 8;
 
 // Until a parked request may be served.
 std::uint32_t parked_us(const Role& role) {
@@ -153,13 +156,18 @@ void Leader::stand_by(ServiceThread& self, Role& role) {
   std::array<std::uint64_t, protocol::ring_count_max> positions;
   positions.fill(backend::any_position);  // Units move the positions of their rings.
   bool held = true;
+  std::uint32_t stretch = 1;
   while (parts_.roles.wanted(role) && parts_.service.units_serve(role)) {
-    if (held && look_after(self, role)) role.word.vacate(self.index);
+    const Look look = held ? look_after(self, role) : Look::lost;
+    if (look != Look::lost) role.word.vacate(self.index);
     self.settle(cycles());
     self.stats.parks.add();
     if (parts_.backend.wait_launch(positions.data(), no_launch_max) ==
         backend::LaunchWait::in_progress) {
-      parts_.pool.stand_by(role, std::chrono::microseconds(parts_.config.rescan_us));
+      stretch = look == Look::served ? 1 : std::min(stretch * 2, looks_stretch_max);
+      parts_.pool.stand_by(role, std::chrono::microseconds(parts_.config.rescan_us) * stretch);
+    } else {
+      stretch = 1;
     }
     held = role.word.take(self.index);
   }
@@ -173,19 +181,21 @@ void Leader::take_from_units(const ServiceThread& self, Role& role) {
   while (role.word.view().holder != self.index && !role.word.take(self.index)) naps.take();
 }
 
-bool Leader::look_after(ServiceThread& self, Role& role) {
+Leader::Look Leader::look_after(ServiceThread& self, Role& role) {
+  Look look = Look::nothing;
   while (parts_.roles.wanted(role)) {
     role.bundle.clear();
     self.clock = cycles();
     if (!role.top_half.collect(role.bundle, self.stats) &&
         (self.clock < role.top_half.rescan_due() ||
          role.top_half.rescan(role.bundle, self.stats) == 0)) {
-      if (!role.top_half.pass_holes(self.clock, true)) return true;
+      if (!role.top_half.pass_holes(self.clock, true)) return look;
       continue;
     }
-    if (!parts_.service.serve(self, role)) return false;
+    if (!parts_.service.serve(self, role)) return Look::lost;
+    look = Look::served;
   }
-  return true;
+  return look;
 }
 
 void Leader::rescue(ServiceThread& self, Role& role) {

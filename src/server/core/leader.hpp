@@ -54,8 +54,8 @@ class Leader {
   // Looks after a role that units take, until it is not wanted or there is a cap. The role is held
   // at the beginning and at the end.
   void stand_by(ServiceThread& self, Role& role);
-  // False: the role is lost.
-  bool look_after(ServiceThread& self, Role& role);
+  enum class Look : std::uint8_t { nothing, served, lost };  // Lost: the role is.
+  Look look_after(ServiceThread& self, Role& role);
   void place(ServiceThread& self, const Role& role) const;  // Applies steering.
 
   const Parts parts_;
