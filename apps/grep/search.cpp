@@ -16,9 +16,10 @@ namespace k2k::grep {
 
 namespace {
 
-// Enough files in flight to keep the server busy while texts are searched; more would only spread
-// the texts over more cache.
-constexpr std::uint32_t items_default = 32;
+// Enough files in flight to keep a disk busy. Each more spreads the texts over more memory: with 32
+// work-items a unit, a warm search takes 6 % longer than with 16, and a cold one 2 % less.
+constexpr std::uint32_t items_default = 16;
+constexpr std::uint32_t items_default_gpu = 32;  // A warp.
 constexpr std::uint32_t groups_default = 16;  // With work-groups, per unit.
 constexpr std::uint32_t group_items_default = 4;
 
@@ -29,7 +30,8 @@ KernelShape shape_of(const SearchOptions& options, const DeviceInfo& device) {
   shape.detached = options.detached;
   const bool by_group = options.granularity == Granularity::work_group;
   shape.launch.groups = by_group ? groups_default * device.compute_units : device.compute_units;
-  shape.launch.group_items = by_group ? group_items_default : items_default;
+  const std::uint32_t items = device.platform == "cpu" ? items_default : items_default_gpu;
+  shape.launch.group_items = by_group ? group_items_default : items;
   if (options.groups != 0) shape.launch.groups = options.groups;
   if (options.items != 0) shape.launch.group_items = options.items;
   return shape;
