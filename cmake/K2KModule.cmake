@@ -100,6 +100,23 @@ function(k2k_add_tests target label)
   endif()
 endfunction()
 
+# The standard headers that most files include, compiled once for all libraries: they take 0.4 to 1 s of
+# each file. clang-tidy compiles without them and so finds a missing include (tools/devtool/tidy.py).
+# Tests and programs have headers of their own, because an executable is compiled with -fPIE.
+function(k2k_precompile_standard target)
+  get_property(header_of GLOBAL PROPERTY K2K_STANDARD_HEADER_OF)
+  if(header_of)
+    target_precompile_headers(${target} REUSE_FROM ${header_of})
+  else()
+    set(headers algorithm array atomic chrono condition_variable cstdint functional memory mutex
+      optional span string thread utility vector)
+    list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
+    target_precompile_headers(${target} PRIVATE ${headers})
+    set_property(GLOBAL PROPERTY K2K_STANDARD_HEADER_OF ${target})
+  endif()
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # For ccache.
+endfunction()
+
 function(k2k_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;OPTIMISED_TESTS" "" "USES;LIBS;TEST_LIBS;TIMED;EXCLUDE")
   k2k_refuse_unparsed("k2k_module(${name})" "${arg_UNPARSED_ARGUMENTS}")
@@ -113,6 +130,7 @@ function(k2k_module name)
   if(sources_cpp)
     add_library(${target} STATIC ${sources_cpp} ${sources_hpp})
     target_link_libraries(${target} PRIVATE k2k_flags)
+    k2k_precompile_standard(${target})
     set(reach PUBLIC)
   else()
     add_library(${target} INTERFACE)
