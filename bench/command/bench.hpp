@@ -22,8 +22,10 @@ enum class Effort : std::uint8_t { full, brief };
 struct Benchmark {
   const char* name;
   const char* question;
-  const char* must_reach;
   Result<nlohmann::ordered_json> (*run)(const RuntimeConfig& config, Effort effort);
+  // Beside the goals (goal_table.hpp): the figures of a source, or the errors that end the run;
+  // empty if there are none.
+  const char* expected = "";
   bool has_brief = false;  // Does it observe `effort`?
   bool long_run = false;   // Takes minutes: runs only if named.
   // Instead of `run`, for a benchmark with selectable cells: measures the cells with names that

@@ -9,9 +9,7 @@
 // read_ahead_kib is the device's. Sequential reads under a bound of their cached pages are compared
 // with the kernel's read-ahead if the bound holds eight of its windows.
 //
-// Budgets (SPIN, sections 6.1 to 6.3, and beyond): >= 0.95 of the best single path, >= 0.90 below 4
-// KiB, >= 1.2 at 25 to 75 % with extents of 32 to 512 KiB, >= 0.97 of pread fully cached with 4
-// threads, >= 0.98 of O_DIRECT cold and random from 64 KiB. bench/verdict.hpp judges.
+// The goals (goal_table.hpp) are those of SPIN, sections 6.1 to 6.3, and beyond.
 //
 // No mix is faster than the transfer of the uncached part at the bandwidth that O_DIRECT reaches in
 // the same rounds. `possible` reports the gain that this limit permits: with a disk that is slow
@@ -28,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <regex>
 #include <string>
@@ -36,8 +35,8 @@
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/cached_file.hpp"
+#include "bench/command/goal_table.hpp"
 #include "bench/command/measured_model.hpp"
-#include "bench/verdict.hpp"
 #include "router/ahead/read_ahead_setting.hpp"
 #include "router/read/file_reader.hpp"
 
@@ -49,6 +48,12 @@ constexpr std::size_t file_bytes = CachedFile::file_bytes;
 constexpr std::size_t reads_max = 2000;  // Per round.
 constexpr double cached_bytes_min =
     64.0 * mib;  // Read in a round, in several passes if all of it is cached.
+
+constexpr Goal best_path = {"reads", "best single path / router"};
+constexpr Goal best_path_of_small = {"reads", "best single path / router, below 4 KiB"};
+constexpr Goal best_path_of_mixed = {"reads", "best single path / router, extents mixed"};
+constexpr Goal page_cache = {"reads", "page cache / router, 8 MiB all cached, 4 threads"};
+constexpr Goal direct_path = {"reads", "O_DIRECT / router, cold, random, 64 KiB and more"};
 
 // A bound on the pages that sequential reads keep in the page cache.
 struct Bound {
@@ -64,8 +69,8 @@ struct Cell {
   std::size_t extent;  // Bytes that are cached together.
   std::uint32_t threads;
   bool sequential;
-  double target;
-  std::uint32_t bound = 0;  // Pages; 0: the kernel's own read-ahead.
+  std::optional<Goal> goal;  // Empty: no promise.
+  std::uint32_t bound = 0;   // Pages; 0: the kernel's own read-ahead.
 };
 
 // SPIN's bounds, and the bound that the device's windows need, if it is larger.
@@ -85,26 +90,27 @@ std::vector<Cell> all_cells(std::uint64_t window_pages) {
       for (const int residency : {0, 50, 100}) {
         const bool cold_random = residency == 0 && block >= 64 * kib;
         const bool cached_large = residency == 100 && block == 8 * mib && threads == 4;
-        const double other = block < page_bytes ? 0.90 : 0.95;
+        const Goal other = block < page_bytes ? best_path_of_small : best_path;
         cells.push_back({"random", block, residency, 128 * kib, threads, false,
-                         cold_random ? 0.98 : (cached_large ? 0.97 : other)});
+                         cold_random ? direct_path : (cached_large ? page_cache : other)});
       }
     }
   }
   for (const std::size_t extent : {32 * kib, 128 * kib, 512 * kib}) {
     for (const int residency : {25, 50, 75}) {
-      cells.push_back({"mixed", 8 * mib, residency, extent, 1, false, 1.2});
+      cells.push_back({"mixed", 8 * mib, residency, extent, 1, false, best_path_of_mixed});
     }
   }
   for (const std::size_t block : {4 * kib, 64 * kib, 256 * kib}) {
-    cells.push_back({"sequential", block, 0, 128 * kib, 1, true, 0.95});
+    cells.push_back({"sequential", block, 0, 128 * kib, 1, true, best_path});
   }
   // If the bound does not hold the device's windows, or the request is larger than a window, the
   // only promise is the bound itself.
   for (const Bound& bound : bounds_of(window_pages)) {
     for (const std::size_t block : {4 * kib, 64 * kib, 256 * kib}) {
       const bool promised = bound.is_free && block <= window_pages * page_bytes;
-      cells.push_back({bound.what, block, 0, 128 * kib, 1, true, promised ? 0.95 : 0, bound.pages});
+      const std::optional<Goal> goal = promised ? std::optional(best_path) : std::nullopt;
+      cells.push_back({bound.what, block, 0, 128 * kib, 1, true, goal, bound.pages});
     }
   }
   return cells;
@@ -276,8 +282,8 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
   const bool direct_is_best =
       measured.direct.size() > 0 && measured.direct.median() < measured.buffered.median();
   // The two promises that name a peer are compared with that peer.
-  const bool against_direct = cell.target == 0.98;
-  const bool against_buffered = cell.sequential || cell.target == 0.97;
+  const bool against_direct = cell.goal == direct_path;
+  const bool against_buffered = cell.sequential || cell.goal == page_cache;
   const bool direct = against_direct || (direct_is_best && !against_buffered);
   const Interval ratio = interval_of(direct ? measured.direct_ratios : measured.buffered_ratios);
   nlohmann::ordered_json row = {
@@ -293,17 +299,18 @@ nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
   row["low"] = rounded(ratio.low);
   row["high"] = rounded(ratio.high);
   row["rounds"] = ratio.rounds;
-  row["target"] = cell.target;
+  row["target"] = cell.goal ? (*cell.goal)->target : 0;
   row["verdict"] = nullptr;  // If there is no promise.
   row["more_rounds"] = nullptr;
-  if (cell.target == 0) return row;
-  const Judgement judgement = judge(ratio, cell.target, Better::higher);
+  if (!cell.goal) return row;
+  const GoalRow& goal = **cell.goal;
+  const Judgement judgement = judge(ratio, goal.target, goal.better);
   row["verdict"] = name_of(judgement.verdict);
   if (judgement.more_rounds) row["more_rounds"] = *judgement.more_rounds;
-  if (cell.target > 1) {
+  if (goal.target > 1) {
     const Interval possible = possible_of(cell, measured, direct_is_best);
     row["possible"] = rounded(possible.mean);
-    row["out_of_reach"] = possible.high < cell.target;
+    row["out_of_reach"] = possible.high < goal.target;
   }
   return row;
 }
@@ -349,7 +356,7 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort ef
       return status.error();
     }
     rows.push_back(describe(cell, measured));
-    if (cell.target > 0) ++verdicts[rows.back()["verdict"]];
+    if (cell.goal) ++verdicts[rows.back()["verdict"]];
   }
   const router::ReaderStats stats = reader.value()->stats();
   return nlohmann::ordered_json{{"model",

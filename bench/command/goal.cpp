@@ -6,16 +6,15 @@
 
 namespace k2k::bench {
 
-nlohmann::ordered_json goal_row(const std::string& goal, const std::vector<double>& rounds,
-                                double target, Better better) {
+nlohmann::ordered_json goal_row(Goal goal, const std::vector<double>& rounds) {
   const Interval seen = interval_of(rounds);
-  const Judgement judgement = judge(seen, target, better);
-  return {{"goal", goal},
+  const Judgement judgement = judge(seen, goal->target, goal->better);
+  return {{"goal", goal->title},
           {"seen", rounded(seen.mean)},
           {"low", rounded(seen.low)},
           {"high", rounded(seen.high)},
           {"rounds", seen.rounds},
-          {better == Better::higher ? "at_least" : "at_most", target},
+          {goal->better == Better::higher ? "at_least" : "at_most", goal->target},
           {"verdict", name_of(judgement.verdict)}};
 }
 

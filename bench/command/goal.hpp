@@ -1,21 +1,19 @@
 #pragma once
-// A benchmark's goal as a row of its result, judged by bench/verdict.hpp, and the number of missed
-// goals, which sets the exit status of `k2k bench`.
+// A goal (goal_table.hpp) as a row of a benchmark's result, judged by bench/verdict.hpp, and the
+// number of missed goals, which sets the exit status of `k2k bench`.
 //
 // Threading: pure functions.
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <vector>
 
-#include "bench/verdict.hpp"
+#include "bench/command/goal_table.hpp"
 
 namespace k2k::bench {
 
 // `rounds` holds one value per round, at least two, each above 0.
-nlohmann::ordered_json goal_row(const std::string& goal, const std::vector<double>& rounds,
-                                double target, Better better);
+nlohmann::ordered_json goal_row(Goal goal, const std::vector<double>& rounds);
 
 struct Goals {
   std::size_t judged = 0;

@@ -2,9 +2,8 @@
 //
 // One work-item makes no-ops. Loaded: another work-item repeatedly sleeps 1 ms beside it. Behind
 // cold reads: 64 others each read 1 MiB of a file that was evicted before, and only the no-ops
-// before the last of these answers count.
-// Budget: p50 loaded <= 3 x unloaded (a server with one thread and no hand-off: 1,000 x); p99
-// behind cold reads <= 3 x unloaded.
+// before the last of these answers count. Loaded, a server with one thread and no hand-off takes
+// 1,000 times as long.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -162,9 +161,7 @@ Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& base) {
   result["cold_p99_us"] = rounded(cold.value().quantile(0.99) / 1000);
   result["cold_p999_us"] = rounded(cold.value().quantile(0.999) / 1000);
   result["cold_ratio_p99"] = rounded(cold.value().quantile(0.99) / unloaded.quantile(0.99));
-  // The p99 behind cold reads is one number for the whole run, so it has no interval and no
-  // verdict.
-  result["goals"] = {goal_row("p50 loaded / unloaded", ratios, 3, Better::lower)};
+  result["goals"] = {goal_row({"headofline", "p50 loaded / unloaded"}, ratios)};
   return result;
 }
 

@@ -8,8 +8,6 @@
 //
 // The last arms are a host program (bench/peers/small_files.c) that reads the files into registered
 // memory through libk2k_io.so, and the same program without it.
-//
-// Budget: >= 0.97 everywhere.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -37,7 +35,7 @@
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/figure.hpp"
-#include "bench/verdict.hpp"
+#include "bench/command/goal_table.hpp"
 #include "device/k2k.hpp"
 #include "router/profile/profile.hpp"
 #include "router/read/file_reader.hpp"
@@ -46,7 +44,7 @@ namespace k2k::bench {
 
 namespace {
 
-constexpr double target = 0.97;
+constexpr Goal goal = {"small_files", "router off / on, with and without a profile"};
 constexpr std::size_t chunk_bytes = 64 << 10;
 constexpr std::uint32_t items = 16;
 constexpr double page_bytes = 4096;
@@ -306,7 +304,7 @@ nlohmann::ordered_json row_of(const char* files, const char* cache, const Arm& a
                               const std::vector<double>& ratios, const Samples& seconds,
                               const Folder& folder) {
   const Interval ratio = interval_of(ratios);
-  const Judgement judgement = judge(ratio, target, Better::higher);
+  const Judgement judgement = judge(ratio, goal->target, goal->better);
   nlohmann::ordered_json row = {
       {"files", files},
       {"cache", cache},
@@ -316,7 +314,7 @@ nlohmann::ordered_json row_of(const char* files, const char* cache, const Arm& a
       {"low", rounded(ratio.low)},
       {"high", rounded(ratio.high)},
       {"rounds", ratio.rounds},
-      {"target", target},
+      {"target", goal->target},
       {"verdict", name_of(judgement.verdict)}};
   if (judgement.more_rounds) row["more_rounds"] = *judgement.more_rounds;
   return row;

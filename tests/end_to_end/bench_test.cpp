@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -154,9 +155,26 @@ TEST_F(Bench, a_goal_that_is_missed_is_the_exit_status) {
   const json result = json::parse(outcome.out, nullptr, false);
   ASSERT_TRUE(result.is_object()) << outcome.out;
   EXPECT_EQ(result["goals"][0]["verdict"], "missed");
+  std::ostringstream goals;  // As the list has them.
+  for (const json& goal : result["goals"]) {
+    goals << (goal == result["goals"][0] ? "must reach: " : "; ") << goal["goal"].get<std::string>()
+          << " <= " << goal["at_most"].get<double>();
+  }
+  EXPECT_NE(bench("").out.find(goals.str() + '\n'), std::string::npos) << goals.str();
   EXPECT_EQ(told.status, 1);
   EXPECT_TRUE(told.out.starts_with("k2k: bench roundtrip: ")) << told.out;
   EXPECT_TRUE(told.out.ends_with(" of 3 goals missed: see the column \"verdict\"\n")) << told.out;
+}
+
+TEST_F(Bench, lists_goals_by_kind) {
+  const std::string listed = bench("").out;
+  for (const char* text :
+       {"\npread        How much of a core's cached pread() throughput reaches device code?\n"
+        "             must reach: device / direct >= ",
+        "\n             not judged: polling, p50 in us <= ",
+        "\n             expected: thesis: work-items worst, "}) {
+    EXPECT_NE(listed.find(text), std::string::npos) << listed;
+  }
 }
 
 TEST_F(Bench, refuses_brief_where_there_is_only_one_size) {
