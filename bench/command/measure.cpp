@@ -14,6 +14,7 @@
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/wait_until.hpp"
 
 namespace k2k::bench {
 
@@ -39,6 +40,10 @@ void pin_to(int core) {
 
 struct alignas(128) Line {
   std::atomic<std::uint32_t> word{0};
+
+  void await(std::uint32_t value) const {
+    wait_until([&] { return word.load(std::memory_order_acquire) == value; });
+  }
 };
 
 }  // namespace
@@ -83,16 +88,14 @@ Result<std::vector<double>> cache_line_round_trips(int count) {
       for (std::uint32_t trip = 1; trip <= trips; ++trip) {
         const std::uint64_t start = cycles();
         there.word.store(trip, std::memory_order_release);
-        while (back.word.load(std::memory_order_acquire) != trip) {
-        }
+        back.await(trip);
         nanoseconds.push_back(static_cast<double>(cycles() - start) * nanoseconds_per_cycle());
       }
     });
     std::thread answerer([&] {
       pin_to(cores[1]);
       for (std::uint32_t trip = 1; trip <= trips; ++trip) {
-        while (there.word.load(std::memory_order_acquire) != trip) {
-        }
+        there.await(trip);
         back.word.store(trip, std::memory_order_release);
       }
     });
@@ -127,8 +130,7 @@ Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::
       begin = now();
       for (std::uint32_t turn = 1; turn <= turns + 1; ++turn) {
         for (std::uint32_t wave = 0; wave < waves; ++wave) {
-          while (back[wave].word.load(std::memory_order_acquire) != turn - 1) {
-          }
+          back[wave].await(turn - 1);
           Slot* const batch = &slots[std::size_t{wave} * lanes];
           for (std::uint32_t lane = 0; lane < lanes; ++lane) prefetch_to_write(batch + lane);
           for (std::uint32_t lane = 0; lane < lanes; ++lane) {
@@ -144,8 +146,7 @@ Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::
       pin_to(cores[1]);
       for (std::uint32_t turn = 1; turn <= turns; ++turn) {
         for (std::uint32_t wave = 0; wave < waves; ++wave) {
-          while (there[wave].word.load(std::memory_order_acquire) != turn) {
-          }
+          there[wave].await(turn);
           Slot* const batch = &slots[std::size_t{wave} * lanes];
           for (std::uint32_t lane = 0; lane < lanes; ++lane) prefetch_to_write(batch + lane);
           for (std::uint32_t lane = 0; lane < lanes; ++lane) {

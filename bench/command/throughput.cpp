@@ -21,6 +21,7 @@
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/goal.hpp"
+#include "bench/command/wait_until.hpp"
 #include "calls/rows.hpp"
 #include "device/k2k.hpp"
 #include "protocol/claim.hpp"
@@ -59,8 +60,7 @@ class PlainClient {
     }
     const protocol::DoorbellRing& ring = area_.ring_of(wave);
     const std::uint64_t ticket = protocol::take_ticket(ring);
-    while (!protocol::may_ring(ring, ticket)) {
-    }
+    wait_until([&] { return protocol::may_ring(ring, ticket); });
     protocol::ring(ring, ticket, wave, lanes);  // The server spins, so no thread needs a wake-up.
     return true;
   }
@@ -72,8 +72,7 @@ class PlainClient {
     // ownership, because they will be written.
     if ((lanes & (lanes - 1)) != 0) {
       const protocol::Slot& last = area_.slot(wave, wave_lanes - 1);
-      while (observe(last).state != protocol::SlotState::finished) {
-      }
+      wait_for(last);
       for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
         prefetch_to_write(&slot_of(wave, left));
       }
@@ -81,8 +80,7 @@ class PlainClient {
     std::uint64_t failed = 0;
     for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
       protocol::Slot& slot = slot_of(wave, left);
-      while (observe(slot).state != protocol::SlotState::finished) {
-      }
+      wait_for(slot);
       failed |= slot.arguments[0];
       protocol::move<protocol::SlotState::finished, protocol::SlotState::free,
                      protocol::Side::device>(slot);
@@ -92,6 +90,9 @@ class PlainClient {
   }
 
  private:
+  static void wait_for(const protocol::Slot& slot) {
+    wait_until([&] { return observe(slot).state == protocol::SlotState::finished; });
+  }
   protocol::Slot& slot_of(std::uint32_t wave, std::uint64_t left) const {
     return area_.slot(wave, lowest_bit(left));
   }
@@ -174,6 +175,8 @@ Result<double> floor_of_waves(Runtime& runtime, std::uint32_t resting_spin_us) {
 }  // namespace
 
 Result<nlohmann::ordered_json> throughput(const RuntimeConfig& base) {
+  // On one core the floor refuses at once, and the calls before it would take minutes.
+  if (auto floor = lines_handed_over(waves_in_flight, wave_lanes, 0); !floor) return floor.error();
   RuntimeConfig config = base;
   config.device.compute_units = 1;
   config.device.wave_lanes = wave_lanes;

@@ -4,6 +4,7 @@
 // Method: runs the binary named by K2K_CLI.
 
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -175,6 +176,21 @@ TEST_F(Bench, lists_goals_by_kind) {
         "\n             expected: thesis: work-items worst, "}) {
     EXPECT_NE(listed.find(text), std::string::npos) << listed;
   }
+}
+
+TEST_F(Bench, throughput_refuses_one_core_at_once) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  const Outcome outcome = bench("throughput 2>&1");
+  EXPECT_EQ(::sched_setaffinity(0, sizeof(before), &before), 0);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.out,
+            "k2k: bench throughput: the floor is lines handed over between two cores, and this "
+            "process may use only one (see taskset -p)\n");
 }
 
 TEST_F(Bench, refuses_brief_where_there_is_only_one_size) {
