@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from devtool import build, speed_measures, tolerances
+from devtool.bench import machine
 from devtool.console import Refused, Status, duration, say
 from devtool.process import cores, last_json, run, run_logged
 from devtool.speed_measures import Numbers, Program, grep_command, timed_ms
@@ -114,7 +115,7 @@ def against(
         raise
     figures = [one for one in figures if len(one.now) >= ROUNDS_MIN]
     if record:
-        tolerances.record({one.title: one.seen() for one in figures}, sha)
+        tolerances.record({one.title: one.seen() for one in figures}, sha, machine())
     print(text(figures, before.name, now.name, known))
     if as_json:
         about = {"against": before.name, "now": now.name, "seed": seed, "skipped": skipped}

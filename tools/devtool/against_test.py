@@ -187,14 +187,30 @@ def test_tolerances_are_recorded_and_read(tmp_path: Path) -> None:
     path = tmp_path / "tolerances.toml"
     assert tolerances.read(path) == {}
     assert tolerances.of("grep ms", {}) == tolerances.DEFAULT
-    tolerances.record({"grep ms": Interval(0.96, 1.0, 1.03, 8)}, "abc", path)
-    tolerances.record({"pread ratio": Interval(0.999, 1.0, 1.001, 8)}, "abc", path)
+    tolerances.record({"grep ms": Interval(0.96, 1.0, 1.03, 8)}, "abc", "two cores", path)
+    tolerances.record({"pread ratio": Interval(0.999, 1.0, 1.001, 8)}, "abc", "two cores", path)
     assert tolerances.read(path) == {"grep ms": 0.042, "pread ratio": tolerances.LEAST}
+    assert 'commit = "abc"\nmachine = "two cores"\n' in path.read_text()
     wrong = r"\[a\]: write `tolerance = 0.05`"
     for broken, message in (("[a", "no TOML"), ("[a]\nx = 1\n", wrong)):
         path.write_text(broken)
         with pytest.raises(Refused, match=message):
             tolerances.read(path)
+
+
+def test_chance_is_no_tolerance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tolerances.toml"
+    noise = Interval(0.7, 1.0, 1.4, 8)
+    tolerances.record({"grep ms": noise, "pread ratio": noise}, "abc", "two cores", path)
+    assert "no tolerance of grep ms, pread ratio: two equal builds" in capsys.readouterr().err
+    assert 'seen = "1 [0.7, 1.4]"' in path.read_text()
+    assert tolerances.read(path) == {}
+    steady = Interval(0.96, 1.0, 1.03, 8)
+    tolerances.record({"grep ms": steady}, "abd", "two cores", path)
+    # What was measured on a quiet machine stays.
+    tolerances.record({"grep ms": noise}, "abe", "two cores", path)
+    assert tolerances.read(path) == {"grep ms": 0.042}
+    assert 'commit = "abd"' in path.read_text()
 
 
 def test_the_tolerances_of_the_tree_can_be_read() -> None:

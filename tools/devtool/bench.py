@@ -139,7 +139,7 @@ def _about(command: str) -> dict[str, object]:
     return {
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
-        "machine": _machine(),
+        "machine": machine(),
         "command": command,
     }
 
@@ -150,7 +150,7 @@ def _commit() -> str:
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
-def _machine() -> str:
+def machine() -> str:
     cpu = next(
         (
             line.partition(":")[2].strip()

@@ -15,11 +15,16 @@ from devtool.verdict import Interval
 
 FILE = ROOT / "bench/tolerances.toml"
 SHOWN = "bench/tolerances.toml"
-DEFAULT = 0.05  # Of a figure that nobody has measured yet.
+DEFAULT = 0.05  # Of a figure without a tolerance.
 LEAST = 0.02  # Where code lies moves most figures by so much.
+MOST = 0.1  # A pair of equal builds that differs by more shows the machine, not the builds.
 HEAD = """\
 # How far two builds of one commit differ: the far end of the 95 % interval of their ratio, and at
 # least 2 %. `./dev bench --against HEAD --record` measures it again.
+#
+# A figure without a tolerance has 5 %: on that machine chance moved the ratio of two equal builds
+# by more than 10 %. Each comparison has its own interval for chance, so a tolerance must hold no
+# more than what builds differ by.
 """
 
 
@@ -33,6 +38,8 @@ def read(path: Path = FILE) -> dict[str, float]:
         raise Refused(f"{SHOWN}: no TOML: {error}; mend that line") from error
     known: dict[str, float] = {}
     for name, table in tables.items():
+        if isinstance(table, dict) and "seen" in table and "tolerance" not in table:
+            continue
         value = table.get("tolerance") if isinstance(table, dict) else None
         if not isinstance(value, float) or not 0 < value < 1:
             raise Refused(
@@ -46,17 +53,29 @@ def of(figure: str, known: dict[str, float]) -> float:
     return known.get(figure, DEFAULT)
 
 
-def record(seen: dict[str, Interval], commit: str, path: Path = FILE) -> None:
-    """Replaces what is known of these figures."""
+def record(seen: dict[str, Interval], commit: str, machine: str, path: Path = FILE) -> None:
+    """Replaces what is known of these figures. A known tolerance stays where chance was larger."""
     old = tomllib.loads(path.read_text()) if path.exists() else {}
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    unsteady: list[str] = []
     for name, interval in seen.items():
         reach = max(abs(math.log(interval.low)), abs(math.log(interval.high)))
         tolerance = max(LEAST, math.ceil(math.expm1(reach) * 1000) / 1000)
-        old[name] = {"tolerance": tolerance, "commit": commit, "date": today, "seen": str(interval)}
+        about = {"commit": commit, "machine": machine, "date": today, "seen": str(interval)}
+        if tolerance <= MOST:
+            old[name] = {"tolerance": tolerance, **about}
+            continue
+        unsteady.append(name)
+        if "tolerance" not in old.get(name, {}):
+            old[name] = about
     lines = [HEAD]
     for name in sorted(old):
         values = "".join(f"{key} = {json.dumps(value)}\n" for key, value in old[name].items())
         lines.append(f"[{json.dumps(name)}]\n{values}")
     path.write_text("\n".join(lines))
-    say(f"{len(seen)} tolerances are in {SHOWN}")
+    say(f"{len(seen) - len(unsteady)} tolerances are in {SHOWN}")
+    if unsteady:
+        say(
+            f"no tolerance of {', '.join(unsteady)}: two equal builds differed by more than "
+            f"{MOST * 100:.0f} %; make the machine quiet, or measure longer with --rounds"
+        )
