@@ -66,6 +66,25 @@ function(k2k_discover_tests target filter)
   )
 endfunction()
 
+# The standard headers that most files include: they take 0.4 to 1 s of each file, so they are compiled
+# once. clang-tidy compiles without precompiled headers and finds a missing include
+# (tools/devtool/tidy.py).
+set(K2K_STANDARD_HEADERS algorithm array atomic chrono condition_variable cstdint functional memory mutex
+  optional span string thread utility vector)
+list(TRANSFORM K2K_STANDARD_HEADERS REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
+
+# One header serves all libraries. Programs and tests have others: they are compiled with -fPIE.
+function(k2k_precompile_standard target)
+  get_property(header_of GLOBAL PROPERTY K2K_STANDARD_HEADER_OF)
+  if(header_of)
+    target_precompile_headers(${target} REUSE_FROM ${header_of})
+  else()
+    target_precompile_headers(${target} PRIVATE ${K2K_STANDARD_HEADERS})
+    set_property(GLOBAL PROPERTY K2K_STANDARD_HEADER_OF ${target})
+  endif()
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # For ccache.
+endfunction()
+
 # Builds `target` from its sources as a GoogleTest program and registers its tests under `label`.
 function(k2k_add_tests target label)
   cmake_parse_arguments(PARSE_ARGV 2 arg "OWN_HEADER;OPTIMISED" "" "SOURCES;LIBS;TIMED")
@@ -83,9 +102,9 @@ function(k2k_add_tests target label)
   # options of its own, at whose header of another optimisation g++ 12 crashes.
   get_property(header_of GLOBAL PROPERTY K2K_TEST_HEADER_OF_${optimised})
   if(arg_OWN_HEADER)
-    target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h> ${K2K_STANDARD_HEADERS})
   elseif(NOT header_of)
-    target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h> ${K2K_STANDARD_HEADERS})
     set_property(GLOBAL PROPERTY K2K_TEST_HEADER_OF_${optimised} ${target})
   else()
     target_precompile_headers(${target} REUSE_FROM ${header_of})
@@ -98,23 +117,6 @@ function(k2k_add_tests target label)
   else()
     k2k_discover_tests(${target} "*" LABELS ${label})
   endif()
-endfunction()
-
-# The standard headers that most files include, compiled once for all libraries: they take 0.4 to 1 s of
-# each file. clang-tidy compiles without them and so finds a missing include (tools/devtool/tidy.py).
-# Tests and programs have headers of their own, because an executable is compiled with -fPIE.
-function(k2k_precompile_standard target)
-  get_property(header_of GLOBAL PROPERTY K2K_STANDARD_HEADER_OF)
-  if(header_of)
-    target_precompile_headers(${target} REUSE_FROM ${header_of})
-  else()
-    set(headers algorithm array atomic chrono condition_variable cstdint functional memory mutex
-      optional span string thread utility vector)
-    list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
-    target_precompile_headers(${target} PRIVATE ${headers})
-    set_property(GLOBAL PROPERTY K2K_STANDARD_HEADER_OF ${target})
-  endif()
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # For ccache.
 endfunction()
 
 function(k2k_module name)
