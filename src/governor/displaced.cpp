@@ -10,13 +10,13 @@ namespace {
 constexpr Nanoseconds free_grant{20'000};
 // Looking for idle cores takes at most this part of the budget.
 constexpr double looking_max = 0.02;
+}  // namespace
 
 Nanoseconds idle_check_of(const GovernorConfig& config) {
   const double rate = config.cap * config.cores;
   const double least = static_cast<double>(config.costs.sleep.count()) / (looking_max * rate);
   return std::max(config.idle_check, Nanoseconds(std::llround(least)));
 }
-}  // namespace
 
 Displaced::Displaced(const GovernorConfig& config, Instant now)
     : Budget(config, now), wakes_(config.wake_burst), wakes_at_(now) {

@@ -15,6 +15,10 @@
 
 namespace k2k::governor {
 
+// The period of checks for idle cores while all cores are busy: the configured period, or as often
+// as 2 % of the budget pay for.
+Nanoseconds idle_check_of(const GovernorConfig& config);
+
 class Displaced final : public Budget {
  public:
   // Expects a valid configuration.

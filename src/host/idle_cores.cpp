@@ -52,12 +52,11 @@ Result<std::uint32_t> IdleCores::runnable() const {
                   file_.path(), text.value().substr(0, text.value().find('\n')))};
 }
 
-bool IdleCores::all_busy(Instant now) {
-  if (looked_at_ != Instant::min() && now < looked_at_ + look_period) return all_busy_;
-  looked_at_ = now;
+bool IdleCores::all_busy(std::uint32_t serving) const {
   const Result<std::uint32_t> count = runnable();
-  all_busy_ = !count || count.value() > cores_;
-  return all_busy_;
+  if (!count) return true;
+  // Where no thread serves, the calling thread stands for the thread that would.
+  return count.value() > (serving > 0 ? cores_ + 1 : cores_);
 }
 
 }  // namespace k2k::host

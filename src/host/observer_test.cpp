@@ -34,6 +34,7 @@ TEST(Observer, knows_service_threads_by_their_names) {
   EXPECT_TRUE(is_service_thread("k2k/limit\n"));
   EXPECT_TRUE(is_service_thread("k2k/canary\n"));
   EXPECT_TRUE(is_service_thread("k2k/ticker\n"));
+  EXPECT_TRUE(is_service_thread("k2k/cores\n"));
   EXPECT_TRUE(is_device_thread("k2k/unit3\n"));
   EXPECT_FALSE(is_device_thread("k2k/serve0\n"));
   EXPECT_FALSE(is_service_thread("k2k/waiter\n"));

@@ -211,6 +211,18 @@ void Grants::tick(Nanoseconds cpu) {
   if (rule_.governor != nullptr) rule_.governor->charge(clocks_.now(), {});  // It looks.
 }
 
+void Grants::charge_sensor(Nanoseconds cpu, bool contended) {
+  const std::lock_guard lock(mutex_);
+  if (rule_.governor == nullptr) return;
+  pay(clocks_.now(), Nanoseconds::zero(), {.cpu = cpu, .contended = contended});
+  sensors_cpu_ += cpu;
+}
+
+std::uint32_t Grants::serving() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::uint32_t>(log_.open());
+}
+
 Nanoseconds Grants::granted(Instant from, Instant to) const {
   const std::lock_guard lock(mutex_);
   return log_.between(from, to);

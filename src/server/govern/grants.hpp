@@ -82,6 +82,10 @@ class Grants {
   // For the sensors' thread.
   void sample(const SensorReading& reading);
   void tick(Nanoseconds cpu);
+  // Its own CPU time, where the policy charges it like the time of service.
+  void charge_sensor(Nanoseconds cpu, bool contended);
+  // Threads that are within grants now.
+  [[nodiscard]] std::uint32_t serving() const;
   // Time within grants, summed over threads.
   [[nodiscard]] Nanoseconds granted(Instant from, Instant to) const;
 

@@ -9,6 +9,7 @@
 
 #include "server/govern/grants.hpp"
 #include "server/govern/rule.hpp"
+#include "server/govern/waiting_threads.hpp"
 
 namespace k2k::server {
 
@@ -41,8 +42,8 @@ class ReplayedThread {
     configure(config);
   }
   void configure(const ServerConfig& config) {
-    auto prepared =
-        prepare(effective_limits(config, {}), config, {}, clocks.now(), grants, "/nowhere");
+    auto prepared = prepare(effective_limits(config, {}), config, {}, clocks.now(), grants, waiting,
+                            "/nowhere");
     ASSERT_TRUE(prepared.ok()) << prepared.error().message;
     epoch = grants.replace(prepared.value().rule);
   }
@@ -96,6 +97,7 @@ class ReplayedThread {
 
   ManualClocks clocks;
   Grants grants{clocks};
+  WaitingThreads waiting;
   std::uint32_t epoch = 0;
   ThreadStats stats;
   ServiceAccount account;

@@ -22,13 +22,13 @@ Status KeeperThread::start(Work work) {
   try {
     const SignalsBlocked guard;
     thread_ = std::thread([this] {
-      pthread_setname_np(pthread_self(), "k2k/limit");
+      pthread_setname_np(pthread_self(), name_);
       run();
     });
   } catch (const std::system_error& failure) {
-    return Error{EAGAIN, fmt::format("no thread for the host's limit ({}); raise the limit on "
-                                     "processes: ulimit -u",
-                                     failure.what())};
+    return Error{EAGAIN,
+                 fmt::format("no thread for {} ({}); raise the limit on processes: ulimit -u",
+                             purpose_, failure.what())};
   }
   return {};
 }

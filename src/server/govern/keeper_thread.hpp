@@ -1,5 +1,5 @@
 #pragma once
-// The thread that does what requests must not: it sleeps until a refresh is due and wanted.
+// A thread for work that requests must not do: it sleeps until its work is due and wanted.
 //
 //                       ask(), ask_if_due()
 //   asleep, no timer ───────────────────────▶ working ──▶ Next{due, by_timer}
@@ -7,8 +7,8 @@
 //        ▲ └──────────────────────────────────── by_timer ──┤
 //        └────────────────────────────────────── not ───────┘
 //
-// It has a timer only while the work says so. A thread that serves compares two numbers; the one
-// that finds a refresh due wakes this thread. While no thread serves or waits, none wakes it.
+// It has a timer only while the work says so. A thread that serves compares two numbers; the first
+// to find the work due wakes this thread. While no thread serves or waits, none wakes it.
 //
 // Threading: start(), plan() and stop() by one thread at a time, the other members from anywhere;
 // `work` is called by the keeper's thread. stop() once; start() at most once.
@@ -33,7 +33,8 @@ class KeeperThread {
   };
   using Work = std::function<Next()>;
 
-  KeeperThread() = default;
+  // `name` is the thread's, `purpose` the end of "no thread for …".
+  KeeperThread(const char* name, const char* purpose) : name_(name), purpose_(purpose) {}
   ~KeeperThread() { stop(); }
   KeeperThread(const KeeperThread&) = delete;
   KeeperThread& operator=(const KeeperThread&) = delete;
@@ -65,6 +66,8 @@ class KeeperThread {
 
   void run();
 
+  const char* const name_;
+  const char* const purpose_;
   Work work_;
   std::atomic<std::uint64_t> due_cycles_{never};  // cycles(); never: it works, or is about to.
   std::atomic<Instant> due_{Instant{}};

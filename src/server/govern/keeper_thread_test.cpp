@@ -21,7 +21,7 @@ void wait_for_wakes(const KeeperThread& thread, std::uint64_t wakes) {
 }
 
 TEST(KeeperThread, does_not_wake_while_no_thread_asks) {
-  KeeperThread thread;
+  KeeperThread thread("k2k/test", "a test");
   ASSERT_TRUE(thread.start([] { return KeeperThread::Next{now(), false}; }).ok());
   thread.plan(now());
   std::this_thread::sleep_for(50ms);
@@ -34,7 +34,7 @@ TEST(KeeperThread, does_not_wake_while_no_thread_asks) {
 
 TEST(KeeperThread, wakes_once_a_period_however_many_threads_serve) {
   static constexpr Nanoseconds period = 20ms;
-  KeeperThread thread;
+  KeeperThread thread("k2k/test", "a test");
   ASSERT_TRUE(thread.start([] { return KeeperThread::Next{now() + period, false}; }).ok());
   thread.plan(now());
   const Instant begin = now();
@@ -52,7 +52,7 @@ TEST(KeeperThread, wakes_once_a_period_however_many_threads_serve) {
 
 TEST(KeeperThread, wakes_by_itself_while_its_work_wants_a_timer) {
   std::atomic<int> left{3};
-  KeeperThread thread;
+  KeeperThread thread("k2k/test", "a test");
   ASSERT_TRUE(thread.start([&] { return KeeperThread::Next{now() + 2ms, --left > 0}; }).ok());
   thread.ask();
   wait_for_wakes(thread, 3);
@@ -61,7 +61,7 @@ TEST(KeeperThread, wakes_by_itself_while_its_work_wants_a_timer) {
 }
 
 TEST(KeeperThread, tells_waiting_threads_to_come_back_only_where_it_has_no_timer) {
-  KeeperThread thread;
+  KeeperThread thread("k2k/test", "a test");
   const Instant moment = now();
   thread.plan(moment + 1s);
   EXPECT_EQ(thread.wake_by(moment), moment + 1s);
@@ -75,7 +75,7 @@ TEST(KeeperThread, tells_waiting_threads_to_come_back_only_where_it_has_no_timer
 
 TEST(KeeperThread, ends_out_of_a_sleep_with_a_timer_and_out_of_one_without) {
   for (const bool by_timer : {false, true}) {
-    KeeperThread thread;
+    KeeperThread thread("k2k/test", "a test");
     ASSERT_TRUE(thread.start([by_timer] { return KeeperThread::Next{now() + 1h, by_timer}; }).ok());
     thread.ask();
     wait_for_wakes(thread, 1);

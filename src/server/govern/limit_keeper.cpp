@@ -102,6 +102,7 @@ Status LimitKeeper::adjust_cap(const EffectiveLimits& wanted) {
   if (Status status = grants_.set_cap(wanted.cap); !status) return status;
   in_force_ = wanted;
   published_.publish(wanted.cap, epoch_);
+  if (sensors_ != nullptr) sensors_->set_cap(wanted.cap);
   if (wanted.cap <= told_cap_ * rise_worth_a_wake && host_.limit > 0) {
     told_cap_ = std::min(told_cap_, wanted.cap);
     return {};
@@ -112,7 +113,7 @@ Status LimitKeeper::adjust_cap(const EffectiveLimits& wanted) {
 }
 
 Status LimitKeeper::replace_rule(const EffectiveLimits& wanted) {
-  auto result = prepare(wanted, config_, host_, now(), grants_, proc_);
+  auto result = prepare(wanted, config_, host_, now(), grants_, waiting_, proc_);
   if (!result) return result.error();
   PreparedRule prepared = std::move(result).value();
   EffectiveLimits in_force = wanted;

@@ -81,7 +81,7 @@ class LimitKeeper {
   mutable std::mutex host_mutex_;
   HostLimit host_;  // Written with refreshing_ held, too.
 
-  KeeperThread thread_;  // The last member: it uses the others.
+  KeeperThread thread_{"k2k/limit", "the host's limit"};  // The last member: it uses the others.
 };
 
 }  // namespace k2k::server

@@ -1,14 +1,11 @@
 #include "server/govern/rule.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "base/cores.hpp"
-#include "host/idle_cores.hpp"
 
 namespace k2k::server {
 
@@ -20,12 +17,7 @@ constexpr double burst_of_window = 0.9;
 constexpr Nanoseconds window = std::chrono::milliseconds(100);
 constexpr Nanoseconds quantum_min{250'000};
 constexpr Nanoseconds quantum_max{1'600'000};
-
-Error no_sensor(governor::Policy policy, const Error& why) {
-  return {why.code, fmt::format("server.governor is {}, which has to see which cores are idle: {}; "
-                                "or choose budget",
-                                governor::name_of(policy), why.message)};
-}
+constexpr Nanoseconds no_idle_check = std::chrono::seconds(10);  // Longer than any wait.
 
 // `cap_most` is the cap that there may be without another change of configuration or limit.
 governor::GovernorConfig governor_of(const EffectiveLimits& limits, double cap_most,
@@ -50,7 +42,16 @@ governor::GovernorConfig governor_of(const EffectiveLimits& limits, double cap_m
   return made;
 }
 
-Result<std::unique_ptr<governor::Governor>> create(governor::GovernorConfig& config, double cap_own,
+// A thread in debt need not look for idle cores, because the sensors' thread wakes it. With budgets
+// of tenants it must: its requests are asked for again at set times.
+governor::GovernorConfig policy_of(const governor::GovernorConfig& config) {
+  governor::GovernorConfig made = config;
+  const bool woken = made.policy == governor::Policy::displaced && made.tenants.size() == 1;
+  if (woken) made.idle_check = no_idle_check;
+  return made;
+}
+
+Result<std::unique_ptr<governor::Governor>> create(governor::GovernorConfig config, double cap_own,
                                                    Instant now) {
   const bool promised =
       std::any_of(config.tenants.begin(), config.tenants.end(),
@@ -59,7 +60,6 @@ Result<std::unique_ptr<governor::Governor>> create(governor::GovernorConfig& con
   const double cap = config.cap;
   if (promised) config.cap = cap_own;
   auto governor = governor::create(config, now);
-  config.cap = cap;
   if (!governor || !promised || cap >= cap_own) return governor;
   const auto guarantees = governor::Guarantees::may_conflict;
   if (Status status = governor.value()->set_cap(now, cap, guarantees); !status) {
@@ -72,7 +72,7 @@ Result<std::unique_ptr<governor::Governor>> create(governor::GovernorConfig& con
 
 Result<PreparedRule> prepare(const EffectiveLimits& limits, const ServerConfig& config,
                              const HostLimit& host, Instant now, Grants& grants,
-                             const std::string& proc) {
+                             WaitingThreads& waiting, const std::string& proc) {
   PreparedRule prepared;
   if (limits.policy == governor::Policy::none) return prepared;
   const double cap_own = own_cap(config);
@@ -85,20 +85,16 @@ Result<PreparedRule> prepare(const EffectiveLimits& limits, const ServerConfig& 
   Grants::Rule& rule = prepared.rule;
   rule.tenants = std::move(tenants).value();
   governor::GovernorConfig made = governor_of(limits, cap_most, config, rule.tenants);
-  auto governor = create(made, cap_own, now);
+  auto governor = create(policy_of(made), cap_own, now);
   if (!governor) return governor.error();
   rule.governor = std::move(governor).value();
-  if (limits.policy == governor::Policy::displaced) {
-    auto idle_cores = host::IdleCores::open(usable_cores(), made.cores, proc);
-    if (!idle_cores) return no_sensor(limits.policy, idle_cores.error());
-    rule.contended = [cores = std::make_shared<host::IdleCores>(std::move(idle_cores).value())](
-                         Instant moment) { return cores->all_busy(moment); };
-    rule.sensors = "idle cores";
-  }
-  auto sensors = Sensors::start(made, grants, proc);
+  auto sensors = Sensors::start(made, grants, waiting, proc);
   if (!sensors) return sensors.error();
   prepared.sensors = std::move(sensors).value();
-  if (prepared.sensors) rule.sensors = prepared.sensors->about();
+  if (prepared.sensors) {
+    rule.sensors = prepared.sensors->about();
+    rule.contended = prepared.sensors->contended();
+  }
   return prepared;
 }
 

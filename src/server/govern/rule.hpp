@@ -11,6 +11,7 @@
 #include "server/govern/effective_limits.hpp"
 #include "server/govern/grants.hpp"
 #include "server/govern/sensors.hpp"
+#include "server/govern/waiting_threads.hpp"
 
 namespace k2k::server {
 
@@ -19,12 +20,11 @@ struct PreparedRule {
   std::unique_ptr<Sensors> sensors;  // Nothing: the policy needs no thread.
 };
 
-// For the policy `none`: an empty rule. The sensors report to `grants`, which outlive them, and
-// read the files of `proc`.
-// Errors: EINVAL as of governor::validate() and parse_tenants(), those of host::IdleCores::open()
-// and of Sensors::start().
+// For the policy `none`: an empty rule. The sensors report to `grants` and wake `waiting`, which
+// outlive them, and read the files of `proc`.
+// Errors: EINVAL as of governor::validate() and parse_tenants(), those of Sensors::start().
 Result<PreparedRule> prepare(const EffectiveLimits& limits, const ServerConfig& config,
                              const HostLimit& host, Instant now, Grants& grants,
-                             const std::string& proc);
+                             WaitingThreads& waiting, const std::string& proc);
 
 }  // namespace k2k::server

@@ -6,10 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.hpp"
+#include "base/cores.hpp"
 #include "base/signals_blocked.hpp"
+#include "governor/displaced.hpp"
+#include "host/idle_cores.hpp"
 
 namespace k2k::server {
 
@@ -20,6 +25,9 @@ constexpr int pieces_a_sample = 5;
 // Of a timed sleep beyond its end, in nanoseconds: the ticker's sleeps are shorter than the usual
 // 50 us of the kernel.
 constexpr unsigned long ticker_slack_ns = 1;
+
+// After a look of `displaced` for which there was no memory.
+constexpr Nanoseconds look_without_memory = std::chrono::milliseconds(100);
 
 // CPU time of this thread since the last call.
 class OwnTime {
@@ -37,14 +45,55 @@ class OwnTime {
 }  // namespace
 
 Result<std::unique_ptr<Sensors>> Sensors::start(const governor::GovernorConfig& config,
-                                                Grants& grants, const std::string& proc) {
+                                                Grants& grants, WaitingThreads& waiting,
+                                                const std::string& proc) {
   using governor::Policy;
-  if (config.policy != Policy::automatic && config.policy != Policy::backoff) {
+  if (config.policy == Policy::none || config.policy == Policy::budget) {
     return std::unique_ptr<Sensors>();
   }
-  std::unique_ptr<Sensors> sensors(new Sensors(config, grants, proc));
-  if (Status status = sensors->begin(); !status) return status.error();
+  std::unique_ptr<Sensors> sensors(new Sensors(config, grants, waiting, proc));
+  const bool displaced = config.policy == Policy::displaced;
+  Status status = displaced ? sensors->begin_core_watch() : sensors->begin();
+  if (!status) return status.error();
   return sensors;
+}
+
+Status Sensors::begin_core_watch() {
+  auto cores = host::IdleCores::open(usable_cores(), config_.cores, proc_);
+  if (!cores) {
+    return Error{cores.error().code,
+                 fmt::format("server.governor is displaced, which has to see which cores are idle: "
+                             "{}; or choose budget",
+                             cores.error().message)};
+  }
+  about_ = "idle cores";
+  core_watch_ =
+      std::make_shared<CoreWatch>(std::move(cores).value(), governor::idle_check_of(config_));
+  return core_watch_->start([this] { return look(); });
+}
+
+std::function<bool(Instant)> Sensors::contended() const {
+  if (core_watch_ == nullptr) return {};
+  return [watch = core_watch_](Instant moment) { return watch->all_busy(moment); };
+}
+
+void Sensors::set_cap(double cap) {
+  config_.cap = cap;
+  if (core_watch_ != nullptr) core_watch_->set_busy_period(governor::idle_check_of(config_));
+}
+
+KeeperThread::Next Sensors::look() {
+  CoreWatch::Look seen;
+  try {
+    seen = core_watch_->look(now(), grants_.serving(), waiting_.count() > 0);
+  } catch (const std::bad_alloc&) {
+    // The file cannot be read, and there is no memory to say so: cores count as busy.
+    seen.next = {now() + look_without_memory, true};
+  }
+  if (seen.idle_again) waiting_.wake_all();
+  const Nanoseconds cpu = thread_time();
+  grants_.charge_sensor(cpu - std::exchange(core_watch_cpu_, cpu), seen.all_busy);
+  return seen.next;
 }
 
 Status Sensors::begin() {
@@ -65,6 +114,7 @@ Status Sensors::begin() {
 }
 
 Sensors::~Sensors() {
+  if (core_watch_ != nullptr) core_watch_->stop();
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
