@@ -54,6 +54,18 @@ class Include:
         return f"{self.path}:{self.line}"
 
 
+@dataclass(frozen=True)
+class Tree:
+    """The C++ files of src/ and of the folders outside it, each read once."""
+
+    includes: dict[Path, list[Include]]  # File, relative to the root → what it includes.
+    files: dict[Path, list[Path]]  # Folder → the files in it and in folders below it, sorted.
+
+    def includes_under(self, folder: Path) -> Iterator[Include]:
+        for path in self.files.get(folder, []):
+            yield from self.includes[path]
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="k2k check-floors",
@@ -96,18 +108,32 @@ def read_plan(path: Path) -> Plan:
     )
 
 
+def read_tree(root: Path, plan: Plan) -> Tree:
+    tree = Tree({}, {})
+    for top in sorted({Path("src"), DOORS, *map(Path, plan.outside)}):
+        for path in sources(root / top):
+            file = path.relative_to(root)
+            if file in tree.includes:  # DOORS lies in include/.
+                continue
+            tree.includes[file] = list(includes_of(path, file))
+            for folder in file.parents:
+                tree.files.setdefault(folder, []).append(file)
+    return tree
+
+
 def problems(root: Path, plan: Plan) -> list[str]:
+    tree = read_tree(root, plan)
     return [
         *upward_arrows(plan),
         *upward_arrows_of_rooms(plan),
-        *unknown_folders(root, plan),
-        *unknown_rooms(root, plan),
-        *crowded_folders(root),
-        *forbidden_includes(root, plan),
-        *forbidden_includes_of_rooms(root, plan),
-        *vendor_includes(root, plan),
+        *unknown_folders(tree, plan),
+        *unknown_rooms(tree, plan),
+        *crowded_folders(tree),
+        *forbidden_includes(tree, plan),
+        *forbidden_includes_of_rooms(tree, plan),
+        *vendor_includes(tree, plan),
         *disagreeing_targets(root, plan),
-        *circles("include", files_that_include(root, plan)),
+        *circles("include", files_that_include(tree, plan)),
         *circles("import", modules_that_import(root)),
     ]
 
@@ -136,37 +162,42 @@ def upward_arrows_of_rooms(plan: Plan) -> Iterator[str]:
             below.add(room)
 
 
-def unknown_folders(root: Path, plan: Plan) -> Iterator[str]:
+def unknown_folders(tree: Tree, plan: Plan) -> Iterator[str]:
     """Yields the folders of src/ that the plan does not know."""
-    for folder in sorted(path for path in (root / "src").iterdir() if path.is_dir()):
-        if folder.name not in plan.modules and any(sources(folder)):
+    for folder in folders_in(tree, Path("src")):
+        if folder.name not in plan.modules:
             yield f"src/{folder.name}: no module of floors.toml; add it there, above what it uses"
 
 
-def unknown_rooms(root: Path, plan: Plan) -> Iterator[str]:
+def unknown_rooms(tree: Tree, plan: Plan) -> Iterator[str]:
     """Yields the folders of modules with rooms that are none."""
     for module, rooms in plan.rooms.items():
-        for folder in sorted(path for path in (root / "src" / module).glob("*") if path.is_dir()):
-            if folder.name not in rooms and any(sources(folder)):
+        for folder in folders_in(tree, Path("src") / module):
+            if folder.name not in rooms:
                 yield (
                     f"src/{module}/{folder.name}: no room of {module} in floors.toml; "
                     "add it there, above what it uses"
                 )
 
 
-def crowded_folders(root: Path) -> Iterator[str]:
-    """Yields the folders of src/ that hold more files than one can look over."""
-    counts = Counter(path.parent for path in sources(root / "src") if not is_for_tests(path))
+def folders_in(tree: Tree, parent: Path) -> list[Path]:
+    """The folders directly in `parent` that hold C++ files."""
+    return sorted(folder for folder in tree.files if folder.parent == parent)
+
+
+def crowded_folders(tree: Tree) -> Iterator[str]:
+    """Yields the folders of src/ that hold more files than a reader can look over."""
+    files = tree.files.get(Path("src"), [])
+    counts = Counter(path.parent for path in files if not is_for_tests(path))
     for folder, count in sorted(counts.items()):
         if count > FILES_MAX:
-            where = folder.relative_to(root)
-            yield f"{where}: {count} files, at most {FILES_MAX} are permitted; make rooms of it"
+            yield f"{folder}: {count} files, at most {FILES_MAX} are permitted; make rooms of it"
 
 
-def forbidden_includes(root: Path, plan: Plan) -> Iterator[str]:
+def forbidden_includes(tree: Tree, plan: Plan) -> Iterator[str]:
     """Yields the includes that the plan does not allow, as path:line for an editor to open."""
     for name, uses in plan.modules.items():
-        for include in includes_under(root, Path("src") / name):
+        for include in tree.includes_under(Path("src") / name):
             target, slash = module_of(include.name)
             if include.quoted and not slash:
                 yield f'{include}: write the path from src/: "{name}/…{include.name}"'
@@ -175,14 +206,14 @@ def forbidden_includes(root: Path, plan: Plan) -> Iterator[str]:
             ):
                 yield f"{include}: {name} may not include {target}"
     for folder, uses in plan.outside.items():
-        for include in includes_under(root, Path(folder)):
+        for include in tree.includes_under(Path(folder)):
             target, slash = module_of(include.name)
             if slash and target in plan.modules and target not in uses:
                 allowed = ", ".join(sorted(uses))
                 yield f"{include}: {folder} may not include {target}, only {allowed}"
 
 
-def forbidden_includes_of_rooms(root: Path, plan: Plan) -> Iterator[str]:
+def forbidden_includes_of_rooms(tree: Tree, plan: Plan) -> Iterator[str]:
     """Yields the includes between rooms that the plan does not allow.
 
     A test may include whatever its module may. The room "." is what lies in no folder; where the
@@ -190,7 +221,7 @@ def forbidden_includes_of_rooms(root: Path, plan: Plan) -> Iterator[str]:
     """
     for module, rooms in plan.rooms.items():
         for room, uses in rooms.items():
-            for include in includes_of_room(root, module, room):
+            for include in includes_of_room(tree, module, room):
                 parts = include.name.split("/")
                 of, _ = module_of(include.name)
                 own = of == module
@@ -200,13 +231,13 @@ def forbidden_includes_of_rooms(root: Path, plan: Plan) -> Iterator[str]:
                     yield f"{include}: the room {module}/{room} may not include {include.name}"
 
 
-def includes_of_room(root: Path, module: str, room: str) -> Iterator[Include]:
+def includes_of_room(tree: Tree, module: str, room: str) -> Iterator[Include]:
     folder = Path("src") / module
     if (module, room) == ("runtime", DOORS.name):
-        return includes_under(root, DOORS)
+        return tree.includes_under(DOORS)
     if room != ".":
-        return includes_under(root, folder / room)
-    return (include for include in includes_under(root, folder) if include.path.parent == folder)
+        return tree.includes_under(folder / room)
+    return (include for include in tree.includes_under(folder) if include.path.parent == folder)
 
 
 def is_for_tests(path: Path) -> bool:
@@ -232,10 +263,10 @@ def room_of(parts: list[str]) -> str:
     return parts[1] if len(parts) > 2 else "."
 
 
-def vendor_includes(root: Path, plan: Plan) -> Iterator[str]:
+def vendor_includes(tree: Tree, plan: Plan) -> Iterator[str]:
     """Yields the includes of a vendor's headers outside the places made for them."""
     for top in ["src", *plan.outside]:
-        for include in includes_under(root, Path(top)):
+        for include in tree.includes_under(Path(top)):
             vendor = any(fnmatchcase(include.name, pattern) for pattern in plan.vendor_headers)
             allowed = any(fnmatchcase(str(include.path), p) for p in plan.vendor_allowed)
             if vendor and not allowed:
@@ -272,13 +303,13 @@ def circles(verb: str, graph: Mapping[str, Iterable[str]]) -> Iterator[str]:
         yield f"{circle[0]}: a circle of those that {verb} each other: {' → '.join(circle)}"
 
 
-def files_that_include(root: Path, plan: Plan) -> dict[str, set[str]]:
+def files_that_include(tree: Tree, plan: Plan) -> dict[str, set[str]]:
     """Every C++ file → the files of the tree that it includes."""
-    folders = [root / "src", *(root / folder for folder in plan.outside)]
-    found = {str(path.relative_to(root)) for folder in folders for path in sources(folder)}
+    folders = [Path(folder) for folder in ("src", *plan.outside)]
+    found = {str(path) for folder in folders for path in tree.files.get(folder, [])}
     graph: dict[str, set[str]] = {file: set() for file in found}
     for folder in folders:
-        for include in includes_under(root, folder.relative_to(root)):
+        for include in tree.includes_under(folder):
             file = str(include.path)
             for place in ("src/", "", "include/", f"{include.path.parent}/"):
                 # A file includes itself to be expanded with other macros.
@@ -326,12 +357,12 @@ def words_after(keyword: str, arguments: str) -> set[str]:
     return words
 
 
-def includes_under(root: Path, folder: Path) -> Iterator[Include]:
-    for path in sources(root / folder):
-        text = path.read_text(errors="replace")
-        for match in INCLUDE.finditer(text):
-            line = text.count("\n", 0, match.start(1)) + 1
-            yield Include(path.relative_to(root), line, match[1] == '"', match[2])
+def includes_of(path: Path, file: Path) -> Iterator[Include]:
+    """The includes of the file at `path`, which they name `file`."""
+    text = path.read_text(errors="replace")
+    for match in INCLUDE.finditer(text):
+        line = text.count("\n", 0, match.start(1)) + 1
+        yield Include(file, line, match[1] == '"', match[2])
 
 
 def sources(folder: Path) -> list[Path]:
