@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/api.hpp"
@@ -155,14 +156,11 @@ extern "C" K2K_API const k2k_io_table* k2k_io_table_get(std::uint32_t version) {
                                .writes_direct = nullptr};
   if (version != k2k_io_table_version) return errno = ENOTSUP, nullptr;
   if (process != nullptr) return &table;
-  const k2k::Result<k2k::router::FilesOptions> options =
-      k2k::router::files_options_from(environment);
-  if (!options) {
-    ::dprintf(STDERR_FILENO, "k2k_io: %s; libc serves the calls\n",
-              options.error().message.c_str());
-    return errno = options.error().code, nullptr;
+  const k2k::router::FilesVariables variables = k2k::router::files_options_from(environment);
+  for (const std::string& ignored : variables.ignored) {
+    ::dprintf(STDERR_FILENO, "k2k_io: %s; the variable is ignored\n", ignored.c_str());
   }
-  auto made = std::make_unique<OfProcess>(options.value());
+  auto made = std::make_unique<OfProcess>(variables.options);
   auto files_made = Files::create(made->options, made->registered);
   if (!files_made) return errno = files_made.error().code, nullptr;
   k2k::io::high_numbers_only = true;

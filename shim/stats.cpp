@@ -1,7 +1,9 @@
 // K2K_IO_STATS: what became of the calls with device memory, one line at the program's exit.
 //
-//   1        on standard error; many programs close it before they are at their end
+//   true     on standard error; many programs close it before they are at their end
 //   /PATH    appended to that file
+//
+// Words for true and false are those of settings (base/setting_text.hpp).
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,8 +11,10 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
+#include "base/setting_text.hpp"
 #include "shim/counts.hpp"
 #include "shim/router_library.hpp"
 
@@ -33,8 +37,17 @@ constinit bool asked = false;
 [[gnu::destructor]] void print() {
   if (!asked) return;
   const char* const wanted = secure_getenv("K2K_IO_STATS");
-  if (wanted == nullptr || *wanted == '\0' || *wanted == '0') return;
+  if (wanted == nullptr) return;
   const Inside inside;
+  const std::optional<bool> truth = parse_truth(wanted);
+  if (truth == false) return;
+  if (!truth && *wanted != '/') {
+    dprintf(STDERR_FILENO,
+            "k2k_io: environment K2K_IO_STATS = '%.100s'; permitted: %s, or the absolute path of a "
+            "file; the variable is ignored\n",
+            wanted, permitted_truth);
+    return;
+  }
   const int to = *wanted == '/' ? open(wanted, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
                                 : STDERR_FILENO;
   k2k_io_counts router{};

@@ -153,16 +153,43 @@ TEST_F(Programs, without_a_router_library_libc_serves_and_one_line_says_why) {
       << with.error;
 }
 
-TEST_F(Programs, a_bound_of_read_ahead_that_is_none_is_named_and_libc_serves) {
-  for (const char* wanted : {"many", "-1", "1048577", "512k"}) {
+TEST_F(Programs, a_variable_with_a_value_that_is_not_permitted_is_named_once_and_ignored) {
+  struct Case {
+    const char* variable;
+    const char* setting;
+    const char* value;
+    const char* permitted;
+  };
+  const char* const pages = "a whole number from 0 to 1048576 (pages of 4 KiB)";
+  for (const Case& each :
+       {Case{"K2K_IO_READ_AHEAD_PAGES", "files.read_ahead_pages", "many", pages},
+        Case{"K2K_IO_READ_AHEAD_PAGES", "files.read_ahead_pages", "1048577", pages},
+        Case{"K2K_FILES_EXCLUSIVE", "files.exclusive", "maybe", "true or false"},
+        Case{"K2K_IO_EXCLUSIVE", "files.exclusive", "2", "true or false"}}) {
+    const std::string set = std::string(each.variable) + "=" + each.value;
     const Outcome outcome =
-        play_in(K2K_SHIM_PROBE, "vectors",
-                std::string("LD_PRELOAD=" K2K_SHIM " K2K_IO_READ_AHEAD_PAGES=") + wanted);
+        play_in(K2K_SHIM_PROBE, "vectors", "LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1 " + set);
     EXPECT_EQ(outcome.status, 0) << outcome.error;
-    EXPECT_NE(
-        outcome.error.find("K2K_IO_READ_AHEAD_PAGES is not a number of pages from 0 to 1048576"),
-        std::string::npos)
-        << outcome.error;
+    EXPECT_EQ(stat_of(outcome, "without_router"), 0) << outcome.error;
+    EXPECT_EQ(stat_of(outcome, "writes_direct"), 0) << outcome.error;
+    const std::string says = std::string("k2k_io: environment ") + each.variable + ": " +
+                             each.setting + " = '" + each.value +
+                             "'; permitted: " + each.permitted + "; the variable is ignored\n";
+    const std::size_t at = outcome.error.find(says);
+    ASSERT_NE(at, std::string::npos) << outcome.error;
+    EXPECT_EQ(outcome.error.find(says, at + 1), std::string::npos) << "once";
+  }
+}
+
+TEST_F(Programs, a_request_for_statistics_that_is_not_permitted_is_named) {
+  const std::string preload = "LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=";
+  const Outcome wrong = play_in(K2K_SHIM_PROBE, "vectors", preload + "maybe");
+  EXPECT_EQ(wrong.status, 0);
+  EXPECT_EQ(wrong.error,
+            "k2k_io: environment K2K_IO_STATS = 'maybe'; permitted: true or false, or the absolute "
+            "path of a file; the variable is ignored\n");
+  for (const char* const none : {"0", "off", "no", "false"}) {
+    EXPECT_EQ(play_in(K2K_SHIM_PROBE, "vectors", preload + none).error, "") << none;
   }
 }
 

@@ -10,24 +10,24 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "base/result.hpp"
 #include "router/ahead/read_ahead_limits.hpp"
 #include "router/door/files_options.hpp"
 
 namespace k2k::router {
 
 struct FilesKey {
-  enum class Kind : std::uint8_t { boolean, number, choice, text };
+  enum class Kind : std::uint8_t { boolean, number, choice };
 
   const char* key;  // "files.exclusive"
   Kind kind;
   std::uint64_t most;  // Of a number, from 0.
-  const char* words;   // Of a choice, in the order of its values: "auto|bounded".
+  const char* words;   // Of a choice: "auto|bounded", in the order of the values of an enum.
   const char* unit;
   const char* help;  // One sentence.
   void (*store)(FilesOptions& options, std::uint64_t number, const std::string& text);
-  std::uint64_t (*number)(const FilesOptions& options);  // Of a text: 0.
+  std::uint64_t (*number)(const FilesOptions& options);  // Of a field that is a text: 0.
   const char* short_name = nullptr;  // Replaces the key in the flag and the variable.
   bool kernels = true;               // Else of libk2k_io.so alone.
 };
@@ -87,7 +87,8 @@ inline constexpr FilesKey files_keys[] = {
         "files.exclusive", FilesKey::Kind::boolean, 1, "", "",
         "Writes of 512 KiB and more bypass the page cache where the file is not cached: for files "
         "that no other program reads or writes at the same time."),
-    of_library(files_key<&FilesOptions::direct>("files.direct", FilesKey::Kind::text, 0, "", "",
+    of_library(files_key<&FilesOptions::direct>("files.direct", FilesKey::Kind::choice, 0,
+                                                "staging|cufile|hipfile", "",
                                                 "The engine for direct transfers into GPU "
                                                 "memory: staging, cufile or hipfile.")),
 };
@@ -98,8 +99,14 @@ std::string variable_name(std::string_view prefix, std::string_view key);
 std::string variable_of(const FilesKey& key);
 std::string library_variable_of(const FilesKey& key);
 
-// The options of libk2k_io.so. A bound of pages in K2K_IO_READ_AHEAD_PAGES holds on all devices.
-// EINVAL: a number out of its range, or a word that is none; the message names the variable.
-Result<FilesOptions> files_options_from(const char* (*variable)(const char* name));
+// The options of libk2k_io.so.
+struct FilesVariables {
+  FilesOptions options;
+  // A message for each variable with a value that is not permitted: its name, the value and the
+  // permitted values. Such a variable counts as not set.
+  std::vector<std::string> ignored;
+};
+// A bound of pages in K2K_IO_READ_AHEAD_PAGES holds on all devices.
+FilesVariables files_options_from(const char* (*variable)(const char* name));
 
 }  // namespace k2k::router

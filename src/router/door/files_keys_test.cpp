@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cerrno>
 #include <map>
 
 namespace k2k::router {
@@ -18,15 +17,26 @@ const char* variable_here(const char* name) {
   return found == environment.end() ? nullptr : found->second.c_str();
 }
 
-Result<FilesOptions> options_of(const std::map<std::string, std::string>& variables) {
+FilesVariables read(const std::map<std::string, std::string>& variables) {
   environment = variables;
   return files_options_from(variable_here);
 }
 
 FilesOptions good(const std::map<std::string, std::string>& variables) {
-  const Result<FilesOptions> options = options_of(variables);
-  EXPECT_TRUE(options.ok());
-  return options.ok() ? options.value() : FilesOptions();
+  FilesVariables all = read(variables);
+  for (const std::string& ignored : all.ignored) ADD_FAILURE() << ignored;
+  return all.options;
+}
+
+// Of a variable with a value that is not permitted.
+std::string message(const char* name, const std::string& value) {
+  const FilesVariables all = read({{name, value}});
+  EXPECT_EQ(all.ignored.size(), 1u) << value;
+  for (const FilesKey& key : files_keys) {
+    EXPECT_EQ(key.number(all.options), key.number(FilesOptions())) << key.key;
+  }
+  EXPECT_EQ(all.options.direct, "");
+  return all.ignored.empty() ? "" : all.ignored.front();
 }
 
 TEST(FilesKeys, have_a_variable_for_all_and_one_for_the_library) {
@@ -43,12 +53,10 @@ TEST(FilesKeys, have_a_variable_for_all_and_one_for_the_library) {
             "K2K_FILES_DIRECT K2K_IO_DIRECT\n");
 }
 
-TEST(FilesKeys, that_nobody_sets_have_the_defaults) {
+TEST(FilesKeys, without_a_variable_have_the_defaults) {
   const FilesOptions none = good({});
-  const FilesOptions empty = good({{"K2K_IO_EXCLUSIVE", ""}, {"K2K_IO_READ_AHEAD_PAGES", ""}});
   for (const FilesKey& key : files_keys) {
     EXPECT_EQ(key.number(none), key.number(FilesOptions())) << key.key;
-    EXPECT_EQ(key.number(empty), key.number(FilesOptions())) << key.key;
   }
   EXPECT_EQ(FilesOptions{}.read_ahead_pages, read_ahead_pages_default);
 }
@@ -77,16 +85,40 @@ TEST(FilesKeys, a_bound_of_pages_for_the_library_holds_on_all_devices) {
             FilesOptions::ReadAhead::automatic);
 }
 
-TEST(FilesKeys, with_a_wrong_value_are_named) {
-  for (const char* wrong : {"many", "-1", "1048577", "512k"}) {
-    const Result<FilesOptions> options = options_of({{"K2K_IO_READ_AHEAD_PAGES", wrong}});
-    ASSERT_FALSE(options.ok());
-    EXPECT_EQ(options.error().code, EINVAL);
-    EXPECT_EQ(options.error().message,
-              "K2K_IO_READ_AHEAD_PAGES is not a number of pages from 0 to 1048576");
+TEST(FilesKeys, with_a_value_that_is_not_permitted_are_named_and_keep_their_default) {
+  for (const char* wrong : {"many", "-1", "1048577", "512k", ""}) {
+    EXPECT_EQ(message("K2K_IO_READ_AHEAD_PAGES", wrong),
+              "environment K2K_IO_READ_AHEAD_PAGES: files.read_ahead_pages = '" +
+                  std::string(wrong) +
+                  "'; permitted: a whole number from 0 to 1048576 (pages of 4 KiB)");
   }
-  EXPECT_EQ(options_of({{"K2K_FILES_READ_AHEAD", "some"}}).error().message,
-            "K2K_FILES_READ_AHEAD is 'some'; permitted are auto|bounded");
+  for (const char* wrong : {"maybe", "2", "True", ""}) {
+    EXPECT_EQ(message("K2K_FILES_EXCLUSIVE", wrong),
+              "environment K2K_FILES_EXCLUSIVE: files.exclusive = '" + std::string(wrong) +
+                  "'; permitted: true or false");
+    EXPECT_EQ(message("K2K_IO_EXCLUSIVE", wrong),
+              "environment K2K_IO_EXCLUSIVE: files.exclusive = '" + std::string(wrong) +
+                  "'; permitted: true or false");
+  }
+  EXPECT_EQ(message("K2K_FILES_READ_AHEAD", "some"),
+            "environment K2K_FILES_READ_AHEAD: files.read_ahead = 'some'; permitted: one of auto, "
+            "bounded");
+  EXPECT_EQ(message("K2K_IO_DIRECT", "fast"),
+            "environment K2K_IO_DIRECT: files.direct = 'fast'; permitted: one of staging, cufile, "
+            "hipfile");
+  EXPECT_EQ(message("K2K_IO_ROUTER", std::string(1 << 20, 'x')),
+            "environment K2K_IO_ROUTER: files.router = '" + std::string(100, 'x') +
+                "'; permitted: true or false");
+}
+
+TEST(FilesKeys, with_a_value_that_is_not_permitted_do_not_override) {
+  const FilesVariables all = read({{"K2K_FILES_EXCLUSIVE", "on"},
+                                   {"K2K_IO_EXCLUSIVE", "maybe"},
+                                   {"K2K_CONSERVATIVE", "perhaps"},
+                                   {"K2K_IO_CONSERVATIVE", "yes"}});
+  EXPECT_EQ(all.ignored.size(), 2u);
+  EXPECT_TRUE(all.options.exclusive);
+  EXPECT_TRUE(all.options.conservative);
 }
 
 }  // namespace

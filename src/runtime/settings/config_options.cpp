@@ -8,6 +8,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/setting_text.hpp"
 #include "protocol/area.hpp"
 #include "router/door/files_keys.hpp"
 
@@ -32,14 +33,6 @@ std::vector<std::string> split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
-}
-
-// Parses all of `text` as a number without sign.
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return {};
-  return number;
 }
 
 std::string text_of(const std::vector<std::uint32_t>& cores) {
@@ -122,11 +115,9 @@ constexpr OptionKind kind_of(router::FilesKey::Kind kind) {
     case router::FilesKey::Kind::number:
       return OptionKind::number;
     case router::FilesKey::Kind::choice:
-      return OptionKind::choice;
-    case router::FilesKey::Kind::text:
       break;
   }
-  return OptionKind::text;
+  return OptionKind::choice;
 }
 template <std::size_t place>
 constexpr ConfigOption files_row() {
@@ -278,22 +269,19 @@ const char* outer_name(const ConfigOption& option) {
   return option.short_name != nullptr ? option.short_name : option.key;
 }
 
-std::optional<bool> truth_of(std::string_view text) {
-  if (text == "true" || text == "on" || text == "yes" || text == "1") return true;
-  if (text == "false" || text == "off" || text == "no" || text == "0") return false;
-  return {};
-}
-
 // "0,2-3" as numbers, or nothing if it is no such list.
 std::optional<std::vector<std::uint32_t>> cores_of(std::string_view text) {
   std::vector<std::uint32_t> list;
   if (text.empty()) return list;
   for (const std::string& part : split(text, ',')) {
     const std::size_t dash = part.find('-');
-    const auto first = number_of(std::string_view(part).substr(0, dash));
+    const auto core_of = [](std::string_view number) {
+      return parse_whole_number(number, 0, core_max);
+    };
+    const auto first = core_of(std::string_view(part).substr(0, dash));
     const auto last =
-        dash == std::string::npos ? first : number_of(std::string_view(part).substr(dash + 1));
-    if (!first || !last || *first > *last || *last > core_max) return {};
+        dash == std::string::npos ? first : core_of(std::string_view(part).substr(dash + 1));
+    if (!first || !last || *first > *last) return {};
     for (std::uint64_t core = *first; core <= *last; ++core) {
       if (list.size() == cores_max) return {};
       list.push_back(static_cast<std::uint32_t>(core));
@@ -311,7 +299,8 @@ const OtherVariable others[] = {
     {"K2K_LIBRARY", "libk2k.so, for the Python package k2k."},
     {"K2K_IO_LIBRARY", "For libk2k_io.so: the library with the router, by an absolute path."},
     {"K2K_IO_STATS",
-     "For libk2k_io.so: 1 prints statistics of calls at the end; or a file to write them to."},
+     "For libk2k_io.so: true prints statistics of calls at the end; or a file to write them to, by "
+     "an absolute path."},
     {"K2K_CLI", ""},
     {"K2K_SOURCE_DIR", ""},
     {"K2K_CONFORMANCE_SEEDS", ""},
@@ -362,21 +351,18 @@ std::string flag_name(const ConfigOption& option) {
 }
 
 std::string permitted(const ConfigOption& option) {
-  const std::string unit = *option.unit == '\0' ? "" : fmt::format(" ({})", option.unit);
   switch (option.kind) {
     case number:
-      return fmt::format("a whole number from {} to {}{}", option.least, option.most, unit);
+      return permitted_whole_number(option.least, option.most, option.unit);
     case share:
       return fmt::format(
           "a percentage such as 5% or 0.5% in steps of 0.1%, a whole number of "
           "thousandths from {} to {}{}",
           option.least, option.most, option.least == 0 ? ", or off" : "");
     case boolean:
-      return "true or false";
-    case choice: {
-      const std::vector<std::string> words = split(option.words, '|');
-      return fmt::format("one of {}", fmt::join(words, ", "));
-    }
+      return permitted_truth;
+    case choice:
+      return permitted_words(option.words);
     case cores:
       return fmt::format("a list of CPUs such as 0,2-3 (each at most {}, at most {} of them)",
                          core_max, cores_max);
@@ -412,30 +398,29 @@ Result<OptionValue> parse_value(const ConfigOption& option, std::string_view tex
   value.text = text;
   switch (option.kind) {
     case number: {
-      const auto parsed = number_of(text);
-      if (!parsed || *parsed < option.least || *parsed > option.most) return wrong;
+      const auto parsed = parse_whole_number(text, option.least, option.most);
+      if (!parsed) return wrong;
       value.number = *parsed;
       return value;
     }
     case share: {
-      auto parsed = text.ends_with('%') ? permille_of(text) : number_of(text);
+      auto parsed = text.ends_with('%') ? permille_of(text)
+                                        : parse_whole_number(text, option.least, option.most);
       if (text == off) parsed = 0;
       if (!parsed || *parsed < option.least || *parsed > option.most) return wrong;
       value.number = *parsed;
       return value;
     }
     case boolean: {
-      const auto parsed = truth_of(text);
+      const auto parsed = parse_truth(text);
       if (!parsed) return wrong;
       value.number = *parsed ? 1 : 0;
       return value;
     }
     case choice: {
-      const std::vector<std::string> words = split(option.words, '|');
-      const auto found = std::find(words.begin(), words.end(), text);
-      if (found == words.end()) return wrong;
-      const auto position = static_cast<std::uint64_t>(found - words.begin());
-      value.number = number_of(*found).value_or(position);
+      const auto parsed = parse_word(text, option.words);
+      if (!parsed) return wrong;
+      value.number = *parsed;
       return value;
     }
     case cores: {

@@ -209,6 +209,16 @@ TEST_F(ConfigTest, suggests_the_nearest_key) {
             ":1: unknown key 'colour_of_the_sky' = 'blue'; 'k2k config show' lists every key");
 }
 
+TEST_F(ConfigTest, names_a_variable_of_files_with_a_value_that_is_not_permitted) {
+  EXPECT_EQ(environment_complaint("K2K_FILES_EXCLUSIVE", "maybe"),
+            "environment K2K_FILES_EXCLUSIVE: files.exclusive = 'maybe'; permitted: true or false");
+  EXPECT_EQ(environment_complaint("K2K_FILES_READ_AHEAD", "some"),
+            "environment K2K_FILES_READ_AHEAD: files.read_ahead = 'some'; permitted: one of auto, "
+            "bounded");
+  EXPECT_EQ(environment_complaint("K2K_CONSERVATIVE", ""),
+            "environment K2K_CONSERVATIVE: files.conservative = ''; permitted: true or false");
+}
+
 TEST_F(ConfigTest, says_where_a_file_is_malformed) {
   EXPECT_TRUE(complaint("[device]\nspin_us = = 5\n").starts_with(":2: "));
   EXPECT_TRUE(complaint("[device\n").starts_with(":1: "));
