@@ -77,7 +77,8 @@ inline constexpr FilesKey files_keys[] = {
     files_key<&FilesOptions::read_ahead>(
         "files.read_ahead", FilesKey::Kind::choice, 0, "auto|bounded", "",
         "Where to keep files.read_ahead_pages: on devices whose read_ahead_kb is at most an eighth "
-        "of it, so that it costs nothing, or everywhere."),
+        "of it, or everywhere. Measured on such devices: 0.95 to 1.11 of the throughput of the "
+        "operating system's read-ahead with 2048 pages, 0.67 to 0.93 in the slowest run with 512."),
     named(files_key<&FilesOptions::conservative>(
               "files.conservative", FilesKey::Kind::boolean, 1, "", "",
               "Leave all read-ahead to the operating system and evict nothing: for files that "
