@@ -44,8 +44,8 @@ class KeptErrno {
   int error_ = errno;
 };
 
-// Regular files that are no files: what is read there is made by the read, and has no place that a
-// second read would find again.
+// Regular files without stored data: each read makes its data, and a second read of the same place
+// may find other data.
 bool is_made_up(const struct statfs& system) {
   switch (static_cast<unsigned long>(system.f_type)) {
     case PROC_SUPER_MAGIC:

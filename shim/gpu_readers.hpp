@@ -9,7 +9,8 @@
 
 namespace k2k::shim {
 
-// What they are made by, and who is told of them. Before gpu_reader(); both are never destroyed.
+// The options of the readers, and the set of memory that is told of them. To be called before
+// gpu_reader(); both arguments are never destroyed.
 void set_up_gpu_readers(const router::FilesOptions& options, router::RegisteredMemory& memory);
 // Of this k2k_io_kind. Null: there is none here, or no such kind; it was said once, on standard
 // error.

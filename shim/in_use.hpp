@@ -46,7 +46,7 @@ class InUse {
   [[nodiscard]] bool uses(std::uintptr_t first, std::uintptr_t last) {
     for (Slot& slot : slots_) {
       State state = State::free;
-      // A write of what is there, so that it is ordered with the other side's.
+      // A write of the present value, so that it is ordered with the writes of the other side.
       while (!slot.state.compare_exchange_weak(state, state, std::memory_order_acq_rel)) {
       }
       if (state == State::claimed) return true;

@@ -58,8 +58,8 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
                answer);
 }
 
-// What libc answered the program. The router library may hold its pages; what is appended by an
-// offset is not found there.
+// The answer of libc to the program. The router library may hold pages of that range; appended
+// bytes do not lie at the call's offset.
 ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
   if (moved > 0 && ranges.watched()) host_used(descriptor, at_position, offset, moved);
   return moved;

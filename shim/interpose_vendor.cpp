@@ -77,8 +77,8 @@ int allocate_rows(Next& next, int kind, const void* caller, Memory* memory, std:
   return code;
 }
 
-// What is about to be freed is nobody's first: another thread may be given the same addresses
-// before this one is back.
+// Memory is removed from the table before it is freed: another thread may be given the same
+// addresses before this call returns.
 template <class Memory, class... More>
 int free_memory(Next& next, const void* caller, Memory memory, More... more) {
   const auto real = reinterpret_cast<int (*)(Memory, More...)>(next.find(caller));

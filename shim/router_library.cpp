@@ -44,8 +44,8 @@ bool path_of_us(char* path, std::size_t room) {
   return found;
 }
 
-// The router's library lies beside this one, and is of whoever owns this one, or of root. The
-// reason why not, or nullptr.
+// The router library lies beside this library and belongs to the same user, or to root. Returns the
+// reason why it does not, or nullptr.
 const char* find_beside_us(char* path, std::size_t room) {
   struct stat us{};
   struct stat router{};

@@ -44,7 +44,7 @@ inline bool in_router_library(const void* address) {
          at < router_code.last.load(std::memory_order_relaxed);
 }
 
-// Around fork(): nobody is loading it meanwhile, and the child's copy abandons the parent's
+// Around fork(): no thread loads the library meanwhile, and the child's copy abandons the parent's
 // engines.
 void router_library_before_fork();
 void router_library_after_fork(bool child);

@@ -18,7 +18,7 @@
 #include "shim/router_library.hpp"
 
 // Linked without the compiler's start files: what a program pays for them is four look-ups of names
-// that nobody has. pthread_atfork() asks for this; null: of something that is never unloaded.
+// that no library defines. pthread_atfork() reads this word; null: the library is never unloaded.
 extern "C" [[gnu::visibility("hidden")]] constinit void* const __dso_handle = nullptr;
 
 namespace k2k::shim {
@@ -34,7 +34,7 @@ constinit InUse in_use;  // Memory of kinds that programs free under our eyes.
 
 // Linux moves no more in one call: the last whole page below 2 GiB.
 constexpr std::size_t call_bytes_max = 0x7ffff000;
-// Writes under these are what they say only as the program's own descriptor and one call.
+// Writes under these flags keep their promise only by the program's own descriptor and in one call.
 constexpr int whole_write_flags = O_APPEND | O_DIRECT | O_DSYNC | O_SYNC;
 
 pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
@@ -192,7 +192,7 @@ bool move_request(const k2k_io_table& router, const HostCall& request, const Con
   if (!may_be_split(request, contents)) return by_kernel();
   if (request.at_position) {
     // A writer that is killed leaves no hole: the kernel moves the position with the data. Where
-    // the file is nobody else's, the data may go another way than by one call.
+    // no other program uses the file, the data may be written by more than one call.
     if (request.write && router.writes_direct == nullptr) {
       count(counts.writes);
       return move_whole(router, request, contents.unmapped_kind, moved);
@@ -238,7 +238,7 @@ bool move_unmapped(const k2k_io_table& router, const HostCall& request, ssize_t*
   const Contents before = contents_of(request);
   if (router.serves(before.unmapped_kind) == 0) return count(counts.without_router), false;
   const Using now(in_use, before.first, before.last);
-  // Once more, for from here on it stays: whoever frees it waits for us.
+  // Looked up once more, because from here on it stays: a thread that frees it waits for this call.
   const Contents contents = contents_of(request);
   if (contents.unmapped_kind != before.unmapped_kind || contents.first != before.first ||
       contents.last != before.last) {

@@ -53,8 +53,8 @@ bool advise(int descriptor, off_t offset, off_t bytes, int advice, const void* c
 int add_range(const void* memory, std::size_t bytes, int kind);
 int remove_range(const void* memory);
 
-// The same for who allocates and frees device memory (vendor.cpp). What is told to be new takes the
-// place of what was there: that was freed unseen.
+// The same for the functions that allocate and free device memory (vendor.cpp). New memory replaces
+// an entry at its addresses: that memory was freed unseen.
 void note_allocated(const void* memory, std::size_t bytes, int kind);
 // Before it is freed: waits for calls that use it, 1 s at most. What it was; kind 0 if nothing.
 Ranges::Held note_freeing(const void* memory);

@@ -1,7 +1,7 @@
 #pragma once
 // The program's descriptors that were used with device memory, and which files they are.
 //
-// A descriptor is looked at by the kernel once, at its first such use; what was found is kept until
+// A descriptor is looked at by the kernel once, at its first such use; the answer is kept until
 // it is closed. A program that uses no device memory has none here, and its calls of close() look
 // at one word. A close that escapes us (docs/design/shim.md) leaves an entry behind: nothing relies
 // on it but speed, and the next look or close mends it.

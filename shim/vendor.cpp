@@ -16,7 +16,7 @@ bool is_ours(const void* address) {
          us.dli_fbase == its.dli_fbase;
 }
 
-// In a library that is loaded and what it is linked to.
+// Searches a loaded library and the libraries that it is linked to.
 void* find_in(const char* library, const char* name) {
   void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;

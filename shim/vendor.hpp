@@ -16,7 +16,7 @@ namespace k2k::shim {
 //   in what the caller's library is linked to: loaded with RTLD_LOCAL, as interpreters do
 //   in any library that is loaded
 //
-// Null: nobody has it. Constant-initialised.
+// Null: no library has it. Constant-initialised.
 class Next {
  public:
   explicit constexpr Next(const char* name) : name_(name) {}
