@@ -25,8 +25,8 @@ bool is_regular(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// Pipes, sockets, terminals, and what has no type at all (eventfd and its like). Of files and block
-// devices poll always says that they are ready.
+// Pipes, sockets, terminals, and descriptors without a type (eventfd and similar). poll(2) reports
+// files and block devices as always ready.
 bool has_readiness(int descriptor) {
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) return false;
@@ -50,8 +50,8 @@ std::int64_t attempt(const Request& request, std::uint64_t done, int flags, rout
   return attempt_on(static_cast<int>(request.arguments[0]), request, done, flags, files);
 }
 
-// Before Linux 6.4 pipes know no RWF_NOWAIT: what does not wait is an open description of our own.
-// -EOPNOTSUPP: no pipe, or it may not be opened again.
+// Before Linux 6.4 pipes know no RWF_NOWAIT: a description of our own, opened O_NONBLOCK, does not
+// wait. -EOPNOTSUPP: no pipe, or it may not be opened again.
 std::int64_t attempt_on_own_description(const Request& request, std::uint64_t done,
                                         router::Files& files) {
   struct stat status{};

@@ -16,8 +16,8 @@ struct Refusal {
   const char* why;
 };
 
-// What acts on the calling thread or process as a whole: the caller would be a service thread, not
-// the work-item (class 3 of the thesis, section 3.4, and what is like it).
+// Calls that act on the calling thread or process as a whole: the caller would be a service thread,
+// not the work-item (class 3 of the thesis, section 3.4, and similar calls).
 constexpr Refusal refusals[] = {
     {12, "brk moves the heap of the host program"},
     {13, "rt_sigaction changes signal handlers of the host program"},

@@ -1,8 +1,8 @@
 #pragma once
 // A request as the host holds it: copied from its slot once, never read from there again.
 //
-// The slot stays the device's to scribble on (a slot is untrusted); the copy is what was validated
-// and what is executed.
+// The device may still write to the slot, which is therefore untrusted; the host validates and
+// executes the copy.
 
 #include <cstdint>
 

@@ -1,9 +1,9 @@
 #pragma once
 // Executes one request: the system call itself, by a handler of its family.
 //
-// Every handler can be asked twice. First without waiting: what would wait for a peer answers
-// `would_wait` and nothing has happened. Then again once what it waits for is there, or on a thread
-// that may be kept, with waiting. A handler must leave no trace of a try but what `progress`
+// Every handler can be asked twice. First without waiting: a call that would wait for a peer
+// answers `would_wait`, and nothing has happened. Then again once the peer's data is there, or on a
+// thread that may be kept, with waiting. A handler must leave no trace of a try but what `progress`
 // carries (bytes of a regular file that were in the page cache already, bytes that a peer has
 // taken).
 //

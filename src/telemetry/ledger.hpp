@@ -65,7 +65,7 @@ class CpuLedger {
     settled_at_ = moment;
     catch_up(clock, ns_per_cycle, core);
   }
-  // The same for a thread that has other work, too: of its CPU time only what was charged counts,
+  // The same for a thread that has other work, too: of its CPU time only the charged part counts,
   // less the part of it in which other threads had the core.
   void settle_part(std::uint64_t moment, Nanoseconds clock, double ns_per_cycle, std::size_t core) {
     const double passed = static_cast<double>(moment - settled_at_) * ns_per_cycle;

@@ -22,8 +22,8 @@ struct FilesOptions {
   std::uint32_t read_ahead_pages = 2048;
   // The operating system reads ahead as it likes, and nothing is evicted.
   bool conservative = false;
-  // While a request writes to a file, nobody else reads or writes those bytes: a write may be more
-  // than one call, and a long one of uncached pages is a direct transfer.
+  // While a request writes to a file, no other program reads or writes those bytes: a write may be
+  // more than one call, and a long one of uncached pages is a direct transfer.
   bool exclusive = false;
   // Direct transfers into a GPU's memory: "staging", or the vendor's library, "cufile" or
   // "hipfile". Empty: the best that is there.

@@ -1,8 +1,8 @@
 #pragma once
 // A read at a descriptor's own position, whose place is taken before it is read.
 //
-//   take     the position moves on by the bytes that are wanted: whoever else uses it, by whatever
-//            call, uses others
+//   take     the position moves on by the bytes that are wanted: another call that uses the
+//            position uses other bytes
 //   read     at the place that was taken
 //   return   the position moves back over the bytes that were not read
 //
