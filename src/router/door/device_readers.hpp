@@ -1,6 +1,6 @@
 #pragma once
-// The reader of a GPU's memory, for whoever has such memory: kernels' registered ranges and those
-// of libk2k_io.so.
+// The reader of a GPU's memory, for both users of such memory: kernels' registered ranges and the
+// ranges of libk2k_io.so.
 //
 // Threading: pure functions.
 
