@@ -12,7 +12,7 @@
 namespace k2k::shim {
 namespace {
 
-using router::DeviceReader;
+using router::FileReader;
 
 static_assert(static_cast<int>(router::Vendor::cuda) == k2k_io_cuda);
 static_assert(static_cast<int>(router::Vendor::hip) == k2k_io_hip);
@@ -21,7 +21,7 @@ struct Vendor {
   const char* name;
   router::Vendor vendor;
   std::atomic<bool> tried{false};
-  std::atomic<DeviceReader*> made{nullptr};  // Kept by `registered`.
+  std::atomic<FileReader*> made{nullptr};  // Kept by `registered`.
 };
 
 std::mutex making;
@@ -43,7 +43,7 @@ void set_up_gpu_readers(const router::FilesOptions& wanted, router::RegisteredMe
   registered = &memory;
 }
 
-DeviceReader* gpu_reader(int kind) {
+FileReader* gpu_reader(int kind) {
   Vendor* const vendor = vendor_of(kind);
   if (vendor == nullptr) return nullptr;
   if (vendor->tried.load(std::memory_order_acquire)) {
@@ -53,10 +53,10 @@ DeviceReader* gpu_reader(int kind) {
   if (vendor->tried.load(std::memory_order_relaxed)) {
     return vendor->made.load(std::memory_order_relaxed);
   }
-  Result<std::unique_ptr<DeviceReader>> reader =
+  Result<std::unique_ptr<FileReader>> reader =
       router::make_vendor_reader({.vendor = vendor->vendor}, *options);
   if (reader) {
-    std::shared_ptr<DeviceReader> kept = std::move(reader).value();
+    std::shared_ptr<FileReader> kept = std::move(reader).value();
     vendor->made.store(kept.get(), std::memory_order_release);
     registered->keep(std::move(kept));
   } else {

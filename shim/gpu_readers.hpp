@@ -14,7 +14,7 @@ namespace k2k::shim {
 void set_up_gpu_readers(const router::FilesOptions& options, router::RegisteredMemory& memory);
 // Of this k2k_io_kind. Null: there is none here, or no such kind; it was said once, on standard
 // error.
-router::DeviceReader* gpu_reader(int kind);
+router::FileReader* gpu_reader(int kind);
 // In the child of a fork.
 void gpu_readers_after_fork_child();
 

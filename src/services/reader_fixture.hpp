@@ -24,6 +24,7 @@ class WaitingReader final : public router::FileReader {
     return static_cast<ssize_t>(bytes);
   }
   ssize_t pwrite(int, const void*, std::size_t, std::int64_t) override { return -EIO; }
+  ssize_t whole(const router::WholeCall&) override { return -EIO; }
   int advise(int, std::int64_t, std::int64_t, int) override { return 0; }
   void used_by_host(int, std::int64_t, std::uint64_t) override {}
   [[nodiscard]] std::uint64_t pages_held() const override { return 0; }

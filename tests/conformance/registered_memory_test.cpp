@@ -12,7 +12,8 @@
 
 #include "io/memory/device_memory.hpp"
 #include "router/file/file_fixture.hpp"
-#include "router/read/device_reader.hpp"
+#include "router/read/device_channels.hpp"
+#include "router/read/file_reader.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance {
@@ -32,8 +33,8 @@ class RegisteredReads : public DeviceUnderTest {
   std::byte* allocate(Runtime& runtime, bool is_registered = true) {
     auto* const memory = static_cast<std::byte*>(runtime.allocate(file_bytes).value());
     if (!is_registered) return memory;
-    auto reader = router::DeviceReader::create(
-        std::make_shared<io::MappedMemory>(),
+    auto reader = router::FileReader::create(
+        std::make_shared<io::MappedMemory>(), {},
         {.paths = {.buffers = 2, .buffer_bytes = 64 * 1024}, .channels_kept = 2});
     EXPECT_TRUE(reader.ok());
     EXPECT_TRUE(

@@ -6,6 +6,7 @@
 #include "io/memory/cuda_memory.hpp"
 #include "io/memory/hip_memory.hpp"
 #include "router/profile/profile.hpp"
+#include "router/read/device_channels.hpp"
 
 namespace k2k::router {
 
@@ -31,20 +32,20 @@ Result<DirectPath> direct_path(Vendor vendor, const std::string& direct) {
 
 }  // namespace
 
-Result<std::unique_ptr<DeviceReader>> make_vendor_reader(const VendorReader& wanted,
-                                                         const FilesOptions& options) {
+Result<std::unique_ptr<FileReader>> make_vendor_reader(const VendorReader& wanted,
+                                                       const FilesOptions& options) {
   const Result<DirectPath> path = direct_path(wanted.vendor, options.direct);
   if (!path) return path.error();
   MadeMemory memory = make_memory(wanted);
   if (!memory) return memory.error();
-  DeviceReaderConfig config{.model_of = calibrated_model_by,
-                            .paths = {.direct = path.value()},
-                            .unprobed_bytes = unprobed_bytes_default};
+  DeviceChannelsConfig channels{.paths = {.direct = path.value()}};
   if (wanted.for_kernels) {
-    config.channels_kept = 2;
-    config.channels_fixed = true;
+    channels.channels_kept = 2;
+    channels.channels_fixed = true;
   }
-  return DeviceReader::create(std::move(memory).value(), config);
+  return FileReader::create(
+      std::move(memory).value(),
+      {.model_of = calibrated_model, .unprobed_bytes = unprobed_bytes_default}, channels);
 }
 
 }  // namespace k2k::router

@@ -1,6 +1,5 @@
 #pragma once
-// The reader of a GPU's memory, for both users of such memory: kernels' registered ranges and the
-// ranges of libk2k_io.so.
+// The reader of a GPU's memory: for kernels' registered ranges and the ranges of libk2k_io.so.
 //
 // Threading: pure functions.
 
@@ -10,7 +9,7 @@
 
 #include "base/result.hpp"
 #include "router/door/files_options.hpp"
-#include "router/read/device_reader.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::router {
 
@@ -21,13 +20,13 @@ struct VendorReader {
   Vendor vendor = Vendor::cuda;
   std::string library{};  // The driver; empty: the vendor's usual name.
   // Serves kernels, which wait for it while the driver may pin no memory
-  // (DeviceReaderConfig::channels_fixed).
+  // (DeviceChannelsConfig::channels_fixed).
   bool for_kernels = false;
 };
 
 // EINVAL: FilesOptions::direct names no engine of this vendor's. ENODEV: no driver or no device.
-// Else DeviceReader::create()'s.
-Result<std::unique_ptr<DeviceReader>> make_vendor_reader(const VendorReader& wanted,
-                                                         const FilesOptions& options);
+// Else FileReader::create()'s.
+Result<std::unique_ptr<FileReader>> make_vendor_reader(const VendorReader& wanted,
+                                                       const FilesOptions& options);
 
 }  // namespace k2k::router

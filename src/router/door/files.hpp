@@ -3,10 +3,10 @@
 // interface and libk2k_io.so all use it.
 //
 //   the memory                             the call is served by
-//   lies in a registered range             the reader of that range (device_reader.hpp)
+//   lies in a registered range             the reader of that range (device_port.hpp)
 //   begins in one and ends beyond it       EFAULT, no byte is moved
 //   is other memory                        the reader of memory that the CPU addresses
-//                                          (file_reader.hpp), or Linux if there is no reader
+//                                          (host_port.hpp), or Linux if there is no reader
 //
 //   pread, pwrite       at an offset; try_pread() for a thread that must not wait
 //   read                at the descriptor's position: taken, read, returned (position.hpp)

@@ -229,12 +229,8 @@ Result<Loaded> load(const std::string& folder, const Identity& identity, std::in
   return loaded;
 }
 
-std::optional<Model> calibrated_model(int descriptor) {
-  return calibrated_model_by(descriptor, direct_engine());
-}
-
-std::optional<Model> calibrated_model_by(int descriptor, const std::string& engine) {
-  const Result<Identity> identity = identify(descriptor, engine);
+std::optional<Model> calibrated_model(int descriptor, const std::string& engine) {
+  const Result<Identity> identity = identify(descriptor, engine.empty() ? direct_engine() : engine);
   const Result<std::string> folder = profile_folder();
   if (!identity || !folder) return {};
   const auto now_s = std::chrono::duration_cast<std::chrono::seconds>(

@@ -88,9 +88,8 @@ Result<Loaded> load(const std::string& folder, const Identity& identity, std::in
 
 // The model of the device behind a descriptor, for ReaderConfig::model_of: empty without a profile,
 // or with one that cannot be read (k2k route explain reports why).
-std::optional<Model> calibrated_model(int descriptor);
-// The same for that engine, for DeviceReaderConfig::model_of.
-std::optional<Model> calibrated_model_by(int descriptor, const std::string& engine);
+// `engine` "": direct_engine().
+std::optional<Model> calibrated_model(int descriptor, const std::string& engine = {});
 
 // The file's text, for tests and for k2k calibrate --json.
 std::string to_json(const Profile& profile);

@@ -11,9 +11,6 @@ namespace {
 
 constexpr std::size_t bounce_kept_bytes = std::size_t{4} << 20;
 
-// Expects a model that costs_of() takes.
-Planner planner_of(const Model& model) { return Planner::create(model, part_pages + 1).value(); }
-
 }  // namespace
 
 std::optional<std::span<std::byte>> Bounce::take(std::size_t bytes) {
@@ -51,21 +48,31 @@ Result<std::unique_ptr<DeviceChannel>> DeviceChannel::create(const DevicePaths& 
                                                           .planner = planner_of(model)});
 }
 
-void DeviceChannel::plan_by(const Model& model) {
-  if (!(planner.model() == model)) planner = planner_of(model);
+DeviceChannels::DeviceChannels(const DevicePaths& paths, const Model& model, std::uint32_t kept)
+    : paths_(paths), model_(model), kept_(kept) {
+  free_.reserve(kept);  // So that giving a channel back takes no memory.
 }
 
 Result<std::unique_ptr<DeviceChannel>> DeviceChannels::take() {
-  {
+  if (all_made_) {
     std::unique_lock lock(mutex_);
-    if (all_made_) given_back_.wait(lock, [this] { return !free_.empty(); });
-    if (!free_.empty()) {
-      std::unique_ptr<DeviceChannel> channel = std::move(free_.back());
-      free_.pop_back();
-      return channel;
-    }
+    given_back_.wait(lock, [this] { return !free_.empty(); });
+    return pop_locked();
   }
+  if (std::unique_ptr<DeviceChannel> channel = take_free()) return channel;
   return DeviceChannel::create(paths_, model_);
+}
+
+std::unique_ptr<DeviceChannel> DeviceChannels::take_free() {
+  const std::lock_guard lock(mutex_);
+  return pop_locked();
+}
+
+std::unique_ptr<DeviceChannel> DeviceChannels::pop_locked() {
+  if (free_.empty()) return nullptr;
+  std::unique_ptr<DeviceChannel> channel = std::move(free_.back());
+  free_.pop_back();
+  return channel;
 }
 
 void DeviceChannels::give_back(std::unique_ptr<DeviceChannel> channel) {

@@ -1,5 +1,5 @@
 #pragma once
-// The resources of one request in progress of a DeviceReader (device_reader.hpp), reused between
+// The resources of one request in progress with a device's memory (device_port.hpp), reused between
 // requests: engines, copies with their pinned buffers, a planner, scratch memory.
 //
 // A request that finds no free channel makes one; a few are kept. A file system that hangs
@@ -46,11 +46,21 @@ class Bounce {
   std::span<std::byte> memory_;
 };
 
+// The numbers of a reader of a device's memory beside ReaderConfig.
+struct DeviceChannelsConfig {
+  DevicePathsConfig paths{};
+  // Channels that stay when their requests have ended: each pins buffers + 5 times buffer_bytes.
+  // 1 to 256. Requests without a free channel make one.
+  std::uint32_t channels_kept = 4;
+  // All of them are made at once and no more: further requests wait for a free channel. For devices
+  // that pin no memory while a kernel runs that waits for its requests.
+  bool channels_fixed = false;
+};
+
 struct DeviceChannel {
   // Expects a model that costs_of() takes. Errors: DevicePaths' engines'.
   static Result<std::unique_ptr<DeviceChannel>> create(const DevicePaths& paths,
                                                        const Model& model);
-  void plan_by(const Model& model);
 
   std::unique_ptr<io::Engine> cached;
   std::unique_ptr<io::Engine> direct;
@@ -64,10 +74,11 @@ struct DeviceChannel {
 class DeviceChannels {
  public:
   // The paths outlive it.
-  DeviceChannels(const DevicePaths& paths, const Model& model, std::uint32_t kept)
-      : paths_(paths), model_(model), kept_(kept) {}
+  DeviceChannels(const DevicePaths& paths, const Model& model, std::uint32_t kept);
 
   Result<std::unique_ptr<DeviceChannel>> take();
+  // Null: none is free.
+  std::unique_ptr<DeviceChannel> take_free();
   void give_back(std::unique_ptr<DeviceChannel> channel);
   // Makes all channels that are kept; no more are made later. Errors: DeviceChannel::create()'s.
   Status make_all();
@@ -76,6 +87,9 @@ class DeviceChannels {
   void abandon();
 
  private:
+  // Null: none is free.
+  std::unique_ptr<DeviceChannel> pop_locked();
+
   const DevicePaths& paths_;
   const Model model_;
   const std::uint32_t kept_;
@@ -83,25 +97,6 @@ class DeviceChannels {
   std::condition_variable given_back_;
   std::vector<std::unique_ptr<DeviceChannel>> free_;
   bool all_made_ = false;  // Set before the first request.
-};
-
-// Holds a channel for a scope, or the error.
-class TakenChannel {
- public:
-  explicit TakenChannel(DeviceChannels& channels)
-      : channels_(channels), channel_(channels.take()) {}
-  ~TakenChannel() {
-    if (channel_) channels_.give_back(std::move(channel_).value());
-  }
-  TakenChannel(const TakenChannel&) = delete;
-  TakenChannel& operator=(const TakenChannel&) = delete;
-  explicit operator bool() const { return channel_.ok(); }
-  [[nodiscard]] ssize_t refusal() const { return -channel_.error().code; }
-  DeviceChannel& operator*() { return *channel_.value(); }
-
- private:
-  DeviceChannels& channels_;
-  Result<std::unique_ptr<DeviceChannel>> channel_;
 };
 
 }  // namespace k2k::router

@@ -11,7 +11,8 @@
 #include "io/memory/separate_memory_fixture.hpp"
 #include "io/memory/vendor_library_fixture.hpp"
 #include "router/file/file_fixture.hpp"
-#include "router/read/device_reader.hpp"
+#include "router/read/device_channels.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::router {
 namespace {
@@ -30,13 +31,13 @@ class DevicePathsTest : public testing::Test {
   static std::string name_of(const Result<DevicePaths>& paths) {
     return paths ? paths.value().name() : paths.error().message;
   }
-  static std::unique_ptr<DeviceReader> reader(const std::shared_ptr<io::DeviceMemory>& memory,
-                                              const DevicePathsConfig& paths) {
+  static std::unique_ptr<FileReader> reader(const std::shared_ptr<io::DeviceMemory>& memory,
+                                            const DevicePathsConfig& paths) {
     const Model direct_pays{.call_us = 1, .cutoff_bytes = 0, .direct_gbs = 5, .cache_gbs = 5};
-    return DeviceReader::create(memory, {.model = direct_pays, .paths = paths, .grain_pages = 1})
+    return FileReader::create(memory, {.model = direct_pays, .grain_pages = 1}, {.paths = paths})
         .value();
   }
-  static void expect_read(DeviceReader& read, DataFile& file) {
+  static void expect_read(FileReader& read, DataFile& file) {
     const Memory memory = memory_of(file.size());
     ASSERT_EQ(read.pread(file.descriptor(), memory.get(), file.size(), 0),
               static_cast<ssize_t>(file.size()));

@@ -1,32 +1,20 @@
 #include "router/read/file_reader.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <chrono>
-#include <condition_variable>
-#include <cstdlib>
-#include <mutex>
 #include <new>
-#include <span>
 #include <utility>
-#include <vector>
 
-#include "base/clock.hpp"
-#include "base/huge_pages.hpp"
-#include "io/engine/engine.hpp"
-#include "io/file/raw.hpp"
-#include "io/file/residency.hpp"
 #include "router/ahead/prefetch.hpp"
 #include "router/file/expectation.hpp"
 #include "router/file/open_files.hpp"
-#include "router/plan/planner.hpp"
 #include "router/read/cached_read.hpp"
-#include "router/read/execution.hpp"
+#include "router/read/device_port.hpp"
+#include "router/read/host_port.hpp"
+#include "router/read/outside.hpp"
 #include "router/read/read_steps.hpp"
 #include "router/read/reader_parts.hpp"
 #include "router/read/thread_counts.hpp"
@@ -36,162 +24,26 @@ namespace k2k::router {
 
 namespace {
 
-constexpr std::chrono::milliseconds channel_wait_max{20};
-// What misaligned memory's direct transfers come into, a part of a request at a time.
-constexpr std::uint32_t bounce_pages = 1024;
-constexpr std::size_t bounce_bytes = std::size_t{bounce_pages} * page_bytes;
-
-// Expects a model that costs_of() takes.
-Planner planner_of(const Model& model) { return Planner::create(model, part_pages + 1).value(); }
-
-// May a program have memory there? Where the answer is no, the kernel's is better.
-bool can_be_memory(const void* memory, std::size_t bytes) {
-  constexpr std::uint64_t end = (1ull << 47) - page_bytes;  // Of x86-64, others have no less.
-  const auto first = reinterpret_cast<std::uintptr_t>(memory);
-  return first < end && bytes <= end - first;
-}
-
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-using HugeMemory = std::unique_ptr<std::byte, Free>;
-
-// What one request in progress needs.
-struct Channel {
-  std::unique_ptr<io::Engine> engine;
-  Planner planner;
-  Execution execution{part_pages + 1};
-  std::vector<std::uint8_t> residency = std::vector<std::uint8_t>(part_pages + 1);
-  HugeMemory bounce{};  // Made when first needed.
-
-  // Empty: there is no memory.
-  std::span<std::byte> bounce_memory() {
-    if (!bounce) {
-      bounce.reset(static_cast<std::byte*>(allocate_in_huge_pages(page_bytes, bounce_bytes)));
-    }
-    return bounce ? std::span(bounce.get(), bounce_bytes) : std::span<std::byte>();
-  }
-};
-
-// A channel for each request in progress, made when first needed.
-class Channels {
- public:
-  explicit Channels(const ReaderConfig& config) : config_(config) {}
-
-  // Waits for one; nothing if there is no engine here, or none is given back in time: on a file
-  // system that is slow, or hangs, are all of them.
-  std::unique_ptr<Channel> take() {
-    std::unique_lock lock(mutex_);
-    const auto is_there = [&] { return !free_.empty() || made_ < config_.channels_max; };
-    if (!is_there() && !given_back_.wait_for(lock, channel_wait_max, is_there)) return nullptr;
-    if (!free_.empty()) {
-      std::unique_ptr<Channel> channel = std::move(free_.back());
-      free_.pop_back();
-      return channel;
-    }
-    free_.reserve(made_ + std::size_t{1});  // So that giving it back takes no memory.
-    ++made_;
-    lock.unlock();
-    std::unique_ptr<Channel> made = make();
-    if (made) return made;
-    lock.lock();
-    --made_;
-    given_back_.notify_one();
-    return nullptr;
-  }
-  void give_back(std::unique_ptr<Channel> channel) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(channel));
-    given_back_.notify_one();
-  }
-  // Those of the parent are left as they are: its kernel side is shared with it.
-  void abandon() {
-    new (&mutex_) std::mutex;
-    new (&given_back_) std::condition_variable;
-    for (std::unique_ptr<Channel>& channel : free_) static_cast<void>(channel.release());
-    free_.clear();
-    made_ = 0;
-  }
-
- private:
-  // Nothing: there is no engine here, or no memory.
-  std::unique_ptr<Channel> make() {
-    try {
-      Result<std::unique_ptr<io::Engine>> engine = io::make_direct(config_.outstanding);
-      if (!engine) return nullptr;
-      return std::unique_ptr<Channel>(
-          new Channel{.engine = std::move(engine).value(), .planner = planner_of(config_.model)});
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-  }
-
-  const ReaderConfig config_;
-  std::mutex mutex_;
-  std::condition_variable given_back_;
-  std::vector<std::unique_ptr<Channel>> free_;
-  std::uint32_t made_ = 0;
-};
-
-// One of them, for a scope.
-class Taken {
- public:
-  explicit Taken(Channels& channels) : channels_(channels), channel_(channels.take()) {}
-  ~Taken() {
-    if (channel_) channels_.give_back(std::move(channel_));
-  }
-  Taken(const Taken&) = delete;
-  Taken& operator=(const Taken&) = delete;
-  explicit operator bool() const { return channel_ != nullptr; }
-  Channel* operator->() const { return channel_.get(); }
-
- private:
-  Channels& channels_;
-  std::unique_ptr<Channel> channel_;
-};
-
-// The port of read_steps.hpp to memory that the CPU addresses. Without a channel, for what needs no
-// plan.
-struct HostMemory {
-  Channel* channel = nullptr;
-  std::span<std::byte> bounce{};
-
-  // One pread(2), as the program would have made it.
-  static ssize_t read(const FileRequest& request) {
-    const ssize_t count = ::pread(request.descriptor, request.memory, request.bytes,
-                                  static_cast<off_t>(request.offset));
-    return count < 0 ? -errno : count;
-  }
-  static bool is_transfer(const FileRequest& request, const io::Alignment& alignment) {
-    return is_one_transfer(request, alignment);
-  }
-  static Outcome transfer(const FileRequest& request, const OpenFile&,
-                          const io::DirectFile& direct) {
-    return read_directly(request, direct);
-  }
-  [[nodiscard]] std::span<std::uint8_t> residency(std::size_t pages) const {
-    return {channel->residency.data(), pages};
-  }
-  [[nodiscard]] Outcome run(const FileRequest& part, Residency residency, const OpenFile& file,
-                            const io::DirectFile& direct) const {
-    return channel->execution.run(part, channel->planner.overlapped(residency), direct,
-                                  *channel->engine, file.has_transferred(), bounce);
-  }
-};
-
+// The decisions, for memory that a port moves bytes into: a template, so that the path of a cached
+// read calls nothing but the kernel.
+template <class Port>
 class Reader final : public FileReader {
  public:
-  explicit Reader(const ReaderConfig& config)
+  // Expects a configuration that check() accepts.
+  Reader(const ReaderConfig& config, std::unique_ptr<Port> port)
       : config_(config),
-        steps_({.cache_gbs = config.model.cache_gbs, .grain_pages = config.grain_pages},
+        port_(std::move(port)),
+        steps_({.slow_ns = Port::slow_ns,
+                .cache_gbs = config.model.cache_gbs,
+                .grain_pages = config.grain_pages},
                expectation_, counters_),
+        outside_(config, expectation_, steps_),
         files_([this](int descriptor) { return model_of(descriptor); },
                [this](OpenFile& file) {
                  if (prefetch_) prefetch_->ending(file);
+                 port_->ending(file);
                }),
-        channels_(config),
-        writes_(config.exclusive ? config.direct_write_bytes : 0, files_, counters_) {
-    // What it can refuse was checked.
+        writes_(Port::direct_write_bytes(config), files_, counters_) {
     if (config.partition_pages == 0) return;
     const auto beyond =
         config.partition_where_free ? Prefetch::Beyond::unbounded : Prefetch::Beyond::smaller;
@@ -199,91 +51,40 @@ class Reader final : public FileReader {
     steps_.set_prefetch(prefetch_.get());
   }
 
-  // The router's way takes memory where a file, or a request more at once, is new to it. Without
-  // any, the kernel's way is left, which takes none; no transfer is in flight then.
+  // The router's way takes memory if a file, or one more concurrent request, is new to it. Without
+  // memory, the port answers; no transfer is in flight then.
   ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
     add(counters_.reads, 1);
     try {
-      return routed_pread(descriptor, memory, bytes, offset);
+      typename Port::Use use(*port_);
+      if (const ssize_t refusal = use.refusal(); refusal != 0) return refusal;
+      return routed_pread(
+          request_of(descriptor, memory, Port::bytes_at_once(memory, bytes), offset), use);
     } catch (const std::bad_alloc&) {
-      const ssize_t count = ::pread(descriptor, memory, bytes, static_cast<off_t>(offset));
-      return count < 0 ? -errno : count;
+      return Port::read_without_memory(request_of(descriptor, memory, bytes, offset));
     }
   }
+
   ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes,
                  std::int64_t offset) override {
     add(counters_.writes, 1);
+    const FileRequest request = request_of(descriptor, const_cast<void*>(memory), bytes, offset);
     try {
-      return routed_pwrite(descriptor, memory, bytes, offset);
+      const ssize_t count = routed_pwrite(request);
+      note_written(descriptor, offset, count);
+      return count;
     } catch (const std::bad_alloc&) {
-      const ssize_t count = ::pwrite(descriptor, memory, bytes, static_cast<off_t>(offset));
-      return count < 0 ? -errno : count;
+      return Port::write_without_memory(request);
     }
-  }
-
-  ssize_t routed_pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
-    // The kernel looks at the memory of all that is asked for, though it moves less at once.
-    const bool is_cut = bytes > io::transfer_bytes_max && can_be_memory(memory, bytes);
-    const FileRequest request{descriptor, static_cast<std::byte*>(memory),
-                              is_cut ? io::transfer_bytes_max : bytes,
-                              static_cast<std::uint64_t>(offset)};
-    if (bytes < config_.unprobed_bytes || offset < 0 || descriptor < 0 ||
-        request.bytes > io::transfer_bytes_max) {
-      return unprobed(request);
-    }
-    if (!expectation_.is_entered(descriptor) && stays_outside(request)) return outside(request);
-    const bool sequential = expectation_.is_sequential(descriptor, request.offset);
-    expectation_.note_end(descriptor, request.end());
-    const bool trusted = expectation_.expects_cached(descriptor);
-    if (prefetch_ && (sequential || !trusted)) {
-      const Prefetch::Answer answer =
-          prefetch_->before_read(descriptor, request.offset, request.bytes, trusted);
-      switch (answer.kind) {
-        case Prefetch::Kind::stream:
-          expectation_.note_probed(descriptor, Cached::some);
-          return streamed(request, *answer.file);
-        case Prefetch::Kind::cached_stream:
-          expectation_.note_probed(descriptor, Cached::all);
-          return streamed(request, *answer.file);
-        case Prefetch::Kind::kernels:
-        case Prefetch::Kind::cached_kernels:
-          if (answer.file) {
-            const bool cached = answer.kind == Prefetch::Kind::cached_kernels;
-            expectation_.note_probed(descriptor, cached ? Cached::all : Cached::some);
-          }
-          return accompanied(request, answer.due);
-        case Prefetch::Kind::random:
-          if (trusted) break;
-          return probed(request);
-        case Prefetch::Kind::other:
-          break;
-      }
-    }
-    if (trusted) return timed(request);
-    if (sequential &&
-        bytes <= expectation_.streamed_max(descriptor).value_or(config_.read_ahead_bytes)) {
-      return unprobed(request);
-    }
-    return probed(request);
-  }
-
-  ssize_t routed_pwrite(int descriptor, const void* memory, std::size_t bytes,
-                        std::int64_t offset) {
-    // Its twin for writing is the descriptor's to close.
-    if (writes_.may_be_direct(bytes)) expectation_.note_entered(descriptor);
-    const ssize_t count = writes_.pwrite(descriptor, memory, bytes, offset);
-    if (count >= 0) expectation_.note_written(descriptor);
-    if (prefetch_ && count >= 0 && offset >= 0) {
-      prefetch_->keep(descriptor, io::pages_of(static_cast<std::uint64_t>(offset),
-                                               static_cast<std::uint64_t>(count)));
-    }
-    return count;
   }
 
   ssize_t try_pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) override {
+    const FileRequest request = request_of(descriptor, memory, bytes, offset);
     if (cached_.is_plain(descriptor, bytes) && !expectation_.is_entered(descriptor) &&
-        !bound_is_strict_) {
-      const ssize_t count = cached_.plain(descriptor, memory, bytes, offset);
+        !outside_.bound_is_strict()) {
+      const ssize_t count = port_->read_at_once(
+          request, [&](void* into) { return CachedReads::plain(descriptor, into, bytes, offset); });
+      if (count == -EAGAIN) return count;
       at_once_.add(count > 0 ? static_cast<std::uint64_t>(count) : 0);
       if (count > 0) expectation_.note_end(descriptor, static_cast<std::uint64_t>(offset + count));
       return count;
@@ -294,22 +95,29 @@ class Reader final : public FileReader {
     const bool is_long = bytes >= config_.unprobed_bytes;
     const bool entered = is_long && expectation_.is_entered(descriptor);
     const bool trusted = is_long && expectation_.expects_cached(descriptor);
-    if (entered ? !trusted
-                : is_long && ((bytes > config_.trial_bytes && !trusted) || bound_is_strict_)) {
-      return -EAGAIN;
-    }
-    const FileRequest request{descriptor, static_cast<std::byte*>(memory), bytes,
-                              static_cast<std::uint64_t>(offset)};
+    if (entered ? !trusted : is_long && outside_.may_enter(bytes, trusted)) return -EAGAIN;
     if (entered && prefetch_ && expectation_.is_sequential(descriptor, request.offset)) {
       return -EAGAIN;
     }
-    const ssize_t count = cached_.pread(descriptor, memory, bytes, offset);
+    const ssize_t count = port_->read_at_once(
+        request, [&](void* into) { return cached_.pread(descriptor, into, bytes, offset); });
     if (count == -EAGAIN) return count;
     if (count == -EOPNOTSUPP) return untried(request, entered, is_long);
     at_once_.add(count > 0 ? static_cast<std::uint64_t>(count) : 0);
     if (!is_long) return count;
     expectation_.note_end(descriptor, request.end());
     if (count == static_cast<ssize_t>(request.bytes)) expectation_.note_fast(descriptor);
+    return count;
+  }
+
+  ssize_t whole(const WholeCall& call) override {
+    add(call.write ? counters_.writes : counters_.reads, 1);
+    // An offset of -1 would be the descriptor's own position.
+    if (call.pieces.size() > IOV_MAX || (call.offset && *call.offset < 0)) return -EINVAL;
+    typename Port::Use use(*port_);
+    if (const ssize_t refusal = use.refusal(); refusal != 0) return refusal;
+    const ssize_t count = moved_by_cache(use.whole(call));
+    if (call.write) note_written(call.descriptor, call.offset.value_or(-1), count);
     return count;
   }
 
@@ -320,7 +128,7 @@ class Reader final : public FileReader {
     if (Prefetch::keeps(advice)) expectation_.note_entered(descriptor);
     try {
       prefetch_->advise(descriptor, offset, bytes, advice);
-    } catch (const std::bad_alloc&) {  // The kernel was told.
+    } catch (const std::bad_alloc&) {  // The kernel has the advice.
     }
     return 0;
   }
@@ -351,7 +159,7 @@ class Reader final : public FileReader {
   void after_fork_child() override {
     files_.after_fork_child();
     if (prefetch_) prefetch_->after_fork_child();
-    channels_.abandon();
+    port_->after_fork_child();
   }
 
   [[nodiscard]] ReaderStats stats() const override {
@@ -380,136 +188,150 @@ class Reader final : public FileReader {
 
  private:
   using Cached = Expectation::Cached;
+  using Use = typename Port::Use;
 
+  static FileRequest request_of(int descriptor, void* memory, std::size_t bytes,
+                                std::int64_t offset) {
+    return {descriptor, static_cast<std::byte*>(memory), bytes, static_cast<std::uint64_t>(offset)};
+  }
   Model model_of(int descriptor) const {
-    const std::optional<Model> known =
-        config_.model_of ? config_.model_of(descriptor) : std::optional<Model>();
+    const std::optional<Model> known = config_.model_of
+                                           ? config_.model_of(descriptor, port_->engine_name())
+                                           : std::optional<Model>();
     return known && costs_of(*known) ? *known : config_.model;
   }
-  // By the page cache.
-  ssize_t buffered(const FileRequest& request) const {
-    HostMemory memory;
-    return steps_.buffered(request, memory);
-  }
-  ssize_t unprobed(const FileRequest& request) const {
-    HostMemory memory;
-    return steps_.unprobed(request, memory);
-  }
-  ssize_t timed(const FileRequest& request) const {
-    HostMemory memory;
-    return steps_.timed(request, memory);
-  }
-  // Of a file system that cannot tell whether it would wait: at once, and its time tells. Where
-  // that is long, the file is entered, and others wait for it from then on.
-  ssize_t untried(const FileRequest& request, bool entered, bool is_long) {
-    add(counters_.reads, 1);
-    if (!is_long) return unprobed(request);
-    return entered ? timed(request) : outside(request);
-  }
-  [[nodiscard]] bool is_small(const struct stat& facts) const {
-    return S_ISREG(facts.st_mode) && facts.st_size <= config_.small_file_bytes;
-  }
-  // Of a file of which nothing is kept: is there nothing to gain from doing so? If there may be, it
-  // is entered.
-  bool stays_outside(const FileRequest& request) {
-    if (config_.trial_bytes > 0 && !bound_is_strict_) {
-      if (request.bytes <= config_.trial_bytes) return true;
-      if (expectation_.expects_cached(request.descriptor)) return true;
+
+  ssize_t routed_pread(const FileRequest& request, Use& use) {
+    const int descriptor = request.descriptor;
+    if (request.bytes < config_.unprobed_bytes || static_cast<std::int64_t>(request.offset) < 0 ||
+        descriptor < 0 || request.bytes > io::transfer_bytes_max) {
+      return steps_.unprobed(request, use);
     }
-    struct stat facts{};
-    if (::fstat(request.descriptor, &facts) != 0 || is_small(facts)) return true;
-    if (config_.trial_bytes > 0 && !bound_is_strict_ && is_all_cached(request, facts)) return true;
-    expectation_.note_entered(request.descriptor);
-    return false;
+    if (!expectation_.is_entered(descriptor) && outside_.keeps(request)) {
+      return outside_.read(request, use);
+    }
+    const bool sequential = expectation_.is_sequential(descriptor, request.offset);
+    expectation_.note_end(descriptor, request.end());
+    const bool trusted = expectation_.expects_cached(descriptor);
+    if (prefetch_ && (sequential || !trusted)) {
+      const Prefetch::Answer answer =
+          prefetch_->before_read(descriptor, request.offset, request.bytes, trusted);
+      switch (answer.kind) {
+        case Prefetch::Kind::stream:
+          expectation_.note_probed(descriptor, Cached::some);
+          return streamed(request, *answer.file, use);
+        case Prefetch::Kind::cached_stream:
+          expectation_.note_probed(descriptor, Cached::all);
+          return streamed(request, *answer.file, use);
+        case Prefetch::Kind::kernels:
+        case Prefetch::Kind::cached_kernels:
+          if (answer.file) {
+            const bool cached = answer.kind == Prefetch::Kind::cached_kernels;
+            expectation_.note_probed(descriptor, cached ? Cached::all : Cached::some);
+          }
+          return accompanied(request, answer.due, use);
+        case Prefetch::Kind::random:
+          if (trusted) break;
+          return probed(request, use);
+        case Prefetch::Kind::other:
+          break;
+      }
+    }
+    if (trusted) return steps_.timed(request, use);
+    if (sequential &&
+        request.bytes <= expectation_.streamed_max(descriptor).value_or(config_.read_ahead_bytes)) {
+      return steps_.unprobed(request, use);
+    }
+    return probed(request, use);
   }
-  // By one call, and without a probe.
-  static bool is_all_cached(const FileRequest& whole, const struct stat& facts) {
-    const FileRequest request = within_file(whole, facts);
-    if (request.bytes == 0) return true;
-    const io::PageRange pages{request.first_page(), request.pages()};
-    return io::cached_pages(request.descriptor, pages) == static_cast<std::int64_t>(pages.pages);
-  }
-  // As unprobed(). Where it was not from memory, and there is more of the file, that is entered.
-  ssize_t outside(const FileRequest& request) {
-    expectation_.note_end(request.descriptor, request.end());
-    const std::uint64_t begin = cycles();
-    const ssize_t count = unprobed(request);
-    if (count < static_cast<ssize_t>(request.bytes)) return count;
-    if (steps_.is_fast(begin, request.bytes)) {
-      expectation_.note_fast(request.descriptor);
-    } else if (struct stat facts{}; config_.trial_bytes > 0 &&
-                                    ::fstat(request.descriptor, &facts) == 0 && !is_small(facts)) {
+
+  ssize_t routed_pwrite(const FileRequest& request) {
+    if (writes_.may_be_direct(request.bytes)) {
+      // Its twin for writing is closed with the descriptor.
       expectation_.note_entered(request.descriptor);
+      return writes_.pwrite(request);
     }
+    Use use(*port_);
+    if (const ssize_t refusal = use.refusal(); refusal != 0) return refusal;
+    return moved_by_cache(use.write(request));
+  }
+
+  ssize_t moved_by_cache(ssize_t count) {
+    if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
     return count;
   }
-  // The next part of a stream: what it needs was read ahead.
-  ssize_t streamed(const FileRequest& request, const OpenFile& file) {
+  // `offset`: negative if it is not known.
+  void note_written(int descriptor, std::int64_t offset, ssize_t count) {
+    if (count < 0) return;
+    expectation_.note_written(descriptor);
+    used_by_host(descriptor, offset, static_cast<std::uint64_t>(count));
+  }
+
+  // On a file system that cannot tell whether a read would wait: read at once, and timed. If that
+  // is slow, the file is entered, and from then on other threads wait for it.
+  ssize_t untried(const FileRequest& request, bool entered, bool is_long) {
+    add(counters_.reads, 1);
+    Use use(*port_);
+    if (const ssize_t refusal = use.refusal(); refusal != 0) return refusal;
+    if (!is_long) return steps_.unprobed(request, use);
+    return entered ? steps_.timed(request, use) : outside_.read(request, use);
+  }
+
+  // The next part of a stream: its pages were read ahead.
+  ssize_t streamed(const FileRequest& request, const OpenFile& file, Use& use) {
     add(counters_.unprobed, 1);
-    const ssize_t count = buffered({file.random(), request.memory, request.bytes, request.offset});
+    const ssize_t count =
+        steps_.buffered({file.random(), request.memory, request.bytes, request.offset}, use);
     if (count > 0) {
       prefetch_->after_stream_read(file, request.offset, static_cast<std::uint64_t>(count));
     }
     return count;
   }
-  // The next part of a stream of which the kernel reads ahead.
-  ssize_t accompanied(const FileRequest& request, bool due) {
-    const ssize_t count = unprobed(request);
+  // The next part of a stream with the kernel's read-ahead.
+  ssize_t accompanied(const FileRequest& request, bool due, Use& use) {
+    const ssize_t count = steps_.unprobed(request, use);
     if (due && count > 0) {
       prefetch_->after_kernels_read(request.descriptor, request.offset,
                                     static_cast<std::uint64_t>(count));
     }
     return count;
   }
-  ssize_t probed(const FileRequest& whole) {
+
+  ssize_t probed(const FileRequest& whole, Use& use) {
     struct stat facts{};
-    if (::fstat(whole.descriptor, &facts) != 0) return unprobed(whole);
+    if (::fstat(whole.descriptor, &facts) != 0) return steps_.unprobed(whole, use);
     const FileRequest request = within_file(whole, facts);
-    // What there is to say of no bytes the kernel says.
-    if (request.bytes == 0 || is_small(facts)) return unprobed(whole);
+    // The kernel answers a request of no bytes.
+    if (request.bytes == 0 || outside_.is_small(facts)) return steps_.unprobed(whole, use);
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;
     if (direct != nullptr) {
-      HostMemory memory;
-      const auto answer = steps_.expected_absent(whole, request, facts, *file, *direct, memory);
+      const auto answer = steps_.expected_absent(whole, request, facts, *file, *direct, use);
       if (answer) return *answer;
     }
     expectation_.note_streamed_max(
         whole.descriptor,
         streamed_max(direct == nullptr ? nullptr : file.get(), config_.read_ahead_bytes));
-    if (direct == nullptr) return unprobed(whole);
-    const Taken channel(channels_);
-    if (!channel) return unprobed(whole);
-    std::span<std::byte> bounce;
-    if (!is_aligned(request, direct->alignment())) {
-      add(counters_.misaligned, 1);
-      if (can_bounce_) bounce = channel->bounce_memory();
-      const FileRequest bounced{-1, bounce.data() + request.offset % page_bytes, 0, request.offset};
-      if (bounce.empty() || !is_aligned(bounced, direct->alignment())) return unprobed(whole);
-    }
-    if (!(channel->planner.model() == file->model())) {
-      channel->planner = planner_of(file->model());
+    if (direct == nullptr || !use.prepare(request, *file, *direct, counters_)) {
+      return steps_.unprobed(whole, use);
     }
     add(counters_.probed, 1);
-    HostMemory memory{channel.operator->(), bounce};
     return read_in_parts(
-        whole, request, *file, bounce.empty() ? part_bytes : bounce_bytes - page_bytes,
-        [&](const FileRequest& part) { return steps_.probed(part, facts, *file, *direct, memory); },
-        [&](const FileRequest& rest) { return buffered(rest); });
+        whole, request, *file, use.part_bytes_max(),
+        [&](const FileRequest& part) { return steps_.probed(part, facts, *file, *direct, use); },
+        [&](const FileRequest& rest) { return steps_.buffered(rest, use); });
   }
 
   const ReaderConfig config_;
-  // The read-ahead cache tracks each file from its first request on.
-  const bool bound_is_strict_ = config_.partition_pages > 0 && !config_.partition_where_free;
-  const bool can_bounce_ = can_copy_checked();
+  const std::unique_ptr<Port> port_;
   Expectation expectation_;
   Counters counters_;
   ReadSteps steps_;
+  OutsideFiles outside_;
   CachedReads& cached_ = CachedReads::of_process();
   OpenFiles files_;
-  std::unique_ptr<Prefetch> prefetch_;  // Its thread ends before what it evicts from.
-  Channels channels_;
-  ThreadCounts at_once_;  // By try_pread(): unprobed, and by the page cache.
+  std::unique_ptr<Prefetch> prefetch_;  // Its thread ends before the files that it evicts from.
+  ThreadCounts at_once_;                // By try_pread(): unprobed, and by the page cache.
   Writes writes_;
 };
 
@@ -523,6 +345,13 @@ Status check(const ReaderConfig& config) {
       {"partition_pages", config.partition_pages, 0, read_ahead_pages_max},
       {"direct_write_bytes", config.direct_write_bytes, page_bytes, 1u << 30},
   };
+  if (Status status = check_ranges(ranges); !status) return status;
+  const Result<Costs> costs = costs_of(config.model);
+  return costs ? Status() : Status(costs.error());
+}
+
+Status check(const DeviceChannelsConfig& config) {
+  const Range32 ranges[] = {{"channels_kept", config.channels_kept, 1, 256}};
   return check_ranges(ranges);
 }
 
@@ -530,8 +359,19 @@ Status check(const ReaderConfig& config) {
 
 Result<std::unique_ptr<FileReader>> FileReader::create(const ReaderConfig& config) {
   if (Status status = check(config); !status) return status.error();
-  if (const Result<Costs> costs = costs_of(config.model); !costs) return costs.error();
-  return std::unique_ptr<FileReader>(std::make_unique<Reader>(config));
+  return std::unique_ptr<FileReader>(
+      std::make_unique<Reader<HostPort>>(config, std::make_unique<HostPort>(config)));
+}
+
+Result<std::unique_ptr<FileReader>> FileReader::create(std::shared_ptr<io::DeviceMemory> memory,
+                                                       const ReaderConfig& config,
+                                                       const DeviceChannelsConfig& channels) {
+  if (Status status = check(config); !status) return status.error();
+  if (Status status = check(channels); !status) return status.error();
+  auto port = DevicePort::create(std::move(memory), config.model, channels);
+  if (!port) return port.error();
+  return std::unique_ptr<FileReader>(
+      std::make_unique<Reader<DevicePort>>(config, std::move(port).value()));
 }
 
 }  // namespace k2k::router

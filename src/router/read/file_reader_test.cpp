@@ -351,7 +351,7 @@ TEST(FileReader, plans_by_what_is_known_of_a_device_and_asks_that_once) {
   const auto direct_bytes = [&](double direct_gbs) {
     int asked = 0;
     ReaderConfig config{.model = slow_device(), .channels_max = 1, .grain_pages = 1};
-    config.model_of = [&](int) {
+    config.model_of = [&](int, const std::string&) {
       ++asked;
       Model costs = slow_device();
       costs.direct_gbs = direct_gbs;

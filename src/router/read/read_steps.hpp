@@ -1,14 +1,17 @@
 #pragma once
-// The steps of a read that all readers take, whatever memory they read into; what one has learnt of
-// files, the other has, too. `Memory` is the port to a request's memory:
+// The steps of a read, for all memory. A port (host_port.hpp, device_port.hpp) makes a `Use` for
+// each request, which moves the bytes:
 //
+//   refusal()       0, or the errno of a request that cannot be served
 //   read()          by the page cache, as pread(2)
 //   is_transfer()   may all of it be one direct transfer?
 //   transfer()      that transfer
-//   residency()     room for a byte a page
+//   prepare()       takes the resources of a plan; false: there are none
+//   part_bytes_max, residency()   the longest part of a plan, and room for a byte a page
 //   run()           a plan: direct transfers, and the cached pages meanwhile
+//   write(), whole()   one kernel call
 //
-// Threading: any thread; a port has one owner.
+// Threading: any thread; a Use has one owner.
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -33,8 +36,8 @@ namespace k2k::router {
 inline constexpr std::uint32_t unprobed_pages_max = 256;
 
 struct StepSettings {
-  // A read was not from memory if it took this long and twice what its copy should.
-  double slow_ns = 20'000;
+  // A read was not from memory if it took this long and twice its copy.
+  double slow_ns = 0;
   double cache_gbs = 1;  // Of that copy.
   std::uint32_t grain_pages = 8;
 };
@@ -44,26 +47,26 @@ class ReadSteps {
   // Both outlive it.
   ReadSteps(const StepSettings& settings, Expectation& expectation, Counters& counters)
       : settings_(settings), expectation_(expectation), counters_(counters) {}
-  // Is told which of its pages are used. Null: nothing is read ahead.
+  // It is told the used pages. Null: nothing is read ahead.
   void set_prefetch(Prefetch* prefetch) { prefetch_ = prefetch; }
 
   // Through the page cache.
-  template <class Memory>
-  ssize_t buffered(const FileRequest& request, Memory& memory) const {
-    const ssize_t count = memory.read(request);
+  template <class Use>
+  ssize_t buffered(const FileRequest& request, Use& use) const {
+    const ssize_t count = use.read(request);
     if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
     return count;
   }
-  template <class Memory>
-  ssize_t unprobed(const FileRequest& request, Memory& memory) const {
+  template <class Use>
+  ssize_t unprobed(const FileRequest& request, Use& use) const {
     add(counters_.unprobed, 1);
-    return buffered(request, memory);
+    return buffered(request, use);
   }
   // As unprobed(); its time says whether it came from memory.
-  template <class Memory>
-  ssize_t timed(const FileRequest& request, Memory& memory) const {
+  template <class Use>
+  ssize_t timed(const FileRequest& request, Use& use) const {
     const std::uint64_t begin = cycles();
-    const ssize_t count = unprobed(request, memory);
+    const ssize_t count = unprobed(request, use);
     if (is_fast(begin, request.bytes)) {
       expectation_.note_fast(request.descriptor);
     } else {
@@ -76,19 +79,19 @@ class ReadSteps {
     return ns_since(begin) <= fast_ns(bytes);
   }
 
-  // Directly, for nothing of the last requests was cached. A probe before the read would take
-  // longer than all else here: a core that has waited for a disk finds nothing of the kernel in its
-  // caches. Nothing: it is to be probed.
-  template <class Memory>
+  // Directly, because nothing of the last requests was cached. A probe before the read would take
+  // longer than all other steps: a core that has waited for a disk finds nothing of the kernel in
+  // its caches. No value: the request must be probed.
+  template <class Use>
   std::optional<ssize_t> expected_absent(const FileRequest& whole, const FileRequest& request,
                                          const struct stat& facts, OpenFile& file,
-                                         const io::DirectFile& direct, Memory& memory) const {
+                                         const io::DirectFile& direct, Use& use) const {
     const Expectation::Absent absent = expectation_.expects_absent(whole.descriptor);
     if (!absent.expected || request.bytes != whole.bytes || request.pages() > unprobed_pages_max ||
-        !memory.is_transfer(request, direct.alignment())) {
+        !use.is_transfer(request, direct.alignment())) {
       return {};
     }
-    const Outcome outcome = memory.transfer(request, file, direct);
+    const Outcome outcome = use.transfer(request, file, direct);
     if (absent.probe) {
       std::array<std::uint8_t, unprobed_pages_max> residency;
       probe(request, facts, file, std::span(residency).first(request.pages()));
@@ -101,20 +104,20 @@ class ReadSteps {
   }
 
   // Probed, planned and run.
-  template <class Memory>
+  template <class Use>
   ssize_t probed(const FileRequest& part, const struct stat& facts, OpenFile& file,
-                 const io::DirectFile& direct, Memory& memory) const {
-    const std::span<std::uint8_t> residency = memory.residency(part.pages());
+                 const io::DirectFile& direct, Use& use) const {
+    const std::span<std::uint8_t> residency = use.residency(part.pages());
     if (probe(part, facts, file, residency) == residency.size()) {
-      return expected_cached(part, file, memory);
+      return expected_cached(part, file, use);
     }
-    const Outcome outcome = memory.run(part, residency, file, direct);
+    const Outcome outcome = use.run(part, residency, file, direct);
     note(outcome, counters_, file);
     return outcome.answer;
   }
 
  private:
-  // How many of its pages are cached. A guess, where it is one, is noted as `some`.
+  // The number of its cached pages. A guess is noted as `some`.
   std::size_t probe(const FileRequest& request, const struct stat& facts, OpenFile& file,
                     std::span<std::uint8_t> residency) const {
     using Cached = Expectation::Cached;
@@ -127,12 +130,12 @@ class ReadSteps {
     if (prefetch_ != nullptr) prefetch_->used_again(file, {request.first_page(), request.pages()});
     return pages;
   }
-  // What a probe expects to be cached. Where it does not know, the read's time teaches it.
-  template <class Memory>
-  ssize_t expected_cached(const FileRequest& request, OpenFile& file, Memory& memory) const {
-    if (file.knows_residency()) return buffered(request, memory);
+  // Pages that a probe reports as cached. If that is a guess, the read's time corrects it.
+  template <class Use>
+  ssize_t expected_cached(const FileRequest& request, OpenFile& file, Use& use) const {
+    if (file.knows_residency()) return buffered(request, use);
     const std::uint64_t begin = cycles();
-    const ssize_t count = buffered(request, memory);
+    const ssize_t count = buffered(request, use);
     const std::size_t pages = request.pages();
     if (count > 0) {
       file.note_read(pages, static_cast<std::uint64_t>(ns_since(begin)),
@@ -144,7 +147,7 @@ class ReadSteps {
   [[nodiscard]] double ns_since(std::uint64_t begin) const {
     return static_cast<double>(cycles() - begin) * ns_per_cycle_;
   }
-  // What a read takes at most that came from memory.
+  // The longest time of a read from memory.
   [[nodiscard]] double fast_ns(std::size_t bytes) const {
     return std::max(settings_.slow_ns, slow_factor * static_cast<double>(bytes) * ns_per_byte_);
   }

@@ -1,11 +1,12 @@
 #pragma once
-// Counters, checks of settings and the cutting of requests, of all readers. The steps of a read:
-// read_steps.hpp.
+// Counters, checks of settings, planners and the cutting of requests, for the reader of all memory.
+// The steps of a read: read_steps.hpp.
 //
 // Threading: Counters from any thread; the rest as its caller.
 
 #include <fmt/format.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,7 +17,9 @@
 
 #include "base/result.hpp"
 #include "router/file/open_files.hpp"
+#include "router/plan/planner.hpp"
 #include "router/read/execution.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::router {
 
@@ -24,7 +27,7 @@ namespace k2k::router {
 inline constexpr std::uint32_t part_pages = 4096;
 inline constexpr std::size_t part_bytes = std::size_t{part_pages} * page_bytes;
 
-// Threads add to them; the sum is what is asked for.
+// Threads add to them.
 struct Counters {
   using Counter = std::atomic<std::uint64_t>;
   Counter reads{0}, writes{0}, unprobed{0}, probed{0}, mixed{0}, bytes_cache{0}, bytes_direct{0},
@@ -35,7 +38,7 @@ inline void add(Counters::Counter& counter, std::uint64_t count) {
   counter.fetch_add(count, std::memory_order_relaxed);
 }
 
-// A part was read by a plan: what that says is counted, and remembered of its file.
+// After a part was read by a plan: counts the outcome, and remembers in the file its conclusions.
 inline void note(const Outcome& outcome, Counters& counters, OpenFile& file) {
   add(counters.mixed, 1);
   add(counters.bytes_cache, outcome.bytes_cache);
@@ -45,19 +48,37 @@ inline void note(const Outcome& outcome, Counters& counters, OpenFile& file) {
   if (outcome.bytes_direct > 0) file.note_transfer();
 }
 
+// A planner for the parts of requests. Expects a model that costs_of() accepts.
+inline Planner planner_of(const Model& model) {
+  return Planner::create(model, part_pages + 1).value();
+}
+inline void plan_by(Planner& planner, const Model& model) {
+  if (!(planner.model() == model)) planner = planner_of(model);
+}
+
+// The call itself, with these pieces: the count, or a negative errno.
+inline ssize_t call_kernel(const WholeCall& call, std::span<const iovec> pieces) {
+  const auto count = static_cast<int>(pieces.size());
+  const off_t offset = call.offset.value_or(-1);
+  const ssize_t moved = call.write
+                            ? ::pwritev2(call.descriptor, pieces.data(), count, offset, call.flags)
+                            : ::preadv2(call.descriptor, pieces.data(), count, offset, call.flags);
+  return moved < 0 ? -errno : moved;
+}
+
 // The longest request of a stream that is left to read-ahead: longer ones are as fast by
-// themselves, and leave the page cache to others. `file`: nothing where it has no direct transfers.
+// themselves, and leave the page cache to others. `file`: null if it has no direct transfers.
 inline std::uint32_t streamed_max(const OpenFile* file, std::uint32_t read_ahead_bytes) {
   double bytes = read_ahead_bytes;
   if (file != nullptr) bytes = std::min(bytes, streamed_bytes_max(file->model()));
   return static_cast<std::uint32_t>(bytes);
 }
 
-// The answer to `whole`, of which `within` lies in the file as fstat(2) has it, `most` bytes at a
-// time: by read_part()
-// while the file has direct transfers, and what is left by the page cache. Refused in between; or
-// it goes beyond what was said to be the file's end, where the kernel has the last word: it may
-// have grown, and FUSE's files need not be as long as they say.
+// The answer to `whole`, of which `within` lies in the file according to fstat(2), `most` bytes at
+// a time: by read_part() while the file has direct transfers, the rest by the page cache. A rest is
+// left if direct transfers were refused meanwhile, or if the request goes beyond the end that
+// fstat(2) reported, where the kernel decides: the file may have grown, and a file of FUSE need not
+// be as long as it reports.
 template <class ReadPart, class Buffered>
 ssize_t read_in_parts(const FileRequest& whole, const FileRequest& within, const OpenFile& file,
                       std::size_t most, ReadPart read_part, Buffered buffered) {
@@ -77,7 +98,7 @@ ssize_t read_in_parts(const FileRequest& whole, const FileRequest& within, const
   return static_cast<ssize_t>(done) + std::max<ssize_t>(count, 0);
 }
 
-// A setting and what it may be.
+// A setting and its permitted range.
 struct Range32 {
   const char* name;
   std::uint32_t value, least, most;

@@ -1,5 +1,5 @@
 #pragma once
-// What a reader of files counted: for who prints it, and has no reader.
+// The counts of a reader of files: for code that prints them and has no reader.
 //
 // Threading: data.
 
@@ -7,7 +7,7 @@
 
 namespace k2k::router {
 
-// What became of requests since the reader's begin.
+// Requests since the reader's begin.
 struct ReaderStats {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;

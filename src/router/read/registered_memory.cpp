@@ -28,7 +28,7 @@ class RegisteredMemory::Use {
   [[nodiscard]] bool holds(const void* memory, std::size_t bytes) const {
     return bytes <= range_->last - reinterpret_cast<std::uintptr_t>(memory);
   }
-  [[nodiscard]] DeviceReader* reader() const { return range_->reader.get(); }
+  [[nodiscard]] FileReader* reader() const { return range_->reader.get(); }
 
  private:
   RegisteredMemory& memory_;
@@ -51,8 +51,7 @@ namespace {
 [[maybe_unused]] const RegisteredMemory& at_load = RegisteredMemory::of_process();
 }  // namespace
 
-Status RegisteredMemory::add(void* address, std::size_t bytes,
-                             std::shared_ptr<DeviceReader> reader) {
+Status RegisteredMemory::add(void* address, std::size_t bytes, std::shared_ptr<FileReader> reader) {
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   const auto refused = [&](int code, const char* why) {
     return Error{code, fmt::format("registering {} bytes at {}: {}", bytes, address, why)};
@@ -79,7 +78,7 @@ Status RegisteredMemory::add(void* address, std::size_t bytes,
 }
 
 Status RegisteredMemory::remove(void* address) {
-  std::shared_ptr<DeviceReader> reader;  // Ends, if it does, without the lock.
+  std::shared_ptr<FileReader> reader;  // Ends, if it does, without the lock.
   std::unique_lock lock(mutex_);
   const auto found = by_first_.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == by_first_.end() || found->second->leaves) {
@@ -97,7 +96,7 @@ Status RegisteredMemory::remove(void* address) {
 }
 
 // Expects the lock, and another owner that still holds the reader.
-void RegisteredMemory::drop_reader(const std::shared_ptr<DeviceReader>& reader) {
+void RegisteredMemory::drop_reader(const std::shared_ptr<FileReader>& reader) {
   const bool is_used = std::ranges::any_of(
       by_first_, [&](const auto& each) { return each.second->reader == reader; });
   if (is_used) return;
@@ -134,16 +133,15 @@ std::optional<ssize_t> RegisteredMemory::serve(const void* memory, std::size_t b
 
 std::optional<ssize_t> RegisteredMemory::read_near(int descriptor, void* memory, std::size_t bytes,
                                                    std::int64_t offset) {
-  return serve(memory, bytes, [&](DeviceReader& reader) {
-    return reader.pread(descriptor, memory, bytes, offset);
-  });
+  return serve(memory, bytes,
+               [&](FileReader& reader) { return reader.pread(descriptor, memory, bytes, offset); });
 }
 
 std::optional<ssize_t> RegisteredMemory::pwrite(int descriptor, const void* memory,
                                                 std::size_t bytes, std::int64_t offset) {
   if (!near(memory)) [[likely]]
     return {};
-  return serve(memory, bytes, [&](DeviceReader& reader) {
+  return serve(memory, bytes, [&](FileReader& reader) {
     return reader.pwrite(descriptor, memory, bytes, offset);
   });
 }
@@ -179,7 +177,7 @@ std::optional<ssize_t> RegisteredMemory::call(const VectorCall& call) {
                                        .flags = call.flags});
 }
 
-std::vector<std::shared_ptr<DeviceReader>> RegisteredMemory::readers() const {
+std::vector<std::shared_ptr<FileReader>> RegisteredMemory::readers() const {
   if (!any_reader_.load(std::memory_order_relaxed)) return {};
   const std::lock_guard lock(mutex_);
   return readers_;
@@ -197,7 +195,7 @@ void RegisteredMemory::forget(int descriptor, std::uint64_t device, std::uint64_
   for (const auto& reader : readers()) reader->forget(descriptor, device, inode);
 }
 
-void RegisteredMemory::keep(std::shared_ptr<DeviceReader> reader) {
+void RegisteredMemory::keep(std::shared_ptr<FileReader> reader) {
   const std::lock_guard lock(mutex_);
   readers_.push_back(std::move(reader));
   any_reader_.store(true, std::memory_order_relaxed);
@@ -222,7 +220,7 @@ ReaderStats RegisteredMemory::stats() const {
 void RegisteredMemory::become_child() {
   for (auto& reader : readers_) {
     reader->after_fork_child();
-    new std::shared_ptr<DeviceReader>(reader);
+    new std::shared_ptr<FileReader>(reader);
   }
   for (const auto& [first, range] : by_first_) {
     if (!range->leaves) ranges_.remove(reinterpret_cast<const void*>(first));

@@ -1,6 +1,6 @@
 #pragma once
 // Memory of this process that neither the CPU nor the kernel reaches, a GPU's: where it lies, and
-// by which reader (device_reader.hpp) calls with it are served.
+// by which reader (file_reader.hpp) calls with it are served.
 //
 //   near(memory)          one comparison where nothing is registered, and of all memory outside
 //   pread, pwrite, call   nothing: the memory is not the device's, the call is the kernel's
@@ -32,7 +32,7 @@
 
 #include "base/ranges.hpp"
 #include "base/result.hpp"
-#include "router/read/device_reader.hpp"
+#include "router/read/file_reader.hpp"
 
 namespace k2k::router {
 
@@ -59,9 +59,9 @@ class RegisteredMemory {
   // The reader is kept until its last range is removed. EINVAL: null, no bytes, or an end beyond
   // the address space. EEXIST: it overlaps a range, or one whose remove() still waits. ENOSPC:
   // ranges_max are there.
-  Status add(void* address, std::size_t bytes, std::shared_ptr<DeviceReader> reader);
+  Status add(void* address, std::size_t bytes, std::shared_ptr<FileReader> reader);
   // A reader whose ranges somebody else knows, libk2k_io.so: it is told what all readers are told.
-  void keep(std::shared_ptr<DeviceReader> reader);
+  void keep(std::shared_ptr<FileReader> reader);
   // Waits, without a limit, for the calls that use the range: one with a pipe ends when that does.
   // With its reader's last range go the twins of the files that it read. ENOENT: no range begins
   // there.
@@ -105,7 +105,7 @@ class RegisteredMemory {
   struct Range {
     std::uintptr_t first = 0;
     std::uintptr_t last = 0;  // The first byte behind it.
-    std::shared_ptr<DeviceReader> reader;
+    std::shared_ptr<FileReader> reader;
     std::uint32_t calls = 0;
     bool leaves = false;
   };
@@ -118,15 +118,15 @@ class RegisteredMemory {
   // Null: of no range, or of one that leaves.
   std::shared_ptr<Range> begin_call(const void* memory);
   void end_call(Range& range);
-  [[nodiscard]] std::vector<std::shared_ptr<DeviceReader>> readers() const;
-  void drop_reader(const std::shared_ptr<DeviceReader>& reader);
+  [[nodiscard]] std::vector<std::shared_ptr<FileReader>> readers() const;
+  void drop_reader(const std::shared_ptr<FileReader>& reader);
   void become_child();
 
   Ranges ranges_;  // Those that do not leave. Changed under the lock.
   mutable std::mutex mutex_;
   std::condition_variable call_ended_;
   std::map<std::uintptr_t, std::shared_ptr<Range>> by_first_;
-  std::vector<std::shared_ptr<DeviceReader>> readers_;
+  std::vector<std::shared_ptr<FileReader>> readers_;
   std::atomic<bool> any_reader_{false};
   ReaderStats ended_;  // Of readers that went.
 };

@@ -52,13 +52,11 @@ bool is_lasting(std::int64_t result) { return is_refusal(result) || result == -E
 
 }  // namespace
 
-ssize_t Writes::pwrite(int descriptor, const void* memory, std::size_t bytes, std::int64_t offset) {
-  const FileRequest request{descriptor, static_cast<std::byte*>(const_cast<void*>(memory)), bytes,
-                            static_cast<std::uint64_t>(offset)};
-  const bool is_long = may_be_direct(bytes);
+ssize_t Writes::pwrite(const FileRequest& request) {
   // Beyond, the kernel writes less than all or nothing.
-  const bool is_plain = bytes <= io::transfer_bytes_max && request.offset <= offset_max - bytes;
-  if (!is_long || !is_plain) return by_cache(request);
+  const bool is_plain =
+      request.bytes <= io::transfer_bytes_max && request.offset <= offset_max - request.bytes;
+  if (!is_plain) return by_cache(request);
   const Body body = body_of(request);
   const WritePath path = path_of(request, body);
   return path.direct == nullptr ? by_cache(request) : in_parts(request, body, path);

@@ -1,20 +1,19 @@
 #pragma once
-// pwrite(2) for memory of the device. By default it is one kernel call, through the page cache:
-// made of several, it could be seen half done. In exclusive mode, where the caller promises that
-// nobody sees, a long write goes past the page cache:
+// pwrite(2) in exclusive mode: the caller promises that no other program reads or writes the bytes
+// meanwhile, so a long write may be several kernel calls, and goes past the page cache:
 //
 //   bytes of the request   |head|        body, whole pages        |tail|
 //   calls                  |pwrite|  one O_DIRECT pwrite  |  pwrite    |
 //                          in the file's order, so that a count is what was written
 //
 //   shorter body, or no regular file              pwrite(2), as the program would have made it
-//   O_APPEND, O_SYNC, O_DSYNC                     likewise: they are what they say for one call
+//   O_APPEND, O_SYNC, O_DSYNC                     likewise: these flags need one call
 //   beyond the limit on the length of files       likewise: the kernel signals once
 //   pages of the body cached, or it is not known  likewise: a direct write would drop them
-//   POSIX lock, no twin to be had, refused before, misaligned memory      likewise
+//   POSIX lock, no twin, refused before, misaligned memory                likewise
 //
-// What the device does not take, for whatever reason, goes on through the page cache: then the
-// answer is the kernel's. A transfer that is refused for what the file is (EREMOTEIO, EINVAL,
+// Bytes that the device does not take, for whatever reason, go through the page cache: then the
+// answer is the kernel's. A transfer that is refused because of the file's kind (EREMOTEIO, EINVAL,
 // EOPNOTSUPP, EIO) is the last of that file (open_files.hpp).
 //
 // Threading: any thread.
@@ -38,21 +37,21 @@ class Writes {
   Writes(std::uint64_t direct_bytes, OpenFiles& files, Counters& counters)
       : direct_bytes_(direct_bytes), files_(files), counters_(counters) {}
 
-  // Might a write of that length go past the page cache?
+  // May a write of that length go past the page cache?
   [[nodiscard]] bool may_be_direct(std::size_t bytes) const {
     return direct_bytes_ > 0 && bytes >= direct_bytes_;
   }
-  // The count, or a negative errno. Its memory is only read.
-  ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes, std::int64_t offset);
+  // Expects may_be_direct(). The count, or a negative errno; the memory is only read.
+  ssize_t pwrite(const FileRequest& request);
 
  private:
-  // What of the file is written directly, bytes: whole pages.
+  // The bytes that are written directly: whole pages.
   struct Body {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
   };
 
-  // What a body is written by; nothing: the page cache has it all. The twin lives as the file does.
+  // The way of a body. Null: through the page cache. The twin lives as long as the file.
   struct WritePath {
     std::shared_ptr<OpenFile> file = nullptr;
     const io::DirectFile* direct = nullptr;

@@ -18,7 +18,7 @@ namespace k2k {
 
 namespace {
 
-using router::DeviceReader;
+using router::FileReader;
 
 static_assert(static_cast<int>(MemoryKind::cuda) == static_cast<int>(router::Vendor::cuda));
 static_assert(static_cast<int>(MemoryKind::hip) == static_cast<int>(router::Vendor::hip));
@@ -27,7 +27,7 @@ static_assert(static_cast<int>(MemoryKind::hip) == static_cast<int>(router::Vend
 // One per kind and library, and per process, because a child of fork() needs its own.
 struct Readers {
   std::mutex mutex;
-  std::map<std::tuple<pid_t, MemoryKind, std::string>, std::shared_ptr<DeviceReader>> made;
+  std::map<std::tuple<pid_t, MemoryKind, std::string>, std::shared_ptr<FileReader>> made;
 };
 
 Readers& readers() {
@@ -35,11 +35,11 @@ Readers& readers() {
   return all;
 }
 
-Result<std::shared_ptr<DeviceReader>> reader_of(MemoryKind kind, const std::string& library) {
+Result<std::shared_ptr<FileReader>> reader_of(MemoryKind kind, const std::string& library) {
   const std::lock_guard lock(readers().mutex);
-  std::shared_ptr<DeviceReader>& made = readers().made[{::getpid(), kind, library}];
+  std::shared_ptr<FileReader>& made = readers().made[{::getpid(), kind, library}];
   if (made) return made;
-  Result<std::unique_ptr<DeviceReader>> reader = router::make_vendor_reader(
+  Result<std::unique_ptr<FileReader>> reader = router::make_vendor_reader(
       {.vendor = static_cast<router::Vendor>(kind), .library = library, .for_kernels = true}, {});
   if (!reader) return reader.error();
   made = std::move(reader).value();
@@ -55,7 +55,7 @@ Status runtime::register_memory(void* address, std::size_t bytes, MemoryKind kin
                                      "permitted are 2, CUDA, and 3, HIP",
                                      bytes, address, static_cast<int>(kind))};
   }
-  const Result<std::shared_ptr<DeviceReader>> reader = reader_of(kind, library);
+  const Result<std::shared_ptr<FileReader>> reader = reader_of(kind, library);
   if (!reader) return reader.error();
   return router::RegisteredMemory::of_process().add(address, bytes, reader.value());
 }

@@ -2,7 +2,7 @@
 // is cached, wherever it lies, and whatever fails. Method: memory of the tests' own whose addresses
 // fault and whose copies come late and in any order, real files, compared with what was written.
 
-#include "router/read/device_reader.hpp"
+#include "router/read/device_port.hpp"
 
 #include <sys/wait.h>
 
@@ -22,26 +22,24 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t device_bytes = std::size_t{24} << 20;
 constexpr std::byte untouched{0xee};
 
-class DeviceReaderTest : public testing::Test {
+class DevicePortTest : public testing::Test {
  protected:
-  DeviceReaderTest() { std::ranges::fill(memory_->inside(), untouched); }
+  DevicePortTest() { std::ranges::fill(memory_->inside(), untouched); }
 
   // Of a device that is slow to begin, so that mixes pay, and of short buffers, so that there are
   // many copies.
-  static DeviceReaderConfig config() {
-    return {.model = slow_device(),
-            .paths = {.buffers = 4, .buffer_bytes = 16 * page},
-            .channels_kept = 2,
-            .grain_pages = 1};
+  static ReaderConfig config() { return {.model = slow_device(), .grain_pages = 1}; }
+  static DeviceChannelsConfig channels() {
+    return {.paths = {.buffers = 4, .buffer_bytes = 16 * page}, .channels_kept = 2};
   }
-  std::unique_ptr<DeviceReader> reader() {
-    auto made = DeviceReader::create(memory_, config());
+  std::unique_ptr<FileReader> reader() {
+    auto made = FileReader::create(memory_, config(), channels());
     EXPECT_TRUE(made.ok()) << made.error().message;
     return std::move(made).value();
   }
 
   // The answer is the kernel's and the bytes are the file's; nothing around them is touched.
-  void expect_read(DeviceReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
+  void expect_read(FileReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
                    std::size_t at = page) {
     const auto around = memory_->inside().subspan(at - 64, bytes + 128);
     std::ranges::fill(around, untouched);
@@ -71,7 +69,7 @@ class DeviceReaderTest : public testing::Test {
 };
 
 // As FileReader's (expected_absent_test.cpp).
-TEST_F(DeviceReaderTest, probes_one_in_sixteen_of_a_file_in_which_nothing_is_cached) {
+TEST_F(DevicePortTest, probes_one_in_sixteen_of_a_file_in_which_nothing_is_cached) {
   constexpr std::size_t block = 16 * page;
   constexpr std::size_t blocks = 64;
   DataFile file(blocks * block);
@@ -91,7 +89,7 @@ TEST_F(DeviceReaderTest, probes_one_in_sixteen_of_a_file_in_which_nothing_is_cac
   EXPECT_GT(read->stats().bytes_cache, 0u) << "found cached";
 }
 
-TEST_F(DeviceReaderTest, reads_what_pread_would_whatever_is_cached) {
+TEST_F(DevicePortTest, reads_what_pread_would_whatever_is_cached) {
   DataFile file(6'000'123);
   std::mt19937_64 random(2);
   const auto read = reader();
@@ -118,7 +116,7 @@ TEST_F(DeviceReaderTest, reads_what_pread_would_whatever_is_cached) {
   EXPECT_GT(stats.bytes_direct, 0u);
 }
 
-TEST_F(DeviceReaderTest, ends_where_the_file_does) {
+TEST_F(DevicePortTest, ends_where_the_file_does) {
   DataFile file(3 * 1024 * 1024 + 777);
   const auto read = reader();
   for (const bool cached : {false, true}) {
@@ -130,7 +128,7 @@ TEST_F(DeviceReaderTest, ends_where_the_file_does) {
   }
 }
 
-TEST_F(DeviceReaderTest, serves_requests_of_many_parts) {
+TEST_F(DevicePortTest, serves_requests_of_many_parts) {
   DataFile file(20 << 20);
   cache_some(file);
   const auto read = reader();
@@ -138,7 +136,7 @@ TEST_F(DeviceReaderTest, serves_requests_of_many_parts) {
   expect_read(*read, file, file.size(), 0);
 }
 
-TEST_F(DeviceReaderTest, stores_into_memory_that_is_mapped_for_the_cpu) {
+TEST_F(DevicePortTest, stores_into_memory_that_is_mapped_for_the_cpu) {
   memory_->set_mapped();
   DataFile file(3'000'001);
   cache_some(file);
@@ -150,7 +148,7 @@ TEST_F(DeviceReaderTest, stores_into_memory_that_is_mapped_for_the_cpu) {
   EXPECT_LE(memory_->copies(), before + 4) << "what is cached needs no copies of the device's";
 }
 
-TEST_F(DeviceReaderTest, expects_what_was_cached_to_be_so_and_probes_no_more) {
+TEST_F(DevicePortTest, expects_what_was_cached_to_be_so_and_probes_no_more) {
   DataFile file(2 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   file.cache([](std::size_t) { return true; });
@@ -164,7 +162,7 @@ TEST_F(DeviceReaderTest, expects_what_was_cached_to_be_so_and_probes_no_more) {
   EXPECT_EQ(read->stats().probed, before + 1) << "advice is heeded";
 }
 
-TEST_F(DeviceReaderTest, leaves_streams_to_read_ahead_where_that_is_as_fast) {
+TEST_F(DevicePortTest, leaves_streams_to_read_ahead_where_that_is_as_fast) {
   DataFile file(8 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   const auto read = reader();
@@ -181,7 +179,7 @@ TEST_F(DeviceReaderTest, leaves_streams_to_read_ahead_where_that_is_as_fast) {
   EXPECT_GT(direct_bytes(2 * limit / page * page), 0u);
 }
 
-TEST_F(DeviceReaderTest, answers_wrong_calls_as_the_kernel_does) {
+TEST_F(DevicePortTest, answers_wrong_calls_as_the_kernel_does) {
   DataFile file(1 << 20);
   const auto read = reader();
   std::byte* const device = memory_->address();
@@ -209,7 +207,7 @@ TEST_F(DeviceReaderTest, answers_wrong_calls_as_the_kernel_does) {
   ::close(ends[1]);
 }
 
-TEST_F(DeviceReaderTest, counts_the_bytes_before_a_copy_that_fails) {
+TEST_F(DevicePortTest, counts_the_bytes_before_a_copy_that_fails) {
   DataFile file(2'000'000);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   for (const std::uint32_t at : {0u, 1u, 5u, 11u, 20u}) {
@@ -229,7 +227,7 @@ TEST_F(DeviceReaderTest, counts_the_bytes_before_a_copy_that_fails) {
   }
 }
 
-TEST_F(DeviceReaderTest, mends_a_copy_that_failed_once) {
+TEST_F(DevicePortTest, mends_a_copy_that_failed_once) {
   DataFile file(2'000'000);
   const auto read = reader();
   cache_some(file);
@@ -248,7 +246,7 @@ long write_calls() {
   return -1;
 }
 
-TEST_F(DeviceReaderTest, writes_by_one_call_however_long_it_is) {
+TEST_F(DevicePortTest, writes_by_one_call_however_long_it_is) {
   DataFile file(4096);
   const auto write = reader();
   for (std::size_t at = 0; at < device_bytes; ++at) {
@@ -270,7 +268,7 @@ TEST_F(DeviceReaderTest, writes_by_one_call_however_long_it_is) {
   EXPECT_EQ(write->stats().writes, 9u);
 }
 
-TEST_F(DeviceReaderTest, writes_nothing_where_the_device_gives_not_all) {
+TEST_F(DevicePortTest, writes_nothing_where_the_device_gives_not_all) {
   DataFile file(1 << 20);
   const auto write = reader();
   for (const std::uint32_t at : {0u, 3u}) {
@@ -280,7 +278,7 @@ TEST_F(DeviceReaderTest, writes_nothing_where_the_device_gives_not_all) {
   expect_read(*write, file, 1 << 20, 0);
 }
 
-TEST_F(DeviceReaderTest, makes_any_call_through_memory_of_the_host) {
+TEST_F(DevicePortTest, makes_any_call_through_memory_of_the_host) {
   DataFile file(100'000);
   const auto both = reader();
   std::vector<std::byte> host(5000);
@@ -321,7 +319,7 @@ TEST_F(DeviceReaderTest, makes_any_call_through_memory_of_the_host) {
   ::close(ends[1]);
 }
 
-TEST_F(DeviceReaderTest, reads_files_of_a_file_system_without_direct_transfers) {
+TEST_F(DevicePortTest, reads_files_of_a_file_system_without_direct_transfers) {
   const int file = ::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) GTEST_SKIP() << "no tmpfs";
   std::vector<std::byte> bytes(1 << 20, std::byte{9});
@@ -334,7 +332,7 @@ TEST_F(DeviceReaderTest, reads_files_of_a_file_system_without_direct_transfers) 
   ::close(file);
 }
 
-TEST_F(DeviceReaderTest, serves_threads_with_a_channel_each) {
+TEST_F(DevicePortTest, serves_threads_with_a_channel_each) {
   DataFile file(4 << 20);
   cache_some(file);
   const auto read = reader();
@@ -359,18 +357,18 @@ TEST_F(DeviceReaderTest, serves_threads_with_a_channel_each) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(DeviceReaderTest, asks_for_the_model_of_its_own_engine_and_file) {
+TEST_F(DevicePortTest, asks_for_the_model_of_its_own_engine_and_file) {
   DataFile file(4 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   std::vector<std::string> asked;
-  DeviceReaderConfig wanted = config();
+  ReaderConfig wanted = config();
   wanted.model_of = [&](int descriptor, const std::string& engine) -> std::optional<Model> {
     EXPECT_EQ(descriptor, file.descriptor());
     asked.push_back(engine);
     // A copy costs next to nothing, and a direct transfer a second: all cached pages are copied.
     return Model{.call_us = 1, .cutoff_bytes = 0, .direct_gbs = 0.1, .cache_gbs = 100};
   };
-  const auto read = DeviceReader::create(memory_, wanted).value();
+  const auto read = FileReader::create(memory_, wanted, channels()).value();
   cache_some(file);
   expect_read(*read, file, 1 << 20, 0);
   expect_read(*read, file, 1 << 20, 3000);
@@ -379,38 +377,38 @@ TEST_F(DeviceReaderTest, asks_for_the_model_of_its_own_engine_and_file) {
       << asked[0];
 }
 
-TEST_F(DeviceReaderTest, says_why_there_is_none) {
+TEST_F(DevicePortTest, says_why_there_is_none) {
   memory_->refuse_queues(ENOMEM);
-  const auto made = DeviceReader::create(memory_, config());
+  const auto made = FileReader::create(memory_, config(), channels());
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, ENOMEM);
   EXPECT_NE(made.error().message.find("ulimit -l"), std::string::npos) << made.error().message;
 
   memory_->refuse_queues(0);
-  DeviceReaderConfig wrong = config();
+  DeviceChannelsConfig wrong = channels();
   wrong.channels_kept = 0;
-  EXPECT_EQ(DeviceReader::create(memory_, wrong).error().message,
+  EXPECT_EQ(FileReader::create(memory_, config(), wrong).error().message,
             "channels_kept is 0; permitted are 1 to 256");
-  wrong = config();
-  wrong.model.direct_gbs = -1;
-  EXPECT_EQ(DeviceReader::create(memory_, wrong).error().code, EINVAL);
-  wrong = config();
+  wrong = channels();
   wrong.paths.buffer_bytes = 100;
-  EXPECT_EQ(DeviceReader::create(memory_, wrong).error().code, EINVAL);
+  EXPECT_EQ(FileReader::create(memory_, config(), wrong).error().code, EINVAL);
+  ReaderConfig model = config();
+  model.model.direct_gbs = -1;
+  EXPECT_EQ(FileReader::create(memory_, model, channels()).error().code, EINVAL);
 }
 
-TEST_F(DeviceReaderTest, answers_with_enomem_where_no_further_channel_can_be_pinned) {
+TEST_F(DevicePortTest, answers_with_enomem_where_no_further_channel_can_be_pinned) {
   DataFile file(1 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
-  DeviceReader* read = nullptr;
+  FileReader* read = nullptr;
   ssize_t within = 0;
-  DeviceReaderConfig asking = config();
+  ReaderConfig asking = config();
   asking.model_of = [&](int descriptor, const std::string&) -> std::optional<Model> {
     // The outer request has the only channel.
     within = read->pread(descriptor, memory_->address(), 16, 0);
     return {};
   };
-  const auto made = DeviceReader::create(memory_, asking).value();
+  const auto made = FileReader::create(memory_, asking, channels()).value();
   read = made.get();
   memory_->refuse_queues(ENOMEM);
   file.evict();
@@ -418,7 +416,7 @@ TEST_F(DeviceReaderTest, answers_with_enomem_where_no_further_channel_can_be_pin
   EXPECT_EQ(within, -ENOMEM);
 }
 
-TEST_F(DeviceReaderTest, a_child_is_told_that_the_memory_is_not_there) {
+TEST_F(DevicePortTest, a_child_is_told_that_the_memory_is_not_there) {
   DataFile file(1 << 20);
   cache_some(file);
   const auto read = reader();

@@ -1,9 +1,7 @@
 // Goal: on a file system that fails, reports wrong sizes, answers short or not at all, reads into
 // memory that the CPU cannot address have pread's answers, and readers of other files do not wait.
-// Method: DeviceReader in this process on the fault file system, beside plain preads of the same
-// file.
-
-#include "router/read/device_reader.hpp"
+// Method: the reader of such memory in this process on the fault file system, beside plain preads
+// of the same file.
 
 #include <algorithm>
 #include <chrono>
@@ -14,13 +12,15 @@
 
 #include "io/memory/separate_memory_fixture.hpp"
 #include "router/file/open_files.hpp"
+#include "router/read/device_channels.hpp"
+#include "router/read/file_reader.hpp"
 #include "tests/faults/mounted_fixture.hpp"
 
 namespace k2k::faults {
 namespace {
 
 using io::page;
-using router::DeviceReader;
+using router::FileReader;
 
 constexpr std::size_t file_bytes = (3 << 20) + 5000;
 
@@ -29,7 +29,7 @@ struct Piece {
   std::size_t offset;
 };
 
-class DeviceReaderOnFaults : public WithFaults {
+class DeviceMemoryOnFaults : public WithFaults {
  protected:
   io::Opened open(const std::string& name) {
     system().make_file(name, file_bytes);
@@ -72,17 +72,17 @@ class DeviceReaderOnFaults : public WithFaults {
 
   const std::shared_ptr<io::SeparateMemory> memory_ =
       std::make_shared<io::SeparateMemory>(24 << 20);
-  const std::unique_ptr<DeviceReader> reader_ =
-      DeviceReader::create(
+  const std::unique_ptr<FileReader> reader_ =
+      FileReader::create(
           memory_,
           {.model = {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5},
-           .paths = {.buffers = 4, .buffer_bytes = 16 * page},
            .read_ahead_bytes = 0,
-           .grain_pages = 1})
+           .grain_pages = 1},
+          {.paths = {.buffers = 4, .buffer_bytes = 16 * page}})
           .value();
 };
 
-TEST_F(DeviceReaderOnFaults, ends_before_a_bad_byte_or_has_its_error) {
+TEST_F(DeviceMemoryOnFaults, ends_before_a_bad_byte_or_has_its_error) {
   const io::Opened file = open("data");
   const Piece pieces[] = {{1 << 20, 0}, {2 << 20, 5}, {3 * page, 198 * page}, {8 << 20, page}};
   for (const std::size_t bad : {page, 201 * page + 7, file_bytes - 1}) {
@@ -106,7 +106,7 @@ TEST_F(DeviceReaderOnFaults, ends_before_a_bad_byte_or_has_its_error) {
   EXPECT_EQ(reader_->stats().files_refused, 0u) << "the page cache fared no better";
 }
 
-TEST_F(DeviceReaderOnFaults, remembers_which_files_are_refused_and_asks_once) {
+TEST_F(DeviceMemoryOnFaults, remembers_which_files_are_refused_and_asks_once) {
   for (const int code : {EOPNOTSUPP, EINVAL, EIO}) {
     const std::uint64_t before = reader_->stats().files_refused;
     control().direct_read_error = code;
@@ -125,7 +125,7 @@ TEST_F(DeviceReaderOnFaults, remembers_which_files_are_refused_and_asks_once) {
   EXPECT_EQ(reader_->stats().bytes_direct, 0u);
 }
 
-TEST_F(DeviceReaderOnFaults, answers_short_reads_with_as_many_bytes_as_the_kernel_at_least) {
+TEST_F(DeviceMemoryOnFaults, answers_short_reads_with_as_many_bytes_as_the_kernel_at_least) {
   control().uncached = 1;
   const io::Opened file = open("data");
   for (const std::uint64_t most : {100'000, 4096, 1'000'000}) {
@@ -137,7 +137,7 @@ TEST_F(DeviceReaderOnFaults, answers_short_reads_with_as_many_bytes_as_the_kerne
   EXPECT_EQ(routed(file, {300'000, file_bytes}), 0);
 }
 
-TEST_F(DeviceReaderOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long_it_is) {
+TEST_F(DeviceMemoryOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long_it_is) {
   control().uncached = 1;
   const io::Opened file = open("data");
   for (const std::uint64_t said : {std::uint64_t{0}, std::uint64_t{1 << 20}, 2 * file_bytes}) {
@@ -148,7 +148,7 @@ TEST_F(DeviceReaderOnFaults, believes_the_kernel_and_not_a_file_that_says_how_lo
   }
 }
 
-TEST_F(DeviceReaderOnFaults, makes_others_not_wait_while_a_file_system_does_not_answer) {
+TEST_F(DeviceMemoryOnFaults, makes_others_not_wait_while_a_file_system_does_not_answer) {
   const io::Opened slow = open("slow");
   const io::OwnFiles own;
   const io::Opened other = io::open_file(io::make_file(own, "other", file_bytes), O_RDONLY);
@@ -172,7 +172,7 @@ TEST_F(DeviceReaderOnFaults, makes_others_not_wait_while_a_file_system_does_not_
   }
 }
 
-TEST_F(DeviceReaderOnFaults, writes_what_there_is_room_for) {
+TEST_F(DeviceMemoryOnFaults, writes_what_there_is_room_for) {
   const io::Opened file = open("data");
   io::fill(memory_->inside().first(1 << 20), 0);
   control().space_bytes = (3 << 20) + 4096;
