@@ -4,7 +4,7 @@
 // Threading: any thread.
 
 #include "k2k/io.h"
-#include "router/door/device_readers.hpp"
+#include "router/door/readers.hpp"
 #include "router/read/registered_memory.hpp"
 
 namespace k2k::shim {

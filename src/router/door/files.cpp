@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "io/file/raw.hpp"
+#include "router/door/readers.hpp"
 #include "router/file/readable.hpp"
-#include "router/profile/profile.hpp"
 
 namespace k2k::router {
 
@@ -22,20 +22,6 @@ namespace {
     ::pthread_atfork(nullptr, nullptr, positions_after_fork_child);
 
 }  // namespace
-
-Result<std::shared_ptr<FileReader>> make_reader(const FilesOptions& options) {
-  if (!options.router) return std::shared_ptr<FileReader>();
-  auto reader = FileReader::create(
-      {.model_of = calibrated_model,
-       .unprobed_bytes = unprobed_bytes_default,
-       .small_file_bytes = small_file_bytes_default,
-       .trial_bytes = trial_bytes_default,
-       .partition_pages = options.conservative ? 0 : options.read_ahead_pages,
-       .partition_where_free = options.read_ahead == FilesOptions::ReadAhead::automatic,
-       .exclusive = options.exclusive});
-  if (!reader) return reader.error();
-  return std::shared_ptr<FileReader>(std::move(reader).value());
-}
 
 Result<std::shared_ptr<Files>> Files::create(const FilesOptions& options,
                                              RegisteredMemory& registered) {
@@ -101,24 +87,30 @@ std::optional<ssize_t> Files::write(int descriptor, const void* memory, std::siz
 }
 
 int Files::advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) {
-  registered_.advise(descriptor, offset, bytes, advice);
+  registered_.each_reader([&](FileReader& reader) {
+    reader.advise(descriptor, offset, bytes, advice);
+  });
   if (reader_) return reader_->advise(descriptor, offset, bytes, advice);
   return ::posix_fadvise(descriptor, offset, bytes, advice);
 }
 
 void Files::closing(int descriptor) {
   cached_.note_closed(descriptor);
-  registered_.closing(descriptor);
-  if (reader_) reader_->closing(descriptor);
+  each_reader([&](FileReader& reader) { reader.closing(descriptor); });
 }
 
 void Files::forget(int descriptor, std::uint64_t device, std::uint64_t inode) {
-  registered_.forget(descriptor, device, inode);
-  if (reader_) reader_->forget(descriptor, device, inode);
+  each_reader([&](FileReader& reader) { reader.forget(descriptor, device, inode); });
 }
 
 void Files::used_by_host(int descriptor, std::int64_t offset, std::uint64_t bytes) {
-  if (reader_) reader_->used_by_host(descriptor, offset, bytes);
+  each_reader([&](FileReader& reader) { reader.used_by_host(descriptor, offset, bytes); });
+}
+
+std::uint64_t Files::pages_held() const {
+  std::uint64_t held = 0;
+  each_reader([&](const FileReader& reader) { held += reader.pages_held(); });
+  return held;
 }
 
 void Files::after_fork_child() {

@@ -37,10 +37,6 @@ namespace k2k::router {
 // For shorter reads at the position, two lseek(2) cost more than the router can save.
 inline constexpr std::uint64_t positioned_bytes_min = 64 << 10;
 
-// The reader of memory that the CPU addresses. Null if files.router is off. Errors: ENOMEM, and
-// EINVAL for a number out of its range.
-Result<std::shared_ptr<FileReader>> make_reader(const FilesOptions& options);
-
 class Files {
  public:
   // Without a reader, Linux reads and writes memory that the CPU addresses. `registered` outlives
@@ -48,7 +44,7 @@ class Files {
   explicit Files(std::shared_ptr<FileReader> reader = {},
                  RegisteredMemory& registered = RegisteredMemory::of_process())
       : reader_(std::move(reader)), registered_(registered), before_(registered.stats()) {}
-  // Errors: make_reader()'s.
+  // Errors: make_reader()'s (readers.hpp).
   static Result<std::shared_ptr<Files>> create(const FilesOptions& options,
                                                RegisteredMemory& registered);
   Files(const Files&) = delete;
@@ -57,11 +53,10 @@ class Files {
   // pread(2), pwrite(2): the count, or a negative errno.
   ssize_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset);
   ssize_t pwrite(int descriptor, const void* memory, std::size_t bytes, std::int64_t offset);
-  // For a thread that must not wait. -EAGAIN: another thread must call pread(). A read into
-  // registered memory is complete on return, and may wait.
+  // For a thread that must not wait. -EAGAIN: another thread must call pread().
   ssize_t try_pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
     if (registered_.near(memory)) [[unlikely]] {
-      const auto answer = registered_.pread(descriptor, memory, bytes, offset);
+      const auto answer = registered_.try_pread(descriptor, memory, bytes, offset);
       if (answer) return *answer;
     }
     if (reader_) return reader_->try_pread(descriptor, memory, bytes, offset);
@@ -87,7 +82,7 @@ class Files {
   void closing(int descriptor);
   void forget(int descriptor, std::uint64_t device, std::uint64_t inode);
   void used_by_host(int descriptor, std::int64_t offset, std::uint64_t bytes);
-  [[nodiscard]] std::uint64_t pages_held() const { return reader_ ? reader_->pages_held() : 0; }
+  [[nodiscard]] std::uint64_t pages_held() const;
   void after_fork_child();
 
   // May one of the calls above use this memory, which the CPU does not address?
@@ -108,6 +103,12 @@ class Files {
   [[nodiscard]] ReaderStats stats() const;
 
  private:
+  // Calls tell(FileReader&) for every reader of registered memory, then for the other.
+  template <class Tell>
+  void each_reader(Tell tell) const {
+    registered_.each_reader(tell);
+    if (reader_) tell(*reader_);
+  }
   ssize_t try_kernels(int descriptor, void* memory, std::size_t bytes, std::int64_t offset);
 
   const std::shared_ptr<FileReader> reader_;

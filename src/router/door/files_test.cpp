@@ -96,6 +96,34 @@ TEST_P(FilesDoor, tells_all_readers_of_a_close) {
   EXPECT_EQ(files->pread(descriptor, device.address(), 700'000, 0), 700'000);
 }
 
+TEST_P(FilesDoor, tries_registered_memory_without_waiting) {
+  constexpr std::size_t bytes = 3000;  // Not examined.
+  file.cache([](std::size_t) { return true; });
+  if (files->try_pread(descriptor, device.address(), bytes, 99) == -EAGAIN) {
+    GTEST_SKIP() << "no RWF_NOWAIT on this file system";
+  }
+  EXPECT_EQ(std::memcmp(device.inside(), file.bytes().data() + 99, bytes), 0);
+  file.evict();
+  EXPECT_EQ(files->try_pread(descriptor, device.address(), bytes, 99), -EAGAIN);
+  EXPECT_EQ(files->pread(descriptor, device.address(), bytes, 99), ssize_t{bytes});
+}
+
+TEST_P(FilesDoor, tells_all_readers_of_the_hosts_use) {
+  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
+  SeparateDevice bounded(device_bytes, {.partition_pages = 1024});
+  ASSERT_TRUE(registered.add(bounded.address(), device_bytes, bounded.reader).ok());
+  file.evict();
+  constexpr std::size_t part = 16 << 10;
+  for (std::size_t at = 0; at < 16 * part; at += part) {
+    ASSERT_EQ(files->pread(descriptor, bounded.address(), part, static_cast<std::int64_t>(at)),
+              ssize_t{part});
+  }
+  EXPECT_GT(files->pages_held(), 0u);
+  files->used_by_host(descriptor, 0, file_bytes);
+  EXPECT_EQ(files->pages_held(), 0u);
+  EXPECT_GT(files->stats().pages_kept, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(, FilesDoor, testing::Bool(), [](const auto& each) {
   return each.param ? "with_a_reader" : "without_one";
 });

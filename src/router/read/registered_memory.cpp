@@ -137,6 +137,13 @@ std::optional<ssize_t> RegisteredMemory::read_near(int descriptor, void* memory,
                [&](FileReader& reader) { return reader.pread(descriptor, memory, bytes, offset); });
 }
 
+std::optional<ssize_t> RegisteredMemory::try_pread(int descriptor, void* memory, std::size_t bytes,
+                                                   std::int64_t offset) {
+  return serve(memory, bytes, [&](FileReader& reader) {
+    return reader.try_pread(descriptor, memory, bytes, offset);
+  });
+}
+
 std::optional<ssize_t> RegisteredMemory::pwrite(int descriptor, const void* memory,
                                                 std::size_t bytes, std::int64_t offset) {
   if (!near(memory)) [[likely]]
@@ -181,18 +188,6 @@ std::vector<std::shared_ptr<FileReader>> RegisteredMemory::readers() const {
   if (!any_reader_.load(std::memory_order_relaxed)) return {};
   const std::lock_guard lock(mutex_);
   return readers_;
-}
-
-void RegisteredMemory::closing(int descriptor) {
-  for (const auto& reader : readers()) reader->closing(descriptor);
-}
-
-void RegisteredMemory::advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) {
-  for (const auto& reader : readers()) reader->advise(descriptor, offset, bytes, advice);
-}
-
-void RegisteredMemory::forget(int descriptor, std::uint64_t device, std::uint64_t inode) {
-  for (const auto& reader : readers()) reader->forget(descriptor, device, inode);
 }
 
 void RegisteredMemory::keep(std::shared_ptr<FileReader> reader) {

@@ -1,6 +1,6 @@
 #pragma once
-// Memory of this process that neither the CPU nor the kernel reaches, a GPU's: where it lies, and
-// by which reader (file_reader.hpp) calls with it are served.
+// Memory of this process that neither the CPU nor the kernel can address, a GPU's: its ranges, and
+// the reader (file_reader.hpp) that serves calls with each.
 //
 //   near(memory)          one comparison where nothing is registered, and of all memory outside
 //   pread, pwrite, call   nothing: the memory is not the device's, the call is the kernel's
@@ -60,7 +60,8 @@ class RegisteredMemory {
   // the address space. EEXIST: it overlaps a range, or one whose remove() still waits. ENOSPC:
   // ranges_max are there.
   Status add(void* address, std::size_t bytes, std::shared_ptr<FileReader> reader);
-  // A reader whose ranges somebody else knows, libk2k_io.so: it is told what all readers are told.
+  // A reader with ranges that another table has, libk2k_io.so's: it receives the calls that all
+  // readers receive.
   void keep(std::shared_ptr<FileReader> reader);
   // Waits, without a limit, for the calls that use the range: one with a pipe ends when that does.
   // With its reader's last range go the twins of the files that it read. ENOENT: no range begins
@@ -87,18 +88,22 @@ class RegisteredMemory {
       return {};
     return read_near(descriptor, memory, bytes, offset);
   }
+  // -EAGAIN as well: the reader's (FileReader::try_pread()).
+  std::optional<ssize_t> try_pread(int descriptor, void* memory, std::size_t bytes,
+                                   std::int64_t offset);
   std::optional<ssize_t> pwrite(int descriptor, const void* memory, std::size_t bytes,
                                 std::int64_t offset);
   // As one call of the kernel, through memory of the host.
   std::optional<ssize_t> call(const VectorCall& call);
 
-  // As FileReader's, of every reader.
-  void closing(int descriptor);
-  void advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice);
-  void forget(int descriptor, std::uint64_t device, std::uint64_t inode);
+  // Calls tell(FileReader&) for every reader, without the lock.
+  template <class Tell>
+  void each_reader(Tell tell) const {
+    for (const auto& reader : readers()) tell(*reader);
+  }
   // In the child of fork(), for one that is not the process's.
   void after_fork_child();
-  // Of every reader, those that went included.
+  // The sum of all readers, also of readers whose last range was removed.
   [[nodiscard]] ReaderStats stats() const;
 
  private:

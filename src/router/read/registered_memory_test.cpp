@@ -235,7 +235,7 @@ TEST_F(Registered, what_readers_opened_is_closed_with_the_descriptor_and_with_th
     return twin_is_open();
   };
   ASSERT_TRUE(read());
-  registered.closing(file.descriptor());
+  registered.each_reader([&](FileReader& reader) { reader.closing(file.descriptor()); });
   EXPECT_FALSE(twin_is_open());
   EXPECT_TRUE(read());
   device.reader.reset();

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "router/door/device_readers.hpp"
+#include "router/door/readers.hpp"
 #include "router/read/registered_memory.hpp"
 
 namespace k2k {

@@ -1,5 +1,6 @@
 #pragma once
-// The reader of a GPU's memory: for kernels' registered ranges and the ranges of libk2k_io.so.
+// The readers that the options describe: for memory that the CPU can address, and for a GPU's
+// memory, which kernels register and libk2k_io.so tracks. Each has its own bound of read-ahead.
 //
 // Threading: pure functions.
 
@@ -13,6 +14,9 @@
 
 namespace k2k::router {
 
+// Null if files.router is off. Errors: ENOMEM, and EINVAL for a number out of its range.
+Result<std::shared_ptr<FileReader>> make_reader(const FilesOptions& options);
+
 // As k2k_io_kind of k2k/io.h.
 enum class Vendor : std::uint8_t { cuda = 2, hip = 3 };
 
@@ -24,8 +28,8 @@ struct VendorReader {
   bool for_kernels = false;
 };
 
-// EINVAL: FilesOptions::direct names no engine of this vendor's. ENODEV: no driver or no device.
-// Else FileReader::create()'s.
+// With files.router off, too: there is no other way to such memory. EINVAL: FilesOptions::direct
+// names no engine of this vendor. ENODEV: no driver or no device. Else FileReader::create()'s.
 Result<std::unique_ptr<FileReader>> make_vendor_reader(const VendorReader& wanted,
                                                        const FilesOptions& options);
 

@@ -1,4 +1,4 @@
-#include "router/door/device_readers.hpp"
+#include "router/door/readers.hpp"
 
 #include <cerrno>
 #include <utility>
@@ -30,7 +30,25 @@ Result<DirectPath> direct_path(Vendor vendor, const std::string& direct) {
   return Error{EINVAL, "K2K_IO_DIRECT is '" + direct + "': permitted are staging and " + library};
 }
 
+ReaderConfig config_of(const FilesOptions& options) {
+  const bool is_bounded = options.router && !options.conservative;
+  return {.model_of = calibrated_model,
+          .unprobed_bytes = unprobed_bytes_default,
+          .small_file_bytes = small_file_bytes_default,
+          .trial_bytes = trial_bytes_default,
+          .partition_pages = is_bounded ? options.read_ahead_pages : 0,
+          .partition_where_free = options.read_ahead == FilesOptions::ReadAhead::automatic,
+          .exclusive = options.exclusive};
+}
+
 }  // namespace
+
+Result<std::shared_ptr<FileReader>> make_reader(const FilesOptions& options) {
+  if (!options.router) return std::shared_ptr<FileReader>();
+  auto reader = FileReader::create(config_of(options));
+  if (!reader) return reader.error();
+  return std::shared_ptr<FileReader>(std::move(reader).value());
+}
 
 Result<std::unique_ptr<FileReader>> make_vendor_reader(const VendorReader& wanted,
                                                        const FilesOptions& options) {
@@ -43,9 +61,7 @@ Result<std::unique_ptr<FileReader>> make_vendor_reader(const VendorReader& wante
     channels.channels_kept = 2;
     channels.channels_fixed = true;
   }
-  return FileReader::create(
-      std::move(memory).value(),
-      {.model_of = calibrated_model, .unprobed_bytes = unprobed_bytes_default}, channels);
+  return FileReader::create(std::move(memory).value(), config_of(options), channels);
 }
 
 }  // namespace k2k::router
