@@ -38,8 +38,8 @@ std::int64_t attempt_on(int descriptor, const Request& request, std::uint64_t do
                         router::Files& files) {
   iovec part{reinterpret_cast<void*>(request.arguments[1] + done), request.arguments[2] - done};
   const bool reads = request.number == read_number;
-  const auto answer = reads ? files.read_once(descriptor, part.iov_base, part.iov_len, flags)
-                            : files.write(descriptor, part.iov_base, part.iov_len, flags);
+  const auto answer =
+      files.call({.descriptor = descriptor, .pieces = {&part, 1}, .write = !reads, .flags = flags});
   if (answer) return *answer;
   const long number = reads ? SYS_preadv2 : SYS_pwritev2;
   return raw(number, static_cast<std::uint64_t>(descriptor), &part, 1ul, whole_file_position,
@@ -96,8 +96,9 @@ Answer transfer_without_waiting(const Request& request, Progress& progress, rout
   const bool writes = request.number != read_number;
   // A write to a file stays one call: split, it could interleave with another's.
   if (writes && is_regular(descriptor)) {
-    const auto answer = files.write(descriptor, reinterpret_cast<void*>(request.arguments[1]),
-                                    request.arguments[2], 0);
+    const iovec piece{reinterpret_cast<void*>(request.arguments[1]), request.arguments[2]};
+    const auto answer =
+        files.call({.descriptor = descriptor, .pieces = {&piece, 1}, .write = true});
     return {answer ? *answer : pass_on(request), false, {}};
   }
   const auto done = static_cast<std::int64_t>(progress.bytes);

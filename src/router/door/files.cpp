@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -74,22 +73,9 @@ std::optional<ssize_t> Files::read(int descriptor, void* memory, std::size_t byt
   return count;
 }
 
-std::optional<ssize_t> Files::read_once(int descriptor, void* memory, std::size_t bytes,
-                                        int flags) {
-  const iovec piece{memory, bytes};
-  return call({.descriptor = descriptor, .pieces = {&piece, 1}, .write = false, .flags = flags});
-}
-
-std::optional<ssize_t> Files::write(int descriptor, const void* memory, std::size_t bytes,
-                                    int flags) {
-  const iovec piece{const_cast<void*>(memory), bytes};
-  return call({.descriptor = descriptor, .pieces = {&piece, 1}, .write = true, .flags = flags});
-}
-
 int Files::advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice) {
-  registered_.each_reader([&](FileReader& reader) {
-    reader.advise(descriptor, offset, bytes, advice);
-  });
+  registered_.each_reader(
+      [&](FileReader& reader) { reader.advise(descriptor, offset, bytes, advice); });
   if (reader_) return reader_->advise(descriptor, offset, bytes, advice);
   return ::posix_fadvise(descriptor, offset, bytes, advice);
 }

@@ -28,6 +28,11 @@ class FilesDoor : public testing::TestWithParam<bool> {
     files = std::move(made).value();
   }
 
+  // At the descriptor's position.
+  std::optional<ssize_t> write(Files& by, std::byte* from, std::size_t bytes) const {
+    const iovec piece{from, bytes};
+    return by.call({.descriptor = descriptor, .pieces = {&piece, 1}, .write = true});
+  }
   // Descriptors of this process, of the file.
   [[nodiscard]] int opened() const {
     struct stat wanted{};
@@ -63,7 +68,7 @@ TEST_P(FilesDoor, of_another_table_knows_nothing_of_that_memory) {
   Files other({}, none);
   EXPECT_FALSE(other.takes(device.address(), 100));
   EXPECT_EQ(other.pread(descriptor, device.address(), 100, 0), -EFAULT);
-  EXPECT_EQ(other.write(descriptor, device.address(), 100, 0), std::nullopt);
+  EXPECT_EQ(write(other, device.address(), 100), std::nullopt);
   EXPECT_TRUE(files->takes(device.address(), 100));
   EXPECT_FALSE(files->takes(device.address() + device_bytes - 10, 100));
 }
@@ -73,7 +78,7 @@ TEST_P(FilesDoor, refuses_a_buffer_that_leaves_its_range) {
   EXPECT_EQ(files->pread(descriptor, beyond, 101, 0), -EFAULT);
   EXPECT_EQ(files->try_pread(descriptor, beyond, 101, 0), -EFAULT);
   EXPECT_EQ(files->pwrite(descriptor, beyond, 101, 0), -EFAULT);
-  EXPECT_EQ(files->write(descriptor, beyond, 101, 0), -EFAULT);
+  EXPECT_EQ(write(*files, beyond, 101), -EFAULT);
   EXPECT_EQ(files->read(descriptor, beyond, positioned_bytes_min, Patience::endless), std::nullopt);
 }
 
