@@ -80,6 +80,7 @@ Ring::~Ring() {
   if (inherited()) {
     raw_close(ring_.ring_fd);
   } else {
+    set_own(ring_.ring_fd, false);  // First, as raw_close(): the number may be the program's next.
     io_uring_queue_exit(&ring_);
   }
 }

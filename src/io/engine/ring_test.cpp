@@ -185,6 +185,16 @@ TEST_F(RingTest, TakesBackWhatTheKernelHasNot) {
   EXPECT_EQ(all[0].tag + all[1].tag, 5u);
 }
 
+TEST_F(RingTest, LeavesItsNumberToTheProgram) {
+  int number = -1;
+  {
+    const Ring ring = Ring::create(4).value();
+    number = ring.descriptor();
+    EXPECT_TRUE(is_own(number));
+  }
+  EXPECT_FALSE(is_own(number));
+}
+
 TEST_F(RingTest, TakesBackAfterAnEnterThatWasRefused) {
   Ring ring = Ring::create(4).value();
   const int descriptor = ring.descriptor();
