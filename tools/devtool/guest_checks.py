@@ -40,7 +40,7 @@ SMOKE = (
     ("src/io/io_test", "*-PeerTransfers.*:NvidiaLibrary.*"),
     (
         "src/router/router_test",
-        "FileReader.*:OpenFiles.*:Prefetching.*:ReadAhead*-*.stops_short_where_a_*",
+        "FileReader*/host:OpenFiles.*:Prefetching*/host:ReadAhead*-*.stops_short_where_a_*",
     ),
     ("shim/shim_test", "Programs.*:*by_the_router*"),
     ("src/services/services_test", "*"),

@@ -1,7 +1,7 @@
 // Goal: sequential device reads find their pages read ahead. Pages that are in the page cache for
 // no other reason never exceed the bound, and are evicted when the file is closed; no other page is
-// evicted with them. Method: real files, read through the reader as by a program; the test's own
-// mincore queries the page cache, with a margin for a kernel that evicts by itself.
+// evicted with them. Method: real files, read through the reader of each port as by a program; the
+// test's own mincore queries the page cache, with a margin for a kernel that evicts by itself.
 
 #include "router/ahead/prefetch.hpp"
 
@@ -20,8 +20,7 @@
 #include <thread>
 
 #include "router/ahead/read_ahead_setting.hpp"
-#include "router/file/file_fixture.hpp"
-#include "router/read/file_reader.hpp"
+#include "router/read/file_reader_fixture.hpp"
 
 namespace k2k::router {
 namespace {
@@ -31,12 +30,6 @@ using namespace std::chrono_literals;
 constexpr std::size_t page = 4096;
 constexpr std::uint32_t bound = 256;  // Pages.
 constexpr std::size_t file_pages = 4096;
-
-std::unique_ptr<FileReader> reader(std::uint32_t partition_pages = bound) {
-  auto made = FileReader::create({.model = slow_device(), .partition_pages = partition_pages});
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  return std::move(made).value();
-}
 
 // The file's whole pages [first, end) that are cached.
 std::size_t cached_of(int descriptor, std::size_t first, std::size_t end) {
@@ -54,46 +47,54 @@ std::size_t cached(const DataFile& file, std::size_t first = 0, std::size_t end 
   return cached_of(file.descriptor(), first, end);
 }
 
-bool comes_true(const std::function<bool()>& what) {
+bool comes_true(const std::function<bool()>& condition) {
   for (int wait = 0; wait < 2000; ++wait) {
-    if (what()) return true;
+    if (condition()) return true;
     std::this_thread::sleep_for(5ms);
   }
   return false;
 }
 
-// Compares the bytes; after each request, the read-ahead cache is within its bound.
-void read_all_of(FileReader& reader, DataFile& file, std::size_t first, std::size_t end,
-                 std::size_t request, std::uint64_t held_most = bound) {
-  const Memory memory = memory_of(request);
-  for (std::size_t at = first * page; at < end * page; at += request) {
-    const std::size_t bytes = std::min(request, end * page - at);
-    ASSERT_EQ(reader.pread(file.descriptor(), memory.get(), bytes, static_cast<std::int64_t>(at)),
-              static_cast<ssize_t>(bytes));
-    ASSERT_EQ(std::memcmp(memory.get(), &file.bytes()[at], bytes), 0) << at;
-    ASSERT_LE(reader.stats().pages_held, held_most);
-  }
-}
-
-class Prefetching : public ::testing::Test {
+class Prefetching : public WithMemory {
  protected:
   Prefetching() : file(file_pages * page) {
+    copy_at_once();
     file.evict();
     can_be = io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read).ok();
   }
   void SetUp() override {
     if (!can_be) GTEST_SKIP() << "no direct transfers in this folder: the kernel reads ahead";
   }
+  [[nodiscard]] std::unique_ptr<FileReader> reader(std::uint32_t partition_pages = bound) const {
+    return make({.model = slow_device(), .partition_pages = partition_pages});
+  }
+  // Compares the bytes; after each request, the read-ahead cache is within its bound. Threads read
+  // to different places.
+  void read_all_of(FileReader& read, std::size_t first, std::size_t end, std::size_t request,
+                   std::uint64_t held_most = bound, std::size_t place = 0) {
+    for (std::size_t at = first * page; at < end * page; at += request) {
+      const std::size_t bytes = std::min(request, end * page - at);
+      ASSERT_EQ(read.pread(file.descriptor(), address(place), bytes, static_cast<std::int64_t>(at)),
+                static_cast<ssize_t>(bytes));
+      ASSERT_EQ(std::memcmp(inside(place), &file.bytes()[at], bytes), 0) << at;
+      ASSERT_LE(read.stats().pages_held, held_most);
+    }
+  }
 
   DataFile file;
   bool can_be = false;
 };
+K2K_BOTH_PORTS(Prefetching);
 
-TEST_F(Prefetching, reads_ahead_of_a_stream_within_the_bound) {
+// A child of fork() has no device.
+class PrefetchingOnHost : public Prefetching {};
+INSTANTIATE_TEST_SUITE_P(, PrefetchingOnHost, testing::Values(Into::host), name_of);
+
+TEST_P(Prefetching, reads_ahead_of_a_stream_within_the_bound) {
   for (const std::size_t request : {page, 4 * page, 5 * page + 512, 16 * page}) {
     file.evict();
     const auto read = reader();
-    read_all_of(*read, file, 0, file_pages, request);
+    read_all_of(*read, 0, file_pages, request);
     const ReaderStats stats = read->stats();
     EXPECT_GE(stats.pages_ahead, file_pages / 2) << request;
     EXPECT_LE(stats.pages_ahead, file_pages + bound) << "each once, but for what was evicted early";
@@ -104,13 +105,13 @@ TEST_F(Prefetching, reads_ahead_of_a_stream_within_the_bound) {
   }
 }
 
-TEST_F(Prefetching, evicts_no_page_of_anybody_elses) {
+TEST_P(Prefetching, evicts_no_page_that_others_cached) {
   constexpr std::size_t theirs_first = 1024, theirs = 512;
   file.cache([](std::size_t at) { return at >= theirs_first && at < theirs_first + theirs; });
   {
     const auto read = reader();
     const std::size_t before = cached(file);
-    read_all_of(*read, file, 0, file_pages, 4 * page);
+    read_all_of(*read, 0, file_pages, 4 * page);
     EXPECT_LE(read->stats().pages_ahead, file_pages - before / 2);
     read->closing(file.descriptor());
     EXPECT_EQ(read->stats().pages_held, 0u);
@@ -122,21 +123,22 @@ TEST_F(Prefetching, evicts_no_page_of_anybody_elses) {
   EXPECT_TRUE(comes_true([&] { return cached(file) <= left + bound + 64; })) << cached(file) - left;
 }
 
-TEST_F(Prefetching, ends_with_the_descriptor) {
+TEST_P(Prefetching, ends_with_the_descriptor) {
   const auto read = reader();
-  read_all_of(*read, file, 0, 200, 4 * page);
+  read_all_of(*read, 0, 200, 4 * page);
   EXPECT_GT(read->stats().pages_held, 0u);
   read->closing(file.descriptor());
   EXPECT_EQ(read->stats().pages_held, 0u);
   EXPECT_TRUE(comes_true([&] { return cached(file) <= 64; })) << cached(file);
 }
 
-TEST_F(Prefetching, gives_up_what_others_want) {
+TEST_P(Prefetching, gives_up_what_others_want) {
   const auto read = reader(file_pages);
-  read_all_of(*read, file, 0, 128, 4 * page, file_pages);
+  read_all_of(*read, 0, 128, 4 * page, file_pages);
   const std::uint64_t held = read->stats().pages_held;
   ASSERT_GE(held, 128u);
-  ASSERT_EQ(read->pwrite(file.descriptor(), file.bytes().data(), 8 * page, 0), 8 * page);
+  std::memcpy(inside(), file.bytes().data(), 8 * page);
+  ASSERT_EQ(read->pwrite(file.descriptor(), address(), 8 * page, 0), 8 * page);
   EXPECT_EQ(read->stats().pages_held, held - 8) << "they are the writer's now";
   ASSERT_EQ(read->advise(file.descriptor(), 8 * page, 8 * page, POSIX_FADV_WILLNEED), 0);
   EXPECT_EQ(read->stats().pages_held, held - 16);
@@ -144,65 +146,63 @@ TEST_F(Prefetching, gives_up_what_others_want) {
   EXPECT_EQ(read->stats().pages_held, 0u) << "to the end";
 }
 
-TEST_F(Prefetching, has_nothing_to_do_with_random_reads) {
+TEST_P(Prefetching, has_nothing_to_do_with_random_reads) {
   const auto read = reader();
-  const Memory memory = memory_of(16 * page);
   std::mt19937_64 random(7);
   for (int request = 0; request < 200; ++request) {
     // At most every other stretch of 16 pages, never the first: no request follows another.
     const std::size_t at = (1 + random() % (file_pages / 64 - 1)) * 64 * page;
-    ASSERT_EQ(read->pread(file.descriptor(), memory.get(), 16 * page, static_cast<off_t>(at)),
+    ASSERT_EQ(read->pread(file.descriptor(), address(), 16 * page, static_cast<off_t>(at)),
               static_cast<ssize_t>(16 * page));
   }
   // Twice the same is a window's neighbour to the rule, as it is to the kernel.
   EXPECT_LE(read->stats().pages_ahead, 16u * 64);
 }
 
-TEST_F(Prefetching, is_off_for_a_file_declared_random) {
+TEST_P(Prefetching, is_off_for_a_file_declared_random) {
   const auto read = reader();
   ASSERT_EQ(read->advise(file.descriptor(), 0, 0, POSIX_FADV_RANDOM), 0);
-  read_all_of(*read, file, 0, 512, 4 * page);
+  read_all_of(*read, 0, 512, 4 * page);
   EXPECT_EQ(read->stats().pages_ahead, 0u);
   ASSERT_EQ(read->advise(file.descriptor(), 0, 0, POSIX_FADV_NORMAL), 0);
-  read_all_of(*read, file, 512, 1024, 4 * page);
+  read_all_of(*read, 512, 1024, 4 * page);
   EXPECT_GT(read->stats().pages_ahead, 0u);
 }
 
-TEST_F(Prefetching, has_larger_windows_for_a_file_declared_sequential) {
+TEST_P(Prefetching, has_larger_windows_for_a_file_declared_sequential) {
   const auto ahead_of_first = [&](int advice) {
     // Pages that are still being read or written stay for a while.
     const auto nothing_is_cached = [&] { return file.evict(), cached(file) == 0; };
     EXPECT_TRUE(comes_true(nothing_is_cached)) << cached(file);
     const auto read = reader(read_ahead_pages_max);
     EXPECT_EQ(read->advise(file.descriptor(), 0, 0, advice), 0);
-    const Memory memory = memory_of(64 * page);
-    EXPECT_EQ(read->pread(file.descriptor(), memory.get(), 64 * page, 0), 64 * page);
-    EXPECT_EQ(read->pread(file.descriptor(), memory.get(), 64 * page, 64 * page), 64 * page);
+    EXPECT_EQ(read->pread(file.descriptor(), address(), 64 * page, 0), 64 * page);
+    EXPECT_EQ(read->pread(file.descriptor(), address(), 64 * page, 64 * page), 64 * page);
     return read->stats().pages_ahead;
   };
   const std::uint64_t normal = ahead_of_first(POSIX_FADV_NORMAL);
   EXPECT_GE(ahead_of_first(POSIX_FADV_SEQUENTIAL), normal);
 }
 
-TEST_F(Prefetching, is_the_kernels_where_it_is_switched_off) {
+TEST_P(Prefetching, is_the_kernels_where_it_is_switched_off) {
   const auto read = reader(0);
-  read_all_of(*read, file, 0, file_pages, 4 * page);
+  read_all_of(*read, 0, file_pages, 4 * page);
   const ReaderStats stats = read->stats();
   EXPECT_EQ(stats.pages_ahead, 0u);
   EXPECT_EQ(stats.pages_evicted, 0u);
-  const auto refused = FileReader::create({.partition_pages = read_ahead_pages_max + 1});
+  const auto refused = MemoryOf(GetParam()).create({.partition_pages = read_ahead_pages_max + 1});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, EINVAL);
 }
 
-TEST_F(Prefetching, serves_the_parts_of_a_file_to_threads) {
+TEST_P(Prefetching, serves_the_parts_of_a_file_to_threads) {
   const auto read = reader();
   constexpr std::size_t parts = 6;
   std::vector<std::thread> threads;
   for (std::size_t part = 0; part < parts; ++part) {
     threads.emplace_back([&, part] {
       const std::size_t size = file_pages / parts;
-      read_all_of(*read, file, part * size, (part + 1) * size, 4 * page);
+      read_all_of(*read, part * size, (part + 1) * size, 4 * page, bound, part << 20);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -211,14 +211,14 @@ TEST_F(Prefetching, serves_the_parts_of_a_file_to_threads) {
   EXPECT_TRUE(comes_true([&] { return cached(file) <= bound + 64 * parts; })) << cached(file);
 }
 
-TEST_F(Prefetching, begins_anew_in_a_forked_child) {
+TEST_P(PrefetchingOnHost, begins_anew_in_a_forked_child) {
 #if defined(K2K_TSAN)
   constexpr std::size_t pages = bound / 4;  // A child's thread, here the evicting one, ends it.
 #else
   constexpr std::size_t pages = 4 * bound;
 #endif
   const auto read = reader();
-  read_all_of(*read, file, 0, 256, 4 * page);
+  read_all_of(*read, 0, 256, 4 * page);
   const pid_t child = ::fork();
   if (child == 0) {
     read->after_fork_child();
@@ -235,11 +235,11 @@ TEST_F(Prefetching, begins_anew_in_a_forked_child) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
-  read_all_of(*read, file, 256, 512, 4 * page);
+  read_all_of(*read, 256, 512, 4 * page);
 }
 
-TEST_F(Prefetching, does_not_guess_what_is_cached) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs a file of somebody else's";
+TEST_P(Prefetching, does_not_guess_what_is_cached) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a file of another user";
   ASSERT_EQ(::chmod(file.path().c_str(), 0444), 0);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -247,9 +247,8 @@ TEST_F(Prefetching, does_not_guess_what_is_cached) {
     const int other = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
     if (::setuid(nobody) != 0 || other < 0) ::_exit(1);
     const auto read = reader();
-    const Memory memory = memory_of(4 * page);
     for (std::size_t at = 0; at < 512 * page; at += 4 * page) {
-      if (read->pread(other, memory.get(), 4 * page, static_cast<off_t>(at)) !=
+      if (read->pread(other, address(), 4 * page, static_cast<off_t>(at)) !=
           static_cast<ssize_t>(4 * page)) {
         ::_exit(2);
       }
@@ -263,9 +262,10 @@ TEST_F(Prefetching, does_not_guess_what_is_cached) {
 
 // Files of zeros without blocks, larger than the kernel's read-ahead; the bound has just the room
 // for its windows.
-class Accompanying : public ::testing::Test {
+class Accompanying : public WithMemory {
  protected:
   void SetUp() override {
+    copy_at_once();
     const char* const folder = std::getenv("TMPDIR");
     path = std::string(folder == nullptr ? "." : folder) + "/k2k-router-XXXXXX";
     descriptor = ::mkostemp(path.data(), O_CLOEXEC);
@@ -286,21 +286,19 @@ class Accompanying : public ::testing::Test {
   }
 
   [[nodiscard]] std::unique_ptr<FileReader> reader_of(std::uint64_t bound_pages) const {
-    return FileReader::create({.partition_pages = static_cast<std::uint32_t>(bound_pages),
-                               .partition_where_free = true})
-        .value();
+    return make(
+        {.partition_pages = static_cast<std::uint32_t>(bound_pages), .partition_where_free = true});
   }
-  // `each` after every 64th request.
+  // `each` after every 64th request. Threads read to different places.
   void read_to(
       FileReader& reader, std::uint64_t first, std::uint64_t end,
-      const std::function<void()>& each = [] {}) const {
-    const Memory memory = memory_of(request);
+      const std::function<void()>& each = [] {}, std::size_t place = 0) const {
     const std::vector<std::byte> zeros(request);
     std::size_t count = 0;
     for (std::uint64_t at = first * page; at < end * page; at += request) {
-      ASSERT_EQ(reader.pread(descriptor, memory.get(), request, static_cast<std::int64_t>(at)),
+      ASSERT_EQ(reader.pread(descriptor, address(place), request, static_cast<std::int64_t>(at)),
                 static_cast<ssize_t>(request));
-      ASSERT_EQ(std::memcmp(memory.get(), zeros.data(), request), 0);
+      ASSERT_EQ(std::memcmp(inside(place), zeros.data(), request), 0);
       ASSERT_LE(reader.stats().pages_held, most);
       if (++count % 64 == 0) each();
     }
@@ -315,8 +313,9 @@ class Accompanying : public ::testing::Test {
   std::uint64_t pages = 0;    // Of the file.
   std::uint64_t request = 0;  // Bytes.
 };
+K2K_BOTH_PORTS(Accompanying);
 
-TEST_F(Accompanying, a_stream_leaves_it_to_the_kernel_within_the_bound) {
+TEST_P(Accompanying, a_stream_leaves_it_to_the_kernel_within_the_bound) {
   const auto read = reader_of(most);
   read_to(*read, 0, pages, [&] { EXPECT_LE(cached(0, pages), most); });
   const ReaderStats stats = read->stats();
@@ -329,7 +328,7 @@ TEST_F(Accompanying, a_stream_leaves_it_to_the_kernel_within_the_bound) {
   EXPECT_TRUE(comes_true([&] { return cached(0, pages) == 0; })) << cached(0, pages);
 }
 
-TEST_F(Accompanying, is_not_done_where_the_kernels_windows_do_not_fit) {
+TEST_P(Accompanying, is_not_done_where_the_kernels_windows_do_not_fit) {
   const auto read = reader_of(4);
   read_to(*read, 0, most);
   EXPECT_EQ(read->stats().pages_ahead, 0u);
@@ -338,7 +337,7 @@ TEST_F(Accompanying, is_not_done_where_the_kernels_windows_do_not_fit) {
   EXPECT_GE(cached(0, most), most / 2) << "the kernel's, and it keeps them";
 }
 
-TEST_F(Accompanying, a_host_program_keeps_what_it_used) {
+TEST_P(Accompanying, a_host_program_keeps_what_it_used) {
   const auto read = reader_of(most);
   read_to(*read, 0, most / 4);
   const std::uint64_t held = read->pages_held();
@@ -358,7 +357,7 @@ TEST_F(Accompanying, a_host_program_keeps_what_it_used) {
   EXPECT_GE(cached(0, most / 16), most / 32) << "nobody evicts them";
 }
 
-TEST_F(Accompanying, a_stream_that_comes_again_is_counted) {
+TEST_P(Accompanying, a_stream_that_comes_again_is_counted) {
   const auto read = reader_of(most);
   read_to(*read, 0, pages);
   ASSERT_EQ(read->stats().pages_again, 0u);
@@ -367,7 +366,7 @@ TEST_F(Accompanying, a_stream_that_comes_again_is_counted) {
   EXPECT_LE(read->stats().pages_again, 2 * most);
 }
 
-TEST_F(Accompanying, takes_no_page_that_was_there) {
+TEST_P(Accompanying, takes_no_page_that_was_there) {
   const Memory memory = memory_of(page);
   for (std::uint64_t at = 0; at < most; ++at) {
     ASSERT_EQ(::pread(descriptor, memory.get(), page, static_cast<off_t>(at * page)),
@@ -382,7 +381,7 @@ TEST_F(Accompanying, takes_no_page_that_was_there) {
   EXPECT_LE(cached(most + most / 2, pages), most) << "what the kernel had read ahead, at most";
 }
 
-TEST_F(Accompanying, looks_no_more_at_what_is_all_cached) {
+TEST_P(Accompanying, looks_no_more_at_what_is_all_cached) {
   const int other = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const Memory memory = memory_of(most * page);
   ASSERT_EQ(::pread(other, memory.get(), most * page, 0), static_cast<ssize_t>(most * page));
@@ -397,13 +396,14 @@ TEST_F(Accompanying, looks_no_more_at_what_is_all_cached) {
   EXPECT_GT(read->stats().pages_ahead, most / 2);
 }
 
-TEST_F(Accompanying, shares_the_bound_among_streams) {
+TEST_P(Accompanying, shares_the_bound_among_streams) {
   const auto read = reader_of(most);
   std::vector<std::thread> threads;
   constexpr std::uint64_t parts = 4;
   for (std::uint64_t part = 0; part < parts; ++part) {
-    threads.emplace_back(
-        [&, part] { read_to(*read, part * pages / parts, (part + 1) * pages / parts); });
+    threads.emplace_back([&, part] {
+      read_to(*read, part * pages / parts, (part + 1) * pages / parts, [] {}, part << 20);
+    });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(read->stats().pages_ahead, 0u) << "one has room";

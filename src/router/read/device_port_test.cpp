@@ -1,6 +1,7 @@
-// Goal: memory that the CPU cannot address is read and written with the kernel's answers, whatever
-// is cached, wherever it lies, and whatever fails. Method: memory of the tests' own whose addresses
-// fault and whose copies come late and in any order, real files, compared with what was written.
+// Goal: memory that the CPU cannot address is read and written with the kernel's answers, however
+// late its copies arrive, and whatever fails. Method: memory of the tests' own whose addresses
+// fault and whose copies come late and in any order, real files, compared with the written bytes.
+// file_reader_test.cpp has the tests that all memory passes.
 
 #include "router/read/device_port.hpp"
 
@@ -67,74 +68,6 @@ class DevicePortTest : public testing::Test {
   const std::shared_ptr<io::SeparateMemory> memory_ =
       std::make_shared<io::SeparateMemory>(device_bytes);
 };
-
-// As FileReader's (expected_absent_test.cpp).
-TEST_F(DevicePortTest, probes_one_in_sixteen_of_a_file_in_which_nothing_is_cached) {
-  constexpr std::size_t block = 16 * page;
-  constexpr std::size_t blocks = 64;
-  DataFile file(blocks * block);
-  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
-  file.evict();
-  const auto read = reader();
-  std::size_t next = 0;
-  const auto read_next = [&] { expect_read(*read, file, block, next++ * 7 % blocks * block, 100); };
-  for (int number = 0; number < 64; ++number) read_next();
-  ASSERT_EQ(read->stats().probed, 64u);
-  for (int number = 0; number < 32; ++number) read_next();
-  EXPECT_EQ(read->stats().probed, 66u);
-  EXPECT_EQ(read->stats().unprobed, 30u);
-  EXPECT_EQ(read->stats().bytes_direct, 96 * block);
-  file.cache([](std::size_t) { return true; });
-  for (int number = 0; number < 32; ++number) read_next();
-  EXPECT_GT(read->stats().bytes_cache, 0u) << "found cached";
-}
-
-TEST_F(DevicePortTest, reads_what_pread_would_whatever_is_cached) {
-  DataFile file(6'000'123);
-  std::mt19937_64 random(2);
-  const auto read = reader();
-  for (const std::size_t extent : {std::size_t{1}, std::size_t{8}, std::size_t{64}}) {
-    for (int round = 0; round < 5; ++round) {
-      const std::uint64_t share = random() % 5;
-      std::vector<bool> cached(file.size() / page / extent + 2);
-      for (std::size_t at = 0; at < cached.size(); ++at) cached[at] = random() % 4 < share;
-      file.cache([&](std::size_t at) { return cached[at / extent]; });
-      for (int request = 0; request < 6; ++request) {
-        std::size_t offset = random() % file.size();
-        if (random() % 2 == 0) offset = offset / page * page;
-        expect_read(*read, file, 1 + random() % (3 << 20), offset, page + random() % page);
-      }
-    }
-  }
-  const ReaderStats stats = read->stats();
-  EXPECT_EQ(stats.reads, 90u);
-  EXPECT_EQ(stats.fall_backs, 0u);
-  EXPECT_EQ(stats.misaligned, 0u);
-  EXPECT_GT(stats.bytes_cache, 0u);
-  if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
-  EXPECT_GT(stats.mixed, 0u);
-  EXPECT_GT(stats.bytes_direct, 0u);
-}
-
-TEST_F(DevicePortTest, ends_where_the_file_does) {
-  DataFile file(3 * 1024 * 1024 + 777);
-  const auto read = reader();
-  for (const bool cached : {false, true}) {
-    file.cache([&](std::size_t) { return cached; });
-    expect_read(*read, file, 1 << 20, file.size() - 5);
-    expect_read(*read, file, 1 << 20, file.size());
-    expect_read(*read, file, 1 << 20, file.size() + 4096);
-    expect_read(*read, file, 8 << 20, 0);
-  }
-}
-
-TEST_F(DevicePortTest, serves_requests_of_many_parts) {
-  DataFile file(20 << 20);
-  cache_some(file);
-  const auto read = reader();
-  expect_read(*read, file, file.size() - 100, 50);
-  expect_read(*read, file, file.size(), 0);
-}
 
 TEST_F(DevicePortTest, stores_into_memory_that_is_mapped_for_the_cpu) {
   memory_->set_mapped();
@@ -402,10 +335,12 @@ TEST_F(DevicePortTest, answers_with_enomem_where_no_further_channel_can_be_pinne
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   FileReader* read = nullptr;
   ssize_t within = 0;
+  ssize_t tried = 0;
   ReaderConfig asking = config();
   asking.model_of = [&](int descriptor, const std::string&) -> std::optional<Model> {
     // The outer request has the only channel.
     within = read->pread(descriptor, memory_->address(), 16, 0);
+    tried = read->try_pread(descriptor, memory_->address(), 16, 0);
     return {};
   };
   const auto made = FileReader::create(memory_, asking, channels()).value();
@@ -414,6 +349,24 @@ TEST_F(DevicePortTest, answers_with_enomem_where_no_further_channel_can_be_pinne
   file.evict();
   expect_read(*read, file, 1 << 19, 0);
   EXPECT_EQ(within, -ENOMEM);
+  EXPECT_EQ(tried, -EAGAIN) << "it makes no channel: another thread does";
+}
+
+TEST_F(DevicePortTest, a_read_that_must_not_wait_has_the_error_of_its_copy) {
+  DataFile file(1 << 20);
+  file.cache([](std::size_t) { return true; });
+  constexpr std::size_t bytes = 3000;  // Not examined.
+  const auto read = reader();
+  const auto tried = [&] {
+    return read->try_pread(file.descriptor(), memory_->address(), bytes, 5);
+  };
+  if (tried() == -EAGAIN) GTEST_SKIP() << "no RWF_NOWAIT on this file system";
+  expect_bytes(file, bytes, 5, 0);
+  EXPECT_EQ(memory_->inside()[bytes], untouched);
+  memory_->fail_copy(memory_->copies(), EIO);
+  EXPECT_EQ(tried(), -EIO);
+  EXPECT_EQ(tried(), ssize_t{bytes});
+  EXPECT_EQ(read->stats().bytes_cache, 2 * bytes) << "without the bytes that the device refused";
 }
 
 TEST_F(DevicePortTest, a_child_is_told_that_the_memory_is_not_there) {
@@ -424,8 +377,13 @@ TEST_F(DevicePortTest, a_child_is_told_that_the_memory_is_not_there) {
   const pid_t child = ::fork();
   if (child == 0) {
     read->after_fork_child();
-    const bool right = read->pread(file.descriptor(), memory_->address(), 1 << 20, 0) == -EFAULT &&
-                       read->pwrite(file.descriptor(), memory_->address(), 16, 0) == -EFAULT;
+    const iovec piece{memory_->address(), 16};
+    const bool yes = true;
+    const bool right =
+        read->pread(file.descriptor(), memory_->address(), 1 << 20, 0) == -EFAULT &&
+        read->try_pread(file.descriptor(), memory_->address(), 16, 0) == -EFAULT &&
+        read->pwrite(file.descriptor(), memory_->address(), 16, 0) == -EFAULT &&
+        read->whole({file.descriptor(), {&piece, 1}, {&yes, 1}, false, 0}) == -EFAULT;
     ::_exit(right ? 0 : 1);
   }
   int status = -1;

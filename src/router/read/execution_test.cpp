@@ -1,5 +1,5 @@
-// Goal: what both readers build their transfers from. Method: each rule by itself; whole requests
-// are file_reader_test.cpp's and device_reader_test.cpp's.
+// Goal: the rules by which both ports make transfers of a request. Method: each rule by itself;
+// file_reader_test.cpp and device_port_test.cpp test whole requests.
 
 #include "router/read/execution.hpp"
 

@@ -1,7 +1,7 @@
 // Goal: requests for a file in which nothing was cached are not probed any more and still get
 // pread's answers, whatever becomes of the file and the descriptor then; and the first pages that
-// are found cached end that. Method: cold reads of a real file until they go unprobed, then what
-// may change.
+// are found cached end that. Method: cold reads of a real file, into memory of each port, until
+// they are unprobed; then each possible change.
 
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@
 
 #include "router/file/expectation.hpp"
 #include "router/file/file_fixture.hpp"
-#include "router/read/file_reader.hpp"
+#include "router/read/file_reader_fixture.hpp"
 
 namespace k2k::router {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::size_t blocks = 64;
 constexpr std::uint64_t warm_up = -trust::absent_from;
 constexpr std::uint64_t one_probed_of = trust::absent_from - trust::absent_last + 1;
 
-class ExpectedAbsent : public testing::Test {
+class ExpectedAbsent : public WithMemory {
  protected:
   void SetUp() override {
     if (!has_direct(file_)) GTEST_SKIP() << "no direct transfers in this folder";
@@ -33,16 +33,9 @@ class ExpectedAbsent : public testing::Test {
     ASSERT_EQ(stats().unprobed, 0u);
     ASSERT_EQ(stats().bytes_direct, warm_up * block);
   }
-  // Of the file in its state now; behind the count nothing is touched.
+  // The file in its present state.
   void expect_read(std::size_t offset, std::size_t bytes = block) {
-    const Memory memory = memory_of(bytes);
-    const std::size_t left = offset < file_.size() ? file_.size() - offset : 0;
-    const std::size_t wanted = std::min(bytes, left);
-    ASSERT_EQ(pread(memory.get(), bytes, offset), static_cast<ssize_t>(wanted)) << offset;
-    const auto begin =
-        file_.bytes().begin() + static_cast<std::ptrdiff_t>(std::min(offset, file_.size()));
-    ASSERT_TRUE(wanted == 0 || std::equal(memory.get(), memory.get() + wanted, begin)) << offset;
-    for (std::size_t at = wanted; at < bytes; ++at) ASSERT_EQ(memory[at], std::byte{0xee}) << at;
+    WithMemory::expect_read(*reader_, file_, bytes, offset);
   }
   // Each block once, none behind the one before it.
   void read_next() { expect_read(next_++ * 7 % blocks * block); }
@@ -59,23 +52,28 @@ class ExpectedAbsent : public testing::Test {
 
   DataFile file_{blocks * block};
   const std::unique_ptr<FileReader> reader_ =
-      FileReader::create({.model = slow_device(), .channels_max = 4, .grain_pages = 1}).value();
+      make({.model = slow_device(), .channels_max = 4, .grain_pages = 1});
   std::size_t next_ = 0;
 };
+K2K_BOTH_PORTS(ExpectedAbsent);
 
-TEST_F(ExpectedAbsent, probes_one_in_so_many) {
+// A device's copies go to any address, and a device says itself where its memory ends.
+class ExpectedAbsentOnHost : public ExpectedAbsent {};
+INSTANTIATE_TEST_SUITE_P(, ExpectedAbsentOnHost, testing::Values(Into::host), name_of);
+
+TEST_P(ExpectedAbsent, probes_one_in_so_many) {
   EXPECT_EQ(probed_of(4 * one_probed_of), 4u);
   EXPECT_EQ(stats().bytes_direct, stats().reads * block);
   EXPECT_EQ(stats().bytes_cache, 0u);
 }
 
-TEST_F(ExpectedAbsent, probes_again_once_it_finds_some_pages_cached) {
+TEST_P(ExpectedAbsent, probes_again_once_it_finds_some_pages_cached) {
   file_.cache([](std::size_t at) { return at % 2 == 0; });
   EXPECT_EQ(probed_of(one_probed_of), 1u);
   EXPECT_EQ(probed_of(20), 20u);
 }
 
-TEST_F(ExpectedAbsent, copies_again_once_it_finds_all_pages_cached) {
+TEST_P(ExpectedAbsent, copies_again_once_it_finds_all_pages_cached) {
   file_.cache([](std::size_t) { return true; });
   probed_of(one_probed_of);
   const std::uint64_t before = stats().bytes_cache;
@@ -84,30 +82,27 @@ TEST_F(ExpectedAbsent, copies_again_once_it_finds_all_pages_cached) {
   EXPECT_GT(stats().bytes_cache, before);
 }
 
-TEST_F(ExpectedAbsent, probes_long_requests_and_those_that_are_no_single_transfer) {
+TEST_P(ExpectedAbsent, probes_long_requests_and_those_that_are_no_single_transfer) {
   constexpr std::size_t long_bytes = 257 * page;
   const std::pair<std::size_t, std::size_t> requests[] = {
       {3 * block, long_bytes}, {9 * block + 1, block}, {5 * block, block - 1}};
   for (const auto& [offset, bytes] : requests) {
     const std::uint64_t before = stats().probed;
-    // Memory that lies as the offset does.
-    const Memory memory = memory_of(bytes + page);
-    ASSERT_EQ(pread(memory.get() + offset % page, bytes, offset), static_cast<ssize_t>(bytes));
+    // Memory that is aligned like the offset.
+    WithMemory::expect_read(*reader_, file_, bytes, offset, offset % page);
     EXPECT_EQ(stats().probed, before + 1) << bytes << " at " << offset;
-    EXPECT_TRUE(std::equal(memory.get() + offset % page, memory.get() + offset % page + bytes,
-                           file_.bytes().begin() + static_cast<std::ptrdiff_t>(offset)));
     file_.evict();
   }
 }
 
-TEST_F(ExpectedAbsent, reads_into_memory_that_lies_otherwise_by_a_copy_more) {
+TEST_P(ExpectedAbsentOnHost, reads_into_memory_that_lies_otherwise_by_a_copy_more) {
   const Memory memory = memory_of(block + page);
   const std::uint64_t before = stats().misaligned;
   ASSERT_EQ(pread(memory.get() + 1, block, 3 * block), static_cast<ssize_t>(block));
   EXPECT_EQ(stats().misaligned, before + 1);
 }
 
-TEST_F(ExpectedAbsent, sees_what_others_write_and_is_not_yet_on_the_disk) {
+TEST_P(ExpectedAbsent, sees_what_others_write_and_is_not_yet_on_the_disk) {
   for (std::size_t number = 0; number < 2 * one_probed_of; ++number) {
     const std::size_t at = number * 11 % blocks * block + 100;
     std::fill_n(file_.bytes().begin() + static_cast<std::ptrdiff_t>(at), 5000, std::byte(number));
@@ -116,13 +111,14 @@ TEST_F(ExpectedAbsent, sees_what_others_write_and_is_not_yet_on_the_disk) {
   }
 }
 
-TEST_F(ExpectedAbsent, probes_again_where_the_program_writes) {
+TEST_P(ExpectedAbsent, probes_again_where_the_program_writes) {
   EXPECT_EQ(probed_of(4), 0u);
-  ASSERT_EQ(reader_->pwrite(file_.descriptor(), file_.bytes().data(), page, 0), ssize_t{page});
+  std::memcpy(inside(), file_.bytes().data(), page);
+  ASSERT_EQ(reader_->pwrite(file_.descriptor(), address(), page, 0), ssize_t{page});
   EXPECT_EQ(probed_of(4), 4u);
 }
 
-TEST_F(ExpectedAbsent, ends_where_a_file_does_that_was_cut_or_has_grown) {
+TEST_P(ExpectedAbsent, ends_where_a_file_does_that_was_cut_or_has_grown) {
   const auto resize = [&](std::size_t bytes) {
     ASSERT_EQ(::ftruncate(file_.descriptor(), static_cast<off_t>(bytes)), 0);
     file_.bytes().resize(bytes);
@@ -138,7 +134,7 @@ TEST_F(ExpectedAbsent, ends_where_a_file_does_that_was_cut_or_has_grown) {
   expect_read(15 * block);
 }
 
-TEST_F(ExpectedAbsent, never_gives_wrong_bytes_of_a_file_that_is_cut_meanwhile) {
+TEST_P(ExpectedAbsent, never_gives_wrong_bytes_of_a_file_that_is_cut_meanwhile) {
   std::atomic<bool> over{false};
   std::thread cutter([&] {
     for (std::size_t number = 0; !over.load(); ++number) {
@@ -150,16 +146,16 @@ TEST_F(ExpectedAbsent, never_gives_wrong_bytes_of_a_file_that_is_cut_meanwhile) 
                 static_cast<ssize_t>(file_.size() - size));
     }
   });
-  const Memory memory = memory_of(block);
   for (std::size_t number = 0; number < 100; ++number) {
     // Evicted now and then, so that it is expected to be absent again.
     if (number % 8 == 0) file_.evict();
     const std::size_t offset = number * 7 % blocks * block;
-    const ssize_t count = pread(memory.get(), block, offset);
+    const ssize_t count = pread(address(), block, offset);
     ASSERT_GE(count, 0);
     std::size_t wrong = 0;
     for (std::size_t at = 0; at < static_cast<std::size_t>(count); ++at) {
-      wrong += memory[at] == file_.bytes()[offset + at] || memory[at] == std::byte{0} ? 0 : 1;
+      const std::byte byte = *inside(at);
+      wrong += byte == file_.bytes()[offset + at] || byte == std::byte{0} ? 0 : 1;
     }
     ASSERT_EQ(wrong, 0u);
   }
@@ -167,40 +163,40 @@ TEST_F(ExpectedAbsent, never_gives_wrong_bytes_of_a_file_that_is_cut_meanwhile) 
   cutter.join();
 }
 
-TEST_F(ExpectedAbsent, reads_the_file_that_the_descriptor_is_of_now) {
+TEST_P(ExpectedAbsent, reads_the_file_that_the_descriptor_names_now) {
   DataFile other(blocks * block, 2);
   other.evict();
-  // Without a word to the reader, as a program does that the shim does not see.
+  // Without a call to the reader, as by a program that the shim does not see.
   ASSERT_EQ(::dup2(other.descriptor(), file_.descriptor()), file_.descriptor());
   std::swap(file_.bytes(), other.bytes());
   for (std::uint64_t number = 0; number < one_probed_of; ++number) read_next();
   std::swap(file_.bytes(), other.bytes());
 }
 
-TEST_F(ExpectedAbsent, has_the_errors_of_the_descriptor_as_it_is_now) {
-  const Memory memory = memory_of(block);
+TEST_P(ExpectedAbsent, has_the_errors_of_the_descriptor_as_it_is_now) {
+  *inside() = std::byte{0xee};
   const auto answer_of = [&](int flags) {
     const int opened = ::open(file_.path().c_str(), flags | O_CLOEXEC);
     EXPECT_EQ(::dup2(opened, file_.descriptor()), file_.descriptor());
     ::close(opened);
-    return pread(memory.get(), block, 5 * block);
+    return pread(address(), block, 5 * block);
   };
   EXPECT_EQ(answer_of(O_WRONLY), -EBADF);
   EXPECT_EQ(answer_of(O_PATH), -EBADF);
-  EXPECT_EQ(memory[0], std::byte{0xee});
+  EXPECT_EQ(*inside(), std::byte{0xee});
   EXPECT_EQ(answer_of(O_RDONLY | O_DIRECT), static_cast<ssize_t>(block));
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   ASSERT_EQ(::dup2(ends[0], file_.descriptor()), file_.descriptor());
-  EXPECT_EQ(pread(memory.get(), block, 5 * block), -ESPIPE);
+  EXPECT_EQ(pread(address(), block, 5 * block), -ESPIPE);
   ::close(ends[0]);
   ::close(ends[1]);
   const int number = file_.descriptor();
   file_.close();
-  EXPECT_EQ(reader_->pread(number, memory.get(), block, 5 * block), -EBADF);
+  EXPECT_EQ(reader_->pread(number, address(), block, 5 * block), -EBADF);
 }
 
-TEST_F(ExpectedAbsent, gives_the_bytes_before_memory_that_is_none) {
+TEST_P(ExpectedAbsentOnHost, gives_the_bytes_before_memory_that_is_none) {
   void* const memory =
       ::mmap(nullptr, 2 * block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -214,7 +210,7 @@ TEST_F(ExpectedAbsent, gives_the_bytes_before_memory_that_is_none) {
   ::munmap(memory, 2 * block);
 }
 
-TEST_F(ExpectedAbsent, goes_on_after_the_descriptor_was_closed_and_opened_again) {
+TEST_P(ExpectedAbsent, goes_on_after_the_descriptor_was_closed_and_opened_again) {
   reader_->closing(file_.descriptor());
   const int opened = ::open(file_.path().c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::dup2(opened, file_.descriptor()), file_.descriptor());

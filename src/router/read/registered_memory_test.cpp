@@ -56,6 +56,7 @@ TEST_F(Registered, what_lies_in_a_range_is_read_and_written_by_its_reader) {
   expect_data(5, 600'000, 1234);
   EXPECT_EQ(registered.pread(file.descriptor(), device.address(), 100, file_bytes), 0);
   EXPECT_EQ(registered.pread(-1, device.address(), 100, 0), -EBADF);
+  EXPECT_FALSE(registered.try_pread(file.descriptor(), device.address(), 0, 0)) << "the kernel's";
   std::memset(device.inside(), 7, 100);
   EXPECT_EQ(registered.pwrite(file.descriptor(), device.address(), 100, 50), 100);
   std::byte back[100];
