@@ -2,7 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/contract.hpp"
-#include "base/thread_state.hpp"
+#include "host/thread_state.hpp"
 #include "server/account/calibration.hpp"
 
 namespace k2k::server {
@@ -115,7 +115,8 @@ Role* Roles::take_over_stuck(const ServiceThreads& threads, std::uint32_t thread
     // A unit that was displaced from its core is in no long call: a take-over would only displace
     // it again. While a unit copies cached bytes, its other work-items wait for it anyway.
     if (seen != before || !telemetry::Mark::inside(seen.second) ||
-        (holder.is_unit && !thread_waits(holder.system_thread.load(std::memory_order_acquire))) ||
+        (holder.is_unit &&
+         !host::thread_waits(holder.system_thread.load(std::memory_order_acquire))) ||
         !role->word.take_over(view.holder, holder.call, seen.second, thread)) {
       continue;
     }

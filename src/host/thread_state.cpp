@@ -1,4 +1,4 @@
-#include "base/thread_state.hpp"
+#include "host/thread_state.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "base/descriptor.hpp"
 
-namespace k2k {
+namespace k2k::host {
 
 bool thread_waits(pid_t thread) {
   std::array<char, 48> path{};
@@ -25,4 +25,4 @@ bool thread_waits(pid_t thread) {
   return end == std::string_view::npos || end + 2 >= line.size() || line[end + 2] != 'R';
 }
 
-}  // namespace k2k
+}  // namespace k2k::host

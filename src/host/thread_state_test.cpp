@@ -1,6 +1,6 @@
 // Thread state: a thread that waits is told from one that computes.
 
-#include "base/thread_state.hpp"
+#include "host/thread_state.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -12,7 +12,7 @@
 
 #include "base/naps.hpp"
 
-namespace k2k {
+namespace k2k::host {
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,4 +48,4 @@ TEST(ThreadState, waits_if_nothing_is_known_of_the_thread) {
 }
 
 }  // namespace
-}  // namespace k2k
+}  // namespace k2k::host
