@@ -44,7 +44,7 @@ inline std::uint64_t cycles_since(std::uint32_t stamp, std::uint64_t moment) {
 }
 
 // Nanoseconds per cycle. Calibrated once, between the program's start and the first use; the first
-// use waits until 2 ms have passed. 1.0 if cycles() counts nanoseconds.
+// use waits until 0.5 ms have passed. 1.0 if cycles() counts nanoseconds.
 double nanoseconds_per_cycle();
 
 inline std::uint64_t cycles_in(Nanoseconds time) {
