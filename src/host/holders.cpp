@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "governor/parts.hpp"
+#include "host/proc_file.hpp"
 #include "host/record.hpp"
 
 namespace k2k::host {
@@ -245,18 +246,16 @@ std::vector<double> parts_of(double limit, std::span<const Holder> holders) {
 
 std::uint64_t start_of(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string text;
-  std::getline(file, text);
-  // The name, the second field, may hold anything; it ends at the last parenthesis.
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
+  std::string line;
+  std::getline(file, line);
+  const std::string_view text = fields_behind_name(line);
   constexpr int field_behind_name = 20;  // starttime is the 22nd of all.
-  std::size_t at = name_end + 1;
-  for (int field = 1; field < field_behind_name && at != std::string::npos; ++field) {
+  std::size_t at = 0;
+  for (int field = 1; field < field_behind_name && at != std::string_view::npos; ++field) {
     at = text.find(' ', at + 1);
   }
   std::uint64_t ticks = 0;
-  if (at == std::string::npos || at + 1 >= text.size()) return 0;
+  if (at == std::string_view::npos || at + 1 >= text.size()) return 0;
   std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
   return ticks;
 }

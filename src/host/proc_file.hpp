@@ -17,6 +17,13 @@ namespace k2k::host {
 
 inline constexpr const char* proc_folder = "/proc";
 
+// The fields of a stat file of a process or thread behind its name, which may contain anything.
+// Empty: there is no name.
+inline std::string_view fields_behind_name(std::string_view stat) {
+  const std::size_t end = stat.rfind(')');
+  return end == std::string_view::npos ? std::string_view() : stat.substr(end + 1);
+}
+
 class ProcFile {
  public:
   // Errors: as open(2), with the path.

@@ -8,9 +8,11 @@
 #include <string_view>
 
 #include "base/descriptor.hpp"
+#include "host/proc_file.hpp"
 
 namespace k2k::host {
 
+// Without ProcFile, whose path takes memory: the watcher must not fail for lack of it.
 bool thread_waits(pid_t thread) {
   std::array<char, 48> path{};
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", static_cast<int>(thread));
@@ -19,10 +21,7 @@ bool thread_waits(pid_t thread) {
   std::array<char, 128> text{};
   const ssize_t count = ::read(file.number(), text.data(), text.size());
   if (count <= 0) return true;
-  // "NUMBER (NAME) STATE ...", and a name may contain parentheses.
-  const std::string_view line(text.data(), static_cast<std::size_t>(count));
-  const std::size_t end = line.rfind(')');
-  return end == std::string_view::npos || end + 2 >= line.size() || line[end + 2] != 'R';
+  return !fields_behind_name({text.data(), static_cast<std::size_t>(count)}).starts_with(" R");
 }
 
 }  // namespace k2k::host
