@@ -58,6 +58,13 @@ class PlainArea {
     move<SlotState::populating, SlotState::ready, Side::device>(slot, number);
     return slot;
   }
+  // What the device sees of a slot, and its answer.
+  [[nodiscard]] Control control(std::uint32_t wave, std::uint32_t lane) const {
+    return observe(view_.slot(wave, lane));
+  }
+  [[nodiscard]] std::int64_t answer(std::uint32_t wave, std::uint32_t lane) const {
+    return static_cast<std::int64_t>(view_.slot(wave, lane).arguments[answer_word::value]);
+  }
   void ring(std::uint32_t wave, std::uint64_t lanes) {
     const DoorbellRing& ring = view_.ring_of(wave);
     protocol::ring(ring, take_ticket(ring), wave, lanes);

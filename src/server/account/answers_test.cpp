@@ -40,11 +40,10 @@ class AnswersTest : public testing::Test {
     return request;
   }
   protocol::Control control_of(const services::Request& request) {
-    return observe(answers.area().slot(request.wave, request.lane));
+    return backend.plain.control(request.wave, request.lane);
   }
   std::int64_t value_of(const services::Request& request) {
-    return static_cast<std::int64_t>(
-        answers.area().slot(request.wave, request.lane).arguments[protocol::answer_word::value]);
+    return backend.plain.answer(request.wave, request.lane);
   }
 };
 
