@@ -8,7 +8,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,17 +15,13 @@
 #include <sstream>
 #include <string>
 
+#include "base/sources_fixture.hpp"
+
 namespace k2k::bench {
 namespace {
 
-class Sources : public testing::Test {
+class Sources : public SourcesTest {
  protected:
-  void SetUp() override {
-    const char* const root = std::getenv("K2K_SOURCE_DIR");
-    if (root == nullptr) GTEST_SKIP() << "K2K_SOURCE_DIR names no sources";
-    root_ = root;
-  }
-
   // The text of a file, without line breaks and the indentation behind them.
   static std::string text_of_file(const std::filesystem::path& path) {
     std::ifstream file(path);
@@ -50,8 +45,6 @@ class Sources : public testing::Test {
     }
     return all;
   }
-
-  std::filesystem::path root_;
 };
 
 TEST(GoalTable, has_each_goal_once_and_its_target_can_be_judged) {

@@ -16,6 +16,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/sources_fixture.hpp"
 #include "k2k/runtime.hpp"
 #include "router/door/files_keys.hpp"
 #include "runtime/settings/nearest.hpp"
@@ -375,13 +376,8 @@ TEST_F(ConfigTest, what_load_config_returns_is_complete) {
 }
 
 // The sources around the table: which variables they read, which names documents have.
-class Sources : public testing::Test {
+class Sources : public SourcesTest {
  protected:
-  void SetUp() override {
-    const char* const root = std::getenv("K2K_SOURCE_DIR");
-    if (root == nullptr) GTEST_SKIP() << "K2K_SOURCE_DIR names no sources";
-    root_ = root;
-  }
   // The texts of files below a folder whose names end so, one after another.
   std::string texts(const std::string& folder, const std::vector<std::string>& endings,
                     const std::string& without = "build") const {
@@ -415,8 +411,6 @@ class Sources : public testing::Test {
                other_variables().end() ||
            std::ranges::find(options, name, environment_name) != options.end();
   }
-
-  std::filesystem::path root_;
 };
 
 // What the shim or the Python package reads must not make `k2k` refuse its environment.
