@@ -185,8 +185,8 @@ std::string deviations_text(const router::Fit& fit) {
          "as this\n";
 }
 
-std::string as_text(const Profile& profile, const Measurement& measured, const std::string& path,
-                    bool color) {
+std::string calibration_text(const Profile& profile, const Measurement& measured,
+                             const std::string& path, bool color) {
   const router::Identity& identity = profile.identity;
   const router::Model& model = profile.fit.model;
   const auto row = [](const char* name, const std::string& value) {
@@ -276,7 +276,7 @@ int calibrate(const Context& context, const Options& options) {
     path = stored.value();
   }
   return print(context.json ? as_json(profile, points, path).dump() + "\n"
-                            : as_text(profile, points, path, context.color));
+                            : calibration_text(profile, points, path, context.color));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ std::string governor_text(const ordered_json& shown) {
   return lines;
 }
 
-std::string as_text(const ordered_json& shown, bool color) {
+std::string shown_text(const ordered_json& shown, bool color) {
   std::string lines = bold(fmt::format("{}  {}  of {}, {}, up {:.1f} s", text(shown, "/name"),
                                        text(shown, "/command"), text(shown, "/user"),
                                        text(shown, "/device"), number(shown, "/uptime_seconds")),
@@ -115,7 +115,7 @@ int show(const Context& context, const std::vector<Endpoint>& found) {
     const Result<ordered_json> shown = look_at(endpoint, false);
     if (!shown) return complain_of(shown.error());
     objects.push_back(shown.value());
-    lines += as_text(shown.value(), context.color);
+    lines += shown_text(shown.value(), context.color);
   }
   if (!context.json) return print(lines);
   return print((objects.size() == 1 ? objects[0] : objects).dump(2) + "\n");

@@ -23,7 +23,7 @@ const char* grade_color(Grade grade) {
   return grade == Grade::ok ? "32" : grade == Grade::warn ? "33" : "31";
 }
 
-std::string as_text(const std::vector<Check>& checks, bool color) {
+std::string checks_text(const std::vector<Check>& checks, bool color) {
   std::string text;
   for (const Check& check : checks) {
     const std::string grade = fmt::format("{:<4}", grade_name(check.grade));
@@ -59,7 +59,7 @@ int run_doctor(const Context& context) {
   if (!loaded) return complain_config(loaded.error());
   const std::vector<Check> checks = examine(loaded.value().config);
   const int printed =
-      print(context.json ? as_json(checks).dump(2) + "\n" : as_text(checks, context.color));
+      print(context.json ? as_json(checks).dump(2) + "\n" : checks_text(checks, context.color));
   const bool failed = std::any_of(checks.begin(), checks.end(),
                                   [](const Check& check) { return check.grade == Grade::fail; });
   return failed ? exit_failure : printed;

@@ -62,11 +62,11 @@ Check kernel_version() {
 
 Check io_uring() {
   io_uring_params parameters{};
-  const long ring = syscall(SYS_io_uring_setup, 4, &parameters);
+  const long ring = ::syscall(SYS_io_uring_setup, 4, &parameters);
   const std::string why =
       "batches file calls; without it, each transfer is a system call of its own";
   if (ring >= 0) {
-    close(static_cast<int>(ring));
+    ::close(static_cast<int>(ring));
     return {"io_uring", Grade::ok, fmt::format("usable, features {:#x}", parameters.features), why,
             ""};
   }
@@ -83,10 +83,10 @@ Check io_uring() {
 
 Check userfaultfd() {
   constexpr int user_mode_only = 1;
-  const long fd = syscall(SYS_userfaultfd, O_CLOEXEC | user_mode_only);
+  const long fd = ::syscall(SYS_userfaultfd, O_CLOEXEC | user_mode_only);
   const std::string why = "the shared-memory laboratory measures page faults with it";
   if (fd >= 0) {
-    close(static_cast<int>(fd));
+    ::close(static_cast<int>(fd));
     return {"userfaultfd", Grade::ok, "usable", why, ""};
   }
   return {"userfaultfd", Grade::warn, because(errno), why,
@@ -97,7 +97,7 @@ Check userfaultfd() {
 int temporary_file() {
   const char* const folder = std::getenv("TMPDIR");
   const std::string path = folder != nullptr && *folder != '\0' ? folder : "/tmp";
-  return open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  return ::open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
 Check cachestat() {
@@ -106,9 +106,9 @@ Check cachestat() {
   } range{0, 0};
   std::uint64_t pages[5] = {};
   const int fd = temporary_file();
-  const long result = syscall(cachestat_number, fd, &range, pages, 0);
+  const long result = ::syscall(cachestat_number, fd, &range, pages, 0);
   const int code = errno;
-  if (fd >= 0) close(fd);
+  if (fd >= 0) ::close(fd);
   const std::string why = "tells which part of a file is in the page cache; else mincore is used";
   if (result == 0) return {"cachestat", Grade::ok, "usable", why, ""};
   return {"cachestat", Grade::warn, because(code), why,
@@ -121,11 +121,11 @@ Check nowait_reads() {
   const int fd = temporary_file();
   char byte = 'k';
   iovec piece{&byte, 1};
-  const bool written = fd >= 0 && pwrite(fd, &byte, 1, 0) == 1;
+  const bool written = fd >= 0 && ::pwrite(fd, &byte, 1, 0) == 1;
   errno = fd >= 0 && !written ? ENOSPC : errno;
   const ssize_t read = written ? preadv2(fd, &piece, 1, 0, RWF_NOWAIT) : -1;
   const int code = errno;
-  if (fd >= 0) close(fd);
+  if (fd >= 0) ::close(fd);
   if (read == 1)
     return {"RWF_NOWAIT", Grade::ok, "a temporary file was read without waiting", why, ""};
   return {"RWF_NOWAIT", Grade::warn, because(code), why,
@@ -133,7 +133,7 @@ Check nowait_reads() {
 }
 
 Check membarrier() {
-  const long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+  const long commands = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
   const std::string why = "lets the server wake a sleeping device without a fence a request";
   const bool has = commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
   if (has) return {"membarrier", Grade::ok, fmt::format("commands {:#x}", commands), why, ""};
@@ -252,7 +252,7 @@ Check pressure() {
 }
 
 Check landlock() {
-  const long version = syscall(landlock_create_ruleset_number, nullptr, 0, landlock_version_flag);
+  const long version = ::syscall(landlock_create_ruleset_number, nullptr, 0, landlock_version_flag);
   const std::string why = "can confine what files device code reaches; not used on the cpu backend";
   if (version > 0) return {"Landlock", Grade::ok, fmt::format("version {}", version), why, ""};
   return {"Landlock", Grade::warn, because(errno), why, "boot with lsm=landlock,..."};

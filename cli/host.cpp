@@ -58,7 +58,7 @@ std::string percent(const ordered_json& fraction) {
   return fmt::format("{:.4g} %", fraction.get<double>() * 100);
 }
 
-std::string as_text(const ordered_json& all, bool color) {
+std::string limit_text(const ordered_json& all, bool color) {
   if (all["limit"].is_null()) {
     return fmt::format(
         "no limit on this machine ({}); 'sudo k2k host limit 5%' makes it 5 % of the "
@@ -93,7 +93,7 @@ int show(const Context& context) {
     holders = std::move(listed).value();
   }
   const ordered_json all = describe(place, limit.value(), holders);
-  return print(context.json ? all.dump(2) + "\n" : as_text(all, context.color));
+  return print(context.json ? all.dump(2) + "\n" : limit_text(all, context.color));
 }
 
 // Parses a percentage into a fraction. Returns nullopt for any other text.

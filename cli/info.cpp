@@ -78,7 +78,7 @@ ordered_json describe(const Runtime& runtime, const std::string& backend) {
   };
 }
 
-std::string as_text(const ordered_json& info) {
+std::string info_text(const ordered_json& info) {
   const ordered_json& device = info["device"];
   const ordered_json& area = info["syscall_area"];
   const auto bytes = [](const ordered_json& number) { return in_bytes(number.get<std::size_t>()); };
@@ -117,7 +117,7 @@ int run_info(const Context& context) {
   const Result<Runtime> runtime = Runtime::create(loaded.value().config);
   if (!runtime) return complain_config(runtime.error());
   const ordered_json info = describe(runtime.value(), loaded.value().config.backend);
-  return print(context.json ? info.dump(2) + "\n" : as_text(info));
+  return print(context.json ? info.dump(2) + "\n" : info_text(info));
 }
 
 }  // namespace

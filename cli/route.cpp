@@ -27,7 +27,7 @@ using router::Residency;
 using router::Rule;
 
 constexpr std::size_t file_bytes_max = std::size_t{64} << 20;
-constexpr std::size_t segments_shown = 6;
+constexpr std::size_t route_segments_shown = 6;
 
 constexpr Schedule schedules[] = {
     {"exact", [](const Planners& all, Residency one) { return all.own.exact(one); }},
@@ -91,7 +91,7 @@ ordered_json describe(const Planner& planner, const Schedule& schedule, const Pl
   return {{"time_us", us}, {"segments", segments}};
 }
 
-std::string as_text(const ordered_json& plans, bool color) {
+std::string plans_text(const ordered_json& plans, bool color) {
   std::vector<std::vector<std::string>> table = {{"request", "pages", "us", "segments"}};
   for (const ordered_json& plan : plans) {
     const ordered_json& segments = plan["segments"];
@@ -101,12 +101,12 @@ std::string as_text(const ordered_json& plans, bool color) {
       const auto first = segments[at][0].get<std::uint64_t>();
       const auto count = segments[at][1].get<std::uint64_t>();
       pages += count;
-      if (at >= segments_shown) continue;
+      if (at >= route_segments_shown) continue;
       list += fmt::format("{}{}-{} {}", at == 0 ? "" : ", ", first, first + count - 1,
                           segments[at][2].get<std::string>());
     }
-    if (segments.size() > segments_shown) {
-      list += fmt::format(", and {} more (--json)", segments.size() - segments_shown);
+    if (segments.size() > route_segments_shown) {
+      list += fmt::format(", and {} more (--json)", segments.size() - route_segments_shown);
     }
     table.push_back({std::to_string(table.size()), std::to_string(pages),
                      fmt::format("{:.1f}", plan["time_us"].get<double>()), list});
@@ -134,7 +134,7 @@ int plan(const Context& context, const Options& options) {
     plans.push_back(describe(planner.value(), *schedule, schedule->make(planners, request)));
   }
   return print(context.json ? ordered_json{{"plans", plans}}.dump() + "\n"
-                            : as_text(plans, context.color));
+                            : plans_text(plans, context.color));
 }
 
 void add_schedule(CommandLine& line, std::string& schedule) {

@@ -48,7 +48,7 @@ ordered_json as_json(const std::vector<Memory>& all) {
   return {{"memories", list}};
 }
 
-std::string as_text(const std::vector<Memory>& all, bool color) {
+std::string engines_text(const std::vector<Memory>& all, bool color) {
   std::vector<std::vector<std::string>> rows = {{"memory", "engine", "there", "says"}};
   for (const Memory& memory : all) {
     if (!memory.missing.empty()) {
@@ -68,7 +68,7 @@ int list_engines(const Context& context) {
   return print(context.json
                    ? as_json(all).dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
                          "\n"
-                   : as_text(all, context.color));
+                   : engines_text(all, context.color));
 }
 
 }  // namespace k2k::cli

@@ -228,8 +228,8 @@ void add_piece(std::vector<std::vector<std::string>>& rows, const char* name, co
                               piece.bytes, piece.cached ? "which has it" : "which has it not")});
 }
 
-std::string as_text(const ExplainedRequest& request, const router::Loaded& profile,
-                    const Schedule& schedule, const Answer& found, bool color) {
+std::string explanation_text(const ExplainedRequest& request, const router::Loaded& profile,
+                             const Schedule& schedule, const Answer& found, bool color) {
   std::string text =
       fmt::format("request   {} bytes from {} of {}: {} whole pages, {} cached\n", request.bytes,
                   request.offset, request.file, request.residency.size(), request.cached());
@@ -296,12 +296,12 @@ int explain_route(const Context& context, const Explain& wanted) {
   if (!profile) return complain(profile.error().message);
   const Result<Answer> found = answer(profile.value().model, *schedule, request.value());
   if (!found) return complain(found.error().message);
-  return print(
-      context.json
-          ? as_json(request.value(), profile.value(), *schedule, found.value())
-                    .dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
-                "\n"
-          : as_text(request.value(), profile.value(), *schedule, found.value(), context.color));
+  return print(context.json
+                   ? as_json(request.value(), profile.value(), *schedule, found.value())
+                             .dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
+                         "\n"
+                   : explanation_text(request.value(), profile.value(), *schedule, found.value(),
+                                      context.color));
 }
 
 }  // namespace k2k::cli

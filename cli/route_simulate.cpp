@@ -152,7 +152,7 @@ ordered_json as_json(const std::vector<Row>& rows, std::uint64_t seed) {
           {"patterns", list}};
 }
 
-std::string as_text(const ordered_json& all, bool color) {
+std::string simulation_text(const ordered_json& all, bool color) {
   const auto percent = [](const ordered_json& ratio) {
     return fmt::format("{:.2f} {:.2f}", ratio["mean"].get<double>() * 100,
                        ratio["worst"].get<double>() * 100);
@@ -189,7 +189,7 @@ int simulate_routes(const Context& context, const router::Model& model, const Si
                     exact_ns(planner.value(), pattern, wanted.seed)});
   }
   const ordered_json all = as_json(rows, wanted.seed);
-  return print(context.json ? all.dump() + "\n" : as_text(all, context.color));
+  return print(context.json ? all.dump() + "\n" : simulation_text(all, context.color));
 }
 
 }  // namespace k2k::cli

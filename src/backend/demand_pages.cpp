@@ -29,8 +29,6 @@ using demand_pages_detail::regions;
 
 constexpr std::size_t name_bytes = sizeof(FoundRegion::name);
 constexpr auto unpin_look_again_after = std::chrono::microseconds(20);
-// Pages per mincore(2) call.
-constexpr std::size_t residency_pages = 256;
 
 enum class PlaceState : std::uint32_t { free, live, retired };
 

@@ -16,8 +16,6 @@ namespace {
 constexpr std::size_t zeros_bytes = std::size_t{64} << 10;
 // mmap_changing of the kernel: another thread of the process changes its address space.
 constexpr int busy_tries_max = 1000;
-// Pages per mincore(2) call.
-constexpr std::size_t residency_pages = 256;
 
 alignas(demand_page_bytes) std::byte zeros[zeros_bytes];  // Never written.
 

@@ -12,6 +12,9 @@
 
 namespace k2k::backend {
 
+// Pages per mincore(2) call.
+inline constexpr std::size_t residency_pages = 256;
+
 // Places [to, to + bytes) with the content of `source`, or, if it is nullptr, with zeros that are
 // shared until written. Present pages stay unchanged. Whole pages.
 Populated place_pages(int faults, std::uintptr_t to, const std::byte* source, std::size_t bytes);

@@ -6,13 +6,13 @@
 
 #include <random>
 
+#include "governor/start_fixture.hpp"
+
 namespace k2k::governor {
 namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-
-constexpr Instant start{};
 
 // Over the limit with more than 10 us in any millisecond.
 GovernorConfig one_percent_of_a_core() {

@@ -7,10 +7,10 @@
 
 #include <random>
 
+#include "governor/start_fixture.hpp"
+
 namespace k2k::governor {
 namespace {
-
-constexpr Instant start{};
 
 double total(const Buckets& buckets, Tenant count) {
   double sum = 0;

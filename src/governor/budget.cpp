@@ -25,7 +25,7 @@ constexpr Nanoseconds review_period = std::chrono::milliseconds(10);
 // of long ago.
 constexpr Nanoseconds reviewed_wait_max = 2 * review_period;
 // Guarantees may exceed the cap by rounding.
-constexpr double tolerance = 1e-9;
+constexpr double grant_rounding = 1e-9;
 
 double rate_of(const GovernorConfig& config) { return config.cap * config.cores; }
 
@@ -269,7 +269,7 @@ Report Budget::report(Instant now) {
     // A cost that is unknown yet causes no conflict yet.
     const double needed = guarantee(tenant, {}) / config_.cores;
     const double granted = buckets_.part(tenant) / config_.cores;
-    if (needed <= granted * (1 + tolerance)) continue;
+    if (needed <= granted * (1 + grant_rounding)) continue;
     report.conflicts.push_back({tenant, needed, granted, explain(tenant, needed, granted)});
   }
   return report;

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "governor/backlog_fixture.hpp"
+#include "governor/start_fixture.hpp"
 
 namespace k2k::governor {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr Instant start{};
 
 GovernorConfig four_cores(double cap) {
   GovernorConfig config;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "governor/backlog_fixture.hpp"
+#include "governor/start_fixture.hpp"
 
 namespace k2k::governor {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr Instant start{};
 
 GovernorConfig configuration(double cap) {
   GovernorConfig config;

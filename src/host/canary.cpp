@@ -12,7 +12,6 @@ namespace k2k::host {
 
 namespace {
 
-constexpr std::size_t line_bytes_max = 128;
 constexpr Nanoseconds piece{10'000};
 constexpr std::uint32_t rounds_tried = 4'000;  // A few microseconds.
 constexpr int calibrations = 20;

@@ -8,7 +8,6 @@
 namespace k2k::host {
 
 namespace {
-constexpr std::size_t line_bytes_max = 128;
 constexpr int fields_before = 3;  // The three averages.
 }  // namespace
 

@@ -17,6 +17,9 @@ namespace k2k::host {
 
 inline constexpr const char* proc_folder = "/proc";
 
+// Room for the one line of a file such as loadavg or schedstat.
+inline constexpr std::size_t line_bytes_max = 128;
+
 // The fields of a stat file of a process or thread behind its name, which may contain anything.
 // Empty: there is no name.
 inline std::string_view fields_behind_name(std::string_view stat) {

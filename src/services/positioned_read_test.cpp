@@ -1,6 +1,6 @@
-// Goal: a pread answers as the kernel's does, whatever the page cache has of it, and one that would
-// wait for a disk leaves the thread that tried it. Method: real files, evicted; a reader that waits
-// until it is let go.
+// Goal: a pread answers as the kernel's does, whatever the cache_page cache has of it, and one that
+// would wait for a disk leaves the thread that tried it. Method: real files, evicted; a reader that
+// waits until it is let go.
 
 #include <asm/unistd.h>
 #include <sys/mman.h>
@@ -19,8 +19,8 @@
 namespace k2k::services {
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t file_bytes = 256 * page + 777;
+constexpr std::size_t cache_page = 4096;
+constexpr std::size_t positioned_file_bytes = 256 * cache_page + 777;
 
 Request request_of(std::uint16_t number, int descriptor, void* into, std::uint64_t bytes,
                    std::int64_t offset = 0) {
@@ -47,7 +47,8 @@ class PositionedRead : public testing::Test {
   // Pages that are not there, as far as this file system can be told to forget them.
   bool is_cold() {
     file.evict();
-    return files.try_pread(file.descriptor(), memory.get(), 16 * page, 64 * page) == -EAGAIN;
+    return files.try_pread(file.descriptor(), memory.get(), 16 * cache_page, 64 * cache_page) ==
+           -EAGAIN;
   }
   void expect_bytes(std::size_t offset, std::size_t bytes) {
     EXPECT_TRUE(std::equal(memory.get(), memory.get() + bytes,
@@ -55,53 +56,54 @@ class PositionedRead : public testing::Test {
         << bytes << " at " << offset;
   }
 
-  router::DataFile file{file_bytes};
-  router::Memory memory = router::memory_of(2 * file_bytes);
+  router::DataFile file{positioned_file_bytes};
+  router::Memory memory = router::memory_of(2 * positioned_file_bytes);
   router::Files files;
   bool waited = false;
 };
 
 TEST_F(PositionedRead, answers_at_once_what_the_page_cache_has) {
   file.cache([](std::size_t) { return true; });
-  for (const std::size_t offset : {std::size_t{0}, page + 5, 200 * page}) {
-    EXPECT_EQ(read(file.descriptor(), memory.get(), 9 * page, static_cast<std::int64_t>(offset)),
-              static_cast<std::int64_t>(9 * page));
+  for (const std::size_t offset : {std::size_t{0}, cache_page + 5, 200 * cache_page}) {
+    EXPECT_EQ(
+        read(file.descriptor(), memory.get(), 9 * cache_page, static_cast<std::int64_t>(offset)),
+        static_cast<std::int64_t>(9 * cache_page));
     EXPECT_FALSE(waited);
-    expect_bytes(offset, 9 * page);
+    expect_bytes(offset, 9 * cache_page);
   }
 }
 
 TEST_F(PositionedRead, leaves_the_thread_before_it_waits_for_the_disk) {
   if (!is_cold()) GTEST_SKIP() << "nothing of a file is evicted here";
   file.evict();
-  EXPECT_EQ(read(file.descriptor(), memory.get(), 16 * page, 0),
-            static_cast<std::int64_t>(16 * page));
+  EXPECT_EQ(read(file.descriptor(), memory.get(), 16 * cache_page, 0),
+            static_cast<std::int64_t>(16 * cache_page));
   EXPECT_TRUE(waited);
-  expect_bytes(0, 16 * page);
+  expect_bytes(0, 16 * cache_page);
 }
 
 TEST_F(PositionedRead, is_whole_where_the_page_cache_has_only_its_beginning) {
   if (!is_cold()) GTEST_SKIP() << "nothing of a file is evicted here";
   file.cache([](std::size_t at) { return at < 4; });
-  EXPECT_EQ(read(file.descriptor(), memory.get(), 128 * page, 0),
-            static_cast<std::int64_t>(128 * page));
+  EXPECT_EQ(read(file.descriptor(), memory.get(), 128 * cache_page, 0),
+            static_cast<std::int64_t>(128 * cache_page));
   EXPECT_TRUE(waited);
-  expect_bytes(0, 128 * page);
+  expect_bytes(0, 128 * cache_page);
 }
 
 TEST_F(PositionedRead, ends_where_the_file_does) {
   file.cache([](std::size_t) { return true; });
-  EXPECT_EQ(read(file.descriptor(), memory.get(), 2 * file_bytes, 0),
-            static_cast<std::int64_t>(file_bytes));
+  EXPECT_EQ(read(file.descriptor(), memory.get(), 2 * positioned_file_bytes, 0),
+            static_cast<std::int64_t>(positioned_file_bytes));
   EXPECT_FALSE(waited);
-  expect_bytes(0, file_bytes);
-  EXPECT_EQ(read(file.descriptor(), memory.get(), page, file_bytes), 0);
-  EXPECT_EQ(read(file.descriptor(), memory.get(), page, 1 << 30), 0);
+  expect_bytes(0, positioned_file_bytes);
+  EXPECT_EQ(read(file.descriptor(), memory.get(), cache_page, positioned_file_bytes), 0);
+  EXPECT_EQ(read(file.descriptor(), memory.get(), cache_page, 1 << 30), 0);
   EXPECT_EQ(read(file.descriptor(), memory.get(), 0, 0), 0);
-  // One that ends with a page, too.
-  ASSERT_EQ(::ftruncate(file.descriptor(), 8 * page), 0);
-  EXPECT_EQ(read(file.descriptor(), memory.get(), 9 * page, page),
-            static_cast<std::int64_t>(7 * page));
+  // One that ends with a cache_page, too.
+  ASSERT_EQ(::ftruncate(file.descriptor(), 8 * cache_page), 0);
+  EXPECT_EQ(read(file.descriptor(), memory.get(), 9 * cache_page, cache_page),
+            static_cast<std::int64_t>(7 * cache_page));
   EXPECT_FALSE(waited);
 }
 
@@ -109,12 +111,12 @@ TEST_F(PositionedRead, is_refused_as_the_kernel_refuses_it) {
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
   const int folder = ::open(".", O_RDONLY | O_CLOEXEC);
-  EXPECT_EQ(read(-1, memory.get(), page, 0), -EBADF);
-  EXPECT_EQ(read(pipe[0], memory.get(), page, 0), -ESPIPE);
-  EXPECT_EQ(read(folder, memory.get(), page, 0), -EISDIR);
-  EXPECT_EQ(read(file.descriptor(), memory.get(), page, -1), -EINVAL);
-  EXPECT_EQ(read(file.descriptor(), memory.get(), page, INT64_MIN), -EINVAL);
-  EXPECT_EQ(read(file.descriptor(), nullptr, page, 0), -EFAULT);
+  EXPECT_EQ(read(-1, memory.get(), cache_page, 0), -EBADF);
+  EXPECT_EQ(read(pipe[0], memory.get(), cache_page, 0), -ESPIPE);
+  EXPECT_EQ(read(folder, memory.get(), cache_page, 0), -EISDIR);
+  EXPECT_EQ(read(file.descriptor(), memory.get(), cache_page, -1), -EINVAL);
+  EXPECT_EQ(read(file.descriptor(), memory.get(), cache_page, INT64_MIN), -EINVAL);
+  EXPECT_EQ(read(file.descriptor(), nullptr, cache_page, 0), -EFAULT);
   EXPECT_EQ(read(file.descriptor(), memory.get(), UINT64_MAX, 0), -EFAULT);
   EXPECT_EQ(read(file.descriptor(), memory.get(), std::uint64_t{1} << 62, 0), -EFAULT);
   ::close(folder);
@@ -125,7 +127,7 @@ TEST_F(PositionedRead, is_refused_as_the_kernel_refuses_it) {
 TEST_F(PositionedRead, of_a_file_system_that_cannot_tell_is_made_at_once) {
   const int status = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   ASSERT_GE(status, 0);
-  EXPECT_GT(read(status, memory.get(), page, 0), 0);
+  EXPECT_GT(read(status, memory.get(), cache_page, 0), 0);
   EXPECT_FALSE(waited);
   ::close(status);
 }
@@ -135,20 +137,20 @@ TEST_F(PositionedRead, by_the_router_leaves_the_thread_where_it_would_wait) {
   WaitingReader& reader = *disk;
   router::Files waiting(disk);
   Progress progress;
-  const Request request = request_of(__NR_pread64, file.descriptor(), memory.get(), page);
+  const Request request = request_of(__NR_pread64, file.descriptor(), memory.get(), cache_page);
   const Answer answer = execute_without_waiting(request, progress, waiting);
   EXPECT_TRUE(answer.would_wait);
   EXPECT_TRUE(answer.keeps_role);
   EXPECT_EQ(answer.readiness.descriptor, -1);
   reader.let_go();
-  EXPECT_EQ(execute_waiting(request, progress, {}, waiting), static_cast<std::int64_t>(page));
+  EXPECT_EQ(execute_waiting(request, progress, {}, waiting), static_cast<std::int64_t>(cache_page));
 }
 
 TEST_F(PositionedRead, at_the_position_waits_for_no_other_of_the_same_file) {
   const auto disk = std::make_shared<WaitingReader>();
   WaitingReader& reader = *disk;
   router::Files waiting(disk);
-  const std::uint64_t bytes = 64 * page;
+  const std::uint64_t bytes = 64 * cache_page;
   ASSERT_EQ(::lseek(file.descriptor(), 0, SEEK_SET), 0);
   std::thread first([&] {
     Progress progress;

@@ -17,7 +17,7 @@
 namespace k2k::services {
 namespace {
 
-constexpr std::size_t file_bytes = (3 << 20) + 777;
+constexpr std::size_t long_file_bytes = (3 << 20) + 777;
 
 class RoutedRead : public testing::Test {
  protected:
@@ -46,8 +46,8 @@ class RoutedRead : public testing::Test {
   }
   std::uint64_t routed() { return files->stats().reads; }
 
-  router::DataFile file{file_bytes};
-  router::Memory memory = router::memory_of(2 * file_bytes);
+  router::DataFile file{long_file_bytes};
+  router::Memory memory = router::memory_of(2 * long_file_bytes);
   std::unique_ptr<router::Files> files;
 };
 
@@ -57,9 +57,9 @@ TEST_F(RoutedRead, goes_through_a_file_as_the_kernel_does) {
     if (!cached) file.evict();
     std::size_t done = 0;
     ASSERT_EQ(::lseek(file.descriptor(), 0, SEEK_SET), 0);
-    while (done < file_bytes) {
+    while (done < long_file_bytes) {
       const std::size_t bytes = 1 + random() % (400 << 10);
-      const std::size_t wanted = std::min(bytes, file_bytes - done);
+      const std::size_t wanted = std::min(bytes, long_file_bytes - done);
       ASSERT_EQ(read(file.descriptor(), memory.get() + done, bytes),
                 static_cast<std::int64_t>(wanted));
       done += wanted;
@@ -72,11 +72,11 @@ TEST_F(RoutedRead, goes_through_a_file_as_the_kernel_does) {
 }
 
 TEST_F(RoutedRead, ends_where_the_file_does_and_leaves_the_position_there) {
-  ASSERT_EQ(read(file.descriptor(), memory.get(), 2 * file_bytes),
-            static_cast<std::int64_t>(file_bytes));
+  ASSERT_EQ(read(file.descriptor(), memory.get(), 2 * long_file_bytes),
+            static_cast<std::int64_t>(long_file_bytes));
   EXPECT_EQ(routed(), 1u);
-  EXPECT_EQ(::lseek(file.descriptor(), 0, SEEK_CUR), static_cast<off_t>(file_bytes));
-  EXPECT_EQ(memory.get()[file_bytes], std::byte{0xee});
+  EXPECT_EQ(::lseek(file.descriptor(), 0, SEEK_CUR), static_cast<off_t>(long_file_bytes));
+  EXPECT_EQ(memory.get()[long_file_bytes], std::byte{0xee});
 }
 
 TEST_F(RoutedRead, gives_back_the_position_where_the_memory_is_none) {
@@ -93,7 +93,8 @@ TEST_F(RoutedRead, leaves_to_the_kernel_what_it_does_as_well_or_knows_better) {
   };
   EXPECT_TRUE(left(file.descriptor(), router::positioned_bytes_min - 1));
   EXPECT_FALSE(left(file.descriptor(), router::positioned_bytes_min));
-  ASSERT_EQ(::lseek(file.descriptor(), -1000, SEEK_END), static_cast<off_t>(file_bytes - 1000));
+  ASSERT_EQ(::lseek(file.descriptor(), -1000, SEEK_END),
+            static_cast<off_t>(long_file_bytes - 1000));
   EXPECT_TRUE(left(file.descriptor(), 1 << 20)) << "little is left";
   EXPECT_EQ(read(file.descriptor(), memory.get(), 1 << 20), 1000);
 
@@ -112,7 +113,7 @@ TEST_F(RoutedRead, leaves_to_the_kernel_what_it_does_as_well_or_knows_better) {
 TEST_F(RoutedRead, gives_every_byte_to_one_of_many_threads) {
   constexpr int threads = 4;
   constexpr std::size_t bytes = 100 << 10;
-  std::vector<std::atomic<int>> seen(file_bytes / 8);
+  std::vector<std::atomic<int>> seen(long_file_bytes / 8);
   std::atomic<std::size_t> all{0};
   // Words of the file are random: which place a piece is from is told by its first one.
   std::vector<std::pair<std::uint64_t, std::size_t>> places;
@@ -121,7 +122,7 @@ TEST_F(RoutedRead, gives_every_byte_to_one_of_many_threads) {
     std::memcpy(&word, at, sizeof(word));
     return word;
   };
-  for (std::size_t at = 0; at + 8 <= file_bytes; at += 8) {
+  for (std::size_t at = 0; at + 8 <= long_file_bytes; at += 8) {
     places.emplace_back(word_at(&file.bytes()[at]), at);
   }
   std::sort(places.begin(), places.end());
@@ -144,7 +145,7 @@ TEST_F(RoutedRead, gives_every_byte_to_one_of_many_threads) {
     });
   }
   for (std::thread& reader : readers) reader.join();
-  EXPECT_EQ(all, file_bytes);
+  EXPECT_EQ(all, long_file_bytes);
   for (std::size_t word = 0; word < seen.size(); ++word) ASSERT_EQ(seen[word], 1) << word * 8;
   EXPECT_GT(routed(), 0u);
 }

@@ -14,8 +14,8 @@ namespace k2k::labs::governor {
 
 namespace {
 
-constexpr Nanoseconds period = std::chrono::milliseconds(10);
-constexpr std::size_t words = (64u << 10) / sizeof(std::uint64_t);
+constexpr Nanoseconds load_period = std::chrono::milliseconds(10);
+constexpr std::size_t memory_words = (64u << 10) / sizeof(std::uint64_t);
 
 // One pass over the memory: some microseconds.
 void round_over(std::vector<std::uint64_t>& memory) {
@@ -86,8 +86,8 @@ Progress BusyPrograms::done() const {
 }
 
 void BusyPrograms::compute(Program& program, double fraction) const {
-  const Nanoseconds phase(std::llround(static_cast<double>(period.count()) * fraction));
-  std::vector<std::uint64_t> memory(words, 1);
+  const Nanoseconds phase(std::llround(static_cast<double>(load_period.count()) * fraction));
+  std::vector<std::uint64_t> memory(memory_words, 1);
   Instant begin = now();
   while (!stop_.load(std::memory_order_relaxed)) {
     Instant last = begin;
@@ -99,7 +99,7 @@ void BusyPrograms::compute(Program& program, double fraction) const {
       last = moment;
     }
     if (fraction < 1) {
-      std::this_thread::sleep_until(begin + period);
+      std::this_thread::sleep_until(begin + load_period);
       last = now();
     }
     begin = last;

@@ -26,16 +26,16 @@ namespace {
 constexpr std::size_t alternate_stack_bytes = 64 * 1024;
 // Frames of this size may exceed the pages below a stack; a stack pointer further away belongs to a
 // stack that the kernel created itself.
-constexpr std::uintptr_t frame_bytes_max = 16 * 1024 * 1024;
+constexpr std::uintptr_t overflow_bytes_max = 16 * 1024 * 1024;
 
 // How long a second fault waits for the first one's line: the process' death would cut it.
 constexpr int turns_to_wait = 100'000;
 
 constexpr std::array<int, 2> signals{SIGSEGV, SIGFPE};
-struct sigaction previous[signals.size()];
-bool below[signals.size()];  // Another handler stands above ours; guarded by `changing`.
-std::uint32_t users = 0;     // Guarded by `changing`.
-std::mutex changing;
+struct sigaction previous_actions[signals.size()];
+bool below[signals.size()];     // Another handler stands above ours; guarded by `crash_changing`.
+std::uint32_t crash_users = 0;  // Guarded by `crash_changing`.
+std::mutex crash_changing;
 
 enum class Told { nothing, telling, all };
 std::atomic<Told> told{Told::nothing};
@@ -80,7 +80,7 @@ class Line {
 bool overflowed(const WorkItem& me, std::uintptr_t stack_pointer, std::uintptr_t address) {
   const auto stack = reinterpret_cast<std::uintptr_t>(me.fibre->stack);
   const std::uintptr_t lowest = stack + (guard_pages ? page_bytes : 0);
-  if (stack_pointer < lowest) return lowest - stack_pointer < frame_bytes_max;
+  if (stack_pointer < lowest) return lowest - stack_pointer < overflow_bytes_max;
   const std::uintptr_t end = stack + me.unit->plan().stack_bytes + page_bytes;
   return guard_pages && stack_pointer < end && address >= stack && address < lowest;
 }
@@ -112,7 +112,7 @@ void print(const WorkItem& me, int signal, const siginfo_t& info, const ucontext
 void on_crash(int signal, siginfo_t* info, void* context) {
   const int errno_before = errno;
   report_crash(signal, *info, context);
-  pass_on(previous[signal == signals[0] ? 0 : 1], signal, info, context);
+  pass_on(previous_actions[signal == signals[0] ? 0 : 1], signal, info, context);
   errno = errno_before;
 }
 
@@ -120,8 +120,9 @@ void install(std::size_t index) {
   if (below[index]) return;  // Twice in the chain, it would call itself.
   struct sigaction ours{};
   ours.sa_sigaction = &on_crash;
-  sigaction(signals[index], nullptr, &previous[index]);
-  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | (previous[index].sa_flags & SA_NODEFER);
+  sigaction(signals[index], nullptr, &previous_actions[index]);
+  ours.sa_flags =
+      SA_SIGINFO | SA_RESTART | SA_ONSTACK | (previous_actions[index].sa_flags & SA_NODEFER);
   sigemptyset(&ours.sa_mask);
   sigaction(signals[index], &ours, nullptr);
 }
@@ -131,7 +132,7 @@ void remove(std::size_t index) {
   sigaction(signals[index], nullptr, &current);
   const bool on_top = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == &on_crash;
   below[index] = !on_top;
-  if (on_top) sigaction(signals[index], &previous[index], nullptr);
+  if (on_top) sigaction(signals[index], &previous_actions[index], nullptr);
 }
 
 }  // namespace
@@ -155,18 +156,18 @@ void report_crash(int signal, const siginfo_t& info, const void* context) {
 
 CrashReports::CrashReports() {
   if constexpr (!crashes_are_reported) return;
-  const std::lock_guard lock(changing);
+  const std::lock_guard lock(crash_changing);
   install_fault_handler(FaultUser::device);
-  if (users++ != 0) return;
+  if (crash_users++ != 0) return;
   told.store(Told::nothing, std::memory_order_relaxed);
   for (std::size_t index = 0; index < signals.size(); ++index) install(index);
 }
 
 CrashReports::~CrashReports() {
   if constexpr (!crashes_are_reported) return;
-  const std::lock_guard lock(changing);
+  const std::lock_guard lock(crash_changing);
   remove_fault_handler(FaultUser::device);
-  if (--users != 0) return;
+  if (--crash_users != 0) return;
   for (std::size_t index = 0; index < signals.size(); ++index) remove(index);
 }
 

@@ -55,9 +55,10 @@ class OwnFile {
   // again.
   void cache(PageRange pages) const {
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM);
-    char page[page_bytes];
+    char content[page_bytes];
     for (std::uint64_t at = pages.first; at < pages.end(); ++at) {
-      K2K_EXPECT(::pread(descriptor_, page, sizeof(page), static_cast<off_t>(at * page_bytes)) > 0);
+      K2K_EXPECT(
+          ::pread(descriptor_, content, sizeof(content), static_cast<off_t>(at * page_bytes)) > 0);
     }
   }
   // With the kernel's read-ahead: large folios if the file system supports them.

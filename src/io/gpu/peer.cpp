@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "io/file/page_range.hpp"
 #include "io/file/raw.hpp"
 
 namespace k2k::io {
@@ -19,8 +20,6 @@ namespace k2k::io {
 namespace {
 
 constexpr std::size_t devices_max = 65536;  // Looked at.
-constexpr std::size_t page_bytes = 4096;
-
 std::string folder_of_devices(const std::string& sys) { return sys + "/bus/pci/devices"; }
 
 std::uint64_t number_in(const std::filesystem::path& path) {
@@ -100,7 +99,7 @@ Result<PeerMemory> PeerMemory::allocate(const std::string& address, std::size_t 
   const std::int64_t file =
       raw(SYS_openat, AT_FDCWD, (folder + "/allocate").c_str(), O_RDWR | O_CLOEXEC, 0);
   if (file < 0) return not_opened(address, static_cast<int>(-file));
-  const std::size_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  const auto whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
   // Each mapping is an allocation of its own. MAP_PRIVATE is refused: EINVAL.
   void* const memory =
       ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(file), 0);

@@ -16,14 +16,14 @@
 namespace k2k::io {
 namespace {
 
-constexpr std::size_t file_bytes = 64 * page;
+constexpr std::size_t transfer_file_bytes = 64 * page;
 
 class PeerTransfers : public OnPeerDevice {
  protected:
   void SetUp() override {
     OnPeerDevice::SetUp();
     if (IsSkipped()) return;
-    path_ = make_file(files_, "content", file_bytes);
+    path_ = make_file(files_, "content", transfer_file_bytes);
     const Opened file = open_file(path_, O_RDONLY);
     ASSERT_EQ(::posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED), 0);
   }
@@ -33,7 +33,7 @@ class PeerTransfers : public OnPeerDevice {
   }
   [[nodiscard]] std::size_t cached_pages() const {
     const Opened file = open_file(path_, O_RDONLY);
-    std::vector<std::uint8_t> pages(file_bytes / page);
+    std::vector<std::uint8_t> pages(transfer_file_bytes / page);
     return ResidencyProbe::open(file.number()).value().probe(file.number(), 0, pages, 1);
   }
 
@@ -75,9 +75,10 @@ std::vector<Transfer> parts(int file, std::span<std::byte> memory, Direction dir
 TEST_F(PeerTransfers, read_a_file_past_the_page_cache) {
   if (refused_ != 0) GTEST_SKIP() << "the drive does not reach it";
   for (const auto& engine : engines()) {
-    const PeerMemory memory = allocated(file_bytes + page);
+    const PeerMemory memory = allocated(transfer_file_bytes + page);
     const Opened file = direct();
-    const auto transfers = parts(file.number(), memory.bytes().first(file_bytes), Direction::read);
+    const auto transfers =
+        parts(file.number(), memory.bytes().first(transfer_file_bytes), Direction::read);
     const std::vector<std::int64_t> results = moved(*engine, transfers);
     for (const Transfer& each : transfers) {
       EXPECT_EQ(results[each.tag], static_cast<std::int64_t>(each.bytes))
@@ -94,7 +95,7 @@ TEST_F(PeerTransfers, read_a_file_past_the_page_cache) {
 TEST_F(PeerTransfers, write_a_file_past_the_page_cache) {
   if (refused_ != 0) GTEST_SKIP() << "the drive does not reach it";
   for (const auto& engine : engines()) {
-    const PeerMemory memory = allocated(file_bytes);
+    const PeerMemory memory = allocated(transfer_file_bytes);
     const Opened file = direct(O_RDWR);
     const auto transfers = parts(file.number(), memory.bytes(), Direction::write);
     for (const Transfer& each : transfers) fill({each.memory, each.bytes}, each.offset + 12345);
@@ -103,9 +104,9 @@ TEST_F(PeerTransfers, write_a_file_past_the_page_cache) {
       EXPECT_EQ(results[each.tag], static_cast<std::int64_t>(each.bytes))
           << engine->capabilities().name;
     }
-    const Pages ordinary(file_bytes);
-    ASSERT_EQ(::pread(file.number(), ordinary.data(), file_bytes, 0),
-              static_cast<ssize_t>(file_bytes));
+    const Pages ordinary(transfer_file_bytes);
+    ASSERT_EQ(::pread(file.number(), ordinary.data(), transfer_file_bytes, 0),
+              static_cast<ssize_t>(transfer_file_bytes));
     EXPECT_TRUE(holds_content(ordinary.span(), 12345)) << engine->capabilities().name;
   }
   EXPECT_EQ(cached_pages(), 0u);
@@ -131,7 +132,7 @@ TEST_F(PeerTransfers, end_where_the_file_does_and_are_refused_misaligned) {
 TEST_F(PeerTransfers, through_the_page_cache_are_copies) {
   const Opened file = open_file(path_, O_RDWR);
   for (const auto& engine : engines()) {
-    const PeerMemory memory = allocated(file_bytes);
+    const PeerMemory memory = allocated(transfer_file_bytes);
     const auto transfers = parts(file.number(), memory.bytes(), Direction::read);
     const std::vector<std::int64_t> results = moved(*engine, transfers);
     for (const Transfer& each : transfers) {

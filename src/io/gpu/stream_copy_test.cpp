@@ -11,9 +11,9 @@ namespace k2k::io {
 namespace {
 
 TEST(StreamCopy, EveryKindCopiesEveryLengthAndAlignmentAndNothingBeside) {
-  constexpr std::size_t room = 512;
+  constexpr std::size_t longest = 512;
   constexpr std::byte untouched{0xA5};
-  std::vector<std::byte> from(room);
+  std::vector<std::byte> from(longest);
   fill(from, 7);
   ASSERT_FALSE(stream_copies().empty());
   EXPECT_EQ(std::string(stream_copies().back().name), "sse2");
@@ -22,9 +22,9 @@ TEST(StreamCopy, EveryKindCopiesEveryLengthAndAlignmentAndNothingBeside) {
       for (const std::size_t from_at : {0u, 1u, 31u, 64u}) {
         for (const std::size_t bytes : {0u, 1u, 63u, 64u, 65u, 127u, 128u, 200u, 320u}) {
           const Pages to(page);
-          std::fill(to.span().begin(), to.span().begin() + room, untouched);
+          std::fill(to.span().begin(), to.span().begin() + longest, untouched);
           kind.copy(to.data() + to_at, from.data() + from_at, bytes);
-          for (std::size_t at = 0; at < room; ++at) {
+          for (std::size_t at = 0; at < longest; ++at) {
             const bool inside = at >= to_at && at < to_at + bytes;
             const std::byte wanted = inside ? from[from_at + at - to_at] : untouched;
             ASSERT_EQ(to.data()[at], wanted)

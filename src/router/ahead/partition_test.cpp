@@ -13,9 +13,11 @@
 namespace k2k::router {
 namespace {
 
-using Piece = Partition::Piece;
+using TouchedRange = Partition::Piece;
 
-std::vector<Piece> listed(std::span<const Piece> pieces) { return {pieces.begin(), pieces.end()}; }
+std::vector<TouchedRange> listed(std::span<const TouchedRange> pieces) {
+  return {pieces.begin(), pieces.end()};
+}
 
 Partition partition_of(std::uint64_t pages) { return Partition::create(pages).value(); }
 
@@ -32,14 +34,14 @@ TEST(Partition, has_from_one_page_to_its_largest_size) {
 
 TEST(Partition, evicts_the_oldest_pages_first_and_no_more_than_it_must) {
   Partition partition = partition_of(10);
-  EXPECT_EQ(listed(partition.insert(1, {0, 4})), std::vector<Piece>{});
-  EXPECT_EQ(listed(partition.insert(2, {0, 4})), std::vector<Piece>{});
-  EXPECT_EQ(listed(partition.insert(1, {100, 5})), (std::vector<Piece>{{1, {0, 3}}}));
+  EXPECT_EQ(listed(partition.insert(1, {0, 4})), std::vector<TouchedRange>{});
+  EXPECT_EQ(listed(partition.insert(2, {0, 4})), std::vector<TouchedRange>{});
+  EXPECT_EQ(listed(partition.insert(1, {100, 5})), (std::vector<TouchedRange>{{1, {0, 3}}}));
   EXPECT_EQ(partition.pages(), 10u);
   EXPECT_EQ(listed(partition.insert(1, {200, 6})),
-            (std::vector<Piece>{{1, {3, 1}}, {2, {0, 4}}, {1, {100, 1}}}));
+            (std::vector<TouchedRange>{{1, {3, 1}}, {2, {0, 4}}, {1, {100, 1}}}));
   EXPECT_EQ(listed(partition.insert(3, {0, 10})),
-            (std::vector<Piece>{{1, {101, 4}}, {1, {200, 6}}}));
+            (std::vector<TouchedRange>{{1, {101, 4}}, {1, {200, 6}}}));
 }
 
 TEST(Partition, keeps_longer_what_a_device_reads) {
@@ -49,7 +51,7 @@ TEST(Partition, keeps_longer_what_a_device_reads) {
   EXPECT_EQ(partition.refresh(1, {2, 2}), 2u);
   EXPECT_EQ(partition.refresh(2, {2, 2}), 0u);
   EXPECT_EQ(listed(partition.insert(2, {0, 8})),
-            (std::vector<Piece>{{1, {0, 2}}, {1, {4, 1}}, {1, {5, 5}}}));
+            (std::vector<TouchedRange>{{1, {0, 2}}, {1, {4, 1}}, {1, {5, 5}}}));
   EXPECT_TRUE(partition.contains(1, 2));
   EXPECT_TRUE(partition.contains(1, 3));
 }
@@ -61,7 +63,8 @@ TEST(Partition, never_evicts_what_a_host_program_read) {
   EXPECT_EQ(partition.release(1, {3, 4}), 0u);
   EXPECT_EQ(partition.pages(), 6u);
   EXPECT_EQ(partition.ranges(), 2u);
-  EXPECT_EQ(listed(partition.insert(2, {0, 10})), (std::vector<Piece>{{1, {0, 3}}, {1, {7, 3}}}));
+  EXPECT_EQ(listed(partition.insert(2, {0, 10})),
+            (std::vector<TouchedRange>{{1, {0, 3}}, {1, {7, 3}}}));
 }
 
 TEST(Partition, evicts_first_what_a_stream_has_read) {
@@ -72,7 +75,8 @@ TEST(Partition, evicts_first_what_a_stream_has_read) {
   EXPECT_EQ(partition.retire(2, {1, 1}), 1u);
   EXPECT_EQ(partition.retire(3, {0, 1}), 0u);
   EXPECT_EQ(partition.ranges(), 3u) << "what goes on is one range";
-  EXPECT_EQ(listed(partition.insert(3, {0, 3})), (std::vector<Piece>{{2, {0, 2}}, {1, {0, 1}}}));
+  EXPECT_EQ(listed(partition.insert(3, {0, 3})),
+            (std::vector<TouchedRange>{{2, {0, 2}}, {1, {0, 1}}}));
 }
 
 TEST(Partition, lets_a_whole_file_go) {
@@ -81,8 +85,8 @@ TEST(Partition, lets_a_whole_file_go) {
   partition.insert(1, {9, 1});
   partition.insert(2, {0, 2});
   partition.insert(3, {0, 1});
-  EXPECT_EQ(listed(partition.forget(2)), (std::vector<Piece>{{2, {0, 2}}, {2, {5, 3}}}));
-  EXPECT_EQ(listed(partition.forget(2)), std::vector<Piece>{});
+  EXPECT_EQ(listed(partition.forget(2)), (std::vector<TouchedRange>{{2, {0, 2}}, {2, {5, 3}}}));
+  EXPECT_EQ(listed(partition.forget(2)), std::vector<TouchedRange>{});
   EXPECT_EQ(partition.pages(), 2u);
   EXPECT_TRUE(partition.contains(1, 9));
   EXPECT_TRUE(partition.contains(3, 0));
@@ -91,7 +95,7 @@ TEST(Partition, lets_a_whole_file_go) {
 
 TEST(Partition, takes_no_pages_for_nothing) {
   Partition partition = partition_of(1);
-  EXPECT_EQ(listed(partition.insert(1, {5, 0})), std::vector<Piece>{});
+  EXPECT_EQ(listed(partition.insert(1, {5, 0})), std::vector<TouchedRange>{});
   partition.insert(1, {5, 1});
   EXPECT_EQ(partition.release(1, {5, 0}), 0u);
   EXPECT_EQ(partition.refresh(1, {0, 0}), 0u);
@@ -104,7 +108,7 @@ TEST(Partition, holds_a_file_cut_off_somewhere) {
   partition.insert(1, {1000, 10});
   // Truncated: everything from there on.
   EXPECT_EQ(partition.release(1, {30, ~std::uint64_t{0} - 30}), 40u);
-  EXPECT_EQ(listed(partition.forget(1)), (std::vector<Piece>{{1, {10, 20}}}));
+  EXPECT_EQ(listed(partition.forget(1)), (std::vector<TouchedRange>{{1, {10, 20}}}));
 }
 
 TEST(Partition, expects_no_more_at_once_than_it_can_hold) {
@@ -116,15 +120,15 @@ TEST(Partition, can_be_moved) {
   Partition partition = partition_of(4);
   partition.insert(1, {0, 3});
   Partition moved = std::move(partition);
-  EXPECT_EQ(listed(moved.insert(1, {5, 3})), (std::vector<Piece>{{1, {0, 2}}}));
+  EXPECT_EQ(listed(moved.insert(1, {5, 3})), (std::vector<TouchedRange>{{1, {0, 2}}}));
 }
 
 // Single pages, the oldest first.
-class Model {
+class ReferenceModel {
  public:
   using Page = std::pair<std::uint64_t, std::uint64_t>;
 
-  explicit Model(std::uint64_t pages_max) : pages_max_(pages_max) {}
+  explicit ReferenceModel(std::uint64_t pages_max) : pages_max_(pages_max) {}
 
   std::vector<Page> insert(std::uint64_t file, io::PageRange range) {
     release(file, range);
@@ -193,9 +197,9 @@ class Model {
   std::size_t retired_ = 0;  // The first of them.
 };
 
-std::vector<Model::Page> page_by_page(std::span<const Piece> pieces) {
-  std::vector<Model::Page> pages;
-  for (const Piece& piece : pieces) {
+std::vector<ReferenceModel::Page> page_by_page(std::span<const TouchedRange> pieces) {
+  std::vector<ReferenceModel::Page> pages;
+  for (const TouchedRange& piece : pieces) {
     EXPECT_FALSE(piece.range.empty());
     for (std::uint64_t page = piece.range.first; page < piece.range.end(); ++page) {
       pages.emplace_back(piece.file, page);
@@ -211,7 +215,7 @@ struct Operation {
 };
 
 // Applies the operation to both and compares the results.
-void expect_same(Partition& partition, Model& model, const Operation& operation) {
+void expect_same(Partition& partition, ReferenceModel& model, const Operation& operation) {
   const auto& [kind, file, range] = operation;
   switch (kind) {
     case Operation::insert:
@@ -236,8 +240,8 @@ void expect_same(Partition& partition, Model& model, const Operation& operation)
   ASSERT_LE(partition.ranges(), partition.pages());
 }
 
-void expect_same_content(const Partition& partition, const Model& model, std::uint64_t files,
-                         std::uint64_t file_pages) {
+void expect_same_content(const Partition& partition, const ReferenceModel& model,
+                         std::uint64_t files, std::uint64_t file_pages) {
   for (std::uint64_t file = 0; file < files; ++file) {
     for (std::uint64_t page = 0; page < file_pages; ++page) {
       ASSERT_EQ(partition.contains(file, page), model.contains(file, page));
@@ -272,7 +276,7 @@ TEST(Partition, does_what_a_list_of_pages_does_in_every_short_sequence) {
   std::uint64_t sequences = 0;
   for (;;) {
     Partition partition = partition_of(3);
-    Model model(3);
+    ReferenceModel model(3);
     for (const std::size_t at : sequence) expect_same(partition, model, all[at]);
     expect_same_content(partition, model, 2, 4);
     // The remaining pages, in order.
@@ -294,7 +298,7 @@ TEST(Partition, does_what_a_list_of_pages_does_in_many_random_operations) {
   std::uint64_t operations = 0;
   for (const std::uint64_t pages_max : {1u, 2u, 7u, 40u, 150u}) {
     Partition partition = partition_of(pages_max);
-    Model model(pages_max);
+    ReferenceModel model(pages_max);
     for (int at = 0; at < 20000; ++at) {
       const std::uint64_t first = random() % file_pages;
       const std::uint64_t longest = at % 2 == 0 ? 4 : 40;

@@ -19,6 +19,7 @@
 #include <string>
 #include <thread>
 
+#include "router/ahead/comes_true_fixture.hpp"
 #include "router/ahead/read_ahead_setting.hpp"
 #include "router/read/file_reader_fixture.hpp"
 
@@ -27,9 +28,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t page = 4096;
 constexpr std::uint32_t bound = 256;  // Pages.
-constexpr std::size_t file_pages = 4096;
+constexpr std::size_t prefetched_file_pages = 4096;
 
 // The file's whole pages [first, end) that are cached.
 std::size_t cached_of(int descriptor, std::size_t first, std::size_t end) {
@@ -43,21 +43,14 @@ std::size_t cached_of(int descriptor, std::size_t first, std::size_t end) {
       std::ranges::count_if(pages, [](unsigned char each) { return (each & 1) != 0; }));
 }
 
-std::size_t cached(const DataFile& file, std::size_t first = 0, std::size_t end = file_pages) {
+std::size_t cached(const DataFile& file, std::size_t first = 0,
+                   std::size_t end = prefetched_file_pages) {
   return cached_of(file.descriptor(), first, end);
-}
-
-bool comes_true(const std::function<bool()>& condition) {
-  for (int wait = 0; wait < 2000; ++wait) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(5ms);
-  }
-  return false;
 }
 
 class Prefetching : public WithMemory {
  protected:
-  Prefetching() : file(file_pages * page) {
+  Prefetching() : file(prefetched_file_pages * page) {
     copy_at_once();
     file.evict();
     can_be = io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read).ok();
@@ -94,10 +87,11 @@ TEST_P(Prefetching, reads_ahead_of_a_stream_within_the_bound) {
   for (const std::size_t request : {page, 4 * page, 5 * page + 512, 16 * page}) {
     file.evict();
     const auto read = reader();
-    read_all_of(*read, 0, file_pages, request);
+    read_all_of(*read, 0, prefetched_file_pages, request);
     const ReaderStats stats = read->stats();
-    EXPECT_GE(stats.pages_ahead, file_pages / 2) << request;
-    EXPECT_LE(stats.pages_ahead, file_pages + bound) << "each once, but for what was evicted early";
+    EXPECT_GE(stats.pages_ahead, prefetched_file_pages / 2) << request;
+    EXPECT_LE(stats.pages_ahead, prefetched_file_pages + bound)
+        << "each once, but for what was evicted early";
     EXPECT_GE(stats.pages_held, bound / 2);
     EXPECT_TRUE(comes_true([&] { return cached(file) <= bound + 64; }))
         << cached(file) << " pages are cached, reading " << request << " bytes each";
@@ -111,8 +105,8 @@ TEST_P(Prefetching, evicts_no_page_that_others_cached) {
   {
     const auto read = reader();
     const std::size_t before = cached(file);
-    read_all_of(*read, 0, file_pages, 4 * page);
-    EXPECT_LE(read->stats().pages_ahead, file_pages - before / 2);
+    read_all_of(*read, 0, prefetched_file_pages, 4 * page);
+    EXPECT_LE(read->stats().pages_ahead, prefetched_file_pages - before / 2);
     read->closing(file.descriptor());
     EXPECT_EQ(read->stats().pages_held, 0u);
   }
@@ -133,8 +127,8 @@ TEST_P(Prefetching, ends_with_the_descriptor) {
 }
 
 TEST_P(Prefetching, gives_up_what_others_want) {
-  const auto read = reader(file_pages);
-  read_all_of(*read, 0, 128, 4 * page, file_pages);
+  const auto read = reader(prefetched_file_pages);
+  read_all_of(*read, 0, 128, 4 * page, prefetched_file_pages);
   const std::uint64_t held = read->stats().pages_held;
   ASSERT_GE(held, 128u);
   std::memcpy(inside(), file.bytes().data(), 8 * page);
@@ -151,7 +145,7 @@ TEST_P(Prefetching, has_nothing_to_do_with_random_reads) {
   std::mt19937_64 random(7);
   for (int request = 0; request < 200; ++request) {
     // At most every other stretch of 16 pages, never the first: no request follows another.
-    const std::size_t at = (1 + random() % (file_pages / 64 - 1)) * 64 * page;
+    const std::size_t at = (1 + random() % (prefetched_file_pages / 64 - 1)) * 64 * page;
     ASSERT_EQ(read->pread(file.descriptor(), address(), 16 * page, static_cast<off_t>(at)),
               static_cast<ssize_t>(16 * page));
   }
@@ -186,7 +180,7 @@ TEST_P(Prefetching, has_larger_windows_for_a_file_declared_sequential) {
 
 TEST_P(Prefetching, is_the_kernels_where_it_is_switched_off) {
   const auto read = reader(0);
-  read_all_of(*read, 0, file_pages, 4 * page);
+  read_all_of(*read, 0, prefetched_file_pages, 4 * page);
   const ReaderStats stats = read->stats();
   EXPECT_EQ(stats.pages_ahead, 0u);
   EXPECT_EQ(stats.pages_evicted, 0u);
@@ -201,13 +195,13 @@ TEST_P(Prefetching, serves_the_parts_of_a_file_to_threads) {
   std::vector<std::thread> threads;
   for (std::size_t part = 0; part < parts; ++part) {
     threads.emplace_back([&, part] {
-      const std::size_t size = file_pages / parts;
+      const std::size_t size = prefetched_file_pages / parts;
       read_all_of(*read, part * size, (part + 1) * size, 4 * page, bound, part << 20);
     });
   }
   for (std::thread& thread : threads) thread.join();
   const ReaderStats stats = read->stats();
-  EXPECT_GT(stats.pages_ahead, file_pages / 4);
+  EXPECT_GT(stats.pages_ahead, prefetched_file_pages / 4);
   EXPECT_TRUE(comes_true([&] { return cached(file) <= bound + 64 * parts; })) << cached(file);
 }
 

@@ -1,6 +1,6 @@
-// Goal: the held pages never exceed the bound, for any input; pages that a host program uses are no
-// longer tracked, nor evicted if they wait for eviction. Method: a real file; the read-ahead cache
-// affects the page cache only by its evictions.
+// Goal: the held pages never exceed the cache_bound, for any input; pages that a host program uses
+// are no longer tracked, nor evicted if they wait for eviction. Method: a real file; the read-ahead
+// cache affects the page cache only by its evictions.
 
 #include "router/ahead/read_ahead_cache.hpp"
 
@@ -11,28 +11,21 @@
 #include <functional>
 #include <thread>
 
+#include "router/ahead/comes_true_fixture.hpp"
 #include "router/file/file_fixture.hpp"
 
 namespace k2k::router {
 namespace {
 
-constexpr std::uint64_t bound = 64;
+constexpr std::uint64_t cache_bound = 64;
 
-// Pages that the thread is evicting are held, and are counted as evicted a moment before they are
-// no longer held.
-bool comes_true(const std::function<bool()>& what) {
-  for (int wait = 0; wait < 2000; ++wait) {
-    if (what()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
-
+// comes_true(): pages that the thread is evicting are held, and are counted as evicted a moment
+// before they are no longer held.
 class ReadAheadCacheTest : public ::testing::Test {
  protected:
   ReadAheadCacheTest() : data(4096) {
     file = OpenFile::open(data.descriptor(), {}, std::make_shared<DirectDevice>(refusals));
-    cache = ReadAheadCache::create(bound).value();
+    cache = ReadAheadCache::create(cache_bound).value();
   }
   void SetUp() override { ASSERT_GE(file->random(data.descriptor()), 0); }
 
@@ -49,7 +42,7 @@ TEST_F(ReadAheadCacheTest, holds_no_more_than_its_bound_whoever_inserts) {
     threads.emplace_back([&, thread] {
       for (std::uint64_t at = 0; at < 2000; at += cache->insert_max()) {
         cache->insert(file, {10000 * thread + at, cache->insert_max()});
-        EXPECT_LE(cache->pages_held(), bound);
+        EXPECT_LE(cache->pages_held(), cache_bound);
         if (at % 3 == 0) cache->retire(*file, {10000 * thread + at, 5});
       }
     });

@@ -21,6 +21,8 @@
 
 namespace k2k::router {
 
+inline constexpr std::size_t page = 4096;
+
 // A device that is slow to begin, so that mixes pay. No test depends on how fast the disk is.
 inline Model slow_device() {
   return {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5};
@@ -73,10 +75,10 @@ class DataFile {
     evict();
     const int other = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     ::posix_fadvise(other, 0, 0, POSIX_FADV_RANDOM);
-    std::byte page[4096];
-    for (std::size_t at = 0; at < (size() + 4095) / 4096; ++at) {
+    std::byte content[page];
+    for (std::size_t at = 0; at < (size() + page - 1) / page; ++at) {
       if (!cached(at)) continue;
-      EXPECT_GT(::pread(other, page, sizeof(page), static_cast<off_t>(at * 4096)), 0);
+      EXPECT_GT(::pread(other, content, sizeof(content), static_cast<off_t>(at * page)), 0);
     }
     ::close(other);
   }

@@ -17,8 +17,7 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t file_bytes = 64 * page + 777;
+constexpr std::size_t cached_file_bytes = 64 * page + 777;
 
 class CachedRead : public testing::Test {
  protected:
@@ -35,8 +34,8 @@ class CachedRead : public testing::Test {
   }
   [[nodiscard]] bool is_plain() const { return reads.is_plain(file.descriptor(), page); }
 
-  DataFile file{file_bytes};
-  Memory memory = memory_of(2 * file_bytes);
+  DataFile file{cached_file_bytes};
+  Memory memory = memory_of(2 * cached_file_bytes);
   CachedReads reads;
 };
 
@@ -65,7 +64,7 @@ TEST_F(CachedRead, answers_as_the_kernel_does_asked_and_plain) {
     ASSERT_EQ(read(2 * page, 5), static_cast<std::int64_t>(2 * page));
     EXPECT_TRUE(std::equal(memory.get(), memory.get() + 2 * page, file.bytes().begin() + 5));
     EXPECT_EQ(read(page, 64 * page), 777);
-    EXPECT_EQ(read(page, file_bytes), 0);
+    EXPECT_EQ(read(page, cached_file_bytes), 0);
     EXPECT_EQ(read(0, 0), 0);
     EXPECT_EQ(reads.pread(file.descriptor(), nullptr, page, 0), -EFAULT);
     EXPECT_EQ(reads.pread(-1, memory.get(), page, 0), -EBADF);

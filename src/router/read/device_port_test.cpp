@@ -19,7 +19,6 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t page = 4096;
 constexpr std::size_t device_bytes = std::size_t{24} << 20;
 constexpr std::byte untouched{0xee};
 

@@ -73,7 +73,7 @@ Execution::Execution(std::uint32_t pages) {
 
 namespace {
 
-void add(std::vector<Piece>& pieces, std::uint64_t begin, std::uint64_t end, bool direct) {
+void append(std::vector<Piece>& pieces, std::uint64_t begin, std::uint64_t end, bool direct) {
   if (begin >= end) return;
   if (!pieces.empty() && pieces.back().direct == direct) {
     pieces.back().bytes += end - begin;
@@ -93,12 +93,12 @@ void cut(const FileRequest& request, const Plan& plan, std::uint32_t alignment,
         std::max(base + std::uint64_t{range.first} * page_bytes, request.offset);
     const std::uint64_t end =
         std::min(base + std::uint64_t{range.last} * page_bytes, request.end());
-    if (from_cache) return add(pieces, begin, end, false);
+    if (from_cache) return append(pieces, begin, end, false);
     const std::uint64_t body = std::min((begin + alignment - 1) / alignment * alignment, end);
     const std::uint64_t tail = std::max(end / alignment * alignment, body);
-    add(pieces, begin, body, false);
-    add(pieces, body, tail, true);
-    add(pieces, tail, end, false);
+    append(pieces, begin, body, false);
+    append(pieces, body, tail, true);
+    append(pieces, tail, end, false);
   });
 }
 

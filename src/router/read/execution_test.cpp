@@ -11,8 +11,6 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t page = 4096;
-
 TEST(Execution, makes_the_shortest_transfer_first) {
   const auto bytes_of_first = [](std::array<std::size_t, 3> bytes) {
     std::array<io::Transfer, 3> transfers;

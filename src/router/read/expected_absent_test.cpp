@@ -17,7 +17,6 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t page = 4096;
 constexpr std::size_t block = 16 * page;
 constexpr std::size_t blocks = 64;
 constexpr std::uint64_t warm_up = -trust::absent_from;

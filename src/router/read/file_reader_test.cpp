@@ -22,8 +22,6 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t page = 4096;
-
 ReaderConfig config(std::uint32_t channels = 4) {
   return {.model = slow_device(), .channels_max = channels, .grain_pages = 1};
 }

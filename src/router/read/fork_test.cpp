@@ -23,7 +23,7 @@ constexpr unsigned patience_s = 6;
 constexpr int threads = 8;
 constexpr int forks = 25;
 constexpr int processes = 4;
-constexpr std::size_t file_bytes = 4 << 20;
+constexpr std::size_t read_bytes = 4 << 20;
 constexpr std::size_t part_bytes = 256 << 10;
 
 // Exit statuses.
@@ -68,7 +68,7 @@ int status_of_child(FileReader& reader, DataFile& file, std::size_t offset) {
     std::thread([&, index] {
       while (!go.load()) continue;
       for (std::size_t at = index; !stop.load(); at += threads) {
-        if (!reads(*reader, file, at * part_bytes % file_bytes)) ::_exit(wrong);
+        if (!reads(*reader, file, at * part_bytes % read_bytes)) ::_exit(wrong);
       }
     }).detach();
   }
@@ -84,7 +84,7 @@ int status_of_child(FileReader& reader, DataFile& file, std::size_t offset) {
 
 // Run in a program of its own, where no other test has evaluated what is evaluated once.
 [[noreturn]] void fork_in_fresh_processes() {
-  DataFile file(file_bytes);
+  DataFile file(read_bytes);
   int worst = good;
   for (std::size_t process = 0; process < processes && worst == good; ++process) {
     const pid_t child = ::fork();

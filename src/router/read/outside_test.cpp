@@ -14,8 +14,6 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t page = 4096;
-
 // The product's settings: nothing is set up for a file until there is something to gain.
 class Outside : public WithMemory {
  protected:

@@ -11,8 +11,7 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t file_bytes = 96 * page;
+constexpr std::size_t peer_file_bytes = 96 * page;
 
 class ReaderOnPeerDevice : public io::OnPeerDevice {
  protected:
@@ -28,21 +27,21 @@ class ReaderOnPeerDevice : public io::OnPeerDevice {
   // Half of the file, in stretches, read in one request.
   static void read_half_cached(FileReader& reader, DataFile& file, const io::PeerMemory& memory) {
     file.cache([](std::size_t at) { return at / 16 % 2 == 0; });
-    ASSERT_EQ(reader.pread(file.descriptor(), memory.bytes().data(), file_bytes, 0),
-              static_cast<ssize_t>(file_bytes));
+    ASSERT_EQ(reader.pread(file.descriptor(), memory.bytes().data(), peer_file_bytes, 0),
+              static_cast<ssize_t>(peer_file_bytes));
     EXPECT_EQ(copy_of(memory.bytes()), file.bytes());
   }
 };
 
 TEST_F(ReaderOnPeerDevice, reads_what_is_cached_by_copies_and_the_rest_directly) {
   if (refused_ != 0) GTEST_SKIP() << "the drive does not reach it";
-  DataFile file(file_bytes);
+  DataFile file(peer_file_bytes);
   const auto read = reader();
-  const io::PeerMemory memory = allocated(file_bytes);
+  const io::PeerMemory memory = allocated(peer_file_bytes);
   read_half_cached(*read, file, memory);
   const ReaderStats stats = read->stats();
   EXPECT_EQ(stats.mixed, 1u);
-  EXPECT_EQ(stats.bytes_cache + stats.bytes_direct, file_bytes);
+  EXPECT_EQ(stats.bytes_cache + stats.bytes_direct, peer_file_bytes);
   EXPECT_GE(stats.bytes_direct, 40 * page) << "the kernel may evict, and reads nothing ahead";
   EXPECT_GT(stats.bytes_cache, 0u);
   EXPECT_EQ(stats.fall_backs, 0u);
@@ -50,14 +49,14 @@ TEST_F(ReaderOnPeerDevice, reads_what_is_cached_by_copies_and_the_rest_directly)
 
 TEST_F(ReaderOnPeerDevice, completes_unaligned_ends_by_copies) {
   if (refused_ != 0) GTEST_SKIP() << "the drive does not reach it";
-  DataFile file(file_bytes - 777);
+  DataFile file(peer_file_bytes - 777);
   const auto read = reader();
   file.evict();
-  const io::PeerMemory memory = allocated(file_bytes);
+  const io::PeerMemory memory = allocated(peer_file_bytes);
   constexpr std::size_t offset = 5 * page + 123;
   const std::size_t bytes = file.size() - offset;
   std::byte* const into = memory.bytes().data() + 123;
-  ASSERT_EQ(read->pread(file.descriptor(), into, file_bytes - 123, offset),
+  ASSERT_EQ(read->pread(file.descriptor(), into, peer_file_bytes - 123, offset),
             static_cast<ssize_t>(bytes));
   EXPECT_EQ(copy_of({into, bytes}), part_of(file, offset, bytes));
   EXPECT_EQ(copy_of({into + bytes, 1})[0], std::byte{0xee});
@@ -66,9 +65,9 @@ TEST_F(ReaderOnPeerDevice, completes_unaligned_ends_by_copies) {
 }
 
 TEST_F(ReaderOnPeerDevice, writes_through_the_page_cache) {
-  DataFile file(file_bytes);
+  DataFile file(peer_file_bytes);
   const auto read = reader();
-  const io::PeerMemory memory = allocated(file_bytes);
+  const io::PeerMemory memory = allocated(peer_file_bytes);
   std::memset(memory.bytes().data(), 0x5a, 3 * page);
   ASSERT_EQ(read->pwrite(file.descriptor(), memory.bytes().data(), 3 * page, 100),
             static_cast<ssize_t>(3 * page));
@@ -79,11 +78,11 @@ TEST_F(ReaderOnPeerDevice, writes_through_the_page_cache) {
 }
 
 TEST_F(ReaderOnPeerDevice, writes_whole_pages_directly_in_exclusive_mode) {
-  DataFile file(file_bytes);
+  DataFile file(peer_file_bytes);
   const auto writer =
       FileReader::create({.exclusive = true, .direct_write_bytes = 4 * page}).value();
-  const io::PeerMemory memory = allocated(file_bytes);
-  std::memset(memory.bytes().data(), 0x5a, file_bytes);
+  const io::PeerMemory memory = allocated(peer_file_bytes);
+  std::memset(memory.bytes().data(), 0x5a, peer_file_bytes);
   // Twice: what was refused is not tried again.
   for (int again = 0; again < 2; ++again) {
     file.evict();
@@ -92,7 +91,7 @@ TEST_F(ReaderOnPeerDevice, writes_whole_pages_directly_in_exclusive_mode) {
     ASSERT_EQ(::fsync(file.descriptor()), 0);
   }
   std::fill_n(file.bytes().begin() + 100, 32 * page, std::byte{0x5a});
-  std::vector<std::byte> back(file_bytes);
+  std::vector<std::byte> back(peer_file_bytes);
   ASSERT_EQ(::pread(file.descriptor(), back.data(), back.size(), 0),
             static_cast<ssize_t>(back.size()));
   EXPECT_EQ(back, file.bytes());
@@ -106,15 +105,15 @@ TEST_F(ReaderOnPeerDevice, writes_whole_pages_directly_in_exclusive_mode) {
 
 TEST_F(ReaderOnPeerDevice, copies_all_where_no_way_leads_and_tries_each_file_once) {
   if (refused_ == 0) GTEST_SKIP() << "the drive reaches it";
-  DataFile file(file_bytes);
+  DataFile file(peer_file_bytes);
   const auto read = reader();
-  const io::PeerMemory memory = allocated(file_bytes);
+  const io::PeerMemory memory = allocated(peer_file_bytes);
   read_half_cached(*read, file, memory);
   const ReaderStats first = read->stats();
   EXPECT_GT(first.fall_backs, 0u);
   EXPECT_EQ(first.files_refused, 1u);
   EXPECT_EQ(first.bytes_direct, 0u);
-  EXPECT_EQ(first.bytes_cache, file_bytes);
+  EXPECT_EQ(first.bytes_cache, peer_file_bytes);
   read_half_cached(*read, file, memory);
   EXPECT_EQ(read->stats().fall_backs, first.fall_backs);
   EXPECT_EQ(read->stats().files_refused, 1u);

@@ -21,7 +21,7 @@ namespace k2k::router {
 namespace {
 
 constexpr std::size_t device_bytes = 1 << 20;
-constexpr std::size_t file_bytes = 700'000;
+constexpr std::size_t registered_file_bytes = 700'000;
 
 class Registered : public testing::Test {
  protected:
@@ -33,7 +33,7 @@ class Registered : public testing::Test {
   }
   RegisteredMemory registered;
   SeparateDevice device{device_bytes};
-  DataFile file{file_bytes};
+  DataFile file{registered_file_bytes};
 };
 
 TEST_F(Registered, memory_of_the_host_is_the_kernels_whatever_is_registered) {
@@ -54,7 +54,7 @@ TEST_F(Registered, what_lies_in_a_range_is_read_and_written_by_its_reader) {
   ASSERT_TRUE(add(device, 0, device_bytes).ok());
   EXPECT_EQ(registered.pread(file.descriptor(), device.address() + 5, 600'000, 1234), 600'000);
   expect_data(5, 600'000, 1234);
-  EXPECT_EQ(registered.pread(file.descriptor(), device.address(), 100, file_bytes), 0);
+  EXPECT_EQ(registered.pread(file.descriptor(), device.address(), 100, registered_file_bytes), 0);
   EXPECT_EQ(registered.pread(-1, device.address(), 100, 0), -EBADF);
   EXPECT_FALSE(registered.try_pread(file.descriptor(), device.address(), 0, 0)) << "the kernel's";
   std::memset(device.inside(), 7, 100);
@@ -102,9 +102,10 @@ TEST_F(Registered, vectors_of_host_and_device_are_one_call) {
   EXPECT_EQ(std::memcmp(here, file.bytes().data() + 5077, sizeof here), 0);
   expect_data(9000, 100'000, 8077);
   // At the position, which moves.
-  ASSERT_EQ(::lseek(file.descriptor(), file_bytes - 6000, SEEK_SET), off_t{file_bytes - 6000});
+  ASSERT_EQ(::lseek(file.descriptor(), registered_file_bytes - 6000, SEEK_SET),
+            off_t{registered_file_bytes - 6000});
   EXPECT_EQ(registered.call({.descriptor = file.descriptor(), .pieces = pieces}), 6000);
-  EXPECT_EQ(::lseek(file.descriptor(), 0, SEEK_CUR), off_t{file_bytes});
+  EXPECT_EQ(::lseek(file.descriptor(), 0, SEEK_CUR), off_t{registered_file_bytes});
   EXPECT_EQ(registered.call(
                 {.descriptor = file.descriptor(), .pieces = pieces, .write = true, .offset = 0}),
             108'000);

@@ -23,7 +23,6 @@
 
 namespace k2k::router {
 
-inline constexpr std::size_t page = 4096;
 inline constexpr std::uint32_t least = 4 * page;  // Of a direct body.
 
 inline std::unique_ptr<FileReader> writer_of(bool exclusive = true,

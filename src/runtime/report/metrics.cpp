@@ -14,13 +14,11 @@
 
 namespace k2k::runtime {
 
-namespace {
-
 // The sources of one port. Statistics are read with the mutex held, so a runtime's end waits for
 // them.
-class Page {
+class MetricsPage {
  public:
-  ~Page() { http.reset(); }  // Its threads call text().
+  ~MetricsPage() { http.reset(); }  // Its threads call text().
   std::string text() {
     const std::lock_guard lock(mutex_);
     std::vector<RuntimeMetrics> all;
@@ -45,8 +43,10 @@ class Page {
   std::uint32_t last_ = 0;
 };
 
+namespace {
+
 std::mutex pages_mutex;
-std::map<std::uint32_t, std::weak_ptr<Page>> by_port;
+std::map<std::uint32_t, std::weak_ptr<MetricsPage>> by_port;
 
 // A child of fork() does not serve the parent's pages, and a thread of the parent may have held the
 // lock.
@@ -56,11 +56,11 @@ void forget_pages() {
 }
 [[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, forget_pages);
 
-Result<std::shared_ptr<Page>> page_at(std::uint32_t port) {
+Result<std::shared_ptr<MetricsPage>> page_at(std::uint32_t port) {
   const std::lock_guard lock(pages_mutex);
-  std::weak_ptr<Page>& known = by_port[port];
+  std::weak_ptr<MetricsPage>& known = by_port[port];
   if (auto page = known.lock()) return page;
-  auto page = std::make_shared<Page>();
+  auto page = std::make_shared<MetricsPage>();
   auto http = control::HttpPage::start(port, [served = page.get()] { return served->text(); });
   if (!http) return http.error();
   page->http = std::move(http).value();
@@ -72,7 +72,7 @@ Result<std::shared_ptr<Page>> page_at(std::uint32_t port) {
 
 class MetricsSource {
  public:
-  MetricsSource(std::shared_ptr<Page> page, std::uint32_t number)
+  MetricsSource(std::shared_ptr<MetricsPage> page, std::uint32_t number)
       : page_(std::move(page)), number_(number) {}
   ~MetricsSource() {
     page_->remove(number_);
@@ -83,7 +83,7 @@ class MetricsSource {
   MetricsSource& operator=(const MetricsSource&) = delete;
 
  private:
-  std::shared_ptr<Page> page_;
+  std::shared_ptr<MetricsPage> page_;
   const std::uint32_t number_;
 };
 

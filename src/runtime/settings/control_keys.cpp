@@ -12,7 +12,7 @@ namespace k2k {
 
 namespace {
 
-constexpr std::size_t shown_bytes_max = 100;
+constexpr std::size_t quoted_bytes_max = 100;
 constexpr const char* nothing_changed = "; nothing was changed";
 
 // "server.cap_permille" is "cap": its unit is written, not named.
@@ -46,8 +46,8 @@ Error unknown(std::string_view name) {
   const std::string near = nearest(name, known);
   const std::string meant = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
   return {EINVAL,
-          fmt::format("unknown key '{}'{}; permitted: {}{}", name.substr(0, shown_bytes_max), meant,
-                      fmt::join(known, ", "), nothing_changed)};
+          fmt::format("unknown key '{}'{}; permitted: {}{}", name.substr(0, quoted_bytes_max),
+                      meant, fmt::join(known, ", "), nothing_changed)};
 }
 
 Status set_one(const std::string& name, const std::string& text, ConfigValues& values) {
@@ -55,9 +55,9 @@ Status set_one(const std::string& name, const std::string& text, ConfigValues& v
   const auto key = std::ranges::find(keys, name, &ControlKey::name);
   if (key == keys.end()) return unknown(name);
   const ConfigOption& option = *key->option;
-  const Error wrong{EINVAL,
-                    fmt::format("{} = '{}'; permitted: {}{}", name, text.substr(0, shown_bytes_max),
-                                permitted_value(*key), nothing_changed)};
+  const Error wrong{
+      EINVAL, fmt::format("{} = '{}'; permitted: {}{}", name, text.substr(0, quoted_bytes_max),
+                          permitted_value(*key), nothing_changed)};
   std::string as_option = text;
   if (is_share(*key)) {
     const std::optional<std::uint64_t> permille = share_of(*key, text);

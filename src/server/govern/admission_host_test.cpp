@@ -14,17 +14,12 @@
 #include "base/clock.hpp"
 #include "host/place_fixture.hpp"
 #include "server/govern/admission.hpp"
+#include "server/govern/burn_fixture.hpp"
 
 namespace k2k::server {
 namespace {
 
 using namespace std::chrono_literals;
-
-void burn(Nanoseconds cpu) {
-  const Nanoseconds end = thread_time() + cpu;
-  while (thread_time() < end) {
-  }
-}
 
 // Of all threads: the limit keeper's looks are part of what a runtime takes.
 Nanoseconds process_time() {

@@ -16,22 +16,17 @@
 #include "base/cores.hpp"
 #include "governor/displaced.hpp"
 #include "host/proc_fixture.hpp"
+#include "server/govern/burn_fixture.hpp"
 
 namespace k2k::server {
 namespace {
 
 using namespace std::chrono_literals;
 
-ServerConfig capped(std::uint32_t permille) {
+ServerConfig config_capped(std::uint32_t permille) {
   ServerConfig config;
   config.cap_permille = permille;
   return config;
-}
-
-void burn(Nanoseconds cpu) {
-  const Nanoseconds end = thread_time() + cpu;
-  while (thread_time() < end) {
-  }
 }
 
 double fraction_of(std::uint32_t permille) {
@@ -52,7 +47,7 @@ TEST(Admission, lets_a_watcher_wake_the_more_rarely_the_smaller_the_cap_is) {
   Admission admission;
   Nanoseconds before = 100ms;
   for (const std::uint32_t permille : {1000u, 250u, 50u, 10u, 5u, 1u}) {
-    ASSERT_TRUE(admission.configure(capped(permille)).ok());
+    ASSERT_TRUE(admission.configure(config_capped(permille)).ok());
     const Nanoseconds tick = admission.watch_tick();
     EXPECT_GE(tick, before) << permille;
     EXPECT_LE(tick, 1s) << permille;
@@ -63,7 +58,7 @@ TEST(Admission, lets_a_watcher_wake_the_more_rarely_the_smaller_the_cap_is) {
     }
     before = tick;
   }
-  ASSERT_TRUE(admission.configure(capped(1000)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(1000)).ok());
   EXPECT_EQ(admission.watch_tick(), 100ms);
 }
 
@@ -89,7 +84,7 @@ double share_under(Admission& admission, int threads) {
 
 TEST(Admission, keeps_one_thread_to_the_cap) {
   Admission admission;
-  ASSERT_TRUE(admission.configure(capped(100)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(100)).ok());
   // The burst of the first moment is a part of so short a measurement.
   EXPECT_LT(share_under(admission, 1), fraction_of(100) * 1.25);
   EXPECT_GT(admission.stats().waits, 0u);
@@ -98,13 +93,13 @@ TEST(Admission, keeps_one_thread_to_the_cap) {
 
 TEST(Admission, keeps_several_threads_to_the_cap_together) {
   Admission admission;
-  ASSERT_TRUE(admission.configure(capped(100)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(100)).ok());
   EXPECT_LT(share_under(admission, 4), fraction_of(100) * 1.25);
 }
 
 TEST(Admission, charges_time_beside_requests) {
   Admission admission;
-  ASSERT_TRUE(admission.configure(capped(10)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(10)).ok());
   ServiceAccount account;
   admission.pass(account, 0);
   burn(20ms);  // Polling, say.
@@ -118,7 +113,7 @@ TEST(Admission, charges_the_time_that_kernel_threads_may_have_worked) {
   Admission admission;
   ASSERT_TRUE(admission.configure({}).ok());
   admission.charge_kernel_threads(0, 1s);  // No debt: there is no cap.
-  ASSERT_TRUE(admission.configure(capped(10)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(10)).ok());
   ServiceAccount account;
   EXPECT_FALSE(admission.pass(account, 0));
   admission.leave(account);
@@ -132,7 +127,7 @@ TEST(Admission, charges_the_time_that_kernel_threads_may_have_worked) {
 
 TEST(Admission, charges_the_tenant_for_whom_kernel_threads_worked) {
   Admission admission;
-  ServerConfig config = capped(20);
+  ServerConfig config = config_capped(20);
   config.tenants = "1:weight=1 2:weight=1";
   ASSERT_TRUE(admission.configure(config).ok());
   ThreadStats stats;
@@ -153,7 +148,7 @@ TEST(Admission, forgets_what_was_spent_before_there_was_a_cap) {
   ServiceAccount account;
   burn(20ms);
   admission.pass(account, 1);
-  ASSERT_TRUE(admission.configure(capped(10)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(10)).ok());
   EXPECT_FALSE(admission.pass(account, 0));
 }
 
@@ -185,7 +180,7 @@ class Debtor {
 
 TEST(Admission, lets_a_sleeper_pass_when_it_is_suspended) {
   Admission admission;
-  ASSERT_TRUE(admission.configure(capped(1)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(1)).ok());
   Debtor debtor(admission);
   const Instant before = now();
   admission.suspend();
@@ -197,7 +192,7 @@ TEST(Admission, lets_a_sleeper_pass_when_it_is_suspended) {
 
 TEST(Admission, lets_a_sleeper_pass_when_the_cap_is_lifted) {
   Admission admission;
-  ASSERT_TRUE(admission.configure(capped(1)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(1)).ok());
   Debtor debtor(admission);
   const Instant before = now();
   ASSERT_TRUE(admission.configure({}).ok());
@@ -206,10 +201,10 @@ TEST(Admission, lets_a_sleeper_pass_when_the_cap_is_lifted) {
 
 TEST(Admission, wakes_a_sleeper_when_the_cap_is_raised) {
   Admission admission;
-  ASSERT_TRUE(admission.configure(capped(1)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(1)).ok());
   Debtor debtor(admission);
   const Instant before = now();
-  ASSERT_TRUE(admission.configure(capped(1000)).ok());
+  ASSERT_TRUE(admission.configure(config_capped(1000)).ok());
   EXPECT_LT(debtor.join() - before, 500ms);
   EXPECT_DOUBLE_EQ(admission.stats().cap, 1);
 }
@@ -218,7 +213,7 @@ TEST(Admission, wakes_a_sleeper_when_the_cap_is_raised) {
 // The other one charges its CPU time to each of its accounts, so it sleeps and does not spin.
 Nanoseconds wait_behind_a_refund() {
   Admission admission;
-  EXPECT_TRUE(admission.configure(capped(1)).ok());
+  EXPECT_TRUE(admission.configure(config_capped(1)).ok());
   std::atomic<bool> taken{false};
   std::atomic<Nanoseconds> passed_at{};
   std::thread sleeper([&] {
@@ -259,7 +254,7 @@ TEST(Admission, wakes_a_sleeper_when_others_give_back_what_they_did_not_need) {
 
 TEST(Admission, keeps_to_the_published_rule_if_asked) {
   Admission admission;
-  ServerConfig config = capped(100);
+  ServerConfig config = config_capped(100);
   config.governor = governor::Policy::backoff;
   ASSERT_TRUE(admission.configure(config).ok());
   share_under(admission, 1);
@@ -273,7 +268,7 @@ TEST(Admission, keeps_to_the_published_rule_if_asked) {
 
 TEST(Admission, keeps_no_cap_if_asked) {
   Admission admission;
-  ServerConfig config = capped(1);
+  ServerConfig config = config_capped(1);
   config.governor = governor::Policy::none;
   ASSERT_TRUE(admission.configure(config).ok());
   EXPECT_FALSE(admission.governed());
@@ -283,7 +278,7 @@ TEST(Admission, keeps_no_cap_if_asked) {
 class AdmissionWithSensors : public ::testing::Test {
  protected:
   static ServerConfig asked_for(governor::Policy policy, std::uint32_t permille) {
-    ServerConfig config = capped(permille);
+    ServerConfig config = config_capped(permille);
     config.governor = policy;
     return config;
   }
@@ -387,14 +382,14 @@ TEST_F(AdmissionWithSensors, keeps_cores_asleep_once_too_many_were_woken) {
 }
 
 TEST_F(AdmissionWithSensors, wakes_no_sleeper_for_the_budget) {
-  ASSERT_TRUE(admission_.configure(capped(100)).ok());
+  ASSERT_TRUE(admission_.configure(config_capped(100)).ok());
   for (int wake = 0; wake < 100; ++wake) admission_.woken(account_);
   EXPECT_FALSE(admission_.rest_masked(account_))
       << "only displaced masks a source that is not in debt";
 }
 
 TEST_F(AdmissionWithSensors, changes_nothing_where_idle_cores_cannot_be_seen) {
-  ASSERT_TRUE(admission_.configure(capped(100)).ok());
+  ASSERT_TRUE(admission_.configure(config_capped(100)).ok());
   const Status status = admission_.configure(asked_for(governor::Policy::displaced, 50));
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ENOENT);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Instant start = Instant() + 1h;
+constexpr Instant beginning = Instant() + 1h;
 constexpr Nanoseconds busy_period = 50ms;
 constexpr std::uint32_t machine = 4;
 
@@ -38,45 +38,45 @@ class CoreWatchTest : public testing::Test {
 };
 
 TEST_F(CoreWatchTest, cores_count_as_busy_before_the_first_look_and_when_looks_are_late) {
-  EXPECT_TRUE(watch_.all_busy(start));
-  EXPECT_FALSE(watch_.look(start, 1, false).all_busy);
-  EXPECT_FALSE(watch_.all_busy(start));
-  EXPECT_FALSE(watch_.all_busy(start + CoreWatch::valid - 1us));
-  EXPECT_TRUE(watch_.all_busy(start + CoreWatch::valid));
+  EXPECT_TRUE(watch_.all_busy(beginning));
+  EXPECT_FALSE(watch_.look(beginning, 1, false).all_busy);
+  EXPECT_FALSE(watch_.all_busy(beginning));
+  EXPECT_FALSE(watch_.all_busy(beginning + CoreWatch::valid - 1us));
+  EXPECT_TRUE(watch_.all_busy(beginning + CoreWatch::valid));
 }
 
 TEST_F(CoreWatchTest, requests_read_no_file) {
-  static_cast<void>(watch_.look(start, 1, false));
+  static_cast<void>(watch_.look(beginning, 1, false));
   runnable(99);
-  EXPECT_FALSE(watch_.all_busy(start + 1us)) << "as at the last look";
-  EXPECT_TRUE(watch_.look(start + 1ms, 1, false).all_busy);
-  EXPECT_TRUE(watch_.all_busy(start + 1ms));
+  EXPECT_FALSE(watch_.all_busy(beginning + 1us)) << "as at the last look";
+  EXPECT_TRUE(watch_.look(beginning + 1ms, 1, false).all_busy);
+  EXPECT_TRUE(watch_.all_busy(beginning + 1ms));
   runnable(1);
-  EXPECT_TRUE(watch_.all_busy(start + 2ms)) << "as at the last look";
+  EXPECT_TRUE(watch_.all_busy(beginning + 2ms)) << "as at the last look";
 }
 
 TEST_F(CoreWatchTest, looks_each_millisecond_and_less_often_while_all_cores_are_busy) {
-  EXPECT_EQ(watch_.look(start, 1, true).next.due, start + CoreWatch::idle_period);
+  EXPECT_EQ(watch_.look(beginning, 1, true).next.due, beginning + CoreWatch::idle_period);
   runnable(99);
-  EXPECT_EQ(watch_.look(start, 1, true).next.due, start + busy_period);
+  EXPECT_EQ(watch_.look(beginning, 1, true).next.due, beginning + busy_period);
   watch_.set_busy_period(2 * busy_period);
-  EXPECT_EQ(watch_.look(start, 1, true).next.due, start + 2 * busy_period);
+  EXPECT_EQ(watch_.look(beginning, 1, true).next.due, beginning + 2 * busy_period);
 }
 
 TEST_F(CoreWatchTest, a_thread_that_would_serve_needs_a_core_too) {
   runnable(machine + 1);  // One a core, and the thread that looks.
-  EXPECT_FALSE(watch_.look(start, 1, true).all_busy) << "one of the four serves";
-  EXPECT_TRUE(watch_.look(start, 0, true).all_busy) << "none of the four serves";
+  EXPECT_FALSE(watch_.look(beginning, 1, true).all_busy) << "one of the four serves";
+  EXPECT_TRUE(watch_.look(beginning, 0, true).all_busy) << "none of the four serves";
 }
 
 TEST_F(CoreWatchTest, sleeps_without_a_timer_after_two_looks_that_no_thread_asked_for) {
-  EXPECT_TRUE(watch_.look(start, 1, false).next.by_timer);
-  EXPECT_FALSE(watch_.look(start, 1, false).next.by_timer);
-  EXPECT_TRUE(watch_.all_busy(start)) << "no look renews the word";
+  EXPECT_TRUE(watch_.look(beginning, 1, false).next.by_timer);
+  EXPECT_FALSE(watch_.look(beginning, 1, false).next.by_timer);
+  EXPECT_TRUE(watch_.all_busy(beginning)) << "no look renews the word";
 }
 
 TEST_F(CoreWatchTest, keeps_looking_while_threads_ask_or_wait) {
-  Instant now = start;
+  Instant now = beginning;
   for (int look = 0; look < 10; ++look) {
     static_cast<void>(watch_.all_busy(now));
     EXPECT_TRUE(watch_.look(now, 1, false).next.by_timer);
@@ -86,15 +86,15 @@ TEST_F(CoreWatchTest, keeps_looking_while_threads_ask_or_wait) {
 }
 
 TEST_F(CoreWatchTest, says_when_a_core_is_idle_again) {
-  EXPECT_TRUE(watch_.look(start, 1, true).idle_again) << "it was not known before";
-  EXPECT_FALSE(watch_.look(start, 1, true).idle_again);
+  EXPECT_TRUE(watch_.look(beginning, 1, true).idle_again) << "it was not known before";
+  EXPECT_FALSE(watch_.look(beginning, 1, true).idle_again);
   runnable(99);
-  EXPECT_FALSE(watch_.look(start, 1, true).idle_again);
+  EXPECT_FALSE(watch_.look(beginning, 1, true).idle_again);
   runnable(1);
-  EXPECT_TRUE(watch_.look(start, 1, true).idle_again);
-  static_cast<void>(watch_.look(start, 1, false));
-  static_cast<void>(watch_.look(start, 1, false));  // Asleep.
-  EXPECT_TRUE(watch_.look(start, 1, true).idle_again);
+  EXPECT_TRUE(watch_.look(beginning, 1, true).idle_again);
+  static_cast<void>(watch_.look(beginning, 1, false));
+  static_cast<void>(watch_.look(beginning, 1, false));  // Asleep.
+  EXPECT_TRUE(watch_.look(beginning, 1, true).idle_again);
 }
 
 TEST_F(CoreWatchTest, the_thread_wakes_for_the_first_request_and_not_while_nothing_is_served) {

@@ -7,14 +7,14 @@ namespace {
 
 using Step = PollLadder::Step;
 
-constexpr std::uint64_t start = 1'000'000'000;
-std::uint64_t at(std::uint32_t us) { return start + cycles_of(us); }
+constexpr std::uint64_t first_look = 1'000'000'000;
+std::uint64_t at(std::uint32_t us) { return first_look + cycles_of(us); }
 
 TEST(PollLadder, spins_offers_the_core_and_sleeps) {
   ServerConfig config;
   config.spin_us = 100;
   config.yield_us = 50;
-  PollLadder ladder(config, start);
+  PollLadder ladder(config, first_look);
   EXPECT_EQ(ladder.next(at(0)), Step::spin);
   EXPECT_EQ(ladder.next(at(20)), Step::spin);
   EXPECT_EQ(ladder.next(at(30)), Step::offer);
@@ -27,7 +27,7 @@ TEST(PollLadder, spins_offers_the_core_and_sleeps) {
 TEST(PollLadder, begins_anew_when_a_request_was_served) {
   ServerConfig config;
   config.spin_us = 100;
-  PollLadder ladder(config, start);
+  PollLadder ladder(config, first_look);
   EXPECT_EQ(ladder.next(at(500)), Step::sleep);
   ladder.found(at(500));
   ladder.served(at(510));
@@ -38,7 +38,7 @@ TEST(PollLadder, begins_anew_when_a_request_was_served) {
 TEST(PollLadder, sleeps_longer_the_longer_nothing_came_if_nothing_can_wake_it) {
   ServerConfig config;
   config.notify = Notify::polling;
-  PollLadder ladder(config, start);
+  PollLadder ladder(config, first_look);
   EXPECT_EQ(ladder.next(at(60)), Step::sleep);
   EXPECT_EQ(ladder.sleep_us(at(60)), PollLadder::nap_min_us);
   EXPECT_EQ(ladder.sleep_us(at(1'000)), PollLadder::nap_min_us);
@@ -52,7 +52,7 @@ TEST(PollLadder, does_not_spin_for_requests_that_come_too_rarely_to_be_met_by_it
   ServerConfig config;
   config.notify = Notify::polling;
   config.spin_us = 50;
-  PollLadder ladder(config, start);
+  PollLadder ladder(config, first_look);
   ladder.found(at(700));
   ladder.served(at(701));
   EXPECT_EQ(ladder.next(at(702)), Step::sleep);
@@ -65,7 +65,7 @@ TEST(PollLadder, begins_anew_when_a_kernel_is_launched) {
   ServerConfig config;
   config.notify = Notify::polling;
   config.spin_us = 50;
-  PollLadder ladder(config, start);
+  PollLadder ladder(config, first_look);
   ladder.found(at(700));
   ladder.served(at(701));
   ladder.restart(at(900'000));

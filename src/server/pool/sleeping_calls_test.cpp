@@ -15,12 +15,11 @@ namespace k2k::server {
 namespace {
 
 using namespace std::chrono_literals;
-using Owner = SleepingCalls::Owner;
 
 // A thread in a call that sleeps for a minute.
 class Sleeping {
  public:
-  Sleeping(SleepingCalls& calls, Owner owner)
+  Sleeping(SleepingCalls& calls, SleepingCalls::Owner owner)
       : thread_([this, &calls, owner] {
           calls.join(self_);
           calls.begin(self_, owner);
@@ -57,8 +56,8 @@ void interrupt_until_none(SleepingCalls& calls, bool detached_too) {
 
 TEST(SleepingCalls, are_interrupted_until_none_is_left) {
   SleepingCalls calls;
-  Sleeping one(calls, Owner::launch);
-  Sleeping other(calls, Owner::launch);
+  Sleeping one(calls, SleepingCalls::Owner::launch);
+  Sleeping other(calls, SleepingCalls::Owner::launch);
   interrupt_until_none(calls, false);
   EXPECT_FALSE(calls.interrupt(true));
   const Instant patience = now() + 10s;
@@ -69,7 +68,7 @@ TEST(SleepingCalls, are_interrupted_until_none_is_left) {
 
 TEST(SleepingCalls, that_are_detached_outlive_their_launch) {
   SleepingCalls calls;
-  Sleeping detached(calls, Owner::detached);
+  Sleeping detached(calls, SleepingCalls::Owner::detached);
   EXPECT_FALSE(calls.interrupt(false));
   std::this_thread::sleep_for(5ms);
   EXPECT_FALSE(detached.ended());
@@ -84,7 +83,7 @@ TEST(SleepingCalls, leave_other_calls_of_their_thread_alone) {
   SleepingCalls::Sleeper self;
   calls.join(self);
   EXPECT_FALSE(calls.interrupt(true)) << "it is in no such call";
-  calls.begin(self, Owner::launch);
+  calls.begin(self, SleepingCalls::Owner::launch);
   EXPECT_TRUE(calls.interrupt(false));
   EXPECT_TRUE(calls.end(self));
   const timespec moment{0, 1'000'000};
