@@ -5,7 +5,7 @@ name modules listed before it, so a graph that obeys the file has no cycle. A la
 rooms, folders with arrows of their own, by the same rule. The CMake targets must say the same, the
 folders outside src/ may only use the doors listed for them, and the headers of GPU vendors stay in
 the places named there. No two files include each other, directly or by others, and no two modules
-of Psylang import each other.
+of Psylang import each other. No class has more member functions than floors.toml permits.
 """
 
 import argparse
@@ -20,12 +20,15 @@ from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from class_sizes import class_sizes
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 MODULE_CALL = re.compile(r"^\s*k2k_module\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 MODULE_LIST = re.compile(r"foreach\(module IN ITEMS([^)]*)\)")
 KEYWORDS = {"USES", "LIBS", "TEST_LIBS", "EXCLUDE"}
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".cuh", ".cu", ".inl"}
 DOORS = Path("include/k2k")  # The public headers, "k2k/…": a room of `runtime`, where it has rooms.
+CLASSES = ("src", "shim", "include")  # Where the size of a class is limited.
 FILES_MAX = 25  # That are not for tests, in a folder of src/: more do not fit into one look.
 PYTHON_PACKAGES = {"psylang": Path("psylang")}  # A package → the folder in which it lies.
 
@@ -41,6 +44,7 @@ class Plan:
     outside: dict[str, set[str]]  # Folder outside src/ → the modules it may use.
     vendor_headers: list[str]  # Patterns of header names.
     vendor_allowed: list[str]  # Patterns of paths that may include them.
+    methods_max: int | None  # Of a class, as class_sizes.py counts them. None: no limit.
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def read_plan(path: Path) -> Plan:
     tables = tomllib.loads(path.read_text())
     outside = tables.pop("outside", {})
     vendor = tables.pop("vendor", {})
+    limits = tables.pop("limits", {})
     for name, table in tables.items():
         if not isinstance(table, dict) or "uses" not in table:
             raise ValueError(f"module {name} does not say what it uses; write `uses = []`")
@@ -105,6 +110,7 @@ def read_plan(path: Path) -> Plan:
         outside={folder: set(uses) for folder, uses in outside.items()},
         vendor_headers=list(vendor.get("headers", [])),
         vendor_allowed=list(vendor.get("allowed", [])),
+        methods_max=limits.get("methods"),
     )
 
 
@@ -135,6 +141,7 @@ def problems(root: Path, plan: Plan) -> list[str]:
         *disagreeing_targets(root, plan),
         *circles("include", files_that_include(tree, plan)),
         *circles("import", modules_that_import(root)),
+        *large_classes(root, plan),
     ]
 
 
@@ -343,6 +350,25 @@ def imported(path: Path, name: str, known: Set[str]) -> Iterator[str]:
         for module, part in named:
             tries = (f"{module}.{part}", f"{module}.{part}.__init__", module, f"{module}.__init__")
             yield from [meant for meant in tries if meant in known][:1]
+
+
+def large_classes(root: Path, plan: Plan) -> Iterator[str]:
+    """Yields the classes with too many member functions, and the files that cannot be read."""
+    if plan.methods_max is None:
+        return
+    for path in (path for top in CLASSES for path in sources(root / top)):
+        file = path.relative_to(root)
+        try:
+            sizes = class_sizes(path.read_text(errors="replace"))
+        except ValueError as error:
+            yield f"{file}: its classes cannot be told: {error}"
+            continue
+        for size in sizes:
+            if size.methods > plan.methods_max:
+                yield (
+                    f"{file}:{size.line}: {size.name} has {size.methods} member functions, at most "
+                    f"{plan.methods_max} are permitted; make objects of its parts"
+                )
 
 
 def words_after(keyword: str, arguments: str) -> set[str]:

@@ -291,3 +291,22 @@ def test_no_two_modules_of_psylang_import_each_other(root: Path, again: str) -> 
     write(root, "psylang/psylang/two.py", again + "\n")
     (problem,) = problems(root)
     assert "a circle of those that import each other: psylang." in problem
+
+
+def test_a_class_has_no_more_member_functions_than_the_plan_permits(root: Path) -> None:
+    write(root, "floors.toml", PLAN + "[limits]\nmethods = 2\n")
+    write(root, "src/base/a.hpp", "class A {\n  void f();\n  void g();\n};\n")
+    write(root, "cli/b.hpp", "class B {\n  void f();\n  void g();\n  void h();\n};\n")
+    assert problems(root) == []
+    write(root, "shim/c.cpp", "\nclass C {\n  void f();\n  void g();\n  void h();\n};\n")
+    assert problems(root) == [
+        "shim/c.cpp:2: C has 3 member functions, at most 2 are permitted; make objects of its parts"
+    ]
+
+
+def test_a_file_whose_classes_cannot_be_told_is_a_problem(root: Path) -> None:
+    write(root, "floors.toml", PLAN + "[limits]\nmethods = 2\n")
+    write(root, "src/base/a.hpp", "\nclass A {\n")
+    assert problems(root) == [
+        "src/base/a.hpp: its classes cannot be told: line 2: no closing bracket"
+    ]
