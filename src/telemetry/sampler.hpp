@@ -8,7 +8,7 @@
 // one stride. The stride is a prime: of 2^n callers in turn it selects all, one after another.
 //
 // Threading: confined to one thread. Always inlined, because files that are compiled without
-// ThreadSanitizer use it beside files that are compiled with it (backend/cpu/simt/sanitizers.hpp).
+// ThreadSanitizer use it beside files that are compiled with it (backend/cpu/fibre/sanitizers.hpp).
 
 #include <array>
 #include <cstddef>

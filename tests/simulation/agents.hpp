@@ -9,8 +9,8 @@
 #include <functional>
 #include <memory>
 
-#include "backend/cpu/simt/fibre_switch.hpp"
-#include "backend/cpu/simt/sanitizers.hpp"
+#include "backend/cpu/fibre/fibre_switch.hpp"
+#include "backend/cpu/fibre/sanitizers.hpp"
 #include "protocol/slot_state.hpp"
 #include "tests/simulation/random.hpp"
 

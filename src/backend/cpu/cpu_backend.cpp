@@ -189,7 +189,7 @@ class CpuBackend final : public Backend {
   void cancel() noexcept override {
     std::uint32_t running_on = 0;
     launch_.stop.compare_exchange_strong(running_on, ECANCELED);
-    for (Unit* const unit : unit_pointers_) unit->wake();
+    launch_.wake_units();
   }
 
   [[nodiscard]] bool abandoned() const noexcept override {
@@ -211,7 +211,8 @@ class CpuBackend final : public Backend {
   }
 
   void serve_inline(InlineService* service) override {
-    plan_.inline_service.store(service, std::memory_order_seq_cst);  // Pairs with Unit::serve().
+    // Pairs with InlineRole::serve().
+    plan_.inline_service.store(service, std::memory_order_seq_cst);
     if (service != nullptr) return;
     Naps naps(std::chrono::microseconds(10), std::chrono::milliseconds(1));
     const Instant end = now() + inline_end_max;
@@ -346,13 +347,17 @@ class CpuBackend final : public Backend {
 
   [[nodiscard]] std::uint64_t switches() const {
     std::uint64_t sum = 0;
-    for (std::uint32_t unit = 0; unit < launch_.units_used; ++unit) sum += units_[unit]->switches();
+    for (std::uint32_t unit = 0; unit < launch_.units_used; ++unit) {
+      sum += units_[unit]->turns().switches();
+    }
     return sum;
   }
 
   [[nodiscard]] std::uint64_t progress() const {
     std::uint64_t sum = 0;
-    for (std::uint32_t unit = 0; unit < launch_.units_used; ++unit) sum += units_[unit]->progress();
+    for (std::uint32_t unit = 0; unit < launch_.units_used; ++unit) {
+      sum += units_[unit]->turns().progress();
+    }
     return sum;
   }
 

@@ -173,7 +173,7 @@ __attribute__((noinline)) void handle(std::size_t level, int signal, siginfo_t* 
   const auto* const frame = static_cast<const std::byte*>(__builtin_frame_address(0));
   WorkItem* const me = on_fibre(frame);
   if (me != nullptr && frame < me->fibre->stack + handler_stack_bytes) {
-    me->unit->hook_overflow(*me);
+    me->unit->turns().overflowed(*me);
   }
   int error = ESTALE;
   if (region.live && me != nullptr && region.handling == FaultHandling::request) {
@@ -184,7 +184,7 @@ __attribute__((noinline)) void handle(std::size_t level, int signal, siginfo_t* 
   if (error != 0) {
     char text[256];
     describe(text, sizeof(text), address, region, error);
-    if (me != nullptr) me->unit->hook_fail(*me, error, text);
+    if (me != nullptr) me->unit->fail(*me, error, text);
     std::fprintf(stderr, "k2k: %s\n", text);
     return pass_on(previous[level], signal, info, context);
   }

@@ -1,5 +1,5 @@
 // The hooks of device code (device/platform/cpu.hpp): each finds the running work-item and calls
-// its unit.
+// its unit, its group or its wave.
 //
 // Threading: on a unit's thread, on the fibre of the work-item. On any other thread they end the
 // process: a device function was called outside a kernel.
@@ -38,39 +38,40 @@ const Item& current() noexcept { return here("current").visible; }
 
 void barrier() noexcept {
   cpu::WorkItem& me = here("barrier");
-  me.unit->hook_barrier(me);
+  me.group->barrier(me.unit->turns(), me);
 }
 
 std::uint64_t ballot(bool predicate) noexcept {
   cpu::WorkItem& me = here("ballot");
-  return me.unit->hook_ballot(me, predicate);
+  return me.wave->ballot(me.unit->turns(), me, predicate);
 }
 
 std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane) noexcept {
   cpu::WorkItem& me = here("shuffle");
-  return me.unit->hook_shuffle(me, value, lane);
+  return me.wave->shuffle(me.unit->turns(), me, value, lane);
 }
 
 void gather(void* brought, Lead lead, bool polls) noexcept {
   cpu::WorkItem& me = here("gather");
-  me.unit->hook_gather(me, brought, lead, polls);
+  cpu::Scheduler& scheduler = me.unit->scheduler();
+  me.wave->gather(scheduler.turns(), scheduler.waiters(), me, brought, lead, polls);
 }
 
 void yield() noexcept {
   cpu::WorkItem& me = here("yield");
-  me.unit->hook_yield(me);
+  me.unit->turns().yield(me);
 }
 
 void wait(const protocol::Slot& slot, Wait how) noexcept {
   cpu::WorkItem& me = here("wait");
-  me.unit->hook_wait(me, slot, how == Wait::halted);
+  me.unit->scheduler().wait(me, slot, how == Wait::halted);
 }
 
 void interrupt() noexcept { here("interrupt").unit->plan().parking->interrupt(); }
 
 void* local_memory(const void* tag, std::size_t bytes, std::size_t alignment) noexcept {
   cpu::WorkItem& me = here("local_memory");
-  return me.unit->hook_local(me, tag, bytes, alignment);
+  return me.unit->local_memory(me, tag, bytes, alignment);
 }
 
 bool host_visible(const void* address, std::size_t bytes) noexcept {
@@ -86,7 +87,7 @@ std::uint32_t stamp() noexcept { return stamp_at(cycles()); }
 CallTiming begin_call(std::uint16_t number) noexcept {
   static_assert(protocol::sample_stride == telemetry::Sampler::stride);
   cpu::Unit& unit = *here("begin_call").unit;
-  unit.count_progress();
+  unit.turns().count_progress();
   const std::uint32_t calls = unit.call_sampler().next(number);
   if (calls == 0) return {0, protocol::flag::sampled};
   return {stamp_at(cycles()), calls == 1 ? 0u : protocol::flag::sampled};

@@ -5,13 +5,13 @@
 // signal handler; begin() prepares it for the next launch.
 //
 // Threading: launch() writes plain members while no unit runs, and units read them; atomics from
-// anywhere. The failure text belongs to the thread that wins fail().
+// anywhere, fail() too. The failure text belongs to the thread that wins fail().
 
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
 
-#include "backend/cpu/simt/sanitizers.hpp"
+#include "backend/cpu/fibre/sanitizers.hpp"
 #include "device/platform/cpu.hpp"
 
 namespace k2k::backend::cpu {
@@ -19,6 +19,15 @@ namespace k2k::backend::cpu {
 class Unit;
 
 struct LaunchState {
+  // Are the work-items to be abandoned?
+  [[nodiscard]] K2K_ALWAYS_INLINE bool stopped() const {
+    return stop.load(std::memory_order_relaxed) != 0;
+  }
+  // Ends the launch with this error, unless it ends already.
+  void fail(int code, const char* format, ...) __attribute__((format(printf, 3, 4)));
+  // Every unit looks again at what it waits for. Async-signal-safe.
+  void wake_units() const noexcept;
+
   // Set by launch().
   void (*entry)(const void* closure) = nullptr;
   const void* closure = nullptr;

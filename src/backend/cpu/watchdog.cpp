@@ -20,7 +20,7 @@ Nanoseconds Watchdog::period() const { return std::clamp(limit_ / 4, period_min,
 
 bool Watchdog::look(std::uint64_t progress, Instant now) {
   const std::uint32_t stall =
-      launch_.stall.load(std::memory_order_acquire);  // Pairs with report_stall().
+      launch_.stall.load(std::memory_order_acquire);  // Pairs with WaitReport.
   if (progress != progress_) {
     progress_ = progress;
     since_ = now;

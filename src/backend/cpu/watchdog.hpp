@@ -5,7 +5,7 @@
 //
 // The unit that owns the work-items writes the text, and the thread in launch() passes it on: once
 // per stall, and the launch continues. Progress means that a work-item begins, makes a call, or
-// ends a wait: Unit::progress(). A yield is no progress, however often. A work-item that computes
+// ends a wait: Turns::progress(). A yield is no progress, however often. A work-item that computes
 // without a hook makes none either, but then its unit is not available to report.
 //
 // Threading: look() on the thread in launch().

@@ -2,7 +2,8 @@
 // What one compute unit knows of its work-items, waves and work-groups.
 //
 // Plain data in preallocated rows: a group that ends leaves its row to the next. The rules that
-// move the states are in unit.cpp (scheduling) and meeting.cpp (barrier, ballot, shuffle).
+// move the states are in turns.hpp and waiters.hpp, those of the meetings of a group and of a wave
+// in meeting.cpp.
 //
 //                      ┌──────────── yield ───────────┐
 //                      ▼                              │
@@ -17,14 +18,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/cpu/simt/fibre_pool.hpp"
-#include "backend/cpu/simt/sanitizers.hpp"
+#include "backend/cpu/fibre/fibre_pool.hpp"
+#include "backend/cpu/fibre/sanitizers.hpp"
 #include "device/platform/cpu.hpp"
 #include "protocol/area.hpp"
 
 namespace k2k::backend::cpu {
 
+class Turns;
 class Unit;
+class Waiters;
 struct Group;
 struct Wave;
 
@@ -56,6 +59,15 @@ enum class Meeting : std::uint8_t { none, ballot, shuffle, gather };
 
 // One resident wave; its index in the unit is its row in the syscall area.
 struct Wave {
+  // The hooks of device code, on the fibre of `me`, a lane of this wave.
+  std::uint64_t ballot(Turns& turns, WorkItem& me, bool predicate) noexcept;
+  std::uint64_t shuffle(Turns& turns, WorkItem& me, std::uint64_t value,
+                        std::uint32_t lane) noexcept;
+  void gather(Turns& turns, Waiters& waiters, WorkItem& me, void* brought,
+              device::platform::Lead lead, bool polls) noexcept;
+  // A lane ended and no longer counts; perhaps the others waited for it alone.
+  void count_out(Turns& turns, const WorkItem& item);
+
   WorkItem* first = nullptr;  // Lane 0's.
   std::uint64_t live = 0;     // Lanes that have not ended.
   std::uint64_t arrived = 0;
@@ -65,6 +77,13 @@ struct Wave {
   EdgeToken edges[2] = {};  // Of even and odd meetings: see Group::edges.
   std::uint64_t values[protocol::wave_lanes_max] = {};
   std::uint32_t lanes_asked[protocol::wave_lanes_max] = {};
+
+ private:
+  void join(Meeting kind);
+  std::uint64_t meet(Turns& turns, WorkItem& me, Meeting kind);
+  void close(Turns& turns);
+  void dismiss(Turns& turns, Waiters& waiters, const WorkItem& leader, const protocol::Slot* row);
+  void end_meeting();
 };
 
 struct LocalVariable {
@@ -80,6 +99,11 @@ inline constexpr std::size_t scratch_bytes = 64;
 inline constexpr std::size_t variables_begin = page_bytes;
 
 struct Group {
+  // The hook of device code, on the fibre of `me`, a work-item of this group.
+  void barrier(Turns& turns, WorkItem& me) noexcept;
+  // A work-item ended and no longer counts; perhaps the others waited for it alone.
+  void count_out(Turns& turns);
+
   std::uint32_t id = 0;
   std::uint32_t items = 0;
   std::uint32_t live = 0;
@@ -94,6 +118,9 @@ struct Group {
   std::size_t local_used = 0;
   std::uint32_t local_variables = 0;
   LocalVariable variables[local_variables_max] = {};
+
+ private:
+  void open_barrier(Turns& turns);
 };
 
 }  // namespace k2k::backend::cpu

@@ -4,8 +4,7 @@
 
 #include <cerrno>
 
-#include "backend/cpu/simt/running.hpp"
-#include "backend/cpu/simt/sanitizers.hpp"
+#include "backend/cpu/fibre/sanitizers.hpp"
 #include "backend/cpu/simt/unit.hpp"
 
 namespace k2k::backend::cpu {
@@ -20,8 +19,8 @@ void zero_fresh(std::byte* memory, std::size_t bytes) {
 #endif
 }
 
-void* Unit::hook_local(WorkItem& me, const void* tag, std::size_t bytes,
-                       std::size_t alignment) noexcept {
+void* Unit::local_memory(WorkItem& me, const void* tag, std::size_t bytes,
+                         std::size_t alignment) noexcept {
   Group& group = *me.group;
   for (std::uint32_t index = 0; index < group.local_variables; ++index) {
     if (group.variables[index].tag == tag) return group.variables[index].memory;
@@ -33,22 +32,22 @@ void* Unit::hook_local(WorkItem& me, const void* tag, std::size_t bytes,
   const std::size_t page = round_up(begin, page_bytes);
   if (bytes >= page_bytes && bytes <= limit && page <= limit - bytes) begin = page;
   if (alignment > page_bytes || group.local_variables == local_variables_max) {
-    fail(EINVAL,
-         "kernel '%s': a work-group has at most %u local variables, aligned to at most "
-         "%zu bytes",
-         launch_.name, local_variables_max, page_bytes);
+    launch_.fail(EINVAL,
+                 "kernel '%s': a work-group has at most %u local variables, aligned to at most "
+                 "%zu bytes",
+                 launch_.name, local_variables_max, page_bytes);
   } else if (bytes > plan_.config.local_bytes || needed > plan_.config.local_bytes) {
-    fail(EINVAL,
-         "kernel '%s': work-group needs %zu bytes of local memory, device.local_bytes is "
-         "%u",
-         launch_.name, needed, plan_.config.local_bytes);
+    launch_.fail(EINVAL,
+                 "kernel '%s': work-group needs %zu bytes of local memory, device.local_bytes is "
+                 "%u",
+                 launch_.name, needed, plan_.config.local_bytes);
   } else {
     std::byte* const memory = group.local + begin;
     group.variables[group.local_variables++] = {tag, memory};
     group.local_used = begin + bytes;
     return memory;
   }
-  while (true) hook_yield(me);  // The launch has failed: the scheduler never comes back here.
+  while (true) turns().yield(me);  // The launch has failed: the scheduler never comes back here.
 }
 
 }  // namespace k2k::backend::cpu

@@ -22,8 +22,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/cpu/fibre/sanitizers.hpp"
 #include "backend/cpu/pages.hpp"
-#include "backend/cpu/simt/sanitizers.hpp"
 
 namespace k2k::backend::cpu {
 

@@ -14,8 +14,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "backend/cpu/fibre/sanitizers.hpp"
 #include "backend/cpu/pages.hpp"
-#include "backend/cpu/simt/sanitizers.hpp"
 #include "backend/device_config.hpp"
 
 namespace k2k::backend::cpu {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "backend/cpu/device_fixture.hpp"
-#include "backend/cpu/simt/fibre_pool.hpp"
+#include "backend/cpu/fibre/fibre_pool.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::backend::cpu {

@@ -1,16 +1,11 @@
-// Naming work-items that wait: for a deadlock, and for a launch that makes no progress.
-//
-// A report is written by the unit that owns the work-items, into text that the launch owns; plain
-// C only, see sanitizers.hpp.
-//
-// Threading: the unit's thread.
+// Plain C only, see sanitizers.hpp.
+
+#include "backend/cpu/simt/wait_report.hpp"
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 
-#include "backend/cpu/simt/unit.hpp"
-#include "backend/futex.hpp"
 #include "calls/rows.hpp"
 
 namespace k2k::backend::cpu {
@@ -18,8 +13,6 @@ namespace k2k::backend::cpu {
 namespace {
 
 constexpr std::uint32_t items_named_max = 8;
-
-}  // namespace
 
 // A text of bounded size that is appended to, and how many work-items it names.
 struct Text {
@@ -38,8 +31,6 @@ struct Text {
     left -= taken;
   }
 };
-
-namespace {
 
 const char* name_of(protocol::SlotState state) {
   constexpr const char* names[protocol::slot_state_count] = {"free", "populating", "ready",
@@ -84,56 +75,46 @@ void describe_item(Text& text, const protocol::AreaView& area, const WorkItem& i
   }
 }
 
+enum class Waits : std::uint8_t { all, slots, yields };
+
+void describe_waiting(Text& text, const protocol::AreaView& area, const Residents& residents,
+                      Waits which) {
+  residents.for_each([&](const WorkItem& item) {
+    const bool slot = item.state == ItemState::polling || item.state == ItemState::halted;
+    const bool yields = item.state == ItemState::ready && item.yielded;
+    if ((which == Waits::slots && !slot) || (which == Waits::yields && !yields)) return;
+    if (text.named > items_named_max) return;
+    if (text.named++ == items_named_max) return text.add(", ...");
+    text.add("%s", text.named == 1 ? "" : ", ");
+    describe_item(text, area, item);
+  });
+}
+
 }  // namespace
 
-std::uint32_t Unit::waiting_items() const {
-  std::uint32_t waiting = 0;
-  for (std::uint32_t row = 0; row < groups_open_; ++row) waiting += groups_[row].live;
-  return waiting;
-}
-
-void Unit::describe_waiting(Text& text, Waits which) const {
-  for (std::uint32_t row = 0; row < groups_open_; ++row) {
-    const Group& group = groups_[row];
-    for (std::uint32_t rank = 0; group.live != 0 && rank < group.items; ++rank) {
-      const WorkItem& item = group.first[rank];
-      const bool slot = item.state == ItemState::polling || item.state == ItemState::halted;
-      const bool yields = item.state == ItemState::ready && item.yielded;
-      if (item.state == ItemState::done) continue;
-      if ((which == Waits::slots && !slot) || (which == Waits::yields && !yields)) continue;
-      if (text.named > items_named_max) return;
-      if (text.named++ == items_named_max) return text.add(", ...");
-      text.add("%s", text.named == 1 ? "" : ", ");
-      describe_item(text, *plan_.area, item);
-    }
-  }
-}
-
-void Unit::report_deadlock() {
+void WaitReport::deadlock() {
   char items[1536];
   Text text{items, sizeof(items)};
-  describe_waiting(text, Waits::all);
-  fail(EDEADLK, "kernel '%s': %u of %llu work-items wait forever: %s", launch_.name,
-       waiting_items(), static_cast<unsigned long long>(launch_.groups) * launch_.group_items,
-       items);
+  describe_waiting(text, area_, residents_, Waits::all);
+  launch_.fail(EDEADLK, "kernel '%s': %u of %llu work-items wait forever: %s", launch_.name,
+               residents_.live_items(),
+               static_cast<unsigned long long>(launch_.groups) * launch_.group_items, items);
 }
 
-// A report only when nothing has moved here since the question was seen: it may be as old as the
-// last work-item's turn.
-void Unit::answer_watchdog() {
-  if (progress_asked_ == progress_) report_stall();
-  progress_asked_ = progress_;
+void WaitReport::answer_watchdog(std::uint64_t progress) {
+  if (progress_asked_ == progress) stall();
+  progress_asked_ = progress;
 }
 
-void Unit::report_stall() {
+void WaitReport::stall() {
   std::uint32_t asked = stall_asked;
   if (!launch_.stall.compare_exchange_strong(asked, stall_writing, std::memory_order_relaxed,
                                              std::memory_order_relaxed)) {
     return;
   }
   Text text{launch_.stall_text, sizeof(launch_.stall_text)};
-  describe_waiting(text, Waits::slots);
-  describe_waiting(text, Waits::yields);
+  describe_waiting(text, area_, residents_, Waits::slots);
+  describe_waiting(text, area_, residents_, Waits::yields);
   launch_.stall.store(stall_written, std::memory_order_release);  // Pairs with the watchdog.
 }
 

@@ -1,4 +1,4 @@
-#include "backend/cpu/simt/fibre_switch.hpp"
+#include "backend/cpu/fibre/fibre_switch.hpp"
 
 #include <cstdint>
 

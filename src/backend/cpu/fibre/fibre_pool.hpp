@@ -18,9 +18,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/cpu/fibre/fibre_switch.hpp"
+#include "backend/cpu/fibre/sanitizers.hpp"
 #include "backend/cpu/pages.hpp"
-#include "backend/cpu/simt/fibre_switch.hpp"
-#include "backend/cpu/simt/sanitizers.hpp"
 
 namespace k2k::backend::cpu {
 

@@ -1,4 +1,4 @@
-#include "backend/cpu/simt/fibre_pool.hpp"
+#include "backend/cpu/fibre/fibre_pool.hpp"
 
 #include <new>
 
