@@ -66,7 +66,10 @@ struct Wave {
   void gather(Turns& turns, Waiters& waiters, WorkItem& me, void* brought,
               device::platform::Lead lead, bool polls) noexcept;
   // A lane ended and no longer counts; perhaps the others waited for it alone.
-  void count_out(Turns& turns, const WorkItem& item);
+  K2K_ALWAYS_INLINE void count_out(Turns& turns, const WorkItem& item) {
+    live &= ~(std::uint64_t{1} << item.visible.lane);
+    if (arrived != 0 && arrived == live) close_without(turns);
+  }
 
   WorkItem* first = nullptr;  // Lane 0's.
   std::uint64_t live = 0;     // Lanes that have not ended.
@@ -82,6 +85,7 @@ struct Wave {
   void join(Meeting kind);
   std::uint64_t meet(Turns& turns, WorkItem& me, Meeting kind);
   void close(Turns& turns);
+  void close_without(Turns& turns);
   void dismiss(Turns& turns, Waiters& waiters, const WorkItem& leader, const protocol::Slot* row);
   void end_meeting();
 };
@@ -102,7 +106,10 @@ struct Group {
   // The hook of device code, on the fibre of `me`, a work-item of this group.
   void barrier(Turns& turns, WorkItem& me) noexcept;
   // A work-item ended and no longer counts; perhaps the others waited for it alone.
-  void count_out(Turns& turns);
+  K2K_ALWAYS_INLINE void count_out(Turns& turns) {
+    --live;
+    if (arrived != 0 && arrived == live) open_without(turns);
+  }
 
   std::uint32_t id = 0;
   std::uint32_t items = 0;
@@ -121,6 +128,7 @@ struct Group {
 
  private:
   void open_barrier(Turns& turns);
+  void open_without(Turns& turns);
 };
 
 }  // namespace k2k::backend::cpu

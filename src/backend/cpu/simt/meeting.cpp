@@ -45,9 +45,9 @@ void Group::open_barrier(Turns& turns) {
   }
 }
 
-void Group::count_out(Turns& turns) {
-  --live;
-  if (arrived != 0 && arrived == live && !turns.stopped()) open_barrier(turns);
+// The work-item that was waited for has ended.
+void Group::open_without(Turns& turns) {
+  if (!turns.stopped()) open_barrier(turns);
 }
 
 // --- Of a wave.
@@ -153,9 +153,9 @@ void Wave::end_meeting() {
   ++meetings;
 }
 
-void Wave::count_out(Turns& turns, const WorkItem& item) {
-  live &= ~(std::uint64_t{1} << item.visible.lane);
-  if (arrived != 0 && arrived == live && !turns.stopped()) close(turns);
+// The lane that was waited for has ended.
+void Wave::close_without(Turns& turns) {
+  if (!turns.stopped()) close(turns);
 }
 
 }  // namespace k2k::backend::cpu

@@ -48,6 +48,26 @@ void Scheduler::run_launch() {
 
 // --- The schedule.
 
+K2K_ALWAYS_INLINE void Scheduler::end_item(WorkItem& item) {
+  turns_.end(item);
+  item.wave->count_out(turns_, item);
+  item.group->count_out(turns_);
+  if (item.group->live != 0) return;
+  residents_.give_back(*item.group);
+  admit();
+}
+
+K2K_ALWAYS_INLINE void Scheduler::run_item(WorkItem& item) {
+  idleness_.end();
+  if (!turns_.run(item)) {
+    return launch_.fail(ENOMEM,
+                        "no memory for the stacks of %u work-items; lower device.stack_bytes or "
+                        "device.resident_waves",
+                        plan_.items_max);
+  }
+  if (item.state == ItemState::done) end_item(item);
+}
+
 void Scheduler::run_items() {
   const bool random = turns_.schedule() == Schedule::random;
   const bool goes_on = turns_.schedule() == Schedule::round_robin;
@@ -71,26 +91,6 @@ void Scheduler::run_items() {
     if (random && (turns_.random().next() & 3) == 0) continue;  // Answers come late, too.
     look();
   }
-}
-
-K2K_ALWAYS_INLINE void Scheduler::run_item(WorkItem& item) {
-  idleness_.end();
-  if (!turns_.run(item)) {
-    return launch_.fail(ENOMEM,
-                        "no memory for the stacks of %u work-items; lower device.stack_bytes or "
-                        "device.resident_waves",
-                        plan_.items_max);
-  }
-  if (item.state == ItemState::done) end_item(item);
-}
-
-void Scheduler::end_item(WorkItem& item) {
-  turns_.end(item);
-  item.wave->count_out(turns_, item);
-  item.group->count_out(turns_);
-  if (item.group->live != 0) return;
-  residents_.give_back(*item.group);
-  admit();
 }
 
 // Serves the call of a work-item that has just begun to wait, and runs it again: its data is still
