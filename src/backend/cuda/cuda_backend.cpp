@@ -21,9 +21,12 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "backend/cuda/cuda.hpp"
+#include "backend/cuda/description.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/kernels.hpp"
 #include "backend/cuda/memory.hpp"
 #include "backend/launch_gate.hpp"
 #include "backend/limits.hpp"
@@ -36,8 +39,6 @@ namespace k2k::backend::cuda {
 
 namespace {
 
-constexpr int capability_min = 70;               // Independent lanes and nanosleep.
-constexpr std::uint32_t group_items_max = 1024;  // gpu.hpp: group_items_limit.
 // A server without wake-ups should not sleep here (Notify::polling); if it does, only briefly.
 constexpr Nanoseconds doorbell_wait_max = std::chrono::milliseconds(1);
 
@@ -69,10 +70,11 @@ class CudaBackend final : public Backend {
   CudaBackend& operator=(const CudaBackend&) = delete;
 
   Status build(const DeviceConfig& config) {
-    Status done = describe();
-    if (!done) return done;
-    done = driver_.call(driver_.cuDevicePrimaryCtxRetain(&context_, device_),
-                        "make a context on " + info_.name);
+    Result<DeviceInfo> described = describe(driver_, device_);
+    if (!described) return described.error();
+    info_ = std::move(described).value();
+    Status done = driver_.call(driver_.cuDevicePrimaryCtxRetain(&context_, device_),
+                               "make a context on " + info_.name);
     if (!done) return done;
     const Current current(driver_, context_);
     done =
@@ -82,7 +84,7 @@ class CudaBackend final : public Backend {
     done = memory_->build(config, info_.resident_waves, info_.reaches_host_pages);
     if (!done) return done;
     info_.area_bytes = memory_->area_bytes();
-    return load_kernels();
+    return kernels_.load_all();
   }
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
@@ -116,7 +118,7 @@ class CudaBackend final : public Backend {
     }
     const std::lock_guard lock(launching_);
     const Current current(driver_, context_);
-    const Result<CUfunction> function = function_of(kernel, shape);
+    const Result<CUfunction> function = kernels_.function_of(kernel, shape);
     if (!function) return function.error();
 
     gate_.open();
@@ -161,115 +163,6 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  [[nodiscard]] int attribute(CUdevice_attribute which) const {
-    int value = 0;
-    driver_.cuDeviceGetAttribute(&value, which, device_);
-    return value;
-  }
-  void note(const char* name, const std::string& value) {
-    info_.capabilities.push_back({name, value});
-  }
-  void note_if(const char* name, CUdevice_attribute which) {
-    note(name, attribute(which) != 0 ? "yes" : "no");
-  }
-
-  Status describe() {
-    char name[256] = {};
-    const Status named =
-        driver_.call(driver_.cuDeviceGetName(name, sizeof(name) - 1, device_), "name the device");
-    if (!named) return named;
-    const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    if (major * 10 + minor < capability_min) {
-      return Error{ENODEV, std::string(name) + " has compute capability " + std::to_string(major) +
-                               "." + std::to_string(minor) +
-                               "; at least 7.0 is needed: choose another device with "
-                               "CUDA_VISIBLE_DEVICES, or set backend = \"cpu\""};
-    }
-    const auto units =
-        static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
-    const auto lanes = static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
-    const auto items =
-        static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
-    if (lanes != 32) {
-      return Error{ENODEV, std::string(name) + " has waves of " + std::to_string(lanes) +
-                               " lanes, kernels are compiled for 32; set backend = \"cpu\""};
-    }
-    int version = 0;
-    std::size_t bytes = 0;
-    driver_.cuDriverGetVersion(&version);
-    driver_.cuDeviceTotalMem(&bytes, device_);
-    info_.name = name;
-    info_.platform = "cuda";
-    info_.compute_units = units;
-    info_.wave_lanes = lanes;
-    info_.resident_waves = units * (items / lanes);
-    info_.group_items_max = group_items_max;
-    info_.local_bytes_max =
-        static_cast<std::size_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
-    info_.halts = false;
-    info_.hides_memory = true;
-    info_.interrupts = false;
-    info_.reaches_host_pages = attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0;
-    note("compute capability", std::to_string(major) + "." + std::to_string(minor));
-    note("driver", std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10));
-    note("device memory (bytes)", std::to_string(bytes));
-    note("clock (kHz)", std::to_string(attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE)));
-    note_if("pageable memory access", CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS);
-    note_if("pageable memory through the host's page tables",
-            CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
-    note_if("concurrent managed access", CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
-    note_if("host atomics are native", CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
-    note_if("unified addressing", CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
-    note_if("cooperative launch", CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH);
-    note_if("GPUDirect RDMA", CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED);
-    note_if("integrated", CU_DEVICE_ATTRIBUTE_INTEGRATED);
-    if (attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) == 0) {
-      return Error{ENODEV, info_.name + " has no unified addressing; set backend = \"cpu\""};
-    }
-    return {};
-  }
-
-  // Before any kernel waits for the host: loading one later may wait until that one has ended.
-  Status load_kernels() {
-    for (const DeviceKernel* kernel = device_kernels(); kernel != nullptr; kernel = kernel->next) {
-      if (kernel->platform != info_.platform) continue;
-      const Result<CUfunction> function = load(*kernel);
-      if (!function) return function.error();
-    }
-    return {};
-  }
-
-  Result<CUfunction> load(const DeviceKernel& kernel) const {
-    const char* why = "no reason given";
-    auto* const function = static_cast<CUfunction>(kernel.load(&why));
-    if (function == nullptr) {
-      return Error{EIO, "a kernel of this program cannot be loaded onto " + info_.name + ": " +
-                            why + "; compile it for this device (CMAKE_CUDA_ARCHITECTURES)"};
-    }
-    if (Status done = driver_.call(driver_.cuFuncLoad(function), "load a kernel"); !done) {
-      return done.error();
-    }
-    return function;
-  }
-
-  Result<CUfunction> function_of(const KernelImage& kernel, const LaunchShape& shape) const {
-    const std::string name = "kernel '" + std::string(kernel.name) + "': ";
-    if (kernel.device == nullptr || kernel.device->platform != info_.platform) {
-      return Error{EINVAL, name + "it has no code for this device; compile it with nvcc"};
-    }
-    if (shape.groups == 0 || shape.groups > (1u << 31) - 1) {
-      return Error{EINVAL, name + "a launch has 1 to 2,147,483,647 work-groups, not " +
-                               std::to_string(shape.groups)};
-    }
-    if (shape.group_items == 0 || shape.group_items > info_.group_items_max) {
-      return Error{EINVAL, name + "a work-group has 1 to " + std::to_string(info_.group_items_max) +
-                               " work-items, not " + std::to_string(shape.group_items)};
-    }
-    if (const Status status = check_tenant(name, shape.tenant); !status) return status.error();
-    return load(*kernel.device);
-  }
-
   Result<LaunchReport> run_to_its_end(const KernelImage& kernel, const LaunchShape& shape,
                                       CUfunction function) {
     const Instant begin = now();
@@ -342,6 +235,7 @@ class CudaBackend final : public Backend {
   CUstream stream_ = nullptr;
   std::unique_ptr<Memory> memory_;
   DeviceInfo info_;
+  const Kernels kernels_{driver_, info_};
   std::mutex launching_;
   std::atomic<int> stop_{0};  // 0, or why work-items are to leave: a positive errno.
   WakeWord wakes_;
