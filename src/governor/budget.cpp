@@ -1,7 +1,5 @@
 #include "governor/budget.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,18 +10,11 @@ namespace k2k::governor {
 
 namespace {
 
-// How fast the learnt cost of a request follows the measured cost, and how many mean deviations
-// above it are reserved: Jacobson's estimator (SIGCOMM'88, appendix A).
-constexpr double mean_gain = 1.0 / 8;
-constexpr double spread_gain = 1.0 / 4;
-constexpr double spreads_reserved = 4;
-
 constexpr Nanoseconds slice_min{1'000};
 constexpr Nanoseconds wait_min{1'000};
-constexpr Nanoseconds review_period = std::chrono::milliseconds(10);
 // Where parts follow measured costs, or others may have left more meanwhile, no timer is for a part
 // of long ago.
-constexpr Nanoseconds reviewed_wait_max = 2 * review_period;
+constexpr Nanoseconds reviewed_wait_max = 2 * GuaranteedParts::review_period;
 // Guarantees may exceed the cap by rounding.
 constexpr double grant_rounding = 1e-9;
 
@@ -56,6 +47,11 @@ std::vector<Buckets::Account> accounts_of(const GovernorConfig& config) {
   return accounts;
 }
 
+// For a batch's first quantum, starting from `level`.
+double missing(const GovernorConfig& config, double level, double need) {
+  return static_cast<double>(config.quantum.count()) + need - level;
+}
+
 Nanoseconds rounded_up(double nanoseconds) {
   return Nanoseconds(static_cast<std::int64_t>(std::ceil(nanoseconds)));
 }
@@ -67,10 +63,8 @@ Budget::Budget(const GovernorConfig& config, Instant now)
       buckets_(rate_of(config), accounts_of(config), static_cast<double>(config.quantum.count()),
                now),
       states_(config.tenants.size()),
-      guarantees_(config.tenants.size()),
-      review_due_(now + review_period) {
-  for (const TenantConfig& tenant : config.tenants) reviews_ |= tenant.rate_min > 0;
-  if (reviews_) share();
+      guaranteed_(config_, now) {
+  if (guaranteed_.follow_costs()) share();
   slice_ = std::max(config.quantum / threads_wanted(), slice_min);
 }
 
@@ -97,11 +91,7 @@ Decision Budget::decide(Instant now, const Ask& ask) {
     ++forced_;
     return serve(ask.tenant, 0, need);
   }
-  return wait(now, ask.tenant, missing(level, need));
-}
-
-double Budget::missing(double level, double need) const {
-  return static_cast<double>(config_.quantum.count()) + need - level;
+  return wait(now, ask.tenant, missing(config_, level, need));
 }
 
 Tenant Budget::readiest(Instant now) {
@@ -111,7 +101,7 @@ Tenant Budget::readiest(Instant now) {
   double shortest = std::numeric_limits<double>::infinity();
   for (Tenant tenant = 0; tenant < states_.size(); ++tenant) {
     if (buckets_.level(tenant) > buckets_.level(fullest)) fullest = tenant;
-    const double pause = missing(buckets_.level(tenant), 0) / buckets_.flow(tenant);
+    const double pause = missing(config_, buckets_.level(tenant), 0) / buckets_.flow(tenant);
     if (pause >= shortest) continue;
     shortest = pause;
     first = tenant;
@@ -137,8 +127,9 @@ Decision Budget::wait(Instant now, Tenant tenant, double missing) {
   state.waits = true;
   const double paid_in =
       std::min(missing / buckets_.flow(tenant), static_cast<double>(config_.delay_max.count()));
-  const Nanoseconds longest =
-      states_.size() > 1 || reviews_ ? std::min(wait_max_, reviewed_wait_max) : wait_max_;
+  const Nanoseconds longest = states_.size() > 1 || guaranteed_.follow_costs()
+                                  ? std::min(wait_max_, reviewed_wait_max)
+                                  : wait_max_;
   const Nanoseconds pause = std::min(std::max(rounded_up(paid_in), wait_min), longest);
   state.until = std::min(now + pause, state.denied_since + config_.delay_max);
   state.throttled += state.until - now;
@@ -152,13 +143,7 @@ void Budget::settle(Instant now, Nanoseconds reserved, const Spent& spent) {
 }
 
 void Budget::learn(const Spent& spent) {
-  if (spent.requests == 0) return;
-  State& state = states_[spent.tenant];
-  const double cost = static_cast<double>(spent.cpu.count()) / spent.requests;
-  if (state.cost_mean <= 0) state.cost_mean = cost;
-  const double error = cost - state.cost_mean;
-  state.cost_mean += mean_gain * error;
-  state.cost_spread += spread_gain * (std::abs(error) - state.cost_spread);
+  states_[spent.tenant].cost.learn(spent.cpu, spent.requests);
 }
 
 void Budget::credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanoseconds spent) {
@@ -167,7 +152,7 @@ void Budget::credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanosecond
   buckets_.settle(tenant, static_cast<double>(reserved.count()),
                   static_cast<double>(spent.count()));
   if (reserved > spent) hasten(now, tenant);
-  if (reviews_ && now >= review_due_) review(now);
+  if (guaranteed_.review_is_due(now)) review(now);
 }
 
 // The tenant's waiting time was computed while these tokens were reserved, so it may be shortened
@@ -175,7 +160,8 @@ void Budget::credit(Instant now, Tenant tenant, Nanoseconds reserved, Nanosecond
 void Budget::hasten(Instant now, Tenant tenant) {
   State& state = states_[tenant];
   if (!state.waits) return;
-  const double paid_in = std::max(0.0, missing(buckets_.level(tenant), 0) / buckets_.flow(tenant));
+  const double paid_in =
+      std::max(0.0, missing(config_, buckets_.level(tenant), 0) / buckets_.flow(tenant));
   if (paid_in >= static_cast<double>((state.until - now).count())) return;
   const Instant until = now + rounded_up(paid_in);
   state.throttled -= state.until - until;
@@ -191,8 +177,7 @@ double Budget::needed(const Ask& ask) const {
 }
 
 Nanoseconds Budget::predicted(Tenant tenant) const {
-  const State& state = states_[tenant];
-  return rounded_up(state.cost_mean + spreads_reserved * state.cost_spread);
+  return rounded_up(states_[tenant].cost.reserve());
 }
 
 bool Budget::deep_in_debt(Instant now, Tenant tenant) {
@@ -225,36 +210,15 @@ void Budget::apply_cap(Instant now, double cap) {
   for (State& state : states_) state.until = std::min(state.until, now);
 }
 
-double Budget::guarantee(Tenant tenant, Nanoseconds unknown_cost) const {
-  const TenantConfig& config = config_.tenants[tenant];
-  const double learnt = states_[tenant].cost_mean;
-  const double cost = learnt > 0 ? learnt : static_cast<double>(unknown_cost.count());
-  return std::max(config.guarantee * config_.cores, config.rate_min * cost * 1e-9);
-}
-
 void Budget::share() {
-  for (Tenant tenant = 0; tenant < states_.size(); ++tenant) {
-    guarantees_[tenant] = guarantee(tenant, config_.service_max);
-  }
-  buckets_.change(rate_of(config_), guarantees_);
+  const auto cost_of = [this](Tenant tenant) -> const RequestCost& { return states_[tenant].cost; };
+  buckets_.change(rate_of(config_), guaranteed_.all(cost_of));
 }
 
 void Budget::review(Instant now) {
-  review_due_ = now + review_period;
+  guaranteed_.reviewed(now);
   buckets_.refill(now);
   share();
-}
-
-std::string Budget::explain(Tenant tenant, double needed, double granted) const {
-  std::string rate;
-  if (config_.tenants[tenant].rate_min > 0) {
-    rate = fmt::format(" ({:.6g} requests a second at {:.4g} us each)",
-                       config_.tenants[tenant].rate_min, states_[tenant].cost_mean / 1e3);
-  }
-  return fmt::format(
-      "governor: {} is guaranteed {:.3g} % of all cores' CPU time{}, but the cap of {:.3g} % "
-      "leaves it {:.3g} %; raise the cap to keep the guarantee, or lower the guarantee",
-      name_of(config_, tenant), needed * 100, rate, config_.cap * 100, granted * 100);
 }
 
 Report Budget::report(Instant now) {
@@ -267,10 +231,11 @@ Report Budget::report(Instant now) {
     report.tenants.push_back(
         {buckets_.part(tenant) / config_.cores, state.throttled, state.timers});
     // A cost that is unknown yet causes no conflict yet.
-    const double needed = guarantee(tenant, {}) / config_.cores;
+    const double needed = guaranteed_.of(tenant, state.cost, {}) / config_.cores;
     const double granted = buckets_.part(tenant) / config_.cores;
     if (needed <= granted * (1 + grant_rounding)) continue;
-    report.conflicts.push_back({tenant, needed, granted, explain(tenant, needed, granted)});
+    report.conflicts.push_back(
+        {tenant, needed, granted, guaranteed_.explain(tenant, state.cost, needed, granted)});
   }
   return report;
 }

@@ -16,11 +16,12 @@
 // another.
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "governor/buckets.hpp"
 #include "governor/config.hpp"
+#include "governor/costs.hpp"
+#include "governor/guaranteed_parts.hpp"
 
 namespace k2k::governor {
 
@@ -65,8 +66,7 @@ class Budget : public Governor {
     bool waits = false;      // Requests exist and are not served.
     Instant denied_since{};  // While it waits.
     Instant until{};         // While it waits: the timer.
-    double cost_mean = 0;    // Per request, in nanoseconds; 0: not yet known.
-    double cost_spread = 0;  // Mean deviation.
+    RequestCost cost;
     Nanoseconds throttled{};
     std::uint64_t timers = 0;
   };
@@ -74,24 +74,17 @@ class Budget : public Governor {
   // Takes `tokens`; `need` as of needed().
   Decision serve(Tenant tenant, double tokens, double need);
   Decision wait(Instant now, Tenant tenant, double missing);
-  // For a batch's first quantum, starting from `level`.
-  [[nodiscard]] double missing(double level, double need) const;
   [[nodiscard]] double needed(const Ask& ask) const;
-  // The tenant's guarantees in cores, if a request of unknown cost takes `unknown_cost`.
-  [[nodiscard]] double guarantee(Tenant tenant, Nanoseconds unknown_cost) const;
   // Adapts guarantees in requests per second to the measured cost.
   void review(Instant now);
   void share();
-  [[nodiscard]] std::string explain(Tenant tenant, double needed, double granted) const;
 
   GovernorConfig config_;
   Nanoseconds slice_{};
   Nanoseconds wait_max_ = no_limit;
   Buckets buckets_;
   std::vector<State> states_;
-  std::vector<double> guarantees_;  // In cores; kept so that a review allocates no memory.
-  bool reviews_ = false;
-  Instant review_due_;
+  GuaranteedParts guaranteed_;
   std::uint64_t forced_ = 0;
 };
 
