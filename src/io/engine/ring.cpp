@@ -21,6 +21,7 @@ Error refused(int code) {
   const char* mend = "the pool engine does without io_uring";
   if (code == EPERM)
     mend = "allow it: sysctl kernel.io_uring_disabled=0, or the container's filter";
+  if (code == EINVAL) mend = "a ring of one thread needs Linux 6.1";
   if (code == ENOSYS) mend = "it needs Linux 5.6 and a container's filter that lets it pass";
   if (code == ENOMEM) mend = "raise the limit on locked memory: ulimit -l";
   if (code == EMFILE) mend = "raise the limit on open files: ulimit -n";
@@ -35,12 +36,16 @@ int set_up(std::uint32_t entries, io_uring& ring, std::uint32_t flags) {
 
 bool asks_to_reap(int result) { return result == -EAGAIN || result == -EBUSY; }
 
+Status check(std::uint32_t entries) {
+  if (entries >= 1 && entries <= Ring::entries_max) return {};
+  return Error{EINVAL,
+               fmt::format("io_uring: {} entries: give 1 to {}", entries, Ring::entries_max)};
+}
+
 }  // namespace
 
 Result<Ring> Ring::create(std::uint32_t entries) {
-  if (entries < 1 || entries > entries_max) {
-    return Error{EINVAL, fmt::format("io_uring: {} entries: give 1 to {}", entries, entries_max)};
-  }
+  if (Status status = check(entries); !status) return status.error();
   io_uring ring{};
   // An invalid entry does not prevent the submission of later entries; Linux 5.18.
   int result = set_up(entries, ring, IORING_SETUP_SUBMIT_ALL);
@@ -61,6 +66,22 @@ Result<Ring> Ring::create(std::uint32_t entries) {
   }
   ring.ring_fd = ring.enter_ring_fd = number;
   return Ring(ring);
+}
+
+Result<Ring> Ring::create_for_this_thread(std::uint32_t entries) {
+  if (Status status = check(entries); !status) return status.error();
+  io_uring ring{};
+  const int result =
+      set_up(entries, ring,
+             IORING_SETUP_SUBMIT_ALL | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+  if (result < 0) return refused(-result);
+  io_uring_ring_dontfork(&ring);
+  const int entered = io_uring_register_ring_fd(&ring);
+  raw_close(ring.ring_fd);
+  ring.ring_fd = -1;
+  if (entered == 1) return Ring(ring);
+  io_uring_queue_exit(&ring);
+  return refused(entered < 0 ? -entered : ENOMEM);
 }
 
 Ring::Ring(const io_uring& ring) : ring_(ring), creator_(::getpid()) {}
@@ -108,7 +129,14 @@ int Ring::submit() {
   return 0;
 }
 
-int Ring::wait(std::size_t least) {
+int Ring::wait_for_one() {
+  const bool is_of_thread = ring_.ring_fd < 0;
+  return io_uring_enter(static_cast<unsigned>(ring_.enter_ring_fd), 0, 1,
+                        IORING_ENTER_GETEVENTS | (is_of_thread ? IORING_ENTER_REGISTERED_RING : 0),
+                        nullptr);
+}
+
+int Ring::wait(std::size_t least, Signals signals) {
   while (true) {
     // Completions beyond the queue's capacity stay in the kernel and are never visible here.
     const std::size_t reachable = std::min({least, expected_, std::size_t{ring_.cq.ring_entries}});
@@ -117,10 +145,9 @@ int Ring::wait(std::size_t least) {
     if (asks_to_reap(result)) {
       if (in_kernel() == 0 || io_uring_cq_ready(&ring_) > 0) return result;
       // Waits without submitting: a completion makes room.
-      result = io_uring_enter(static_cast<unsigned>(ring_.enter_ring_fd), 0, 1,
-                              IORING_ENTER_GETEVENTS, nullptr);
+      result = wait_for_one();
     }
-    if (result < 0 && result != -EINTR) return result;
+    if (result < 0 && (result != -EINTR || signals == Signals::end_the_wait)) return result;
   }
 }
 

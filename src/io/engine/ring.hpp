@@ -9,8 +9,14 @@
 //   ring.reap(into);
 //
 // Its descriptor has a high number if the limit allows, and is close-on-exec. It is bound to no
-// thread (no IORING_SETUP_SINGLE_ISSUER or DEFER_TASKRUN): another thread may continue. If the
-// submitting thread ends, the kernel may answer -ECANCELED for entries that it had not begun.
+// thread: another thread may continue. If the submitting thread ends, the kernel may answer
+// -ECANCELED for entries that it had not begun.
+//
+// A ring of one thread (create_for_this_thread()) belongs to the thread that creates it. The kernel
+// completes its entries on that thread, while the thread submits or waits, and on no other
+// (IORING_SETUP_SINGLE_ISSUER, DEFER_TASKRUN). It has no descriptor, which a program could close
+// and a child of fork() would inherit: the thread's own table of 16 rings keeps it until the thread
+// ends.
 //
 // Threading: one owner at a time. A child of fork() must not use its parent's ring, only destroy
 // it: the queues are not mapped there.
@@ -39,6 +45,8 @@ class Ring {
   // Errors: EINVAL, `entries` is 0 or above entries_max. ENOSYS: Linux before 5.6, or a seccomp
   // filter. EPERM: io_uring is disabled. ENOMEM, EMFILE, ENFILE: as io_uring_setup(2).
   static Result<Ring> create(std::uint32_t entries);
+  // Errors: likewise. EINVAL, too: Linux before 6.1. EBUSY: the thread has made 16.
+  static Result<Ring> create_for_this_thread(std::uint32_t entries);
 
   Ring(Ring&& other) noexcept;
   Ring& operator=(Ring&& other) noexcept;
@@ -57,8 +65,9 @@ class Ring {
   int submit();
 
   // Submits and waits until `least` completions are ready, or as many as are expected or the
-  // completion queue holds. Signals do not end the wait. Returns as submit() does.
-  int wait(std::size_t least);
+  // completion queue holds. Returns as submit() does; -EINTR: a signal has ended the wait.
+  enum class Signals : std::uint8_t { ignored, end_the_wait };
+  int wait(std::size_t least, Signals signals = Signals::ignored);
 
   // Takes the ready completions, and returns their number.
   std::size_t reap(std::span<RingCompletion> into);
@@ -70,11 +79,14 @@ class Ring {
   [[nodiscard]] std::size_t prepared() const;   // Not yet taken by the kernel.
   [[nodiscard]] std::size_t in_kernel() const;  // Taken by the kernel; the last completion is not
                                                 // reaped yet.
+  // -1: a ring of one thread.
   [[nodiscard]] int descriptor() const { return ring_.ring_fd; }
   [[nodiscard]] bool inherited() const;  // By a child of fork().
 
  private:
   explicit Ring(const io_uring& ring);
+  // Waits for a completion, and submits nothing.
+  int wait_for_one();
 
   io_uring ring_{};
   std::size_t expected_ = 0;  // Entries prepared or taken with their last completion not reaped

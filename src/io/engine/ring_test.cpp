@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <thread>
 #include <vector>
 
@@ -252,12 +255,97 @@ TEST_F(RingTest, AChildOfForkMayDestroyIt) {
   EXPECT_EQ(only_completion(ring).tag, 3u);
 }
 
+// A ring of one thread.
+class RingOfThreadTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Result<Ring> made = Ring::create_for_this_thread(1);
+    if (!made) GTEST_SKIP() << made.error().message;
+  }
+};
+
+TEST_F(RingOfThreadTest, ReadsWithoutADescriptor) {
+  const OwnFiles files;
+  const Opened file = open_file(make_file(files, "content", 100), O_RDONLY);
+  Ring ring = Ring::create_for_this_thread(4).value();
+  EXPECT_EQ(ring.descriptor(), -1);
+  std::array<std::byte, 100> bytes{};
+  io_uring_prep_read(ring.next(), file.number(), bytes.data(), 100, 0);
+  EXPECT_EQ(only_completion(ring).result, 100);
+  EXPECT_TRUE(holds_content(bytes, 0));
+}
+
+TEST_F(RingOfThreadTest, IsOfNoUseToAnotherThread) {
+  Ring ring = Ring::create_for_this_thread(4).value();
+  prepare_nop(ring, 1);
+  std::thread([&] { EXPECT_NE(ring.submit(), 0); }).join();
+  EXPECT_EQ(ring.prepared(), 1u);
+  EXPECT_EQ(only_completion(ring).tag, 1u);
+}
+
+TEST_F(RingOfThreadTest, EndsWithItsThreadAtTheLatest) {
+  constexpr int rings_a_thread = 16;  // Of the kernel.
+  for (int round = 0; round < 3; ++round) {
+    int made = 0;
+    std::thread([&] {
+      while (Ring::create_for_this_thread(4).ok()) ++made;
+    }).join();
+    EXPECT_EQ(made, rings_a_thread);
+  }
+}
+
+TEST_F(RingOfThreadTest, ASignalMayEndItsWait) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  const Opened out(pipe[0]);
+  const Opened in(pipe[1]);
+  struct sigaction before{};
+  struct sigaction nothing{};
+  nothing.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &nothing, &before), 0);
+  Ring ring = Ring::create_for_this_thread(4).value();
+  char letter = 0;
+  io_uring_prep_read(ring.next(), out.number(), &letter, 1, 0);
+  std::atomic<bool> ended{false};
+  std::thread interrupter([&, waiter = ::pthread_self()] {
+    while (!ended) {
+      ::pthread_kill(waiter, SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  EXPECT_EQ(ring.wait(1, Ring::Signals::end_the_wait), -EINTR);
+  ended = true;
+  interrupter.join();
+  ASSERT_EQ(::sigaction(SIGUSR1, &before, nullptr), 0);
+  EXPECT_EQ(::write(in.number(), "k", 1), 1);
+  EXPECT_EQ(only_completion(ring).result, 1);
+}
+
+TEST_F(RingOfThreadTest, AChildOfForkHasNothingOfIt) {
+  Ring ring = Ring::create_for_this_thread(4).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool inherited = ring.inherited();
+    {
+      const Ring ended = std::move(ring);
+    }
+    ::_exit(inherited ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  prepare_nop(ring, 3);
+  EXPECT_EQ(only_completion(ring).tag, 3u);
+}
+
 TEST(RingCreate, RefusesSizesThatAreNone) {
-  for (const std::uint32_t wrong : {0u, Ring::entries_max + 1}) {
-    const Result<Ring> made = Ring::create(wrong);
-    ASSERT_FALSE(made.ok());
-    EXPECT_EQ(made.error().code, EINVAL);
-    EXPECT_NE(made.error().message.find("give 1 to 32768"), std::string::npos);
+  for (const auto create : {Ring::create, Ring::create_for_this_thread}) {
+    for (const std::uint32_t wrong : {0u, Ring::entries_max + 1}) {
+      const Result<Ring> made = create(wrong);
+      ASSERT_FALSE(made.ok());
+      EXPECT_EQ(made.error().code, EINVAL);
+      EXPECT_NE(made.error().message.find("give 1 to 32768"), std::string::npos);
+    }
   }
 }
 
