@@ -23,6 +23,8 @@ class WaitingReader final : public router::FileReader {
     --inside_;
     return static_cast<ssize_t>(bytes);
   }
+  [[nodiscard]] bool is_plain(int, std::size_t, std::int64_t) const override { return false; }
+  void note_plain(int, std::size_t, std::int64_t, ssize_t, std::uint64_t) override {}
   ssize_t pwrite(int, const void*, std::size_t, std::int64_t) override { return -EIO; }
   ssize_t whole(const router::WholeCall&) override { return -EIO; }
   int advise(int, std::int64_t, std::int64_t, int) override { return 0; }

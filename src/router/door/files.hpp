@@ -63,6 +63,17 @@ class Files {
     return try_kernels(descriptor, memory, bytes, offset);
   }
 
+  // As FileReader's, of a read that try_pread() left; false for registered memory.
+  [[nodiscard]] bool is_plain(int descriptor, const void* memory, std::size_t bytes,
+                              std::int64_t offset) const {
+    if (registered_.near(memory)) return false;
+    return !reader_ || reader_->is_plain(descriptor, bytes, offset);
+  }
+  void note_plain(int descriptor, std::size_t bytes, std::int64_t offset, ssize_t count,
+                  std::uint64_t begin) {
+    if (reader_) reader_->note_plain(descriptor, bytes, offset, count, begin);
+  }
+
   // read(2) of a regular file by the readers: the count, or a negative errno. -EAGAIN without
   // patience: call again with patience. No value: the kernel's own read is as fast, or its answer
   // is needed. That holds if positioned_bytes_min are not requested or not left in the file, for

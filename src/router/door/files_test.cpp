@@ -113,6 +113,17 @@ TEST_P(FilesDoor, tries_registered_memory_without_waiting) {
   EXPECT_EQ(files->pread(descriptor, device.address(), bytes, 99), ssize_t{bytes});
 }
 
+TEST_P(FilesDoor, leaves_no_read_into_registered_memory_to_its_caller) {
+  file.evict();
+  EXPECT_TRUE(files->is_plain(descriptor, memory.get(), 100, 0));
+  EXPECT_FALSE(files->is_plain(descriptor, device.address(), 100, 0));
+  if (!GetParam()) {
+    EXPECT_TRUE(files->is_plain(descriptor, memory.get(), 1 << 20, 0)) << "there is no reader";
+  }
+  files->note_plain(descriptor, 100, 0, 100, 0);
+  EXPECT_EQ(files->stats().reads, GetParam() ? 1u : 0u) << "Linux' own is not counted";
+}
+
 TEST_P(FilesDoor, tells_all_readers_of_the_hosts_use) {
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   SeparateDevice bounded(device_bytes, {.partition_pages = 1024});

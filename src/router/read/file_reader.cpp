@@ -110,6 +110,23 @@ class Reader final : public FileReader {
     return count;
   }
 
+  [[nodiscard]] bool is_plain(int descriptor, std::size_t bytes,
+                              std::int64_t offset) const override {
+    if (offset < 0 || descriptor < 0 || bytes > io::transfer_bytes_max) return false;
+    return bytes < config_.unprobed_bytes ||
+           (!expectation_.is_entered(descriptor) &&
+            outside_.would_keep(request_of(descriptor, nullptr, bytes, offset)));
+  }
+  void note_plain(int descriptor, std::size_t bytes, std::int64_t offset, ssize_t count,
+                  std::uint64_t begin) override {
+    add(counters_.reads, 1);
+    steps_.count_unprobed(count);
+    if (bytes < config_.unprobed_bytes) return;
+    const FileRequest request = request_of(descriptor, nullptr, bytes, offset);
+    expectation_.note_end(descriptor, request.end());
+    outside_.note_read(request, count, begin);
+  }
+
   ssize_t whole(const WholeCall& call) override {
     add(call.write ? counters_.writes : counters_.reads, 1);
     // An offset of -1 would be the descriptor's own position.

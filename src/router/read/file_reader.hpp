@@ -131,6 +131,13 @@ class FileReader {
   // nothing into the page cache that pread() reads directly.
   virtual ssize_t try_pread(int descriptor, void* memory, std::size_t bytes,
                             std::int64_t offset) = 0;
+  // Of a read that try_pread() left: would pread() be one read by the page cache, whatever is
+  // cached of the file? Then the caller may make that read in its own way, and tells its result.
+  [[nodiscard]] virtual bool is_plain(int descriptor, std::size_t bytes,
+                                      std::int64_t offset) const = 0;
+  // The count, or a negative errno. The read began at `begin`, in cycles.
+  virtual void note_plain(int descriptor, std::size_t bytes, std::int64_t offset, ssize_t count,
+                          std::uint64_t begin) = 0;
   // One kernel call, for a descriptor of any kind: the count, or a negative errno. If a device
   // refuses bytes that were read from a pipe, they are lost.
   virtual ssize_t whole(const WholeCall& call) = 0;

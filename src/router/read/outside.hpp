@@ -42,8 +42,8 @@ class OutsideFiles {
   [[nodiscard]] bool may_enter(std::size_t bytes, bool trusted) const {
     return bound_is_strict_ || (bytes > trial_bytes_ && !trusted);
   }
-  // Does the file stay outside with this request? If not, it is entered.
-  bool keeps(const FileRequest& request) {
+  // Would the file stay outside with this request?
+  [[nodiscard]] bool would_keep(const FileRequest& request) const {
     const bool has_trials = trial_bytes_ > 0 && !bound_is_strict_;
     if (has_trials &&
         (request.bytes <= trial_bytes_ || expectation_.expects_cached(request.descriptor))) {
@@ -51,7 +51,11 @@ class OutsideFiles {
     }
     struct stat facts{};
     if (::fstat(request.descriptor, &facts) != 0 || is_small(facts)) return true;
-    if (has_trials && is_all_cached(request, facts)) return true;
+    return has_trials && is_all_cached(request, facts);
+  }
+  // Does the file stay outside with this request? If not, it is entered.
+  bool keeps(const FileRequest& request) {
+    if (would_keep(request)) return true;
     expectation_.note_entered(request.descriptor);
     return false;
   }
@@ -61,14 +65,18 @@ class OutsideFiles {
     expectation_.note_end(request.descriptor, request.end());
     const std::uint64_t begin = cycles();
     const ssize_t count = steps_.unprobed(request, use);
-    if (count < static_cast<ssize_t>(request.bytes)) return count;
+    note_read(request, count, begin);
+    return count;
+  }
+  // A plain read gave this count; it began at `begin`, in cycles.
+  void note_read(const FileRequest& request, ssize_t count, std::uint64_t begin) {
+    if (count < static_cast<ssize_t>(request.bytes)) return;
     if (steps_.is_fast(begin, request.bytes)) {
       expectation_.note_fast(request.descriptor);
     } else if (struct stat facts{};
                trial_bytes_ > 0 && ::fstat(request.descriptor, &facts) == 0 && !is_small(facts)) {
       expectation_.note_entered(request.descriptor);
     }
-    return count;
   }
 
  private:

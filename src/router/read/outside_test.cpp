@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/clock.hpp"
 #include "io/file/residency.hpp"
 #include "router/file/file_fixture.hpp"
 #include "router/file/open_files.hpp"
@@ -199,6 +200,48 @@ TEST_P(Outside, a_file_that_ends_with_a_page_is_not_taken_for_one_that_is_cached
   EXPECT_EQ(count, ssize_t{16 * page});
   file.cache([](std::size_t at) { return at < 8; });
   EXPECT_EQ(tried(), -EAGAIN);
+}
+
+TEST_P(Outside, tells_which_reads_are_plain) {
+  DataFile file(4 << 20);
+  DataFile small(small_file_bytes_default, 2);
+  file.evict();
+  const auto read = product();
+  const int before = own_descriptors();
+  const auto is_plain = [&](DataFile& of, std::size_t bytes) {
+    return read->is_plain(of.descriptor(), bytes, 0);
+  };
+  EXPECT_TRUE(is_plain(file, 100));
+  EXPECT_TRUE(is_plain(file, trial_bytes_default));
+  EXPECT_FALSE(is_plain(file, trial_bytes_default + 1)) << "it would be planned";
+  EXPECT_TRUE(is_plain(small, 8 << 20));
+  EXPECT_FALSE(read->is_plain(file.descriptor(), 100, -1));
+  EXPECT_FALSE(read->is_plain(-1, 100, 0));
+  EXPECT_TRUE(is_plain(file, 64 << 10)) << "a question enters no file";
+  EXPECT_EQ(own_descriptors(), before);
+  EXPECT_EQ(read->stats().reads, 0u);
+}
+
+TEST_P(Outside, a_plain_read_of_the_callers_counts_as_one_of_its_own) {
+  DataFile file(4 << 20);
+  const auto read = product();
+  const int descriptor = file.descriptor();
+  const auto read_within = [&](std::size_t bytes, ssize_t count, std::uint32_t us) {
+    read->note_plain(descriptor, bytes, 0, count, cycles() - cycles_of(us));
+  };
+  constexpr std::uint32_t fast_us = 0;
+  constexpr std::uint32_t slow_us = 100'000;
+  read_within(100, 100, slow_us);
+  read_within(64 << 10, 5000, slow_us);
+  read_within(64 << 10, -EIO, slow_us);
+  read_within(64 << 10, 64 << 10, fast_us);
+  EXPECT_TRUE(read->is_plain(descriptor, 64 << 10, 0)) << "none of them was long, whole and slow";
+  read_within(64 << 10, 64 << 10, slow_us);
+  EXPECT_FALSE(read->is_plain(descriptor, 64 << 10, 0)) << "the file is entered";
+  EXPECT_TRUE(read->is_plain(descriptor, 100, 0));
+  EXPECT_EQ(read->stats().reads, 5u);
+  EXPECT_EQ(read->stats().unprobed, 5u);
+  EXPECT_EQ(read->stats().bytes_cache, 100u + 5000 + 2 * (64 << 10));
 }
 
 }  // namespace

@@ -59,8 +59,14 @@ class ReadSteps {
   }
   template <class Use>
   ssize_t unprobed(const FileRequest& request, Use& use) const {
+    const ssize_t count = use.read(request);
+    count_unprobed(count);
+    return count;
+  }
+  // Of an unprobed read.
+  void count_unprobed(ssize_t count) const {
     add(counters_.unprobed, 1);
-    return buffered(request, use);
+    if (count > 0) add(counters_.bytes_cache, static_cast<std::uint64_t>(count));
   }
   // As unprobed(); its time says whether it came from memory.
   template <class Use>
