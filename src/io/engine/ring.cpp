@@ -34,6 +34,17 @@ int set_up(std::uint32_t entries, io_uring& ring, std::uint32_t flags) {
   return io_uring_queue_init_params(entries, &ring, &params);
 }
 
+// The thread's table of rings gives this one up. Linux before 6.3 refuses that: then the table
+// keeps the ring until the thread ends.
+void leave_table(const io_uring& ring) {
+  constexpr unsigned by_place_in_table = 1u << 31;  // IORING_REGISTER_USE_REGISTERED_RING
+  const auto place = static_cast<unsigned>(ring.enter_ring_fd);
+  io_uring_rsrc_update left{};
+  left.offset = place;
+  static_cast<void>(
+      io_uring_register(place, IORING_UNREGISTER_RING_FDS | by_place_in_table, &left, 1));
+}
+
 bool asks_to_reap(int result) { return result == -EAGAIN || result == -EBUSY; }
 
 Status check(std::uint32_t entries) {
@@ -102,6 +113,7 @@ Ring::~Ring() {
     raw_close(ring_.ring_fd);
   } else {
     set_own(ring_.ring_fd, false);  // First, as raw_close(): the number may be the program's next.
+    if (ring_.ring_fd < 0) leave_table(ring_);
     io_uring_queue_exit(&ring_);
   }
 }

@@ -15,8 +15,7 @@
 // A ring of one thread (create_for_this_thread()) belongs to the thread that creates it. The kernel
 // completes its entries on that thread, while the thread submits or waits, and on no other
 // (IORING_SETUP_SINGLE_ISSUER, DEFER_TASKRUN). It has no descriptor, which a program could close
-// and a child of fork() would inherit: the thread's own table of 16 rings keeps it until the thread
-// ends.
+// and a child of fork() would inherit: the thread's own table of 16 rings keeps it.
 //
 // Threading: one owner at a time. A child of fork() must not use its parent's ring, only destroy
 // it: the queues are not mapped there.
@@ -45,7 +44,7 @@ class Ring {
   // Errors: EINVAL, `entries` is 0 or above entries_max. ENOSYS: Linux before 5.6, or a seccomp
   // filter. EPERM: io_uring is disabled. ENOMEM, EMFILE, ENFILE: as io_uring_setup(2).
   static Result<Ring> create(std::uint32_t entries);
-  // Errors: likewise. EINVAL, too: Linux before 6.1. EBUSY: the thread has made 16.
+  // Errors: likewise. EINVAL, too: Linux before 6.1. EBUSY: the thread has 16.
   static Result<Ring> create_for_this_thread(std::uint32_t entries);
 
   Ring(Ring&& other) noexcept;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "io/file/files_fixture.hpp"
@@ -284,13 +287,29 @@ TEST_F(RingOfThreadTest, IsOfNoUseToAnotherThread) {
 }
 
 TEST_F(RingOfThreadTest, EndsWithItsThreadAtTheLatest) {
-  constexpr int rings_a_thread = 16;  // Of the kernel.
+  constexpr std::size_t rings_a_thread = 16;  // Of the kernel.
   for (int round = 0; round < 3; ++round) {
-    int made = 0;
     std::thread([&] {
-      while (Ring::create_for_this_thread(4).ok()) ++made;
+      std::vector<Ring> rings;
+      Result<Ring> ring = Ring::create_for_this_thread(4);
+      for (; ring; ring = Ring::create_for_this_thread(4)) {
+        rings.push_back(std::move(ring).value());
+      }
+      EXPECT_EQ(rings.size(), std::size_t{rings_a_thread});
+      EXPECT_EQ(ring.error().code, EBUSY);
     }).join();
-    EXPECT_EQ(made, rings_a_thread);
+  }
+}
+
+TEST_F(RingOfThreadTest, GivesItsPlaceBack) {
+  utsname system{};
+  ASSERT_EQ(::uname(&system), 0);
+  int major = 0;
+  int minor = 0;
+  ASSERT_EQ(std::sscanf(system.release, "%d.%d", &major, &minor), 2);
+  if (std::pair(major, minor) < std::pair(6, 3)) GTEST_SKIP() << "Linux before 6.3";
+  for (int count = 0; count < 100; ++count) {
+    ASSERT_TRUE(Ring::create_for_this_thread(4).ok()) << count;
   }
 }
 
