@@ -57,7 +57,15 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
                     .threads = threads_,
                     .places = places_,
                     .pool = pool_}),
-      waiting_(system_calls_, answers_, descriptors_, pool_),
+      reads_({.backend = backend,
+              .files = *files_,
+              .answers = answers_,
+              .admission = admission_,
+              .sleeping = system_calls_.sleeping(),
+              .threads = threads_,
+              .places = places_,
+              .pool = pool_}),
+      waiting_(system_calls_, answers_, descriptors_, reads_, pool_),
       service_({.backend = backend,
                 .files = *files_,
                 .answers = answers_,
@@ -104,13 +112,15 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
 Status Server::Core::open_events() {
   Descriptor interruption(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Descriptor new_waits(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!interruption.open() || !new_waits.open()) {
+  Descriptor new_reads(::eventfd(0, EFD_CLOEXEC));  // A read of it waits.
+  if (!interruption.open() || !new_waits.open() || !new_reads.open()) {
     return Error{errno, fmt::format("no eventfd for the server: {}; raise the limit on open files: "
                                     "ulimit -n",
                                     std::strerror(errno))};
   }
   system_calls_.end_waits_by(std::move(interruption));
   descriptors_.wake_by(std::move(new_waits));
+  reads_.wake_by(std::move(new_reads));
   return {};
 }
 
@@ -257,6 +267,7 @@ void Server::Core::stop() {
   backend_->set_registered(nullptr);
   system_calls_.end_waits();
   descriptors_.stop();
+  reads_.stop();
   const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
   do {
     backend_->wake_server();

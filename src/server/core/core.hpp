@@ -3,7 +3,7 @@
 //
 //   device ─▶ Roles ─▶ Leader ─▶ RoleService ─▶ Answers ─▶ device
 //               ▲        └ split: SplitQueue ─▶ SplitService ─▶ Answers
-//               │        └ would wait: WaitingCalls ─▶ DescriptorWatch, or a thread of the pool
+//               │        └ would wait: WaitingCalls ─▶ DescriptorWatch, ColdReads, or the pool
 //           ThreadPool   └ page faults: FaultDesk
 //
 // Core has no policy of its own: it starts, reconfigures and stops the objects, in an order that
@@ -33,6 +33,7 @@
 #include "server/pool/split_queue.hpp"
 #include "server/pool/system_calls.hpp"
 #include "server/pool/thread_pool.hpp"
+#include "server/reads/cold_reads.hpp"
 #include "server/server.hpp"
 
 namespace k2k::server {
@@ -50,7 +51,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   [[nodiscard]] std::vector<telemetry::Event> events() const;
 
  private:
-  // The eventfds of calls that wait. Errors: EMFILE, ENFILE, ENOMEM.
+  // The eventfds for calls that wait. Errors: EMFILE, ENFILE, ENOMEM.
   Status open_events();
   // A worker of the pool, until the pool ends.
   void work(ServiceThread& self);
@@ -74,6 +75,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   ThreadPool pool_;
   FaultDesk faults_;
   DescriptorWatch descriptors_;
+  ColdReads reads_;
 
   // The work of the threads.
   WaitingCalls waiting_;

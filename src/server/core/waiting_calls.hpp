@@ -1,6 +1,6 @@
 #pragma once
-// Calls that would wait: on their descriptor, all together on one thread; otherwise each on a
-// thread of the pool.
+// Calls that would wait: for their descriptor, all together on one thread; cold reads by a ring,
+// together on another thread; otherwise each on a thread of the pool.
 //
 // Threading: from anywhere, a ServiceThread by itself. No state and no lock of its own.
 
@@ -10,20 +10,22 @@
 #include "server/pool/service_thread.hpp"
 #include "server/pool/system_calls.hpp"
 #include "server/pool/thread_pool.hpp"
+#include "server/reads/cold_reads.hpp"
 
 namespace k2k::server {
 
 class WaitingCalls {
  public:
   WaitingCalls(SystemCalls& system_calls, Answers& answers, DescriptorWatch& descriptors,
-               ThreadPool& pool)
+               ColdReads& reads, ThreadPool& pool)
       : system_calls_(&system_calls),
         answers_(&answers),
         descriptors_(&descriptors),
+        reads_(&reads),
         pool_(&pool) {}
 
   // False: the pool is to make this call.
-  bool watch(const Pending& call) { return descriptors_->take(call); }
+  bool watch(const Pending& call) { return descriptors_->take(call) || reads_->take(call); }
   // `call` was tried, or cannot be tried on its thread.
   void set_aside(const Pending& call) {
     if (!watch(call)) pool_->queue(call);
@@ -48,6 +50,7 @@ class WaitingCalls {
   SystemCalls* system_calls_;
   Answers* answers_;
   DescriptorWatch* descriptors_;
+  ColdReads* reads_;
   ThreadPool* pool_;
 };
 
