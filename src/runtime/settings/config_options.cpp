@@ -222,8 +222,8 @@ const ConfigOption options[] = {
         "Serve requests on the top half's thread, on another thread, or (cpu) on the device's own "
         "units, between two work-items.")),
     server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",
-                                       "Most service threads; they start as calls sleep. One more "
-                                       "thread waits for all descriptors."),
+                                       "Most service threads; they start as calls sleep. Two more "
+                                       "wait for all descriptors and for short cold reads."),
     server<&ServerConfig::notify>(
         "server.notify", choice, 0, 0, "interrupt|polling", "",
         "How a sleeping poller learns of doorbells: the device wakes it, or it looks periodically, "

@@ -2,6 +2,7 @@
 
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
@@ -27,6 +28,14 @@ bool completes_reads(int descriptor) {
          facts.f_type == BTRFS_SUPER_MAGIC;
 }
 
+// The bytes of the read that the file has.
+std::size_t bytes_in_file(const ColdRead& read) {
+  struct stat facts{};
+  if (::fstat(read.descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) return read.bytes;
+  const auto end = static_cast<std::uint64_t>(facts.st_size);
+  return read.offset < end ? std::min<std::uint64_t>(read.bytes, end - read.offset) : 0;
+}
+
 // Is all of this memory there? A page that is not may be a disk's, or that of a program that
 // answers page faults (userfaultfd(2)).
 bool is_resident(std::byte* memory, std::size_t bytes) {
@@ -46,7 +55,7 @@ bool suits_a_ring(const services::Request& request, const router::Files& files) 
   return read.bytes <= ring_read_bytes_max &&
          files.is_plain(read.descriptor, read.memory, read.bytes,
                         static_cast<std::int64_t>(read.offset)) &&
-         completes_reads(read.descriptor) && is_resident(read.memory, read.bytes);
+         completes_reads(read.descriptor) && is_resident(read.memory, bytes_in_file(read));
 }
 
 }  // namespace k2k::server

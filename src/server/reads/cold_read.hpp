@@ -28,9 +28,9 @@ inline ColdRead cold_read_of(const services::Request& request) {
 }
 
 // May a ring make the call, which was tried and would wait? Not if the router would plan it, or if
-// it is longer than ring_read_bytes_max. Not if some of its memory is missing: the thread of the
-// ring would wait for that memory, and all other reads with it. Nor on a file system whose reads a
-// ring gives to threads of the kernel: no cap counts those.
+// it is longer than ring_read_bytes_max. Not if memory that the file fills is missing: the thread
+// of the ring would wait for that memory, and all other reads with it. Nor on a file system whose
+// reads a ring gives to threads of the kernel: no cap counts those.
 [[nodiscard]] bool suits_a_ring(const services::Request& request, const router::Files& files);
 
 }  // namespace k2k::server

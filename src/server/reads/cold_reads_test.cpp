@@ -214,6 +214,8 @@ TEST_F(ColdReadsTest, leave_to_the_pool_what_does_not_suit_a_ring) {
   EXPECT_TRUE(suits(call, plain));
   call.request.arguments[1] += 1;
   EXPECT_FALSE(suits(call, plain)) << "its last byte is in a page that is missing";
+  call.request.arguments[3] = file_bytes - page + 1;
+  EXPECT_TRUE(suits(call, plain)) << "the file ends before that page";
   ::munmap(missing, 4 * page);
   const int in_memory = ::memfd_create("k2k-test", MFD_CLOEXEC);
   EXPECT_FALSE(suits(read_of(0, in_memory, page), plain)) << "the kernel would use threads";
