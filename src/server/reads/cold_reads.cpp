@@ -70,12 +70,11 @@ void ColdReads::serve(ServiceThread& self, RingReads& reads) {
   std::uint32_t served = 0;
   while (!take_new(self, reads)) {
     if (!reads.empty()) parts_.admission.pass(self.account, served);
-    if (reads.submit(round)) {
-      // What is copied while it waits is owed.
-      parts_.admission.leave(self.account);
+    const bool may_wait = reads.submit(round);
+    if (!may_wait && round.for_pool.empty()) return;  // It cannot be woken any more.
+    if (may_wait) {
+      parts_.admission.leave(self.account);  // What is copied while it waits is owed.
       reads.wait(round);
-    } else if (round.for_pool.empty()) {
-      return;
     }
     answer(self, round);
     const Nanoseconds moment = thread_time();
