@@ -50,6 +50,9 @@ def _install() -> list[str]:
     for title, command in commands:
         if problems := _passes(command, title, env, outside):
             return problems
+    tests = [one.name for one in python.parents[1].glob("lib/*/site-packages/psylang/**/*_test.py")]
+    if tests:
+        return [f"the installed psylang has tests, {tests[0]} and so on: see psylang/setup.py"]
     kept = list((WORK / "cache/psylang").glob("*.object"))
     return [] if kept else ["psylang run left no machine code in XDG_CACHE_HOME/psylang"]
 
