@@ -9,6 +9,7 @@ import llvmlite.ir as ll
 
 from psylang.emit.kernel import Kernel
 from psylang.emit.targets import Target, initialise
+from psylang.errors import ProgramError
 from psylang.ir.graph import Program
 from psylang.ir.types import DType
 from psylang.numerics import expansions
@@ -23,12 +24,12 @@ NO_VARYING: frozenset[str] = frozenset()
 def llvm_text(program: Program, target: Target, varying: frozenset[str] = NO_VARYING) -> str:
     """LLVM assembly of psylang_run() for the target; LLVM's own passes come later.
 
-    ValueError: a name in `varying` is no parameter.
+    ProgramError: a name in `varying` is no parameter.
     """
     unknown = varying - {parameter.name for parameter in program.parameters}
     if unknown:
         known = ", ".join(parameter.name for parameter in program.parameters) or "none"
-        raise ValueError(f"no parameter {', '.join(sorted(unknown))}; there are: {known}")
+        raise ProgramError(f"no parameter {', '.join(sorted(unknown))}; there are: {known}")
     module = ll.Module(program.name)
     module.triple = target.triple
     fast = program.numerics == "fast"
@@ -64,7 +65,7 @@ def optimised(program: Program, records: list[Record] | None = None) -> Program:
 
 
 def compile_object(program: Program, target: Target, varying: frozenset[str] = NO_VARYING) -> bytes:
-    """Object code with the one symbol psylang_run (abi.py). ValueError: as llvm_text()."""
+    """Object code with the one symbol psylang_run (abi.py). ProgramError: as llvm_text()."""
     machine = _machine(target)
     module = _optimised(llvm_text(program, target, varying), machine)
     return bytes(machine.emit_object(module))

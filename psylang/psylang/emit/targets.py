@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 
+from psylang.errors import PsylangError
+
 
 @dataclass(frozen=True)
 class Target:
@@ -27,7 +29,7 @@ class Target:
         return replace(self, width=1)
 
 
-class UnknownTargetError(ValueError):
+class UnknownTargetError(PsylangError, ValueError):
     """There is no such target, or this machine lacks it."""
 
 

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from psylang.errors import ProgramError
 from psylang.ir.graph import (
     NO_ATTRIBUTES,
     NOWHERE,
@@ -359,7 +360,7 @@ class ProgramBuilder(Builder):
 
 def _once(among: dict[str, T], kind: str, name: str, value: T) -> T:
     if name in among:
-        raise ValueError(f"there is already a {kind} `{name}`")
+        raise ProgramError(f"there is already a {kind} `{name}`")
     among[name] = value
     return value
 

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from psylang.errors import ProgramError
 from psylang.ir.types import Type
 
 Numerics = Literal["exact", "fast"]
@@ -198,9 +199,9 @@ class Program:
 
 
 def frozen_array(value: Any, type: Type) -> NDArray[Any]:
-    """`value` as a read-only array of `type`. ValueError: it has another shape."""
+    """`value` as a read-only array of `type`. ProgramError: it has another shape."""
     array = np.array(value, dtype=type.dtype.numpy)
     if array.shape != type.shape:
-        raise ValueError(f"shape {array.shape} where {type.shape} is needed")
+        raise ProgramError(f"shape {array.shape} where {type.shape} is needed")
     array.setflags(write=False)
     return array

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from psylang.errors import PsylangError
 from psylang.ir.graph import Numerics, Op, Program, Region, Value
 from psylang.ir.ops import DRAWS
 from psylang.ir.types import DType, Type
@@ -34,7 +35,7 @@ Expansion = Callable[[Op], Region]
 MATHEMATICS = frozenset({"exp", "log", "sin", "cos", "tanh", "pow"})
 
 
-class UnboundedError(RuntimeError):
+class UnboundedError(PsylangError, RuntimeError):
     """A loop ran on beyond its limit: the model broke its promise."""
 
 

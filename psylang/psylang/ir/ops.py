@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from psylang.errors import PsylangError
 from psylang.ir.graph import Attribute
 from psylang.ir.types import BOOL, DType, Type
 
 Rule = Callable[[Sequence[Type], Mapping[str, Attribute]], Type]
 
 
-class TypeMismatchError(ValueError):
+class TypeMismatchError(PsylangError, ValueError):
     """Operands that an operation cannot take."""
 
 

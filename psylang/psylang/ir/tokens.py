@@ -9,6 +9,7 @@ import struct
 from dataclasses import dataclass
 from typing import NoReturn
 
+from psylang.errors import PsylangError
 from psylang.ir.graph import Attribute
 
 TOKENS = re.compile(
@@ -27,7 +28,7 @@ NEEDED = "a word, a value like %x, a number, a text in quotes or one of {}()[]=:
 DEEPEST = 64  # Lists in lists, regions in regions.
 
 
-class ParseError(ValueError):
+class ParseError(PsylangError, ValueError):
     """Text that is no program. line, column: where, from 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:

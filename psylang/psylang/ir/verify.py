@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from psylang.errors import PsylangError
 from psylang.ir.graph import NOWHERE, Op, Origin, Program, Region, Value
 from psylang.ir.ops import DRAWS, OPS, STRUCTURED, TypeMismatchError, result_type
 from psylang.ir.types import BOOL, I32, I64, DType, Type
@@ -37,7 +38,7 @@ LARGEST = 2**63 - 1
 SEEDS = 2**32  # Of NumPy's RandomState.
 
 
-class VerifyError(ValueError):
+class VerifyError(PsylangError, ValueError):
     """A program that breaks a rule of the IR: a mistake of its author."""
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from psylang.errors import PsylangError
 
-class ModelError(ValueError):
+
+class ModelError(PsylangError, ValueError):
     """A model, or a request about it, that has no meaning; the message names the change to make."""
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
+from psylang.errors import PsylangError
 from psylang.ir.builder import Builder, rebuilt
 from psylang.ir.graph import NOWHERE, Attribute, Op, Origin, Program, Region, Value
 from psylang.ir.ops import DRAWS
 
 
-class PassError(ValueError):
+class PassError(PsylangError, ValueError):
     """A program that a pass does not accept: the contract of the pass states its needs."""
 
 

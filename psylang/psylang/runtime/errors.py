@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-
-class PsylangError(Exception):
-    """A mistake that the caller can correct; the message says how."""
+from psylang.errors import PsylangError as PsylangError
 
 
 class ArgumentError(PsylangError, ValueError):
@@ -23,6 +21,12 @@ class ArgumentTypeError(PsylangError, TypeError):
 
 class NotSupportedError(PsylangError, NotImplementedError):
     """This version does not support the request."""
+
+
+class MissingResultError(PsylangError, KeyError):
+    """There is no result of that name."""
+
+    __str__ = Exception.__str__  # KeyError's is a repr, for a key.
 
 
 class CompileError(PsylangError, RuntimeError):

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from psylang.ir.graph import Program
 from psylang.ir.types import Type
-from psylang.runtime.errors import ArgumentError, ArgumentTypeError, NotSupportedError, listed
+from psylang.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MissingResultError,
+    NotSupportedError,
+    listed,
+)
 from psylang.runtime.progress import Progress, ProgressLine
 from psylang.runtime.results import Results
 from psylang.runtime.values import as_array, known, memory_for, refuse_nan, row_bytes, whole
@@ -67,7 +73,7 @@ class Search:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self.table:
-            raise KeyError(f"no result `{name}`; there is {listed(self.table)}")
+            raise MissingResultError(f"no result `{name}`; there is {listed(self.table)}")
         return self.table[name]
 
     def rows(self) -> list[dict[str, Any]]:

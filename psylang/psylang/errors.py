@@ -1,0 +1,11 @@
+"""The base of all errors that a caller can correct; models and the runtime share it."""
+
+from __future__ import annotations
+
+
+class PsylangError(Exception):
+    """A mistake that the caller can correct; the message says how."""
+
+
+class ProgramError(PsylangError, ValueError):
+    """A program of the IR, or a request about it, that has no meaning."""
