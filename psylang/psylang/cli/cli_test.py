@@ -186,7 +186,7 @@ def test_explain_as_text_json_and_html(mine: str, capsys: pytest.CaptureFixture[
         (["run", "psylang.models:dmd"], "psylang.models has no `dmd`; it has"),
         (["run", "math:pi"], "math:pi is a float, neither a model nor a function"),
         (["run", "math:floor"], "math:floor: .*give its arguments by --set NAME=VALUE"),
-        (["run", "builtins:int"], "a int is no model"),
+        (["run", "builtins:int"], "int is no model"),
         (["run", DDM, "--set", "drfit=1"], "unexpected keyword argument 'drfit'; give its"),
         (["run", DDM, "--param", "drift"], "--param drift is no NAME=VALUE"),
         (["run", DDM, "--param", "drift=x"], "--param drift=x is no value; give a number"),

@@ -83,9 +83,14 @@ def compile(
                 f"numerics={numerics!r} must be asked for where it is built"
             )
         return Plan(model, specialised(model, fix or {}, vary, ranges or {}), precision)
-    if not callable(getattr(model, "program", None)):
+    if isinstance(model, type) or not callable(getattr(model, "program", None)):
+        if callable(model):
+            name = getattr(model, "__name__", "model")
+            raise ArgumentTypeError(
+                f"`{name}` is no model, though calling it may make one: psylang.compile({name}(…))"
+            )
         raise ArgumentTypeError(
-            f"a {type(model).__name__} is no model; give one of psylang.models, a "
+            f"what is of type {type(model).__name__} is no model; give one of psylang.models, a "
             "psylang.model.Model, or a psylang.ir Program"
         )
     made = model.program(
@@ -117,6 +122,10 @@ class Plan:
         self._row_shapes = {output.name: output.type.shape for output in program.outputs}
         self._dtypes = {output.name: output.type.dtype.numpy for output in program.outputs}
         self._variants.get(None, None, frozenset())  # Errors of the compiler belong to compile().
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its program: the model stays behind, and so does the watch for its changes."""
+        return (Plan, (self._written, self._written, self.precision))
 
     @property
     def parameters(self) -> dict[str, NDArray[Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import psylang
+from psylang import models
 from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Program
 from psylang.ir.interpret import interpret
@@ -260,8 +261,14 @@ def test_compile_refuses_what_does_not_fit(arguments: dict[str, Any], message: s
 
 
 def test_what_is_no_model_is_refused() -> None:
-    with pytest.raises(psylang.ArgumentTypeError, match="a int is no model"):
+    with pytest.raises(psylang.ArgumentTypeError, match="of type int is no model"):
         psylang.compile(3)  # type: ignore[arg-type]
+
+
+def test_a_function_that_makes_a_model_is_to_be_called() -> None:
+    for made in (models.ddm, psylang.model.Model):
+        with pytest.raises(psylang.ArgumentTypeError, match=rf"psylang.compile\({made.__name__}\("):
+            psylang.compile(made)  # type: ignore[arg-type]
 
 
 @dataclass

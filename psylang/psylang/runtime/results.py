@@ -2,24 +2,26 @@
 
 results["response_time"], results.response_time     arrays, a trial a row
 results.dims["response_time"]                        ("trial",), or ("sequence", "trial", …)
+results.columns()                                    one-dimensional columns, for data frames
 results.to_xarray()                                  an xarray.Dataset, if that is installed
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psylang.runtime.errors import NotSupportedError, listed
+from psylang.runtime.errors import MissingResultError, NotSupportedError, listed
 from psylang.runtime.histogram import Counts
 
 
-class Results(Mapping[str, NDArray[Any]]):
-    """Arrays by name, in the order of the model's outputs.
+class Results(dict[str, NDArray[Any]]):
+    """Arrays by name, in the order of the model's outputs: a dictionary that cannot be changed, so
+    that whatever takes a dictionary of columns, like pandas.DataFrame, takes it.
 
     dims: names of each array's axes. histograms: the requested ones. sequences, trials, seed: of
     the run (all trials of a sequence). isa: the instruction set that computed it.
@@ -32,38 +34,39 @@ class Results(Mapping[str, NDArray[Any]]):
         histograms: Mapping[str, Counts],
         run: Mapping[str, Any],
     ) -> None:
-        self._arrays = dict(arrays)
+        super().__init__(arrays)
         self.dims = MappingProxyType(dict(dims))
         self.histograms = MappingProxyType(dict(histograms))
         self.run = MappingProxyType(dict(run))
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        try:
-            return self._arrays[name]
-        except KeyError:
-            raise KeyError(self._missing(name)) from None
+    def __missing__(self, name: str) -> NDArray[Any]:
+        raise MissingResultError(self._missing(name))
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotSupportedError("results are not changed; dict(results) makes a copy that can be")
 
-    def __len__(self) -> int:
-        return len(self._arrays)
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (dict(self), dict(self.dims), dict(self.histograms), dict(self.run))
+        return (type(self), parts)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
-            if name in self._arrays:
-                return self._arrays[name]
+            if name in self:
+                return self[name]
             if name in self.run:
                 return self.run[name]
         raise AttributeError(self._missing(name) if not name.startswith("_") else name)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._arrays, *self.run]
+        return [*super().__dir__(), *self, *self.run]
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes by name."""
-        return {name: array.shape for name, array in self._arrays.items()}
+        return {name: array.shape for name, array in self.items()}
 
     def to_xarray(self) -> Any:
         """An xarray.Dataset. NotSupportedError: xarray is not installed."""
@@ -73,23 +76,40 @@ class Results(Mapping[str, NDArray[Any]]):
             raise NotSupportedError(
                 "to_xarray() needs xarray: pip install 'psylang[xarray]'"
             ) from None
-        data: dict[str, Any] = {
-            name: (self.dims[name], array) for name, array in self._arrays.items()
-        }
+        data: dict[str, Any] = {name: (self.dims[name], array) for name, array in self.items()}
         attributes = {key: value for key, value in self.run.items() if value is not None}
         return xarray.Dataset(data, attrs=attributes)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """One-dimensional columns of one length, a trial a row, for tables and data frames: an
+        output with axes of its own has a column an element, like `activity[0]`; with several
+        sequences the first columns are `sequence` and `trial`."""
+        if not self:
+            return {}
+        trial = next(iter(self.dims.values())).index("trial")
+        front = next(iter(self.values())).shape[: trial + 1]
+        made: dict[str, NDArray[Any]] = {}
+        if trial:
+            numbers = np.indices(front).reshape(len(front), -1)
+            made |= {"sequence": numbers[0], "trial": numbers[1]}
+        for name, array in self.items():
+            rows = array.reshape(-1, *array.shape[trial + 1 :])
+            for index in np.ndindex(rows.shape[1:]):
+                place = f"[{', '.join(map(str, index))}]" if index else ""
+                made[f"{name}{place}"] = rows[(slice(None), *index)]
+        return made
 
     def __repr__(self) -> str:
         lines = [
             f"  {name}: {array.dtype} {_axes(self.dims[name], array.shape)}{_summary(array)}"
-            for name, array in self._arrays.items()
+            for name, array in self.items()
         ]
         lines += [f"  histogram of {name}: {counts}" for name, counts in self.histograms.items()]
         how = ", ".join(f"{name} {value}" for name, value in self.run.items() if value is not None)
         return "\n".join([f"Results ({how})", *(lines or ["  nothing was recorded"])])
 
     def _missing(self, name: str) -> str:
-        return f"no result `{name}`; there is {listed(self._arrays)}"
+        return f"no result `{name}`; there is {listed(self)}"
 
 
 def _axes(dims: tuple[str, ...], shape: tuple[int, ...]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
+import pickle
 
 import numpy as np
 import pytest
@@ -42,6 +44,47 @@ def test_histograms_of_outputs_that_are_stored_too() -> None:
         assert results.histograms["y"].counts.tolist() == [trials]
         assert results.y.shape == (trials,)
     assert "histogram of y: 1 bins over 0 … 1e+09, 100000 counted" in repr(results)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_results_are_a_dictionary_of_columns_that_does_not_change() -> None:
+    plan = psylang.compile(straight())
+    results = plan.run(trials=3)
+    assert isinstance(results, dict)  # What pandas.DataFrame takes for columns.
+    assert list(dict(results)) == list(results) == ["y", "v", "s"]
+    columns = results.columns()
+    assert list(columns) == ["y", "v[0]", "v[1]", "v[2]", "s"]
+    np.testing.assert_array_equal(columns["v[1]"], results.v[:, 1])
+    for change in ("clear", "pop", "update", "__setitem__"):
+        with pytest.raises(psylang.NotSupportedError, match=r"dict\(results\)"):
+            getattr(results, change)("y", 0)
+    both = plan.run(trials=3, sequences=2).columns()
+    assert both["sequence"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert both["trial"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert {len(column) for column in both.values()} == {6}
+    with pytest.raises(psylang.MissingResultError, match=r"^no result `z`; there is y, v, s$"):
+        results["z"]
+
+
+@pytest.mark.usefixtures("compiled")
+def test_results_and_searches_are_pickled_whole() -> None:
+    plan = psylang.compile(straight())
+    results = plan.run(trials=3, seed=7, record=["y"], histogram={"y": (2, 0, 5)})
+    twin = pickle.loads(pickle.dumps(results))
+    np.testing.assert_array_equal(twin.y, results.y)
+    assert (twin.seed, twin.dims, twin.run) == (7, results.dims, results.run)
+    assert twin.histograms["y"].counts.tolist() == results.histograms["y"].counts.tolist()
+    assert copy.deepcopy(results).y is not results.y
+    found = plan.search({"a": [1.0, 2.0]}, objective="y")
+    assert pickle.loads(pickle.dumps(found)).best == found.best
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_plan_is_pickled_as_its_program(compiled: list[str]) -> None:
+    plan = psylang.compile(straight(), fix={"a": 3.0})
+    twin = pickle.loads(pickle.dumps(plan))
+    assert repr(twin) == repr(plan)
+    np.testing.assert_array_equal(twin.run(trials=5).y, plan.run(trials=5).y)
 
 
 def test_the_density_of_a_histogram() -> None:
