@@ -26,6 +26,7 @@ from psylang.runtime import (
     PsylangError,
     Results,
     Search,
+    UndefinedError,
     compile,
 )
 from psylang.version import __version__
@@ -44,6 +45,7 @@ __all__ = [
     "PsylangError",
     "Results",
     "Search",
+    "UndefinedError",
     "__version__",
     "compile",
 ]

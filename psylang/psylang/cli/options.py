@@ -84,5 +84,10 @@ def add_run(command: argparse.ArgumentParser) -> None:
         metavar="NAME=BINS,LOW,HIGH",
         help="count an output instead of storing it; may be repeated",
     )
+    command.add_argument(
+        "--allow-nan",
+        action="store_true",
+        help="NaN in arguments and results is no error; results with NaN are counted",
+    )
     command.add_argument("--output", metavar="FILE.npz", help="write the arrays there")
     command.add_argument("--progress", action="store_true", help="a line on standard error")

@@ -32,6 +32,7 @@ def main(options: argparse.Namespace) -> int:
         histogram=histogram or None,
         isa=options.isa,
         progress=options.progress,
+        allow_nan=options.allow_nan,
     )
     seconds = time.perf_counter() - begin
     if options.output is not None:
@@ -41,6 +42,7 @@ def main(options: argparse.Namespace) -> int:
     summary = {
         **results.run,
         "seconds": seconds,
+        "nan": results.nan,
         "outputs": {name: _numbers(array) for name, array in results.items()},
         "histograms": {
             name: {
@@ -101,6 +103,10 @@ def _text(summary: dict[str, Any]) -> str:
         shown = (numbers[key] for key in keys)
         cells = "".join(f"{'not finite' if one is None else f'{one:.6g}':>13}" for one in shown)
         lines.append(f"{name:<{width}}{cells}")
+    for name, count in summary["nan"].items():
+        lines.append(
+            f"{name} is NaN in {count} of {summary['sequences'] * summary['trials']} trials"
+        )
     for name, one in summary["histograms"].items():
         lines.append(f"{name}: {one['below']} below, {one['above']} above, {one['nan']} NaN")
         lines += _bars(one["edges"], one["counts"])

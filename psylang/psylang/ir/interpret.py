@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.errors import PsylangError
-from psylang.ir.graph import Numerics, Op, Program, Region, Value
+from psylang.ir.graph import Numerics, Op, Origin, Program, Region, Value
 from psylang.ir.ops import DRAWS
 from psylang.ir.types import DType, Type
 
@@ -118,6 +118,41 @@ class _Libm:
 
 LIBM = {name: _Libm(name, 1) for name in ("exp", "log", "sin", "cos", "tanh", "floor", "sqrt")}
 LIBM |= {"pow": _Libm("pow", 2), "fma": _Libm("fma", 3)}
+
+
+class _FoundError(Exception):
+    """NaN was made, or too much was computed. Never leaves this module."""
+
+
+def origin_of_nan(
+    program: Program,
+    parameters: Sequence[Sequence[Any]],
+    inputs: Sequence[Sequence[Any]],
+    seed: int,
+    trial: int,
+    expansions: Mapping[str, Expansion],
+    most: int,
+) -> Origin | None:
+    """The origin of the first operation whose result is NaN though no operand is; None if there is
+    none within `most` operations. parameters, inputs: a value for each trial, from number `trial`
+    on, the first of its sequence, if trials depend on one another."""
+    machine = _Tracer(program, expansions, most)
+    machine.begin_sequence()
+    states = [np.array(state.initial)[()] for state in program.states]
+    rows = zip(*parameters, *inputs, strict=True) if parameters or inputs else [()]
+    try:
+        for number, row in enumerate(rows, trial):
+            arguments = [
+                *(np.asarray(one)[()] for one in row),
+                *states,
+                np.int64(seed),
+                np.int64(number),
+            ]
+            with np.errstate(all="ignore"):
+                states = machine.run(program.body, arguments)[len(program.outputs) :]
+    except _FoundError:
+        pass
+    return machine.found
 
 
 class _Machine:
@@ -213,6 +248,35 @@ class _Machine:
         rows = zip(*(np.broadcast_to(one, type.shape).ravel() for one in operands), strict=True)
         flat = [rule(op, *row) for row in rows]
         return np.array(flat, type.dtype.numpy).reshape(type.shape)
+
+
+class _Tracer(_Machine):
+    """Stops at the first operation that makes NaN of what is none."""
+
+    def __init__(self, program: Program, expansions: Mapping[str, Expansion], most: int) -> None:
+        super().__init__(program, expansions)
+        self._inner = _Machine(program, expansions)  # Expansions may have NaN on the way.
+        self._left = most
+        self.found: Origin | None = None
+
+    def _expanded(self, op: Op) -> Callable[..., Any]:
+        return self._inner._expanded(op)
+
+    def _op(self, op: Op, operands: list[Any], env: dict[Value, Any]) -> list[Any]:
+        self._left -= 1
+        if self._left < 0:
+            raise _FoundError
+        results = super()._op(op, operands, env)
+        makes = op.name != "constant" and any(map(_has_nan, results))
+        if makes and not any(map(_has_nan, operands)):
+            self.found = op.origin
+            raise _FoundError
+        return results
+
+
+def _has_nan(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
 def _folded(function: Callable[[Any, Any], Any], array: Array) -> Any:

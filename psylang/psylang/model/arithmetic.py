@@ -17,6 +17,7 @@ from psylang.ir.graph import Value
 from psylang.ir.types import BOOL, DType, Type
 
 Datum = Any
+PRODUCT_MAX = 16  # The largest power that is a product.
 
 
 class UnsupportedError(Exception):
@@ -132,14 +133,30 @@ def binary(build: Builder, sign: str, left: Datum, right: Datum) -> Datum:
 
 
 def power(build: Builder, base: Datum, exponent: Datum) -> Value:
-    """As NumPy: of 2 a product, of 0.5 a square root."""
+    """As NumPy: of 2 a product, of 0.5 a square root; in `fast` small whole powers are products."""
     value = as_float(build, base)
     if is_known(exponent) and np.shape(exponent) == ():
         if exponent == 2:
             return build.mul(value, value)
         if exponent == 0.5:
             return build.op("sqrt", value)
+        fast = getattr(build, "numerics", "exact") == "fast"
+        if fast and exponent == int(exponent) and 1 <= exponent <= PRODUCT_MAX:
+            return _product(build, value, int(exponent))
     return build.op("pow", value, as_float(build, exponent))
+
+
+def _product(build: Builder, value: Value, count: int) -> Value:
+    """value**count by squares."""
+    result: Value | None = None
+    while True:
+        if count % 2:
+            result = value if result is None else build.mul(result, value)
+        count //= 2
+        if not count:
+            assert result is not None
+            return result
+        value = build.mul(value, value)
 
 
 def negated(build: Builder, datum: Datum) -> Datum:

@@ -281,6 +281,18 @@ def _pairwise(scope: Scope, values: Sequence[Value]) -> Value:
     return _in_order(scope, [sums[0], *values[whole:]])
 
 
+def undefined(build: Builder, *values: Value) -> Value:
+    """Whether an element of the values is NaN, which no comparison decides."""
+    found: Value | None = None
+    for value in values:
+        for index in np.ndindex(*value.type.shape):
+            one = build.extract(value, *index)
+            here = build.op("ne", one, one)
+            found = here if found is None else build.or_(found, here)
+    assert found is not None
+    return found
+
+
 def as_i32(scope: Scope, value: Operand) -> Value:
     """A counter as a value."""
     return value if isinstance(value, Value) else scope.build.constant(value, I32)

@@ -17,14 +17,15 @@ from psylang.model.parameters import Number, number
 
 
 class Criterion(Protocol):
-    """goes_on(): not finished, from the activity and, if `compares`, the one before. units: how
-    many it takes at least."""
+    """goes_on(): not finished, from the activity and, if `compares`, the one before. bound(): what
+    it compares with. units: how many it takes at least."""
 
     @property
     def units(self) -> int: ...
     @property
     def compares(self) -> bool: ...
     def goes_on(self, at: Scope, activity: Value, before: Value | None) -> Value: ...
+    def bound(self, at: Scope) -> Value: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,8 +36,11 @@ class AtLeast:
     units: ClassVar[int] = 1
     compares: ClassVar[bool] = False
 
+    def bound(self, at: Scope) -> Value:
+        return at["threshold"]
+
     def goes_on(self, at: Scope, activity: Value, before: Value | None) -> Value:
-        return at.build.lt(largest(at, activity), at["threshold"])
+        return at.build.lt(largest(at, activity), self.bound(at))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,6 +51,9 @@ class MaxVsNext:
     units: ClassVar[int] = 2
     compares: ClassVar[bool] = False
 
+    def bound(self, at: Scope) -> Value:
+        return at["threshold"]
+
     def goes_on(self, at: Scope, activity: Value, before: Value | None) -> Value:
         build = at.build
         units = [build.extract(activity, k) for k in range(activity.type.size)]
@@ -54,7 +61,7 @@ class MaxVsNext:
         for unit in units[2:]:
             second = build.op("max", second, build.op("min", first, unit))
             first = build.op("max", first, unit)
-        return build.lt(build.sub(first, second), at["threshold"])
+        return build.lt(build.sub(first, second), self.bound(at))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,11 +72,14 @@ class MaxVsAverage:
     units: ClassVar[int] = 2
     compares: ClassVar[bool] = False
 
+    def bound(self, at: Scope) -> Value:
+        return at["threshold"]
+
     def goes_on(self, at: Scope, activity: Value, before: Value | None) -> Value:
         build, first = at.build, largest(at, activity)
         others = build.sub(build.op("sum", activity), first)
         mean = build.div(others, float(activity.type.size - 1))
-        return build.lt(build.sub(first, mean), at["threshold"])
+        return build.lt(build.sub(first, mean), self.bound(at))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,10 +90,13 @@ class Settled:
     units: ClassVar[int] = 1
     compares: ClassVar[bool] = True
 
+    def bound(self, at: Scope) -> Value:
+        return at["tolerance"]
+
     def goes_on(self, at: Scope, activity: Value, before: Value | None) -> Value:
         assert before is not None
         change = largest(at, at.build.abs(at.build.sub(activity, before)))
-        return at.build.op("gt", change, at["tolerance"])
+        return at.build.op("gt", change, self.bound(at))
 
 
 def largest(at: Scope, activity: Value) -> Value:

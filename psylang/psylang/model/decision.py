@@ -1,12 +1,13 @@
 """Mechanisms that decide: the drift-diffusion model in steps, and competing accumulators.
 
 Both give `response_time` (non_decision_time and dt for each step), `choice` (a number; -1 if they
-met their maximum of steps undecided), `steps` and `truncated`.
+met their maximum of steps undecided), `steps` and `truncated`. A state or threshold that is NaN
+decides nothing: the steps end, response_time is NaN, choice -1, and truncated holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from psylang.ir.graph import Value
@@ -19,6 +20,8 @@ from psylang.model.integrators import DriftDiffusion, sampled
 from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values, filled
 from psylang.model.noise import Distribution
 from psylang.model.parameters import Number, number, part
+
+NAN = float("nan")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,17 +79,21 @@ class DDM(Mechanism):
         with inner.origin():
             return at.build.lt(at.build.abs(memory["position"]), inner["threshold"])
 
+    def decides_by(self, at: Scope, memory: Memory) -> Sequence[Value]:
+        return [memory["position"], at.part("integrator")["threshold"]]
+
     def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
         build, inner = at.build, at.part("integrator")
         with inner.origin():
             position = self.integrator.kept(inner, memory["position"])
-            undecided = self.goes_on(at, memory)
+            undecided = self.is_unfinished(at, memory)
         with at.origin(port="choice"):
             upper = build.op("gt", position, 0.0)
             side = build.select(upper, build.constant(1, I32), build.constant(0, I32))
             choice = build.select(undecided, build.constant(-1, I32), side)
         with at.origin(port="response_time"):
             time = memory["time"] if "time" in memory else elapsed(at, run, inner["dt"])
+            time = build.select(self.is_undefined(at, memory), NAN, time)
         return {"decision_variable": position, **decided(at, time, choice, run)}
 
 
@@ -181,6 +188,10 @@ class LCA(Mechanism):
         with inner.origin():
             return self.until.goes_on(inner, memory["activity"], memory.get("before"))
 
+    def decides_by(self, at: Scope, memory: Memory) -> Sequence[Value]:
+        assert self.until is not None
+        return [memory["activity"], self.until.bound(at.part("until"))]
+
     def slot_of(self, port: str) -> str:
         return "activity" if port == "value" else ""
 
@@ -189,10 +200,12 @@ class LCA(Mechanism):
         with at.origin(port="choice"):
             choice = winner(at, activity)
             if self.ends():
-                undecided = self.goes_on(at, memory)
+                undecided = self.is_unfinished(at, memory)
                 choice = build.select(undecided, build.constant(-1, I32), choice)
         with at.origin(port="response_time"):
             time = elapsed(at, run, at["dt"])
+            if self.ends():
+                time = build.select(self.is_undefined(at, memory), NAN, time)
         return {"value": activity, **decided(at, time, choice, run)}
 
 

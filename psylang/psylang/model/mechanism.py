@@ -14,7 +14,7 @@ from typing import Any, Literal
 from psylang.ir.builder import Operand
 from psylang.ir.graph import Value
 from psylang.ir.types import DType, Type
-from psylang.model.context import Scope, total
+from psylang.model.context import Scope, total, undefined
 from psylang.model.criteria import Criterion
 from psylang.model.errors import ModelError
 from psylang.model.functions import Linear, TransferFunction, emit_part
@@ -90,6 +90,18 @@ class Mechanism(ABC):
     def goes_on(self, at: Scope, memory: Memory) -> Value:
         """Whether a mechanism that ends() is not finished yet."""
         raise NotImplementedError
+
+    def decides_by(self, at: Scope, memory: Memory) -> Sequence[Value]:
+        """Of a mechanism that ends(): the values that its criterion compares."""
+        raise NotImplementedError
+
+    def is_undefined(self, at: Scope, memory: Memory) -> Value:
+        """Whether one that ends() compares NaN: it neither goes on nor is finished."""
+        return undefined(at.build, *self.decides_by(at, memory))
+
+    def is_unfinished(self, at: Scope, memory: Memory) -> Value:
+        """Whether one that ends() goes on, or can never be finished."""
+        return at.build.or_(self.goes_on(at, memory), self.is_undefined(at, memory))
 
     def free_ports(self) -> frozenset[str]:
         """Input ports that need nothing to arrive."""
@@ -255,6 +267,10 @@ class Transfer(Mechanism):
         inner = at.part("until")
         with inner.origin():
             return self.until.goes_on(inner, memory["activity"], memory.get("before"))
+
+    def decides_by(self, at: Scope, memory: Memory) -> Sequence[Value]:
+        assert self.until is not None
+        return [memory["activity"], self.until.bound(at.part("until"))]
 
 
 def filled(at: Scope, field: str, size: int) -> Value:

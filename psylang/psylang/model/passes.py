@@ -190,7 +190,7 @@ def _clock(trial: Trial, schedule: Schedule) -> CellClock:
         mechanism = trial.layout.mechanisms[node]
         slots = trial.layout.slots(node, trial.context.numerics)
         memory = {slot: trial.memory(node, slot) for slot in slots}
-        return trial.context.build.not_(mechanism.goes_on(trial.scope(node), memory))
+        return trial.context.build.not_(mechanism.is_unfinished(trial.scope(node), memory))
 
     return CellClock(schedule, trial.cells, trial.logic, finished, trial.asked)
 

@@ -215,7 +215,7 @@ class Trial:
         if mechanism.ends() and mechanism.until_finished:
             begun = {slot: self.memory(node, slot) for slot in slots}
             memory, steps = self._loop(mechanism, prepared, begun, steps)
-            truncated = mechanism.goes_on(at, memory)
+            truncated = mechanism.is_unfinished(at, memory)
         else:
             memory = LazyMemory(self, node, slots)
             memory = mechanism.step(at.at_step(steps), prepared, memory)

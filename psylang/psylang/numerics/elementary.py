@@ -1,8 +1,9 @@
 """exp, log, sin, cos, tanh, pow as programs of the IR, for f64 and for f32.
 
 Errors against the true value, found over the ranges that the tests sweep: exp, log, sin, cos and
-tanh below 1.5 units in the last place. pow(a, b) = exp(b log a) is for a >= 0, else NaN; its
-relative error grows with the exponent: below 3e-16 * (2 + |b log a|), in f32 below 1.5e-7 of that.
+tanh below 1.5 units in the last place. pow(a, b) = exp(b log |a|), of a negative base with the sign
+of a whole power, else NaN; its relative error grows with the exponent: below 3e-16 *
+(2 + |b log a|), in f32 below 1.5e-7 of that.
 sin and cos are for |x| up to 2**28, in f32 2**20, where reduction by three parts of pi/2 ends;
 beyond they are NaN, never a wrong number.
 
@@ -157,8 +158,14 @@ def cos(b: Builder, x: Value) -> Value:
 
 
 def pow(b: Builder, a: Value, exponent: Value) -> Value:
-    value = exp(b, b.mul(exponent, log(b, a)))
+    value = exp(b, b.mul(exponent, log(b, b.abs(a))))
     one = b.or_(b.op("eq", exponent, 0.0), b.op("eq", a, 1.0))
+    # Of 2n + 1 the sign of the base, which may be -0.0; half of such a number is not whole.
+    half = b.mul(exponent, 0.5)
+    whole = b.op("eq", b.op("floor", exponent), exponent)
+    odd = b.and_(whole, b.op("ne", b.op("floor", half), half))
+    value = b.select(odd, with_sign_of(b, value, a), value)
+    value = b.select(b.and_(b.lt(a, 0.0), b.not_(whole)), NAN, value)
     return b.select(one, 1.0, value)
 
 

@@ -98,6 +98,20 @@ def test_pow_of_single_precision_keeps_its_promise() -> None:
     assert (off < 1.5e-7 * (2 + np.abs(exponent * np.log(base))))[true < 3e38].all()
 
 
+@pytest.mark.parametrize("type", [F64, F32], ids=str)
+def test_whole_powers_of_negative_numbers_have_their_sign(type: Type) -> None:
+    base = np.repeat([-0.5, -1.0, -2.0, -3.5, -0.0, 0.0], 10)
+    exponent = np.tile([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0], 6)
+    with np.errstate(all="ignore"):
+        true = np.power(base, exponent)
+    found = values_of("pow", base, exponent, type=type)
+    np.testing.assert_allclose(found, true, rtol=1e-14 if type is F64 else 1e-5)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(true))
+    assert np.isnan(
+        values_of("pow", np.array([-2.0, -0.5]), np.array([0.5, -1.5]), type=type)
+    ).all()
+
+
 SPECIAL = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 710.0, -746.0, -1.0, 1e300])
 
 

@@ -10,6 +10,7 @@ from psylang.runtime.errors import (
     ModelChangedError,
     NotSupportedError,
     PsylangError,
+    UndefinedError,
 )
 from psylang.runtime.histogram import Histogram
 from psylang.runtime.plan import Model, Plan, compile
@@ -31,5 +32,6 @@ __all__ = [
     "PsylangError",
     "Results",
     "Search",
+    "UndefinedError",
     "compile",
 ]

@@ -37,6 +37,18 @@ class ModelChangedError(PsylangError, RuntimeError):
     """The model was changed after it was compiled: the plan would run the old one."""
 
 
+class UndefinedError(PsylangError, ArithmeticError):
+    """Results have NaN. nan: by output, in how many trials. results: all of them."""
+
+    def __init__(self, message: str, nan: dict[str, int], results: Any) -> None:
+        super().__init__(message)
+        self.nan = nan
+        self.results = results
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (str(self), self.nan, self.results))
+
+
 class CacheWarning(UserWarning):
     """The folder of compiled objects cannot be used; everything works, but compiles each time."""
 

@@ -26,6 +26,7 @@ from psylang.runtime.results import Results
 from psylang.runtime.schedule import THREADS_MAX, cores
 from psylang.runtime.search import Block, Reduce, Search, search
 from psylang.runtime.specialise import specialised
+from psylang.runtime.undefined import counted, refuse
 from psylang.runtime.values import known, memory_for, row_bytes, whole
 from psylang.runtime.variants import Variant, Variants
 
@@ -171,11 +172,13 @@ class Plan:
         record: the outputs to keep; None: all except outputs requested only as histograms.
         histogram: by output (bins, low, high), edges, or a Histogram; counted without being stored.
         progress: True for a line on standard error, or a function of (trials done, trials).
+        allow_nan: NaN in arguments and in results is no error; results.nan counts the latter.
 
         Ctrl-C ends the run within some 50 ms (or a trial): InterruptedRunError, a
         KeyboardInterrupt, has in `partial` the first complete trials; incomplete histograms are
         dropped. ArgumentError, ArgumentTypeError: an argument does not fit; the message names the
-        permitted values. ModelChangedError: compile the model again. NotSupportedError,
+        permitted values. UndefinedError: results have NaN; its `results` has all of them.
+        ModelChangedError: compile the model again. NotSupportedError,
         CompileError: as compile().
         """
         return self._run_from(
@@ -265,7 +268,13 @@ class Plan:
             done = execution.rows_done
             partial = results(done) if done else None
             raise InterruptedRunError(done, total, partial) from None
-        return results()
+        found = counted(arrays, asked)
+        made = results()
+        if found:
+            made.nan.update(found)
+            if not allow_nan:
+                refuse(variant.program, found, arrays, given, made)
+        return made
 
     def search(
         self,

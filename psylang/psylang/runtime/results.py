@@ -24,7 +24,8 @@ class Results(dict[str, NDArray[Any]]):
     that whatever takes a dictionary of columns, like pandas.DataFrame, takes it.
 
     dims: names of each array's axes. histograms: the requested ones. sequences, trials, seed: of
-    the run (all trials of a sequence). isa: the instruction set that computed it.
+    the run (all trials of a sequence). isa: the instruction set that computed it. nan: by output,
+    in how many trials it is NaN; outputs without NaN are not listed.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Results(dict[str, NDArray[Any]]):
         self.dims = MappingProxyType(dict(dims))
         self.histograms = MappingProxyType(dict(histograms))
         self.run = MappingProxyType(dict(run))
+        self.nan: dict[str, int] = {}
 
     def __missing__(self, name: str) -> NDArray[Any]:
         raise MissingResultError(self._missing(name))
@@ -50,7 +52,7 @@ class Results(dict[str, NDArray[Any]]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (dict(self), dict(self.dims), dict(self.histograms), dict(self.run))
-        return (type(self), parts)
+        return (type(self), parts, {"nan": self.nan})
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):

@@ -1,0 +1,97 @@
+"""NaN in results: counted by output, and traced to the operation that made the first one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psylang.ir.graph import Origin, Program
+from psylang.runtime.errors import UndefinedError
+from psylang.runtime.execute import Given
+from psylang.runtime.histogram import Counter
+from psylang.runtime.results import Results
+
+TRACED_TRIALS_MAX = 16  # Of a sequence that is interpreted up to the trial with NaN.
+TRACED_OPS_MAX = 200_000
+
+
+def counted(arrays: Mapping[str, NDArray[Any]], counters: Sequence[Counter]) -> dict[str, int]:
+    """By output the number of trials (of elements, if it was only counted) with NaN."""
+    found = {}
+    for name, array in arrays.items():
+        # The sum of squares is NaN if and only if an element is, and quick to compute.
+        if array.dtype.kind == "f" and math.isnan(float(np.vdot(array, array))):
+            rows = np.isnan(array.reshape(len(array), -1)).any(axis=1)
+            found[name] = int(rows.sum())
+    for one in counters:
+        if one.total.nan and one.output not in found:
+            found[one.output] = one.total.nan
+    return found
+
+
+def refuse(
+    program: Program,
+    found: Mapping[str, int],
+    arrays: Mapping[str, NDArray[Any]],
+    given: Given,
+    results: Results,
+) -> None:
+    """UndefinedError: there is NaN; the message names the part of the model that made it."""
+    if not found:
+        return
+    name, count = next(iter(found.items()))
+    total = given.sequences * given.trials
+    where, origin = "", ""
+    if name in arrays:
+        array = arrays[name]
+        row = int(np.flatnonzero(np.isnan(array.reshape(len(array), -1)).any(axis=1))[0])
+        where = f", first in trial {row}"
+        made = origin_of(program, given, row)
+        origin = f"; `{made}` made the first one" if made else ""
+    raise UndefinedError(
+        f"output {name} is NaN in {count} of {total} trials{where}{origin}: mend the model or its "
+        "parameters; allow_nan=True keeps such results, counted in results.nan",
+        dict(found),
+        results,
+    )
+
+
+def origin_of(program: Program, given: Given, row: int) -> Origin | None:
+    """Of the operation that first made NaN in the trial of that row; None if it is not known."""
+    from psylang.ir.interpret import origin_of_nan
+    from psylang.numerics import expansions
+
+    first = row if program.is_independent() else row - row % given.trials
+    if row - first >= TRACED_TRIALS_MAX or (program.numerics == "exact" and given.seed):
+        return None
+    rows = range(first, row + 1)
+    return origin_of_nan(
+        program,
+        [_of_trials(one.type.shape, array, rows) for one, array in _parameters(program, given)],
+        [
+            _of_trials(one.type.shape, array, rows)
+            for one, array in zip(program.inputs, given.inputs, strict=True)
+        ],
+        given.seed,
+        first + given.first * given.trials,
+        expansions() if program.numerics == "fast" else {},
+        TRACED_OPS_MAX,
+    )
+
+
+def _parameters(program: Program, given: Given) -> Any:
+    return zip(program.parameters, given.parameters, strict=True)
+
+
+def _of_trials(shape: tuple[int, ...], array: NDArray[Any], rows: range) -> list[NDArray[Any]]:
+    """A row for each trial, of one value or of a row a trial."""
+    if array.ndim == len(shape):
+        return [array] * len(rows)
+    return [array[row] for row in rows]
+
+
+__all__ = ["counted", "refuse"]
