@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from psylang.model.context import Scope, total
 from psylang.model.function import function
 from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values
 from psylang.model.parameters import Number, number
+from psylang.model.rules import Relation
 
 LARGEST = 1.7976931348623157e308
 SMALLEST = 2.2250738585072014e-308  # Of normal numbers.
@@ -114,6 +116,7 @@ class DDMAnalytical(Mechanism):
     noise: Number = number(1.0, above=0.0)
     starting_point: Number = number(0.0)
     non_decision_time: Number = number(0.0, least=0.0)
+    relations: ClassVar = (Relation("starting_point", "within", "threshold"),)
 
     def arrivals(self) -> Mapping[str, tuple[int, ...]]:
         return {"input": ()}

@@ -14,6 +14,7 @@ from psylang.model.control import GridSearch
 from psylang.model.errors import ModelError, listed
 from psylang.model.mechanism import Mechanism
 from psylang.model.parameters import Array, Limits, Number, Parameter, number
+from psylang.model.rules import Relation
 from psylang.model.schedule import Schedule, consideration_sets, predecessors
 
 
@@ -63,6 +64,7 @@ class Blueprint:
     max_passes: int
     parameters: Mapping[str, Parameter]
     limits: Mapping[str, Sequence[Limits]]  # For each parameter, the limits of all its uses.
+    relations: Sequence[Relation]
     names: Mapping[str, Mapping[str, str]]
     mechanisms: Mapping[str, Mechanism]
     projections: Mapping[str, Projection]

@@ -20,7 +20,7 @@ from psylang.model.checks import fits, named, parameter_of, port_of, within
 from psylang.model.conditions import AllHaveRun, Condition
 from psylang.model.control import GridSearch
 from psylang.model.errors import ModelError, listed
-from psylang.model.lowering import lowered
+from psylang.model.lowering import lowered, rules_of
 from psylang.model.mechanism import Mechanism
 from psylang.model.parameters import (
     Array,
@@ -31,6 +31,7 @@ from psylang.model.parameters import (
     name_of,
     numbers_of,
 )
+from psylang.model.rules import Relation, Rules, relations_of
 from psylang.model.schedule import Schedule
 
 M = TypeVar("M", bound=Mechanism)
@@ -61,6 +62,7 @@ class Model:
         self.names: dict[str, dict[str, str]] = {}
         self._parameters: dict[str, Parameter] = {}
         self._limits: dict[str, list[Limits]] = {}
+        self._relations: list[Relation] = []
 
     def __repr__(self) -> str:
         return f"<Model {self.name}: {listed(self.mechanisms)}>"
@@ -121,6 +123,12 @@ class Model:
             one.limits.check(name, self._parameters[name].default)
             self._limits[name].append(one.limits)
         self.names[component] = names
+        for path, relation in relations_of(holder, component):
+            value, bound = (names[f"{path}.{one}"] for one in (relation.value, relation.bound))
+            made = Relation(value, relation.kind, bound)
+            pair = {name: self._parameters[name].default for name in (value, bound)}
+            Rules(pair, {}, [made], {}).check({}, everything=True)
+            self._relations.append(made)
 
     def connect(
         self,
@@ -286,6 +294,7 @@ class Model:
             max_passes=self.max_passes,
             parameters=dict(self._parameters),
             limits={name: tuple(every) for name, every in self._limits.items()},
+            relations=tuple(self._relations),
             names=dict(self.names),
             mechanisms=dict(self.mechanisms),
             projections=dict(self.projections),
@@ -315,6 +324,13 @@ class Model:
         cycle, a trial that never ends, or no output.
         """
         return lowered(self._blueprint(), numerics, dict(fix or {}), vary, dict(ranges or {}))
+
+    def rules(self, fix: Mapping[str, Any] | None = None) -> Rules:
+        """What values the parameters may have, where those of `fix` are constants.
+
+        ModelError: as program().
+        """
+        return rules_of(self._blueprint(), dict(fix or {}))
 
     # Names.
 

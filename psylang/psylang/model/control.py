@@ -20,9 +20,9 @@ from psylang.ir.types import I32, DType
 from psylang.model.context import Context
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Parameter
+from psylang.model.rules import Modulation, Signal
 
 LISTED_MAX = 64
-Modulation = Literal["multiplicative", "additive", "override"]
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,11 @@ class ControlSignal:
         if isinstance(self.levels, Evenly | Listed):
             return self.levels
         return Listed(tuple(map(float, self.levels)))
+
+    def signal(self) -> Signal:
+        """What the levels may make of the parameter."""
+        values = self.grid.values()
+        return Signal(min(values), max(values), self.modulation)
 
     def modulated(self, level: Value) -> Callable[[Builder, Value], Value]:
         """A function from a builder (a rehearsal has its own) and a parameter to its new value."""

@@ -94,7 +94,7 @@ def test_ddm_takes_its_drift_from_a_stimulus() -> None:
 
 
 def test_ddm_values_that_cannot_be() -> None:
-    with pytest.raises(ModelError, match=r"starting_point 2 is not between the thresholds ±1"):
+    with pytest.raises(ModelError, match=r"`starting_point` is 2; it must be strictly within"):
         ddm(starting_point=2.0)
     with pytest.raises(ModelError, match=r"`threshold` is 0.0; it must be above 0"):
         ddm(threshold=0.0)

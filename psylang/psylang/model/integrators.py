@@ -7,7 +7,7 @@ the leaky competing one is its leak; noise is a distribution (noise.py) or nothi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from psylang.ir.graph import Value
 from psylang.model.context import Scope
 from psylang.model.noise import Distribution
 from psylang.model.parameters import Number, number, part
+from psylang.model.rules import Relation
 
 
 class Integrator(Protocol):
@@ -97,6 +98,7 @@ class DriftDiffusion:
     dt: Number = number(0.001, above=0.0)
     offset: Number = number(0.0)
     initial: Number = number(0.0)
+    relations: ClassVar = (Relation("initial", "inside", "threshold"),)
 
     def slope(self, at: Scope, x: Value | None) -> Value:
         """The amount that the input (1 without input) adds per step; in `fast` with the offset."""

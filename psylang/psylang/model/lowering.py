@@ -20,6 +20,7 @@ from psylang.model.errors import ModelError, listed
 from psylang.model.layout import Layout
 from psylang.model.parameters import Array, array_of, checked_range
 from psylang.model.passes import write_passes
+from psylang.model.rules import Rules
 from psylang.model.schedule import Schedule, Steps, plan
 from psylang.model.trial import BEGUN, States, Trial
 
@@ -37,7 +38,9 @@ def lowered(
     if not model.outputs:
         raise ModelError(f"`{model.name}` has no output; name one by model.output(name, mechanism)")
     varied = _varied(model, vary, fix)
-    values = _values(model, fix)
+    rules = rules_of(model, fix)
+    rules.check({}, everything=True)
+    values = dict(rules.values)
     build = ProgramBuilder(model.name, numerics)
     chosen = _parameters(model, build, varied, values, ranges)
     constants = {name: value for name, value in values.items() if name not in varied}
@@ -53,12 +56,28 @@ def lowered(
     return build.build()
 
 
+def rules_of(model: Blueprint, fix: dict[str, Any]) -> Rules:
+    """See Model.rules."""
+    searched = model.search.signals if model.search is not None else ()
+    signals = {one.name: one.signal() for one in searched}
+    return Rules(_values(model, fix), model.limits, model.relations, signals)
+
+
 def _varied(model: Blueprint, vary: Iterable[str], fix: Mapping[str, Any]) -> list[str]:
     if isinstance(vary, str):
         raise ModelError(f"vary is the text {vary!r}; give a list of names, like [{vary!r}]")
     varied = list(vary)
     for name in (*varied, *fix):
         parameter_of(model.name, model.parameters, name)
+    searched = model.search.signals if model.search is not None else ()
+    idle = [
+        name for name in (*varied, *fix, *(one.name for one in searched)) if not model.limits[name]
+    ]
+    if idle:
+        raise ModelError(
+            f"no component of `{model.name}` uses the parameter {listed(idle)}: it would change "
+            "nothing; give it to a component, or leave it out of vary, fix and control"
+        )
     both = sorted(set(varied) & set(fix))
     if both or len(set(varied)) != len(varied):
         twice = both or sorted({name for name in varied if varied.count(name) > 1})

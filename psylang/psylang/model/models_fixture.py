@@ -25,11 +25,11 @@ from psylang.model.control import (
     GridSearch,
     LinearCost,
     Listed,
-    Modulation,
 )
 from psylang.model.function import function
 from psylang.model.mechanism import Mechanism
 from psylang.model.parameters import Limits
+from psylang.model.rules import Modulation
 
 
 @function
@@ -186,7 +186,14 @@ class _Maker(Components):
             for name, kind in node.ports().items()
             if kind.dtype.is_float and kind.size == 1
         ]
-        names = [name for name in self.free() if model.default(name).size == 1]
+        tied = {name for one in model.rules().relations for name in (one.value, one.bound)}
+        names = [
+            name
+            for name in self.free()
+            if model.default(name).size == 1
+            and name not in tied
+            and all(one.most is None for one in model.limits(name))  # Levels may go beyond 1.
+        ]
         if not places or not names:
             return
         node, port = self.among(*places)

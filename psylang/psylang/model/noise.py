@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from psylang.ir.graph import Value
 from psylang.model.context import Scope, as_i32
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Number, number
+from psylang.model.rules import Relation
 
 ROUNDS_MAX = 64
 # From the number of a draw to whether it is accepted, and the value.
@@ -51,6 +52,7 @@ class Uniform:
 
     low: Number = number(0.0)
     high: Number = number(1.0)
+    relations: ClassVar = (Relation("low", "below", "high"),)
 
     def sample(self, at: Scope) -> Value:
         build, u = at.build, at.draw("uniform", "")

@@ -9,6 +9,7 @@ varied (given at run time) without a change of the model.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import Any
@@ -31,15 +32,34 @@ class Limits:
 
     def check(self, name: str, value: Array) -> None:
         """ModelError: `value` is not finite, or beyond."""
-        if not np.all(np.isfinite(value)):
-            raise ModelError(f"parameter `{name}` is {value}; it must be finite")
-        for rule, bound, holds in (
-            ("above", self.above, np.greater),
-            ("at least", self.least, np.greater_equal),
-            ("at most", self.most, np.less_equal),
+        found = self.violation(value)
+        if found is not None:
+            raise ModelError(f"parameter `{name}` is {value}; it must be {found[1]}")
+
+    def violation(
+        self, value: Array, allow_nan: bool = False
+    ) -> tuple[tuple[int, ...], str] | None:
+        """(the place of the first element that must not be, what it must be), or None."""
+        low, high = (value.item(),) * 2 if not value.ndim else (value.min(), value.max())
+        if (
+            -math.inf < low <= high < math.inf
+            and (self.above is None or low > self.above)
+            and (self.least is None or low >= self.least)
+            and (self.most is None or high <= self.most)
         ):
-            if bound is not None and not np.all(holds(value, bound)):
-                raise ModelError(f"parameter `{name}` is {value}; it must be {rule} {bound:g}")
+            return None
+        nan = np.isnan(value) if allow_nan else np.zeros_like(value, bool)
+        for rule, bound, holds in (
+            ("finite", 0.0, np.isfinite(value)),
+            ("above", self.above, value > (self.above or 0.0)),
+            ("at least", self.least, value >= (self.least or 0.0)),
+            ("at most", self.most, value <= (self.most or 0.0)),
+        ):
+            bad = np.argwhere(~(holds | nan))
+            if bound is not None and len(bad):
+                where = tuple(int(index) for index in bad[0])
+                return where, rule if rule == "finite" else f"{rule} {bound:g}"
+        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,10 +59,6 @@ def ddm(
             seed=seed,
         )
     )
-    if not -threshold < starting_point < threshold:
-        raise ModelError(
-            f"starting_point {starting_point:g} is not between the thresholds ±{threshold:g}"
-        )
     if stimulus:
         model.input("stimulus", decision)
     for port in ("response_time", "choice", "decision_variable"):

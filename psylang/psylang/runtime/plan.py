@@ -97,7 +97,16 @@ def compile(
     made = model.program(
         numerics=numerics or "fast", fix=fix or {}, vary=vary or (), ranges=ranges or {}
     )
-    return Plan(model, made, precision)
+    rules = getattr(model, "rules", None)
+    return Plan(model, made, precision, rules(fix) if callable(rules) else None)
+
+
+class Rules(Protocol):
+    """The values that the parameters of a model may have."""
+
+    def check(self, given: Mapping[str, NDArray[Any]], allow_nan: bool) -> None:
+        """given: by name a value, or a row for each trial. Wrong ones raise the model's errors."""
+        ...
 
 
 class Plan:
@@ -108,12 +117,17 @@ class Plan:
     """
 
     def __init__(
-        self, model: Model | Program, program: Program, precision: Precision = "f64"
+        self,
+        model: Model | Program,
+        program: Program,
+        precision: Precision = "f64",
+        rules: Rules | None = None,
     ) -> None:
         self.program = in_precision(program, precision)
         self.name = program.name
         self.precision = precision
         self._written = program
+        self._rules = rules
         self._watch = Watch(model)
         self._variants = Variants(self.program)
         self._others: dict[str, Variants] = {}  # In the other precision, after its first use.
@@ -126,7 +140,7 @@ class Plan:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As its program: the model stays behind, and so does the watch for its changes."""
-        return (Plan, (self._written, self._written, self.precision))
+        return (Plan, (self._written, self._written, self.precision, self._rules))
 
     @property
     def parameters(self) -> dict[str, NDArray[Any]]:
@@ -227,6 +241,10 @@ class Plan:
         given, varying = bound(
             self.program, inputs, params, trials, sequences, seed, allow_nan, first
         )
+        if params and self._rules is not None:
+            names = [one.name for one in self.program.parameters]
+            rows = dict(zip(names, given.parameters, strict=True))
+            self._rules.check({name: rows[name] for name in names if name in params}, allow_nan)
         count = _threads(threads)
         kept = None
         if record is not None:
@@ -292,6 +310,7 @@ class Plan:
         isa: str | None = None,
         progress: Progress = None,
         allow_nan: bool = False,
+        allow_truncated: bool = False,
     ) -> Search:
         """Runs `trials` trials at every point of the grid, and reduces them to a table.
 
@@ -302,6 +321,9 @@ class Plan:
         with `maximize`; may be left out if there is one output. Other arguments: as of run(); each
         point is a sequence of its own, so its random numbers are its own in `fast`, and the same at
         all points in `exact`.
+
+        A point with trials that met the model's maximum of steps is not chosen, because what was
+        cut off would count as decided; allow_truncated lets it win.
 
         The errors of run(), and ArgumentError: an empty grid, or no point with a finite objective.
         """
@@ -332,6 +354,7 @@ class Plan:
             params=params,
             progress=progress,
             allow_nan=allow_nan,
+            allow_truncated=allow_truncated,
         )
 
     def _in(self, precision: Precision) -> Variants:

@@ -30,6 +30,7 @@ from psylang.runtime.values import as_array, known, memory_for, refuse_nan, row_
 
 Reduce = Literal["mean", "std", "median", "min", "max", "sum"] | Callable[[NDArray[Any]], Any]
 BLOCK_TRIALS = 1 << 20
+TRUNCATED = "truncated"  # A model's output: the trial met its maximum of steps.
 _REDUCERS: Mapping[str, Callable[..., Any]] = {
     "mean": np.mean,
     "std": np.std,
@@ -44,8 +45,8 @@ class Search:
     """A table of reduced results over a grid.
 
     grid: the values tried, by parameter. table: by output an array of shape (*grid shape, *shape).
-    objective: of shape (grid shape). best: the parameters of the best point; best_index: where it
-    is in the grid; best_value: its objective.
+    objective: of shape (grid shape); NaN where trials were truncated, unless allowed. best: the
+    parameters of the best point; best_index: where it is in the grid; best_value: its objective.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ def search(
     params: Mapping[str, Any] | None,
     progress: Progress,
     allow_nan: bool,
+    allow_truncated: bool,
 ) -> Search:
     """Plan.search(), which see. run_block: computes all outputs of the program."""
     types = {parameter.name: parameter.type for parameter in program.parameters}
@@ -141,6 +143,7 @@ def search(
     count = math.prod(shape)
     memory_for(sum(map(row_bytes, program.outputs)), count)
     columns: dict[str, list[NDArray[Any]]] = {name: [] for name in outputs}
+    shares: list[NDArray[Any]] = []  # Of truncated trials, at each point of a block.
     per_block = max(BLOCK_TRIALS // trials, 1)
     progress = ProgressLine(program.name) if progress is True else progress
     for first in range(0, count, per_block):
@@ -152,6 +155,8 @@ def search(
             given[name] = np.broadcast_to(column, (len(points), trials, *one.shape[1:]))
         shown = _shown(progress, first * trials, count * trials)
         results = run_block(Block(first, len(points), trials, given, shown))
+        if TRUNCATED in outputs:
+            shares.append(results[TRUNCATED].reshape(len(points), trials).mean(axis=1))
         for name, column_of in columns.items():
             array = results[name].reshape(len(points), trials, *outputs[name])
             column_of.append(reducer(array))
@@ -159,6 +164,8 @@ def search(
     objectives = np.array(
         [_number(of_point({name: one[i] for name, one in flat.items()})) for i in range(count)]
     )
+    if shares and not allow_truncated:
+        objectives = _of_whole_points(objectives, np.concatenate(shares))
     table = {name: one.reshape(*shape, *one.shape[1:]) for name, one in flat.items()}
     dims = {
         output.name: output.dims
@@ -219,6 +226,19 @@ def _objective(
     known("objective", {objective: 0}, outputs)
     name = objective
     return lambda reduced: reduced[name]
+
+
+def _of_whole_points(
+    objectives: NDArray[np.float64], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """NaN at points with truncated trials. ArgumentError: all of them have some."""
+    if (shares > 0).all():
+        raise ArgumentError(
+            f"every point of the grid has trials that met the maximum of steps, at least "
+            f"{shares.min():.3g} of them; raise max_steps, choose other values, or give "
+            "allow_truncated=True to let what was cut off count as decided"
+        )
+    return np.where(shares > 0, np.nan, objectives)
 
 
 def _number(value: Any) -> float:

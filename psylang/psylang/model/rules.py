@@ -1,0 +1,131 @@
+"""What values the parameters of a model may have, wherever they are given: limits and relations.
+
+Constructors check the limits of their fields. Values that come later (constants of compile(), rows
+of run(), grids of search(), levels of control) are checked here, by the same limits, together with
+the relations between parameters that components declare.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psylang.model.errors import ModelError
+from psylang.model.parameters import Array, Limits
+
+Modulation = Literal["multiplicative", "additive", "override"]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Between two fields of a component: `inside`: -bound < value < bound; `within`: the same with
+    <=; `below`: value <= bound."""
+
+    value: str
+    kind: Literal["inside", "within", "below"]
+    bound: str
+
+    def holds(self, value: Any, bound: Any) -> Any:
+        """Elementwise; NaN violates nothing, other rules see to it."""
+        if self.kind == "below":
+            return ~(value > bound)
+        size = np.abs(value)
+        return ~(size > bound) if self.kind == "within" else ~(size >= bound)
+
+    def told(self, value: float, bound: float) -> str:
+        """For a message, of parameters with these names and values."""
+        if self.kind == "below":
+            return f"`{self.value}` is {value:g}; it must be at most `{self.bound}`, {bound:g}"
+        sign = "strictly " if self.kind == "inside" else ""
+        return f"`{self.value}` is {value:g}; it must be {sign}within ±`{self.bound}`, ±{bound:g}"
+
+
+def relations_of(component: Any, path: str) -> Iterator[tuple[str, Relation]]:
+    """The relations of a component and its parts, with the path of each."""
+    for relation in getattr(component, "relations", ()):
+        yield path, relation
+    for one in dataclasses.fields(component):
+        part = getattr(component, one.name)
+        if "part" in one.metadata and dataclasses.is_dataclass(part):
+            yield from relations_of(part, f"{path}.{one.name}")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Control of a parameter: its least and greatest level, and what they do to the value."""
+
+    least: float
+    most: float
+    modulation: Modulation
+
+    def ends(self, value: Array) -> tuple[Array, Array]:
+        """The values at both ends of the levels; the others are between them."""
+        low, high = np.float64(self.least), np.float64(self.most)
+        if self.modulation == "override":
+            return np.full_like(value, low), np.full_like(value, high)
+        if self.modulation == "additive":
+            return value + low, value + high
+        return value * low, value * high
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Of one compiled model. values: of all parameters, where no others are given."""
+
+    values: Mapping[str, Array]
+    limits: Mapping[str, Sequence[Limits]]
+    relations: Sequence[Relation]  # Between names of parameters.
+    signals: Mapping[str, Signal]
+
+    def check(
+        self, given: Mapping[str, NDArray[Any]], allow_nan: bool = False, everything: bool = False
+    ) -> None:
+        """given: a value, or a row for each trial. everything: the other values, too.
+
+        ModelError: one is infinite or NaN (unless allowed), beyond a limit, or against a relation.
+        """
+        for name in self.values if everything else given:
+            value = given.get(name, self.values[name])
+            self._limited(name, value, value, allow_nan)
+            if name in self.signals:
+                for end in self.signals[name].ends(value):
+                    self._limited(name, value, end, allow_nan)
+        for relation in self.relations:
+            if everything or relation.value in given or relation.bound in given:
+                self._related(relation, given)
+
+    def _limited(self, name: str, given: Array, value: Array, allow_nan: bool) -> None:
+        for limits in self.limits.get(name, ()) or (Limits(),):
+            found = limits.violation(value, allow_nan)
+            if found is None:
+                continue
+            where, rule = found
+            number = value.item() if not value.ndim else value[where]
+            how = "" if value is given else " at an end of the levels that control tries"
+            row = f" (row {where[0]})" if value.ndim > self.values[name].ndim else ""
+            raise ModelError(f"parameter `{name}` is {number:g}{row}{how}; it must be {rule}")
+
+    def _related(self, relation: Relation, given: Mapping[str, NDArray[Any]]) -> None:
+        for value in self._reached(relation.value, given):
+            for bound in self._reached(relation.bound, given):
+                holds = relation.holds(value, bound)
+                if np.all(holds):
+                    continue
+                bad = np.unravel_index(int(np.argmin(holds)), np.shape(holds))
+                pair = [np.broadcast_to(one, np.shape(holds))[bad] for one in (value, bound)]
+                raise ModelError(f"parameter {relation.told(*map(float, pair))}")
+
+    def _reached(self, name: str, given: Mapping[str, NDArray[Any]]) -> Sequence[Array]:
+        """The values of a parameter, as it is or as control sets it: rows in front, one axis for
+        elements behind."""
+        value = given.get(name, self.values[name])
+        own = self.values[name].ndim
+        rows = value.shape[: value.ndim - own]
+        flat = value.reshape(*rows, math.prod(value.shape[value.ndim - own :]))
+        return self.signals[name].ends(flat) if name in self.signals else [flat]
