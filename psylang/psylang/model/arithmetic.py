@@ -31,6 +31,18 @@ def is_known(datum: Datum) -> bool:
     return not isinstance(datum, Value)
 
 
+def is_in(datum: Datum, data: Sequence[Datum]) -> bool:
+    """Whether it is one of them, not just equal to one."""
+    return any(datum is one for one in data)
+
+
+def copied(build: Builder, datum: Datum) -> Datum:
+    """A datum of its own with equal elements."""
+    if isinstance(datum, Value):
+        return build.stack(elements(build, datum), datum.type.shape) if datum.type.shape else datum
+    return np.array(datum) if isinstance(datum, np.ndarray) else datum
+
+
 def as_value(build: Builder, datum: Datum) -> Value:
     """As a value: numbers f64, truths bool, sequences vectors or matrices of f64."""
     if isinstance(datum, Value):
@@ -121,8 +133,13 @@ COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "
 def binary(build: Builder, sign: str, left: Datum, right: Datum) -> Datum:
     """`left sign right`. UnsupportedError: not compiled of such operands."""
     if is_known(left) and is_known(right):
-        both = [np.asarray(one) if isinstance(one, list | tuple) else one for one in (left, right)]
-        return PLAIN[sign](*both)
+        return PLAIN[sign](left, right)
+    if isinstance(left, list | tuple) or isinstance(right, list | tuple):
+        made = _of_sequences(sign, left, right)
+        if made is not None:
+            return made
+    if sign in ("%", "//"):
+        return divided(build, left, right)["%//".index(sign) > 0]
     if sign == "**":
         return power(build, left, right)
     if sign in OPERATIONS:
@@ -130,6 +147,44 @@ def binary(build: Builder, sign: str, left: Datum, right: Datum) -> Datum:
     if sign in COMPARISONS:
         return build.op(COMPARISONS[sign], as_float(build, left), as_float(build, right))
     raise UnsupportedError(f"`{sign}` of what is only known at run time is not compiled")
+
+
+def _of_sequences(sign: str, left: Datum, right: Datum) -> Datum | None:
+    """Of lists and tuples as in Python; None: beside an array, they are arrays, too."""
+    pair = [isinstance(one, list | tuple) for one in (left, right)]
+    if all(pair) and type(left) is type(right) and sign == "+":
+        return left + right
+    plain = left if pair[1] else right
+    if sign == "*" and not all(pair) and isinstance(plain, int):
+        return left * right
+    if all(pair) or (is_known(plain) and not isinstance(plain, np.ndarray | np.generic)):
+        raise UnsupportedError(f"`{sign}` of a list or tuple; make it an array: np.array(…)")
+    return None
+
+
+def divided(build: Builder, left: Datum, right: Datum) -> tuple[Value, Value]:
+    """(remainder, quotient rounded down), as Python has them below quotients of 2**53; of a divisor
+    0 the remainder is NaN, as in NumPy."""
+    a, b = as_float(build, left), as_float(build, right)
+    q = build.op("floor", build.div(a, b))
+
+    def rest(quotient: Value) -> Value:
+        return build.fma(build.neg(quotient), b, a)  # Exact, if the quotient is off by one at most.
+
+    r, zero = rest(q), build.constant(0.0)
+    differs = build.op("ne", build.lt(r, 0.0), build.lt(b, 0.0))
+    below = build.and_(build.op("ne", r, 0.0), differs)
+    beyond = build.op("ge", build.abs(r), build.abs(b))
+    q = build.select(below, build.sub(q, 1.0), build.select(beyond, build.add(q, 1.0), q))
+    r = rest(q)
+    # An infinite divisor leaves what is divided, or itself where the signs differ.
+    endless = build.op("eq", build.abs(b), float("inf"))
+    finite = build.lt(build.abs(a), float("inf"))
+    apart = build.and_(build.op("ne", build.lt(a, 0.0), build.lt(b, 0.0)), build.op("ne", a, 0.0))
+    endless = build.and_(endless, finite)
+    r = build.select(endless, build.select(apart, b, a), r)
+    q = build.select(endless, build.select(apart, build.constant(-1.0), zero), q)
+    return r, q
 
 
 def power(build: Builder, base: Datum, exponent: Datum) -> Value:
@@ -141,7 +196,7 @@ def power(build: Builder, base: Datum, exponent: Datum) -> Value:
         if exponent == 0.5:
             return build.op("sqrt", value)
         fast = getattr(build, "numerics", "exact") == "fast"
-        if fast and exponent == int(exponent) and 1 <= exponent <= PRODUCT_MAX:
+        if fast and 2 < exponent <= PRODUCT_MAX and exponent == int(exponent):
             return _product(build, value, int(exponent))
     return build.op("pow", value, as_float(build, exponent))
 

@@ -166,11 +166,6 @@ class Model:
         if made.name in self.projections or made.name in self.mechanisms:
             raise ModelError(f"there is already a `{made.name}`; give the projection a name")
         kind = start.ports()[given]
-        if not kind.dtype.is_float:
-            raise ModelError(
-                f"`{start.name}.{given}` has elements of {kind.dtype.value}; only numbers of f64 "
-                "are projected"
-            )
         shape = matrix.default.shape if isinstance(matrix, Parameter) else np.shape(matrix)
         fits(made, kind.shape, end.arrivals()[taken], None if matrix is None else shape)
         self._number(made.name, made)

@@ -169,14 +169,6 @@ def test_structures_that_are_refused() -> None:
         model.program()
 
 
-def test_choices_are_not_projected() -> None:
-    model = Model("m")
-    decision = model.add(DDM("decision"))
-    layer = model.add(Transfer("layer"))
-    with pytest.raises(ModelError, match=r"`decision.choice` has elements of i32"):
-        model.connect(decision, layer, sender_port="choice")
-
-
 def test_a_parameter_of_another_model() -> None:
     rate = Model("one").parameter("rate", 1.0)
     with pytest.raises(ModelError, match=r"`decision.integrator.rate` holds the parameter `rate`"):

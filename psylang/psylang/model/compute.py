@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from psylang.ir.graph import Value
 from psylang.ir.types import DType, Type
 from psylang.model.arithmetic import UnsupportedError, as_float
+from psylang.model.calls import Draw
 from psylang.model.context import Scope, total
 from psylang.model.errors import ModelError, listed
 from psylang.model.function import Function
@@ -65,7 +67,7 @@ class Compute(Mechanism):
             prepared[name] if name in prepared else at[name] for name in self.function.arguments
         ]
         with at.origin():
-            result = self.function.inline(at.build, data, at.here())
+            result = self.function.inline(at.build, data, at.here(), _drawing(at))
             try:
                 value: Value = as_float(at.build, result)
             except UnsupportedError as error:
@@ -87,3 +89,9 @@ class Compute(Mechanism):
     def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
         value = memory["value"]
         return {"value": at.build.convert(value, DType.I32) if self.choice else value}
+
+
+def _drawing(at: Scope) -> Draw:
+    """Draws for a function, each call with a stream of its own in `fast`."""
+    numbers = itertools.count()
+    return lambda kind: at.draw(kind, f"draw{next(numbers)}")

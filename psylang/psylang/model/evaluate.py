@@ -9,10 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+import numpy as np
+
 from psylang.ir.builder import Builder
 from psylang.ir.graph import Value
 from psylang.ir.ops import TypeMismatchError
 from psylang.ir.types import I64
+from psylang.model.aliases import is_mutable
 from psylang.model.arithmetic import (
     Datum,
     as_float,
@@ -65,16 +68,27 @@ class Evaluator(Expressions):
         if self.returns(node):
             if NOTHING in results:
                 self.refuse(node, "one branch returns, the other does not; let both return")
-            return self.guarded(node, merged, truth, *results)
+            return self.chosen(node, truth, *results, env)
         self.join(node, truth, yes, no, env)
         return NOTHING
 
     def join(self, node: ast.AST, truth: Value, yes: Env, no: Env, env: Env) -> None:
         """Names after a branch: the names that both sides know."""
         env.clear()
+        made: dict[tuple[int, int], Datum] = {}
+        sides = [(yes[name], no[name]) for name in yes if name in no]
         for name in yes:
-            if name in no:
-                env[name] = self.guarded(node, merged, truth, yes[name], no[name])
+            if name not in no:
+                continue
+            pair = (yes[name], no[name])
+            key = (id(pair[0]), id(pair[1]))
+            if key not in made:
+                made[key] = self.guarded(node, merged, truth, *pair)
+                if pair[0] is not pair[1] and any(
+                    (pair[0] is one) is not (pair[1] is other) for one, other in sides
+                ):
+                    self.aliases.lock(made[key], *pair)  # One array on one side, two on the other.
+            env[name] = made[key]
 
     def statement(self, node: ast.stmt, env: Env) -> None:
         match node:
@@ -87,7 +101,11 @@ class Evaluator(Expressions):
             case ast.AugAssign(target=target, op=op, value=value):
                 left = self.expression(self.loaded(target), env)
                 right = self.expression(value, env)
-                self.assign(target, self.guarded(node, binary, SIGNS[type(op)], left, right), env)
+                result = self.guarded(node, binary, SIGNS[type(op)], left, right)
+                if isinstance(target, ast.Name) and is_mutable(left):
+                    self.in_place(node, target.id, left, result, env)
+                else:
+                    self.assign(target, result, env)
             case ast.For():
                 self.loop(node, env)
             case ast.Pass():
@@ -101,6 +119,16 @@ class Evaluator(Expressions):
                 )
             case _:
                 self.refuse(node, f"`{type(node).__name__.lower()}` is not compiled")
+
+    def in_place(self, node: ast.AST, name: str, before: Datum, after: Datum, env: Env) -> None:
+        """What `name op= …` makes of a list or an array: the same one with other elements."""
+        if name not in env:
+            self.refuse(node, f"`{name}` is not of this function; it must not be changed here")
+        if isinstance(before, list) and not isinstance(after, list):
+            self.refuse(node, f"the list `{name}` takes another list in place; make it an array")
+        if isinstance(before, np.ndarray) and before.dtype.kind != "f":
+            self.refuse(node, f"`{name}` is an array of {before.dtype}; make it one of floats")
+        self.change(node, env, name, after)
 
     @staticmethod
     def loaded(target: ast.expr) -> ast.expr:
@@ -122,6 +150,7 @@ class Evaluator(Expressions):
         breaks = any(isinstance(inner, ast.Break) for inner in ast.walk(node))
         if not breaks and len(rounds) <= UNROLL_MAX:
             for datum in rounds:
+                self.aliases.lock_views(datum)
                 self.assign(node.target, datum, env)
                 self.block(node.body, env)
             return
@@ -138,6 +167,16 @@ class Evaluator(Expressions):
             for one in ast.walk(inner)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
         }
+        changed = {
+            one.value.id
+            for inner in node.body
+            for one in ast.walk(inner)
+            if isinstance(one, ast.Subscript)
+            and isinstance(one.ctx, ast.Store)
+            and isinstance(one.value, ast.Name)
+        }
+        assigned |= changed
+        self.refuse_shared(node, [name for name in env if name in assigned], env)
         carried = [name for name in env if name in assigned and name != counter]
         first = [self.guarded(node, as_carried, env[name]) for name in carried]
         build = self.build
@@ -151,11 +190,25 @@ class Evaluator(Expressions):
             return again, [after, *(self.guarded(node, as_carried, inner[n]) for n in carried)]
 
         begin = build.constant(rounds.start, I64)
+        self.long_loops += 1
         try:
             _, *results = build.loop([begin, *first], inside, len(rounds), [counter, *carried])
         except TypeMismatchError as error:
             self.refuse(node, f"a name changes its type in the loop: {error}")
+        finally:
+            self.long_loops -= 1
         env.update(zip(carried, results, strict=True))
+
+    def refuse_shared(self, node: ast.AST, carried: Sequence[str], env: Env) -> None:
+        """Names that a long loop carries must hold arrays of their own."""
+        for name in carried:
+            shares = [one for one in env if one != name and env[one] is env[name]]
+            if is_mutable(env[name]) and (shares or self.aliases.is_locked(env[name])):
+                self.refuse(
+                    node,
+                    f"`{name}` shares its array with others in a long loop; copy it before: "
+                    f"{name} = np.array({name})",
+                )
 
     def breaking(self, body: Sequence[ast.stmt], env: Env) -> Value | None:
         """Runs the body of a loop; whether it broke, None if it cannot."""

@@ -12,18 +12,21 @@ import numpy as np
 from psylang.ir.builder import Builder
 from psylang.ir.graph import Origin, Value
 from psylang.ir.ops import TypeMismatchError
+from psylang.model.aliases import Aliases
 from psylang.model.arithmetic import (
     Datum,
     UnsupportedError,
     as_truth,
     as_value,
     binary,
+    copied,
+    is_in,
     is_known,
     items,
     merged,
     negated,
 )
-from psylang.model.calls import METHODS, call
+from psylang.model.calls import METHODS, Draw, Drawn, call, draw_of
 from psylang.model.errors import ModelError
 
 Env = dict[str, Datum]
@@ -54,8 +57,15 @@ class Expressions:
         names: Mapping[str, Any],
         place: Callable[[ast.AST], str],
         origin: Origin,
+        draw: Draw | None = None,
+        borrowed: Sequence[Datum] = (),
     ) -> None:
+        """draw: of the component that the function belongs to. borrowed: what a caller's names hold
+        too; it is read, not changed."""
         self.build, self.names, self.place, self.origin = build, names, place, origin
+        self.draw = draw
+        self.aliases = Aliases(borrowed)
+        self.long_loops = 0  # Around the place that is compiled.
 
     def refuse(self, node: ast.AST, why: str) -> NoReturn:
         raise ModelError(f"{self.place(node)}: {why}")
@@ -95,7 +105,7 @@ class Expressions:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.guarded(node, negated, self.expression(operand, env))
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self.expression(operand, env)
+                return self.guarded(node, copied, self.expression(operand, env))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 datum = self.expression(operand, env)
                 if is_known(datum):
@@ -111,7 +121,7 @@ class Expressions:
                     return self.expression(yes if condition else no, env)
                 truth = self.guarded(node, as_truth, condition)
                 sides = self.expression(yes, env), self.expression(no, env)
-                return self.guarded(node, merged, truth, *sides)
+                return self.chosen(node, truth, *sides, env)
             case ast.Subscript(value=value, slice=index):
                 return self.element(node, self.expression(value, env), self.index(index, env))
             case ast.Attribute(value=value, attr=name):
@@ -139,22 +149,31 @@ class Expressions:
     ) -> list[Datum]:
         result, inner = [], dict(env)
         for datum in self.guarded(node, items, self.expression(one.iter, env)):
+            self.aliases.lock_views(datum)
             self.assign(one.target, datum, inner)
             result.append(self.expression(element, inner))
         return result
 
     def logic(self, node: ast.expr, both: bool, values: Sequence[ast.expr], env: Env) -> Datum:
-        """and, or: of truths; all that is not known is computed."""
-        result: Datum = both
-        for value in values:
-            datum = self.expression(value, env)
-            if is_known(datum):
-                if bool(datum) is not both:
-                    return not both
-                continue
-            truth = self.guarded(node, as_truth, datum)
-            write = self.build.and_ if both else self.build.or_
-            result = write(result, truth) if isinstance(result, Value) else truth
+        """and, or: the operand that decides, as in Python; all that is not known is computed."""
+        value, *rest = values
+        datum = self.expression(value, env)
+        if not rest:
+            return datum
+        if is_known(datum):
+            truth = self.guarded(node, lambda _: bool(datum))
+            return self.logic(node, both, rest, env) if truth is both else datum
+        decides = self.guarded(node, as_truth, datum)
+        other = self.logic(node, both, rest, env)
+        sides = (other, datum) if both else (datum, other)
+        return self.chosen(node, decides, *sides, env)
+
+    def chosen(self, node: ast.AST, truth: Value, yes: Datum, no: Datum, env: Env) -> Datum:
+        """One of two; if names hold them, a change of the result would have to change those."""
+        result = self.guarded(node, merged, truth, yes, no)
+        held = list(env.values())
+        if yes is not no and (is_in(yes, held) or is_in(no, held)):
+            self.aliases.lock(result, yes, no)
         return result
 
     def comparison(
@@ -190,7 +209,10 @@ class Expressions:
         if not is_known(tuple(bounds)):
             self.refuse(node, "an index that is only known at run time; loop over all elements")
         if is_known(datum):
-            return self.guarded(node, lambda _: datum[index])
+            found = self.guarded(node, lambda _: datum[index])
+            if isinstance(datum, np.ndarray):
+                self.aliases.lock_views(found, datum)
+            return found
         if isinstance(datum, Value) and isinstance(index, tuple):
             inner = self.element(node, datum, index[0])
             return inner if len(index) == 1 else self.element(node, inner, index[1:])
@@ -201,7 +223,9 @@ class Expressions:
         parts = self.guarded(node, items, datum)
         picked = self.guarded(node, lambda _: parts[index])
         if isinstance(picked, list) and isinstance(datum, Value):
-            return self.guarded(node, as_value, picked)
+            picked = self.guarded(node, as_value, picked)
+        if isinstance(datum, Value):
+            self.aliases.lock_views(picked, datum)
         return picked
 
     def attribute(self, node: ast.AST, datum: Datum, name: str) -> Datum:
@@ -220,16 +244,38 @@ class Expressions:
         )
 
     def call(self, node: ast.Call, env: Env) -> Datum:
-        if node.keywords:
-            self.refuse(node, "arguments by keyword are not compiled; give them in order")
         function = self.expression(node.func, env)
         data = self.listed(node.args, env)
+        named: dict[str, Datum] = {}
+        for one in node.keywords:
+            if one.arg is None:
+                self.refuse(node, "`**` in a call is not compiled; write the arguments out")
+            named[one.arg] = self.expression(one.value, env)
         if isinstance(function, _Method):
             function, data = function.function, [function.datum, *data]
         inline = getattr(function, "inline", None)
         if inline is not None:
-            return inline(self.build, data, self.origin)
-        return self.guarded(node, call, function, data)
+            ordered = function.ordered(data, named, self.place(node))
+            return inline(self.build, ordered, self.origin, self.draw, ordered)
+        if (kind := draw_of(function)) is not None:
+            return self.drawn(node, kind, data, named)
+        return self.guarded(node, lambda build, *data: call(build, function, data, named), *data)
+
+    def drawn(
+        self, node: ast.AST, kind: Drawn, data: Sequence[Datum], named: Mapping[str, Datum]
+    ) -> Datum:
+        """A random draw of the component."""
+        if self.draw is None:
+            self.refuse(node, "only functions of a Compute draw random numbers")
+        if self.long_loops:
+            self.refuse(
+                node, "a random draw in a loop that is long or breaks; use one that is unrolled"
+            )
+        draw = self.draw
+        try:
+            return self.guarded(node, lambda build: kind(build, draw, *data, **named))
+        except TypeError:
+            return self.refuse(node, "a draw takes two numbers and no size; draw one at a time")
 
     def assign(self, target: ast.expr, datum: Datum, env: Env) -> None:
         match target:
@@ -242,20 +288,42 @@ class Expressions:
                 for one, part in zip(targets, parts, strict=True):
                     self.assign(one, part, env)
             case ast.Subscript(value=ast.Name(id=name), slice=index):
-                env[name] = self.replaced(target, env, name, self.expression(index, env), datum)
+                self.replace(target, env, name, self.expression(index, env), datum)
             case _:
                 self.refuse(target, "an assignment to what is no name or element of one")
 
-    def replaced(self, node: ast.AST, env: Env, name: str, index: Datum, datum: Datum) -> Datum:
-        """A sequence or vector with another element."""
-        before = self.lookup(node, name, env)
+    def replace(self, node: ast.AST, env: Env, name: str, index: Datum, datum: Datum) -> None:
+        """A sequence or vector gets another element, under all names that hold it."""
+        if name not in env:
+            self.refuse(node, f"`{name}` is not of this function; it must not be changed here")
+        before = env[name]
         parts = list(self.guarded(node, items, before))
-        if not isinstance(index, int) or not -len(parts) <= index < len(parts):
-            self.refuse(
-                node, f"no element {index!r} of {len(parts)} to assign to; indices are known"
-            )
+        if isinstance(index, bool) or not isinstance(index, int | np.integer):
+            self.refuse(node, f"no element {index!r} to assign to; indices are known")
+        if not -len(parts) <= index < len(parts):
+            self.refuse(node, f"no element {index!r} of {len(parts)} to assign to")
+        if isinstance(before, tuple):
+            self.refuse(node, f"`{name}` is a tuple; tuples are not changed")
+        if isinstance(before, np.ndarray) and is_known(datum):
+            after = before.copy()
+            self.guarded(node, lambda _: after.__setitem__(index, datum))
+            self.change(node, env, name, after)
+            return
+        if isinstance(before, np.ndarray) and before.dtype.kind != "f":
+            self.refuse(node, f"`{name}` is an array of {before.dtype}; make it one of floats")
         parts[index] = datum
-        return self.guarded(node, as_value, parts) if isinstance(before, Value) else parts
+        listed = isinstance(before, list)
+        self.change(node, env, name, parts if listed else self.guarded(node, as_value, parts))
+
+    def change(self, node: ast.AST, env: Env, name: str, after: Datum) -> None:
+        """What a name holds is changed in place."""
+        if self.aliases.is_locked(env[name]):
+            self.refuse(
+                node,
+                f"`{name}` shares its elements with what may be another array, or is the caller's: "
+                f"Python would change that, too; copy it first: {name} = np.array({name})",
+            )
+        self.aliases.change(env, env[name], after)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,9 @@
         return (prey - player) * gain if distance < 5 else prey - player
 
 Its body is read as a syntax tree: assignments, branches, loops over ranges and arrays, calls of
-the functions in calls.py and of other @functions. It may be called from Python, too.
+the functions in calls.py and of other @functions, random draws (np.random.normal, uniform). What
+is compiled gives what Python gives: names share arrays, `or` gives an operand. What cannot be the
+same, or is not known to be, is refused. It may be called from Python, too.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ from typing import Any
 
 from psylang.ir.builder import Builder
 from psylang.ir.graph import Origin
-from psylang.model.arithmetic import Datum
+from psylang.model.arithmetic import Datum, copied, is_in
+from psylang.model.calls import Draw
 from psylang.model.context import Context
-from psylang.model.errors import ModelError
+from psylang.model.errors import ModelError, listed
 from psylang.model.evaluate import NOTHING, Evaluator
 
 
@@ -60,8 +63,8 @@ class Function:
             raise ModelError(f"{self._file}:{self._first}: @function is for a `def`")
         return tree
 
-    def __call__(self, *data: Any) -> Any:
-        return self.python(*data)
+    def __call__(self, *data: Any, **named: Any) -> Any:
+        return self.python(*data, **named)
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}({', '.join(self.arguments)})>"
@@ -77,16 +80,41 @@ class Function:
         """Its result, as operations of the program."""
         return self.inline(context.build, data, Origin(self.__name__))
 
-    def inline(self, build: Builder, data: Sequence[Datum], origin: Origin) -> Datum:
-        """The same, into any builder."""
+    def ordered(
+        self, data: Sequence[Datum], named: Mapping[str, Datum], place: str
+    ) -> Sequence[Datum]:
+        """The arguments of a call in order. ModelError: they do not fit."""
+        free = self.arguments[len(data) :]
+        wrong = [name for name in named if name not in free]
+        if wrong or len(named) != len(free):
+            raise ModelError(
+                f"{place}: `{self.__name__}` takes {len(self.arguments)} arguments "
+                f"({', '.join(self.arguments)}), each once, not {len(data)} and {listed(named)}"
+            )
+        return [*data, *(named[name] for name in free)]
+
+    def inline(
+        self,
+        build: Builder,
+        data: Sequence[Datum],
+        origin: Origin,
+        draw: Draw | None = None,
+        borrowed: Sequence[Datum] = (),
+    ) -> Datum:
+        """The same, into any builder. draw, borrowed: as of Expressions."""
         if len(data) != len(self.arguments):
             raise ModelError(
                 f"{self._place(self._tree)}: `{self.__name__}` takes {len(self.arguments)} "
                 f"arguments ({', '.join(self.arguments)}), not {len(data)}"
             )
         body = self._tree.body
-        evaluator = Evaluator(build, self._names(), self._place, origin)
-        env = dict(zip(self.arguments, data, strict=True))
+        evaluator = Evaluator(build, self._names(), self._place, origin, draw, borrowed)
+        # One parameter of the model may be two arguments: they are arrays of their own.
+        apart = [
+            copied(build, one) if is_in(one, data[:k]) and not borrowed else one
+            for k, one in enumerate(data)
+        ]
+        env = dict(zip(self.arguments, apart, strict=True))
         result = evaluator.block(body, env)
         if result is NOTHING:
             raise ModelError(f"{self._place(self._tree)}: `{self.__name__}` returns nothing")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from psylang.ir.graph import Region, Value
 from psylang.ir.ops import OPS, TypeMismatchError
-from psylang.ir.types import BOOL
+from psylang.ir.types import BOOL, DType
 from psylang.model.blueprint import External, Projection
 from psylang.model.cells import Cell, Cells, Key, Logic
 from psylang.model.context import Context, Scope
@@ -170,7 +170,8 @@ class Trial:
     def _brought(self, source: Projection | External) -> Value:
         if isinstance(source, External):
             return self.inputs[source.name]
-        value = self.port(source.sender, source.sender_port)
+        port = self.port(source.sender, source.sender_port)
+        value = self.context.build.convert(port, DType.F64)
         if source.matrix is None:
             return value
         at = self.layout.scope(self.context, source.name, source)

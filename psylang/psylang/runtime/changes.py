@@ -106,6 +106,7 @@ class _Parts:
             parts = [getattr(one, part.name, None) for part in dataclasses.fields(one)]  # type: ignore[arg-type]
         elif isinstance(one, types.FunctionType):
             self.others.append((_of_function, one))
+            parts = _of_function(one)
         elif isinstance(one, Mapping):
             self.tables.append(one)
             parts = [*one, *one.values()]
@@ -125,7 +126,19 @@ class _Parts:
 
 
 def _of_function(one: Any) -> tuple[Any, ...]:
-    return (one.__code__, one.__defaults__, *map(_held, one.__closure__ or ()))
+    return (one.__code__, one.__defaults__, *map(_held, one.__closure__ or ()), *_globals(one))
+
+
+def _globals(one: Any) -> list[object]:
+    """What a function reads of its module, by name."""
+    space = one.__globals__
+    return [space.get(name) for name in _names(one.__code__)]
+
+
+@functools.cache
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return tuple(dict.fromkeys([*code.co_names, *(n for part in inner for n in _names(part))]))
 
 
 def _is_frozen(one: object) -> bool:
@@ -171,7 +184,7 @@ def _texts(one: object, seen: dict[int, int]) -> Iterator[bytes]:
         return
     if isinstance(one, types.FunctionType):
         yield one.__code__.co_code + repr(one.__code__.co_consts).encode()
-        parts: Any = [one.__defaults__, *map(_held, one.__closure__ or ())]
+        parts: Any = _of_function(one)[1:]
     elif isinstance(one, _CODE):
         parts = [repr(one)]
     elif isinstance(one, Mapping):

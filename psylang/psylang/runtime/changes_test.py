@@ -15,6 +15,7 @@ import pytest
 from psylang.model import (
     AfterNPasses,
     Always,
+    Compute,
     ControlSignal,
     EveryNCalls,
     GridSearch,
@@ -22,6 +23,7 @@ from psylang.model import (
     Model,
     ModelError,
     Transfer,
+    function,
 )
 from psylang.runtime.changes import Watch
 from psylang.runtime.errors import ModelChangedError
@@ -169,3 +171,34 @@ def test_parts_are_looked_at_by_loops_in_c(parts: int) -> None:
     watch = Watch(one)
     assert len(watch._parts) == 3 * parts + 2
     assert calls_of(watch.check) <= 10
+
+
+SCALE, TABLE = 2.0, np.array([1.0, 2.0])
+
+
+@function
+def scaled(x):  # type: ignore[no-untyped-def]
+    """Reads this module's numbers."""
+    return x * SCALE + TABLE[0]
+
+
+def test_a_global_that_a_function_reads_is_part_of_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = Model("scaled")
+    node = model.add(Compute("unit", function=scaled, inputs={"x": 0}, size=0))
+    model.input("x", node)
+    model.output("y", node)
+    watch = Watch(model)
+    watch.check()
+    space = scaled.python.__globals__
+    monkeypatch.setitem(space, "SCALE", float("2.0"))
+    watch.check()
+    monkeypatch.setitem(space, "SCALE", 3.0)
+    with pytest.raises(ModelChangedError, match="`scaled` was changed after"):
+        watch.check()
+    monkeypatch.setitem(space, "SCALE", 2.0)
+    watch.check()
+    TABLE[0] += 1.0
+    with pytest.raises(ModelChangedError):
+        watch.check()
