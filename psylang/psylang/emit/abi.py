@@ -16,6 +16,7 @@ Threading: any number of threads may run disjoint ranges at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,12 +56,10 @@ def buffers_of(program: Program) -> Buffers:
     return Buffers(inputs, states, outputs, generators, generators + has_generators)
 
 
-def generators_of(
-    program: Program, seeds: tuple[int, ...]
-) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-    """A row of generators: shape (streams,), one seeded with each of `seeds`."""
-    row = np.zeros(len(program.streams), GENERATOR)
-    for index, seed in enumerate(seeds):
-        _, key, position, has_gauss, gauss = np.random.RandomState([seed]).get_state(legacy=True)
+def generators_of(keys: Sequence[Sequence[int]]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    """A row of generators: shape (streams,), one of each key (ir/seeds.py)."""
+    row = np.zeros(len(keys), GENERATOR)
+    for index, one in enumerate(keys):
+        _, key, position, has_gauss, gauss = np.random.RandomState(one).get_state(legacy=True)
         row[index] = (key, position, has_gauss, gauss)
     return row

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from psylang.emit import abi, compile_object
 from psylang.emit.targets import Target
 from psylang.ir.graph import Input, Parameter, Program
+from psylang.ir.seeds import key_of
 
 _ENGINES: list[Any] = []  # What they hold must outlive the functions.
 
@@ -42,8 +43,11 @@ def buffers_for(
     for output in program.outputs:
         buffers.append(np.zeros((rows, *output.type.shape), output.type.dtype.numpy))
     if program.numerics == "exact" and program.streams:
-        row = abi.generators_of(program, program.stream_seeds)
-        buffers.append(np.repeat(row[None], sequences, axis=0).copy())
+        generators = [
+            abi.generators_of([key_of(own, 0, sequence) for own in program.stream_seeds])
+            for sequence in range(sequences)
+        ]
+        buffers.append(np.stack(generators))
     return buffers
 
 

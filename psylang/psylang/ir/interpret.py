@@ -6,7 +6,8 @@ result of an operation is right if it equals the result of this module.
 Draws and mathematics depend on the numerics:
 
     exact   libm's exp, log, …, and for each stream NumPy's RandomState([seed]) (Mersenne Twister;
-            the list makes another stream than the number), as PsyNeuLink uses them
+            the list makes another stream than the number), as PsyNeuLink uses them; of further
+            sequences RandomState of other keys (seeds.py)
     fast    programs made of the other operations, given as `expansions` (numerics/), and
             interpreted here
 """
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from psylang.errors import PsylangError
 from psylang.ir.graph import Numerics, Op, Origin, Program, Region, Value
 from psylang.ir.ops import DRAWS
+from psylang.ir.seeds import key_of
 from psylang.ir.types import DType, Type
 
 Array = NDArray[Any]
@@ -62,7 +64,7 @@ def interpret(
     ]
     rows: list[list[Array]] = []
     for sequence in range(sequences):
-        machine.begin_sequence()
+        machine.begin_sequence(sequence)
         states = [np.array(state.initial)[()] for state in program.states]
         for number in range(sequence * trials, (sequence + 1) * trials):
             given = [
@@ -164,10 +166,10 @@ class _Machine:
         self._generators: list[np.random.RandomState] = []
         self._regions: dict[Op, Region] = {}  # What operations expand to.
 
-    def begin_sequence(self) -> None:
+    def begin_sequence(self, number: int = 0) -> None:
         if self._program.numerics == "exact":
-            seeds = self._program.stream_seeds
-            self._generators = [np.random.RandomState([seed]) for seed in seeds]
+            keys = [key_of(own, 0, number) for own in self._program.stream_seeds]
+            self._generators = [np.random.RandomState(key) for key in keys]
 
     def run(self, region: Region, arguments: Sequence[Any]) -> list[Any]:
         return self._inside(region, arguments, {})

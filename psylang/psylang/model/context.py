@@ -47,12 +47,10 @@ class Context:
         build: ProgramBuilder,
         constants: Mapping[str, Array],
         varied: Mapping[str, Value],
-        seeds: Mapping[str, int],
     ) -> None:
         self.build = build
         self.constants = constants
         self.varied = varied
-        self.seeds = seeds
         self.draws = Draws()
         self.candidate: Operand = 0
         self.depth = 0  # Loops and conditions around the place that is written.
@@ -68,9 +66,7 @@ class Context:
 
     def rehearsal(self) -> Context:
         """A context like this one that discards its operations and records its draws."""
-        twin = Context(
-            ProgramBuilder(self.build.name, self.numerics), self.constants, self.varied, self.seeds
-        )
+        twin = Context(ProgramBuilder(self.build.name, self.numerics), self.constants, self.varied)
         twin.candidate, twin.modulated = self.candidate, dict(self.modulated)
         twin.draws.recorded = []
         return twin
@@ -106,7 +102,7 @@ class Context:
         if draws.replayed is not None and stream in draws.replayed:
             return next(draws.replayed[stream])
         if stream not in draws.numbers:
-            draws.numbers[stream] = self.build.stream(stream, self.seeds.get(component, 0))
+            draws.numbers[stream] = self.build.stream(stream)
         write = self.build.normal if kind == "normal" else self.build.uniform
         if self.exact:
             return write(draws.numbers[stream])

@@ -42,7 +42,7 @@ class Layout:
         """The names of what a mechanism remembers."""
         if (node, numerics) not in self._made:
             build = ProgramBuilder(node, numerics)
-            at = self.scope(Context(build, self.defaults, {}, {}), node)
+            at = self.scope(Context(build, self.defaults, {}), node)
             self._made[(node, numerics)] = tuple(self.mechanisms[node].initial(at))
         slots: tuple[str, ...] = self._made[(node, numerics)]
         return slots
@@ -53,7 +53,7 @@ class Layout:
             constants = {
                 name: one for name, one in self.defaults.items() if name not in self.varied
             }
-            at = self.scope(Context(ProgramBuilder(node, "exact"), constants, {}, {}), node)
+            at = self.scope(Context(ProgramBuilder(node, "exact"), constants, {}), node)
             mechanism = self.mechanisms[node]
             try:
                 mechanism.outputs(at, mechanism.initial(at), Run(0, False))
@@ -73,7 +73,7 @@ class Layout:
         if (node, "") not in self._made:
             mechanism = self.mechanisms[node]
             build = ProgramBuilder(node, "exact")
-            at = self.scope(Context(build, self.defaults, {}, {}), node)
+            at = self.scope(Context(build, self.defaults, {}), node)
             memory = mechanism.initial(at)
             for name, value in memory.items():
                 build.output(f"memory.{name}", value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,8 +46,7 @@ def lowered(
     build = ProgramBuilder(model.name, numerics)
     chosen = _parameters(model, build, varied, values, ranges)
     constants = {name: value for name, value in values.items() if name not in varied}
-    seeds = {name: one.seed for name, one in model.mechanisms.items()}
-    context = Context(build, constants, chosen, seeds)
+    context = Context(build, constants, chosen)
     layout = _layout(model, values, frozenset(varied))
     inputs = {
         one.name: build.input(one.name, Type(DType.F64, one.shape), one.default)
@@ -53,7 +54,20 @@ def lowered(
     }
     trial = Trial(context, layout, inputs, States())
     _write(model, trial)
-    return build.build()
+    program = build.build()
+    return _seeded(model, program) if numerics == "exact" else program
+
+
+def _seeded(model: Blueprint, program: Program) -> Program:
+    """In `exact` streams are mechanisms, and have their seeds; others get consecutive ones."""
+    seeds = {name: model.mechanisms[name].seed for name in program.streams}
+    free = itertools.filterfalse(set(seeds.values()).__contains__, itertools.count())
+    for name in model.mechanisms:
+        if name in seeds and seeds[name] is None:
+            seeds[name] = next(free)
+    return dataclasses.replace(
+        program, stream_seeds=tuple(int(seeds[n] or 0) for n in program.streams)
+    )
 
 
 def rules_of(model: Blueprint, fix: dict[str, Any]) -> Rules:

@@ -46,14 +46,15 @@ class Mechanism(ABC):
       left (PsyNeuLink's default), which makes trials a sequence that no compiler can spread.
     until_finished: a call runs steps until the mechanism is finished; else one step a call.
     max_steps: of one call; beyond, the trial's output `truncated` is true.
-    seed: of its random numbers in `exact`.
+    seed: of its random numbers in `exact`; None: mechanisms that draw without one get consecutive
+      seeds from 0 on, in the order in which they were added, less those that others have.
     """
 
     name: str = field(kw_only=False)
     reset: Literal["trial", "never"] = "trial"
     until_finished: bool = True
     max_steps: int = STEPS_MAX
-    seed: int = 0
+    seed: int | None = None
 
     @abstractmethod
     def arrivals(self) -> Mapping[str, tuple[int, ...]]:

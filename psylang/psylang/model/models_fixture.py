@@ -223,7 +223,8 @@ class _Maker(Components):
             for path, name in component.items()
             if path.endswith("noise.shape")
         }
-        return [name for name in self.model.parameters if name not in shapes]
+        used = [name for name in self.model.parameters if self.model.limits(name)]
+        return [name for name in used if name not in shapes]
 
     def outputs(self) -> None:
         model = self.model

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from psylang.ir.graph import Input, Parameter, Program
 from psylang.runtime.errors import ArgumentError
 from psylang.runtime.execute import Given
+from psylang.runtime.generators import Generators
 from psylang.runtime.values import (
     TRIALS_MAX,
     as_array,
@@ -36,6 +35,7 @@ def bound(
     seed: int,
     allow_nan: bool,
     first: int,
+    alike: bool,
 ) -> tuple[Given, frozenset[str]]:
     """The arguments of run(), checked, in the program's order; and which parameters vary.
 
@@ -73,7 +73,7 @@ def bound(
         arrays.append(found)
     generators = None
     if program.numerics == "exact" and program.streams:
-        generators = _generators(program, seed)
+        generators = Generators(program, seed, alike)
     given = Given(sequences, count, seed, parameters, arrays, repeated, generators, first)
     return given, frozenset(varying)
 
@@ -129,16 +129,3 @@ def _row_counts(program: Program, params: Values, inputs: Values) -> Iterator[tu
             extra = 0 if array is None else array.ndim - len(slot.type.shape)
             if array is not None and extra in (1, 2):
                 yield f"{what}[{slot.name!r}]", array.shape[extra - 1]
-
-
-@functools.lru_cache(maxsize=64)
-def _seeds(own: tuple[int, ...], seed: int) -> tuple[int, ...]:
-    if not seed:
-        return own
-    return tuple(int(np.random.SeedSequence([one, seed]).generate_state(1)[0]) for one in own)
-
-
-def _generators(program: Program, seed: int) -> NDArray[Any]:
-    from psylang.emit.abi import generators_of
-
-    return generators_of(program, _seeds(program.stream_seeds, seed))

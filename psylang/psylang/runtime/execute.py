@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from psylang.runtime.generators import Generators
 from psylang.runtime.histogram import Counter
 from psylang.runtime.schedule import (
     ALONE_S,
@@ -42,7 +43,7 @@ class Given:
 
     first: number of the first sequence; rows of all arrays begin there. parameters: one value, or
     one row per trial if varying. inputs: one row per trial, or one value for all (`repeated`).
-    generators: one sequence's, or None.
+    generators: of `exact` with streams, else None.
     """
 
     sequences: int
@@ -51,7 +52,7 @@ class Given:
     parameters: list[NDArray[Any]]
     inputs: list[NDArray[Any]]
     repeated: list[bool]
-    generators: NDArray[Any] | None
+    generators: Generators | None
     first: int = 0
 
 
@@ -169,7 +170,7 @@ class Execution:
     def _run_sequences(self, begin: int, end: int, checkpoint: Checkpoint) -> None:
         """Whole sequences, or pieces of a long one, which go on from the state that was left."""
         trials, kernel, first = self.given.trials, self.variant.kernel, self.given.first
-        parts = self._per_sequence(end - begin)
+        parts = self._per_sequence(begin + first, end + first)
         each = kernel.seconds_per_trial
         if end - begin > 1 or trials == 1 or (0 < each * trials < ALONE_S and not self._blocks):
             moved = [(part.index, part.moved(begin + first)) for part in parts]
@@ -190,17 +191,16 @@ class Execution:
             most = max(min(int(SLICE_S / took), GROWTH_MAX * size), 1)
             at += size
 
-    def _per_sequence(self, count: int) -> list[_Part]:
+    def _per_sequence(self, begin: int, end: int) -> list[_Part]:
         """Buffers of a row a sequence, as they are before its first trial."""
-        states = self.variant.program.states
-        first = [(self._first_state + i, state.initial) for i, state in enumerate(states)]
-        if self.given.generators is not None:
-            first.append((len(self._at) - 1, self.given.generators))
         parts = []
-        for index, row in first:
-            array = np.empty((count, *row.shape), row.dtype)
+        for number, state in enumerate(self.variant.program.states):
+            row = state.initial
+            array = np.empty((end - begin, *row.shape), row.dtype)
             array[...] = row
-            parts.append(_Part(index, array))
+            parts.append(_Part(self._first_state + number, array))
+        if self.given.generators is not None:
+            parts.append(_Part(len(self._at) - 1, self.given.generators.rows(begin, end)))
         return parts
 
     def _call(

@@ -179,8 +179,9 @@ class Plan:
         in front for one row per trial, or (sequences, trials). trials: by default the number of
         rows, or 1. States begin anew in each sequence.
         seed: 0 … 2**63 - 1. In `exact`, 0 selects the streams' own seeds, as in PsyNeuLink; other
-        numbers select other streams. The results depend only on the arguments; not on
-        `threads` (None: all cores, if it pays), and in `fast` not on `isa` (None: the best).
+        numbers, and further sequences, select other streams. The results depend only on the
+        arguments; not on `threads` (None: all cores, if it pays), and in `fast` not on `isa` (None:
+        the best).
         precision: "f64" or "f32", as for compile(); None: the plan's. The other precision is
         compiled at its first use.
         record: the outputs to keep; None: all except outputs requested only as histograms.
@@ -227,8 +228,9 @@ class Plan:
         isa: str | None = None,
         progress: Progress = None,
         allow_nan: bool = False,
+        alike: bool = False,
     ) -> Results:
-        """run(), of sequences from number `first` on."""
+        """run(), of sequences from number `first` on. alike: in `exact` they draw the same."""
         self._watch.check()
         variants = self._variants
         if precision is None or precision == self.precision:
@@ -239,7 +241,7 @@ class Plan:
         if record is not None or asked:
             record = self._recorded(record, bool(asked))
         given, varying = bound(
-            self.program, inputs, params, trials, sequences, seed, allow_nan, first
+            self.program, inputs, params, trials, sequences, seed, allow_nan, first, alike
         )
         if params and self._rules is not None:
             names = [one.name for one in self.program.parameters]
@@ -341,6 +343,7 @@ class Plan:
                 isa=isa,
                 progress=block.progress,
                 allow_nan=allow_nan,
+                alike=True,
             )
 
         return search(

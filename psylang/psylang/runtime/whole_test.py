@@ -69,7 +69,7 @@ def test_exact_is_the_interpreter_and_seeds_lead_elsewhere() -> None:
     results = plan.run(trials=20, sequences=2)
     for name, array in expected.items():
         same(results[name].reshape(-1), array)
-    same(results.x[0], results.x[1])
+    assert (results.x[0] != results.x[1]).any()
     other = plan.run(trials=20, seed=1)
     assert (other.x != results.x[0]).any()
     same(other.x, plan.run(trials=20, seed=1, threads=4).x)
