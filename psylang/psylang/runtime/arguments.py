@@ -73,7 +73,7 @@ def bound(
         arrays.append(found)
     generators = None
     if program.numerics == "exact" and program.streams:
-        generators = Generators(program, seed, alike)
+        generators = Generators(program, seed, sequences, alike)
     given = Given(sequences, count, seed, parameters, arrays, repeated, generators, first)
     return given, frozenset(varying)
 

@@ -16,26 +16,54 @@ from psylang.ir.graph import Program
 from psylang.ir.seeds import first_key, later_keys
 
 WORDS = 624
+BLOCK_BYTES, BLOCK_MAX, BLOCKS_KEPT = 4 << 20, 1024, 4
 
 
 class Generators:
-    """Of a run. alike: all sequences begin with the first one's, as the points of a search do."""
+    """Of a run of that many sequences. alike: all sequences begin with the first one's, as the
+    points of a search do.
 
-    def __init__(self, program: Program, seed: int, alike: bool) -> None:
+    They are seeded in blocks, whatever the chunks of a run are: one takes as long as hundreds. Any
+    number of threads may use them.
+    """
+
+    def __init__(self, program: Program, seed: int, sequences: int, alike: bool) -> None:
         self._own, self._seed, self._alike = program.stream_seeds, seed, alike
+        self._sequences = sequences
         self._first = _first_row(self._own, seed)
         self.nbytes = self._first.nbytes  # Of one sequence.
+        self._size = min(max(BLOCK_BYTES // self.nbytes, 1), BLOCK_MAX)
+        self._blocks: dict[int, NDArray[Any]] = {}
 
     def rows(self, begin: int, end: int) -> NDArray[Any]:
         """Of sequences begin … end - 1: shape (sequences, streams)."""
         made = np.empty((end - begin, len(self._own)), self._first.dtype)
         made[...] = self._first
-        later = 0 if self._alike else end - max(begin, 1)
-        if later > 0:
-            for stream, own in enumerate(self._own):
-                keys = later_keys(own, self._seed, begin, end)
-                made["key"][-later:, stream] = seeded(keys)
+        at = end if self._alike else max(begin, 1)
+        while at < end:
+            number = at // self._size
+            until = min((number + 1) * self._size, end)
+            block = self._block(number)
+            made["key"][at - begin : until - begin] = block[at - number * self._size :][
+                : until - at
+            ]
+            at = until
         return made
+
+    def _block(self, number: int) -> NDArray[Any]:
+        """The words of some sequences: (sequences, streams, WORDS). Sequence 0 has none."""
+        found = self._blocks.get(number)
+        if found is None:
+            begin = number * self._size
+            end = min(begin + self._size, self._sequences)
+            keys = [later_keys(own, self._seed, begin, end) for own in self._own]
+            words = seeded(np.concatenate(keys)).reshape(len(self._own), -1, WORDS)
+            found = np.zeros((end - begin, len(self._own), WORDS), np.uint32)
+            found[-words.shape[1] :] = words.swapaxes(0, 1)
+            while len(self._blocks) >= BLOCKS_KEPT:
+                self._blocks.pop(next(iter(self._blocks)), None)
+            self._blocks[number] = found
+        return found
 
 
 @functools.lru_cache(maxsize=64)
