@@ -84,7 +84,7 @@ class Kernel:
     # Arguments and results.
 
     def _regions(self, free: bool = False) -> Regions:
-        return Regions(self._lanes, self._draw, free)
+        return Regions(self._lanes, self._draw, free, self._generator_row)
 
     def _draw(self, op: Op) -> Term:
         offset = op.attributes["stream"] * GENERATOR_BYTES

@@ -12,6 +12,7 @@ from typing import Any
 
 from psylang.emit.lanes import I32, Lanes, Term
 from psylang.emit.operations import RULES, select
+from psylang.emit.twister import Kept
 from psylang.ir.graph import Op, Region, Value
 from psylang.ir.ops import DRAWS
 from psylang.ir.types import DType
@@ -28,6 +29,7 @@ class Regions:
 
     draw: emits a draw of `exact`; draws of `fast` have been expanded.
     free: the lanes hold no trials, so a search may use them for its candidates.
+    generators: of `exact`, where the one of stream 0 is; the others follow.
     """
 
     def __init__(
@@ -35,9 +37,11 @@ class Regions:
         lanes: Lanes,
         draw: Callable[[Op], Term],
         free: bool = False,
+        generators: Any = None,
     ) -> None:
         self.lanes = lanes
         self._draw = draw
+        self._generators = generators
         self._free = free
         self._mask: Any = None  # Of the lanes that are still wanted; None: all.
 
@@ -204,6 +208,7 @@ class Regions:
         none = lanes.constant(-1, DType.I32)
         infinity = lanes.constant(float("inf"), cost_type)
         first = [lanes.splat(one) if wide else one for one in (none, infinity)]
+        keep = Kept(builder, self._generators, streams_of(body))
         before = builder.block
         head, block, after = (
             builder.append_basic_block(name) for name in ("search", "candidates", "found")
@@ -216,6 +221,7 @@ class Regions:
             phi.add_incoming(value, before)
         builder.cbranch(builder.icmp_signed("<", base, most), block, after)
         builder.position_at_end(block)
+        keep.restore()
         candidate = Term(base, DType.I32, False)
         if in_lanes:
             numbers = builder.add(lanes.splat_llvm(base), lanes.lane_numbers(DType.I32))
@@ -239,6 +245,7 @@ class Regions:
         base.add_incoming(builder.add(base, I32(width)), builder.block)
         builder.branch(head)
         builder.position_at_end(after)
+        keep.restore()
         if in_lanes:
             best, least = self._least_of_lanes(best, least)
         return [
@@ -332,6 +339,12 @@ def _kinds_of_op(op: Op, operands: list[list[bool]], env: Kinds) -> list[list[bo
             index = index * extent + place
         return [[operands[0][index]]]
     return [[any(kind for kinds in operands for kind in kinds)]]
+
+
+def streams_of(region: Region) -> list[int]:
+    """The streams that it draws from."""
+    drawn = (op.attributes["stream"] for op in region.walk() if op.name in DRAWS)
+    return sorted(set(drawn))
 
 
 def _flat(value: Any) -> list[Any]:

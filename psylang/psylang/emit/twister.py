@@ -6,7 +6,7 @@ of numpy.random.RandomState.normal() digit for digit; one of a pair is kept for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import llvmlite.ir as ll
@@ -155,6 +155,34 @@ def _normal(module: Any) -> Any:
     builder.store(I32(1), has)
     builder.ret(builder.fmul(factor, y))
     return function
+
+
+class Kept:
+    """Copies of some generators. place: of the generator of stream 0; None: there are none."""
+
+    def __init__(self, builder: Any, place: Any, streams: Sequence[int]) -> None:
+        self._builder = builder
+        self._pairs: list[tuple[Any, Any]] = []
+        for stream in streams if place is not None else ():
+            with builder.goto_entry_block():
+                copy = builder.alloca(ll.ArrayType(ll.IntType(8), GENERATOR_BYTES))
+            copy.align = 8
+            copy.type = POINTER
+            self._pairs.append((copy, _field(builder, place, stream * GENERATOR_BYTES)))
+        for copy, generator in self._pairs:
+            self._copy(copy, generator)
+
+    def restore(self) -> None:
+        """They are again as they were when the copies were made."""
+        for copy, generator in self._pairs:
+            self._copy(generator, copy)
+
+    def _copy(self, to: Any, of: Any) -> None:
+        name = "llvm.memcpy.p0.p0.i64"
+        module = self._builder.module
+        kind = ll.FunctionType(ll.VoidType(), [POINTER, POINTER, I64, I1])
+        memcpy = module.globals.get(name) or ll.Function(module, kind, name)
+        self._builder.call(memcpy, [to, of, I64(GENERATOR_BYTES), I1(0)])
 
 
 def generator_functions(module: Any) -> dict[str, Any]:

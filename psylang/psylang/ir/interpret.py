@@ -236,10 +236,13 @@ class _Machine:
     def _argmin(self, op: Op, count: Any, env: dict[Value, Any]) -> list[Any]:
         of = op.results[1].type.dtype.numpy
         number, least = np.int32(-1), of.type(np.inf)
+        before = [generator.get_state() for generator in self._generators]
         for candidate in range(int(count)):
             (cost,) = self._inside(op.regions[0], [np.int32(candidate)], env)
             if cost < least or (number < 0 and cost == least):
                 number, least = np.int32(candidate), cost
+            for generator, state in zip(self._generators, before, strict=True):
+                generator.set_state(state)
         return [number, least]
 
     @staticmethod

@@ -216,6 +216,8 @@ OPS: Mapping[str, OpInfo] = {
 #   argmin  operand: a scalar i32, how many candidates; one region whose argument is a candidate's
 #           number (i32) and which yields its cost (scalar float). Results: the number (i32) and
 #           cost of the least; of equal ones the first; of all NaN, or none: -1 and infinity.
+#           In `exact` each candidate begins with the generators as they are before the operation,
+#           which leaves them so.
 STRUCTURED = frozenset({"loop", "if", "argmin"})
 DRAWS = frozenset({"random.normal", "random.uniform"})
 CONDITION = BOOL

@@ -5,7 +5,7 @@ value of its parameter, at.normal() a draw of its own. Draws are keyed as the nu
 
     exact   one generator a component; draws follow one another, in PsyNeuLink's order
     fast    one stream for each place that draws; `step` counts the component's executions in the
-            trial, and elements within; `candidate` is a search's (the trial after it counts on)
+            trial, and elements within; `estimate` is 0, or the number of a search's simulation
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Context:
         self.constants = constants
         self.varied = varied
         self.draws = Draws()
-        self.candidate: Operand = 0
+        self.estimate: Operand = 0
         self.depth = 0  # Loops and conditions around the place that is written.
         self.modulated: dict[str, Callable[[Builder, Value], Value]] = {}
 
@@ -67,7 +67,7 @@ class Context:
     def rehearsal(self) -> Context:
         """A context like this one that discards its operations and records its draws."""
         twin = Context(ProgramBuilder(self.build.name, self.numerics), self.constants, self.varied)
-        twin.candidate, twin.modulated = self.candidate, dict(self.modulated)
+        twin.estimate, twin.modulated = self.estimate, dict(self.modulated)
         twin.draws.recorded = []
         return twin
 
@@ -106,7 +106,7 @@ class Context:
         write = self.build.normal if kind == "normal" else self.build.uniform
         if self.exact:
             return write(draws.numbers[stream])
-        return write(draws.numbers[stream], step, self.candidate)
+        return write(draws.numbers[stream], step, self.estimate)
 
 
 class Scope:

@@ -1,9 +1,8 @@
 """Control by grid search: try every allocation in a simulated trial, then run the best one.
 
 An allocation is a level for each signal; a signal changes a parameter while it is in force. All
-points of the grid are tried in order, the last signal fastest; the first of equal ones wins. In
-`exact` all of them, and the trial that follows, meet the same noise, as in PsyNeuLink; in `fast`
-each candidate has its own.
+points of the grid are tried in order, the last signal fastest; the first of equal ones wins. All
+of them, and the trial that follows, meet the same noise (common random numbers), as in PsyNeuLink.
 """
 
 from __future__ import annotations
@@ -158,12 +157,16 @@ class GridSearch:
     """Finds the allocation with the best outcome less its costs.
 
     objective: the mechanism (and output port) whose first element is the outcome.
+    num_estimates: simulations of each allocation, whose outcomes are averaged; they have noise of
+      their own, the same for all allocations. None: one, with the noise of the trial that follows.
+      In `fast` alone.
     """
 
     signals: Sequence[ControlSignal]
     objective: str
     objective_port: str = ""
     direction: Literal["maximize", "minimize"] = "maximize"
+    num_estimates: int | None = None
     name: str = "control"
 
     def __post_init__(self) -> None:
@@ -171,6 +174,11 @@ class GridSearch:
             raise ModelError("a search over no signals; give one ControlSignal or more")
         if self.direction not in ("maximize", "minimize"):
             raise ModelError(f"direction is {self.direction!r}; it is maximize or minimize")
+        count = self.num_estimates
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
+            raise ModelError(f"num_estimates is {count!r}; it must be a whole number or None")
+        if count is not None and not 1 <= count < 2**31:
+            raise ModelError(f"num_estimates is {count}; it must be 1 … 2**31 - 1")
         names = [signal.name for signal in self.signals]
         if len(set(names)) != len(names):
             raise ModelError(f"signals {names} name a parameter twice; give each one signal")

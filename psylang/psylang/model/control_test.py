@@ -12,6 +12,7 @@ from psylang.model import (
     AfterNPasses,
     Compute,
     ControlSignal,
+    DriftDiffusion,
     Evenly,
     GridSearch,
     LinearCost,
@@ -88,17 +89,22 @@ def test_exact_candidates_meet_the_draws_of_the_trial() -> None:
         assert height == max(heights)
 
 
-def test_fast_candidates_have_noise_of_their_own() -> None:
+def test_fast_candidates_and_the_trial_have_the_same_draws() -> None:
     signal = ControlSignal("layer.noise.standard_deviation", Evenly(0.0, 4.0, 9), "override")
     program = hill_climber(signal, noise=Normal()).program("fast")
-    (search,) = (op for op in program.body.ops if op.name == "argmin")
-    inner = [op for op in search.regions[0].ops if op.name == "random.normal"]
-    outer = [op for op in program.body.ops if op.name == "random.normal"]
-    assert [op.operands[2] for op in inner] == [search.regions[0].arguments[0]]
-    constants = {
-        op.result: op.attributes["value"] for op in program.body.ops if op.name == "constant"
-    }
-    assert [constants[op.operands[2]] for op in outer] == [9]
+    constants = {op.result: op.attributes["value"] for op in program.body.walk() if not op.operands}
+    draws = [op for op in program.body.walk() if op.name == "random.normal"]
+    assert len(draws) == 2  # One in the search, one in the trial.
+    assert {tuple(constants[one] for one in op.operands[2:]) for op in draws} == {(0, 0)}
+
+
+def test_estimates_that_cannot_be() -> None:
+    signal = ControlSignal("layer.function.intercept", Evenly(0.0, 4.0, 9), "additive")
+    with pytest.raises(ModelError, match="num_estimates is 3 in `exact`"):
+        hill_climber(signal, num_estimates=3).program("exact")
+    for count in (0, 2.5, True):
+        with pytest.raises(ModelError, match=r"num_estimates is .*; it must be"):
+            hill_climber(signal, num_estimates=count)
 
 
 def test_what_runs_after_the_last_pass_has_draws_of_its_own() -> None:
@@ -178,17 +184,31 @@ def test_searches_that_are_refused() -> None:
         GridSearch(big, objective="height")
 
 
-def test_a_loop_of_draws_cannot_be_shared() -> None:
+def test_exact_candidates_that_draw_in_a_loop_begin_alike() -> None:
     model = Model("m")
-    decision = model.add(DDM("decision"))
+    decision = model.add(DDM("decision", integrator=DriftDiffusion(dt=0.01), seed=7))
     model.control(
         GridSearch(
-            [ControlSignal("decision.integrator.threshold", Evenly(0.5, 1.0, 2))],
+            [ControlSignal("decision.integrator.threshold", Evenly(0.5, 1.0, 3))],
             objective="decision",
-            objective_port="response_time",
+            objective_port="decision_variable",
+            direction="minimize",
         )
     )
-    model.output("x", decision)
-    with pytest.raises(ModelError, match="`decision` draws within a loop that is searched over"):
-        model.program("exact")
-    assert model.program("fast").is_independent()
+    model.output("x", decision, "decision_variable")
+    model.output("time", decision, "response_time")
+    program = model.program("exact")
+    given = interpret(program, trials=30)
+    random = np.random.RandomState([7])
+    for row in range(30):
+        before, ends = random.get_state(), {}
+        for threshold in (0.5, 0.75, 1.0):
+            random.set_state(before)
+            x, time = 0.0, 0.0
+            while abs(x) < threshold:
+                x, time = x + 0.01 + 0.1 * random.normal(), time + 0.01
+            ends[threshold] = (min(max(x, -threshold), threshold), time, random.get_state())
+        best = min(ends, key=lambda one: ends[one][0])
+        random.set_state(ends[best][2])
+        assert given["allocation"][row, 0] == best
+        assert (given["x"][row], given["time"][row]) == pytest.approx(ends[best][:2])

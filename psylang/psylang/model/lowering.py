@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -218,32 +218,48 @@ def _searched(
     planned: Sequence[Steps] | None,
     search: GridSearch,
 ) -> list[Value]:
-    """The levels of the best allocation; in `exact` draws are made before, for all candidates."""
+    """The levels of the best allocation. All candidates, and the trial that follows, meet the same
+    draws: in `fast` by their counters; in `exact` they are made before and used again, or, if their
+    number depends on values, argmin begins each candidate with the generators as they were."""
     context, node = trial.context, search.objective
     port = search.objective_port or next(iter(trial.layout.mechanisms[node].ports()))
+    if context.exact and search.num_estimates is not None:
+        raise ModelError(
+            f"num_estimates is {search.num_estimates} in `exact`, whose estimates would need "
+            "generators seeded anew within a trial; use fast numerics, or leave it out"
+        )
+
+    def simulated(point: Trial) -> Value:
+        write_passes(point, schedule, planned, [("port", node, port)])
+        value = point.port(node, port)
+        outcome = point.context.build.extract(value, *(0,) * len(value.type.shape))
+        return point.context.build.convert(outcome, DType.F64)
 
     def loss(point: Trial, candidate: Value) -> Value:
         inner = point.context
         levels = search.allocation(inner, candidate)
-        before = dict(inner.modulated), inner.candidate
+        before = dict(inner.modulated)
         search.apply(inner, levels)
-        inner.candidate = candidate
-        write_passes(point, schedule, planned, [("port", node, port)])
-        value = point.port(node, port)
-        outcome = inner.build.extract(value, *(0,) * len(value.type.shape))
+        if search.num_estimates is None:
+            outcome = simulated(point)
+        else:
+            outcome = _estimated(point, search.num_estimates, simulated)
         result = search.loss(inner, outcome, levels)
-        inner.modulated, inner.candidate = before
+        inner.modulated = before
         return result
 
-    made: dict[str, list[Value]] = {}
+    made: dict[str, list[Value]] | None = None
     if context.exact:
         rehearsal = context.rehearsal()
-        number = rehearsal.build.constant(0, I32)
-        loss(trial.twin(rehearsal), number)
-        made = _drawn(context, rehearsal)
+        loss(trial.twin(rehearsal), rehearsal.build.constant(0, I32))
+        recorded = rehearsal.draws.recorded or []
+        if all(depth == 0 for _, _, depth in recorded):
+            made = {}
+            for stream, kind, _ in recorded:
+                made.setdefault(stream, []).append(context.draw(kind, stream, "", 0))
 
     def replayed() -> dict[str, Iterator[Value]] | None:
-        return {stream: iter(values) for stream, values in made.items()} if context.exact else None
+        return None if made is None else {name: iter(values) for name, values in made.items()}
 
     def of_candidate(candidate: Value) -> Value:
         context.draws.replayed = replayed()
@@ -251,19 +267,22 @@ def _searched(
 
     levels = search.search(context, of_candidate)
     context.draws.replayed = replayed()
-    context.candidate = search.candidates
     return levels
 
 
-def _drawn(context: Context, rehearsal: Context) -> dict[str, list[Value]]:
-    """The draws of a simulated trial, made now."""
-    made: dict[str, list[Value]] = {}
-    for stream, kind, depth in rehearsal.draws.recorded or ():
-        if depth > 0:
-            raise ModelError(
-                f"`{stream}` draws within a loop that is searched over: in `exact` all candidates "
-                "meet the same draws, and their number must be known; use fast numerics, or no "
-                "loop"
-            )
-        made.setdefault(stream, []).append(context.draw(kind, stream, "", 0))
-    return made
+def _estimated(point: Trial, count: int, simulated: Callable[[Trial], Value]) -> Value:
+    """The mean outcome of simulations that have draws of their own, the same ones for every
+    candidate."""
+    context, build = point.context, point.context.build
+
+    def inside(number: Value, total: Value) -> tuple[Value, Sequence[Value]]:
+        after = build.add(number, 1)
+        context.estimate = after  # 0 are the draws of the trial itself.
+        outcome = simulated(point.twin())
+        context.estimate = 0
+        return build.lt(after, count), [after, build.add(total, outcome)]
+
+    with context.inside():
+        first = [build.constant(0, I32), build.constant(0.0)]
+        _, total = build.loop(first, inside, count, ["estimate", "total"])
+    return build.div(total, float(count))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
 
 import psylang
@@ -21,7 +21,6 @@ from psylang.ir.graph import Numerics, Program
 from psylang.ir.interpret import interpret
 from psylang.ir.programs_fixture import same
 from psylang.ir.verify import verify
-from psylang.model.errors import ModelError
 from psylang.model.models_fixture import Case, models
 from psylang.numerics import expansions
 from psylang.runtime.plan import Plan
@@ -45,13 +44,8 @@ def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lowered(case: Case, numerics: Numerics, vary: tuple[str, ...] | None = None) -> Program:
-    """Its program; a search in `exact` over a loop that draws is refused, and no example."""
-    try:
-        program = case.model.program(numerics, vary=case.vary if vary is None else vary)
-    except ModelError as error:
-        if "draws within a loop that is searched over" not in str(error):
-            raise
-        reject()
+    """Its program."""
+    program = case.model.program(numerics, vary=case.vary if vary is None else vary)
     verify(program)
     return program
 

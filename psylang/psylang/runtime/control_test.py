@@ -1,0 +1,140 @@
+"""Control in machine code: common random numbers, estimates, and `fast` against `exact`.
+
+Kolmogorov and Smirnov's distances; seeds are fixed, so that the tests say the same each time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import psylang
+from psylang.emit.compile import optimised
+from psylang.ir.interpret import interpret
+from psylang.model import (
+    DDM,
+    Compute,
+    ControlSignal,
+    DDMAnalytical,
+    DriftDiffusion,
+    Evenly,
+    ExponentialCost,
+    GridSearch,
+    Mechanism,
+    Model,
+    Transfer,
+    function,
+)
+from psylang.model.noise import Normal
+from psylang.models import predator_prey
+from psylang.runtime.distributions_test import distance
+from psylang.runtime.plan_fixture import compiled, session_cache
+
+__all__ = ["compiled", "session_cache"]
+pytestmark = pytest.mark.usefixtures("compiled")
+TRIALS = 20_000
+BOUND = 1.95 * np.sqrt(2 / TRIALS)  # One pair of equal distributions in a thousand is beyond.
+
+
+@function
+def hill(x, top):  # type: ignore[no-untyped-def]
+    """Highest at the top."""
+    return 10.0 - (x[0] - top) ** 2
+
+
+def climber(count: int | None) -> Model:
+    """Its control chooses the intercept at which a noisy layer climbs a hill."""
+    model = Model("hill")
+    layer = model.add(Transfer("layer", noise=Normal(standard_deviation=2.0)))
+    model.input("x", layer)
+    top = {"top": 3.0}
+    height = model.add(Compute("height", function=hill, inputs={"x": 1}, parameters=top, size=0))
+    model.connect(layer, height)
+    signal = ControlSignal("layer.function.intercept", Evenly(0.0, 4.0, 9), "additive")
+    model.control(GridSearch([signal], objective="height", num_estimates=count))
+    model.output("height", height)
+    return model
+
+
+def test_estimates_have_draws_of_their_own_and_average_out() -> None:
+    chosen = {}
+    for count in (None, 1, 400):
+        found = psylang.compile(climber(count)).run({"x": [1.0]}, trials=200, seed=1)
+        chosen[count] = found.allocation[:, 0]
+    assert np.std(chosen[None]) > 0.7
+    assert np.std(chosen[1]) > 0.7
+    assert (chosen[1] != chosen[None]).any()
+    assert np.abs(chosen[400] - 2.0).max() <= 0.5
+
+
+def test_draws_that_do_not_depend_on_the_candidate_are_made_once() -> None:
+    program = optimised(predator_prey(levels=4).program("fast"))
+    (search,) = (op for op in program.body.walk() if op.name == "argmin")
+    products = [op for op in search.regions[0].ops if op.name == "mul"]
+    assert not any(op.result.type.dtype.is_int for op in products)  # Philox multiplies.
+
+
+def test_exact_candidates_that_draw_in_a_loop_are_the_interpreters() -> None:
+    program = evc(stepwise(), "choice").program("exact")
+    found, wanted = psylang.compile(program).run(trials=40), interpret(program, trials=40)
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+def stepwise() -> DDM:
+    """A DDM of some 25 steps."""
+    process = DriftDiffusion(rate=0.5, dt=0.02, threshold=0.5)
+    return DDM("decision", integrator=process)
+
+
+@function
+def reward(choice, time):  # type: ignore[no-untyped-def]
+    """Of the upper threshold, less the time."""
+    return 4.0 * choice - time
+
+
+def evc(decision: Mechanism, port: str) -> Model:
+    """Expected value of control: a level multiplies the drift, and costs."""
+    model = Model("evc")
+    model.add(decision)
+    value = model.add(Compute("value", function=reward, inputs={"choice": 0, "time": 0}, size=0))
+    for sender, receiver in ((port, "choice"), ("response_time", "time")):
+        model.connect(
+            decision, value, sender_port=sender, receiver_port=receiver, name=f"of_{receiver}"
+        )
+    name = "integrator.rate" if isinstance(decision, DDM) else "drift"
+    signal = ControlSignal(
+        f"decision.{name}", Evenly(1.0, 4.0, 7), cost=ExponentialCost(rate=0.8, bias=-2.0)
+    )
+    model.control(GridSearch([signal], objective="value"))
+    model.output("value", value)
+    model.output("response_time", decision, "response_time")
+    return model
+
+
+GAME = {"player": [0.0, 0.0], "predator": [1.5, -1.0], "prey": [-1.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs"),
+    [
+        (predator_prey(levels=4), GAME),
+        (evc(DDMAnalytical("decision", drift=0.5, threshold=1.0), "choice"), {}),
+        (evc(stepwise(), "choice"), {}),
+    ],
+    ids=["predator_prey", "evc_analytical", "evc_stepwise"],
+)
+def test_fast_and_exact_choose_alike(model: Model, inputs: dict[str, Any]) -> None:
+    """Each trial of `exact` is a sequence: of one generator, a trial begins with the draws that the
+    one before looked at and left, for other levels would have needed more of them."""
+    found = [
+        psylang.compile(model).run(inputs, trials=TRIALS, seed=3),
+        psylang.compile(model, numerics="exact").run(inputs, sequences=TRIALS, seed=3),
+    ]
+    for name in found[1]:
+        one, other = (run[name].reshape(TRIALS, -1).astype(float) for run in found)
+        for k in range(one.shape[1]):
+            assert distance(one[:, k], other[:, k]) < BOUND, (name, k)
+    assert len(np.unique(found[1].allocation)) > 1
