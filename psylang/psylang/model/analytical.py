@@ -1,8 +1,9 @@
 """Drift diffusion in closed form: accuracy, mean response time, and conditional moments.
 
-Bogacz, Brown, Moehlis, Holmes & Cohen (2006) for error rate and mean time; Srivastava, Holmes &
-Simen (2016) for the moments. Cases, limits and the order of operations are PsyNeuLink's
-(docs/semantics.md, 6), with its odd scale of a start off the middle.
+`fast` computes them from every starting point (first_passage.py). `exact` computes what PsyNeuLink
+does: Bogacz, Brown, Moehlis, Holmes & Cohen (2006) for error rate and mean time; Srivastava, Holmes
+& Simen (2016) for the moments; in its cases, limits and order of operations (docs/semantics.md, 6),
+with its scale of a start off the middle, which makes probabilities and mean time wrong there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from psylang.ir.graph import Value
 from psylang.ir.types import F64, I32, Type
 from psylang.model.context import Scope, total
+from psylang.model.first_passage import passages
 from psylang.model.function import function
 from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values
 from psylang.model.parameters import Number, number
@@ -107,8 +109,9 @@ class DDMAnalytical(Mechanism):
 
     Its input, if any, multiplies the drift. Output ports: decision_variable (±threshold), choice
     (1 upper, 0 lower), response_time (the mean of all), probability_upper and probability_lower,
-    and rt_correct_… and rt_incorrect_mean, …_variance and …_skew, correct being upper. Moments are
-    NaN from a start on a threshold.
+    and rt_correct_… and rt_incorrect_mean, …_variance and …_skew, correct being upper. From a start
+    on a threshold the skew of its times is NaN, in `exact` more moments are. From a start off the
+    middle probabilities and response_time are right in `fast`, and PsyNeuLink's in `exact`.
     """
 
     drift: Number = number(1.0)
@@ -140,18 +143,23 @@ class DDMAnalytical(Mechanism):
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         build, here, a = at.build, at.here(), prepared["drift"]
         z, c, t0 = at["threshold"], at["noise"], at["non_decision_time"]
-        bias = start_bias.inline(build, [at["starting_point"], z], here)
-        time, error = time_and_error.inline(build, [a, z, c, t0, bias], here)
-        given = conditional_moments.inline(build, [a, z, c, t0, bias], here)
+        start = at["starting_point"]
+        if at.exact:
+            bias = start_bias.inline(build, [start, z], here)
+            time, lower = time_and_error.inline(build, [a, z, c, t0, bias], here)
+            upper = build.sub(1.0, lower)
+            given = conditional_moments.inline(build, [a, z, c, t0, bias], here)
+        else:
+            time, upper, lower, *given = passages.inline(build, [a, z, c, t0, start], here)
         with at.origin(port="decision_variable"):
-            lower = build.lt(at.draw("uniform", "choice"), error)
-            decision = build.select(lower, build.neg(z), z)
+            is_lower = build.lt(at.draw("uniform", "choice"), lower)
+            decision = build.select(is_lower, build.neg(z), z)
         return {
             "decision_variable": decision,
-            "choice": build.select(lower, build.constant(0.0), build.constant(1.0)),
+            "choice": build.select(is_lower, build.constant(0.0), build.constant(1.0)),
             "response_time": time,
-            "probability_upper": build.sub(1.0, error),
-            "probability_lower": error,
+            "probability_upper": upper,
+            "probability_lower": lower,
             **dict(zip(MOMENTS, given, strict=True)),
         }
 

@@ -77,18 +77,22 @@ class DDM(Mechanism):
     def goes_on(self, at: Scope, memory: Memory) -> Value:
         inner = at.part("integrator")
         with inner.origin():
-            return at.build.lt(at.build.abs(memory["position"]), inner["threshold"])
+            return at.build.lt(at.build.abs(memory["position"]), self.integrator.bound(inner))
 
     def decides_by(self, at: Scope, memory: Memory) -> Sequence[Value]:
-        return [memory["position"], at.part("integrator")["threshold"]]
+        return [memory["position"], self.integrator.bound(at.part("integrator"))]
 
     def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
         build, inner = at.build, at.part("integrator")
         with inner.origin():
             position = self.integrator.kept(inner, memory["position"])
             undecided = self.is_unfinished(at, memory)
-        with at.origin(port="choice"):
             upper = build.op("gt", position, 0.0)
+            if self.integrator.corrected:
+                threshold = inner["threshold"]
+                side = build.select(upper, threshold, build.neg(threshold))
+                position = build.select(undecided, position, side)
+        with at.origin(port="choice"):
             side = build.select(upper, build.constant(1, I32), build.constant(0, I32))
             choice = build.select(undecided, build.constant(-1, I32), side)
         with at.origin(port="response_time"):
