@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # The packages that determine the code of a program.
 _COMPILER = ("ir", "numerics", "passes", "emit")
+_NO_COMPILER = ("_test.py", "fixture.py", "make_coefficients.py")
 
 
 @dataclass
@@ -151,13 +152,18 @@ def object_key(program: Program, target: Target, varying: frozenset[str]) -> str
 
 @functools.cache
 def _compiler_stamp() -> str:
-    """Changes with every file of the compiler, so that its developers get no old code."""
-    root = Path(__file__).parents[1]
-    lines = []
+    """Of the contents of the compiler's files, wherever and whenever they were installed."""
+    return _stamp_of(Path(__file__).parents[1])
+
+
+def _stamp_of(root: Path) -> str:
+    found = hashlib.blake2b(digest_size=32)
     for package in _COMPILER:
-        for folder, _, names in os.walk(root / package):
-            for name in names:
-                if name.endswith(".py"):
-                    found = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118  Milliseconds.
-                    lines.append(f"{package} {name} {found.st_size} {found.st_mtime_ns}")
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+        folder = f"{root}/{package}"
+        for name in sorted(os.listdir(folder)):  # noqa: PTH208  Milliseconds.
+            if name.endswith(".py") and not name.endswith(_NO_COMPILER):
+                with open(f"{folder}/{name}", "rb") as file:  # noqa: PTH123
+                    text = file.read()
+                found.update(f"{package}/{name} {len(text)}\n".encode())
+                found.update(text)
+    return found.hexdigest()
