@@ -46,10 +46,12 @@ class External:
 
 @dataclass(frozen=True)
 class Recorded:
-    """An output: (mechanism, port) pairs. joined: their elements are one vector."""
+    """An output: (mechanism, port) pairs. joined: their elements are one vector. earlier: it may be
+    the value of an earlier pass than the last one."""
 
     places: tuple[tuple[str, str], ...]
     joined: bool
+    earlier: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,6 +111,24 @@ class Blueprint:
                 if one.ends() and one.until_finished and one.reset == "trial"
             ),
         )
+
+    def left_behind(self) -> dict[str, tuple[str, str]]:
+        """Outputs of mechanisms that the end of a trial leaves a pass behind: by output its
+        mechanism, and the one that it hears from, whose run ends the trial."""
+        found: dict[str, tuple[str, str]] = {}
+        edges = [one for one in self._edges(list(self.mechanisms)) if one[1] not in self.closing]
+        ending = [node for one in self.termination.walk() for node in one.nodes()]
+        for end in dict.fromkeys(ending):
+            behind: set[str] = set()
+            more = {end}
+            while more:
+                behind |= more
+                more = {to for of, to in edges if of in more} - behind
+            for name, one in self.outputs.items():
+                for node, _ in () if one.earlier else one.places:
+                    if node in behind - set(ending):
+                        found.setdefault(name, (node, end))
+        return found
 
     def afterwards(self) -> tuple[str, ...]:
         """The mechanisms that run after the last pass, in order. ModelError: a cycle."""

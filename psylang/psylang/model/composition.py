@@ -250,9 +250,13 @@ class Model:
         name: str,
         mechanism: str | Mechanism | Sequence[str | Mechanism],
         port: str = "",
+        *,
+        earlier: bool = False,
     ) -> None:
         """A value to record, as it is when the trial ends; of several mechanisms one after the
-        other, in a vector. ModelError: unknown, name taken, or several of other than numbers."""
+        other, in a vector. earlier: it may be that of an earlier pass, where the trial ends as soon
+        as another mechanism has run. ModelError: unknown, name taken, or several of other than
+        numbers."""
         several = isinstance(mechanism, Sequence) and not isinstance(mechanism, str)
         nodes = [self._known(one) for one in (mechanism if several else (mechanism,))]  # type: ignore[union-attr,arg-type]
         if named("output", name) in self.outputs or name in ("truncated", "allocation"):
@@ -261,7 +265,7 @@ class Model:
         kinds = [self.mechanisms[node].ports()[place] for node, place in places]
         if several and not (kinds and all(kind.dtype.is_float for kind in kinds)):
             raise ModelError(f"output `{name}` is of no mechanism, or not of numbers alone")
-        self.outputs[name] = Recorded(tuple(places), several)
+        self.outputs[name] = Recorded(tuple(places), several, earlier)
 
     # Queries.
 

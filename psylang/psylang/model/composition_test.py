@@ -296,3 +296,35 @@ def test_a_varied_beginning_of_what_goes_on(numerics: Any) -> None:
     parameters = {"gain": 3.0, "start": 10.0}
     varied = interpret(program, trials=3, inputs=given, parameters=parameters)["y"]
     assert varied.tolist() == [[33.0, 30.0], [36.0, 33.0], [39.0, 36.0]]
+
+
+@function
+def doubled(x):  # type: ignore[no-untyped-def]
+    """Of the decision variable."""
+    return 2.0 * x
+
+
+def reported(*, last: bool, earlier: bool) -> Model:
+    """A decision whose end is the trial's, and a report of it."""
+    model = Model("reported")
+    process = DriftDiffusion(dt=0.01)
+    decision = model.add(DDM("decision", integrator=process, until_finished=False))
+    report = model.add(Compute("report", function=doubled, inputs={"x": 0}, size=0))
+    model.connect(decision, report)
+    model.ends(WhenFinished("decision"))
+    if last:
+        model.last(report)
+    model.output("x", decision)
+    model.output("report", report, earlier=earlier)
+    return model
+
+
+def test_what_the_end_of_a_trial_leaves_a_pass_behind_is_told() -> None:
+    with pytest.raises(
+        ModelError, match=r"output `report` would be a pass old: .* as soon as `decision` has run"
+    ):
+        reported(last=False, earlier=False).program()
+    given = interpret(reported(last=True, earlier=False).program("exact"), trials=5)
+    assert given["report"].tolist() == (2.0 * given["x"]).tolist()
+    given = interpret(reported(last=False, earlier=True).program("exact"), trials=5)
+    assert np.all(np.abs(given["report"]) < 2.0)

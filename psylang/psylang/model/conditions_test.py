@@ -56,7 +56,7 @@ def chain(conditions: dict[str, Condition], ends: Condition, **fields: Any) -> M
     model = Model("chain", **fields)
     for name in "abc":
         model.add(counter(name))
-        model.output(name, name)
+        model.output(name, name, earlier=True)
     model.input("x", "a")
     model.connect("a", "b")
     model.connect("b", "c")

@@ -169,6 +169,12 @@ def _layout(model: Blueprint, values: Mapping[str, Array], varied: frozenset[str
 
 def _write(model: Blueprint, trial: Trial) -> None:
     schedule, closing = model.schedule(), model.afterwards()
+    for name, (node, end) in model.left_behind().items():
+        raise ModelError(
+            f"output `{name}` would be a pass old: the trial may end as soon as `{end}` has run, "
+            f"before `{node}` hears from it; let it run at the end, model.last({node!r}), or "
+            "record what it was: model.output(…, earlier=True)"
+        )
     planned = plan(schedule)
     wanted: list[Key] = [
         ("port", node, port) for one in model.outputs.values() for node, port in one.places

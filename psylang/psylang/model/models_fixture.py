@@ -230,10 +230,10 @@ class _Maker(Components):
         model = self.model
         every = list(model.mechanisms.values())
         for number, node in enumerate(self.some(every, 1, 4)):
-            model.output(f"o{number}", node, self.among(*node.ports()))
+            model.output(f"o{number}", node, self.among(*node.ports()), earlier=True)
         asked = self.asked()
         if asked and self.chance(3):
-            model.output("joined", [self.among(*asked) for _ in range(2)])
+            model.output("joined", [self.among(*asked) for _ in range(2)], earlier=True)
 
 
 @st.composite
