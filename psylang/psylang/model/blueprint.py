@@ -13,7 +13,7 @@ from psylang.model.conditions import Always, Condition, EveryNCalls
 from psylang.model.control import GridSearch
 from psylang.model.errors import ModelError, listed
 from psylang.model.mechanism import Mechanism
-from psylang.model.parameters import Array, Limits, Number, Parameter, number
+from psylang.model.parameters import Array, Formula, Limits, Number, Parameter, number
 from psylang.model.rules import Relation
 from psylang.model.schedule import Schedule, consideration_sets, predecessors
 
@@ -67,6 +67,7 @@ class Blueprint:
     parameters: Mapping[str, Parameter]
     limits: Mapping[str, Sequence[Limits]]  # For each parameter, the limits of all its uses.
     relations: Sequence[Relation]
+    formulas: Mapping[str, Formula]  # Of parameters that follow from others.
     names: Mapping[str, Mapping[str, str]]
     mechanisms: Mapping[str, Mechanism]
     projections: Mapping[str, Projection]

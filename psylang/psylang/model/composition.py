@@ -24,6 +24,7 @@ from psylang.model.lowering import lowered, rules_of
 from psylang.model.mechanism import Mechanism
 from psylang.model.parameters import (
     Array,
+    Formula,
     Limits,
     Parameter,
     array_of,
@@ -63,6 +64,7 @@ class Model:
         self._parameters: dict[str, Parameter] = {}
         self._limits: dict[str, list[Limits]] = {}
         self._relations: list[Relation] = []
+        self._formulas: dict[str, Formula] = {}
 
     def __repr__(self) -> str:
         return f"<Model {self.name}: {listed(self.mechanisms)}>"
@@ -112,7 +114,9 @@ class Model:
         names: dict[str, str] = {}
         for one in numbers_of(holder, component):
             name = names[one.path] = name_of(one.path, one.value)
-            if isinstance(one.value, Parameter):
+            if isinstance(one.value, Formula):
+                self._compute(name, one.value)
+            elif isinstance(one.value, Parameter):
                 if self._parameters.get(name) is not one.value:
                     raise ModelError(
                         f"`{one.path}` holds the parameter `{name}` of another model; make it "
@@ -129,6 +133,19 @@ class Model:
             pair = {name: self._parameters[name].default for name in (value, bound)}
             Rules(pair, {}, [made], {}).check({}, everything=True)
             self._relations.append(made)
+
+    def _compute(self, name: str, formula: Formula) -> None:
+        """A parameter that follows from others."""
+        for leaf in formula.leaves():
+            if self._parameters.get(leaf.name) is not leaf:
+                raise ModelError(
+                    f"`{name}` is computed from the parameter `{leaf.name}` of another model; make "
+                    f"it with parameter() of `{self.name}`"
+                )
+            self._limits[leaf.name].append(Limits())
+        defaults = {leaf.name: leaf.default for leaf in formula.leaves()}
+        self._register(Parameter(name, array_of(name, formula.computed(defaults))))
+        self._formulas[name] = formula
 
     def connect(
         self,
@@ -294,6 +311,7 @@ class Model:
             parameters=dict(self._parameters),
             limits={name: tuple(every) for name, every in self._limits.items()},
             relations=tuple(self._relations),
+            formulas=dict(self._formulas),
             names=dict(self.names),
             mechanisms=dict(self.mechanisms),
             projections=dict(self.projections),

@@ -10,6 +10,7 @@ import pytest
 
 from psylang.ir.interpret import interpret
 from psylang.model import (
+    AdaptiveIntegrator,
     AfterNPasses,
     Always,
     AtPass,
@@ -328,3 +329,38 @@ def test_what_the_end_of_a_trial_leaves_a_pass_behind_is_told() -> None:
     assert given["report"].tolist() == (2.0 * given["x"]).tolist()
     given = interpret(reported(last=False, earlier=True).program("exact"), trials=5)
     assert np.all(np.abs(given["report"]) < 2.0)
+
+
+def test_parameters_take_arithmetic() -> None:
+    model = Model("leaky")
+    k, dt = model.parameter("k", 2.0), model.parameter("dt", 0.25, range=(0.0, 1.0))
+    node = model.add(Transfer("node", function=Linear(slope=-k * dt, intercept=1 - dt / 2 + 0.5)))
+    model.input("x", node)
+    model.output("y", node)
+    for numerics in ("exact", "fast"):
+        program = model.program(numerics, vary=["k"], fix={"dt": 0.5})
+        for value in (2.0, 3.0):
+            given = interpret(program, parameters={"k": value}, inputs={"x": [[1.0]]})
+            assert given["y"].tolist() == [[-value * 0.5 + 1.25]]
+    assert interpret(model.program(), inputs={"x": [[1.0]]})["y"].tolist() == [[0.875]]
+    with pytest.raises(ModelError, match=r"`node.function.slope` is computed from `k`, `dt`; vary"):
+        model.program(vary=["node.function.slope"])
+    with pytest.raises(ModelError, match=r"^\[1.0, 2.0\] in arithmetic with parameters"):
+        k * [1.0, 2.0]
+    with pytest.raises(ModelError, match="computed from the parameter `k` of another model"):
+        Model("other").add(Transfer("node", function=Linear(slope=2 * k)))
+
+
+def test_formulas_are_held_to_the_limits_of_their_fields() -> None:
+    model = Model("limited")
+    k = model.parameter("k", 0.5)
+    node = model.add(Transfer("node", integrator=AdaptiveIntegrator(rate=1 - k)))
+    model.input("x", node)
+    model.output("y", node)
+    model.rules().check({"k": np.array(0.25)})
+    with pytest.raises(ModelError, match=r"`node.integrator.rate` is 1.5; it must be at most 1"):
+        model.rules().check({"k": np.array(-0.5)})
+    with pytest.raises(ModelError, match=r"rate` is 1.5 \(row 1\); it must be at most 1"):
+        model.rules().check({"k": np.array([0.5, -0.5])})
+    with pytest.raises(ModelError, match="rate` is 3; it must be at most 1"):
+        model.program(fix={"k": -2.0})

@@ -14,6 +14,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from psylang.ir.builder import Builder, Operand, ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Value
 from psylang.ir.types import F64, I32
 from psylang.model.errors import ModelError
-from psylang.model.parameters import Array
+from psylang.model.parameters import Array, Formula
 
 
 @dataclass
@@ -47,10 +48,12 @@ class Context:
         build: ProgramBuilder,
         constants: Mapping[str, Array],
         varied: Mapping[str, Value],
+        formulas: Mapping[str, Formula] = MappingProxyType({}),
     ) -> None:
         self.build = build
         self.constants = constants
         self.varied = varied
+        self.formulas = formulas
         self.draws = Draws()
         self.estimate: Operand = 0
         self.depth = 0  # Loops and conditions around the place that is written.
@@ -66,7 +69,8 @@ class Context:
 
     def rehearsal(self) -> Context:
         """A context like this one that discards its operations and records its draws."""
-        twin = Context(ProgramBuilder(self.build.name, self.numerics), self.constants, self.varied)
+        build = ProgramBuilder(self.build.name, self.numerics)
+        twin = Context(build, self.constants, self.varied, self.formulas)
         twin.estimate, twin.modulated = self.estimate, dict(self.modulated)
         twin.draws.recorded = []
         return twin
@@ -82,6 +86,9 @@ class Context:
 
     def number(self, name: str) -> Value:
         """The value of a parameter, as control has set it."""
+        if self._follows(name):
+            made: Value = self.formulas[name].value(self.number, self.build.op)
+            return made
         value = self.varied.get(name)
         if value is None:
             array = self.constants[name]
@@ -91,7 +98,16 @@ class Context:
 
     def constant(self, name: str) -> Array | None:
         """The value of a parameter that is the same in all trials, or None."""
-        return None if name in self.modulated else self.constants.get(name)
+        if name in self.modulated or self._follows(name):
+            return None
+        return self.constants.get(name)
+
+    def _follows(self, name: str) -> bool:
+        """Whether it is computed from a parameter that varies, or that control sets."""
+        formula = self.formulas.get(name)
+        return formula is not None and any(
+            leaf.name in self.varied or leaf.name in self.modulated for leaf in formula.leaves()
+        )
 
     def draw(self, kind: str, component: str, site: str, step: Operand) -> Value:
         """A draw of `component`. site: the place that draws, of which `fast` has a stream each."""

@@ -45,9 +45,15 @@ def lowered(
     values = dict(rules.values)
     build = ProgramBuilder(model.name, numerics)
     chosen = _parameters(model, build, varied, values, ranges)
-    constants = {name: value for name, value in values.items() if name not in varied}
-    context = Context(build, constants, chosen)
-    layout = _layout(model, values, frozenset(varied))
+    following = [
+        name
+        for name, formula in model.formulas.items()
+        if any(leaf.name in varied for leaf in formula.leaves())
+    ]
+    changing = frozenset([*varied, *following])
+    constants = {name: value for name, value in values.items() if name not in changing}
+    context = Context(build, constants, chosen, model.formulas)
+    layout = _layout(model, values, changing)
     inputs = {
         one.name: build.input(one.name, Type(DType.F64, one.shape), one.default)
         for one in model.externals.values()
@@ -74,7 +80,7 @@ def rules_of(model: Blueprint, fix: dict[str, Any]) -> Rules:
     """See Model.rules."""
     searched = model.search.signals if model.search is not None else ()
     signals = {one.name: one.signal() for one in searched}
-    return Rules(_values(model, fix), model.limits, model.relations, signals)
+    return Rules(_values(model, fix), model.limits, model.relations, signals, model.formulas)
 
 
 def _varied(model: Blueprint, vary: Iterable[str], fix: Mapping[str, Any]) -> list[str]:
@@ -84,6 +90,12 @@ def _varied(model: Blueprint, vary: Iterable[str], fix: Mapping[str, Any]) -> li
     for name in (*varied, *fix):
         parameter_of(model.name, model.parameters, name)
     searched = model.search.signals if model.search is not None else ()
+    for name in (*varied, *fix, *(one.name for one in searched)):
+        if name in model.formulas:
+            leaves = dict.fromkeys(leaf.name for leaf in model.formulas[name].leaves())
+            raise ModelError(
+                f"`{name}` is computed from {listed(leaves)}; vary, fix or control those"
+            )
     idle = [
         name for name in (*varied, *fix, *(one.name for one in searched)) if not model.limits[name]
     ]
@@ -115,6 +127,8 @@ def _values(model: Blueprint, fix: Mapping[str, Any]) -> dict[str, Array]:
             limits.check(name, array)
         within(name, array, model.parameters[name].range)
         values[name] = array
+    for name, formula in model.formulas.items():
+        values[name] = formula.computed(values)
     return values
 
 

@@ -3,14 +3,15 @@
 A field of a component that is made with number() takes a plain number, an array, or a Parameter
 that model.parameter() gave. Plain ones become parameters of the model, too, named by their place:
 `decision.integrator.rate`. So each number of a model can be fixed (a constant of the program) or
-varied (given at run time) without a change of the model.
+varied (given at run time) without a change of the model. Arithmetic with parameters, like
+`-leak * dt`, is computed anew wherever one of them changes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import Any
 
@@ -62,8 +63,91 @@ class Limits:
         return None
 
 
+class Arithmetic:
+    """Operators of parameters: they give formulas, which fields take as they take parameters."""
+
+    __array_ufunc__ = None  # NumPy leaves `array * parameter` to us, which refuses it.
+
+    def __neg__(self) -> Formula:
+        return Formula("neg", (self,))
+
+    def __add__(self, other: Any) -> Formula:
+        return Formula("add", (self, other))
+
+    def __radd__(self, other: Any) -> Formula:
+        return Formula("add", (other, self))
+
+    def __sub__(self, other: Any) -> Formula:
+        return Formula("sub", (self, other))
+
+    def __rsub__(self, other: Any) -> Formula:
+        return Formula("sub", (other, self))
+
+    def __mul__(self, other: Any) -> Formula:
+        return Formula("mul", (self, other))
+
+    def __rmul__(self, other: Any) -> Formula:
+        return Formula("mul", (other, self))
+
+    def __truediv__(self, other: Any) -> Formula:
+        return Formula("div", (self, other))
+
+    def __rtruediv__(self, other: Any) -> Formula:
+        return Formula("div", (other, self))
+
+
 @dataclass(frozen=True, eq=False)
-class Parameter:
+class Formula(Arithmetic):
+    """An operation of the IR on plain numbers, parameters and formulas. ModelError: on others."""
+
+    operation: str
+    operands: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        for one in self.operands:
+            plain = isinstance(one, int | float | np.number) and math.isfinite(float(one))
+            single = isinstance(one, Parameter) and not one.default.shape
+            if not (plain or single or isinstance(one, Formula)):
+                shown = f"`{one.name}`" if isinstance(one, Parameter) else repr(one)
+                raise ModelError(f"{shown} in arithmetic with parameters; it takes finite numbers")
+
+    def leaves(self) -> Iterator[Parameter]:
+        """The parameters in it."""
+        for one in self.operands:
+            if isinstance(one, Parameter):
+                yield one
+            elif isinstance(one, Formula):
+                yield from one.leaves()
+
+    def value(self, number: Callable[[str], Any], write: Callable[..., Any]) -> Any:
+        """number: of a parameter's name. write: an operation by its name, of such numbers."""
+        made = [
+            number(one.name)
+            if isinstance(one, Parameter)
+            else one.value(number, write)
+            if isinstance(one, Formula)
+            else float(one)
+            for one in self.operands
+        ]
+        return write(self.operation, *made)
+
+    def computed(self, values: Mapping[str, Array]) -> Array:
+        """Of these values of the parameters."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.value(values.__getitem__, lambda name, *of: _PLAIN[name](*of)))
+
+
+_PLAIN: Mapping[str, Callable[..., Any]] = {
+    "neg": np.negative,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter(Arithmetic):
     """A number that the modeller named. default: of shape (), or of the shape of its use."""
 
     name: str
@@ -72,7 +156,7 @@ class Parameter:
     description: str = ""
 
 
-Number = float | Sequence[float] | Sequence[Sequence[float]] | Array | Parameter
+Number = float | Sequence[float] | Sequence[Sequence[float]] | Array | Parameter | Formula
 
 
 def number(

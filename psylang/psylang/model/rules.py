@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.model.errors import ModelError
-from psylang.model.parameters import Array, Limits
+from psylang.model.parameters import Array, Formula, Limits
 
 Modulation = Literal["multiplicative", "additive", "override"]
 
@@ -82,6 +82,7 @@ class Rules:
     limits: Mapping[str, Sequence[Limits]]
     relations: Sequence[Relation]  # Between names of parameters.
     signals: Mapping[str, Signal]
+    formulas: Mapping[str, Formula] = dataclasses.field(default_factory=dict)
 
     def check(
         self, given: Mapping[str, NDArray[Any]], allow_nan: bool = False, everything: bool = False
@@ -90,6 +91,7 @@ class Rules:
 
         ModelError: one is infinite or NaN (unless allowed), beyond a limit, or against a relation.
         """
+        given = {**given, **self._following(given)}
         for name in self.values if everything else given:
             value = given.get(name, self.values[name])
             self._limited(name, value, value, allow_nan)
@@ -99,6 +101,15 @@ class Rules:
         for relation in self.relations:
             if everything or relation.value in given or relation.bound in given:
                 self._related(relation, given)
+
+    def _following(self, given: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """The values that formulas have then."""
+        made = {}
+        for name, formula in self.formulas.items():
+            leaves = [leaf.name for leaf in formula.leaves()]
+            if any(leaf in given for leaf in leaves):
+                made[name] = formula.computed({**self.values, **given})
+        return made
 
     def _limited(self, name: str, given: Array, value: Array, allow_nan: bool) -> None:
         for limits in self.limits.get(name, ()) or (Limits(),):
