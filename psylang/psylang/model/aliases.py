@@ -44,6 +44,14 @@ class Aliases:
         """The same of arrays alone: NumPy's slices and rows share elements, a list's do not."""
         self.lock(*(one for one in data if isinstance(one, Value | np.ndarray)))
 
+    def lock_rows(self, item: Datum, env: Env) -> None:
+        """The same of an item of an iteration: a row of an array, if no name holds it."""
+        if isinstance(item, tuple):
+            for one in item:
+                self.lock_rows(one, env)
+        elif not is_in(item, list(env.values())):
+            self.lock_views(item)
+
     def is_locked(self, datum: Datum) -> bool:
         return is_in(datum, self._locked)
 

@@ -115,7 +115,7 @@ def _arctan(build: Builder, x: Datum) -> Value:
     # 8 (t - t**3 / 3 + …), the large part last.
     angle = build.mul(build.fma(build.mul(build.neg(t), square), tail, t), 8.0)
     angle = build.select(steep, build.sub(math.pi / 2, angle), angle)
-    return build.select(build.lt(value, 0.0), build.neg(angle), build.mul(angle, 1.0))
+    return build.select(build.lt(value, 0.0), build.neg(angle), angle)
 
 
 def _clip(build: Builder, a: Datum, a_min: Datum, a_max: Datum) -> Value:

@@ -150,7 +150,7 @@ class Evaluator(Expressions):
         breaks = any(isinstance(inner, ast.Break) for inner in ast.walk(node))
         if not breaks and len(rounds) <= UNROLL_MAX:
             for datum in rounds:
-                self.aliases.lock_views(datum)
+                self.aliases.lock_rows(datum, env)
                 self.assign(node.target, datum, env)
                 self.block(node.body, env)
             return

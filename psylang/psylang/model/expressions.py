@@ -149,7 +149,7 @@ class Expressions:
     ) -> list[Datum]:
         result, inner = [], dict(env)
         for datum in self.guarded(node, items, self.expression(one.iter, env)):
-            self.aliases.lock_views(datum)
+            self.aliases.lock_rows(datum, inner)
             self.assign(one.target, datum, inner)
             result.append(self.expression(element, inner))
         return result

@@ -58,6 +58,13 @@ def in_branches(b, x):  # type: ignore[no-untyped-def]
     return b
 
 
+def named_rows(b, x):  # type: ignore[no-untyped-def]
+    other = b * 2.0
+    for row in [b, other]:
+        row[0] = x
+    return b + other
+
+
 def lists_grow(b, x):  # type: ignore[no-untyped-def]
     terms = [x]
     same = terms
@@ -127,6 +134,7 @@ EQUAL: list[Callable[..., Any]] = [
     copies,
     in_lists,
     in_branches,
+    named_rows,
     lists_grow,
     long_and_changed,
     operands,
@@ -213,6 +221,13 @@ def rows_of(b, x):  # type: ignore[no-untyped-def]
     return table
 
 
+def numbered_rows(b, x):  # type: ignore[no-untyped-def]
+    table = np.array([b, b])
+    for k, row in enumerate(table):
+        row[0] = k
+    return table
+
+
 def long_loop(b, x):  # type: ignore[no-untyped-def]
     c = b
     for k in range(1000):
@@ -246,6 +261,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (calls, "`c` shares its elements with what may be another array, or is the caller's"),
     (outer, "`TABLE` is not of this function"),
     (rows_of, "`row` shares its elements"),
+    (numbered_rows, "`row` shares its elements"),
     (long_loop, "`c` shares its array .* copy it before"),
     (of_lists, "`-` of a list or tuple; make it an array"),
     (to_tuple, "`pair` is a tuple"),
