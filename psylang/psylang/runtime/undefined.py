@@ -23,8 +23,10 @@ def counted(arrays: Mapping[str, NDArray[Any]], counters: Sequence[Counter]) -> 
     """By output the number of trials (of elements, if it was only counted) with NaN."""
     found = {}
     for name, array in arrays.items():
-        # The greatest of numbers is NaN if one is.
-        if array.dtype.kind == "f" and array.size and math.isnan(array.max()):
+        if array.dtype.kind != "f" or not array.size:
+            continue
+        # The greatest of numbers is NaN if one is; a single one is quicker read.
+        if math.isnan(array.item() if array.size == 1 else array.max()):
             rows = np.isnan(array.reshape(len(array), -1)).any(axis=1)
             found[name] = int(rows.sum())
     for one in counters:
