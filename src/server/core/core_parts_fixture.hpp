@@ -34,6 +34,7 @@
 #include "server/pool/descriptor_watch.hpp"
 #include "server/pool/fault_desk.hpp"
 #include "server/pool/server_parts_fixture.hpp"
+#include "server/reads/cold_reads.hpp"
 #include "services/fault.hpp"
 
 namespace k2k::server {
@@ -63,7 +64,15 @@ struct CoreParts : ServerParts {
                                .threads = threads,
                                .places = places,
                                .pool = pool}};
-  WaitingCalls waiting{system_calls, answers, descriptors, pool};
+  ColdReads reads{{.backend = backend,
+                   .files = files,
+                   .answers = answers,
+                   .admission = admission,
+                   .sleeping = system_calls.sleeping(),
+                   .threads = threads,
+                   .places = places,
+                   .pool = pool}};
+  WaitingCalls waiting{system_calls, answers, descriptors, reads, pool};
   RoleService service{{.backend = backend,
                        .files = files,
                        .answers = answers,
@@ -116,6 +125,7 @@ class CoreTest : public testing::Test {
     using namespace std::chrono_literals;
     parts->faults.stop();
     parts->descriptors.stop();
+    parts->reads.stop();
     parts->pool.stop();
     parts->system_calls.sleeping().interrupt(true);
     self.is_unit = true;  // Its thread is the test's: no thread to wait for.

@@ -35,9 +35,9 @@ namespace {
 using namespace std::chrono_literals;
 using protocol::SlotState;
 using protocol::TransportError;
+using router::page;
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t file_bytes = 256 * page + 777;
+constexpr std::size_t cold_file_bytes = 256 * page + 777;
 
 Result<io::Ring> no_ring(std::uint32_t) { return Error{EPERM, "io_uring is disabled"}; }
 
@@ -127,8 +127,8 @@ class ColdReadsTest : public testing::Test {
     return stats.threads;
   }
 
-  router::DataFile file{file_bytes};
-  router::Memory memory = router::memory_of(file_bytes + page);
+  router::DataFile file{cold_file_bytes};
+  router::Memory memory = router::memory_of(cold_file_bytes + page);
   std::shared_ptr<ReadParts> parts;
   std::atomic<int> calls_of_pool{0};
   bool ended = false;
@@ -214,7 +214,7 @@ TEST_F(ColdReadsTest, leave_to_the_pool_what_does_not_suit_a_ring) {
   EXPECT_TRUE(suits(call, plain));
   call.request.arguments[1] += 1;
   EXPECT_FALSE(suits(call, plain)) << "its last byte is in a page that is missing";
-  call.request.arguments[3] = file_bytes - page + 1;
+  call.request.arguments[3] = cold_file_bytes - page + 1;
   EXPECT_TRUE(suits(call, plain)) << "the file ends before that page";
   ::munmap(missing, 4 * page);
   const int in_memory = ::memfd_create("k2k-test", MFD_CLOEXEC);

@@ -13,8 +13,8 @@ namespace {
 
 using Next = ReadTable::Next;
 
-constexpr std::uint64_t bytes = 10'000;
-constexpr std::uint64_t offset = 500;
+constexpr std::uint64_t call_bytes = 10'000;
+constexpr std::uint64_t call_offset = 500;
 
 class ReadTableTest : public testing::Test {
  protected:
@@ -23,8 +23,8 @@ class ReadTableTest : public testing::Test {
     call.request.lane = lane;
     call.request.arguments[0] = 7;
     call.request.arguments[1] = reinterpret_cast<std::uint64_t>(memory.data());
-    call.request.arguments[2] = bytes;
-    call.request.arguments[3] = offset;
+    call.request.arguments[2] = call_bytes;
+    call.request.arguments[3] = call_offset;
     return table.add(call, 33);
   }
   void expect_answer(std::uint32_t place, std::int64_t result, std::int64_t value) {
@@ -36,18 +36,18 @@ class ReadTableTest : public testing::Test {
     const ColdRead rest = table.rest(place);
     EXPECT_EQ(rest.descriptor, 7);
     EXPECT_EQ(rest.memory, memory.data() + done);
-    EXPECT_EQ(rest.bytes, bytes - done);
-    EXPECT_EQ(rest.offset, offset + done);
+    EXPECT_EQ(rest.bytes, call_bytes - done);
+    EXPECT_EQ(rest.offset, call_offset + done);
   }
 
-  std::array<std::byte, bytes> memory{};
+  std::array<std::byte, call_bytes> memory{};
   ReadTable table{3};
 };
 
 TEST_F(ReadTableTest, a_whole_read_is_the_answer) {
   const std::uint32_t place = add();
   expect_rest(place, 0);
-  expect_answer(place, bytes, bytes);
+  expect_answer(place, call_bytes, call_bytes);
 }
 
 TEST_F(ReadTableTest, a_read_that_is_cut_short_continues_until_nothing_comes) {
@@ -62,7 +62,7 @@ TEST_F(ReadTableTest, a_read_that_is_cut_short_continues_until_nothing_comes) {
 TEST_F(ReadTableTest, the_parts_of_a_read_are_one_answer) {
   const std::uint32_t place = add();
   EXPECT_EQ(table.completed(place, 4096).next, Next::more);
-  expect_answer(place, bytes - 4096, bytes);
+  expect_answer(place, call_bytes - 4096, call_bytes);
 }
 
 TEST_F(ReadTableTest, nothing_behind_the_end_of_the_file) { expect_answer(add(), 0, 0); }

@@ -19,8 +19,9 @@
 namespace k2k::server {
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t file_bytes = 300 * page + 777;
+using router::page;
+
+constexpr std::size_t ring_file_bytes = 300 * page + 777;
 
 class RingReadsTest : public testing::Test {
  protected:
@@ -63,8 +64,8 @@ class RingReadsTest : public testing::Test {
         << bytes << " at " << offset;
   }
 
-  router::DataFile file{file_bytes};
-  router::Memory memory = router::memory_of(file_bytes + 8 * page);
+  router::DataFile file{ring_file_bytes};
+  router::Memory memory = router::memory_of(ring_file_bytes + 8 * page);
   Descriptor event{::eventfd(0, EFD_CLOEXEC)};
   std::optional<RingReads> reads;
   RingReads::Round round;
