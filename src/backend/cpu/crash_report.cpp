@@ -1,5 +1,6 @@
 #include "backend/cpu/crash_report.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -36,6 +37,19 @@ struct sigaction previous_actions[signals.size()];
 bool below[signals.size()];     // Another handler stands above ours; guarded by `crash_changing`.
 std::uint32_t crash_users = 0;  // Guarded by `crash_changing`.
 std::mutex crash_changing;
+
+// Another thread may hold a lock while this one forks: the child would wait for it for ever. The
+// order is that of CrashReports.
+void lock_handlers() {
+  crash_changing.lock();
+  lock_fault_handlers();
+}
+void unlock_handlers() {
+  unlock_fault_handlers();
+  crash_changing.unlock();
+}
+[[maybe_unused]] const int crash_registered =
+    ::pthread_atfork(lock_handlers, unlock_handlers, unlock_handlers);
 
 enum class Told { nothing, telling, all };
 std::atomic<Told> told{Told::nothing};

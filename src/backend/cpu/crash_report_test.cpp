@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "backend/cpu/device_fixture.hpp"
 #include "backend/demand_pages.hpp"
@@ -178,6 +181,29 @@ TEST_F(CrashReport, AHandlerThatCameBetweenLeavesRegionsServedAndIsCalledForTheR
   sigaction(SIGBUS, &ours, nullptr);
   munmap(mended, page_bytes);
   close(file);
+}
+
+TEST_F(CrashReport, AChildForkedWhileHandlersChangeCanChangeThem) {
+  std::atomic<bool> ended{false};
+  std::thread changing([&] {
+    while (!ended.load(std::memory_order_relaxed)) const CrashReports again;
+  });
+  int hung = 0;
+  for (int child = 0; child < 200 && hung == 0; ++child) {
+    const pid_t forked = fork();
+    if (forked == 0) {
+      alarm(10);
+      {
+        const CrashReports own;
+      }
+      _exit(0);
+    }
+    int status = -1;
+    if (waitpid(forked, &status, 0) != forked || status != 0) ++hung;
+  }
+  ended.store(true, std::memory_order_relaxed);
+  changing.join();
+  EXPECT_EQ(hung, 0);
 }
 
 TEST_F(CrashReport, HandlersComeWithTheFirstLaunchAndGoWithTheDevice) {

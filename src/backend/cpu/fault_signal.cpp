@@ -256,6 +256,9 @@ void remove_fault_handler(FaultUser user) {
   }
 }
 
+void lock_fault_handlers() { changing.lock(); }
+void unlock_fault_handlers() { changing.unlock(); }
+
 std::size_t fault_stack_bytes() {
   const std::size_t frame = getauxval(AT_MINSIGSTKSZ);
   return (frame == 0 ? frame_bytes_max : frame) + handler_stack_bytes + kernel_stack_bytes;

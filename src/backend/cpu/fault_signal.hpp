@@ -30,6 +30,11 @@ void install_fault_handler(FaultUser user);
 // ours.
 void remove_fault_handler(FaultUser user);
 
+// Around fork(2): no other thread is changing the handlers meanwhile, so a child finds them whole
+// and can change them. unlock in the parent and in the child.
+void lock_fault_handlers();
+void unlock_fault_handlers();
+
 // Continues as without K2K: calls the handler before ours as a function, or leaves the default to
 // the retried access.
 void pass_on(const struct sigaction& to, int signal, siginfo_t* info, void* context);
