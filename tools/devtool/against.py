@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from devtool import build, speed_measures, tolerances
-from devtool.bench import machine
+from devtool.bench import RESULTS, about, machine
 from devtool.console import Refused, Status, duration, say
 from devtool.process import cores, last_json, run, run_logged
 from devtool.speed_measures import Numbers, Program, grep_command, timed_ms
@@ -31,6 +31,7 @@ from devtool.verdict import CANNOT_TELL, Better, Interval, trimmed_interval_of
 PRESET = "release"
 TARGET = "k2k_cli"
 FOLDER = BUILD / "against"
+RECORDS = RESULTS / "against.jsonl"
 SHA_LENGTH = 12
 ROUNDS_MIN = 2
 MORE_ROUNDS_MAX = 1000  # Nobody waits longer.
@@ -86,10 +87,10 @@ def against(
     sha = commit_of(commit)
     here, dirty = this_tree()
     itself = sha == here and not dirty
-    if record and not itself:
+    if record and dirty:
         raise Refused(
-            "--record keeps the noise of one commit against itself: commit your changes, then "
-            "./dev bench --against HEAD --record",
+            "--record keeps the figures of a commit: commit your changes first, then "
+            f"./dev bench --against {commit} --record",
             2,
         )
     if dirty:
@@ -114,12 +115,18 @@ def against(
             say("\ninterrupted; so far:\n" + text(measured, before.name, now.name, known))
         raise
     figures = [one for one in figures if len(one.now) >= ROUNDS_MIN]
-    if record:
-        tolerances.record({one.title: one.seen() for one in figures}, sha, machine())
     print(text(figures, before.name, now.name, known))
+    compared = {"against": before.name, "now": now.name, "seed": seed, "skipped": skipped}
+    compared |= {"figures": [as_object(one, known) for one in figures]}
+    if record and itself:
+        tolerances.record({one.title: one.seen() for one in figures}, sha, machine())
+    elif record:
+        command = " ".join(["./dev bench --against", commit, *(one.name for one in benches)])
+        with RECORDS.open("a") as records:
+            records.write(json.dumps(about(command) | compared) + "\n")
+        say(f"1 result added to {shown(RECORDS)}")
     if as_json:
-        about = {"against": before.name, "now": now.name, "seed": seed, "skipped": skipped}
-        print(json.dumps(about | {"figures": [as_object(one, known) for one in figures]}))
+        print(json.dumps(compared))
 
 
 def measure(
@@ -141,8 +148,8 @@ def measure(
             numbers: dict[str, Numbers] = {}
             for side in sides:
                 left = (time.monotonic() - begin) / max(number, 1) * (len(turns) - number)
-                about = f", {duration(left)} to go" if number else ""
-                status.update(f"{number + 1} of {len(turns)}{about}: {bench.name}, {side.name}")
+                rest = f", {duration(left)} to go" if number else ""
+                status.update(f"{number + 1} of {len(turns)}{rest}: {bench.name}, {side.name}")
                 numbers[side.name] = bench.measure(side.program)
             for one in figures:
                 pair = [numbers[side.name].get(one.name) for side in (before, now)]

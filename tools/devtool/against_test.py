@@ -167,12 +167,32 @@ def test_a_tree_with_changes_is_known_as_such(repository: Path) -> None:
     assert against.this_tree() == (against.commit_of("HEAD"), True)
 
 
-def test_noise_is_recorded_of_a_commit_alone(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_tree_with_changes_is_not_recorded(repository: Path) -> None:
+    (repository / "new").write_text("")
+    with pytest.raises(Refused, match=r"commit your changes first, then \./dev bench --against H"):
+        against.against("HEAD", [], 0, None, False, True)
+
+
+def test_a_comparison_of_two_commits_is_recorded(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repository / "new").write_text("")
-    with pytest.raises(Refused, match=r"commit your changes, then \./dev bench --against HEAD"):
-        against.against("HEAD", [], 0, None, False, True)
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "two")
+    milliseconds = iter([80.0, 40.0] * 3)
+    bench = against.Bench("grep", 3, {"ms": "lower"}, lambda _: {"ms": next(milliseconds)})
+    monkeypatch.setattr(against, "BENCHES", (bench,))
+    monkeypatch.setattr(against, "RECORDS", tmp_path / "against.jsonl")
+    monkeypatch.setattr(against, "built", lambda _: tmp_path / "old")
+    monkeypatch.setattr("devtool.build.build", lambda *_: None)
+    monkeypatch.setattr(against, "_listed", lambda _: set())
+    monkeypatch.setattr(random.Random, "shuffle", lambda *_: None)
+    against.against("HEAD~1", ["grep"], 0, 1, False, True)
+    line = json.loads((tmp_path / "against.jsonl").read_text())
+    assert line["command"] == "./dev bench --against HEAD~1 grep"
+    assert line["against"] == against.commit_of("HEAD~1")
+    figure = line["figures"][0]
+    assert (figure["figure"], figure["ratio"], figure["verdict"]) == ("ms", 2, "faster")
 
 
 def test_a_table_has_a_line_a_figure() -> None:

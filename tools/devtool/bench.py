@@ -102,7 +102,7 @@ def _run_seeds() -> Iterator[dict[str, object]]:
     counts = {key: report[key] for key in ("tests", "failures", "errors", "disabled")}
     line = {"seeds": SEED_COUNT, **counts, "seconds": float(report["time"].rstrip("s"))}
     say(json.dumps(line))
-    yield _about(title) | line
+    yield about(title) | line
 
 
 def _run_small(program: Path) -> Iterator[dict[str, object]]:
@@ -113,9 +113,9 @@ def _run_small(program: Path) -> Iterator[dict[str, object]]:
         if (code := subprocess.run([program, *out], cwd=ROOT, check=False).returncode) != 0:
             raise Refused(f"{shown(program)} ended with {code}")
         measured = json.loads(Path(output.name).read_text() or '{"benchmarks": []}')
-    about = _about(shown(program))
+    run_about = about(shown(program))
     for result in measured["benchmarks"]:
-        yield about | {key: value for key, value in result.items() if key not in OMITTED}
+        yield run_about | {key: value for key, value in result.items() if key not in OMITTED}
 
 
 def _run_system(name: str) -> Iterator[dict[str, object]]:
@@ -132,10 +132,10 @@ def _run_system(name: str) -> Iterator[dict[str, object]]:
     if numbers is None:
         raise Refused(f"{title} ended with {done.returncode}")
     say(done.stdout.splitlines()[-1])
-    yield _about(title) | numbers
+    yield about(title) | numbers
 
 
-def _about(command: str) -> dict[str, object]:
+def about(command: str) -> dict[str, object]:
     return {
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": _commit(),

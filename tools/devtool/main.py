@@ -95,8 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     benches.add_argument(
         "--record",
         action="store_true",
-        help="into bench/results/, to be committed; with --against HEAD: the noise, into "
-        "bench/tolerances.toml",
+        help="into bench/results/, to be committed; with --against HEAD of a tree without changes: "
+        "the noise, into bench/tolerances.toml",
     )
     benches.add_argument(
         "--against",
