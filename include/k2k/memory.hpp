@@ -5,6 +5,9 @@
 //
 // Runtime::allocate() registers its memory itself if only the GPU can address it.
 //
+// The settings `files.*` come from K2K_* variables and the configuration file, when the first range
+// of a kind is registered.
+//
 // UNVERIFIED ON HARDWARE.
 //
 // Threading: any thread. Not while a kernel runs that waits for its requests, because the first
@@ -26,7 +29,7 @@ namespace k2k {
 enum class MemoryKind : std::uint8_t { cuda = 2, hip = 3 };
 
 // Memory of cudaMalloc(), hipMalloc() and related functions, on the first device. Errors:
-//   EINVAL  null, no bytes, an end beyond the address space, or an unknown kind
+//   EINVAL  null, no bytes, an end beyond the address space, an unknown kind, or a wrong setting
 //   EEXIST  it overlaps registered memory
 //   ENOSPC  256 ranges are registered
 //   ENODEV  no driver, or no device    ENOMEM, EIO  from the driver

@@ -13,6 +13,7 @@
 
 #include "router/door/readers.hpp"
 #include "router/read/registered_memory.hpp"
+#include "runtime/settings/config.hpp"
 
 namespace k2k {
 
@@ -39,8 +40,12 @@ Result<std::shared_ptr<FileReader>> reader_of(MemoryKind kind, const std::string
   const std::lock_guard lock(readers().mutex);
   std::shared_ptr<FileReader>& made = readers().made[{::getpid(), kind, library}];
   if (made) return made;
+  // There may be no runtime yet, and there may be several: the operator's settings are for all.
+  const Result<LoadedConfig> loaded = load_config(process_inputs());
+  if (!loaded) return loaded.error();
   Result<std::unique_ptr<FileReader>> reader = router::make_vendor_reader(
-      {.vendor = static_cast<router::Vendor>(kind), .library = library, .for_kernels = true}, {});
+      {.vendor = static_cast<router::Vendor>(kind), .library = library, .for_kernels = true},
+      loaded.value().config.files);
   if (!reader) return reader.error();
   made = std::move(reader).value();
   return made;

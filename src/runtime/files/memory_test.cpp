@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -117,6 +118,22 @@ TEST_F(MemoryOfGpu, of_hip_is_served_by_its_runtime) {
             700'000);
   ASSERT_EQ(::pread(copy.descriptor(), back.data(), back.size(), 0), 700'000);
   EXPECT_EQ(std::memcmp(back.data(), file_.bytes().data() + 5, back.size()), 0);
+  EXPECT_TRUE(unregister_memory(address).ok());
+}
+
+TEST_F(MemoryOfGpu, follows_the_settings_of_the_operator) {
+  const std::string library = "/proc/self/root/proc/self/root" + io::vendor_library();
+  const Result<std::shared_ptr<std::byte>> memory = io::allocate_cuda(device_bytes, 0, library);
+  ASSERT_TRUE(memory.ok()) << memory.error().message;
+  std::byte* const address = memory.value().get();
+  ASSERT_EQ(::setenv("K2K_FILES_READ_AHEAD_PAGES", "many", 1), 0);
+  const Status refused = runtime::register_memory(address, device_bytes, MemoryKind::cuda, library);
+  EXPECT_EQ(refused.error().code, EINVAL);
+  EXPECT_NE(refused.error().message.find("K2K_FILES_READ_AHEAD_PAGES"), std::string::npos);
+  ASSERT_EQ(::setenv("K2K_FILES_READ_AHEAD_PAGES", "64", 1), 0);
+  const Status added = runtime::register_memory(address, device_bytes, MemoryKind::cuda, library);
+  ::unsetenv("K2K_FILES_READ_AHEAD_PAGES");
+  ASSERT_TRUE(added.ok()) << added.error().message;
   EXPECT_TRUE(unregister_memory(address).ok());
 }
 
