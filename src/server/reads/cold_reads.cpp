@@ -130,7 +130,7 @@ void ColdReads::charge(ServiceThread& self, const RingReads::Round& round, std::
   };
   std::uint64_t all = 0;
   for (const RingReads::Answered& each : round.answered) all += weight(each);
-  if (all == 0) self.stats.ledger.charge(telemetry::Stage::polling, spent);
+  if (all == 0) return self.stats.ledger.charge(telemetry::Stage::polling, spent);
   for (const RingReads::Answered& each : round.answered) {
     self.charge(telemetry::Stage::service, spent * weight(each) / all, each.read.call.request);
   }
