@@ -70,8 +70,7 @@ class Admission {
   // Then: may a request of this tenant be served now? If not, asking again is worth while from
   // ask_at() on. Expects an account with books.
   bool admits(ServiceAccount& account, std::uint32_t tenant) {
-    const std::size_t budget = budget_of(tenant);
-    return cycles() < account.grants[budget].until || ask(account, budget);
+    return cycles() < account.grants[budget_of(tenant)].until || ask(account, tenant);
   }
   [[nodiscard]] std::uint64_t ask_at(const ServiceAccount& account, std::uint32_t tenant) const {
     return account.grants[budget_of(tenant)].ask_at;
@@ -117,7 +116,7 @@ class Admission {
 
   bool pass_governed(ServiceAccount& account, std::uint32_t requests, std::uint32_t epoch);
   bool renew(ServiceAccount& account);
-  bool ask(ServiceAccount& account, std::size_t budget);
+  bool ask(ServiceAccount& account, std::uint32_t tenant);
   void settle(ServiceAccount& account, bool woken);
   bool rest_governed(ServiceAccount& account);
   // True if it slept.

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <thread>
 
@@ -47,6 +49,27 @@ class Server {
   Admission admission;
   ServiceAccount account;
 };
+
+// A tenant's budget and the number of budgets change together, however a thread asks meanwhile.
+TEST(AdmissionOfTenants, may_be_asked_while_budgets_become_fewer) {
+  Server server(shared(10, "1:weight=2"));
+  std::atomic<bool> over{false};
+  std::thread asking([&] {
+    while (!over.load(std::memory_order_relaxed)) {
+      for (const std::uint32_t tenant : {1u, 2u, 3u, 4u, 5u}) {
+        server.account.grants = {};  // So that each time is a question.
+        static_cast<void>(server.admission.admits(server.account, tenant));
+      }
+    }
+  });
+  for (int round = 0; round < 500; ++round) {
+    const char* const more = "1:weight=2 2:weight=2 3:weight=2 4:weight=2 5:weight=2";
+    EXPECT_TRUE(server.admission.configure(shared(10, more)).ok());
+    EXPECT_TRUE(server.admission.configure(shared(10, "1:weight=2")).ok());
+  }
+  over.store(true, std::memory_order_relaxed);
+  asking.join();
+}
 
 TEST(AdmissionOfTenants, is_not_by_tenant_without_budgets_or_without_a_cap) {
   EXPECT_FALSE(Server(shared(10, "")).admission.by_tenant());

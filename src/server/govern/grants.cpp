@@ -87,9 +87,10 @@ std::optional<Instant> Grants::rest_masked(ServiceAccount& account) {
   return until;
 }
 
-bool Grants::ask(ServiceAccount& account, std::size_t budget) {
+bool Grants::ask(ServiceAccount& account, std::uint32_t tenant) {
   const std::lock_guard lock(mutex_);
   if (!tenants_.divided()) return true;
+  const std::size_t budget = tenants_.budget_of(tenant);
   const Instant moment = clocks_.now();
   const bool wanted = contended(moment);
   ServiceAccount::Grant& grant = account.grants[budget];

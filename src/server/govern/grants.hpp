@@ -73,7 +73,8 @@ class Grants {
   // As settle(), and until when the source is to stay masked; nothing if it need not.
   std::optional<Instant> rest_masked(ServiceAccount& account);
   // Where tenants have budgets: may one's requests be served now? Expects an account with books.
-  bool ask(ServiceAccount& account, std::size_t budget);
+  // The tenant's budget is looked up under the lock: another rule may have fewer.
+  bool ask(ServiceAccount& account, std::uint32_t tenant);
 
   // For a call of this tenant, threads of the kernel worked at most so long; see kernel_work.hpp.
   void charge_kernel_threads(std::uint32_t tenant, Nanoseconds at_most);

@@ -68,7 +68,7 @@ class ReplayedThread {
   }
   bool admits(std::uint32_t tenant) {
     const std::size_t budget = grants.tenants().budget_of(tenant);
-    return clocks.cycles() < account.grants[budget].until || grants.ask(account, budget);
+    return clocks.cycles() < account.grants[budget].until || grants.ask(account, tenant);
   }
   // As the holder of a role does, for a while: the tenants always have requests, of 20 us.
   void serve(std::initializer_list<std::uint32_t> tenants, Nanoseconds time) {
