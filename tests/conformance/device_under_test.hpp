@@ -48,6 +48,12 @@ inline constexpr bool race_checked = true;
 #else
 inline constexpr bool race_checked = false;
 #endif
+// The allocator of g++ 12's AddressSanitizer does not renew its locks in a child of threads.
+#if defined(K2K_TSAN) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool child_of_threads_can_run = false;
+#else
+inline constexpr bool child_of_threads_can_run = true;
+#endif
 // The second number where ThreadSanitizer slows everything down.
 constexpr std::uint32_t scaled(std::uint32_t plain, std::uint32_t checked) {
   return race_checked ? checked : plain;

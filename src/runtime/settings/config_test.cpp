@@ -455,6 +455,9 @@ TEST_F(Sources, documents_name_only_variables_and_keys_of_the_table) {
   for (const char* const folder : {"src", "include", "cmake"}) {
     code += texts(folder, {".hpp", ".h", ".cmake"});
   }
+  std::ostringstream options;  // Of the build.
+  options << std::ifstream(root_ / "CMakeLists.txt").rdbuf();
+  code += options.str();
   const std::set<std::string> macros =
       found(code, R"re((?:#define |option\(|INTERFACE )(K2K_[A-Z0-9_]+))re");
   const std::string documents = texts(".", {".md"});
