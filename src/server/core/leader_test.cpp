@@ -59,10 +59,14 @@ TEST_F(LeaderTest, hands_bundles_out_in_split_mode) {
   lead(role);
   publish(1, 0, __NR_write, pipe[1], "a", 1);
   parts->backend.plain.ring(1, 0b1);
-  const ThreadPool::Work work = parts->pool.next_work(self);
+  ServiceThread& other = parts->threads.add_unit();  // The leader's books are its own.
+  other.is_unit = false;
+  other.reserve();
+  const ThreadPool::Work work = parts->pool.next_work(other);
   EXPECT_EQ(work.task, ThreadPool::Task::bundle);
   EXPECT_EQ(state(1, 0), SlotState::ready);
   parts->pool.finish_work();
+  other.is_unit = true;  // It has no thread to wait for.
   EXPECT_TRUE(end());
 }
 
