@@ -49,22 +49,8 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
                .threads = threads_,
                .places = places_,
                .pool = pool_}),
-      descriptors_({.backend = backend,
-                    .files = *files_,
-                    .answers = answers_,
-                    .admission = admission_,
-                    .sleeping = system_calls_.sleeping(),
-                    .threads = threads_,
-                    .places = places_,
-                    .pool = pool_}),
-      reads_({.backend = backend,
-              .files = *files_,
-              .answers = answers_,
-              .admission = admission_,
-              .sleeping = system_calls_.sleeping(),
-              .threads = threads_,
-              .places = places_,
-              .pool = pool_}),
+      descriptors_(set_aside_parts()),
+      reads_(set_aside_parts()),
       waiting_(system_calls_, answers_, descriptors_, reads_, pool_),
       service_({.backend = backend,
                 .files = *files_,
@@ -108,6 +94,17 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
 }
 
 // --- Start, and the work of the pool.
+
+SetAsideParts Server::Core::set_aside_parts() {
+  return {.backend = *backend_,
+          .files = *files_,
+          .answers = answers_,
+          .admission = admission_,
+          .sleeping = system_calls_.sleeping(),
+          .threads = threads_,
+          .places = places_,
+          .pool = pool_};
+}
 
 Status Server::Core::open_events() {
   Descriptor interruption(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

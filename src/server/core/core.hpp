@@ -30,6 +30,7 @@
 #include "server/pool/request_queue.hpp"
 #include "server/pool/roles.hpp"
 #include "server/pool/service_threads.hpp"
+#include "server/pool/set_aside_parts.hpp"
 #include "server/pool/split_queue.hpp"
 #include "server/pool/system_calls.hpp"
 #include "server/pool/thread_pool.hpp"
@@ -51,6 +52,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   [[nodiscard]] std::vector<telemetry::Event> events() const;
 
  private:
+  // For the threads of calls that were set aside. Expects these parts constructed.
+  SetAsideParts set_aside_parts();
   // The eventfds for calls that wait. Errors: EMFILE, ENFILE, ENOMEM.
   Status open_events();
   // A worker of the pool, until the pool ends.

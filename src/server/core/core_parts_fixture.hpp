@@ -56,22 +56,8 @@ struct CoreParts : ServerParts {
                     .places = places,
                     .pool = pool,
                     .resolve = resolve_by_test}};
-  DescriptorWatch descriptors{{.backend = backend,
-                               .files = files,
-                               .answers = answers,
-                               .admission = admission,
-                               .sleeping = system_calls.sleeping(),
-                               .threads = threads,
-                               .places = places,
-                               .pool = pool}};
-  ColdReads reads{{.backend = backend,
-                   .files = files,
-                   .answers = answers,
-                   .admission = admission,
-                   .sleeping = system_calls.sleeping(),
-                   .threads = threads,
-                   .places = places,
-                   .pool = pool}};
+  DescriptorWatch descriptors{set_aside};
+  ColdReads reads{set_aside};
   WaitingCalls waiting{system_calls, answers, descriptors, reads, pool};
   RoleService service{{.backend = backend,
                        .files = files,
@@ -122,19 +108,12 @@ class CoreTest : public testing::Test {
     K2K_EXPECT(::pipe2(pipe.data(), O_CLOEXEC) == 0);
   }
   ~CoreTest() override {
-    using namespace std::chrono_literals;
     parts->faults.stop();
     parts->descriptors.stop();
     parts->reads.stop();
     parts->pool.stop();
     self.is_unit = true;  // Its thread is the test's: no thread to wait for.
-    // As the server's end does: a thread that was not asleep yet misses a signal.
-    const Instant patience = now() + 10s;
-    do {
-      parts->system_calls.sleeping().interrupt(true);
-    } while (!parts->threads.wait_ended(10ms) && now() < patience);
-    EXPECT_TRUE(parts->threads.wait_ended(1ms));
-    parts->threads.release();
+    parts->interrupt_until_ended();
     for (const int descriptor : pipe) ::close(descriptor);
   }
 
@@ -172,14 +151,7 @@ class CoreTest : public testing::Test {
   protocol::SlotState state(std::uint32_t row, std::uint8_t lane) {
     return parts->backend.plain.control(row, lane).state;
   }
-  bool finishes(std::uint32_t row, std::uint8_t lane) {
-    using namespace std::chrono_literals;
-    const Instant patience = now() + 10s;
-    while (state(row, lane) != protocol::SlotState::finished && now() < patience) {
-      std::this_thread::sleep_for(100us);
-    }
-    return state(row, lane) == protocol::SlotState::finished;
-  }
+  bool finishes(std::uint32_t row, std::uint8_t lane) { return parts->is_answered(row, lane); }
   std::int64_t answer(std::uint32_t row, std::uint8_t lane) {
     return parts->backend.plain.answer(row, lane);
   }

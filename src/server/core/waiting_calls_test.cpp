@@ -22,15 +22,7 @@ class WaitingCallsTest : public CoreTest {
     parts->roles.pause();  // Work is calls alone.
   }
   // A read of the pipe, tried once where it is empty.
-  Pending read_of_pipe(std::uint8_t lane) {
-    Pending call;
-    call.request = parts->accept(lane, __NR_read, pipe[0], buffer.data(), buffer.size());
-    const services::Answer tried =
-        services::execute_without_waiting(call.request, call.progress, parts->files);
-    EXPECT_TRUE(tried.would_wait);
-    call.readiness = tried.readiness;
-    return call;
-  }
+  Pending read_of_pipe(std::uint8_t lane) { return parts->tried_read(lane, pipe[0], buffer); }
 };
 
 TEST_F(WaitingCallsTest, a_call_for_a_descriptor_waits_on_the_thread_for_all_of_them) {

@@ -12,32 +12,16 @@
 #include <mutex>
 #include <utility>
 
-#include "backend/backend.hpp"
 #include "base/descriptor.hpp"
-#include "router/door/files.hpp"
-#include "server/account/answers.hpp"
-#include "server/govern/admission.hpp"
 #include "server/pool/descriptor_waits.hpp"
 #include "server/pool/request_queue.hpp"
-#include "server/pool/service_threads.hpp"
-#include "server/pool/sleeping_calls.hpp"
-#include "server/pool/thread_pool.hpp"
+#include "server/pool/set_aside_parts.hpp"
 
 namespace k2k::server {
 
 class DescriptorWatch {
  public:
-  struct Parts {
-    backend::Backend& backend;
-    router::Files& files;
-    Answers& answers;
-    Admission& admission;
-    SleepingCalls& sleeping;
-    ServiceThreads& threads;
-    RequestPlaces& places;
-    ThreadPool& pool;
-  };
-  explicit DescriptorWatch(const Parts& parts) : parts_(parts), new_waits_(parts.places) {}
+  explicit DescriptorWatch(const SetAsideParts& parts) : parts_(parts), new_waits_(parts.places) {}
   DescriptorWatch(const DescriptorWatch&) = delete;
   DescriptorWatch& operator=(const DescriptorWatch&) = delete;
 
@@ -63,7 +47,7 @@ class DescriptorWatch {
   // False: the host program closed the event descriptor.
   bool wake();
 
-  const Parts parts_;
+  const SetAsideParts parts_;
   Descriptor event_;  // Readable once there is news for the thread.
   std::mutex mutex_;  // Guards what follows.
   RequestQueue new_waits_;

@@ -29,14 +29,7 @@ using protocol::TransportError;
 
 // The parts, and the watch, which its thread keeps alive.
 struct WatchedParts : ServerParts {
-  DescriptorWatch watch{{.backend = backend,
-                         .files = files,
-                         .answers = answers,
-                         .admission = admission,
-                         .sleeping = system_calls.sleeping(),
-                         .threads = threads,
-                         .places = places,
-                         .pool = pool}};
+  DescriptorWatch watch{set_aside};
 };
 
 class DescriptorWatchTest : public testing::Test {
@@ -47,29 +40,13 @@ class DescriptorWatchTest : public testing::Test {
   }
   void TearDown() override {
     parts->watch.stop();
-    parts->system_calls.sleeping().interrupt(true);
-    EXPECT_TRUE(parts->threads.wait_ended(10s));
-    parts->threads.release();
+    parts->interrupt_until_ended();
     for (const int descriptor : pipe) ::close(descriptor);
   }
   void open_event() { parts->watch.wake_by(Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))); }
   // A read of the empty pipe, tried once.
-  Pending read_of(std::uint8_t lane) {
-    Pending call;
-    call.request = parts->accept(lane, __NR_read, pipe[0], buffer.data(), buffer.size());
-    const services::Answer answer =
-        services::execute_without_waiting(call.request, call.progress, parts->files);
-    EXPECT_TRUE(answer.would_wait);
-    call.readiness = answer.readiness;
-    return call;
-  }
-  bool is_answered(const Pending& call) {
-    const Instant patience = now() + 10s;
-    while (parts->control_of(call.request).state != SlotState::finished && now() < patience) {
-      std::this_thread::sleep_for(100us);
-    }
-    return parts->control_of(call.request).state == SlotState::finished;
-  }
+  Pending read_of(std::uint8_t lane) { return parts->tried_read(lane, pipe[0], buffer); }
+  bool is_answered(const Pending& call) { return parts->is_answered(call.request); }
 
   std::shared_ptr<WatchedParts> parts = std::make_shared<WatchedParts>();
   std::array<int, 2> pipe{};

@@ -88,13 +88,7 @@ class FaultDeskTest : public testing::Test {
     EXPECT_TRUE(parts->desk.serve(self, nullptr));
     return call.request;
   }
-  bool is_answered(const services::Request& request) {
-    const Instant patience = now() + 10s;
-    while (parts->control_of(request).state != SlotState::finished && now() < patience) {
-      std::this_thread::sleep_for(100us);
-    }
-    return parts->control_of(request).state == SlotState::finished;
-  }
+  bool is_answered(const services::Request& request) { return parts->is_answered(request); }
 
   std::shared_ptr<FaultParts> parts = std::make_shared<FaultParts>();
   ServiceThread& self = parts->threads.add_unit();

@@ -53,7 +53,7 @@ void ColdReads::close() {
 void ColdReads::run(ServiceThread& self) {
   // At the end the signal wakes it, too: the program may have closed the event descriptor.
   parts_.sleeping.begin(self.sleeper, SleepingCalls::Owner::detached);
-  Result<io::Ring> ring = parts_.make_ring(RingReads::entries);
+  Result<io::Ring> ring = make_ring_(RingReads::entries);
   if (ring) {
     try {
       RingReads reads(std::move(ring).value(), event_.number());

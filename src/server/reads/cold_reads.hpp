@@ -16,17 +16,11 @@
 #include <mutex>
 #include <utility>
 
-#include "backend/backend.hpp"
 #include "base/descriptor.hpp"
 #include "base/result.hpp"
 #include "io/engine/ring.hpp"
-#include "router/door/files.hpp"
-#include "server/account/answers.hpp"
-#include "server/govern/admission.hpp"
 #include "server/pool/request_queue.hpp"
-#include "server/pool/service_threads.hpp"
-#include "server/pool/sleeping_calls.hpp"
-#include "server/pool/thread_pool.hpp"
+#include "server/pool/set_aside_parts.hpp"
 #include "server/reads/ring_reads.hpp"
 
 namespace k2k::server {
@@ -34,18 +28,9 @@ namespace k2k::server {
 class ColdReads {
  public:
   using MakeRing = Result<io::Ring> (*)(std::uint32_t entries);
-  struct Parts {
-    backend::Backend& backend;
-    router::Files& files;
-    Answers& answers;
-    Admission& admission;
-    SleepingCalls& sleeping;
-    ServiceThreads& threads;
-    RequestPlaces& places;
-    ThreadPool& pool;
-    MakeRing make_ring = io::Ring::create_for_this_thread;
-  };
-  explicit ColdReads(const Parts& parts) : parts_(parts), queue_(parts.places) {}
+  explicit ColdReads(const SetAsideParts& parts,
+                     MakeRing make_ring = io::Ring::create_for_this_thread)
+      : parts_(parts), make_ring_(make_ring), queue_(parts.places) {}
   ColdReads(const ColdReads&) = delete;
   ColdReads& operator=(const ColdReads&) = delete;
 
@@ -74,7 +59,8 @@ class ColdReads {
   // False: the host program closed the event descriptor.
   bool wake();
 
-  const Parts parts_;
+  const SetAsideParts parts_;
+  const MakeRing make_ring_;
   Descriptor event_;                 // Readable once there is news for the sleeping thread.
   std::atomic<bool> closed_{false};  // Takes no more reads. Set under the lock.
   std::mutex mutex_;                 // Guards what follows.

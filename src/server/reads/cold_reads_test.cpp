@@ -42,16 +42,7 @@ constexpr std::size_t cold_file_bytes = 256 * page + 777;
 Result<io::Ring> no_ring(std::uint32_t) { return Error{EPERM, "io_uring is disabled"}; }
 
 struct ReadParts : ServerParts {
-  explicit ReadParts(ColdReads::MakeRing make_ring)
-      : reads{{.backend = backend,
-               .files = files,
-               .answers = answers,
-               .admission = admission,
-               .sleeping = system_calls.sleeping(),
-               .threads = threads,
-               .places = places,
-               .pool = pool,
-               .make_ring = make_ring}} {}
+  explicit ReadParts(ColdReads::MakeRing make_ring) : reads(set_aside, make_ring) {}
   ColdReads reads;
 };
 
@@ -77,9 +68,7 @@ class ColdReadsTest : public testing::Test {
     ended = true;
     parts->reads.stop();
     parts->pool.stop();
-    parts->system_calls.sleeping().interrupt(true);
-    EXPECT_TRUE(parts->threads.wait_ended(10s));
-    parts->threads.release();
+    parts->interrupt_until_ended();
   }
   // A worker of the pool: makes the calls that it gets.
   void work(ServiceThread& self) {
@@ -109,13 +98,7 @@ class ColdReadsTest : public testing::Test {
     call.request = parts->accept(lane, __NR_pread64, word[0], word[1], word[2], word[3]);
     return call;
   }
-  bool is_answered(const services::Request& request) {
-    const Instant patience = now() + 10s;
-    while (parts->control_of(request).state != SlotState::finished && now() < patience) {
-      std::this_thread::sleep_for(100us);
-    }
-    return parts->control_of(request).state == SlotState::finished;
-  }
+  bool is_answered(const services::Request& request) { return parts->is_answered(request); }
   void expect_page(std::size_t at) {
     EXPECT_TRUE(std::equal(memory.get() + at * page, memory.get() + (at + 1) * page,
                            file.bytes().begin() + static_cast<std::ptrdiff_t>(at * page)))

@@ -1,0 +1,28 @@
+#pragma once
+// What a thread needs that takes calls out of the pool's hands, answers them, or gives them back.
+//
+// Threading: a value of references.
+
+#include "backend/backend.hpp"
+#include "router/door/files.hpp"
+#include "server/account/answers.hpp"
+#include "server/govern/admission.hpp"
+#include "server/pool/request_queue.hpp"
+#include "server/pool/service_threads.hpp"
+#include "server/pool/sleeping_calls.hpp"
+#include "server/pool/thread_pool.hpp"
+
+namespace k2k::server {
+
+struct SetAsideParts {
+  backend::Backend& backend;
+  router::Files& files;
+  Answers& answers;
+  Admission& admission;
+  SleepingCalls& sleeping;
+  ServiceThreads& threads;
+  RequestPlaces& places;
+  ThreadPool& pool;
+};
+
+}  // namespace k2k::server
