@@ -15,8 +15,6 @@ constexpr Nanoseconds wait_min{1'000};
 // Where parts follow measured costs, or others may have left more meanwhile, no timer is for a part
 // of long ago.
 constexpr Nanoseconds reviewed_wait_max = 2 * GuaranteedParts::review_period;
-// Guarantees may exceed the cap by rounding.
-constexpr double grant_rounding = 1e-9;
 
 double rate_of(const GovernorConfig& config) { return config.cap * config.cores; }
 
@@ -233,7 +231,7 @@ Report Budget::report(Instant now) {
     // A cost that is unknown yet causes no conflict yet.
     const double needed = guaranteed_.of(tenant, state.cost, {}) / config_.cores;
     const double granted = buckets_.part(tenant) / config_.cores;
-    if (needed <= granted * (1 + grant_rounding)) continue;
+    if (needed <= granted * (1 + guarantee_rounding)) continue;
     report.conflicts.push_back(
         {tenant, needed, granted, guaranteed_.explain(tenant, state.cost, needed, granted)});
   }

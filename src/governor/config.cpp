@@ -22,8 +22,6 @@ constexpr std::int64_t window_ticks_max = 65'536;
 // A batch must justify its wake-up: below this multiple, the budget is spent on wake-ups
 // (livelock).
 constexpr int quantum_wakes_min = 20;
-// A rounding error is no conflict.
-constexpr double cap_rounding = 1e-9;
 
 using std::chrono::hours;
 using std::chrono::microseconds;
@@ -167,7 +165,7 @@ Status check_tenants(const GovernorConfig& config) {
     if (Status status = check_tenant(config, index); !status) return status;
     guaranteed += config.tenants[index].guarantee;
   }
-  if (guaranteed <= config.cap + cap_rounding) return {};
+  if (guaranteed <= config.cap + guarantee_rounding) return {};
   return wrong(
       fmt::format("governor: the tenants are guaranteed {:.6g} % of all cores' CPU time, "
                   "more than the cap of {:.6g} %; raise governor.cap or lower a guarantee",

@@ -15,6 +15,9 @@
 
 namespace k2k::governor {
 
+// Guarantees may exceed what they are parts of by rounding: that is no conflict.
+inline constexpr double guarantee_rounding = 1e-9;
+
 // The owner of requests. Budgets of tenants are parts of the cap.
 struct TenantConfig {
   double weight = 1;      // Portion of the CPU time beyond guarantees; > 0, at most 1e6.

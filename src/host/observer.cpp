@@ -12,12 +12,11 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "host/proc_file.hpp"
 
 namespace k2k::host {
 
 namespace {
-
-constexpr std::size_t thread_line_bytes_max = 128;
 
 Error unreadable(const std::string& path, int error) {
   return {error,
@@ -27,7 +26,7 @@ Error unreadable(const std::string& path, int error) {
 // The line of a thread's file; empty: the thread has ended.
 Result<std::string> line_of(const std::string& tasks, const std::string& thread, const char* file) {
   const std::string path = fmt::format("{}/{}/{}", tasks, thread, file);
-  char line[thread_line_bytes_max];
+  char line[line_bytes_max];
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   ssize_t count = -1;
   if (descriptor >= 0) count = ::read(descriptor, line, sizeof line);

@@ -1,4 +1,4 @@
-// Goal: the held pages never exceed the cache_bound, for any input; pages that a host program uses
+// Goal: the held pages never exceed the bound, for any input; pages that a host program uses
 // are no longer tracked, nor evicted if they wait for eviction. Method: a real file; the read-ahead
 // cache affects the page cache only by its evictions.
 
