@@ -29,7 +29,6 @@ inline constexpr std::uint8_t async = 1;     // A ticket exists, which will be r
 inline constexpr std::uint8_t detached = 2;  // A ticket exists and will be redeemed.
 inline constexpr std::uint8_t urgent = 4;    // Do not hold back for coalescing.
 inline constexpr std::uint8_t halted = 8;    // Do not delay for coalescing.
-// A frequent call, of which one in sample_stride is timed. A call with a stamp represents
 // A frequent call: one in sample_stride is timed. A call with a stamp represents sample_stride
 // calls, a call without represents none.
 inline constexpr std::uint8_t sampled = 16;
@@ -43,7 +42,7 @@ struct Attributes {
 };
 
 // The number of calls that a stamped call with flag::sampled represents.
-inline constexpr std::uint32_t sample_stride = 31;
+inline constexpr std::uint32_t sample_stride = 127;
 
 // Number of distinct tenants. Tenant 0 is the default of launches that name none.
 inline constexpr std::uint32_t tenants_max = 64;

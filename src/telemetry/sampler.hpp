@@ -19,7 +19,7 @@ namespace k2k::telemetry {
 class Sampler {
  public:
   static constexpr std::uint32_t exact_max = 1024;
-  static constexpr std::uint32_t stride = 31;
+  static constexpr std::uint32_t stride = 127;
   static constexpr std::size_t kinds = 64;  // Further kinds share elements.
 
   // The number of events that this one represents; 0: it is not measured.
