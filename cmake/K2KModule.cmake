@@ -86,8 +86,8 @@ function(k2k_precompile_standard target)
 endfunction()
 
 # With K2K_UNITY the compiler takes up to eight sources of one folder at once, so that it compiles their
-# headers and templates once. Therefore a name in an anonymous namespace is unique in its folder.
-# Suites are compiled one by one: each of their files defines the same few names for its kernels.
+# headers and templates once. Therefore a name in an anonymous namespace is unique in its folder;
+# files of suites, which define the same few names for their kernels, each have a namespace of their own.
 set(K2K_UNITY_FILES_MAX 8)
 function(k2k_unite target)
   if(NOT K2K_UNITY)
@@ -230,5 +230,6 @@ function(k2k_suite target)
   endif()
   k2k_add_tests(${target} ${arg_LABEL} ${optimised} SOURCES ${sources_cpp} ${sources_test}
     LIBS k2k_all ${arg_LIBS} TIMED ${arg_TIMED})
+  k2k_unite(${target} ${sources_cpp} ${sources_test})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
 endfunction()

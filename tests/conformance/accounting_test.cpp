@@ -14,7 +14,7 @@
 #include "k2k/runtime.hpp"
 #include "runtime/report/stats_text.hpp"
 
-namespace k2k {
+namespace k2k::conformance::accounting_test {
 namespace {
 
 Result<Runtime> runtime_of(const char* mode) {
@@ -134,4 +134,4 @@ TEST(AccountingOfWaves, takes_the_times_of_a_wave_wide_call_once) {
 }
 
 }  // namespace
-}  // namespace k2k
+}  // namespace k2k::conformance::accounting_test

@@ -17,7 +17,7 @@
 #include "tests/conformance/device_under_test.hpp"
 #include "tests/conformance/faults_fixture.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::cached_reads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -199,4 +199,4 @@ TEST_P(CachedReads, whose_pages_are_gone_bring_them_again) {
 INSTANTIATE_TEST_SUITE_P(, CachedReads, testing::ValuesIn(setups()), name_of);
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::cached_reads_test

@@ -19,7 +19,7 @@
 
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::calls_test {
 namespace {
 
 class Calls : public DeviceUnderTest {
@@ -402,4 +402,4 @@ TEST_P(Calls, more_copied_calls_than_blocks_wait_for_one) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::calls_test

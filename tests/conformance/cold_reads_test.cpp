@@ -24,7 +24,7 @@
 #include "tests/conformance/device_under_test.hpp"
 #include "tests/conformance/faults_fixture.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::cold_reads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -328,4 +328,4 @@ TEST_P(ColdReads, a_cap_counts_them) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::cold_reads_test

@@ -9,7 +9,7 @@
 
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::data_race_test {
 namespace {
 
 class DataRace : public DeviceUnderTest {
@@ -54,6 +54,6 @@ TEST_P(DataRace, is_not_reported_where_a_barrier_stands) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::data_race_test
 
 #endif  // K2K_TSAN

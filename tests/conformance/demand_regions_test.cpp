@@ -19,7 +19,7 @@
 
 #include "tests/conformance/faults_fixture.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::demand_regions_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -340,4 +340,4 @@ TEST_P(Faults, show_in_the_statistics_with_the_parts_of_their_time) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::demand_regions_test

@@ -15,7 +15,7 @@
 #include "router/read/registered_memory.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::device_memory_test {
 namespace {
 
 using router::DataFile;
@@ -129,4 +129,4 @@ INSTANTIATE_TEST_SUITE_P(Cpu, DeviceMemory, testing::Bool(),
                          [](const auto& each) { return each.param ? "strict" : "plain"; });
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::device_memory_test

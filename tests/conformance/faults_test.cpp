@@ -12,7 +12,7 @@
 
 #include "tests/conformance/faults_fixture.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::faults_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -291,4 +291,4 @@ TEST_P(Faults, are_served_by_a_split_bottom_half_too) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::faults_test

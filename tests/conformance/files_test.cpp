@@ -11,7 +11,7 @@
 #include "router/file/file_fixture.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::files_test {
 namespace {
 
 using router::DataFile;
@@ -162,4 +162,4 @@ TEST(Files, answer_errors_as_the_kernel_does) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::files_test

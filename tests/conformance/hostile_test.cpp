@@ -13,7 +13,7 @@
 #include "tests/conformance/busy_share.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::hostile_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -184,4 +184,4 @@ TEST_P(Hostile, a_host_that_closes_them_all_gets_no_abort_and_no_busy_thread) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::hostile_test

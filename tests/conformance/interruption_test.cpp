@@ -16,7 +16,7 @@
 #include "base/clock.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::interruption_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -193,4 +193,4 @@ TEST_P(Interruption, sends_nothing_once_the_program_has_taken_the_signal) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::interruption_test

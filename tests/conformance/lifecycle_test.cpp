@@ -12,7 +12,7 @@
 #include "tests/conformance/busy_share.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::lifecycle_test {
 namespace {
 
 class Lifecycle : public DeviceUnderTest {
@@ -443,4 +443,4 @@ TEST_P(Lifecycle, an_interrupt_ends_the_process_at_once) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::lifecycle_test

@@ -11,7 +11,7 @@
 #include "tests/conformance/all_memory.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::no_memory_test {
 namespace {
 
 enum Outcome { good, not_started, not_served, wrong_answer, not_well_again };
@@ -164,4 +164,4 @@ TEST_P(NoMemory, ends_no_process_whose_tenants_have_budgets) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::no_memory_test

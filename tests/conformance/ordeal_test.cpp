@@ -18,7 +18,7 @@
 #include "tests/conformance/all_memory.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::ordeal_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -241,4 +241,4 @@ TEST_F(Ordeal, of_forks_kills_and_used_up_memory_is_survived) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::ordeal_test

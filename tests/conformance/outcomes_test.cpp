@@ -5,7 +5,7 @@
 
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::outcomes_test {
 namespace {
 
 class Outcomes : public DeviceUnderTest {};
@@ -223,4 +223,4 @@ TEST_P(Outcomes, a_detached_call_may_outlive_its_kernel_and_the_next_ones) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::outcomes_test

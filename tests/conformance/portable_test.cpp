@@ -10,7 +10,7 @@
 #include "tests/conformance/device_under_test.hpp"
 #include "tests/conformance/portable_kernels.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::portable_test {
 namespace {
 
 // Memory of a runtime that host and kernels share.
@@ -406,4 +406,4 @@ TEST_P(Portable, a_kernel_for_another_device_is_refused_and_both_are_named) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::portable_test

@@ -7,7 +7,7 @@
 
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::progress_test {
 namespace {
 
 class Progress : public DeviceUnderTest {};
@@ -285,4 +285,4 @@ TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo_on_units
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::progress_test

@@ -16,7 +16,7 @@
 #include "router/read/file_reader.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::registered_memory_test {
 namespace {
 
 using router::RegisteredMemory;
@@ -149,4 +149,4 @@ TEST_P(RegisteredReads, that_come_as_tickets_are_whole) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::registered_memory_test

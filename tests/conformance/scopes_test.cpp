@@ -8,7 +8,7 @@
 
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::scopes_test {
 namespace {
 
 class Scopes : public DeviceUnderTest {};
@@ -231,4 +231,4 @@ TEST_P(Scopes, urgent_calls_are_answered_while_a_window_holds_others_together) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::scopes_test

@@ -21,7 +21,7 @@
 #include "k2k/runtime.hpp"
 #include "runtime/report/stats_text.hpp"
 
-namespace k2k {
+namespace k2k::conformance::tenants_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -256,4 +256,4 @@ TEST_P(Tenants, that_fault_on_memory_pay_for_it) {
 }
 
 }  // namespace
-}  // namespace k2k
+}  // namespace k2k::conformance::tenants_test

@@ -15,6 +15,7 @@
 
 #include "tests/end_to_end/program.hpp"
 
+namespace k2k::end_to_end::bench_test {
 namespace {
 
 using k2k::end_to_end::Outcome;
@@ -297,3 +298,4 @@ TEST_F(Bench, model_says_how_far_it_is_from_requests_of_each_kind) {
 }
 
 }  // namespace
+}  // namespace k2k::end_to_end::bench_test

@@ -12,7 +12,7 @@
 
 #include "tests/end_to_end/program.hpp"
 
-namespace k2k::end_to_end {
+namespace k2k::end_to_end::calibrate_test {
 namespace {
 
 using nlohmann::json;
@@ -261,4 +261,4 @@ TEST_F(Calibrated, explain_says_when_it_is_not_told_what_is_cached) {
 }
 
 }  // namespace
-}  // namespace k2k::end_to_end
+}  // namespace k2k::end_to_end::calibrate_test

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 
+namespace k2k::end_to_end::cli_test {
 namespace {
 
 using nlohmann::json;
@@ -448,3 +449,4 @@ INSTANTIATE_TEST_SUITE_P(Shells, Completion, testing::Values("bash", "zsh", "fis
                          [](const auto& shell) { return std::string(shell.param); });
 
 }  // namespace
+}  // namespace k2k::end_to_end::cli_test

@@ -5,6 +5,7 @@
 
 #include "tests/end_to_end/program.hpp"
 
+namespace k2k::end_to_end::coalescing_test {
 namespace {
 
 using k2k::end_to_end::Outcome;
@@ -81,3 +82,4 @@ TEST_F(CoalescingLab, refuses_shapes_rounds_and_slices_that_do_not_do) {
 }
 
 }  // namespace
+}  // namespace k2k::end_to_end::coalescing_test

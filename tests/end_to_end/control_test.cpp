@@ -22,7 +22,7 @@
 #include "telemetry/sampler.hpp"
 #include "tests/end_to_end/program.hpp"
 
-namespace k2k::end_to_end {
+namespace k2k::end_to_end::control_test {
 namespace {
 
 using nlohmann::json;
@@ -363,4 +363,4 @@ TEST_F(Steered, benchmark_is_seen_and_capped_while_it_runs) {
 }
 
 }  // namespace
-}  // namespace k2k::end_to_end
+}  // namespace k2k::end_to_end::control_test

@@ -8,6 +8,7 @@
 
 #include "tests/end_to_end/program.hpp"
 
+namespace k2k::end_to_end::generators_test {
 namespace {
 
 using k2k::end_to_end::Outcome;
@@ -94,3 +95,4 @@ TEST_F(Generators, refuses_what_it_does_not_know_and_says_what_there_is) {
 }
 
 }  // namespace
+}  // namespace k2k::end_to_end::generators_test

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace k2k {
+namespace k2k::end_to_end::grep_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -326,4 +326,4 @@ TEST_F(Grep, prints_statistics_on_standard_error_only) {
 }
 
 }  // namespace
-}  // namespace k2k
+}  // namespace k2k::end_to_end::grep_test

@@ -8,7 +8,7 @@
 
 #include "tests/end_to_end/program.hpp"
 
-namespace k2k::end_to_end {
+namespace k2k::end_to_end::host_test {
 namespace {
 
 using nlohmann::json;
@@ -133,4 +133,4 @@ TEST_F(Host, limit_of_root_is_not_others_to_set) {
 }
 
 }  // namespace
-}  // namespace k2k::end_to_end
+}  // namespace k2k::end_to_end::host_test

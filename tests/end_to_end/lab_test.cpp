@@ -7,6 +7,7 @@
 
 #include "tests/end_to_end/program.hpp"
 
+namespace k2k::end_to_end::lab_test {
 namespace {
 
 using k2k::end_to_end::Outcome;
@@ -256,3 +257,4 @@ TEST_F(TraceLab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
 }
 
 }  // namespace
+}  // namespace k2k::end_to_end::lab_test

@@ -6,6 +6,7 @@
 
 #include "tests/end_to_end/program.hpp"
 
+namespace k2k::end_to_end::orthogonal_test {
 namespace {
 
 using k2k::end_to_end::Outcome;
@@ -48,3 +49,4 @@ TEST_F(OrthogonalLab, refuses_caps_and_times_that_do_not_do) {
 }
 
 }  // namespace
+}  // namespace k2k::end_to_end::orthogonal_test

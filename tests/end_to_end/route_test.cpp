@@ -4,7 +4,7 @@
 
 #include "tests/end_to_end/program.hpp"
 
-namespace k2k::end_to_end {
+namespace k2k::end_to_end::route_test {
 namespace {
 
 using nlohmann::json;
@@ -165,4 +165,4 @@ TEST_F(Route, simulate_is_a_table_for_people) {
 }
 
 }  // namespace
-}  // namespace k2k::end_to_end
+}  // namespace k2k::end_to_end::route_test

@@ -16,7 +16,7 @@
 #include "router/read/file_reader.hpp"
 #include "tests/faults/mounted_fixture.hpp"
 
-namespace k2k::faults {
+namespace k2k::faults::device_memory_test {
 namespace {
 
 using io::page;
@@ -183,4 +183,4 @@ TEST_F(DeviceMemoryOnFaults, writes_what_there_is_room_for) {
 }
 
 }  // namespace
-}  // namespace k2k::faults
+}  // namespace k2k::faults::device_memory_test

@@ -16,7 +16,7 @@
 #include "router/read/writes_fixture.hpp"
 #include "tests/faults/mounted_fixture.hpp"
 
-namespace k2k::faults {
+namespace k2k::faults::exclusive_writes_test {
 namespace {
 
 using router::FileReader;
@@ -205,4 +205,4 @@ TEST_F(ExclusiveWritesOnFaults, are_what_nobody_gets_who_does_not_ask) {
 }
 
 }  // namespace
-}  // namespace k2k::faults
+}  // namespace k2k::faults::exclusive_writes_test

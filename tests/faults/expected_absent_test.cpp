@@ -7,7 +7,7 @@
 #include "router/file/expectation.hpp"
 #include "tests/faults/file_reader_fixture.hpp"
 
-namespace k2k::faults {
+namespace k2k::faults::expected_absent_test {
 namespace {
 
 constexpr std::size_t block = 16 * page;
@@ -88,4 +88,4 @@ INSTANTIATE_TEST_SUITE_P(, RefusalsUnprobed, testing::Values(EREMOTEIO, EINVAL, 
                          [](const auto& one) { return std::string(strerrorname_np(one.param)); });
 
 }  // namespace
-}  // namespace k2k::faults
+}  // namespace k2k::faults::expected_absent_test

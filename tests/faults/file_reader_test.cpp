@@ -17,7 +17,7 @@
 #include "router/file/open_files.hpp"
 #include "tests/faults/file_reader_fixture.hpp"
 
-namespace k2k::faults {
+namespace k2k::faults::file_reader_test {
 namespace {
 
 bool is_over(const std::future<void>& work) {
@@ -379,4 +379,4 @@ TEST(FileReaderWithoutDescriptors, reads_by_the_page_cache_until_there_are_some)
 }
 
 }  // namespace
-}  // namespace k2k::faults
+}  // namespace k2k::faults::file_reader_test

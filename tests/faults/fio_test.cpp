@@ -20,7 +20,7 @@
 #include "io/file/files_fixture.hpp"
 #include "shim/tests/programs_fixture.hpp"
 
-namespace k2k::faults {
+namespace k2k::faults::fio_test {
 namespace {
 
 using shim::Outcome;
@@ -103,4 +103,4 @@ INSTANTIATE_TEST_SUITE_P(, Fio, testing::Values("sync", "psync", "pvsync2"),
                          [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
-}  // namespace k2k::faults
+}  // namespace k2k::faults::fio_test

@@ -17,7 +17,7 @@
 #include "shim/tests/programs_fixture.hpp"
 #include "tests/faults/mounted_fixture.hpp"
 
-namespace k2k::faults {
+namespace k2k::faults::shim_test {
 namespace {
 
 using shim::Outcome;
@@ -229,4 +229,4 @@ TEST_F(ShimOnFaults, a_write_of_two_calls_would_be_seen) {
 }
 
 }  // namespace
-}  // namespace k2k::faults
+}  // namespace k2k::faults::shim_test
