@@ -39,7 +39,7 @@ constexpr const char* keys[] = {"compare_swap_ns", "swap_ns",        "add_ns",
                                 "store_ns",        "atomic_load_ns", "load_ns"};
 constexpr int operation_count = 6;
 
-enum class Memory : std::uint8_t { device, host_visible, local };
+enum class LineMemory : std::uint8_t { device, host_visible, local };
 constexpr const char* memory_names[] = {"device", "host-visible", "local"};
 
 using Word = std::uint64_t;
@@ -140,7 +140,7 @@ K2K_DEVICE void measure_or_rival(Meeting& meeting, Word* word, std::uint32_t cou
 }
 
 struct Case {
-  Memory memory;
+  LineMemory memory;
   bool contended;
   std::uint32_t units;
 };
@@ -154,10 +154,10 @@ Result<double> measure(Runtime& runtime, const Case& each, std::uint32_t count) 
   K2K_EXPECT(std::align(alignof(Place), sizeof(Place), aligned, room) != nullptr);
   Place host_place{};
   Place* const place =
-      each.memory == Memory::host_visible ? &host_place : static_cast<Place*>(aligned);
+      each.memory == LineMemory::host_visible ? &host_place : static_cast<Place*>(aligned);
   Meeting shared_meeting;
   Meeting* const meeting = &shared_meeting;
-  const bool local = each.memory == Memory::local;
+  const bool local = each.memory == LineMemory::local;
   const bool contended = each.contended;
   const double scale = nanoseconds_per_cycle();
   const auto kernel = [=] {
@@ -170,7 +170,7 @@ Result<double> measure(Runtime& runtime, const Case& each, std::uint32_t count) 
     }
     measure_or_rival<operation, system_scope>(*meeting, word, count, contended, scale);
   };
-  const bool rival_on_device = contended && each.memory == Memory::device;
+  const bool rival_on_device = contended && each.memory == LineMemory::device;
   const LaunchShape shape{.groups = rival_on_device ? 2u : 1u, .group_items = 1};
   std::thread rival;
   if (contended && !rival_on_device) {
@@ -220,7 +220,7 @@ struct Row {
 };
 
 Status measure_row(Runtime& runtime, Row& row, std::uint32_t count) {
-  const bool system_scope = row.what.memory == Memory::host_visible;
+  const bool system_scope = row.what.memory == LineMemory::host_visible;
   for (int operation = 0; operation < operation_count; ++operation) {
     const Measure measure = (system_scope ? at_system_scope : at_device_scope)[operation];
     if (measure == nullptr) continue;
@@ -240,12 +240,12 @@ Status measure_row(Runtime& runtime, Row& row, std::uint32_t count) {
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& base, Effort effort) {
   const std::uint32_t count = effort == Effort::brief ? 500'000 : 2'000'000;
   std::vector<Row> rows;
-  rows.push_back({{Memory::device, false, 1}});
-  rows.push_back({{Memory::device, false, 2}});
-  rows.push_back({{Memory::device, true, 2}});
-  rows.push_back({{Memory::host_visible, false, 1}});
-  rows.push_back({{Memory::host_visible, true, 1}});
-  rows.push_back({{Memory::local, false, 1}});
+  rows.push_back({{LineMemory::device, false, 1}});
+  rows.push_back({{LineMemory::device, false, 2}});
+  rows.push_back({{LineMemory::device, true, 2}});
+  rows.push_back({{LineMemory::host_visible, false, 1}});
+  rows.push_back({{LineMemory::host_visible, true, 1}});
+  rows.push_back({{LineMemory::local, false, 1}});
   std::vector<Runtime> runtimes;
   for (const std::uint32_t units : {1u, 2u}) {
     RuntimeConfig config = base;
@@ -267,7 +267,7 @@ Result<nlohmann::ordered_json> atomics(const RuntimeConfig& base, Effort effort)
   for (Row& row : rows) {
     nlohmann::ordered_json line;
     line["memory"] = memory_names[static_cast<int>(row.what.memory)];
-    line["scope"] = row.what.memory == Memory::host_visible ? "system" : "device";
+    line["scope"] = row.what.memory == LineMemory::host_visible ? "system" : "device";
     line["units"] = row.what.units;
     line["contended"] = row.what.contended;
     for (int operation = 0; operation < operation_count; ++operation) {

@@ -4,6 +4,7 @@
 // Rules: the floor, the peer or the plain system call is measured in the same run, interleaved with
 // ours; medians are compared as ratios; progress goes to standard error.
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -14,6 +15,10 @@
 #include "k2k/runtime.hpp"
 
 namespace k2k::bench {
+
+inline constexpr std::size_t kib = 1024;
+inline constexpr std::size_t mib = 1024 * kib;
+inline constexpr std::size_t page_bytes = 4096;
 
 // How much to measure. `brief` takes a second or two and shows that a benchmark works and how its
 // result looks; do not record its figures.

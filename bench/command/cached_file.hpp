@@ -21,12 +21,9 @@
 
 #include "base/huge_pages.hpp"
 #include "base/result.hpp"
+#include "bench/command/bench.hpp"
 
 namespace k2k::bench {
-
-inline constexpr std::size_t kib = 1024;
-inline constexpr std::size_t mib = 1024 * kib;
-inline constexpr std::size_t page_bytes = 4096;
 
 class CachedFile {
  public:

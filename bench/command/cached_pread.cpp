@@ -21,7 +21,7 @@ namespace k2k::bench {
 
 namespace {
 
-constexpr int rounds = 11;
+constexpr int pread_rounds = 11;
 constexpr std::uint32_t in_flight = 16;
 constexpr std::size_t block_bytes = 4096;
 constexpr std::int64_t file_blocks = 4096;  // 16 MiB.
@@ -106,7 +106,7 @@ Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& base) {
   Samples plain;
   std::vector<double> ratios;
   Status failure;
-  for (int round = 0; round < rounds && failure.ok(); ++round) {
+  for (int round = 0; round < pread_rounds && failure.ok(); ++round) {
     auto theirs = direct(descriptor, buffers.data());
     auto ours = from_device(runtime.value(), descriptor, buffers.data());
     if (!theirs || !ours) {

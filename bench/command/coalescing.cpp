@@ -21,25 +21,25 @@ namespace k2k::bench {
 
 namespace {
 
-constexpr std::uint32_t items = 64;
+constexpr std::uint32_t item_count = 64;
 constexpr std::uint32_t window_us = 20;
 constexpr std::uint32_t bundle_max = 8;
 constexpr std::size_t bytes_max = 65536;
 constexpr int calls_per_item = 200;
 
-struct Manner {
+struct Holding {
   const char* name;
   bool woken;
   bool coalesced;
 };
-constexpr Manner manners[] = {
+constexpr Holding holdings[] = {
     {"woken, one", true, false},
     {"woken, up to 8", true, true},
     {"polled, one", false, false},
     {"polled, up to 8", false, true},
 };
 
-server::ServerConfig config_of(const Manner& manner, server::ServerConfig config) {
+server::ServerConfig config_of(const Holding& manner, server::ServerConfig config) {
   config.coalesce_window_us = manner.coalesced ? window_us : 0;
   config.coalesce_max = manner.coalesced ? bundle_max : 1;
   if (manner.woken) {
@@ -50,14 +50,14 @@ server::ServerConfig config_of(const Manner& manner, server::ServerConfig config
   return config;
 }
 
-struct Measured {
+struct HeldTimes {
   double ns_per_byte = 0;
   std::uint64_t requests = 0;
   std::uint64_t bundles = 0;
 };
 
-Result<Measured> measure(Runtime& runtime, const MemoryFile& file, std::vector<char>& buffers,
-                         std::size_t bytes) {
+Result<HeldTimes> measure(Runtime& runtime, const MemoryFile& file, std::vector<char>& buffers,
+                          std::size_t bytes) {
   std::uint64_t failure_count = 0;
   std::uint64_t* const failures = &failure_count;
   char* const buffer = buffers.data();
@@ -74,14 +74,15 @@ Result<Measured> measure(Runtime& runtime, const MemoryFile& file, std::vector<c
     }
   };
   const server::Stats before = runtime.stats();
-  auto report = runtime.launch({.groups = 1, .group_items = items}, kernel, "bench coalescing");
+  auto report =
+      runtime.launch({.groups = 1, .group_items = item_count}, kernel, "bench coalescing");
   if (!report) return report.error();
   if (failure_count != 0) return Error{EIO, "a pread from the device came back short"};
   const server::Stats after = runtime.stats();
   // Each work-item waits for its own bytes while the others wait for theirs.
-  return Measured{static_cast<double>(report.value().elapsed.count()) / calls_per_item /
-                      (static_cast<double>(bytes) * items),
-                  after.requests - before.requests, after.bundles - before.bundles};
+  return HeldTimes{static_cast<double>(report.value().elapsed.count()) / calls_per_item /
+                       (static_cast<double>(bytes) * item_count),
+                   after.requests - before.requests, after.bundles - before.bundles};
 }
 
 }  // namespace
@@ -89,17 +90,17 @@ Result<Measured> measure(Runtime& runtime, const MemoryFile& file, std::vector<c
 Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& base, Effort effort) {
   RuntimeConfig config = base;
   config.device.compute_units = 1;
-  config.device.wave_lanes = items;
+  config.device.wave_lanes = item_count;
   auto runtime = Runtime::create(config);
   if (!runtime) return runtime.error();
-  auto file = MemoryFile::create(items * bytes_max);
+  auto file = MemoryFile::create(item_count * bytes_max);
   if (!file) return file.error();
-  std::vector<char> buffers(items * bytes_max);
+  std::vector<char> buffers(item_count * bytes_max);
 
   std::vector<double> places = {16, 64, 256, 1024, 4096, 16384, 65536};
   if (effort == Effort::brief) places.resize(2);
   std::vector<std::string> names;
-  for (const Manner& manner : manners) names.emplace_back(manner.name);
+  for (const Holding& manner : holdings) names.emplace_back(manner.name);
   Figure figure({"bytes a call", "B"}, {"time a requested byte", "ns"}, places, names);
   std::vector<std::uint64_t> requests(names.size());
   std::vector<std::uint64_t> bundles(names.size());
@@ -109,7 +110,7 @@ Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& base, Effort effo
   for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 40, 40); rounds.next();
        std::reverse(order.begin(), order.end())) {
     for (const std::size_t series : order) {
-      const server::ServerConfig server = config_of(manners[series], config.server);
+      const server::ServerConfig server = config_of(holdings[series], config.server);
       if (Status status = runtime->reconfigure(server); !status) return status.error();
       for (std::size_t place = 0; place < places.size(); ++place) {
         auto took = measure(runtime.value(), file.value(), buffers,

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int rounds = 60;
+constexpr int control_rounds = 60;
 constexpr int idle_rounds = 4;
 constexpr std::size_t calls = 20'000;
 
@@ -109,9 +109,9 @@ Result<nlohmann::ordered_json> control_socket(const RuntimeConfig& base) {
     }
     return {};
   };
-  if (Status status = each(rounds, begin_and_end); !status) return status.error();
+  if (Status status = each(control_rounds, begin_and_end); !status) return status.error();
   if (Status status = each(idle_rounds, rest); !status) return status.error();
-  if (Status status = each(rounds / 6, call); !status) return status.error();
+  if (Status status = each(control_rounds / 6, call); !status) return status.error();
   const Costs& with = costs[1];
   const Costs& without = costs[0];
   nlohmann::ordered_json result;

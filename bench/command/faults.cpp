@@ -39,12 +39,11 @@ namespace k2k::bench {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t pages_full = 4096;
 constexpr std::size_t pages_brief = 256;
 constexpr std::uint32_t items_max = 64;
 
-struct Measured {
+struct FaultTimes {
   std::vector<double> latencies_us;
   double elapsed_s = 0;
   std::array<double, telemetry::request_parts> parts_us{};  // Means.
@@ -67,9 +66,9 @@ struct Touch {
   }
 };
 
-Result<Measured> touch_by_kernel(Runtime& runtime, std::byte* memory, std::size_t pages,
-                                 std::uint32_t items) {
-  Measured measured;
+Result<FaultTimes> touch_by_kernel(Runtime& runtime, std::byte* memory, std::size_t pages,
+                                   std::uint32_t items) {
+  FaultTimes measured;
   measured.latencies_us.resize(pages);
   const Touch touch{memory, measured.latencies_us.data(), pages, nanoseconds_per_cycle() / 1'000};
   const server::Stats stats = runtime.stats();
@@ -166,10 +165,10 @@ class Reader {
   std::thread thread_;
 };
 
-Result<Measured> touch_by_threads(std::size_t pages, std::uint32_t count) {
+Result<FaultTimes> touch_by_threads(std::size_t pages, std::uint32_t count) {
   const Mapping memory(pages * page_bytes);
   if (!memory.ok()) return Error{ENOMEM, "no memory to touch"};
-  Measured measured;
+  FaultTimes measured;
   measured.latencies_us.resize(pages);
   const Touch touch{memory.data(), measured.latencies_us.data(), pages,
                     nanoseconds_per_cycle() / 1'000};
@@ -190,22 +189,22 @@ Result<Measured> touch_by_threads(std::size_t pages, std::uint32_t count) {
   return measured;
 }
 
-enum class Manner : std::uint8_t { zeros, copy, in_place, reader, native };
+enum class FaultManner : std::uint8_t { zeros, copy, in_place, reader, native };
 const std::vector<std::string> manner_names = {"zeros", "copy", "in place", "reader thread",
                                                "native"};
 
-Result<Measured> measure(Runtime& runtime, Manner manner, std::size_t pages, std::uint32_t items,
-                         const std::vector<std::byte>& source) {
+Result<FaultTimes> measure(Runtime& runtime, FaultManner manner, std::size_t pages,
+                           std::uint32_t items, const std::vector<std::byte>& source) {
   const std::size_t bytes = pages * page_bytes;
-  if (manner == Manner::reader) return touch_by_threads(pages, items);
-  if (manner == Manner::native) {
+  if (manner == FaultManner::reader) return touch_by_threads(pages, items);
+  if (manner == FaultManner::native) {
     const Mapping memory(bytes);
     if (!memory.ok()) return Error{ENOMEM, "no memory to touch"};
     return touch_by_kernel(runtime, memory.data(), pages, items);
   }
   DemandRegionOptions options{.name = "bench"};
-  if (manner == Manner::in_place) options.handling = FaultHandling::in_place;
-  const auto region = manner == Manner::copy
+  if (manner == FaultManner::in_place) options.handling = FaultHandling::in_place;
+  const auto region = manner == FaultManner::copy
                           ? DemandRegion::copy_of(runtime, source.data(), bytes, options)
                           : DemandRegion::zero(runtime, bytes, options);
   if (!region) return region.error();
@@ -216,7 +215,7 @@ Result<Measured> measure(Runtime& runtime, Manner manner, std::size_t pages, std
 const std::vector<std::string> part_names = {"initialisation", "scheduling", "processing",
                                              "completion", "signal"};
 
-void add_split(Figure& split, std::size_t place, const Measured& measured) {
+void add_split(Figure& split, std::size_t place, const FaultTimes& measured) {
   Samples all;
   all.add(measured.latencies_us);
   const std::size_t total = telemetry::request_parts - 1;
@@ -252,7 +251,7 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& base, Effort effort) 
        rounds.next();) {
     for (std::size_t place = 0; place < places.size(); ++place) {
       for (std::size_t index = 0; index < manner_names.size(); ++index) {
-        const auto manner = static_cast<Manner>(index);
+        const auto manner = static_cast<FaultManner>(index);
         const auto items = static_cast<std::uint32_t>(places[place]);
         auto measured = measure(runtime.value(), manner, pages, items, source);
         if (!measured) return measured.error();
@@ -261,16 +260,16 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& base, Effort effort) 
         median.at(index, place).add(latencies.median());
         tail.at(index, place).add(latencies.quantile(0.99));
         throughput.at(index, place).add(static_cast<double>(pages) / measured->elapsed_s / 1'000);
-        if (manner == Manner::zeros) add_split(split_zeros, place, measured.value());
-        if (manner == Manner::zeros && place + 1 == places.size()) {
+        if (manner == FaultManner::zeros) add_split(split_zeros, place, measured.value());
+        if (manner == FaultManner::zeros && place + 1 == places.size()) {
           pages_a_range.add(measured->pages_a_range);
         }
-        if (manner == Manner::copy) add_split(split_copy, place, measured.value());
+        if (manner == FaultManner::copy) add_split(split_copy, place, measured.value());
       }
     }
   }
   const std::size_t last = places.size() - 1;
-  const auto at = [](Manner manner) { return static_cast<std::size_t>(manner); };
+  const auto at = [](FaultManner manner) { return static_cast<std::size_t>(manner); };
   nlohmann::ordered_json result;
   result["latency_p50"] = median.json();
   result["latency_p99"] = tail.json();
@@ -280,11 +279,11 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& base, Effort effort) 
   result["faults"] = pages;
   result["pages_a_range"] = rounded(pages_a_range.median());
   result["request_to_native"] =
-      rounded(median.median(at(Manner::zeros), 0) / median.median(at(Manner::native), 0));
-  result["in_place_to_request"] =
-      rounded(median.median(at(Manner::in_place), 0) / median.median(at(Manner::zeros), 0));
-  result["throughput_to_reader"] = rounded(throughput.median(at(Manner::zeros), last) /
-                                           throughput.median(at(Manner::reader), last));
+      rounded(median.median(at(FaultManner::zeros), 0) / median.median(at(FaultManner::native), 0));
+  result["in_place_to_request"] = rounded(median.median(at(FaultManner::in_place), 0) /
+                                          median.median(at(FaultManner::zeros), 0));
+  result["throughput_to_reader"] = rounded(throughput.median(at(FaultManner::zeros), last) /
+                                           throughput.median(at(FaultManner::reader), last));
   return result;
 }
 

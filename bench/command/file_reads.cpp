@@ -208,14 +208,14 @@ double time_of(const Cell& cell, const std::vector<std::uint64_t>& offsets,
   return ok ? seconds / passes : -1;
 }
 
-struct Measured {
+struct ReadRates {
   Samples buffered, direct, ours;
   std::vector<double> buffered_ratios, direct_ratios;  // Their time / ours, one per round.
   std::uint64_t bytes_cache = 0, bytes_direct = 0;     // Ours, over all rounds.
 };
 
 Status measure(Runtime& runtime, const Cell& cell, const CachedFile& file,
-               router::FileReader& reader, int rounds, Measured& measured) {
+               router::FileReader& reader, int rounds, ReadRates& measured) {
   std::vector<SharedMemory> memories;
   for (std::uint32_t thread = 0; thread < cell.threads; ++thread) {
     auto memory = SharedMemory::make(runtime, std::max(cell.block, page_bytes));
@@ -263,7 +263,7 @@ Status measure(Runtime& runtime, const Cell& cell, const CachedFile& file,
 
 // The ratio to the best single path that a mix would reach if it took only as long as its uncached
 // part.
-Interval possible_of(const Cell& cell, const Measured& measured, bool direct_is_best) {
+Interval possible_of(const Cell& cell, const ReadRates& measured, bool direct_is_best) {
   const double uncached = 1 - cell.residency / 100.0;
   std::vector<double> ratios;
   for (std::size_t round = 0; round < measured.direct_ratios.size(); ++round) {
@@ -274,7 +274,7 @@ Interval possible_of(const Cell& cell, const Measured& measured, bool direct_is_
   return interval_of(ratios);
 }
 
-nlohmann::ordered_json describe(const Cell& cell, const Measured& measured) {
+nlohmann::ordered_json describe(const Cell& cell, const ReadRates& measured) {
   const std::size_t blocks = offsets_of(cell, 1).size();
   const auto gbs = [&](const Samples& samples) {
     return rounded(static_cast<double>(blocks * cell.block) / samples.median() / 1e9);
@@ -342,7 +342,7 @@ Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort ef
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   std::map<std::string, int> verdicts;
   for (const Cell& cell : cells.value()) {
-    Measured measured;
+    ReadRates measured;
     const int rounds = effort == Effort::brief ? 2 : 12;
     auto within = router::FileReader::create({.model = model,
                                               .small_file_bytes = router::small_file_bytes_default,

@@ -107,7 +107,7 @@ Result<Taken> measure(const Cell& cell, router::FileReader& writer, const std::b
   return taken;
 }
 
-struct Measured {
+struct WriteRates {
   Samples wall_us[2], cpu_us[2], cached_mib[2];  // [0] default, [1] exclusive.
   std::vector<double> wall_ratios, cpu_ratios;   // One per round.
 
@@ -146,7 +146,7 @@ Result<nlohmann::ordered_json> file_writes(const RuntimeConfig&, Effort effort) 
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Cell& cell : all_cells()) {
     if (brief && cell.total > 8 * mib) continue;
-    Measured measured;
+    WriteRates measured;
     const int rounds = brief ? 3 : cell.total > 8 * mib ? 12 : 30;
     for (int round = 0; round < rounds; ++round) {
       Taken taken[2];

@@ -29,8 +29,6 @@ namespace k2k::bench {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
-constexpr double mib = 1 << 20;
 constexpr std::uint32_t least_items = 64;  // A wavefront of the thesis, and its smallest
                                            // work-group.
 
@@ -57,7 +55,7 @@ class Buffer {
 
 enum class Reader : std::uint8_t { work_item, work_group, whole_kernel };
 
-struct Manner {
+struct Partition {
   std::string name;
   Reader reader;
   std::uint32_t group_items;
@@ -98,7 +96,7 @@ K2K_DEVICE void by_kernel(const Read& read) {
 }
 
 // Milliseconds from launch to end.
-Result<double> measure(Runtime& runtime, const Manner& manner, Read read) {
+Result<double> measure(Runtime& runtime, const Partition& manner, Read read) {
   std::uint64_t failures = 0;
   read.failures = &failures;
   const auto items = static_cast<std::uint32_t>(read.bytes / page_bytes);
@@ -140,7 +138,7 @@ std::vector<std::size_t> sizes_of(Effort effort) {
 }  // namespace
 
 Result<nlohmann::ordered_json> granularity(const RuntimeConfig& base, Effort effort) {
-  const std::vector<Manner> manners = {
+  const std::vector<Partition> manners = {
       {"work-item", Reader::work_item, least_items}, {"work-group 64", Reader::work_group, 64},
       {"kernel", Reader::whole_kernel, least_items}, {"work-group 128", Reader::work_group, 128},
       {"work-group 256", Reader::work_group, 256},   {"work-group 512", Reader::work_group, 512},
@@ -164,7 +162,8 @@ Result<nlohmann::ordered_json> granularity(const RuntimeConfig& base, Effort eff
   if (!buffer.ok()) return Error{ENOMEM, "no memory for what the file holds"};
 
   std::vector<double> places;
-  for (const std::size_t size : sizes) places.push_back(static_cast<double>(size) / mib);
+  for (const std::size_t size : sizes)
+    places.push_back(static_cast<double>(size) / static_cast<double>(mib));
   const auto figure_of = [&](const std::vector<std::size_t>& shown) {
     std::vector<std::string> names;
     for (const std::size_t manner : shown) names.push_back(manners[manner].name);

@@ -22,7 +22,7 @@ namespace k2k::bench {
 
 namespace {
 
-constexpr int rounds = 8;
+constexpr int line_rounds = 8;
 constexpr int calls_per_round = 100'000;
 // At the start of a launch, the unit and the service thread may share a core for some milliseconds.
 constexpr Nanoseconds warm_up = std::chrono::milliseconds(20);
@@ -163,7 +163,7 @@ Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& base) {
   Samples loaded;
   std::uint64_t sleeps = 0;
   std::vector<double> ratios;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < line_rounds; ++round) {
     auto alone = measure(runtime.value(), false, sleeps);
     if (!alone) return alone.error();
     unloaded.add(alone.value());

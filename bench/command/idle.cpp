@@ -49,13 +49,13 @@ std::vector<std::uint64_t> think_times(std::size_t count, double mean_us, std::u
   return cycles;
 }
 
-struct Measured {
+struct IdleCost {
   Samples microseconds;
   double cpu_share = 0;  // Of one core.
 };
 
 // One work-item pauses, calls, pauses. The pauses keep the device awake.
-Result<Measured> ask(Runtime& runtime, const std::vector<std::uint64_t>& thinks) {
+Result<IdleCost> ask(Runtime& runtime, const std::vector<std::uint64_t>& thinks) {
   std::vector<double> latencies(thinks.size());
   double* const latency = latencies.data();
   const std::uint64_t* const think = thinks.data();
@@ -77,7 +77,7 @@ Result<Measured> ask(Runtime& runtime, const std::vector<std::uint64_t>& thinks)
   auto report = runtime.launch({.groups = 1, .group_items = 1}, kernel, "bench idle");
   if (!report) return report.error();
   if (failed) return Error{EIO, "a no-op was answered with an error"};
-  Measured measured;
+  IdleCost measured;
   measured.microseconds.add(latencies);
   measured.cpu_share = (runtime.stats().thread_seconds - before) * 1e9 /
                        static_cast<double>(report.value().elapsed.count());

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::uint32_t group_items = 1024;
 constexpr std::size_t block_bytes = group_items * sizeof(std::uint64_t);
-constexpr std::uint32_t blocks = 32;
+constexpr std::uint32_t block_count = 32;
 
 // The initial permutation of DES (FIPS 46-3): bit i of the result comes from bit source[i], the
 // first bit being the highest.
@@ -73,15 +73,16 @@ Result<LaunchReport> launch(Runtime& runtime, Options options, const Work& work)
       __atomic_fetch_add(work.failures, std::uint64_t{1}, __ATOMIC_RELAXED);
     }
   };
-  return runtime.launch({.groups = blocks, .group_items = group_items}, kernel, "bench ordering");
+  return runtime.launch({.groups = block_count, .group_items = group_items}, kernel,
+                        "bench ordering");
 }
 
 using Launch = Result<LaunchReport> (*)(Runtime&, const Work&);
-struct Manner {
+struct OrderManner {
   const char* name;
   Launch launch;
 };
-constexpr Manner manners[] = {
+constexpr OrderManner order_manners[] = {
     {"strong-block",
      [](Runtime& runtime, const Work& work) { return launch(runtime, k2k::strong, work); }},
     {"strong-non-block",
@@ -95,7 +96,7 @@ constexpr Manner manners[] = {
 };
 
 // Microseconds per permutation of a block, including its share of the write.
-Result<double> measure(Runtime& runtime, const Manner& manner, const MemoryFile& file,
+Result<double> measure(Runtime& runtime, const OrderManner& manner, const MemoryFile& file,
                        std::vector<std::uint64_t>& data, std::uint32_t permutations) {
   std::uint64_t failures = 0;
   const Instant begin = now();
@@ -111,7 +112,7 @@ Result<double> measure(Runtime& runtime, const Manner& manner, const MemoryFile&
       written != data) {
     return Error{EIO, std::string(manner.name) + ": the file is not what the kernel wrote"};
   }
-  return elapsed / 1'000 / blocks / permutations;
+  return elapsed / 1'000 / block_count / permutations;
 }
 
 }  // namespace
@@ -121,7 +122,7 @@ Result<nlohmann::ordered_json> ordering(const RuntimeConfig& base, Effort effort
   config.device.wave_lanes = 64;
   auto runtime = Runtime::create(config);
   if (!runtime) return runtime.error();
-  std::vector<std::uint64_t> data(blocks * group_items);
+  std::vector<std::uint64_t> data(block_count * group_items);
   std::uint64_t value = 1;
   for (std::uint64_t& word : data)
     word = value = value * 6364136223846793005u + 1442695040888963407u;
@@ -131,14 +132,14 @@ Result<nlohmann::ordered_json> ordering(const RuntimeConfig& base, Effort effort
   std::vector<double> places = {1, 2, 4, 8, 16, 32};
   if (effort == Effort::brief) places.resize(2);
   std::vector<std::string> names;
-  for (const Manner& manner : manners) names.emplace_back(manner.name);
+  for (const OrderManner& manner : order_manners) names.emplace_back(manner.name);
   Figure figure({"permutations before a write", "times"}, {"a permutation of 8 KiB", "us"}, places,
                 names);
   for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 80, 40);
        rounds.next();) {
     for (std::size_t place = 0; place < places.size(); ++place) {
-      for (std::size_t series = 0; series < std::size(manners); ++series) {
-        auto took = measure(runtime.value(), manners[series], file.value(), data,
+      for (std::size_t series = 0; series < std::size(order_manners); ++series) {
+        auto took = measure(runtime.value(), order_manners[series], file.value(), data,
                             static_cast<std::uint32_t>(places[place]));
         if (!took) return took.error();
         figure.at(series, place).add(took.value());

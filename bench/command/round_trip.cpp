@@ -19,7 +19,7 @@ namespace k2k::bench {
 namespace {
 
 constexpr std::array<std::uint32_t, 3> wave_counts = {64, 8448, 16384};
-constexpr int rounds = 8;
+constexpr int trip_rounds = 8;
 constexpr int calls_per_round = 40'000;
 constexpr int warm_up = 2'000;
 
@@ -62,7 +62,7 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
   // Medians of the rounds: the smallest device beside the floor, the others beside the smallest
   // device.
   std::array<std::vector<double>, wave_counts.size()> ratios;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < trip_rounds; ++round) {
     auto trips = cache_line_round_trips(calls_per_round);
     if (!trips) return trips.error();
     floor.add(trips.value());

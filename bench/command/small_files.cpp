@@ -46,8 +46,7 @@ namespace {
 
 constexpr Goal goal = {"small_files", "router off / on, with and without a profile"};
 constexpr std::size_t chunk_bytes = 64 << 10;
-constexpr std::uint32_t items = 16;
-constexpr double page_bytes = 4096;
+constexpr std::uint32_t reader_items = 16;
 constexpr std::size_t name_bytes = 24;  // "/12345": a file's name below its folder, and a 0.
 
 // Sizes of the files below /usr/include of a Debian 12 with a compiler (8,217 files), at equal
@@ -132,7 +131,7 @@ class DeviceArm {
     if (!runtime) return runtime.error();
     auto arm = std::unique_ptr<DeviceArm>(new DeviceArm(std::move(runtime).value()));
     for (void** const memory : {&arm->text_, &arm->paths_}) {
-      auto given = arm->runtime_.allocate_shared(items * chunk_bytes);
+      auto given = arm->runtime_.allocate_shared(reader_items * chunk_bytes);
       if (!given) return given.error();
       *memory = given.value();
     }
@@ -144,7 +143,7 @@ class DeviceArm {
     // Each work-item has its own copy of the folder's path, to which it appends names.
     const std::size_t end = folder.path().size();
     if (end + name_bytes > chunk_bytes) return Error{ENAMETOOLONG, folder.path()};
-    for (std::size_t item = 0; item < items; ++item) {
+    for (std::size_t item = 0; item < reader_items; ++item) {
       std::memcpy(static_cast<char*>(paths_) + item * chunk_bytes, folder.path().data(), end);
     }
     std::uint64_t bytes_count = 0, failures_count = 0;
@@ -158,7 +157,7 @@ class DeviceArm {
       char* const path = paths + item * chunk_bytes;
       char* const mine = text + item * chunk_bytes;
       std::uint64_t done = 0, failed = 0;
-      for (std::size_t number = item; number < files; number += items) {
+      for (std::size_t number = item; number < files; number += reader_items) {
         append_number(path + end, number);
         const int file = k2k::open(k2k::work_item, path, O_RDONLY | O_CLOEXEC).fd();
         long count = 0, offset = 0;
@@ -173,7 +172,8 @@ class DeviceArm {
       __atomic_fetch_add(bytes, done, __ATOMIC_RELAXED);
       __atomic_fetch_add(failures, failed, __ATOMIC_RELAXED);
     };
-    auto report = runtime_.launch({.groups = 1, .group_items = items}, kernel, "bench small_files");
+    auto report =
+        runtime_.launch({.groups = 1, .group_items = reader_items}, kernel, "bench small_files");
     if (!report) return report.error();
     if (failures_count != 0 || bytes_count != folder.bytes()) {
       return Error{EIO, fmt::format("the kernel read {} bytes of {}, {} files failed", bytes_count,
@@ -270,8 +270,10 @@ class Profiles {
                          .count();
     profile.version = K2K_VERSION;
     for (std::uint32_t pages = 1; pages <= 64; pages *= 2) {
-      profile.direct.push_back({page_bytes * pages, router::direct_us(profile.fit.model, pages)});
-      profile.cache.push_back({page_bytes * pages, router::cache_us(profile.fit.model, pages)});
+      profile.direct.push_back(
+          {static_cast<double>(page_bytes) * pages, router::direct_us(profile.fit.model, pages)});
+      profile.cache.push_back(
+          {static_cast<double>(page_bytes) * pages, router::cache_us(profile.fit.model, pages)});
     }
     is_there_ = router::store(place_, profile).ok();
   }

@@ -30,7 +30,7 @@ namespace k2k::bench {
 
 namespace {
 
-constexpr int rounds = 7;
+constexpr int throughput_rounds = 7;
 constexpr std::uint32_t lanes_in_flight = 16;
 constexpr std::uint32_t wave_lanes = 32;
 constexpr std::uint32_t waves_in_flight = 16;
@@ -205,7 +205,7 @@ Result<nlohmann::ordered_json> throughput(const RuntimeConfig& base) {
          });
        }},
   };
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < throughput_rounds; ++round) {
     for (Row& row : rows) {
       auto measured = row.measure();
       if (!measured) return measured.error();

@@ -114,18 +114,18 @@ class Pipe {
   int ends_[2];
 };
 
-struct Manner {
+struct WaitManner {
   const char* name;
   bool halting;
 };
-constexpr Manner manners[] = {{"polling", false}, {"halting", true}};
+constexpr WaitManner wait_manners[] = {{"polling", false}, {"halting", true}};
 
-struct Measured {
+struct WaitCost {
   double accesses = 0;      // Millions a second; without a neighbour.
   double neighbour_us = 0;  // p50; with one.
 };
 
-Result<Measured> measure(Runtime& runtime, bool halting, std::uint32_t waiters, bool neighbour,
+Result<WaitCost> measure(Runtime& runtime, bool halting, std::uint32_t waiters, bool neighbour,
                          const std::vector<std::uint64_t>& array) {
   Pipe pipe;
   if (pipe.reader() < 0) return Error{EMFILE, "no pipe: the process has too many descriptors"};
@@ -143,7 +143,7 @@ Result<Measured> measure(Runtime& runtime, bool halting, std::uint32_t waiters, 
   const LaunchShape shape{.groups = 1 + waiters / lanes, .group_items = lanes};
   Result<LaunchReport> report = Error{EAGAIN, "not launched"};
   std::atomic<bool> ended{false};
-  Measured measured;
+  WaitCost measured;
   bool gathered = false;
   try {
     std::thread launcher([&] {
@@ -201,16 +201,16 @@ Result<nlohmann::ordered_json> waiting(const RuntimeConfig& base, Effort effort)
   if (effort == Effort::brief) places.resize(2);
   const std::vector<std::uint64_t> array(array_words);
   Figure accesses({"waiting work-items", "cache lines"}, {"random reads of a CPU", "M/s"}, places,
-                  {"none", manners[0].name, manners[1].name});
+                  {"none", wait_manners[0].name, wait_manners[1].name});
   Figure neighbour({"waiting work-items", "cache lines"}, {"no-op of a neighbour, p50", "us"},
-                   places, {manners[0].name, manners[1].name});
+                   places, {wait_manners[0].name, wait_manners[1].name});
   for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 10, 40);
        rounds.next();) {
     for (std::size_t place = 0; place < places.size(); ++place) {
       const auto waiters = static_cast<std::uint32_t>(places[place]);
       accesses.at(0, place).add(random_reads(array));
-      for (std::size_t index = 0; index < std::size(manners); ++index) {
-        const bool halting = manners[index].halting;
+      for (std::size_t index = 0; index < std::size(wait_manners); ++index) {
+        const bool halting = wait_manners[index].halting;
         auto runtime = runtime_for(base, waiters, halting);
         if (!runtime) return runtime.error();
         auto alone = measure(runtime.value(), halting, waiters, false, array);
