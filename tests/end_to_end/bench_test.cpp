@@ -150,11 +150,19 @@ TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
 TEST_F(Bench, a_goal_that_is_missed_is_the_exit_status) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "two cores are needed";
   ::setenv("K2K_SERVER_COALESCE_WINDOW_US", "1", 1);  // No call is as fast as the floor then.
-  const Outcome outcome = bench("roundtrip --json");
-  const Outcome told = bench("roundtrip 2>&1 >/dev/null");
+  const Outcome outcome = bench("roundtrip --json 2>&1");
   ::unsetenv("K2K_SERVER_COALESCE_WINDOW_US");
   EXPECT_EQ(outcome.status, 1);
-  const json result = json::parse(outcome.out, nullptr, false);
+  std::istringstream lines(outcome.out);
+  std::string told;
+  json result;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('{')) {
+      result = json::parse(line, nullptr, false);
+    } else {
+      told += line + '\n';
+    }
+  }
   ASSERT_TRUE(result.is_object()) << outcome.out;
   EXPECT_EQ(result["goals"][0]["verdict"], "missed");
   std::ostringstream goals;  // As the list has them.
@@ -163,9 +171,8 @@ TEST_F(Bench, a_goal_that_is_missed_is_the_exit_status) {
           << " <= " << goal["at_most"].get<double>();
   }
   EXPECT_NE(bench("").out.find(goals.str() + '\n'), std::string::npos) << goals.str();
-  EXPECT_EQ(told.status, 1);
-  EXPECT_TRUE(told.out.starts_with("k2k: bench roundtrip: ")) << told.out;
-  EXPECT_TRUE(told.out.ends_with(" of 3 goals missed: see the column \"verdict\"\n")) << told.out;
+  EXPECT_TRUE(told.starts_with("k2k: bench roundtrip: ")) << told;
+  EXPECT_TRUE(told.ends_with(" of 3 goals missed: see the column \"verdict\"\n")) << told;
 }
 
 TEST_F(Bench, lists_goals_by_kind) {
