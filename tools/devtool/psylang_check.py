@@ -5,7 +5,7 @@ from pathlib import Path
 
 from devtool.console import Status
 from devtool.environment import make_venv, need_python_tools
-from devtool.process import Command, run
+from devtool.process import Command, cores, run
 from devtool.python_tests import Ended, run_pytest
 from devtool.tree import BUILD, ROOT
 
@@ -19,7 +19,9 @@ def check_psylang() -> Ended:
     """Runs all of it, whatever the others found."""
     tools = need_python_tools()
     # Its tests are deterministic: one that fails is broken, however it ends the next time.
-    tests = run_pytest(tools / "pytest", "psylang", "pytest of psylang/", once=True)
+    tests = run_pytest(
+        tools / "pytest", "psylang", "pytest of psylang/", once=True, workers=cores()
+    )
     problems = [
         *tests.problems,
         *_passes(lint_imports(tools), "layers of psylang/", {"PYTHONPATH": str(PACKAGE)}),

@@ -33,9 +33,15 @@ def run_pytest(
     env: Mapping[str, str] | None = None,
     once: bool = False,
     record: Path = unsteady.FILE,
+    workers: int = 1,
 ) -> Ended:
-    """Runs the tests below `folder` of the repository; those that failed again, unless `once`."""
+    """Runs the tests below `folder` of the repository; those that failed again, unless `once`.
+
+    `workers`: processes that share the tests, for tests that do not look at time.
+    """
     command: Command = [pytest, "-q", folder]
+    if workers > 1:
+        command = [*command, "-n", str(workers)]
     with Status(title):
         done = run(command, env=env)
     if done.returncode == 0:
