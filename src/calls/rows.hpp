@@ -1,9 +1,10 @@
 #pragma once
-// The system calls as a table: one row per call. The wrapper generator, the device code that copies
-// buffers to host-visible memory, and the server's services read it.
+// The system calls that have typed wrappers, one row per call. The wrapper generator, the device
+// code that copies buffers to host-visible memory, and the server's services read it. Every call of
+// Linux, for the host alone, is in calls/table.hpp.
 //
 // Numbers are those of Linux on x86-64: the services pass them to the kernel, and do not compile
-// for another processor (services/raw.hpp). Classes are the thesis' (section 3.4).
+// for another processor (services/raw.hpp).
 //
 // C++17, freestanding, constant.
 
@@ -14,7 +15,20 @@
 
 namespace k2k::calls {
 
-enum class Family : std::uint8_t { own, file, directory, network, memory, process, device, time };
+enum class Family : std::uint8_t {
+  own,
+  file,
+  directory,
+  network,
+  memory,
+  process,
+  scheduling,
+  device,
+  time,
+  event,
+  ipc,
+  system,
+};
 
 // Whether the call may block its thread; this decides how the server executes it
 // (docs/decisions/0004).

@@ -1,116 +1,53 @@
 #include "services/policy.hpp"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
 #include <array>
 #include <bit>
 #include <cerrno>
 
 #include "calls/rows.hpp"
+#include "calls/table.hpp"
 #include "router/door/files.hpp"
 
 namespace k2k::services {
 
 namespace {
 
-struct Refusal {
-  std::uint16_t number;
-  const char* why;
-};
+// Whether the answer is an address, which the device may not be able to follow.
+constexpr bool answers_an_address(std::uint16_t number) {
+  return number == SYS_mmap || number == SYS_mremap || number == SYS_shmat;
+}
 
-// Calls that act on the calling thread or process as a whole: the caller would be a service thread,
-// not the work-item (class 3 of the thesis, section 3.4, and similar calls).
-constexpr Refusal refusals[] = {
-    {12, "brk moves the heap of the host program"},
-    {13, "rt_sigaction changes signal handlers of the host program"},
-    {14, "rt_sigprocmask acts on the service thread"},
-    {15, "rt_sigreturn returns from no handler"},
-    {24, "sched_yield acts on the service thread"},
-    {34, "pause never ends on a service thread"},
-    {37, "alarm ends the host process"},
-    {38, "setitimer sends signals to the host process"},
-    {56, "clone copies the host process"},
-    {57, "fork copies the host process"},
-    {58, "vfork copies the host process"},
-    {59, "execve replaces the host process"},
-    {60, "exit ends the service thread"},
-    {62, "kill sends signals to the host process, and others of its user"},
-    {80, "chdir moves the host process"},
-    {81, "fchdir moves the host process"},
-    {95, "umask changes the host process"},
-    {101, "ptrace acts on the service thread"},
-    {105, "setuid changes the service thread alone"},
-    {106, "setgid changes the service thread alone"},
-    {109, "setpgid moves the host process"},
-    {112, "setsid moves the host process"},
-    {113, "setreuid changes the service thread alone"},
-    {114, "setregid changes the service thread alone"},
-    {116, "setgroups changes the service thread alone"},
-    {117, "setresuid changes the service thread alone"},
-    {119, "setresgid changes the service thread alone"},
-    {122, "setfsuid changes the service thread alone"},
-    {123, "setfsgid changes the service thread alone"},
-    {126, "capset changes the service thread alone"},
-    {128, "rt_sigtimedwait takes signals meant for the host program"},
-    {130, "rt_sigsuspend never ends on a service thread"},
-    {131, "sigaltstack acts on the service thread"},
-    {135, "personality changes the service thread alone"},
-    {141, "setpriority acts on the service thread"},
-    {142, "sched_setparam acts on the service thread"},
-    {144, "sched_setscheduler acts on the service thread"},
-    {154, "modify_ldt changes the host process' segments"},
-    {155, "pivot_root moves the host process"},
-    {157, "prctl acts on the service thread"},
-    {158, "arch_prctl changes the service thread's registers"},
-    {160, "setrlimit limits the host process"},
-    {161, "chroot moves the host process"},
-    {172, "iopl changes the service thread alone"},
-    {173, "ioperm changes the service thread alone"},
-    {186, "gettid names the service thread"},
-    {200, "tkill ends the host process"},
-    {203, "sched_setaffinity acts on the service thread"},
-    {206, "io_setup has kernel threads work that no cap counts"},
-    {209, "io_submit has kernel threads work that no cap counts"},
-    {218, "set_tid_address acts on the service thread"},
-    {219, "restart_syscall resumes nothing"},
-    {222, "timer_create sends signals to the host process"},
-    {231, "exit_group ends the host process"},
-    {234, "tgkill ends the host process"},
-    {238, "set_mempolicy acts on the service thread"},
-    {251, "ioprio_set acts on the service thread"},
-    {256, "migrate_pages moves the host process' memory"},
-    {272, "unshare acts on the service thread"},
-    {273, "set_robust_list acts on the service thread"},
-    {302, "prlimit64 limits the host process"},
-    {308, "setns acts on the service thread"},
-    {311, "process_vm_writev writes the host process' memory"},
-    {314, "sched_setattr acts on the service thread"},
-    {317, "seccomp acts on the service thread"},
-    {322, "execveat replaces the host process"},
-    {323, "userfaultfd takes the host process' page faults"},
-    {334, "rseq acts on the service thread"},
-    {424, "pidfd_send_signal sends signals to the host process"},
-    {425, "io_uring_setup has kernel threads work that no cap counts"},
-    {426, "io_uring_enter has kernel threads work that no cap counts"},
-    {427, "io_uring_register has kernel threads work that no cap counts"},
-    {435, "clone3 copies the host process"},
-    {440, "process_madvise takes memory of the host process"},
-    {446, "landlock_restrict_self acts on the service thread"},
-    {448, "process_mrelease takes memory of the host process"},
-    {450, "set_mempolicy_home_node acts on the host process"},
-    {462, "mseal seals the host process' memory"},
-};
+// 0, or the errno for a call that is open but for these arguments.
+std::int64_t admit_arguments(const Request& request, const backend::Backend& backend) {
+  if (answers_an_address(request.number) && !backend.info().reaches_host_pages) return -ENOTSUP;
+  // The answer would be about the service thread.
+  constexpr auto thread_usage = static_cast<int>(RUSAGE_THREAD);
+  if (request.number == SYS_getrusage && static_cast<int>(request.arguments[0]) == thread_usage) {
+    return -EPERM;
+  }
+  return 0;
+}
 
-// Its answer would be an address that the device may not be able to follow.
-constexpr std::uint16_t mmap_number = 9;
+constexpr bool has_condition(std::uint16_t number) {
+  return answers_an_address(number) || number == SYS_getrusage;
+}
 
 constexpr bool is_pointer(calls::Kind kind) {
   return kind != calls::Kind::none && kind != calls::Kind::value &&
          kind != calls::Kind::descriptor && kind != calls::Kind::address;
 }
 
-// Bit i: parameter i points to something.
-constexpr std::array<std::uint8_t, calls::row_count> pointers_of_row = [] {
+// A bit beyond those of the parameters: arguments decide whether the call is open.
+constexpr unsigned conditional = 1u << calls::parameters_max;
+
+// Bit i: parameter i points to something; and `conditional`.
+constexpr std::array<std::uint8_t, calls::row_count> checks_of_row = [] {
   std::array<std::uint8_t, calls::row_count> masks{};
   for (std::size_t row = 0; row < masks.size(); ++row) {
+    if (has_condition(calls::rows[row].number)) masks[row] = conditional;
     for (unsigned index = 0; index < calls::parameters_max; ++index) {
       if (is_pointer(calls::rows[row].parameters[index].kind)) {
         masks[row] = static_cast<std::uint8_t>(masks[row] | 1u << index);
@@ -142,23 +79,25 @@ std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request
 }
 
 const char* refusal_of(std::uint16_t number) {
-  for (const Refusal& refusal : refusals) {
-    if (refusal.number == number) return refusal.why;
-  }
-  return nullptr;
+  const calls::Entry* const entry = calls::entry_of(number);
+  return entry != nullptr && entry->access == calls::Access::refused ? entry->reason : nullptr;
 }
 
 std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
                    const router::Files& files) {
   if (request.row < 0) {
     if (request.number >= call_number_end || openness == Openness::known_only) return -ENOSYS;
-    return refusal_of(request.number) == nullptr ? 0 : -EPERM;
+    if (refusal_of(request.number) != nullptr) return -EPERM;
+    return admit_arguments(request, backend);
   }
   const calls::Row& row = calls::rows[request.row];
-  if (row.number == mmap_number && !backend.info().reaches_host_pages) return -ENOTSUP;
-  unsigned pointers = pointers_of_row[static_cast<std::size_t>(request.row)];
-  for (; pointers != 0; pointers &= pointers - 1) {
-    const auto index = static_cast<std::size_t>(std::countr_zero(pointers));
+  unsigned checks = checks_of_row[static_cast<std::size_t>(request.row)];
+  if ((checks & conditional) != 0) [[unlikely]] {
+    if (const std::int64_t error = admit_arguments(request, backend); error != 0) return error;
+    checks &= ~conditional;
+  }
+  for (; checks != 0; checks &= checks - 1) {
+    const auto index = static_cast<std::size_t>(std::countr_zero(checks));
     const std::uint64_t address = request.arguments[index];
     const std::uint64_t bytes = reach_of(row.parameters[index], request);
     if (address == 0 || bytes == 0) continue;

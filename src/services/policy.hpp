@@ -20,14 +20,16 @@ enum class Openness : std::uint8_t { any, known_only };
 
 // 0 if the call may be executed, or the negative errno it is answered with:
 //   -ENOSYS   no such call, or known_only and the call has no row
-//   -EPERM    executed by a service thread it would end, replace or cripple the host process
+//   -EPERM    executed by a service thread it would end, replace or cripple the host process, or
+//             answer for that thread (getrusage of RUSAGE_THREAD); calls/table.hpp has the reasons
 //   -EFAULT   a pointer to memory the host cannot reach; but reads and writes take what is
 //             registered (router/door/files.hpp)
-//   -ENOTSUP  mmap for a device that does not reach the host's pages
+//   -ENOTSUP  mmap, mremap or shmat for a device that does not reach the host's pages
 std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
                    const router::Files& files);
 
-// The reason why `number` is always refused; nullptr if it is not.
+// The reason why `number` is always refused, a sentence that begins with the call's name; nullptr
+// if it is not.
 const char* refusal_of(std::uint16_t number);
 
 // Bytes the host would touch behind a parameter; 0 for none. Never follows a pointer: of a string

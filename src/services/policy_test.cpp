@@ -2,10 +2,12 @@
 
 #include <asm/unistd.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 
 #include "calls/rows.hpp"
+#include "calls/table.hpp"
 #include "router/door/files.hpp"
 #include "services/fake_backend_fixture.hpp"
 
@@ -50,7 +52,7 @@ TEST_F(PolicyTest, refuses_what_would_end_replace_or_cripple_the_host_process) {
         __NR_kill, __NR_pidfd_send_signal, __NR_prlimit64, __NR_process_vm_writev,
         __NR_sched_setattr, __NR_sched_setparam, __NR_sched_setscheduler, __NR_set_mempolicy,
         __NR_setitimer, __NR_setpriority, __NR_setrlimit, __NR_setsid, __NR_tgkill,
-        __NR_userfaultfd, 462}) {
+        __NR_userfaultfd, __NR_pkey_alloc, 335, 336, 460, 462, 471}) {
     const Request request = request_of(static_cast<std::uint16_t>(number));
     EXPECT_EQ(admit(request, Openness::any, backend, files), -EPERM) << number;
     ASSERT_NE(refusal_of(request.number), nullptr) << number;
@@ -110,6 +112,39 @@ TEST_F(PolicyTest, maps_no_memory_for_a_device_that_does_not_reach_it) {
   backend.facts.reaches_host_pages = false;
   EXPECT_EQ(admit(request_of(__NR_mmap), Openness::any, backend, files), -ENOTSUP);
   EXPECT_EQ(admit(request_of(__NR_munmap), Openness::any, backend, files), 0);
+}
+
+TEST_F(PolicyTest, gives_no_address_that_the_device_cannot_follow) {
+  for (const int number : {__NR_mremap, __NR_shmat}) {
+    SCOPED_TRACE(number);
+    const Request request = request_of(static_cast<std::uint16_t>(number));
+    backend.facts.reaches_host_pages = true;
+    EXPECT_EQ(admit(request, Openness::any, backend, files), 0);
+    backend.facts.reaches_host_pages = false;
+    EXPECT_EQ(admit(request, Openness::any, backend, files), -ENOTSUP);
+  }
+}
+
+TEST_F(PolicyTest, answers_no_usage_of_the_service_thread) {
+  Request request = request_of(__NR_getrusage);
+  for (const int who : {int{RUSAGE_SELF}, int{RUSAGE_CHILDREN}, 77}) {
+    request.arguments[0] = static_cast<std::uint64_t>(who);
+    EXPECT_EQ(admit(request, Openness::any, backend, files), 0) << who;
+  }
+  request.arguments[0] = RUSAGE_THREAD;
+  EXPECT_EQ(admit_with(request, 1, buffer), -EPERM);
+  request.arguments[0] |= std::uint64_t{1} << 32;  // Linux looks at 32 bits.
+  EXPECT_EQ(admit_with(request, 1, buffer), -EPERM);
+}
+
+TEST_F(PolicyTest, refuses_as_the_table_says) {
+  for (std::uint16_t number = 0; number < call_number_end; ++number) {
+    const calls::Entry* const entry = calls::entry_of(number);
+    const bool refused = entry != nullptr && entry->access == calls::Access::refused;
+    EXPECT_EQ(refusal_of(number) != nullptr, refused) << number;
+    EXPECT_EQ(admit(request_of(number), Openness::any, backend, files), refused ? -EPERM : 0)
+        << number;
+  }
 }
 
 TEST_F(PolicyTest, looks_at_the_whole_span_and_not_beyond_it) {

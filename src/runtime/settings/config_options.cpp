@@ -247,7 +247,7 @@ const ConfigOption options[] = {
     server<&ServerConfig::policy>(
         "server.policy", choice, 0, 0, "any|known_only", "",
         "Calls that kernels may make: all calls that do not act on the host's own process and "
-        "threads, or only the calls that k2k calls lists."),
+        "threads, or only those that have typed wrappers."),
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record the events of each request."),
 
