@@ -242,9 +242,28 @@ TEST_F(Cli, doctor_grades_every_check) {
 }
 
 TEST_F(Cli, calls_are_listed_as_data) {
-  const json calls = json::parse(k2k("calls --json").out);
+  const json shown = json::parse(k2k("calls --json").out);
+  const json& calls = shown["calls"];
   EXPECT_EQ(calls[0]["name"], "read");
-  EXPECT_EQ(calls[0]["arguments"][1], "void* buffer");
+  EXPECT_EQ(calls[0]["class"], "ready");
+  EXPECT_EQ(calls[0]["wrapper"]["arguments"][1], "void* buffer");
+  EXPECT_EQ(shown["classes"]["calls"], calls.size());
+  EXPECT_EQ(shown["linux_4_11"]["calls"], 333);
+}
+
+TEST_F(Cli, calls_are_filtered_by_family_class_and_wrapper) {
+  const json shown = json::parse(k2k("calls --family scheduling --class ready --json").out);
+  ASSERT_EQ(shown["calls"].size(), 3u);
+  for (const json& call : shown["calls"]) {
+    EXPECT_EQ(call["family"], "scheduling");
+    EXPECT_EQ(call["class"], "ready");
+  }
+  for (const json& call : json::parse(k2k("calls --wrapped --json").out)["calls"]) {
+    EXPECT_EQ(call["made_by"], "wrapper");
+  }
+  const auto outcome = k2k("calls --class raedy");
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_NE(outcome.error.find("ready"), std::string::npos) << outcome.error;
 }
 
 TEST_F(Cli, every_command_says_that_its_output_cannot_be_written) {
