@@ -4,6 +4,7 @@
 #include <new>
 
 #include "calls/rows.hpp"
+#include "calls/table.hpp"
 #include "router/door/files.hpp"
 #include "services/device_call.hpp"
 #include "services/fault.hpp"
@@ -47,6 +48,13 @@ std::int64_t pass_on(const Request& request, router::Files& files) {
   return pass_on(request);
 }
 
+// A call without a wrapper that is not worth another thread: a query, or a change of an object.
+bool answers_from_memory(std::uint16_t number) {
+  const calls::Entry* const entry = calls::entry_of(number);
+  return entry != nullptr && entry->blocking == calls::Blocking::never &&
+         entry->changes == calls::Changes::call;
+}
+
 Answer resolve_alone(const Request& request, backend::Reading reading) {
   Fault fault{request, {}};
   resolve({&fault, 1}, reading);
@@ -80,7 +88,10 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
   if (request.number == SYS_pread64) return read_at_place(request, files);
   if (names_own(request)) [[unlikely]]
     return {.value = -EBADF};
-  if (request.row < 0) return {.would_wait = true};  // Nothing is known of the call.
+  if (request.row < 0) {
+    if (!answers_from_memory(request.number)) return {.would_wait = true};
+    return {.value = pass_on(request, files)};
+  }
   const calls::Row& row = calls::rows[request.row];
   if (row.number == calls::nop_number) return {};
   if (is_fault(request)) return resolve_alone(request, backend::Reading::cached_only);

@@ -14,13 +14,16 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <initializer_list>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/own_descriptors.hpp"
@@ -373,9 +376,27 @@ TEST_F(ServicesTest, an_empty_transfer_does_not_wait) {
   EXPECT_EQ(served(make(write_, pipe[1], buffer, 0)), 0);
 }
 
-TEST_F(ServicesTest, a_call_without_a_row_is_never_tried_where_it_could_block) {
-  EXPECT_TRUE(would_wait(make(__NR_getppid)));
-  EXPECT_EQ(served(make(__NR_getppid)), ::getppid());
+TEST_F(ServicesTest, a_query_without_a_wrapper_is_answered_in_place) {
+  utsname name{};
+  for (const auto& [request, expected] : std::initializer_list<std::pair<Request, long>>{
+           {make(__NR_getppid), ::getppid()},
+           {make(__NR_getuid), ::getuid()},
+           {make(__NR_getsid, 0), ::getsid(0)},
+           {make(__NR_uname, &name), 0},
+           {make(__NR_getsockname, -1, 0, 0), -EBADF}}) {
+    EXPECT_FALSE(would_wait(request)) << request.number;
+    EXPECT_EQ(served(request), expected) << request.number;
+  }
+  EXPECT_STREQ(name.sysname, "Linux");
+}
+
+TEST_F(ServicesTest, a_call_that_the_table_does_not_know_is_never_tried_where_it_could_block) {
+  EXPECT_TRUE(would_wait(make(1000)));
+  EXPECT_EQ(served(make(1000)), -ENOSYS);
+}
+
+TEST_F(ServicesTest, a_call_without_a_wrapper_that_may_block_is_never_tried_where_it_could_block) {
+  EXPECT_TRUE(would_wait(make(__NR_dup3, 12345, 12346, 0)));
   EXPECT_EQ(served(make(__NR_dup3, 12345, 12346, 0)), -EBADF);
 }
 
