@@ -226,7 +226,7 @@ std::string calibration_text(const Profile& profile, const Measurement& measured
 // A file stands for its folder.
 Result<std::string> folder_of(const std::string& path) {
   struct stat facts{};
-  if (stat(path.c_str(), &facts) != 0) {
+  if (::stat(path.c_str(), &facts) != 0) {
     return Error{
         errno, fmt::format("cannot calibrate {}: {}; name a folder on the device to measure", path,
                            std::strerror(errno))};

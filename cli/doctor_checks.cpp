@@ -49,7 +49,7 @@ std::string because(int code) { return std::strerror(code); }
 
 Check kernel_version() {
   utsname names{};
-  uname(&names);
+  ::uname(&names);
   int major = 0;
   int minor = 0;
   std::sscanf(names.release, "%d.%d", &major, &minor);
@@ -160,7 +160,7 @@ std::string limit_text(rlim_t limit) {
 
 Check open_files() {
   rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
+  ::getrlimit(RLIMIT_NOFILE, &limit);
   const Grade grade = limit.rlim_cur >= files_wanted   ? Grade::ok
                       : limit.rlim_cur >= files_needed ? Grade::warn
                                                        : Grade::fail;
@@ -171,7 +171,7 @@ Check open_files() {
 
 Check locked_memory() {
   rlimit limit{};
-  getrlimit(RLIMIT_MEMLOCK, &limit);
+  ::getrlimit(RLIMIT_MEMLOCK, &limit);
   const bool enough = limit.rlim_cur >= locked_bytes_wanted;
   return {"locked memory", enough ? Grade::ok : Grade::warn, limit_text(limit.rlim_cur) + " bytes",
           "io_uring and pinned buffers take locked memory on kernels before 5.12",
@@ -291,7 +291,7 @@ Check control_socket(const RuntimeConfig& config) {
 std::string graphics_nodes() {
   std::string found;
   for (const char* node : {"/dev/nvidia0", "/dev/kfd"}) {
-    if (access(node, F_OK) == 0) found += (found.empty() ? "" : ", ") + std::string(node);
+    if (::access(node, F_OK) == 0) found += (found.empty() ? "" : ", ") + std::string(node);
   }
   return found.empty() ? "none" : found;
 }

@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 std::string command_of(const host::Holder& holder) {
   const std::string folder = fmt::format("/proc/{}", holder.process);
   struct stat facts{};
-  if (stat(folder.c_str(), &facts) != 0 || facts.st_uid != holder.user ||
+  if (::stat(folder.c_str(), &facts) != 0 || facts.st_uid != holder.user ||
       host::start_of(holder.process) != holder.start) {
     return "?";
   }

@@ -31,11 +31,11 @@ Result<pid_t> process_of(std::string_view word) {
 
 Error nothing_there(std::string_view word, pid_t process) {
   struct stat facts{};
-  if (stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {
+  if (::stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {
     return {ESRCH,
             fmt::format("no process {}; 'k2k ctl' lists the processes that use K2K", process)};
   }
-  if (facts.st_uid != geteuid() && geteuid() != 0) {
+  if (facts.st_uid != ::geteuid() && ::geteuid() != 0) {
     return {EPERM,
             fmt::format(
                 "process {} belongs to {}; only its owner and root have access: sudo k2k ctl {}",
@@ -88,8 +88,8 @@ std::string nobody_runs() {
   return fmt::format(
       "no process {} uses K2K now; start one (k2k bench throughput, say), and leave "
       "control.socket on; {}",
-      geteuid() == 0 ? "here" : "of yours",
-      geteuid() == 0 ? "'k2k doctor' says where sockets go" : "root sees those of all users");
+      ::geteuid() == 0 ? "here" : "of yours",
+      ::geteuid() == 0 ? "'k2k doctor' says where sockets go" : "root sees those of all users");
 }
 
 Result<ordered_json> look_at(const control::Endpoint& endpoint, bool latency) {

@@ -56,7 +56,7 @@ inline std::uint64_t cycles_of(std::uint32_t microseconds) {
 
 inline Nanoseconds thread_time() {
   timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return std::chrono::seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
 }
 

@@ -40,6 +40,19 @@ K2K_HD constexpr bool is_bulk(calls::Kind kind) {
   return kind == calls::Kind::in_bytes || kind == calls::Kind::out_bytes;
 }
 
+// The most bytes of a block that one call can need.
+K2K_HD constexpr std::uint64_t block_bytes_of(const calls::Row& row) {
+  std::uint64_t sum = 0;
+  for (int index = 0; index < calls::parameter_count(row); ++index) {
+    const calls::Parameter& parameter = row.parameters[index];
+    std::uint64_t bytes = parameter.bytes;
+    if (parameter.kind == calls::Kind::path) bytes = path_bytes_max;
+    if (is_bulk(parameter.kind)) bytes = bulk_bytes_max;
+    sum += (bytes + 15) & ~std::uint64_t{15};
+  }
+  return sum;
+}
+
 struct Words {
   std::uint64_t word[protocol::argument_count] = {};
 };
@@ -107,6 +120,8 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
                                                        Transfer& transfer, bool waits = true) {
   constexpr calls::Row row = calls::rows[calls::find(number)];
   constexpr int count = calls::parameter_count(row);
+  static_assert(block_bytes_of(row) <= protocol::arena_block_bytes,
+                "the copies of all arguments of this row do not fit a block together");
   transfer.original = arguments;
   bool moved[protocol::argument_count] = {};
   bool any = false;

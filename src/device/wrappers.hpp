@@ -60,6 +60,16 @@ K2K_DEVICE inline auto close(Scope scope, int fd) {
   return device::call<3>(scope, strong, fd);
 }
 
+// stat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto stat(Scope scope, Chosen options, const char* path, void* status) {
+  return device::call<4>(scope, options, path, status);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto stat(Scope scope, const char* path, void* status) {
+  return device::call<4>(scope, strong, path, status);
+}
+
 // fstat(2): producer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto fstat(Scope scope, Chosen options, int fd, void* status) {
@@ -68,6 +78,16 @@ K2K_DEVICE inline auto fstat(Scope scope, Chosen options, int fd, void* status) 
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto fstat(Scope scope, int fd, void* status) {
   return device::call<5>(scope, strong, fd, status);
+}
+
+// lstat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto lstat(Scope scope, Chosen options, const char* path, void* status) {
+  return device::call<6>(scope, options, path, status);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto lstat(Scope scope, const char* path, void* status) {
+  return device::call<6>(scope, strong, path, status);
 }
 
 // lseek(2): consumer and producer, never blocks.
@@ -88,6 +108,16 @@ K2K_DEVICE inline auto mmap(Scope scope, Chosen options, void* address, std::siz
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto mmap(Scope scope, void* address, std::size_t length, int protection, int flags, int fd, std::int64_t offset) {
   return device::call<9>(scope, strong, address, length, protection, flags, fd, offset);
+}
+
+// mprotect(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mprotect(Scope scope, Chosen options, void* address, std::size_t length, int protection) {
+  return device::call<10>(scope, options, address, length, protection);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mprotect(Scope scope, void* address, std::size_t length, int protection) {
+  return device::call<10>(scope, strong, address, length, protection);
 }
 
 // munmap(2): consumer, may wait for a disk.
@@ -130,6 +160,26 @@ K2K_DEVICE inline auto pwrite(Scope scope, int fd, const void* buffer, std::size
   return device::call<18>(scope, strong, fd, buffer, count, offset);
 }
 
+// access(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto access(Scope scope, Chosen options, const char* path, int mode) {
+  return device::call<21>(scope, options, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto access(Scope scope, const char* path, int mode) {
+  return device::call<21>(scope, strong, path, mode);
+}
+
+// msync(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto msync(Scope scope, Chosen options, void* address, std::size_t length, int flags) {
+  return device::call<26>(scope, options, address, length, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto msync(Scope scope, void* address, std::size_t length, int flags) {
+  return device::call<26>(scope, strong, address, length, flags);
+}
+
 // madvise(2): consumer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto madvise(Scope scope, Chosen options, void* address, std::size_t length, int advice) {
@@ -138,6 +188,16 @@ K2K_DEVICE inline auto madvise(Scope scope, Chosen options, void* address, std::
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto madvise(Scope scope, void* address, std::size_t length, int advice) {
   return device::call<28>(scope, strong, address, length, advice);
+}
+
+// dup(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto dup(Scope scope, Chosen options, int fd) {
+  return device::call<32>(scope, options, fd);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto dup(Scope scope, int fd) {
+  return device::call<32>(scope, strong, fd);
 }
 
 // nanosleep(2): consumer, may wait for a peer.
@@ -160,6 +220,16 @@ K2K_DEVICE inline auto getpid(Scope scope) {
   return device::call<39>(scope, strong);
 }
 
+// socket(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto socket(Scope scope, Chosen options, int domain, int type, int protocol) {
+  return device::call<41>(scope, options, domain, type, protocol);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto socket(Scope scope, int domain, int type, int protocol) {
+  return device::call<41>(scope, strong, domain, type, protocol);
+}
+
 // sendto(2): consumer, may wait for a peer.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto sendto(Scope scope, Chosen options, int fd, const void* buffer, std::size_t count, int flags, const void* address, std::uint32_t address_length) {
@@ -180,6 +250,36 @@ K2K_DEVICE inline auto recvfrom(Scope scope, int fd, void* buffer, std::size_t c
   return device::call<45>(scope, strong, fd, buffer, count, flags, address, address_length);
 }
 
+// shutdown(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto shutdown(Scope scope, Chosen options, int fd, int how) {
+  return device::call<48>(scope, options, fd, how);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto shutdown(Scope scope, int fd, int how) {
+  return device::call<48>(scope, strong, fd, how);
+}
+
+// listen(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto listen(Scope scope, Chosen options, int fd, int backlog) {
+  return device::call<50>(scope, options, fd, backlog);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto listen(Scope scope, int fd, int backlog) {
+  return device::call<50>(scope, strong, fd, backlog);
+}
+
+// uname(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto uname(Scope scope, Chosen options, void* name) {
+  return device::call<63>(scope, options, name);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto uname(Scope scope, void* name) {
+  return device::call<63>(scope, strong, name);
+}
+
 // fsync(2): consumer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto fsync(Scope scope, Chosen options, int fd) {
@@ -188,6 +288,136 @@ K2K_DEVICE inline auto fsync(Scope scope, Chosen options, int fd) {
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto fsync(Scope scope, int fd) {
   return device::call<74>(scope, strong, fd);
+}
+
+// fdatasync(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fdatasync(Scope scope, Chosen options, int fd) {
+  return device::call<75>(scope, options, fd);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fdatasync(Scope scope, int fd) {
+  return device::call<75>(scope, strong, fd);
+}
+
+// truncate(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto truncate(Scope scope, Chosen options, const char* path, std::int64_t length) {
+  return device::call<76>(scope, options, path, length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto truncate(Scope scope, const char* path, std::int64_t length) {
+  return device::call<76>(scope, strong, path, length);
+}
+
+// ftruncate(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto ftruncate(Scope scope, Chosen options, int fd, std::int64_t length) {
+  return device::call<77>(scope, options, fd, length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto ftruncate(Scope scope, int fd, std::int64_t length) {
+  return device::call<77>(scope, strong, fd, length);
+}
+
+// rename(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto rename(Scope scope, Chosen options, const char* path, const char* to) {
+  return device::call<82>(scope, options, path, to);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto rename(Scope scope, const char* path, const char* to) {
+  return device::call<82>(scope, strong, path, to);
+}
+
+// mkdir(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mkdir(Scope scope, Chosen options, const char* path, std::uint32_t mode) {
+  return device::call<83>(scope, options, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mkdir(Scope scope, const char* path, std::uint32_t mode) {
+  return device::call<83>(scope, strong, path, mode);
+}
+
+// rmdir(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto rmdir(Scope scope, Chosen options, const char* path) {
+  return device::call<84>(scope, options, path);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto rmdir(Scope scope, const char* path) {
+  return device::call<84>(scope, strong, path);
+}
+
+// link(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto link(Scope scope, Chosen options, const char* path, const char* to) {
+  return device::call<86>(scope, options, path, to);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto link(Scope scope, const char* path, const char* to) {
+  return device::call<86>(scope, strong, path, to);
+}
+
+// unlink(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto unlink(Scope scope, Chosen options, const char* path) {
+  return device::call<87>(scope, options, path);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto unlink(Scope scope, const char* path) {
+  return device::call<87>(scope, strong, path);
+}
+
+// symlink(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto symlink(Scope scope, Chosen options, const char* target, const char* path) {
+  return device::call<88>(scope, options, target, path);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto symlink(Scope scope, const char* target, const char* path) {
+  return device::call<88>(scope, strong, target, path);
+}
+
+// chmod(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto chmod(Scope scope, Chosen options, const char* path, std::uint32_t mode) {
+  return device::call<90>(scope, options, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto chmod(Scope scope, const char* path, std::uint32_t mode) {
+  return device::call<90>(scope, strong, path, mode);
+}
+
+// fchmod(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fchmod(Scope scope, Chosen options, int fd, std::uint32_t mode) {
+  return device::call<91>(scope, options, fd, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fchmod(Scope scope, int fd, std::uint32_t mode) {
+  return device::call<91>(scope, strong, fd, mode);
+}
+
+// gettimeofday(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto gettimeofday(Scope scope, Chosen options, void* time, void* zone = nullptr) {
+  return device::call<96>(scope, options, time, zone);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto gettimeofday(Scope scope, void* time, void* zone = nullptr) {
+  return device::call<96>(scope, strong, time, zone);
+}
+
+// getrlimit(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getrlimit(Scope scope, Chosen options, int resource, void* limit) {
+  return device::call<97>(scope, options, resource, limit);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getrlimit(Scope scope, int resource, void* limit) {
+  return device::call<97>(scope, strong, resource, limit);
 }
 
 // getrusage(2): producer, never blocks.
@@ -200,6 +430,126 @@ K2K_DEVICE inline auto getrusage(Scope scope, int who, void* usage) {
   return device::call<98>(scope, strong, who, usage);
 }
 
+// sysinfo(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sysinfo(Scope scope, Chosen options, void* information) {
+  return device::call<99>(scope, options, information);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sysinfo(Scope scope, void* information) {
+  return device::call<99>(scope, strong, information);
+}
+
+// times(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto times(Scope scope, Chosen options, void* times) {
+  return device::call<100>(scope, options, times);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto times(Scope scope, void* times) {
+  return device::call<100>(scope, strong, times);
+}
+
+// getuid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getuid(Scope scope, Chosen options) {
+  return device::call<102>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getuid(Scope scope) {
+  return device::call<102>(scope, strong);
+}
+
+// getgid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getgid(Scope scope, Chosen options) {
+  return device::call<104>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getgid(Scope scope) {
+  return device::call<104>(scope, strong);
+}
+
+// geteuid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto geteuid(Scope scope, Chosen options) {
+  return device::call<107>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto geteuid(Scope scope) {
+  return device::call<107>(scope, strong);
+}
+
+// getegid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getegid(Scope scope, Chosen options) {
+  return device::call<108>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getegid(Scope scope) {
+  return device::call<108>(scope, strong);
+}
+
+// getppid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getppid(Scope scope, Chosen options) {
+  return device::call<110>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getppid(Scope scope) {
+  return device::call<110>(scope, strong);
+}
+
+// getpgrp(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getpgrp(Scope scope, Chosen options) {
+  return device::call<111>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getpgrp(Scope scope) {
+  return device::call<111>(scope, strong);
+}
+
+// getresuid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getresuid(Scope scope, Chosen options, void* real, void* effective, void* saved) {
+  return device::call<118>(scope, options, real, effective, saved);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getresuid(Scope scope, void* real, void* effective, void* saved) {
+  return device::call<118>(scope, strong, real, effective, saved);
+}
+
+// getresgid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getresgid(Scope scope, Chosen options, void* real, void* effective, void* saved) {
+  return device::call<120>(scope, options, real, effective, saved);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getresgid(Scope scope, void* real, void* effective, void* saved) {
+  return device::call<120>(scope, strong, real, effective, saved);
+}
+
+// getpgid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getpgid(Scope scope, Chosen options, int process) {
+  return device::call<121>(scope, options, process);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getpgid(Scope scope, int process) {
+  return device::call<121>(scope, strong, process);
+}
+
+// getsid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getsid(Scope scope, Chosen options, int process) {
+  return device::call<124>(scope, options, process);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getsid(Scope scope, int process) {
+  return device::call<124>(scope, strong, process);
+}
+
 // rt_sigqueueinfo(2): consumer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto rt_sigqueueinfo(Scope scope, Chosen options, int process, int signal, const void* info) {
@@ -208,6 +558,16 @@ K2K_DEVICE inline auto rt_sigqueueinfo(Scope scope, Chosen options, int process,
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto rt_sigqueueinfo(Scope scope, int process, int signal, const void* info) {
   return device::call<129>(scope, strong, process, signal, info);
+}
+
+// statfs(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto statfs(Scope scope, Chosen options, const char* path, void* status) {
+  return device::call<137>(scope, options, path, status);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto statfs(Scope scope, const char* path, void* status) {
+  return device::call<137>(scope, strong, path, status);
 }
 
 // fstatfs(2): producer, may wait for a disk.
@@ -220,6 +580,26 @@ K2K_DEVICE inline auto fstatfs(Scope scope, int fd, void* status) {
   return device::call<138>(scope, strong, fd, status);
 }
 
+// sync(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sync(Scope scope, Chosen options) {
+  return device::call<162>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sync(Scope scope) {
+  return device::call<162>(scope, strong);
+}
+
+// time(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto time(Scope scope, Chosen options, void* time = nullptr) {
+  return device::call<201>(scope, options, time);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto time(Scope scope, void* time = nullptr) {
+  return device::call<201>(scope, strong, time);
+}
+
 // getdents64(2): producer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto getdents64(Scope scope, Chosen options, int fd, void* entries, std::size_t count) {
@@ -228,6 +608,36 @@ K2K_DEVICE inline auto getdents64(Scope scope, Chosen options, int fd, void* ent
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto getdents64(Scope scope, int fd, void* entries, std::size_t count) {
   return device::call<217>(scope, strong, fd, entries, count);
+}
+
+// fadvise64(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fadvise64(Scope scope, Chosen options, int fd, std::int64_t offset, std::size_t count, int advice) {
+  return device::call<221>(scope, options, fd, offset, count, advice);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fadvise64(Scope scope, int fd, std::int64_t offset, std::size_t count, int advice) {
+  return device::call<221>(scope, strong, fd, offset, count, advice);
+}
+
+// clock_gettime(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto clock_gettime(Scope scope, Chosen options, int clock, void* time) {
+  return device::call<228>(scope, options, clock, time);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto clock_gettime(Scope scope, int clock, void* time) {
+  return device::call<228>(scope, strong, clock, time);
+}
+
+// clock_getres(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto clock_getres(Scope scope, Chosen options, int clock, void* resolution) {
+  return device::call<229>(scope, options, clock, resolution);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto clock_getres(Scope scope, int clock, void* resolution) {
+  return device::call<229>(scope, strong, clock, resolution);
 }
 
 // openat(2): producer, may wait for a disk.
@@ -240,6 +650,16 @@ K2K_DEVICE inline auto openat(Scope scope, int directory, const char* path, int 
   return device::call<257>(scope, strong, directory, path, flags, mode);
 }
 
+// mkdirat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mkdirat(Scope scope, Chosen options, int directory, const char* path, std::uint32_t mode) {
+  return device::call<258>(scope, options, directory, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mkdirat(Scope scope, int directory, const char* path, std::uint32_t mode) {
+  return device::call<258>(scope, strong, directory, path, mode);
+}
+
 // newfstatat(2): producer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto newfstatat(Scope scope, Chosen options, int directory, const char* path, void* status, int flags) {
@@ -248,6 +668,76 @@ K2K_DEVICE inline auto newfstatat(Scope scope, Chosen options, int directory, co
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto newfstatat(Scope scope, int directory, const char* path, void* status, int flags) {
   return device::call<262>(scope, strong, directory, path, status, flags);
+}
+
+// unlinkat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto unlinkat(Scope scope, Chosen options, int directory, const char* path, int flags = 0) {
+  return device::call<263>(scope, options, directory, path, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto unlinkat(Scope scope, int directory, const char* path, int flags = 0) {
+  return device::call<263>(scope, strong, directory, path, flags);
+}
+
+// utimensat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto utimensat(Scope scope, Chosen options, int directory, const char* path, const void* times, int flags = 0) {
+  return device::call<280>(scope, options, directory, path, times, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto utimensat(Scope scope, int directory, const char* path, const void* times, int flags = 0) {
+  return device::call<280>(scope, strong, directory, path, times, flags);
+}
+
+// eventfd(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto eventfd(Scope scope, Chosen options, unsigned value) {
+  return device::call<284>(scope, options, value);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto eventfd(Scope scope, unsigned value) {
+  return device::call<284>(scope, strong, value);
+}
+
+// fallocate(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fallocate(Scope scope, Chosen options, int fd, int mode, std::int64_t offset, std::int64_t length) {
+  return device::call<285>(scope, options, fd, mode, offset, length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fallocate(Scope scope, int fd, int mode, std::int64_t offset, std::int64_t length) {
+  return device::call<285>(scope, strong, fd, mode, offset, length);
+}
+
+// pipe2(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pipe2(Scope scope, Chosen options, void* descriptors, int flags = 0) {
+  return device::call<293>(scope, options, descriptors, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pipe2(Scope scope, void* descriptors, int flags = 0) {
+  return device::call<293>(scope, strong, descriptors, flags);
+}
+
+// copy_file_range(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto copy_file_range(Scope scope, Chosen options, int fd, void* offset, int to, void* to_offset, std::size_t count, unsigned flags = 0) {
+  return device::call<326>(scope, options, fd, offset, to, to_offset, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto copy_file_range(Scope scope, int fd, void* offset, int to, void* to_offset, std::size_t count, unsigned flags = 0) {
+  return device::call<326>(scope, strong, fd, offset, to, to_offset, count, flags);
+}
+
+// statx(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto statx(Scope scope, Chosen options, int directory, const char* path, int flags, unsigned mask, void* status) {
+  return device::call<332>(scope, options, directory, path, flags, mask, status);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto statx(Scope scope, int directory, const char* path, int flags, unsigned mask, void* status) {
+  return device::call<332>(scope, strong, directory, path, flags, mask, status);
 }
 
 // fault_in(k2k): consumer and producer, may wait for a disk.

@@ -71,7 +71,7 @@ bool may_unlink(const struct stat& facts) {
 
 bool is_old(const struct stat& facts) {
   timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
+  ::clock_gettime(CLOCK_REALTIME, &time);
   return time.tv_sec - facts.st_ctim.tv_sec > std::chrono::seconds(60).count();
 }
 
@@ -182,7 +182,7 @@ std::string random_name() {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number)) {
     timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    ::clock_gettime(CLOCK_MONOTONIC, &time);
     number = static_cast<std::uint64_t>(time.tv_nsec);  // Early at boot. O_EXCL does the rest.
   }
   return fmt::format("{}.{}.{:016x}", ::getpid(), start_of(::getpid()), number);

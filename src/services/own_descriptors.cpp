@@ -40,42 +40,33 @@ constexpr Mask third = 4;
 constexpr Named named[] = {
     {19, first},            // readv
     {20, first},            // writev
-    {32, first},            // dup
     {33, first | second},   // dup2
     {40, first | second},   // sendfile
     {42, first},            // connect
     {43, first},            // accept
     {46, first},            // sendmsg
     {47, first},            // recvmsg
-    {48, first},            // shutdown
     {49, first},            // bind
-    {50, first},            // listen
     {51, first},            // getsockname
     {52, first},            // getpeername
     {54, first},            // setsockopt
     {55, first},            // getsockopt
     {72, first},            // fcntl
     {73, first},            // flock
-    {75, first},            // fdatasync
-    {77, first},            // ftruncate
     {78, first},            // getdents
-    {91, first},            // fchmod
     {93, first},            // fchown
     {187, first},           // readahead
     {190, first},           // fsetxattr
     {193, first},           // fgetxattr
     {196, first},           // flistxattr
     {199, first},           // fremovexattr
-    {221, first},           // fadvise64
     {232, first},           // epoll_wait
     {233, first | third},   // epoll_ctl
     {254, first},           // inotify_add_watch
     {255, first},           // inotify_rm_watch
-    {258, first},           // mkdirat
     {259, first},           // mknodat
     {260, first},           // fchownat
     {261, first},           // futimesat
-    {263, first},           // unlinkat
     {264, first | third},   // renameat
     {265, first | third},   // linkat
     {266, second},          // symlinkat
@@ -86,10 +77,8 @@ constexpr Named named[] = {
     {276, first | second},  // tee
     {277, first},           // sync_file_range
     {278, first},           // vmsplice
-    {280, first},           // utimensat
     {281, first},           // epoll_pwait
     {282, first},           // signalfd
-    {285, first},           // fallocate
     {286, first},           // timerfd_settime
     {287, first},           // timerfd_gettime
     {288, first},           // accept4
@@ -105,10 +94,8 @@ constexpr Named named[] = {
     {307, first},           // sendmmsg
     {313, first},           // finit_module
     {316, first | third},   // renameat2
-    {326, first | third},   // copy_file_range
     {327, first},           // preadv2
     {328, first},           // pwritev2
-    {332, first},           // statx
     {437, first},           // openat2
     {438, first | second},  // pidfd_getfd: of this process, and by its number of any other
     {439, first},           // faccessat2

@@ -21,7 +21,9 @@ namespace {
 bool is_transfer(const calls::Row& row) {
   return row.family == calls::Family::file && row.blocking == calls::Blocking::waits;
 }
-bool is_message(const calls::Row& row) { return row.family == calls::Family::network; }
+bool is_message(const calls::Row& row) {
+  return row.family == calls::Family::network && row.blocking == calls::Blocking::waits;
+}
 
 // The request as it stands, but for what the router does instead.
 std::int64_t pass_on(const Request& request, router::Files& files) {

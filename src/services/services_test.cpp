@@ -376,13 +376,14 @@ TEST_F(ServicesTest, an_empty_transfer_does_not_wait) {
   EXPECT_EQ(served(make(write_, pipe[1], buffer, 0)), 0);
 }
 
-TEST_F(ServicesTest, a_query_without_a_wrapper_is_answered_in_place) {
+TEST_F(ServicesTest, a_query_is_answered_in_place_with_a_wrapper_or_without) {
   utsname name{};
   for (const auto& [request, expected] : std::initializer_list<std::pair<Request, long>>{
            {make(__NR_getppid), ::getppid()},
            {make(__NR_getuid), ::getuid()},
            {make(__NR_getsid, 0), ::getsid(0)},
            {make(__NR_uname, &name), 0},
+           {make(__NR_getgroups, 0, nullptr), ::getgroups(0, nullptr)},
            {make(__NR_getsockname, -1, 0, 0), -EBADF}}) {
     EXPECT_FALSE(would_wait(request)) << request.number;
     EXPECT_EQ(served(request), expected) << request.number;

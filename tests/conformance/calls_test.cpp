@@ -10,7 +10,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 
 #include <csignal>
 #include <cstddef>
@@ -101,7 +103,7 @@ TEST_P(Calls, only_known_calls_are_open_if_so_configured) {
       start([](RuntimeConfig& config) { config.server.policy = server::CallPolicy::known_only; });
   std::array<long, 2> answers{};
   launch(runtime, 1, 1, [&] {
-    answers[0] = k2k::syscall(k2k::work_item, k2k::strong, __NR_getppid);
+    answers[0] = k2k::syscall(k2k::work_item, k2k::strong, __NR_getitimer, ITIMER_REAL, nullptr);
     answers[1] = k2k::syscall(k2k::work_item, k2k::strong, __NR_getpid);
   });
   EXPECT_EQ(answers[0], -ENOSYS);
@@ -146,6 +148,37 @@ TEST_P(Calls, memory_is_mapped_advised_used_and_unmapped) {
         k2k::mmap(k2k::work_item, nullptr, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   });
   EXPECT_EQ(answers, (std::array<long, 4>{0, 0, 0, -EINVAL}));
+}
+
+TEST_P(Calls, queries_fill_structures_of_a_strict_device) {
+  Runtime runtime = start_strict();
+  const TemporaryFile file("0123456789");
+  std::array<long, 12> answers{};
+  auto* const path = static_cast<char*>(runtime.allocate(file.path.size() + 1).value());
+  std::memcpy(path, file.path.c_str(), file.path.size() + 1);
+  launch(runtime, 1, 1, [&] {
+    utsname name{};
+    timespec time{};
+    struct statx status{};
+    uid_t ids[3] = {};
+    std::array<long, 12> got{};
+    got[0] = k2k::uname(k2k::work_item, &name) == 0 && std::strcmp(name.sysname, "Linux") == 0;
+    got[1] = k2k::clock_gettime(k2k::work_item, CLOCK_MONOTONIC, &time) == 0 && time.tv_sec > 0;
+    got[2] = k2k::getresuid(k2k::work_item, &ids[0], &ids[1], &ids[2]) == 0 && ids[1] == ids[2];
+    got[3] = k2k::statx(k2k::work_item, AT_FDCWD, path, 0, STATX_SIZE, &status) == 0 &&
+             status.stx_size == 10;
+    got[4] = k2k::access(k2k::work_item, path, R_OK);
+    got[5] = k2k::clock_gettime(k2k::work_item, 4711, &time);
+    got[6] = k2k::rename(k2k::work_item, path, "/no/such/folder/name");
+    got[7] = k2k::truncate(k2k::work_item, path, 4);
+    got[8] = k2k::getppid(k2k::work_item);
+    got[9] = k2k::getuid(k2k::work_item);
+    got[10] = k2k::unlink(k2k::work_item, path);
+    got[11] = k2k::access(k2k::work_item, path, R_OK);
+    answers = got;
+  });
+  EXPECT_EQ(answers, (std::array<long, 12>{1, 1, 1, 1, 0, -EINVAL, -ENOENT, 0, ::getppid(),
+                                           static_cast<long>(::getuid()), 0, -ENOENT}));
 }
 
 TEST_P(Calls, a_device_is_controlled) {

@@ -247,7 +247,7 @@ TEST_F(Calibrated, explain_refuses_what_is_no_request) {
 }
 
 TEST_F(Calibrated, explain_says_when_it_is_not_told_what_is_cached) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
   const char* const cli = std::getenv("K2K_CLI");
   const std::string file = file_of(10, 0, 0);
   std::filesystem::permissions(top_, std::filesystem::perms(0755));

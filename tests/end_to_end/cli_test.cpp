@@ -39,7 +39,7 @@ class Cli : public testing::Test {
   ~Cli() override { std::system(("rm -r '" + folder_ + "'").c_str()); }
   void SetUp() override {
     const char* const cli = std::getenv("K2K_CLI");
-    if (cli == nullptr || access(cli, X_OK) != 0) GTEST_SKIP() << "K2K_CLI names no program";
+    if (cli == nullptr || ::access(cli, X_OK) != 0) GTEST_SKIP() << "K2K_CLI names no program";
     cli_ = cli;
   }
 

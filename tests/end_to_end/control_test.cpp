@@ -177,7 +177,7 @@ TEST_F(Steered, process_that_is_not_there_or_has_no_runtime_is_told_apart) {
 }
 
 TEST_F(Steered, process_of_somebody_else_is_not_to_be_seen) {
-  if (geteuid() != 0 || std::system("command -v setpriv >/dev/null") != 0) {
+  if (::geteuid() != 0 || std::system("command -v setpriv >/dev/null") != 0) {
     GTEST_SKIP() << "needs root and setpriv (util-linux)";
   }
   Runtime runtime = Steered::runtime();

@@ -17,7 +17,7 @@ class Host : public Program {
  protected:
   void SetUp() override {
     Program::SetUp();
-    if (access("/run/k2k/limit", F_OK) == 0) {
+    if (::access("/run/k2k/limit", F_OK) == 0) {
       GTEST_SKIP() << "this machine has a limit (/run/k2k), which outranks the test's";
     }
     std::string pattern = testing::TempDir() + "k2k_host_XXXXXX";
@@ -97,7 +97,7 @@ TEST_F(Host, shows_who_holds_a_part) {
 
 TEST_F(Host, that_cannot_be_believed_stops_programs_and_the_doctor_knows_why) {
   ASSERT_EQ(run("host limit 10").status, 0);
-  chmod(place_.c_str(), 0777);
+  ::chmod(place_.c_str(), 0777);
   const std::string why = place_ +
                           " has mode 0777, so others could replace what lies in it; sudo "
                           "chmod 0755 " +
@@ -110,11 +110,11 @@ TEST_F(Host, that_cannot_be_believed_stops_programs_and_the_doctor_knows_why) {
 }
 
 TEST_F(Host, limit_of_root_is_not_others_to_set) {
-  if (geteuid() != 0 || std::system("command -v setpriv >/dev/null") != 0) {
+  if (::geteuid() != 0 || std::system("command -v setpriv >/dev/null") != 0) {
     GTEST_SKIP() << "needs root and setpriv (util-linux)";
   }
   ASSERT_EQ(run("host limit 10").status, 0);
-  chmod(folder_.c_str(), 0755);
+  ::chmod(folder_.c_str(), 0755);
   const std::string cli = std::getenv("K2K_CLI");
   const std::string as_other =
       "--version >/dev/null && setpriv --reuid 65534 --regid 65534 "

@@ -21,7 +21,7 @@ class Program : public testing::Test {
  protected:
   void SetUp() override {
     const char* const cli = std::getenv("K2K_CLI");
-    if (cli == nullptr || access(cli, X_OK) != 0) GTEST_SKIP() << "K2K_CLI names no program";
+    if (cli == nullptr || ::access(cli, X_OK) != 0) GTEST_SKIP() << "K2K_CLI names no program";
     cli_ = cli;
   }
 

@@ -19,7 +19,7 @@ class Route : public Program {
     close(descriptor);
     file_ = pattern;
   }
-  void TearDown() override { unlink(file_.c_str()); }
+  void TearDown() override { ::unlink(file_.c_str()); }
 
   [[nodiscard]] Outcome plan(const std::string& text, const std::string& options = "") const {
     std::ofstream(file_) << text;

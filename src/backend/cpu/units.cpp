@@ -65,7 +65,7 @@ bool Units::build() {
   for (std::uint32_t index = 0; index < count; ++index) {
     std::byte* const stacks = memory_.private_memory() + index * layout_.bytes();
     std::byte* const local = stacks + layout_.stack_bytes;
-    if (mprotect(local, layout_.local_bytes, PROT_READ | PROT_WRITE) != 0) return false;
+    if (::mprotect(local, layout_.local_bytes, PROT_READ | PROT_WRITE) != 0) return false;
     units_.push_back(std::make_unique<Unit>(index, plan_, launch_, memory_, stacks, local));
     if (!units_.back()->usable()) return false;
     unit_pointers_.push_back(units_.back().get());

@@ -192,7 +192,7 @@ Result<LoadedConfig> loaded_over(const RuntimeConfig& config, const ConfigInputs
   const bool named = inputs.file.has_value() || has(inputs, "K2K_CONFIG");
   struct stat status{};
   const bool missing =
-      !path.empty() && stat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
+      !path.empty() && ::stat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
   const bool reads = !path.empty() && (named || !missing);
   if (reads) {
     if (Status applied = apply_file(loader, path); !applied) return applied.error();

@@ -35,7 +35,7 @@ const Setting& setting(const LoadedConfig& loaded, std::string_view key) {
 class ConfigTest : public testing::Test {
  protected:
   ConfigTest() : path_(testing::TempDir() + "k2k_config_" + std::to_string(getpid()) + ".toml") {}
-  ~ConfigTest() override { unlink(path_.c_str()); }
+  ~ConfigTest() override { ::unlink(path_.c_str()); }
 
   ConfigInputs with_file(const std::string& text) {
     std::ofstream(path_) << text;
@@ -287,11 +287,11 @@ TEST_F(ConfigTest, refuses_a_missing_a_huge_and_an_unreadable_file) {
             path_ +
                 ": a FIFO, socket or block device, not a configuration file; fix the file or "
                 "name another with --config");
-  unlink(path_.c_str());
+  ::unlink(path_.c_str());
   EXPECT_EQ(load_config(with_file(std::string((1u << 20) + 1, '#'))).error().code, EFBIG);
-  if (geteuid() != 0) {
+  if (::geteuid() != 0) {
     const ConfigInputs closed = with_file("");
-    chmod(path_.c_str(), 0);
+    ::chmod(path_.c_str(), 0);
     EXPECT_EQ(load_config(closed).error().code, EACCES);
   }
 }

@@ -92,7 +92,7 @@ TEST_F(BottomHalfTest, accepts_a_doubled_doorbell_once) {
 TEST_F(BottomHalfTest, refuses_without_executing) {
   protocol::Slot& unknown = backend.plain.publish(0, 0, 5000);
   protocol::Slot& forbidden = backend.plain.publish(0, 1, __NR_exit_group);
-  protocol::Slot& closed = backend.plain.publish(0, 2, __NR_getppid);
+  protocol::Slot& closed = backend.plain.publish(0, 2, __NR_getitimer);
   process({{0, 7}}, services::Openness::known_only);
   EXPECT_TRUE(batch.empty());
   for (const protocol::Slot* slot : {&unknown, &forbidden, &closed}) {

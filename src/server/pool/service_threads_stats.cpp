@@ -39,7 +39,7 @@ std::int64_t cpu_ns(ServiceThread& thread) {
   clockid_t clock{};
   timespec time{};
   if (pthread_getcpuclockid(thread.thread.native_handle(), &clock) != 0) return 0;
-  if (clock_gettime(clock, &time) != 0) return 0;
+  if (::clock_gettime(clock, &time) != 0) return 0;
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 

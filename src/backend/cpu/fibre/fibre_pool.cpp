@@ -32,7 +32,7 @@ bool FibrePool::commit_slab() {
       range_ + (committed_ == 0 ? page_bytes : (committed_ + std::size_t{1}) * stride_);
   std::byte* const end = range_ + (committed_ + 1 + stacks) * stride_;
   const auto bytes = static_cast<std::size_t>(end - begin);
-  if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) return false;
+  if (::mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) return false;
   committed_ += stacks;
   return true;
 }
@@ -44,7 +44,7 @@ Fibre* FibrePool::take() {
     free_->top_offset = created_ % (page_bytes / line_bytes) * line_bytes;
     free_->stack = range_ + (created_ + std::size_t{1}) * stride_;
     if (guard_pages)
-      mprotect(free_->stack, page_bytes, PROT_NONE);  // Best effort: a limit of maps.
+      ::mprotect(free_->stack, page_bytes, PROT_NONE);  // Best effort: a limit of maps.
     ++created_;
   }
   Fibre* const fibre = free_;
