@@ -14,6 +14,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
 #include "control/clients.hpp"
 #include "control/inherited.hpp"
@@ -146,6 +147,7 @@ void HttpPage::end_without_descriptors() const {
 }
 
 void HttpPage::serve() {
+  const OwnThread own;
   pthread_setname_np(pthread_self(), "k2k/metrics");
   clients_->serve(socket_, end_, ending_);
 }

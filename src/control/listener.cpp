@@ -10,6 +10,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
 #include "control/clients.hpp"
 #include "control/inherited.hpp"
@@ -131,6 +132,7 @@ double Listener::cpu_seconds() const {
 }
 
 void Listener::serve() {
+  const OwnThread own;
   pthread_setname_np(pthread_self(), "k2k/control");
   clockid_t clock = no_clock;
   if (pthread_getcpuclockid(pthread_self(), &clock) == 0) clock_.store(clock);

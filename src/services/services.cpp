@@ -11,6 +11,7 @@
 #include "services/file.hpp"
 #include "services/network.hpp"
 #include "services/own_descriptors.hpp"
+#include "services/own_process.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {
@@ -88,8 +89,8 @@ std::optional<std::int64_t> read_at_position(const Request& request, router::Fil
 
 Answer try_at_once(const Request& request, Progress& progress, router::Files& files) {
   if (request.number == SYS_pread64) return read_at_place(request, files);
-  if (names_own(request)) [[unlikely]]
-    return {.value = -EBADF};
+  if (const std::int64_t refused = refuse_own(request); refused != 0) [[unlikely]]
+    return {.value = refused};
   if (request.row < 0) {
     if (!answers_from_memory(request.number)) return {.would_wait = true};
     return {.value = pass_on(request, files)};
@@ -116,7 +117,7 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
 
 std::int64_t wait_and_execute(const Request& request, Progress& progress, Interruption interruption,
                               router::Files& files) {
-  if (names_own(request)) return -EBADF;
+  if (const std::int64_t refused = refuse_own(request); refused != 0) return refused;
   if (request.row >= 0) {
     if (is_fault(request)) return resolve_alone(request, backend::Reading::blocking).value;
     const std::int64_t missing = bring_in_arguments(request, backend::Reading::blocking);

@@ -1,13 +1,21 @@
-// Goal: a kernel that closes, replaces or shuts down arbitrary descriptors harms only the program's
-// own: K2K continues to serve, to wait, to cancel and to end. A host program that does so gets
-// errors; nothing aborts, and no thread spins.
+// Goal: a kernel that closes, replaces or shuts down arbitrary descriptors, unmaps or discards
+// arbitrary memory or signals arbitrary threads harms only the program's own: K2K continues to
+// serve, to wait, to cancel and to end. A host program that closes descriptors gets errors; nothing
+// aborts, and no thread spins.
 // Method: each test in a child process, which contains the damage.
 
 #include <asm/unistd.h>
+#include <dirent.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <csignal>
+#include <fstream>
+#include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "tests/conformance/busy_share.hpp"
@@ -21,7 +29,16 @@ using namespace std::chrono_literals;
 constexpr int numbers_end = 1'200;  // Some of K2K's lie above 1,000.
 
 // The child's result, as its exit status.
-enum Outcome { good, not_served, not_woken, not_cancelled, busy, descriptors_lost, not_started };
+enum Outcome {
+  good,
+  not_served,
+  not_woken,
+  not_cancelled,
+  busy,
+  descriptors_lost,
+  not_started,
+  not_refused,
+};
 
 std::set<int> open_numbers() {
   std::set<int> numbers;
@@ -47,6 +64,41 @@ struct HighPair {
   int in = -1;
   int out = -1;
 };
+
+// The pages of a range, and of no other.
+struct MemoryRange {
+  std::uint64_t first = 0;
+  std::uint64_t bytes = 0;
+};
+constexpr std::uint64_t page_bytes = 4096;
+
+MemoryRange pages_of(const void* memory, std::size_t bytes) {
+  const std::uint64_t first = reinterpret_cast<std::uint64_t>(memory) & ~(page_bytes - 1);
+  const std::uint64_t last = reinterpret_cast<std::uint64_t>(memory) + bytes + page_bytes - 1;
+  return {first, (last & ~(page_bytes - 1)) - first};
+}
+
+// The threads of this process whose names begin with k2k/, by their numbers.
+std::vector<pid_t> own_threads() {
+  std::vector<pid_t> threads;
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(::opendir("/proc/self/task"), ::closedir);
+  while (const dirent* const task = ::readdir(tasks.get())) {
+    std::string name;
+    std::getline(std::ifstream("/proc/self/task/" + std::string(task->d_name) + "/comm"), name);
+    if (name.starts_with("k2k/")) threads.push_back(std::stoi(task->d_name));
+  }
+  return threads;
+}
+
+// The mapping in which a stack of this thread lies: /proc says where, as a kernel could learn, too.
+std::uint64_t stack_page_of(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/syscall");
+  std::vector<std::string> words;
+  for (std::string word; file >> word;) words.push_back(word);
+  // A waiting thread: number, six arguments, stack pointer, program counter.
+  if (words.size() != 9) return 0;
+  return std::stoull(words[7], nullptr, 16) & ~(page_bytes - 1);
+}
 
 class Hostile : public DeviceUnderTest {
  protected:
@@ -161,6 +213,100 @@ TEST_P(Hostile, no_call_can_close_replace_or_shut_down_what_is_k2ks) {
     expect(runtime.launch({1, 1}, attack).ok(), not_served);
     expect_open(own);
     expect(open_numbers() == own, descriptors_lost);  // The others are closed.
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+TEST_P(Hostile, no_call_can_unmap_protect_move_replace_or_discard_memory_that_is_k2ks) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::any);
+    const protocol::AreaView& area = runtime.area();
+    std::vector<MemoryRange> targets = {
+        pages_of(area.slots, std::size_t{area.wave_count} * area.wave_lanes * sizeof(*area.slots)),
+        pages_of(area.rings[0].entries, page_bytes),
+        pages_of(area.arena, page_bytes),
+    };
+    std::size_t stacks = 0;
+    for (const pid_t thread : own_threads()) {
+      const std::uint64_t page = stack_page_of(thread);
+      if (page == 0) continue;
+      targets.push_back({page, page_bytes});
+      ++stacks;
+    }
+    expect(stacks != 0, not_started);
+    const MemoryRange* const target = targets.data();
+    const std::size_t count = targets.size();
+    std::atomic<std::size_t> refused{0};
+    const auto attack = [&] {
+      const auto call = [&](auto... arguments) {
+        const k2k::Reply reply = k2k::syscall(k2k::work_item, k2k::strong, arguments...);
+        if (reply.error() == EPERM) refused.fetch_add(1);
+      };
+      for (std::size_t at = 0; at < count; ++at) {
+        const std::uint64_t page = target[at].first;
+        const std::uint64_t bytes = target[at].bytes;
+        call(__NR_munmap, page, bytes);
+        call(__NR_munmap, page - page_bytes, ~(page_bytes - 1) - page);
+        call(__NR_mprotect, page, bytes, PROT_NONE);
+        call(__NR_pkey_mprotect, page, bytes, PROT_NONE, -1);
+        call(__NR_madvise, page, bytes, MADV_DONTNEED);
+        call(__NR_madvise, page, bytes, MADV_FREE);
+        call(__NR_mremap, page, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
+        call(__NR_mmap, page, bytes, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      }
+    };
+    expect(runtime.launch({1, 1}, attack).ok(), not_served);
+    expect(refused.load() == 8 * count, not_refused);
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+TEST_P(Hostile, a_kernel_that_unmaps_what_it_mapped_is_not_refused) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::any);
+    void* const mapped = ::mmap(nullptr, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::atomic<bool> unmapped{false};
+    const auto unmap = [&] { unmapped = k2k::munmap(k2k::work_item, mapped, page_bytes).ok(); };
+    expect(runtime.launch({1, 1}, unmap).ok() && unmapped.load(), not_served);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+TEST_P(Hostile, no_call_can_signal_a_thread_of_k2k_or_end_the_process) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::any);
+    const std::vector<pid_t> threads = own_threads();
+    expect(threads.size() >= 2, not_started);  // Of a service thread and a unit.
+    siginfo_t information{};
+    information.si_code = SI_QUEUE;
+    const pid_t process = ::getpid();
+    std::atomic<std::size_t> refused{0};
+    const auto attack = [&] {
+      const auto call = [&](auto... arguments) {
+        const k2k::Reply reply = k2k::syscall(k2k::work_item, k2k::strong, arguments...);
+        if (reply.error() == EPERM) refused.fetch_add(1);
+      };
+      for (const pid_t thread : threads) {
+        call(__NR_tkill, thread, SIGSEGV);
+        call(__NR_tgkill, process, thread, SIGSEGV);
+        call(__NR_rt_tgsigqueueinfo, process, thread, SIGSEGV, &information);
+        call(__NR_rt_sigqueueinfo, thread, SIGKILL, &information);
+      }
+      call(__NR_kill, process, SIGKILL);
+      call(__NR_kill, 0, SIGKILL);
+      call(__NR_rt_sigqueueinfo, process, SIGKILL, &information);
+      call(__NR_rt_tgsigqueueinfo, process, process, SIGSTOP, &information);
+    };
+    expect(runtime.launch({1, 1}, attack).ok(), not_served);
+    expect(refused.load() == 4 * threads.size() + 4, not_refused);
     expect_unharmed(runtime);
   });
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);

@@ -55,7 +55,9 @@ DeviceMemory::DeviceMemory(const DeviceConfig& config, std::uint32_t waves,
                            std::size_t private_bytes, protocol::DeviceScope scope)
     : strict_(config.strict),
       area_pages_(area_bytes_of(config, waves)),
-      private_pages_(private_bytes, Pages::Access::none) {
+      private_pages_(private_bytes, Pages::Access::none),
+      own_area_(area_pages_.data(), area_pages_.bytes()),
+      own_private_(private_pages_.data(), private_pages_.bytes()) {
   area_.device_scope = scope;
   if (!area_pages_.empty()) carve(area_, config, waves, area_pages_.data());
 }

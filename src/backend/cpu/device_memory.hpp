@@ -19,6 +19,7 @@
 
 #include "backend/cpu/pages.hpp"
 #include "backend/device_config.hpp"
+#include "base/own_process.hpp"
 #include "base/ranges.hpp"
 #include "base/result.hpp"
 #include "protocol/area.hpp"
@@ -69,6 +70,8 @@ class DeviceMemory {
   std::atomic<const Ranges*> registered_{nullptr};
   Pages area_pages_;
   Pages private_pages_;
+  OwnMemory own_area_;
+  OwnMemory own_private_;
   protocol::AreaView area_;
   std::mutex mutex_;
   std::array<Range, strict_allocations_max> allocations_;  // Guarded for writing by mutex_.

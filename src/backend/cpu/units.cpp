@@ -9,6 +9,7 @@
 #include "backend/cpu/fault_signal.hpp"
 #include "base/clock.hpp"
 #include "base/naps.hpp"
+#include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
 
 namespace k2k::backend::cpu {
@@ -25,6 +26,7 @@ constexpr std::uint32_t poller_rest_us = 4;
 constexpr Nanoseconds inline_end_max = std::chrono::seconds(1);
 
 void* unit_thread(void* unit) {
+  const OwnThread own;
   const AlternateStack stack;
   static_cast<Unit*>(unit)->thread_main();
   return nullptr;

@@ -77,6 +77,7 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
   if (!done) return done;
   pinned_ = static_cast<std::byte*>(pinned);
   std::memset(pinned_, 0, pinned_bytes_);
+  own_pinned_ = OwnMemory(pinned_, pinned_bytes_);
   done = driver_.call(driver_.cuMemAlloc(&device_, device_bytes_), "allocate device memory");
   if (!done) return done;
   done = driver_.call(driver_.cuMemsetD8Async(device_, 0, device_bytes_, copies_), "zero memory");
@@ -99,6 +100,7 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
 
 Memory::~Memory() {
   if (device_ != 0) driver_.cuMemFree(device_);
+  own_pinned_ = OwnMemory();
   if (pinned_ != nullptr) driver_.cuMemFreeHost(pinned_);
   if (copies_ != nullptr) driver_.cuStreamDestroy(copies_);
 }

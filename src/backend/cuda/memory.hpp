@@ -21,6 +21,7 @@
 
 #include "backend/cuda/driver.hpp"
 #include "backend/device_config.hpp"
+#include "base/own_process.hpp"
 #include "base/ranges.hpp"
 #include "base/result.hpp"
 #include "device/platform/item.hpp"
@@ -99,6 +100,7 @@ class Memory {
   CUstream copies_ = nullptr;
   std::byte* pinned_ = nullptr;
   std::size_t pinned_bytes_ = 0;
+  OwnMemory own_pinned_;
   CUdeviceptr device_ = 0;
   std::size_t device_bytes_ = 0;
   protocol::AreaView area_;

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
 #include "io/engine/blocking.hpp"
 #include "io/engine/engine.hpp"
@@ -107,6 +108,7 @@ class Workers {
     try {
       while (threads_.size() < threads) {
         threads_.emplace_back([this] {
+          const OwnThread own;
           pthread_setname_np(pthread_self(), "k2k/io");
           if (enter_) enter_();
           exchange_.work(serve_);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
 
 namespace k2k::router {
@@ -108,7 +109,10 @@ void ReadAheadCache::evict_later(std::unique_lock<std::mutex>& lock) {
   if (evicts_.joinable()) return;
   try {
     const SignalsBlocked blocked;
-    evicts_ = std::thread([this] { evict_jobs(); });
+    evicts_ = std::thread([this] {
+      const OwnThread own;
+      evict_jobs();
+    });
   } catch (const std::system_error&) {  // No thread could be started: the next caller does the
                                         // work.
     while (!stopping_ && !jobs_.empty()) evict_one(lock);

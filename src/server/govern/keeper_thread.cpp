@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
 
 namespace k2k::server {
@@ -22,6 +23,7 @@ Status KeeperThread::start(Work work) {
   try {
     const SignalsBlocked guard;
     thread_ = std::thread([this] {
+      const OwnThread own;
       pthread_setname_np(pthread_self(), name_);
       run();
     });

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/cores.hpp"
+#include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
 #include "governor/displaced.hpp"
 #include "host/idle_cores.hpp"
@@ -101,6 +102,7 @@ Status Sensors::begin() {
   try {
     const SignalsBlocked guard;
     thread_ = std::thread([this, watches] {
+      const OwnThread own;
       pthread_setname_np(pthread_self(), watches ? "k2k/canary" : "k2k/ticker");
       watches ? watch() : tick();
     });

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
 
 namespace k2k::server {
@@ -43,6 +44,7 @@ bool ServiceThreads::add(const Main& main, const char* name, std::uint32_t numbe
 
 void ServiceThreads::run(ServiceThread& self, const Main& main, const char* name,
                          std::uint32_t number) {
+  const OwnThread own;
   std::array<char, 16> whole{};  // As long as Linux lets a name be.
   std::snprintf(whole.data(), whole.size(), name, number);
   pthread_setname_np(pthread_self(), whole.data());

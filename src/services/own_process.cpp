@@ -1,0 +1,122 @@
+#include "services/own_process.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/own_process.hpp"
+#include "services/own_descriptors.hpp"
+#include "services/raw.hpp"
+
+namespace k2k::services {
+
+namespace {
+
+constexpr std::uint16_t watched[] = {
+    SYS_mmap,
+    SYS_mprotect,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_madvise,
+    SYS_shmat,
+    SYS_fcntl,
+    SYS_rt_sigqueueinfo,
+    SYS_remap_file_pages,
+    SYS_rt_tgsigqueueinfo,
+    SYS_pkey_mprotect,
+};
+
+// So that the calls that are made most pay one load.
+constexpr std::size_t watched_end = *std::max_element(std::begin(watched), std::end(watched)) + 1u;
+constexpr std::array<bool, watched_end> is_watched = [] {
+  std::array<bool, watched_end> table{};
+  for (const std::uint16_t number : watched) table[number] = true;
+  return table;
+}();
+
+// Advice that leaves the content of pages as it is, now and after a fork. New advice is none.
+bool preserves_pages(int advice) {
+  switch (advice) {
+    case MADV_NORMAL:
+    case MADV_RANDOM:
+    case MADV_SEQUENTIAL:
+    case MADV_WILLNEED:
+    case MADV_DOFORK:
+    case MADV_HUGEPAGE:
+    case MADV_NOHUGEPAGE:
+    case MADV_DODUMP:
+    case MADV_DONTDUMP:
+    case MADV_COLD:
+    case MADV_PAGEOUT:
+    case MADV_POPULATE_READ:
+    case MADV_POPULATE_WRITE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A segment whose size the system does not tell could be of any size.
+bool attaches_to_own(int segment, std::uintptr_t address) {
+  struct shmid_ds status{};
+  const bool known = ::shmctl(segment, IPC_STAT, &status) == 0;
+  return meets_own_memory(address, known ? status.shm_segsz : UINT64_MAX);
+}
+
+bool ends_or_stops(std::uint64_t signal) {
+  return static_cast<int>(signal) == SIGKILL || static_cast<int>(signal) == SIGSTOP;
+}
+
+// Linux takes the number of any thread for its process.
+bool is_in_this_process(std::uint64_t thread) {
+  return raw(SYS_tgkill, ::getpid(), static_cast<pid_t>(thread), 0) == 0;
+}
+
+bool harms_own(const Request& request) {
+  const auto& word = request.arguments;
+  switch (request.number) {
+    case SYS_munmap:
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+    case SYS_remap_file_pages:
+      return meets_own_memory(word[0], word[1]);
+    case SYS_madvise:
+      return !preserves_pages(static_cast<int>(word[2])) && meets_own_memory(word[0], word[1]);
+    case SYS_mmap:
+      return (word[3] & MAP_FIXED) != 0 && meets_own_memory(word[0], word[1]);
+    case SYS_mremap:
+      // With an old size of 0 it makes a second mapping of shared pages at this address.
+      return meets_own_memory(word[0], std::max<std::uint64_t>(word[1], 1)) ||
+             ((word[3] & MREMAP_FIXED) != 0 && meets_own_memory(word[4], word[2]));
+    case SYS_shmat:
+      return (static_cast<int>(word[2]) & SHM_REMAP) != 0 &&
+             attaches_to_own(static_cast<int>(word[0]), word[1]);
+    case SYS_fcntl:
+      return static_cast<int>(word[1]) == F_SETSIG && ends_or_stops(word[2]);
+    case SYS_rt_sigqueueinfo:
+      return ends_or_stops(word[1]) && is_in_this_process(word[0]);
+    case SYS_rt_tgsigqueueinfo:
+      return is_own_thread(static_cast<pid_t>(word[1])) ||
+             (ends_or_stops(word[2]) && is_in_this_process(word[1]));
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::int64_t refuse_own(const Request& request) {
+  if (names_own(request)) [[unlikely]]
+    return -EBADF;
+  if (request.number >= watched_end || !is_watched[request.number]) return 0;
+  return harms_own(request) ? -EPERM : 0;
+}
+
+}  // namespace k2k::services
