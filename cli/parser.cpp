@@ -72,7 +72,8 @@ struct Flags {
 std::vector<std::string> words_of(const ConfigOption& option) {
   if (option.kind == OptionKind::boolean) return {"true", "false"};
   std::vector<std::string> words;
-  if (option.kind == OptionKind::choice) words = CLI::detail::split(option.words, '|');
+  if (option.kind == OptionKind::choice || option.kind == OptionKind::policy)
+    words = CLI::detail::split(option.words, '|');
   return words;
 }
 

@@ -16,7 +16,9 @@
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
 #include "runtime/settings/config.hpp"
+#include "runtime/settings/policy_file.hpp"
 #include "server/server.hpp"
+#include "services/rules/call_rules.hpp"
 
 namespace k2k {
 
@@ -108,8 +110,14 @@ Result<Runtime> Runtime::create(const RuntimeConfig& wanted) {
   auto files = router::Files::create(config.files, router::RegisteredMemory::of_process());
   if (!files) return files.error();
   state->files = std::move(files).value();
-  auto server =
-      server::Server::start(*state->backend, fitted(config.server, *state->backend), state->files);
+  std::shared_ptr<services::CallRules> rules;
+  if (config.server.policy == server::CallPolicy::file) {
+    auto read = read_policy_file(config.server.policy_file);
+    if (!read) return read.error();
+    rules = std::move(read).value();
+  }
+  auto server = server::Server::start(*state->backend, fitted(config.server, *state->backend),
+                                      state->files, std::move(rules));
   if (!server) return server.error();
   state->server = std::move(server).value();
   if (Status status = state->start_control(config); !status) return status.error();

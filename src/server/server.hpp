@@ -24,16 +24,22 @@ namespace k2k::router {
 class Files;
 }
 
+namespace k2k::services {
+class CallRules;
+}
+
 namespace k2k::server {
 
 class Server {
  public:
   // Starts serving. The backend outlives the server. `files` has the file data; null:
-  // Linux, and what the process has registered.
+  // Linux, and what the process has registered. `rules` are those of config.policy_file, for
+  // CallPolicy::file alone.
   // Errors: those of validate(); EAGAIN if no thread can be started.
   static Result<std::unique_ptr<Server>> start(backend::Backend& backend,
                                                const ServerConfig& config,
-                                               std::shared_ptr<router::Files> files = {});
+                                               std::shared_ptr<router::Files> files = {},
+                                               std::shared_ptr<services::CallRules> rules = {});
 
   // Drains within shutdown_ms, then ends: what is still unanswered gets TransportError::shutdown,
   // and threads stuck in a call are left behind, harmless.

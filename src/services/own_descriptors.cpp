@@ -106,8 +106,13 @@ constexpr Named named[] = {
 };
 
 constexpr std::size_t numbers_end = 512;
+// A call with a row is found by its number, too: a policy may take its row away (call_rules.hpp).
 constexpr std::array<Mask, numbers_end> masks_of_numbers = [] {
   std::array<Mask, numbers_end> masks{};
+  for (std::size_t row = 0; row < masks_of_rows.size(); ++row) {
+    const std::uint16_t number = calls::rows[row].number;
+    if (number < numbers_end) masks[number] = masks_of_rows[row];
+  }
   for (const Named& call : named) masks[call.number] = call.mask;
   return masks;
 }();

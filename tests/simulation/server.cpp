@@ -20,6 +20,7 @@
 #include "server/poll/role.hpp"
 #include "server/poll/top_half.hpp"
 #include "services/fake_backend_fixture.hpp"
+#include "services/rules/call_rules.hpp"
 #include "tests/simulation/hooks.hpp"
 #include "tests/simulation/world.hpp"
 
@@ -423,6 +424,10 @@ std::int64_t admit(const Request& request, Openness, const backend::Backend&,
                    const router::Files&) {
   return all.requests.admit(request);
 }
+
+// There is no policy file.
+std::int64_t CallRules::judge(const Request&) { return 0; }
+void CallRules::refused(const Request&, std::int64_t) {}
 
 Answer execute_without_waiting(const Request& request, Progress&, router::Files&) {
   if (request.row < 0) return {0, true, {}};

@@ -98,6 +98,7 @@ bool fits(OptionKind kind, FileType type) {
     case OptionKind::boolean:
       return type == FileType::boolean;
     case OptionKind::choice:
+    case OptionKind::policy:
       return type == FileType::string || type == FileType::integer;
     case OptionKind::cores:
       return type == FileType::string || type == FileType::integers;

@@ -71,9 +71,15 @@ std::vector<FileEntry> flatten(const toml::table& table) {
   return entries;
 }
 
-Error refusal(int code, const std::string& path, std::string_view what) {
-  return {code, fmt::format("{}: {}; fix the file or name another with --config", path, what)};
-}
+constexpr std::string_view config_mend = "fix the file or name another with --config";
+
+// Of one file.
+struct Refusals {
+  std::string_view mend;
+  Error operator()(int code, const std::string& path, std::string_view what) const {
+    return {code, fmt::format("{}: {}; {}", path, what, mend)};
+  }
+};
 
 // Reads up to `bytes` of the rest of the file. Errors: as read().
 Result<std::string> read_from(int descriptor, std::size_t bytes) {
@@ -90,7 +96,7 @@ Result<std::string> read_from(int descriptor, std::size_t bytes) {
   return text;
 }
 
-Result<std::string> read_text(const std::string& path) {
+Result<std::string> read_text(const std::string& path, const Refusals& refusal) {
   // Without O_NONBLOCK a FIFO waits for its writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) return refusal(errno, path, std::strerror(errno));
@@ -113,7 +119,7 @@ Result<std::string> read_text(const std::string& path) {
 }
 
 // The parser recurses once a dot of a key, without a limit; keys end with their line.
-Status refuse_deep_keys(const std::string& path, std::string_view text) {
+Status refuse_deep_keys(const std::string& path, std::string_view text, const Refusals& refusal) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -129,10 +135,19 @@ Status refuse_deep_keys(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<FileEntry>> read_config_file(const std::string& path) {
-  const Result<std::string> text = read_text(path);
+Result<std::string> read_toml_text(const std::string& path, std::string_view mend) {
+  const Refusals refusal{mend};
+  Result<std::string> text = read_text(path, refusal);
   if (!text) return text.error();
-  if (Status status = refuse_deep_keys(path, text.value()); !status) return status.error();
+  if (Status status = refuse_deep_keys(path, text.value(), refusal); !status) {
+    return status.error();
+  }
+  return text;
+}
+
+Result<std::vector<FileEntry>> read_config_file(const std::string& path) {
+  const Result<std::string> text = read_toml_text(path, config_mend);
+  if (!text) return text.error();
   try {
     return flatten(toml::parse(text.value(), path));
   } catch (const toml::parse_error& error) {

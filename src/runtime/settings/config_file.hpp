@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -20,6 +21,10 @@ struct FileEntry {
   std::string shown;  // On one line, for a message: 'fast', 20, "an array of 2".
   std::uint32_t line = 0;
 };
+
+// The text of a file that is to be parsed as TOML; `mend` completes the message. Errors: those of
+// read_config_file() but that of malformed TOML.
+Result<std::string> read_toml_text(const std::string& path, std::string_view mend);
 
 // Every value of the file, in the order of its keys; an empty section is an entry too. Errors, with
 // one line that names path and line: EINVAL (malformed TOML, more than 32 dots in a line, a FIFO,

@@ -23,6 +23,8 @@ using server::ServerConfig;
 constexpr std::uint32_t core_max = 4095;
 constexpr std::size_t cores_max = 256;  // Entries of a list.
 constexpr double permille_in_percent = 10;
+constexpr std::size_t path_bytes_max = 4095;
+constexpr std::string_view policy_file_ending = ".toml";
 constexpr const char* off = "off";  // A share of 0: nothing is capped.
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -125,6 +127,17 @@ constexpr ConfigOption files_row() {
   return {key.key,           kind_of(key.kind), 0,        key.most,
           key.words,         key.unit,          key.help, store_files<place>,
           show_files<place>, key.short_name};
+}
+
+void store_policy(ConfigValues& values, const OptionValue& value) {
+  ServerConfig& server = values.config.server;
+  server.policy = static_cast<server::CallPolicy>(value.number);
+  server.policy_file = server.policy == server::CallPolicy::file ? value.text : "";
+}
+std::string show_policy(const ConfigValues& values, const ConfigOption& option) {
+  const ServerConfig& server = values.config.server;
+  if (server.policy == server::CallPolicy::file) return server.policy_file;
+  return split(option.words, '|').at(static_cast<std::size_t>(server.policy));
 }
 
 void store_backend(ConfigValues& values, const OptionValue& value) {
@@ -244,10 +257,10 @@ const ConfigOption options[] = {
         "A thread loses the poller's role when its call lasts this long."),
     server<&ServerConfig::shutdown_ms>("server.shutdown_ms", number, 0, 600'000, "", "milliseconds",
                                        "How long the end of a runtime waits for calls in flight."),
-    server<&ServerConfig::policy>(
-        "server.policy", choice, 0, 0, "any|known_only", "",
-        "Calls that kernels may make: all calls that do not act on the host's own process and "
-        "threads, or only those that have typed wrappers."),
+    {"server.policy", policy, 0, path_bytes_max, "any|known_only", "",
+     "Calls that kernels may make: all calls that do not act on the host's own process and "
+     "threads, only those that have typed wrappers, or as a policy file says.",
+     store_policy, show_policy},
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record the events of each request."),
 
@@ -363,6 +376,8 @@ std::string permitted(const ConfigOption& option) {
       return permitted_truth;
     case choice:
       return permitted_words(option.words);
+    case policy:
+      return permitted_words(option.words) + ", or the path of a policy that ends with .toml";
     case cores:
       return fmt::format("a list of CPUs such as 0,2-3 (each at most {}, at most {} of them)",
                          core_max, cores_max);
@@ -418,6 +433,16 @@ Result<OptionValue> parse_value(const ConfigOption& option, std::string_view tex
       return value;
     }
     case choice: {
+      const auto parsed = parse_word(text, option.words);
+      if (!parsed) return wrong;
+      value.number = *parsed;
+      return value;
+    }
+    case policy: {
+      if (text.ends_with(policy_file_ending) && text.size() <= option.most) {
+        value.number = static_cast<std::uint64_t>(server::CallPolicy::file);
+        return value;
+      }
       const auto parsed = parse_word(text, option.words);
       if (!parsed) return wrong;
       value.number = *parsed;

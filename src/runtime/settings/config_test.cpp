@@ -499,8 +499,10 @@ TEST_F(ConfigTest, has_the_keys_of_files_that_libk2k_io_has) {
 TEST_F(ConfigTest, refuses_wrong_and_unknown_flags) {
   ConfigInputs inputs;
   inputs.flags = {{"server.policy", "none", "flag --server-policy"}};
-  EXPECT_EQ(load_config(inputs).error().message,
-            "flag --server-policy: server.policy = 'none'; permitted: one of any, known_only");
+  EXPECT_EQ(
+      load_config(inputs).error().message,
+      "flag --server-policy: server.policy = 'none'; permitted: one of any, known_only, or the "
+      "path of a policy that ends with .toml");
   inputs.flags = {{"server.polcy", "any", "k2k_options_set"}};
   EXPECT_EQ(load_config(inputs).error().message,
             "k2k_options_set: unknown key 'server.polcy' = 'any'; did you mean 'server.policy'? "

@@ -24,15 +24,22 @@ Status check_inline(const backend::Backend& backend, const ServerConfig& config)
                            backend.info().name)};
 }
 
+Status check_policy(const ServerConfig& config, bool has_rules) {
+  if ((config.policy == CallPolicy::file) == has_rules) return {};
+  return Error{EINVAL, has_rules ? "server.policy is a file since the start, and stays it"
+                                 : "server.policy names a file, which is read at start only"};
+}
+
 }  // namespace
 
 Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
-                   std::shared_ptr<router::Files> files)
+                   std::shared_ptr<router::Files> files, std::shared_ptr<services::CallRules> rules)
     : backend_(&backend),
       files_(files ? std::move(files) : std::make_shared<router::Files>()),
+      rules_(std::move(rules)),
       answers_(backend),
-      bottom_half_(answers_.area(), backend, *files_, answers_.errors()),
-      system_calls_(backend, *files_, admission_),
+      bottom_half_(answers_.area(), backend, *files_, answers_.errors(), rules_.get()),
+      system_calls_(backend, *files_, admission_, rules_.get()),
       threads_(system_calls_.sleeping()),
       places_(answers_.area()),
       roles_(backend),
@@ -196,6 +203,10 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
   if (Status status = validate(config, answers_.area().ring_count); !status) return status;
   if (Status status = check_inline(*backend_, config); !status) return status;
   const std::lock_guard control(control_);
+  if (Status status = check_policy(config, rules_ != nullptr); !status) return status;
+  if (config.policy_file != config_.policy_file) {
+    return Error{EINVAL, "server.policy names another file; a file is read at start only"};
+  }
   if (Status status = admission_.configure(config); !status) return status;
   ServerConfig wanted = config;  // Copied here, since a copy needs memory.
   units_.end();
@@ -280,10 +291,12 @@ void Server::Core::stop() {
 // --- The door.
 
 Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend, const ServerConfig& config,
-                                              std::shared_ptr<router::Files> files) {
+                                              std::shared_ptr<router::Files> files,
+                                              std::shared_ptr<services::CallRules> rules) {
   if (Status status = validate(config, backend.area().ring_count); !status) return status.error();
   if (Status status = check_inline(backend, config); !status) return status.error();
-  auto core = std::make_shared<Core>(backend, config, std::move(files));
+  if (Status status = check_policy(config, rules != nullptr); !status) return status.error();
+  auto core = std::make_shared<Core>(backend, config, std::move(files), std::move(rules));
   if (Status status = core->start(); !status) {
     core->stop();
     return status.error();

@@ -41,7 +41,8 @@ namespace k2k::server {
 
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
  public:
-  Core(backend::Backend& backend, const ServerConfig& config, std::shared_ptr<router::Files> files);
+  Core(backend::Backend& backend, const ServerConfig& config, std::shared_ptr<router::Files> files,
+       std::shared_ptr<services::CallRules> rules);
 
   Status start();
   void stop();
@@ -64,7 +65,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void assign_roles();
 
   backend::Backend* backend_;
-  const std::shared_ptr<router::Files> files_;  // Never null.
+  const std::shared_ptr<router::Files> files_;        // Never null.
+  const std::shared_ptr<services::CallRules> rules_;  // Null without a policy file.
   Answers answers_;
   BottomHalf bottom_half_;
   Admission admission_;

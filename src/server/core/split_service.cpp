@@ -20,8 +20,9 @@ void SplitService::run_bundle(ServiceThread& self, const Bundle& bundle) {
 void SplitService::accept(ServiceThread& self, const Bundle& bundle) {
   self.batch.clear();
   self.answered.clear();
-  const auto openness = parts_.config.policy == CallPolicy::any ? services::Openness::any
-                                                                : services::Openness::known_only;
+  const auto openness = parts_.config.policy == CallPolicy::known_only
+                            ? services::Openness::known_only
+                            : services::Openness::any;
   const std::uint64_t processed = parts_.bottom_half.process(
       bundle, {openness, parts_.config.trace, true, parts_.admission.by_tenant()}, self.batch,
       self.answered, self.stats);

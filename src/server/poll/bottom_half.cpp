@@ -3,12 +3,14 @@
 #include <sys/syscall.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <thread>
 
 #include "base/bits.hpp"
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
+#include "services/rules/call_rules.hpp"
 
 namespace k2k::server {
 
@@ -102,6 +104,19 @@ struct BottomHalf::Pass {
   }
 };
 
+bool BottomHalf::permits_reads(const services::CallRules* rules) {
+  return rules == nullptr || rules->permits(SYS_pread64);
+}
+
+std::int64_t BottomHalf::admit(services::Request& request, services::Openness openness) const {
+  if (rules_ == nullptr) return services::admit(request, openness, *backend_, *files_);
+  if (const std::int64_t refused = rules_->judge(request); refused != 0) return refused;
+  const std::int64_t value = services::admit(request, openness, *backend_, *files_);
+  if (value == -EPERM) rules_->refused(request, value);
+  if (value == 0 && rules_->confines(request.number)) request.row = -1;
+  return value;
+}
+
 bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
   if (!pass.unsettled) pass.books.settle();  // Books stay open while a call is made: none are due.
   switch (pass.how.on_the_spot->serve(ready, pass.here.request)) {
@@ -148,7 +163,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
                        row,        control.number, stamp,
                        attributes, pass.left,      pass.follows};
     };
-    if (row == pread_row && pass.how.on_the_spot != nullptr && !checks_pointers_ &&
+    if (row == pread_row && pass.how.on_the_spot != nullptr && reads_on_the_spot_ &&
         serve_on_the_spot(ready(), pass)) {
       if (pass.lost) return answered;
       continue;
@@ -175,9 +190,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     ready().describe(request);
     protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                    protocol::Side::host>(slot, control.number);
-    std::int64_t value = row >= 0 && !checks_pointers_
-                             ? 0
-                             : services::admit(request, pass.how.openness, *backend_, *files_);
+    std::int64_t value = row >= 0 && !checks_rows_ ? 0 : admit(request, pass.how.openness);
     if (value == 0 && !never_blocks) continue;
     if (value != 0) {
       pass.stats.refused.add();

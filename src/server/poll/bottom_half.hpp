@@ -17,6 +17,10 @@
 #include "services/policy.hpp"
 #include "services/services.hpp"
 
+namespace k2k::services {
+class CallRules;
+}
+
 namespace k2k::server {
 
 // A request between acceptance and answer.
@@ -88,12 +92,14 @@ class SlotsAhead;
 class BottomHalf {
  public:
   BottomHalf(const protocol::AreaView& area, const backend::Backend& backend, router::Files& files,
-             DetachedErrors& detached_errors)
+             DetachedErrors& detached_errors, services::CallRules* rules = nullptr)
       : area_(&area),
         backend_(&backend),
         files_(&files),
         detached_errors_(&detached_errors),
-        checks_pointers_(backend.info().hides_memory),
+        rules_(rules),
+        checks_rows_(backend.info().hides_memory || rules != nullptr),
+        reads_on_the_spot_(!backend.info().hides_memory && permits_reads(rules)),
         row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
         busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)) {}
 
@@ -109,6 +115,10 @@ class BottomHalf {
   struct Pass;
   // Of one row; the number of requests that were answered.
   std::uint64_t process_row(const protocol::Doorbell& doorbell, Pass& pass) const;
+  // May the request be executed? As services::admit(). Sets request.row to -1 where the rules make
+  // the call: only a thread that may wait does.
+  std::int64_t admit(services::Request& request, services::Openness openness) const;
+  static bool permits_reads(const services::CallRules* rules);
   // Was the request dealt with on the spot?
   bool serve_on_the_spot(const ReadySlot& ready, Pass& pass) const;
 
@@ -116,7 +126,9 @@ class BottomHalf {
   const backend::Backend* backend_;
   router::Files* files_;
   DetachedErrors* detached_errors_;
-  bool checks_pointers_;     // Some memory is the device's alone.
+  services::CallRules* rules_;  // Null: there is no policy file.
+  bool checks_rows_;            // Some memory is the device's alone, or there are rules.
+  bool reads_on_the_spot_;
   std::uint64_t row_lanes_;  // The lanes that a row has.
   std::unique_ptr<std::atomic_flag[]> busy_rows_;
 };

@@ -65,8 +65,8 @@ std::vector<Pending> Roles::assign(const ServerConfig& config) {
     if (adaptive) {
       role.top_half.hold(role.adaptive.setting().window_us, role.adaptive.setting().max);
     }
-    role.openness =
-        config.policy == CallPolicy::any ? services::Openness::any : services::Openness::known_only;
+    role.openness = config.policy == CallPolicy::known_only ? services::Openness::known_only
+                                                            : services::Openness::any;
     role.trace = config.trace;
     role.split = config.bottom_half == BottomHalfMode::split;
     role.on_units.store(config.bottom_half == BottomHalfMode::on_unit);

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/naps.hpp"
+#include "services/rules/call_rules.hpp"
 
 namespace k2k::server {
 
@@ -36,8 +37,10 @@ std::int64_t SystemCalls::wait(ServiceThread& self, Pending& pending) {
   const KernelWork others(*admission_, pending.request);
   std::int64_t value = -ECANCELED;
   if (fall_asleep(self, pending.request)) {
-    value =
-        services::execute_waiting(pending.request, pending.progress, {event_.number()}, *files_);
+    const bool confined = rules_ != nullptr && rules_->confines(pending.request.number);
+    value = confined ? rules_->perform(pending.request)
+                     : services::execute_waiting(pending.request, pending.progress,
+                                                 {event_.number()}, *files_);
   }
   return wake_up(self, value);
 }

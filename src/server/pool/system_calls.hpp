@@ -25,12 +25,18 @@
 #include "server/pool/sleeping_calls.hpp"
 #include "services/services.hpp"
 
+namespace k2k::services {
+class CallRules;
+}
+
 namespace k2k::server {
 
 class SystemCalls {
  public:
-  SystemCalls(backend::Backend& backend, router::Files& files, Admission& admission)
-      : backend_(&backend), files_(&files), admission_(&admission) {}
+  // `rules` of a policy file; null: there is none.
+  SystemCalls(backend::Backend& backend, router::Files& files, Admission& admission,
+              services::CallRules* rules = nullptr)
+      : backend_(&backend), files_(&files), admission_(&admission), rules_(rules) {}
   SystemCalls(const SystemCalls&) = delete;
   SystemCalls& operator=(const SystemCalls&) = delete;
 
@@ -79,6 +85,7 @@ class SystemCalls {
   backend::Backend* backend_;
   router::Files* files_;
   Admission* admission_;
+  services::CallRules* rules_;
   SleepingCalls sleeping_;
   Descriptor event_;  // Readable once waits are to end.
   const std::uint64_t waited_cycles_ = cycles_of(20);

@@ -40,6 +40,7 @@ enum class Notify : std::uint8_t {
 enum class CallPolicy : std::uint8_t {
   any,         // Every call but those that would harm the host process (services/policy.hpp).
   known_only,  // Only calls with a row in calls/rows.hpp.
+  file,        // As ServerConfig::policy_file says (services/rules/call_rules.hpp).
 };
 
 struct ServerConfig {
@@ -62,6 +63,7 @@ struct ServerConfig {
   std::uint32_t takeover_us = 250;    // A top half held by one call this long is taken over. >= 50.
   std::uint32_t shutdown_ms = 1'000;  // Grace for calls in flight when the runtime ends.
   CallPolicy policy = CallPolicy::any;
+  std::string policy_file;  // For CallPolicy::file; read once, as the runtime starts.
   // Share of the CPU time of all online cores that service threads may take; 0 = no cap; 1 to 1000.
   std::uint32_t cap_permille = 0;
   // How the cap is kept (governor/config.hpp). With none it is not kept.

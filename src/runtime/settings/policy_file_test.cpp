@@ -1,0 +1,145 @@
+// Goal: a policy file means what it says, and a mistake in it gives one line with the place, the
+// mistake and what was expected there.
+
+#include "runtime/settings/policy_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+#include "k2k/runtime.hpp"
+#include "runtime/settings/config.hpp"
+#include "services/rules/call_rules.hpp"
+
+namespace k2k {
+namespace {
+
+class PolicyFileTest : public testing::Test {
+ protected:
+  PolicyFileTest()
+      : path_(testing::TempDir() + "k2k_policy_" + std::to_string(getpid()) + ".toml") {}
+  ~PolicyFileTest() override { ::unlink(path_.c_str()); }
+
+  // The message for a file with this text; "" if it is accepted. The path is left out.
+  std::string complaint(const std::string& text) {
+    std::ofstream(path_) << text;
+    const auto rules = read_policy_file(path_);
+    if (rules) return "";
+    EXPECT_EQ(rules.error().code, EINVAL);
+    EXPECT_TRUE(rules.error().message.starts_with(path_)) << rules.error().message;
+    return rules.error().message.substr(path_.size());
+  }
+  std::string path_;
+};
+
+TEST_F(PolicyFileTest, means_what_it_says) {
+  std::ofstream(path_) << "default = \"none\"\n"
+                          "[calls]\n"
+                          "allow = [\"pread64\", \"openat\", \"socket\", \"rt_sigqueueinfo\"]\n"
+                          "refuse = [\"write\"]\n"
+                          "[files]\n"
+                          "roots = [\"/usr\"]\n"
+                          "[sockets]\n"
+                          "families = [\"inet\"]\n"
+                          "[signals]\n"
+                          "targets = [\"self\", 77]\n"
+                          "[audit]\n"
+                          "file = \"/dev/null\"\n";
+  const auto rules = read_policy_file(path_);
+  ASSERT_TRUE(rules) << rules.error().message;
+  const auto judged = [&](long number, std::uint64_t first) {
+    services::Request request;
+    request.number = static_cast<std::uint16_t>(number);
+    request.arguments[0] = first;
+    return rules.value()->judge(request);
+  };
+  EXPECT_EQ(judged(SYS_pread64, 0), 0);
+  EXPECT_EQ(judged(SYS_write, 0), -EPERM);
+  EXPECT_EQ(judged(SYS_getpid, 0), -EPERM);
+  EXPECT_TRUE(rules.value()->confines(SYS_openat));
+  EXPECT_EQ(judged(SYS_socket, AF_INET), 0);
+  EXPECT_EQ(judged(SYS_socket, AF_INET6), -EACCES);
+  EXPECT_EQ(judged(SYS_rt_sigqueueinfo, 77), 0);
+  EXPECT_EQ(judged(SYS_rt_sigqueueinfo, 78), -EPERM);
+}
+
+TEST_F(PolicyFileTest, names_a_mistake_its_place_and_what_was_expected) {
+  EXPECT_EQ(complaint("[calls]\nrefuse = [\"write\", \"socke\"]\n"),
+            ":2:20: calls.refuse names 'socke'; did you mean 'socket'? expected: a name that k2k "
+            "calls lists");
+  EXPECT_EQ(
+      complaint("[calls]\nallow = [7]\n"),
+      ":2:10: calls.allow names a value that is no text; expected: a name that k2k calls lists");
+  EXPECT_EQ(complaint("[calls]\nallow = \"read\"\n"),
+            ":2:9: calls.allow is no array; expected: an array of names of calls");
+  EXPECT_EQ(complaint("default = \"some\"\n"),
+            ":1:11: default has an entry that is not permitted, 'some'; expected: one of any, "
+            "known_only, none");
+  EXPECT_EQ(complaint("[sockets]\nfamilies = [\"ipx\"]\n"),
+            ":2:13: sockets.families has an entry that is not permitted, 'ipx'; expected: one of "
+            "unix, inet, inet6, netlink, packet, vsock, alg, bluetooth, can, xdp");
+  EXPECT_EQ(
+      complaint("[files]\nroots = [\"usr\"]\n"),
+      ":2:10: files.roots names 'usr' is not an absolute path; expected: the absolute path of "
+      "a folder");
+  EXPECT_EQ(complaint("[signals]\ntargets = [0]\n"),
+            ":2:12: signals.targets has an entry that is no process; expected: \"self\" or the "
+            "number of a process");
+  EXPECT_EQ(complaint("[audit]\nfile = \"log\"\n"),
+            ":2:8: audit.file is no path; expected: the absolute path of a file");
+  EXPECT_EQ(complaint("[call]\n"),
+            ":1:1: unknown key 'call'; expected: default, calls, files, sockets, signals, audit");
+  EXPECT_EQ(complaint("[calls]\nrefused = []\n"),
+            ":2:11: unknown key 'calls.refused'; expected: allow, refuse");
+  EXPECT_EQ(complaint("calls = 3\n"),
+            ":1:9: 'calls' is no section; expected: [calls] and, on the next line, allow = ...");
+  const std::string torn = complaint("[calls\n");
+  EXPECT_TRUE(torn.starts_with(":1:7: ")) << torn;
+  EXPECT_NE(torn.find("; expected: TOML, such as [calls]"), std::string::npos) << torn;
+}
+
+TEST_F(PolicyFileTest, refuses_contradictions) {
+  EXPECT_EQ(
+      complaint("[calls]\nallow = [\"read\"]\nrefuse = [\"read\"]\n"),
+      ":2:10: calls.allow names read, and so does calls.refuse in line 3; remove one of the two");
+  EXPECT_EQ(complaint("[calls]\nallow = [\"execve\"]\n"),
+            ":2:10: calls.allow names execve, which every policy refuses: it replaces the host "
+            "process; remove it");
+  EXPECT_EQ(complaint("[calls]\nallow = [\"link\"]\n[files]\nroots = [\"/usr\"]\n"),
+            ":2:10: calls.allow names link, whose paths cannot be confined to files.roots; remove "
+            "one of the two");
+  EXPECT_EQ(
+      complaint("[files]\nroots = [\"/usr\"]\n[sockets]\nfamilies = [\"unix\"]\n"),
+      ":4:12: sockets.families names unix, whose sockets have paths that files.roots does not "
+      "confine; remove one of the two");
+  EXPECT_EQ(complaint("default = \"none\"\n[sockets]\nfamilies = [\"inet\"]\n"),
+            ":3:12: the list is not empty, but no call is permitted by which a socket can be made; "
+            "name one of socket, socketpair in calls.allow, or remove the list");
+  EXPECT_EQ(complaint("default = \"none\"\n[sockets]\nfamilies = []\n"), "");
+}
+
+TEST_F(PolicyFileTest, is_named_by_the_setting_and_ends_the_start_of_a_runtime) {
+  ConfigInputs inputs;
+  inputs.flags = {{"server.policy", path_, "flag --server-policy"}};
+  const auto loaded = load_config(inputs);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->config.server.policy, server::CallPolicy::file);
+  EXPECT_EQ(loaded->config.server.policy_file, path_);
+  RuntimeConfig config = loaded->config;
+  config.operator_settings = false;
+  const auto missing = Runtime::create(config);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, path_ +
+                                         ": No such file or directory; fix the file or name "
+                                         "another with --server-policy");
+  std::ofstream(path_) << "[calls]\nallow = [\"nothing\"]\n";
+  EXPECT_EQ(Runtime::create(config).error().code, EINVAL);
+}
+
+}  // namespace
+}  // namespace k2k

@@ -1,0 +1,82 @@
+#pragma once
+// The calls that a policy file permits the kernels of a runtime (docs/design/security.md).
+//
+//   judge()    as a request is accepted: by the call's number, the address family of a socket, the
+//              process that a signal goes to
+//   perform()  instead of the call, where paths are confined to roots (rooted_files.hpp)
+//
+// The rules only take away: what every policy refuses stays refused (services/policy.hpp).
+//
+// Threading: any thread. perform() may wait.
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "services/policy.hpp"
+#include "services/request.hpp"
+#include "services/rules/audit_log.hpp"
+#include "services/rules/rooted_files.hpp"
+
+namespace k2k::services {
+
+struct WantedRules {
+  enum class Otherwise : std::uint8_t { any, known_only, none };
+  Otherwise otherwise = Otherwise::any;  // Of the calls in neither list.
+  std::vector<std::uint16_t> allowed{};
+  std::vector<std::uint16_t> refused{};
+  // Where one of these is not set, it restricts nothing.
+  std::optional<std::vector<std::string>> roots{};
+  std::optional<std::vector<int>> families{};   // AF_UNIX, ...
+  std::optional<std::vector<pid_t>> targets{};  // 0 = this process.
+  std::string audit_file{};                     // "" = standard error.
+};
+
+class CallRules {
+ public:
+  // Errors: of roots (RootedFiles::open) and of the log (AuditLog::open).
+  static Result<std::shared_ptr<CallRules>> create(const WantedRules& wanted);
+  CallRules(WantedRules wanted, RootedFiles files, AuditLog audit);
+
+  // 0, or the negative errno of the answer: -EPERM, -EACCES of paths and sockets, -ENOSYS of a call
+  // that is not known where only known ones are permitted.
+  [[nodiscard]] std::int64_t judge(const Request& request);
+  // A call that every policy refuses.
+  void refused(const Request& request, std::int64_t value);
+
+  // True: perform() makes the call.
+  [[nodiscard]] bool confines(std::uint16_t number) const {
+    return number < call_number_end && verdicts_[number] == Verdict::confined;
+  }
+  // True: judge() answers 0 whatever the arguments are.
+  [[nodiscard]] bool permits(std::uint16_t number) const {
+    return number >= call_number_end || verdicts_[number] == Verdict::open;
+  }
+  [[nodiscard]] std::int64_t perform(const Request& request);
+
+ private:
+  enum class Verdict : std::uint8_t {
+    open,
+    unknown,
+    refused,
+    unconfined,
+    confined,
+    family,
+    target
+  };
+
+  [[nodiscard]] bool may_be_sent(const Request& request) const;
+
+  const WantedRules wanted_;
+  const RootedFiles files_;
+  AuditLog audit_;
+  std::array<Verdict, call_number_end> verdicts_{};
+};
+
+}  // namespace k2k::services
