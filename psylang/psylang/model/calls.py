@@ -137,8 +137,11 @@ def _enumerate(build: Builder, iterable: Datum, start: Datum = 0) -> list[Datum]
     return list(enumerate(items(build, iterable), start))
 
 
-def _zip(build: Builder, *iterables: Datum) -> list[Datum]:
-    return list(zip(*(items(build, one) for one in iterables), strict=False))
+def _zip(build: Builder, *iterables: Datum, strict: Datum = False) -> list[Datum]:
+    rows = [items(build, one) for one in iterables]
+    if strict and len(set(map(len, rows))) > 1:
+        raise UnsupportedError(f"zip of {', '.join(map(str, map(len, rows)))} items with strict")
+    return list(zip(*rows, strict=False))
 
 
 def _reversed(build: Builder, sequence: Datum) -> list[Datum]:

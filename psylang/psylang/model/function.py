@@ -14,11 +14,13 @@ same, or is not known to be, is refused. It may be called from Python, too.
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from psylang.ir.builder import Builder
@@ -74,7 +76,11 @@ class Function:
 
     def _names(self) -> Mapping[str, Any]:
         found = inspect.getclosurevars(self.python)
-        return {**found.builtins, **found.globals, **found.nonlocals}
+        names = {**found.builtins, **found.globals, **found.nonlocals}
+        # Python 3.11 compiles each comprehension to a function, whose names are its own.
+        everything = {**vars(builtins), **self.python.__globals__}
+        inner = {name for one in _within(self.python.__code__) for name in one.co_names}
+        return {**{name: everything[name] for name in inner if name in everything}, **names}
 
     def emit(self, context: Context, data: Sequence[Datum]) -> Datum:
         """Its result, as operations of the program."""
@@ -119,6 +125,14 @@ class Function:
         if result is NOTHING:
             raise ModelError(f"{self._place(self._tree)}: `{self.__name__}` returns nothing")
         return result
+
+
+def _within(code: CodeType) -> Iterator[CodeType]:
+    """The functions that are defined in a function, and in these."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield one
+            yield from _within(one)
 
 
 def function(python: Callable[..., Any]) -> Function:

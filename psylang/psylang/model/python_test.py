@@ -123,6 +123,13 @@ def keywords(b, x):  # type: ignore[no-untyped-def]
     return clipped + sums + power_of(exponent=x, base=b[1])
 
 
+def comprehended(b, x):  # type: ignore[no-untyped-def]
+    """`float` and `math` are names of the inner functions alone."""
+    rows = [[float(one) for one in row] for row in (b, b * x)]
+    pairs = zip(rows[0], rows[1], strict=True)
+    return np.array([math.fabs(one) + other for one, other in pairs])
+
+
 def undefined(b, x):  # type: ignore[no-untyped-def]
     return np.maximum(b, np.sqrt(x)) + np.max(b * np.sqrt(x)) + np.minimum(1.0, np.sqrt(x))
 
@@ -142,6 +149,7 @@ EQUAL: list[Callable[..., Any]] = [
     whole,
     loops,
     keywords,
+    comprehended,
     undefined,
 ]
 
@@ -253,6 +261,10 @@ def misnamed(b, x):  # type: ignore[no-untyped-def]
     return power_of(x, base=x)
 
 
+def uneven(b, x):  # type: ignore[no-untyped-def]
+    return [one * other for one, other in zip(b, [x], strict=True)]
+
+
 REFUSED: list[tuple[Callable[..., Any], str]] = [
     (views, r"`c` shares its elements .* copy it first: c = np.array\(c\)"),
     (viewed, "`b` shares its elements"),
@@ -265,6 +277,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (long_loop, "`c` shares its array .* copy it before"),
     (of_lists, "`-` of a list or tuple; make it an array"),
     (to_tuple, "`pair` is a tuple"),
+    (uneven, "zip of 2, 1 items with strict"),
     (drawing, "only functions of a Compute draw random numbers"),
     (misnamed, r"`power_of` takes 2 arguments \(base, exponent\), each once, not 1 and `base`"),
 ]
