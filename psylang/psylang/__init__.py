@@ -10,7 +10,7 @@ results.response_time, results.choice
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from psylang.runtime import (
     ArgumentError,
@@ -31,6 +31,9 @@ from psylang.runtime import (
 )
 from psylang.version import __version__
 
+if TYPE_CHECKING:
+    from psylang.pnl import NotImportedError, PsyNeuLinkError, from_psyneulink
+
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
@@ -40,21 +43,27 @@ __all__ = [
     "InterruptedRunError",
     "MissingResultError",
     "ModelChangedError",
+    "NotImportedError",
     "NotSupportedError",
     "Plan",
+    "PsyNeuLinkError",
     "PsylangError",
     "Results",
     "Search",
     "UndefinedError",
     "__version__",
     "compile",
+    "from_psyneulink",
 ]
 
-_PACKAGES = frozenset({"ir", "model", "models"})
+_PACKAGES = frozenset({"ir", "model", "models", "pnl"})
+_OF_PNL = frozenset({"NotImportedError", "PsyNeuLinkError", "from_psyneulink"})
 
 
 def __getattr__(name: str) -> Any:
-    """psylang.model and psylang.models are imported when they are first used."""
+    """What computing needs not is imported when it is first used."""
     if name in _PACKAGES:
         return importlib.import_module(f"psylang.{name}")
+    if name in _OF_PNL:
+        return getattr(importlib.import_module("psylang.pnl"), name)
     raise AttributeError(f"module 'psylang' has no attribute '{name}'")

@@ -1,0 +1,113 @@
+"""Converts an OptimizationControlMechanism with a grid search, run before each trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from psylang.model import ControlSignal, ExponentialCost, GridSearch, LinearCost
+from psylang.model.control import LISTED_MAX, Cost
+from psylang.pnl.reading import Paths, kind_of, number_of, value_of
+from psylang.pnl.refusals import RefusedError
+
+NEAREST = "nearest: an OptimizationControlMechanism with GridSearch, controller_mode=BEFORE"
+
+
+def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> GridSearch:
+    """The controller of a composition. RefusedError: it is another kind of control."""
+    controller = composition.controller
+    if kind_of(controller) != "OptimizationControlMechanism":
+        raise RefusedError(f"the controller is {kind_of(controller)}", NEAREST)
+    if kind_of(controller.function) != "GridSearch":
+        raise RefusedError(f"it searches by {kind_of(controller.function)}", NEAREST)
+    if str(composition.controller_mode).lower() != "before":
+        raise RefusedError(f"controller_mode is {composition.controller_mode}", NEAREST)
+    if kind_of(composition.controller_condition) != "Always":
+        raise RefusedError("it runs on a condition of its own", "leave controller_condition out")
+    if controller.agent_rep is not composition:
+        raise RefusedError("its agent_rep is another composition", "nearest: the composition")
+    if value_of(controller, "num_estimates"):
+        raise RefusedError(
+            "num_estimates is given", "leave it out: candidates meet the noise of the trial"
+        )
+    search = controller.function
+    if value_of(search, "select_randomly_from_optimal_values"):
+        raise RefusedError("it chooses among equal values at random", "take the first of them")
+    return GridSearch(
+        [_signal(one, paths) for one in controller.control_signals],
+        objective=_objective(controller, node),
+        direction=value_of(search, "direction"),
+    )
+
+
+def _objective(controller: Any, node: Callable[[Any], str]) -> str:
+    objective = controller.objective_mechanism
+    if objective is not None:
+        return node(objective)
+    senders = [one.sender for port in controller.outcome_input_ports for one in port.path_afferents]
+    if len(senders) != 1 or senders[0] is not senders[0].owner.output_ports[0]:
+        raise RefusedError(
+            f"it monitors {len(senders)} output ports without an objective_mechanism",
+            "nearest: an ObjectiveMechanism, or the one main output of a mechanism",
+        )
+    return node(senders[0].owner)
+
+
+def _signal(signal: Any, paths: Paths) -> ControlSignal:
+    if len(signal.efferents) != 1:
+        raise RefusedError(
+            f"{signal.name} sets {len(signal.efferents)} parameters", "give each a ControlSignal"
+        )
+    source = signal.efferents[0].receiver.source
+    owner = source._owner._owner
+    parameter = paths.find(owner, source.name)
+    if parameter is None:
+        raise RefusedError(
+            f"{signal.name} sets {source.name} of {kind_of(owner)}",
+            "nearest: a number of a mechanism's function, integrator or noise",
+        )
+    return ControlSignal(
+        parameter,
+        _levels(signal),
+        modulation=_modulation(signal, source),
+        cost=_cost(signal),
+    )
+
+
+def _levels(signal: Any) -> list[float]:
+    samples = list(value_of(signal, "allocation_samples"))
+    levels = [float(np.ravel(one)[0]) for one in samples]
+    if len(levels) > LISTED_MAX:
+        raise RefusedError(
+            f"{signal.name} has {len(levels)} samples", f"nearest: {LISTED_MAX} of them"
+        )
+    return levels
+
+
+def _modulation(signal: Any, source: Any) -> Any:
+    """PsyNeuLink's default multiplies what the function says is its multiplicative parameter."""
+    given = str(value_of(signal, "modulation")).lower()
+    for name in ("override", "multiplicative", "additive"):
+        if name in given:
+            return name
+    raise RefusedError(f"modulation is {given}", "OVERRIDE, MULTIPLICATIVE or ADDITIVE")
+
+
+def _cost(signal: Any) -> Cost | None:
+    options = value_of(signal, "cost_options")
+    names = [] if options is None else [one.name for one in type(options) if one & options]
+    names = [one for one in names if one not in ("NONE", "DEFAULTS")]
+    if not names:
+        return None
+    if names != ["INTENSITY"]:
+        raise RefusedError(f"costs are {', '.join(names)}", "nearest: CostFunctions.INTENSITY")
+    function = signal.intensity_cost_function
+    if kind_of(function) == "Exponential":
+        if (number_of(function, "scale"), number_of(function, "offset")) != (1.0, 0.0):
+            raise RefusedError("the cost has a scale or an offset", "rate and bias")
+        return ExponentialCost(number_of(function, "rate"), number_of(function, "bias"))
+    if kind_of(function) == "Linear":
+        return LinearCost(number_of(function, "slope"), number_of(function, "intercept"))
+    raise RefusedError(f"the cost is {kind_of(function)}", "nearest: Exponential or Linear")

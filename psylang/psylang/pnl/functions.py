@@ -1,0 +1,168 @@
+"""Converters of transfer functions, integrators and noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from psylang.model import functions, integrators, noise
+from psylang.pnl.reading import At, kind_of, number_of, only, value_of
+from psylang.pnl.refusals import RefusedError
+from psylang.pnl.tables import converter, converts
+
+# Transfer functions whose fields have PsyNeuLink's names, or the names given here.
+PLAIN: Mapping[str, tuple[Callable[..., Any], Mapping[str, str]]] = {
+    "Linear": (functions.Linear, {n: n for n in ("slope", "intercept", "scale", "offset")}),
+    "Logistic": (functions.Logistic, {n: n for n in ("gain", "bias", "x_0", "scale", "offset")}),
+    "Tanh": (functions.Tanh, {n: n for n in ("gain", "bias", "x_0", "scale", "offset")}),
+    "ReLU": (functions.ReLU, {n: n for n in ("gain", "bias", "leak", "scale", "offset")}),
+    "Exponential": (functions.Exponential, {n: n for n in ("rate", "bias", "scale", "offset")}),
+}
+
+
+def _plain(name: str) -> None:
+    make, fields = PLAIN[name]
+
+    @converts("function", name, name)
+    def convert(function: Any, at: At) -> Any:
+        return make(**at.numbers(function, fields))
+
+
+for _name in PLAIN:
+    _plain(_name)
+
+
+@converts("function", "Identity", "Linear")
+def _identity(function: Any, at: At) -> Any:
+    return functions.Linear()
+
+
+@converts("function", "SoftMax", "SoftMax", "output ALL, no adaptive gain, no mask")
+def _softmax(function: Any, at: At) -> Any:
+    only(function, output="all", mask_threshold=None)
+    if isinstance(value_of(function, "gain"), str):
+        raise RefusedError("SoftMax has an adaptive gain", "give gain a number")
+    return functions.SoftMax(**at.numbers(function, {"gain": "gain"}))
+
+
+def transfer_function(function: Any, at: At) -> Any:
+    """Of a mechanism's function."""
+    return converter("function", kind_of(function))(function, at)
+
+
+# Integrators.
+
+
+def _integrator(make: Callable[..., Any], fields: Mapping[str, str]) -> Callable[..., Any]:
+    def convert(function: Any, at: At) -> Any:
+        given = value_of(function, "noise")
+        numbers = at.numbers(function, fields)
+        drawn, constant = noise_of(given, at.part("noise"))
+        if constant:
+            if numbers["offset"] != 0.0:
+                raise RefusedError("noise is a number, and there is an offset", "give one of them")
+            numbers["offset"] = constant
+        return make(noise=drawn, initial=number_of(function, "initializer"), **numbers)
+
+    return convert
+
+
+converts("integrator", "SimpleIntegrator", "SimpleIntegrator")(
+    _integrator(integrators.SimpleIntegrator, {"rate": "rate", "offset": "offset"})
+)
+converts("integrator", "AdaptiveIntegrator", "AdaptiveIntegrator")(
+    _integrator(integrators.AdaptiveIntegrator, {"rate": "rate", "offset": "offset"})
+)
+
+
+@converts("integrator", "LeakyCompetingIntegrator", "LeakyCompetingIntegrator", "noise is drawn")
+def _leaky(function: Any, at: At) -> Any:
+    given = value_of(function, "noise")
+    drawn, constant = noise_of(given, at.part("noise"))
+    if constant:
+        raise RefusedError("LeakyCompetingIntegrator has a number as noise", "give it NormalDist")
+    fields = {"leak": "rate", "dt": "time_step_size", "offset": "offset"}
+    return integrators.LeakyCompetingIntegrator(
+        noise=drawn,
+        initial=number_of(function, "initializer"),
+        **at.numbers(function, fields),
+    )
+
+
+@converts("integrator", "DriftDiffusionIntegrator", "DriftDiffusion", "in a DDM")
+def _drift(function: Any, at: At) -> Any:
+    fields = {
+        "rate": "rate",
+        "noise": "noise",
+        "threshold": "threshold",
+        "dt": "time_step_size",
+        "offset": "offset",
+        "initial": "starting_value",
+    }
+    return integrators.DriftDiffusion(**at.numbers(function, fields))
+
+
+def integrator_of(function: Any, at: At) -> Any:
+    """Of an integrator_function."""
+    return converter("integrator", kind_of(function))(function, at)
+
+
+# Noise.
+
+
+@converts("noise", "NormalDist", "noise.Normal")
+def _normal(dist: Any, at: At) -> Any:
+    fields = {"mean": "mean", "standard_deviation": "standard_deviation"}
+    return noise.Normal(**at.numbers(dist, fields))
+
+
+@converts("noise", "UniformDist", "noise.Uniform")
+def _uniform(dist: Any, at: At) -> Any:
+    return noise.Uniform(**at.numbers(dist, {"low": "low", "high": "high"}))
+
+
+@converts("noise", "ExponentialDist", "noise.Exponential")
+def _exponential(dist: Any, at: At) -> Any:
+    return noise.Exponential(**at.numbers(dist, {"mean": "beta"}))
+
+
+@converts("noise", "GammaDist", "noise.Gamma")
+def _gamma(dist: Any, at: At) -> Any:
+    return noise.Gamma(**at.numbers(dist, {"shape": "dist_shape", "scale": "scale"}))
+
+
+@converts("noise", "WaldDist", "noise.Wald")
+def _wald(dist: Any, at: At) -> Any:
+    return noise.Wald(**at.numbers(dist, {"mean": "mean", "scale": "scale"}))
+
+
+def noise_of(given: Any, at: At) -> tuple[Any, float]:
+    """(a distribution or None, a number that is added)."""
+    if hasattr(given, "parameters"):
+        return converter("noise", kind_of(given))(given, at), 0.0
+    if callable(given):
+        raise RefusedError("noise is a Python function", "give it NormalDist or another of NumPy's")
+    array = np.array(given, dtype=object)
+    if any(callable(one) for one in array.flat):
+        raise RefusedError("noise differs by unit", "give all units one distribution")
+    numbers = array.astype(np.float64)
+    if not np.all(numbers == numbers.flat[0]) or not math.isfinite(numbers.flat[0]):
+        raise RefusedError("noise is numbers that differ by unit", "give it a distribution")
+    return None, float(numbers.flat[0])
+
+
+def seed_of(*components: Any) -> int | None:
+    """The one seed of the random functions of a mechanism. RefusedError: there are several."""
+    seeds = [
+        int(value_of(one, "seed"))
+        for one in components
+        if hasattr(one, "parameters") and hasattr(one.parameters, "seed")
+    ]
+    if len(set(seeds)) > 1:
+        raise RefusedError(
+            f"its parts draw with seeds of their own, {seeds}", "let one part draw in a mechanism"
+        )
+    return seeds[0] if seeds else None

@@ -1,0 +1,341 @@
+"""Reads a live composition into a model of psylang.model.
+
+All parts are read before anything is refused, so that one error lists all refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psylang.model.composition import PASSES_MAX, Model
+from psylang.model.errors import ModelError
+from psylang.pnl.conditions import condition_of
+from psylang.pnl.control import search_of
+from psylang.pnl.environment import psyneulink
+from psylang.pnl.mechanisms import Converted, combined, converted
+from psylang.pnl.ports import PortsFunction
+from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
+from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
+from psylang.pnl.tables import nearest
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An input port that the caller feeds: the node and port of PsyNeuLink by name, its place among
+    the node's ports of that kind, the input of the model, and what PsyNeuLink takes if nothing is
+    given."""
+
+    node: str
+    port: str
+    place: int
+    input: str
+    default: tuple[float, ...]
+
+
+class ImportedModel(Model):
+    """A model that was made from a composition; it may be changed like any other.
+
+    entries: its inputs. results: the outputs that PsyNeuLink lists in the results of a trial, in
+    its order. nodes: from names of PsyNeuLink to those of the model.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, PASSES_MAX)
+        self.entries: list[Entry] = []
+        self.results: list[str] = []
+        self.nodes: dict[str, str] = {}
+
+
+def from_psyneulink(composition: Any, *, termination_processing: Any = None) -> ImportedModel:
+    """The model of a composition of PsyNeuLink 0.21, for psylang.compile().
+
+    termination_processing: as of its run(): {TimeScale.TRIAL: condition}. What the composition has
+    learned, or how far it has run, is no part of a model: states and generators begin anew, the
+    latter at their seeds' first numbers (restart() lets PsyNeuLink do so, too).
+
+    Outputs are those of PsyNeuLink's results, named `mechanism` or `mechanism_PORT`.
+    NotImportedError: a part is not supported; it lists all such parts, with the nearest form.
+    PsyNeuLinkError: PsyNeuLink is missing, or of another version.
+    """
+    pnl = psyneulink()
+    if not isinstance(composition, pnl.Composition):
+        raise ModelError(
+            f"what is of type {kind_of(composition)} is no Composition of PsyNeuLink; give one"
+        )
+    composition._analyze_graph()  # As its run() does: inputs and the order follow from the graph.
+    return _Importer(pnl, composition).model(termination_processing)
+
+
+class _Importer:
+    def __init__(self, pnl: Any, composition: Any) -> None:
+        self.pnl, self.composition = pnl, composition
+        self.made = ImportedModel(identifier(composition.name))
+        self.names, self.paths = Names(), Paths()
+        self.refusals: list[Refusal] = []
+        self.nodes: dict[int, Converted] = {}
+        self.sets = [tuple(one) for one in composition.scheduler.consideration_queue]
+
+    @contextmanager
+    def of(self, component: Any) -> Iterator[None]:
+        """What is refused within belongs to the component."""
+        name = component if isinstance(component, str) else component.name
+        try:
+            yield
+        except RefusedError as error:
+            self.refusals.append(Refusal(name, error.reason, error.nearest))
+        except ModelError as error:
+            self.refusals.append(Refusal(name, str(error), "change it so, or see Psylang's own"))
+
+    def model(self, termination: Any) -> ImportedModel:
+        with self.of(self.composition):
+            self._kind()
+        for node in self._mechanisms():
+            with self.of(node):
+                self._node(node)
+        if not self.refusals:  # All others would follow from these.
+            for node in self._mechanisms():
+                self._arrivals(node)
+            self._schedule(termination)
+            self._results()
+            if self.composition.controller is not None and self.composition.enable_controller:
+                with self.of(self.composition.controller):
+                    self.made.control(search_of(self.composition, self.paths, self._name))
+        if not self.refusals:
+            with self.of(self.composition):
+                self._compiles()
+        if self.refusals:
+            raise NotImportedError(self.composition.name, self.refusals)
+        return self.made
+
+    def _kind(self) -> None:
+        kind = kind_of(self.composition)
+        if kind != "Composition":
+            raise RefusedError(f"it is a {kind}", nearest("mechanism", kind))
+
+    def _mechanisms(self) -> list[Any]:
+        return list(self.composition.nodes)
+
+    def _name(self, node: Any) -> str:
+        """RefusedError: it is no mechanism of the composition."""
+        if id(node) not in self.nodes:
+            raise RefusedError(
+                f"it refers to {getattr(node, 'name', node)}, which is not in the composition",
+                "add it",
+            )
+        return self.names.name(node)
+
+    def _node(self, node: Any) -> None:
+        if isinstance(node, self.pnl.Composition):
+            raise RefusedError("it is a nested composition", nearest("mechanism", "Composition"))
+        name = self.names.name(node)
+        self._modulated(node)
+        made = converted(node, name, At(name, self.paths))
+        self.made.add(made.mechanism)
+        self.nodes[id(node)] = made
+        self.made.nodes[node.name] = name
+        for port, (written, size) in made.derived.items():
+            derived = self.names.name(None, f"{name}_{port}")
+            sizes = (int(np.size(node.output_ports[0].defaults.value)),)
+            one = PortsFunction(derived, sizes=sizes, size=size, written=written)
+            self.made.add(one)
+            self.made.connect(name, one)
+            self.made.last(one)
+            made.outputs[port] = derived  # type: ignore[index]
+
+    def _modulated(self, node: Any) -> None:
+        """Parameters are set by the controller of the composition alone."""
+        for port in node.parameter_ports:
+            for one in port.mod_afferents:
+                if one.sender.owner is not self.composition.controller:
+                    raise RefusedError(
+                        f"its {port.name} is set by {one.sender.owner.name}",
+                        "nearest: ControlSignals of the composition's controller",
+                    )
+        for port in (*node.input_ports, *node.output_ports):
+            if port.mod_afferents:
+                raise RefusedError(
+                    f"its port {port.name} is gated or controlled",
+                    "nearest: a ProcessingMechanism that multiplies its input ports",
+                )
+
+    # Projections.
+
+    def _arrivals(self, node: Any) -> None:
+        made = self.nodes[id(node)]
+        for here, port in zip(made.inputs, node.input_ports, strict=True):
+            with self.of(node):
+                self._port(port)
+            afferents = list(port.path_afferents)
+            if hasattr(node, "recurrent_projection"):
+                own = [one for one in afferents if one.sender.owner is node]
+                if own != [node.recurrent_projection] or afferents[0] is not own[0]:
+                    with self.of(node):
+                        raise RefusedError(
+                            "its own projection is not its first one", "one recurrent projection"
+                        )
+                afferents = afferents[1:]
+            for one in afferents:
+                with self.of(node):
+                    self._projection(one, node, port, here)
+
+    def _port(self, port: Any) -> None:
+        function = port.function
+        if kind_of(function) not in ("LinearCombination", "Identity"):
+            raise RefusedError(
+                f"input port {port.name} computes {kind_of(function)}", "nearest: LinearCombination"
+            )
+        if kind_of(function) == "LinearCombination":
+            only(function, weights=None, exponents=None)
+            if combined(function) and len(port.path_afferents) > 1:
+                raise RefusedError(
+                    f"input port {port.name} multiplies",
+                    "nearest: a ProcessingMechanism with LinearCombination(operation=PRODUCT)",
+                )
+        if not port.path_afferents:
+            raise RefusedError(
+                f"nothing arrives at input port {port.name}", "connect it, or leave it out"
+            )
+
+    def _projection(self, projection: Any, node: Any, port: Any, here: str) -> None:
+        sender = projection.sender.owner
+        if sender is self.composition.input_CIM:
+            self._entry(node, port, here)
+            return
+        if kind_of(projection) != "MappingProjection":
+            raise RefusedError(f"{projection.name} is a {kind_of(projection)}", "MappingProjection")
+        if kind_of(projection.function) not in ("MatrixTransform", "LinearMatrix", "Identity"):
+            raise RefusedError(
+                f"{projection.name} computes {kind_of(projection.function)}", "nearest: a matrix"
+            )
+        if any(value_of(projection, one) not in (None, 1) for one in ("weight", "exponent")):
+            raise RefusedError(f"{projection.name} has a weight or exponent", "leave it out")
+        if any(one.mod_afferents for one in projection.parameter_ports):
+            raise RefusedError(f"{projection.name} learns, or is controlled", "fix its matrix")
+        start, end = self._name(sender), self._name(node)
+        if start == end:
+            raise RefusedError(
+                f"{projection.name} is a projection to itself", "a RecurrentTransferMechanism"
+            )
+        outputs = self.nodes[id(sender)].outputs
+        given = outputs.get(projection.sender.name)
+        if given is None or given not in self.made.mechanisms[start].ports():
+            raise RefusedError(
+                f"{projection.name} brings {projection.sender.name} of {sender.name}",
+                f"nearest: {', '.join(outputs)}",
+            )
+        self.made.connect(
+            start,
+            end,
+            np.array(value_of(projection, "matrix"), dtype=np.float64),
+            sender_port=given,
+            receiver_port=here,
+            feedback=self._place(sender) > self._place(node),
+            name=self.names.name(None, f"{start}_to_{end}"),
+        )
+
+    def _place(self, node: Any) -> int:
+        """The number of a node's consideration set."""
+        for number, members in enumerate(self.sets):
+            if any(one is node for one in members):
+                return number
+        raise RefusedError(f"{node.name} is not scheduled", "add it to the composition")
+
+    def _entry(self, node: Any, port: Any, here: str) -> None:
+        external = [one for one in node.input_ports if one in self.composition.input_CIM_ports]
+        base = self.names.name(node)
+        name = self.names.name(None, f"{base}_{port.name}" if len(external) > 1 else f"{base}_in")
+        shape = self.made.mechanisms[base].arrivals()[here]
+        default = np.array(port.defaults.value, dtype=np.float64).reshape(shape)
+        self.made.input(name, base, here, default=default)
+        row = tuple(np.ravel(default).tolist())
+        self.made.entries.append(Entry(node.name, port.name, external.index(port), name, row))
+
+    # The scheduler.
+
+    def _schedule(self, termination: Any) -> None:
+        self._together()
+        scheduler = self.composition.scheduler
+        for node, condition in scheduler.conditions.conditions.items():
+            if id(node) in self.nodes:
+                with self.of(node):
+                    self.made.when(self._name(node), condition_of(condition, self._name))
+        scale = self.pnl.TimeScale.TRIAL
+        ends = {**scheduler.termination_conds, **(termination or {})}[scale]
+        with self.of(self.composition):
+            self.made.ends(condition_of(ends, self._name))
+        with self.of(self.composition):
+            sets = [
+                tuple(sorted(self._name(one) for one in members if id(one) in self.nodes))
+                for members in self.sets
+            ]
+            given = [members for members in sets if members]
+            if list(self.made.schedule().sets) != given:
+                raise RefusedError(
+                    f"PsyNeuLink runs it in the order {given}, which does not follow from its "
+                    f"projections ({list(self.made.schedule().sets)})",
+                    "leave structural conditions out",
+                )
+
+    def _together(self) -> None:
+        """Nodes of one set that send to one another: cycles, which PsyNeuLink runs at once."""
+        for members in self.sets:
+            links = [
+                {self.names.name(one.sender.owner), self.names.name(node)}
+                for node in members
+                if id(node) in self.nodes
+                for port in node.input_ports
+                for one in port.path_afferents
+                if one.sender.owner is not node and any(one.sender.owner is m for m in members)
+            ]
+            for group in joined(links):
+                self.made.together(*sorted(group))
+
+    # Outputs.
+
+    def _results(self) -> None:
+        for port in self.composition.output_CIM_ports:
+            with self.of(port.owner):
+                node = self._name(port.owner)
+                here = self.nodes[id(port.owner)].outputs[port.name]
+                own = here in self.made.mechanisms[node].ports()
+                several = len([1 for one in port.owner.output_ports]) > 1
+                name = identifier(f"{node}_{port.name}" if several else node)
+                self.made.output(name, node if own else here, here if own else "", earlier=True)
+                self.made.results.append(name)
+
+    def _compiles(self) -> None:
+        """What only the IR refuses is refused here, too."""
+        self.made.program(numerics="exact")
+
+
+def joined(links: Sequence[set[str]]) -> list[set[str]]:
+    """Sets that overlap, as one each."""
+    groups: list[set[str]] = []
+    for link in links:
+        touching = [one for one in groups if one & link]
+        groups = [one for one in groups if not one & link]
+        groups.append(set(link).union(*touching))
+    return groups
+
+
+def restart(composition: Any) -> None:
+    """Lets all random functions of a composition begin at their seeds' first numbers.
+
+    PsyNeuLink draws while it builds mechanisms, so that its own runs begin later in each stream.
+    Call it before the first run; PsyNeuLink's numbers are then those of `exact`.
+    """
+    for node in composition.nodes:
+        inner = [node, node.function, getattr(node, "integrator_function", None)]
+        inner += [
+            value_of(one, "noise")
+            for one in inner
+            if hasattr(one, "parameters") and hasattr(one.parameters, "noise")
+        ]
+        for one in inner:
+            if hasattr(one, "parameters") and hasattr(one.parameters, "seed"):
+                one.parameters.seed.set(value_of(one, "seed"), context=None)

@@ -1,0 +1,450 @@
+"""Converters of mechanisms. Each gives a mechanism of the model, and what its ports are called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from psylang.model import DDM, LCA, DDMAnalytical, Linear, Recurrent, Transfer
+from psylang.model.criteria import AtLeast, Criterion, MaxVsAverage, MaxVsNext, Settled
+from psylang.model.mechanism import Mechanism
+from psylang.model.noise import Normal
+from psylang.pnl.functions import integrator_of, noise_of, seed_of, transfer_function
+from psylang.pnl.ports import (
+    METRICS,
+    Adopted,
+    Apart,
+    Combined,
+    Concatenated,
+    Energy,
+    PortsFunction,
+    UserDefined,
+    is_plain,
+)
+from psylang.pnl.reading import At, kind_of, number_of, only, value_of
+from psylang.pnl.refusals import RefusedError
+from psylang.pnl.tables import converter, converts
+
+STEPS_MAX = 10_000_000  # Of a DDM or LCA; PsyNeuLink has no limit.
+
+
+@dataclass(frozen=True)
+class Converted:
+    """inputs: of its input ports, in PsyNeuLink's order, the names here. outputs: by PsyNeuLink's
+    name of an output port its name here. derived: output ports that are functions of the main one:
+    the function, and its size."""
+
+    mechanism: Mechanism
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, str]
+    derived: Mapping[str, tuple[Any, int]] = field(default_factory=dict)
+
+
+def converted(mechanism: Any, name: str, at: At) -> Converted:
+    """RefusedError: the mechanism, or a part of it, is not imported."""
+    made: Converted = converter("mechanism", kind_of(mechanism))(mechanism, name, at)
+    return made
+
+
+def sizes_of(mechanism: Any) -> tuple[int, ...]:
+    """Of the input ports."""
+    return tuple(int(np.size(port.defaults.value)) for port in mechanism.input_ports)
+
+
+def single(mechanism: Any) -> int:
+    """The size of the one input port. RefusedError: there are several."""
+    sizes = sizes_of(mechanism)
+    if len(sizes) != 1:
+        raise RefusedError(
+            f"it has {len(sizes)} input ports, and {kind_of(mechanism.function)} takes each alone",
+            "give each port a mechanism, or one LinearCombination, Concatenate or "
+            "UserDefinedFunction to all",
+        )
+    return sizes[0]
+
+
+def reset_of(mechanism: Any) -> Literal["trial", "never"]:
+    """ "trial" or "never", which begins as AtRunStart does in a first run."""
+    when = kind_of(mechanism.reset_stateful_function_when)
+    if when in ("Never", "AtRunStart"):
+        return "never"
+    if when == "AtTrialStart":
+        return "trial"
+    raise RefusedError(
+        f"reset_stateful_function_when is {when}", "nearest: AtTrialStart, AtRunStart or Never"
+    )
+
+
+def plain_ports(mechanism: Any, main: str = "value") -> tuple[dict[str, str], dict[str, Any]]:
+    """Output ports that hand the value on, and those of the energy."""
+    ports, derived = {}, {}
+    for port in mechanism.output_ports:
+        if hands_on(port):
+            ports[port.name] = main
+        elif kind_of(port.function) == "Energy" and hasattr(mechanism, "recurrent_projection"):
+            matrix = recurrent_matrix(mechanism)
+            derived[port.name] = (Energy(matrix=tuple(map(tuple, matrix.tolist()))), 1)
+        else:
+            raise RefusedError(
+                f"output port {port.name} computes {kind_of(port.function)}",
+                "nearest: RESULT, with a ProcessingMechanism that computes it",
+            )
+    return ports, derived
+
+
+def hands_on(port: Any, place: int = 0) -> bool:
+    """Whether an output port has a value of its mechanism as it is."""
+    function = port.function
+    linear = kind_of(function) == "Identity" or (
+        kind_of(function) == "Linear"
+        and (number_of(function, "slope"), number_of(function, "intercept")) == (1.0, 0.0)
+    )
+    spec = port._variable_spec
+    return bool(linear and isinstance(spec, tuple) and spec[1] == place)
+
+
+# Transfer.
+
+
+def until_of(mechanism: Any, at: At) -> Criterion | None:
+    """When it is finished."""
+    if value_of(mechanism, "termination_threshold") is None:
+        return None
+    measure = mechanism.termination_measure
+    comparison = mechanism.termination_comparison_op
+    bound = at.part("until").numbers(mechanism, {"threshold": "termination_threshold"})
+    kinds: dict[Any, Callable[..., Criterion]] = {
+        "max_vs_next": MaxVsNext,
+        "max_vs_avg": MaxVsAverage,
+    }
+    if comparison == ">=":
+        if measure is max:
+            return AtLeast(**bound)
+        name = measure if isinstance(measure, str) else getattr(measure, "__name__", "")
+        if name.lower() in kinds:
+            return kinds[name.lower()](**bound)
+    if comparison == "<=" and kind_of(measure) == "Distance" and measure.metric == "max_abs_diff":
+        at.paths.note(mechanism, "termination_threshold", f"{at.path}.until.tolerance")
+        return Settled(tolerance=bound["threshold"])
+    shown = measure if isinstance(measure, str) else getattr(measure, "__name__", kind_of(measure))
+    raise RefusedError(
+        f"it ends by {shown} {comparison}",
+        "nearest: max, MAX_VS_NEXT or MAX_VS_AVG with >=, or the largest change with <=",
+    )
+
+
+def clip_of(mechanism: Any) -> tuple[float, float] | None:
+    clip = value_of(mechanism, "clip")
+    return None if clip is None else (float(clip[0]), float(clip[1]))
+
+
+def _transfer(mechanism: Any, name: str, at: At, recurrent: Recurrent | None) -> Converted:
+    integrates = bool(value_of(mechanism, "integrator_mode"))
+    size, integrator, noise, seed = single(mechanism), None, None, None
+    if integrates:
+        inner = mechanism.integrator_function
+        integrator = integrator_of(inner, at.part("integrator"))
+        seed = seed_of(value_of(inner, "noise"))
+    else:
+        given = value_of(mechanism, "noise")
+        noise, constant = noise_of(given, at.part("noise"))
+        seed = seed_of(given)
+        if constant:
+            raise RefusedError("noise is a number", "give it NormalDist, or a bias to the function")
+    reset: Literal["trial", "never"] = reset_of(mechanism) if integrates else "never"
+    if integrates and reset == "never" and recurrent is not None and integrator is not None:
+        _begins_drawn(mechanism, integrator)
+    until = until_of(mechanism, at) if integrates else None
+    made = Transfer(
+        name,
+        size=size,
+        function=transfer_function(mechanism.function, at.part("function")),
+        integrator=integrator,
+        noise=noise,
+        recurrent=recurrent,
+        clip=clip_of(mechanism),
+        until=until,
+        until_finished=bool(value_of(mechanism, "execute_until_finished")),
+        max_steps=int(value_of(mechanism, "max_executions_before_finished")),
+        reset=reset,
+        seed=seed,
+    )
+    ports, derived = plain_ports(mechanism)
+    return Converted(made, ("input",), ports, derived)
+
+
+def _begins_drawn(mechanism: Any, integrator: Any) -> None:
+    """RefusedError: the first value of a recurrent mechanism has a draw of its construction."""
+    if integrator.noise is not None and kind_of(mechanism.reset_stateful_function_when) == "Never":
+        raise RefusedError(
+            "it begins with the noise that its construction drew, as it is recurrent and never "
+            "reset",
+            "set reset_stateful_function_when=AtRunStart()",
+        )
+
+
+@converts("mechanism", "TransferMechanism", "Transfer", "one input port")
+def _transfer_mechanism(mechanism: Any, name: str, at: At) -> Converted:
+    return _transfer(mechanism, name, at, None)
+
+
+def recurrent_matrix(mechanism: Any) -> Any:
+    """As it is when nothing is learned."""
+    return np.array(value_of(mechanism.recurrent_projection, "matrix"), dtype=np.float64)
+
+
+@converts("mechanism", "RecurrentTransferMechanism", "Transfer(recurrent=…)", "without learning")
+def _recurrent(mechanism: Any, name: str, at: At) -> Converted:
+    if value_of(mechanism, "enable_learning"):
+        raise RefusedError("it learns", "set enable_learning=False")
+    if value_of(mechanism, "has_recurrent_input_port"):
+        raise RefusedError("its recurrence has a port of its own", "one port for all input")
+    return _transfer(mechanism, name, at, recurrent_of(recurrent_matrix(mechanism)))
+
+
+def recurrent_of(matrix: Any) -> Recurrent:
+    """auto and hetero, where a matrix consists of these."""
+    auto, hetero = paired(matrix)
+    if auto is None or hetero is None:
+        return Recurrent(matrix=matrix)
+    return Recurrent(auto=auto, hetero=hetero)
+
+
+def paired(matrix: Any) -> tuple[float | None, float | None]:
+    """The one number on the diagonal and the one off it, if there are such."""
+    diagonal = np.diag(matrix)
+    others = matrix[~np.eye(len(matrix), dtype=bool)]
+    if np.any(diagonal != diagonal[0]) or np.any(others != (others[:1] if others.size else 0.0)):
+        return None, None
+    return float(diagonal[0]), float(others[0]) if others.size else 0.0
+
+
+@converts("mechanism", "LCAMechanism", "LCA", "max, MAX_VS_NEXT, MAX_VS_AVG")
+def _lca(mechanism: Any, name: str, at: At) -> Converted:
+    size, inner = single(mechanism), mechanism.integrator_function
+    auto, hetero = paired(recurrent_matrix(mechanism))
+    if kind_of(inner) != "LeakyCompetingIntegrator" or auto is None or hetero is None or size < 2:
+        raise RefusedError(
+            "its integrator is no LeakyCompetingIntegrator, its matrix has more than two numbers, "
+            "or it has one unit",
+            "nearest: leak, competition and self_excitation, of two units or more",
+        )
+    if not value_of(mechanism, "integrator_mode") or clip_of(mechanism) is not None:
+        raise RefusedError("it clips, or does not integrate", "leave clip out")
+    only(inner, offset=0.0)
+    given = value_of(inner, "noise")
+    noise, constant = noise_of(given, at.part("noise"))
+    if constant:
+        raise RefusedError("noise is a number", "give it NormalDist")
+    if kind_of(mechanism.reset_stateful_function_when) == "Never" and noise is not None:
+        raise RefusedError(
+            "it begins with the noise that its construction drew, as it is never reset",
+            "set reset_stateful_function_when=AtTrialStart() or AtRunStart()",
+        )
+    numbers = at.numbers(inner, {"leak": "rate", "dt": "time_step_size"})
+    made = LCA(
+        name,
+        size=size,
+        competition=-hetero,
+        self_excitation=auto,
+        noise=noise,
+        initial_state=number_of(inner, "initializer"),
+        function=transfer_function(mechanism.function, at.part("function")),
+        until=until_of(mechanism, at),
+        until_finished=bool(value_of(mechanism, "execute_until_finished")),
+        max_steps=STEPS_MAX,
+        reset=reset_of(mechanism),
+        seed=seed_of(given),
+        **numbers,
+    )
+    ports, derived = plain_ports(mechanism)
+    return Converted(made, ("input",), ports, derived)
+
+
+# Decisions.
+
+STEPWISE = {"DECISION_VARIABLE": "decision_variable", "RESPONSE_TIME": "response_time"}
+ANALYTICAL = {
+    **STEPWISE,
+    "PROBABILITY_UPPER_THRESHOLD": "probability_upper",
+    "PROBABILITY_LOWER_THRESHOLD": "probability_lower",
+    **{
+        f"RT_{which}_{moment}".upper(): f"rt_{which}_{moment}"
+        for which in ("correct", "incorrect")
+        for moment in ("mean", "variance", "skew")
+    },
+}
+
+
+@converts("mechanism", "DDM", "DDM, DDMAnalytical", "DriftDiffusionIntegrator, …Analytical")
+def _ddm(mechanism: Any, name: str, at: At) -> Converted:
+    if single(mechanism) != 1:
+        raise RefusedError("its input has several elements", "give it one")
+    function, names = mechanism.function, STEPWISE
+    made: Mechanism
+    if kind_of(function) == "DriftDiffusionIntegrator":
+        made = DDM(
+            name,
+            integrator=integrator_of(function, at.part("integrator")),
+            until_finished=bool(value_of(mechanism, "execute_until_finished")),
+            max_steps=STEPS_MAX,
+            reset=reset_of(mechanism),
+            seed=seed_of(function),
+            **at.numbers(function, {"non_decision_time": "non_decision_time"}),
+        )
+    elif kind_of(function) == "DriftDiffusionAnalytical":
+        names, made = ANALYTICAL, _analytical(mechanism, function, name, at)
+    else:
+        raise RefusedError(
+            f"its function is {kind_of(function)}",
+            "nearest: DriftDiffusionIntegrator or DriftDiffusionAnalytical",
+        )
+    outputs = {}
+    for place, port in enumerate(mechanism.output_ports):
+        here = names.get(port.name)
+        spec = port._variable_spec
+        if here is None or not hands_on(port, spec[1] if isinstance(spec, tuple) else place):
+            raise RefusedError(
+                f"output port {port.name} is not imported", f"nearest: {', '.join(names)}"
+            )
+        outputs[port.name] = here
+    return Converted(made, ("input",), outputs)
+
+
+def _analytical(mechanism: Any, function: Any, name: str, at: At) -> DDMAnalytical:
+    fields = {
+        "drift": "drift_rate",
+        "threshold": "threshold",
+        "noise": "noise",
+        "starting_point": "starting_value",
+        "non_decision_time": "non_decision_time",
+    }
+    # Finished after each call: what it remembers is only its value.
+    return DDMAnalytical(
+        name, seed=seed_of(mechanism), reset="never", **at.numbers(function, fields)
+    )
+
+
+# Functions of ports.
+
+
+@converts("mechanism", "IntegratorMechanism", "Transfer(integrator=…)", "one input port")
+def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
+    function = mechanism.function
+    made = Transfer(
+        name,
+        size=single(mechanism),
+        function=Linear(),
+        integrator=integrator_of(function, at.part("integrator")),
+        reset=reset_of(mechanism),
+        seed=seed_of(value_of(function, "noise")),
+    )
+    ports, derived = plain_ports(mechanism)
+    return Converted(made, ("input",), ports, derived)
+
+
+@converts("mechanism", "ProcessingMechanism", "Transfer, or a function of its ports")
+@converts("mechanism", "ObjectiveMechanism", "a function of its ports")
+def _processing(mechanism: Any, name: str, at: At) -> Converted:
+    function = mechanism.function
+    write = {**PORT_FUNCTIONS}.get(kind_of(function))
+    ports, derived = plain_ports(mechanism)
+    sizes = sizes_of(mechanism)
+    if write is not None:
+        size = int(np.size(mechanism.output_ports[0].defaults.value))
+        written, settings = write(function, len(sizes))
+        made: Mechanism = PortsFunction(
+            name, sizes=sizes, size=size, written=written, settings=settings, reset="never"
+        )
+        for setting in settings:
+            at.paths.note(function, setting, f"{at.path}.{setting}")
+        return Converted(made, tuple(made.arrivals()), ports, derived)
+    noise = seed = None
+    if kind_of(function) == "GaussianDistort":
+        only(function, bias=0.0)
+        noise = Normal(**at.part("noise").numbers(function, {"standard_deviation": "variance"}))
+        fields = {"slope": "scale", "intercept": "offset"}
+        transfer: Any = Linear(**at.part("function").numbers(function, fields))
+        seed = seed_of(function)
+    else:
+        transfer = transfer_function(function, at.part("function"))
+    made = Transfer(
+        name, size=single(mechanism), function=transfer, noise=noise, seed=seed, reset="never"
+    )
+    return Converted(made, ("input",), ports, derived)
+
+
+Ported = tuple[Any, dict[str, Any]]
+PORT_FUNCTIONS: dict[str, Callable[[Any, int], Ported]] = {}
+
+
+def _of_ports(
+    name: str, form: str, note: str = ""
+) -> Callable[[Callable[[Any, int], Ported]], Callable[[Any, int], Ported]]:
+    def register(write: Callable[[Any, int], Ported]) -> Callable[[Any, int], Ported]:
+        PORT_FUNCTIONS[name] = converts("port function", name, form, note)(write)
+        return write
+
+    return register
+
+
+@_of_ports("LinearCombination", "sum or product", "weights of the ports, no exponents")
+def _combination(function: Any, count: int) -> Ported:
+    only(function, exponents=None)
+    product = combined(function)
+    weights = value_of(function, "weights")
+    if weights is not None:
+        weights = tuple(np.ravel(weights).astype(float).tolist())
+        if len(weights) != count:
+            raise RefusedError("weights are by element", "give each port one weight")
+    return Combined(product=product, weights=weights), {}
+
+
+def combined(function: Any) -> bool:
+    """Whether a LinearCombination multiplies. RefusedError: scale or offset."""
+    only(function, scale=1.0, offset=0.0)
+    operation = value_of(function, "operation")
+    if operation not in ("sum", "product"):
+        raise RefusedError(f"LinearCombination has operation {operation}", "SUM or PRODUCT")
+    return bool(operation == "product")
+
+
+@_of_ports("Concatenate", "the ports in a row")
+def _concatenate(function: Any, count: int) -> Ported:
+    only(function, scale=1.0, offset=0.0)
+    return Concatenated(), {}
+
+
+@_of_ports("Distance", "two ports", f"{', '.join(METRICS)}; not normalised")
+def _distance(function: Any, count: int) -> Ported:
+    only(function, normalize=False)
+    metric = str(value_of(function, "metric")).lower()
+    if metric not in METRICS or count != 2:
+        raise RefusedError(
+            f"Distance is {metric} of {count} ports", f"nearest: {', '.join(METRICS)}, of two ports"
+        )
+    return Apart(metric=metric), {}
+
+
+@_of_ports(
+    "UserDefinedFunction", "its Python function, compiled", "what @function takes; no state, draws"
+)
+def _user_defined(function: Any, count: int) -> Ported:
+    python = value_of(function, "custom_function")
+    if not is_plain(python):
+        raise RefusedError(f"its function is {python!r}", "define it by `def` in a file")
+    free = inspect.signature(python).parameters
+    # PsyNeuLink keeps an argument's default as a parameter; here all have a place.
+    others = list(free)[1:]
+    unknown = [name for name in others if not hasattr(function.parameters, name)]
+    if unknown:
+        raise RefusedError(
+            f"its function takes {', '.join(unknown)}, which PsyNeuLink gives it when it runs",
+            "give it numbers as arguments",
+        )
+    settings = {name: number_of(function, name) for name in others}
+    return UserDefined(function=Adopted(python), given=tuple(others)), settings

@@ -1,0 +1,190 @@
+"""PortsFunction: a mechanism whose function takes all its input ports, as PsyNeuLink's do."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from psylang.ir.graph import Value
+from psylang.ir.types import DType, Type
+from psylang.model.arithmetic import as_float
+from psylang.model.context import Scope, total
+from psylang.model.errors import ModelError
+from psylang.model.function import Function
+from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values
+from psylang.model.parameters import Number, numbers, part
+
+
+class Written(Protocol):
+    """Has emit(): from the values of the input ports to the value."""
+
+    def emit(self, at: Scope, ports: Sequence[Value]) -> Value: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PortsFunction(Mechanism):
+    """sizes: of the input ports. size: of the value. settings: numbers that the function takes."""
+
+    sizes: tuple[int, ...]
+    size: int
+    written: Written = part()
+    settings: Mapping[str, Number] = numbers()
+
+    def arrivals(self) -> Mapping[str, tuple[int, ...]]:
+        return {f"input{k}": (size,) for k, size in enumerate(self.sizes)}
+
+    def ports(self) -> Mapping[str, Type]:
+        return {"value": Type(DType.F64, (self.size,))}
+
+    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
+        return {port: total(at, values) for port, values in arrivals.items()}
+
+    def initial(self, at: Scope) -> Memory:
+        """PsyNeuLink calls a function with zeros when it builds the mechanism."""
+        shapes = self.arrivals()
+        zeros = {
+            port: at.build.constant(0.0, Type(DType.F64, shape)) for port, shape in shapes.items()
+        }
+        return self.step(at, zeros, {})
+
+    def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
+        with at.origin():
+            value = self.written.emit(at, [prepared[port] for port in self.arrivals()])
+        if value.type.shape != (self.size,):
+            if value.type.size != self.size:
+                raise ModelError(
+                    f"the function of `{self.name}` gives shape {value.type.shape}; its output "
+                    f"port has ({self.size},)"
+                )
+            places = np.ndindex(*value.type.shape)
+            value = at.build.stack([at.build.extract(value, *place) for place in places])
+        return {"value": value}
+
+    def slot_of(self, port: str) -> str:
+        return "value"
+
+    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
+        return {"value": memory["value"]}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Combined:
+    """The sum or the product of the ports, as LinearCombination's; each times its weight."""
+
+    product: bool = False
+    weights: tuple[float, ...] | None = None
+
+    def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
+        build = at.build
+        if self.weights is not None:
+            ports = [build.mul(one, w) for one, w in zip(ports, self.weights, strict=True)]
+        if not self.product:
+            return total(at, ports)
+        result = ports[0]
+        for one in ports[1:]:
+            result = build.mul(result, one)
+        return result
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Concatenated:
+    """The ports one after the other."""
+
+    def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
+        build = at.build
+        return build.stack([build.extract(one, k) for one in ports for k in range(one.type.size)])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Apart:
+    """The distance of two ports (docs/semantics.md, 9)."""
+
+    metric: str
+
+    def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
+        build, (first, second) = at.build, ports
+        if self.metric == "dot_product":
+            return build.op("dot", first, second)
+        if self.metric == "energy":
+            return build.div(build.neg(build.op("sum", build.mul(first, second))), 2.0)
+        apart = build.sub(first, second)
+        if self.metric == "euclidean":
+            return build.op("sqrt", build.op("dot", apart, apart))
+        apart = build.abs(apart)
+        if self.metric == "max_abs_diff":
+            return build.op("reduce_max", apart)
+        added = build.op("sum", apart)
+        if self.metric == "normed_l0_similarity":
+            return build.sub(1.0, build.div(added, 4.0))
+        return added
+
+
+METRICS = (
+    "difference",
+    "dot_product",
+    "energy",
+    "euclidean",
+    "max_abs_diff",
+    "normed_l0_similarity",
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Energy:
+    """Hopfield's energy of a recurrent mechanism: -(Σ y_i (M y)_i) / 2 with a hollow M."""
+
+    matrix: tuple[tuple[float, ...], ...]
+
+    def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
+        build, (activity,) = at.build, ports
+        hollow = np.array(self.matrix)
+        np.fill_diagonal(hollow, 0.0)
+        against = build.op("dot", activity, build.constant(hollow.T, Type(DType.F64, hollow.shape)))
+        return build.div(build.neg(build.op("sum", build.mul(activity, against))), 2.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UserDefined:
+    """A Python function of `variable`, a matrix with a row a port, as PsyNeuLink calls it.
+
+    given: for each further argument the name of the setting that it takes.
+    """
+
+    function: Function
+    given: tuple[str, ...] = ()
+    is_matrix: bool = True
+
+    def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
+        build = at.build
+        sizes = {one.type.size for one in ports}
+        if len(sizes) > 1:
+            raise ModelError(
+                f"the input ports of `{at.component}` have several sizes, {sorted(sizes)}; a "
+                "user-defined function takes ports of one size"
+            )
+        variable = build.stack(
+            [build.extract(one, k) for one in ports for k in range(one.type.size)],
+            (len(ports), *sizes),
+        )
+        data = [variable, *(at[name] for name in self.given)]
+        return as_float(build, self.function.inline(build, data, at.here()))
+
+
+class Adopted(Function):
+    """A plain Python function; those of the modeller's that it calls are compiled likewise."""
+
+    def _names(self) -> Mapping[str, Any]:
+        return {
+            name: Adopted(one) if is_plain(one) else one for name, one in super()._names().items()
+        }
+
+
+def is_plain(one: Any) -> bool:
+    """Whether it is a function by `def` whose module is no library's."""
+    return isinstance(one, types.FunctionType) and not one.__module__.startswith(
+        ("numpy", "scipy", "psyneulink", "math")
+    )

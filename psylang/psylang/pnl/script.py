@@ -1,0 +1,71 @@
+"""Scripts that call run() themselves: the call is held back, and its arguments are kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from psylang.model.errors import ModelError
+from psylang.pnl.environment import psyneulink
+
+TAKEN = ("inputs", "num_trials", "termination_processing")
+# What changes neither inputs nor results.
+WITHOUT_EFFECT = ("execution_mode", "context", "log", "animate", "skip_analyze_graph")
+
+
+@dataclass(frozen=True)
+class HeldRun:
+    """The run() of a composition that was not made, with the arguments that differ from none."""
+
+    composition: Any
+    arguments: dict[str, Any]
+
+
+class HeldError(BaseException):
+    """Ends a script where it runs the composition; no `except Exception` of the script takes it."""
+
+    def __init__(self, run: HeldRun) -> None:
+        super().__init__()
+        self.run = run
+
+
+@contextmanager
+def holding(is_wanted: Callable[[Any], bool]) -> Iterator[None]:
+    """Within, the first run() of a wanted composition raises HeldError; all others are made."""
+    kind = psyneulink().Composition
+    original = kind.run
+
+    def run(self: Any, *data: Any, **named: Any) -> Any:
+        if is_wanted(self):
+            raise HeldError(HeldRun(self, _bound(original, self, *data, **named)))
+        return original(self, *data, **named)
+
+    kind.run = run
+    try:
+        yield
+    finally:
+        kind.run = original
+
+
+def _bound(run: Callable[..., Any], *data: Any, **named: Any) -> dict[str, Any]:
+    """ModelError: an argument would change the results, and is not supported."""
+    bound = inspect.signature(run).bind(*data, **named).arguments
+    given = {**bound.pop("kwargs", {}), **bound}
+    given.pop("self", None)
+    wrong = [
+        name
+        for name, value in given.items()
+        if name not in (*TAKEN, *WITHOUT_EFFECT)
+        and not name.startswith("report_")
+        and value is not None
+    ]
+    if wrong:
+        raise ModelError(
+            f"the script gives run() {', '.join(wrong)}; of its arguments {', '.join(TAKEN)} are "
+            "supported: guard the call by `if __name__ == '__main__':`, and give --input and "
+            "--trials"
+        )
+    return {name: given[name] for name in TAKEN if given.get(name) is not None}
