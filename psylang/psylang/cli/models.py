@@ -8,6 +8,8 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,22 +23,35 @@ from psylang.ir.text import ParseError, parse_program
 from psylang.ir.verify import VerifyError, verify
 
 
-def plan_of(options: argparse.Namespace) -> psylang.Plan:
-    """The plan of a command with add_model() and add_common(). UsageError: it names none."""
-    found = model_of(options.model, pairs("--set", options.set))
+@dataclass(frozen=True)
+class Scripted:
+    """A composition of PsyNeuLink, its model, and the arguments of the script's own run()."""
+
+    composition: Any
+    model: Any
+    arguments: dict[str, Any]
+
+
+def plan_of(options: argparse.Namespace, found: Any = None) -> psylang.Plan:
+    """The plan of a command with add_model() and add_common(); found: what model_of() gave, if it
+    was called already. UsageError: it names none."""
+    if found is None:
+        found = model_of(options.model, pairs("--set", options.set))
     program = isinstance(found, Program)
     vary = None if program else list(pairs("--param", options.param))
+    scripted = isinstance(found, Scripted)
     return psylang.compile(
-        found,
+        found.model if scripted else found,
         fix=pairs("--fix", options.fix),
         vary=vary,
-        numerics=options.numerics,
+        numerics=options.numerics or ("exact" if scripted and options.precision == "f64" else None),
         precision=options.precision,
     )
 
 
 def model_of(name: str, arguments: dict[str, Any]) -> Any:
-    """MODULE:OBJECT, FILE.py:OBJECT or FILE.ir; a function is called."""
+    """MODULE:OBJECT, FILE.py:OBJECT or FILE.ir; a function is called. A composition of PsyNeuLink
+    is Scripted."""
     if name.endswith(".ir"):
         if arguments:
             raise UsageError(f"--set is for functions that make models; {name} is a program")
@@ -44,7 +59,8 @@ def model_of(name: str, arguments: dict[str, Any]) -> Any:
     module_name, colon, path = name.rpartition(":")
     if not colon or not module_name or not path:
         raise UsageError(f"`{name}` is no MODULE:OBJECT; give one like psylang.models:ddm")
-    found: Any = _module(module_name)
+    module, held = _module(module_name, path)
+    found: Any = module
     for part in path.split("."):
         try:
             found = getattr(found, part)
@@ -57,6 +73,8 @@ def model_of(name: str, arguments: dict[str, Any]) -> Any:
         if arguments:
             raise UsageError(f"--set is for functions that make models; {name} is a model")
         return found
+    if any(one.__module__.startswith("psyneulink.") for one in type(found).__mro__):
+        return _scripted(found, held, arguments, name)
     if not callable(found):
         raise UsageError(f"{name} is a {type(found).__name__}, neither a model nor a function")
     try:
@@ -77,7 +95,16 @@ def _program(name: str) -> Program:
     return program
 
 
-def _module(name: str) -> ModuleType:
+def _scripted(composition: Any, held: dict[str, Any], given: Any, name: str) -> Scripted:
+    if given:
+        raise UsageError(f"--set is for functions that make models; {name} is of PsyNeuLink")
+    termination = held.get("termination_processing")
+    model = psylang.from_psyneulink(composition, termination_processing=termination)
+    return Scripted(composition, model, held)
+
+
+def _module(name: str, wanted: str) -> tuple[ModuleType, dict[str, Any]]:
+    """The module, and with what it runs its composition `wanted` (psylang.pnl.script)."""
     if name.endswith(".py"):
         path = Path(name)
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -85,12 +112,17 @@ def _module(name: str) -> ModuleType:
             raise UsageError(f"there is no file {name}")
         module = importlib.util.module_from_spec(spec)
         sys.modules[path.stem] = module
-        spec.loader.exec_module(module)
-        return module
+        execute = partial(spec.loader.exec_module, module)
+        if "psyneulink" in path.read_text(encoding="utf-8"):
+            from psylang.pnl.script import executed
+
+            return module, executed(execute, lambda one: getattr(module, wanted, None) is one)
+        execute()
+        return module, {}
     if str(Path.cwd()) not in sys.path and "" not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(name), {}
     except ModuleNotFoundError as error:
         if error.name is None or not name.startswith(error.name):
             raise UsageError(f"{name} needs the module {error.name}, which is missing") from None

@@ -12,19 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.cli.main import UsageError
-from psylang.cli.models import pairs, plan_of
+from psylang.cli.models import Scripted, model_of, pairs, plan_of
 
 
 def main(options: argparse.Namespace) -> int:
     histogram = {name: _bins(name, value) for name, value in _histograms(options.histogram)}
     if options.output is not None and not options.output.endswith(".npz"):
         raise UsageError(f"--output {options.output}: the name must end with .npz")
-    plan = plan_of(options)
+    found = model_of(options.model, pairs("--set", options.set))
+    plan = plan_of(options, found)
+    inputs, trials = pairs("--input", options.input), options.trials
+    if isinstance(found, Scripted):
+        inputs, trials = _as_run(found, inputs, trials)
     begin = time.perf_counter()
     results = plan.run(
-        pairs("--input", options.input),
+        inputs,
         pairs("--param", options.param),
-        trials=options.trials,
+        trials=trials,
         sequences=options.sequences,
         seed=options.seed,
         threads=options.threads,
@@ -55,8 +59,32 @@ def main(options: argparse.Namespace) -> int:
             for name, one in results.histograms.items()
         },
     }
+    if isinstance(found, Scripted) and options.json and set(found.model.results) <= set(results):
+        summary["results"] = _laid_out(found, results)
     print(json.dumps(summary) if options.json else _text(summary))
     return 0
+
+
+def _as_run(found: Scripted, inputs: dict[str, Any], trials: int | None) -> tuple[Any, int]:
+    """As PsyNeuLink's run() takes them: by nodes; of the script, where none are given."""
+    from psylang.pnl import run_arguments
+
+    nodes = {one.name: one for one in found.composition.nodes}
+    unknown = [name for name in inputs if name not in nodes]
+    if unknown:
+        raise UsageError(f"--input {unknown[0]}: the nodes are {', '.join(nodes)}")
+    given = {nodes[name]: value for name, value in inputs.items()}
+    count = found.arguments.get("num_trials") if trials is None else trials
+    return run_arguments(
+        found.composition, found.model, given or found.arguments.get("inputs"), count
+    )
+
+
+def _laid_out(found: Scripted, results: Any) -> list[Any]:
+    """As PsyNeuLink's `results`: trials, output ports, elements."""
+    from psylang.pnl import results_of
+
+    return [[port.tolist() for port in trial] for trial in results_of(found.model, results)]
 
 
 def _histograms(given: list[str]) -> list[tuple[str, str]]:

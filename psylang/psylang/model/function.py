@@ -35,6 +35,8 @@ from psylang.model.evaluate import NOTHING, Evaluator
 class Function:
     """A Python function marked by @function. ModelError: it has a part that cannot be compiled."""
 
+    takes_defaults = False  # Whether arguments may have defaults, which no call leaves out.
+
     def __init__(self, python: Callable[..., Any]) -> None:
         self.python = python
         self.__name__ = getattr(python, "__name__", "function")
@@ -44,7 +46,8 @@ class Function:
             raise ModelError(f"the source of {python!r} is not there; define it by `def` in a file")
         self._file, self._first = Path(code.co_filename).name, code.co_firstlineno
         stars = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
-        if stars or code.co_kwonlyargcount or getattr(python, "__defaults__", None):
+        defaults = getattr(python, "__defaults__", None) and not self.takes_defaults
+        if stars or code.co_kwonlyargcount or defaults:
             raise ModelError(
                 f"{self._file}:{self._first}: `{self.__name__}` has arguments with stars, keywords "
                 "or defaults; give all of them a place"

@@ -298,7 +298,9 @@ class _Importer:
     # Outputs.
 
     def _results(self) -> None:
-        for port in self.composition.output_CIM_ports:
+        last = self.composition.output_CIM.output_ports
+        pairs = self.composition.output_CIM_ports.items()
+        for port, _ in sorted(pairs, key=lambda one: last.index(one[1][1])):
             with self.of(port.owner):
                 node = self._name(port.owner)
                 here = self.nodes[id(port.owner)].outputs[port.name]

@@ -440,7 +440,15 @@ def _user_defined(function: Any, count: int) -> Ported:
     free = inspect.signature(python).parameters
     # PsyNeuLink keeps an argument's default as a parameter; here all have a place.
     others = list(free)[1:]
-    unknown = [name for name in others if not hasattr(function.parameters, name)]
+    if function.stateful_parameter is not None:
+        raise RefusedError(
+            f"its function keeps {function.stateful_parameter}", "an integrator of the tables"
+        )
+    unknown = [
+        name
+        for name in others
+        if name in ("self", "owner", "context", "params") or not hasattr(function.parameters, name)
+    ]
     if unknown:
         raise RefusedError(
             f"its function takes {', '.join(unknown)}, which PsyNeuLink gives it when it runs",

@@ -175,7 +175,12 @@ class UserDefined:
 
 
 class Adopted(Function):
-    """A plain Python function; those of the modeller's that it calls are compiled likewise."""
+    """A plain Python function; those of the modeller's that it calls are compiled likewise.
+
+    Its arguments' defaults are parameters of PsyNeuLink, which a call always gives.
+    """
+
+    takes_defaults = True
 
     def _names(self) -> Mapping[str, Any]:
         return {

@@ -23,7 +23,12 @@ def run_arguments(
     generator. Fewer rows than trials are repeated from the first on. ModelError: num_trials is
     missing for a function or a generator, or is not above 0.
     """
-    parsed, sets = composition._parse_run_inputs(inputs)
+    try:
+        parsed, sets = composition._parse_run_inputs(inputs)
+    except Exception as error:
+        if not type(error).__module__.startswith("psyneulink"):
+            raise
+        raise ModelError(f"inputs of {composition.name}: {error}") from error
     if num_trials is None and not isinstance(parsed, Mapping):
         raise ModelError("inputs by a function or a generator need num_trials")
     trials = int(sets if num_trials is None else num_trials)

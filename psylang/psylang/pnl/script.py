@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from psylang.model.errors import ModelError
@@ -16,20 +15,25 @@ TAKEN = ("inputs", "num_trials", "termination_processing")
 WITHOUT_EFFECT = ("execution_mode", "context", "log", "animate", "skip_analyze_graph")
 
 
-@dataclass(frozen=True)
-class HeldRun:
-    """The run() of a composition that was not made, with the arguments that differ from none."""
-
-    composition: Any
-    arguments: dict[str, Any]
-
-
 class HeldError(BaseException):
     """Ends a script where it runs the composition; no `except Exception` of the script takes it."""
 
-    def __init__(self, run: HeldRun) -> None:
+    def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__()
-        self.run = run
+        self.arguments = arguments
+
+
+def executed(script: Callable[[], None], is_wanted: Callable[[Any], bool]) -> dict[str, Any]:
+    """Executes a script up to where it runs a wanted composition; the arguments of that run().
+
+    What follows in the script is not executed. Other compositions run as ever. Empty: it runs none.
+    """
+    try:
+        with holding(is_wanted):
+            script()
+    except HeldError as held:
+        return held.arguments
+    return {}
 
 
 @contextmanager
@@ -40,7 +44,7 @@ def holding(is_wanted: Callable[[Any], bool]) -> Iterator[None]:
 
     def run(self: Any, *data: Any, **named: Any) -> Any:
         if is_wanted(self):
-            raise HeldError(HeldRun(self, _bound(original, self, *data, **named)))
+            raise HeldError(_bound(original, self, *data, **named))
         return original(self, *data, **named)
 
     kind.run = run

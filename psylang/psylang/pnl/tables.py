@@ -38,7 +38,7 @@ TABLES: dict[Kind, dict[str, Support]] = {
 # Known and refused, with the nearest form that is imported.
 REFUSED: dict[Kind, dict[str, str]] = {
     "mechanism": {
-        "AutoassociativeLearningMechanism": "train in PsyNeuLink, and import the matrices",
+        "AutoAssociativeLearningMechanism": "train in PsyNeuLink, and import the matrices",
         "Composition": "put the mechanisms of the nested composition into the outer one",
         "AutodiffComposition": "train it, and put its mechanisms with their matrices into a "
         "Composition",

@@ -1,0 +1,562 @@
+"""Scripts in PsyNeuLink's style, after published models, written for these tests.
+
+Each function builds a composition and gives it with the arguments of its run(), as a script would.
+IMPORTED are those that import, REFUSED those that do not, each with a part of the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Script = Callable[[Any], tuple[Any, dict[str, Any]]]
+IMPORTED: list[Script] = []
+REFUSED: dict[Script, str] = {}
+
+
+def imported(script: Script) -> Script:
+    IMPORTED.append(script)
+    return script
+
+
+def refused(why: str) -> Callable[[Script], Script]:
+    def register(script: Script) -> Script:
+        REFUSED[script] = why
+        return script
+
+    return register
+
+
+# Feed-forward networks.
+
+
+@imported
+def logistic_layers(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Two layers with a random matrix, after McClelland and Rumelhart 1981's feature detectors."""
+    features = pnl.TransferMechanism(name="features", input_shapes=4)
+    letters = pnl.TransferMechanism(
+        name="letters", input_shapes=3, function=pnl.Logistic(gain=2.0, bias=-0.5)
+    )
+    matrix = np.random.default_rng(1).normal(size=(4, 3))
+    net = pnl.Composition(pathways=[features, matrix, letters])
+    return net, {"inputs": {features: np.eye(4).tolist()}}
+
+
+@imported
+def stroop_feed_forward(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Cohen, Dunbar and McClelland 1990 without the cascade."""
+    colour = pnl.ProcessingMechanism(name="colour", input_shapes=2)
+    word = pnl.ProcessingMechanism(name="word", input_shapes=2)
+    task = pnl.ProcessingMechanism(name="task", input_shapes=2)
+    hidden = [
+        pnl.ProcessingMechanism(name=name, input_shapes=2, function=pnl.Logistic(x_0=4.0))
+        for name in ("colour_hidden", "word_hidden")
+    ]
+    out = pnl.ProcessingMechanism(name="out", input_shapes=2, function=pnl.Logistic)
+    net = pnl.Composition()
+    for sender, weights, layer in (
+        (colour, [[2.2, -2.2], [-2.2, 2.2]], hidden[0]),
+        (word, [[2.6, -2.6], [-2.6, 2.6]], hidden[1]),
+        (task, [[4.0, 4.0], [0.0, 0.0]], hidden[0]),
+        (task, [[0.0, 0.0], [4.0, 4.0]], hidden[1]),
+    ):
+        net.add_linear_processing_pathway([sender, np.array(weights), layer, out])
+    inputs = {colour: [[1, 0], [1, 0]], word: [[0, 1], [1, 0]], task: [[1, 0], [0, 1]]}
+    return net, {"inputs": inputs}
+
+
+@imported
+def softmax_choice(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Luce's choice rule."""
+    values = pnl.ProcessingMechanism(name="values", input_shapes=3)
+    choice = pnl.ProcessingMechanism(
+        name="choice", input_shapes=3, function=pnl.SoftMax(gain=3.0, output=pnl.ALL)
+    )
+    return pnl.Composition(pathways=[values, choice]), {"inputs": {values: [[0.1, 0.5, 0.2]]}}
+
+
+@imported
+def transfer_functions(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """One input to five functions; PsyNeuLink lists their results in its own order."""
+    given = pnl.ProcessingMechanism(name="given", input_shapes=2)
+    made = (
+        pnl.Linear(slope=2.0, intercept=-1.0),
+        pnl.Tanh(gain=0.5, bias=0.2),
+        pnl.ReLU(gain=1.5, bias=0.1, leak=0.05),
+        pnl.Exponential(rate=0.3, bias=0.1, scale=2.0),
+        pnl.Logistic(gain=1.2, x_0=0.3),
+    )
+    nodes = [
+        pnl.ProcessingMechanism(name=f"f{k}", input_shapes=2, function=one)
+        for k, one in enumerate(made)
+    ]
+    return pnl.Composition(pathways=[[given, one] for one in nodes]), {
+        "inputs": {given: [[0.4, -0.7], [1.3, 0.0]]}
+    }
+
+
+@imported
+def several_ports(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A comparator: the product of two inputs of different size of origin."""
+    left = pnl.ProcessingMechanism(name="left", input_shapes=2)
+    right = pnl.ProcessingMechanism(name="right", input_shapes=2)
+    both = pnl.ProcessingMechanism(
+        name="both",
+        input_shapes=[2, 2],
+        function=pnl.LinearCombination(operation=pnl.PRODUCT),
+    )
+    net = pnl.Composition(nodes=[left, right, both])
+    net.add_projection(sender=left, receiver=both.input_ports[0])
+    net.add_projection(sender=right, receiver=both.input_ports[1])
+    return net, {"inputs": {left: [[1, 2]], right: [[3, 4]]}}
+
+
+@imported
+def clipped(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.TransferMechanism(
+        name="node", input_shapes=2, clip=[-0.5, 0.5], function=pnl.Linear(slope=3.0)
+    )
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[0.1, 1.0], [-1.0, 0.0]]}}
+
+
+# Integrators.
+
+
+@imported
+def cascade(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """McClelland's 1979 cascade: activity builds up over trials, as nothing is reset."""
+    first = pnl.TransferMechanism(
+        name="first", input_shapes=2, integrator_mode=True, integration_rate=0.3
+    )
+    second = pnl.TransferMechanism(
+        name="second",
+        input_shapes=2,
+        function=pnl.Logistic,
+        integrator_mode=True,
+        integration_rate=0.2,
+    )
+    net = pnl.Composition(pathways=[first, np.array([[1.0, -1.0], [-1.0, 1.0]]), second])
+    return net, {"inputs": {first: [[1.0, 0.0]]}, "num_trials": 8}
+
+
+@imported
+def settling(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A layer that runs until it changes by less than its threshold."""
+    node = pnl.TransferMechanism(
+        name="node",
+        input_shapes=2,
+        integrator_mode=True,
+        integration_rate=0.1,
+        termination_threshold=0.01,
+        reset_stateful_function_when=pnl.AtTrialStart(),
+    )
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 0.3], [0.0, -2.0]]}}
+
+
+@imported
+def counter(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.IntegratorMechanism(
+        name="node", input_shapes=2, function=pnl.SimpleIntegrator(rate=0.5, offset=0.25)
+    )
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 2.0]]}, "num_trials": 5}
+
+
+@imported
+def leaky_memory(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.IntegratorMechanism(
+        name="node",
+        input_shapes=1,
+        function=pnl.AdaptiveIntegrator(rate=0.2, initializer=0.5, noise=0.01),
+    )
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0]]}, "num_trials": 6}
+
+
+@imported
+def noisy_integrator(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.IntegratorMechanism(
+        name="node",
+        input_shapes=2,
+        function=pnl.SimpleIntegrator(
+            rate=0.5, noise=pnl.NormalDist(standard_deviation=0.3, seed=12)
+        ),
+    )
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 2.0]]}, "num_trials": 6}
+
+
+# Noise.
+
+
+def _noisy(pnl: Any, noise: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.TransferMechanism(name="node", input_shapes=2, noise=noise)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 2.0]]}, "num_trials": 20}
+
+
+@imported
+def normal_noise(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _noisy(pnl, pnl.NormalDist(mean=0.1, standard_deviation=0.5, seed=3))
+
+
+@imported
+def uniform_noise(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _noisy(pnl, pnl.UniformDist(low=-0.5, high=1.5, seed=4))
+
+
+@imported
+def exponential_noise(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _noisy(pnl, pnl.ExponentialDist(beta=0.7, seed=5))
+
+
+@imported
+def gamma_noise(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _noisy(pnl, pnl.GammaDist(dist_shape=1.5, scale=0.4, seed=6))
+
+
+@imported
+def wald_noise(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _noisy(pnl, pnl.WaldDist(mean=1.2, scale=0.8, seed=7))
+
+
+# Recurrent networks.
+
+
+@imported
+def hopfield(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Hopfield 1982 with continuous units: a stored pattern from a part of it."""
+    pattern = np.array([1.0, -1.0, 1.0, -1.0])
+    matrix = np.outer(pattern, pattern) / 4
+    np.fill_diagonal(matrix, 0.0)
+    node = pnl.RecurrentTransferMechanism(
+        name="node", input_shapes=4, matrix=matrix, function=pnl.Tanh(gain=2.0)
+    )
+    return pnl.Composition(nodes=[node]), {
+        "inputs": {node: [[1.0, 0.0, 0.0, 0.0]]},
+        "num_trials": 5,
+    }
+
+
+@imported
+def conflict(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Botvinick's conflict: the energy of two units that inhibit one another."""
+    node = pnl.RecurrentTransferMechanism(
+        name="node",
+        input_shapes=2,
+        auto=0.0,
+        hetero=-1.5,
+        function=pnl.Logistic,
+        integrator_mode=True,
+        integration_rate=0.2,
+        output_ports=[pnl.RESULT, pnl.ENERGY],
+        reset_stateful_function_when=pnl.AtRunStart(),
+    )
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 0.8]]}, "num_trials": 9}
+
+
+@imported
+def feedback_loop(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Two layers that excite one another: a cycle that PsyNeuLink runs at once."""
+    given = pnl.TransferMechanism(name="given", input_shapes=2)
+    low, high = (
+        pnl.TransferMechanism(
+            name=name,
+            input_shapes=2,
+            function=pnl.Logistic,
+            integrator_mode=True,
+            integration_rate=0.3,
+            reset_stateful_function_when=pnl.AtRunStart(),
+        )
+        for name in ("low", "high")
+    )
+    net = pnl.Composition(nodes=[given, low, high])
+    net.add_projection(sender=given, receiver=low)
+    net.add_projection(pnl.MappingProjection(matrix=np.eye(2) * 1.5), low, high)
+    net.add_projection(pnl.MappingProjection(matrix=np.eye(2) * 0.5), high, low)
+    return net, {"inputs": {given: [[1.0, 0.2]]}, "num_trials": 6}
+
+
+# Decisions.
+
+
+def _lca(pnl: Any, **given: Any) -> tuple[Any, dict[str, Any]]:
+    race = pnl.LCAMechanism(
+        name="race",
+        input_shapes=3,
+        leak=0.4,
+        competition=0.7,
+        noise=pnl.NormalDist(standard_deviation=0.2, seed=21),
+        time_step_size=0.05,
+        reset_stateful_function_when=pnl.AtTrialStart(),
+        **given,
+    )
+    return pnl.Composition(nodes=[race]), {
+        "inputs": {race: [[1.5, 1.0, 0.6], [0.5, 0.5, 1.5]]},
+        "num_trials": 4,
+    }
+
+
+@imported
+def usher_mcclelland(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _lca(pnl, threshold=0.7)
+
+
+@imported
+def best_against_next(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _lca(pnl, threshold=0.1, threshold_criterion=pnl.MAX_VS_NEXT)
+
+
+@imported
+def best_against_average(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _lca(pnl, threshold=0.1, threshold_criterion=pnl.MAX_VS_AVG)
+
+
+@imported
+def diffusion(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    decision = pnl.DDM(
+        name="decision",
+        function=pnl.DriftDiffusionIntegrator(
+            rate=0.8, noise=0.7, threshold=0.8, time_step_size=0.01, seed=31
+        ),
+        reset_stateful_function_when=pnl.AtTrialStart(),
+    )
+    return pnl.Composition(nodes=[decision]), {"inputs": {decision: [[0.5], [-1.0]]}}
+
+
+@imported
+def closed_form(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Bogacz and others 2006."""
+    decision = pnl.DDM(
+        name="decision",
+        function=pnl.DriftDiffusionAnalytical(drift_rate=0.8, threshold=1.1, noise=0.6),
+        seed=32,
+    )
+    return pnl.Composition(nodes=[decision]), {"inputs": {decision: [[0.5], [-1.0], [0.2]]}}
+
+
+@imported
+def network_and_diffusion(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A layer that cascades for 15 passes, and then drives a decision."""
+    given = pnl.TransferMechanism(name="given", input_shapes=2)
+    layer = pnl.TransferMechanism(
+        name="layer",
+        input_shapes=2,
+        function=pnl.Logistic,
+        integrator_mode=True,
+        integration_rate=0.1,
+        reset_stateful_function_when=pnl.AtTrialStart(),
+    )
+    decision = pnl.DDM(
+        name="decision",
+        function=pnl.DriftDiffusionIntegrator(noise=0.5, time_step_size=0.01, seed=33),
+        reset_stateful_function_when=pnl.AtTrialStart(),
+    )
+    net = pnl.Composition(pathways=[given, layer, np.array([[1.0], [-1.0]]), decision])
+    net.scheduler.add_condition(decision, pnl.AfterNCalls(layer, 15))
+    return net, {"inputs": {given: [[3.0, -1.0], [-2.0, 2.0]]}}
+
+
+# Schedules.
+
+
+def _chain(pnl: Any) -> tuple[Any, Any, Any]:
+    nodes = [
+        pnl.IntegratorMechanism(
+            name=name, input_shapes=1, function=pnl.SimpleIntegrator(rate=0.5 + k)
+        )
+        for k, name in enumerate(("a", "b"))
+    ]
+    return pnl.Composition(pathways=[nodes]), *nodes
+
+
+@imported
+def every_second_call(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, a, b = _chain(pnl)
+    net.scheduler.add_condition(b, pnl.EveryNCalls(a, 2))
+    return net, {"inputs": {a: [[1.0]]}, "num_trials": 3}
+
+
+@imported
+def ends_at_a_pass(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, a, _ = _chain(pnl)
+    return net, {
+        "inputs": {a: [[1.0], [2.0]]},
+        "termination_processing": {pnl.TimeScale.TRIAL: pnl.AfterPass(4)},
+    }
+
+
+@imported
+def any_of_conditions(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, a, b = _chain(pnl)
+    net.scheduler.add_condition(a, pnl.Any(pnl.AtPass(0), pnl.EveryNPasses(3)))
+    net.scheduler.add_condition(b, pnl.All(pnl.AfterPass(1), pnl.Not(pnl.AtPass(3))))
+    return net, {
+        "inputs": {a: [[1.0]]},
+        "num_trials": 2,
+        "termination_processing": {pnl.TimeScale.TRIAL: pnl.AfterNCalls(b, 3)},
+    }
+
+
+@imported
+def just_ran(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, a, b = _chain(pnl)
+    net.scheduler.add_condition(a, pnl.EveryNPasses(2))
+    net.scheduler.add_condition(b, pnl.JustRan(a))
+    return net, {
+        "inputs": {a: [[1.0]]},
+        "termination_processing": {pnl.TimeScale.TRIAL: pnl.AfterNCalls(b, 2)},
+    }
+
+
+@imported
+def before_and_at_calls(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, a, b = _chain(pnl)
+    net.scheduler.add_condition(b, pnl.Any(pnl.AtNCalls(a, 2), pnl.AfterCall(a, 3)))
+    return net, {
+        "inputs": {a: [[1.0]]},
+        "termination_processing": {pnl.TimeScale.TRIAL: pnl.AfterNCalls(b, 3)},
+    }
+
+
+# User-defined functions, control.
+
+
+def weighted(variable: Any, gain: float = 2.0, bias: float = 0.1) -> Any:
+    """A function of the modeller's, with parameters."""
+    parts = [np.maximum(gain * row, 0.0) + bias * np.sum(row) for row in variable]
+    return np.array(parts)
+
+
+@imported
+def user_defined(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    given = pnl.ProcessingMechanism(name="given", input_shapes=3)
+    function = pnl.UserDefinedFunction(weighted, default_variable=np.zeros((1, 3)), gain=3.0)
+    node = pnl.ProcessingMechanism(name="node", input_shapes=3, function=function)
+    return pnl.Composition(pathways=[given, node]), {"inputs": {given: [[1.0, -2.0, 0.5]]}}
+
+
+@imported
+def controlled_gain(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Shenhav and others 2013 in small: the gain whose outcome less its cost is the largest."""
+    given = pnl.ProcessingMechanism(name="given", input_shapes=1)
+    node = pnl.ProcessingMechanism(name="node", input_shapes=1, function=pnl.Linear(slope=1.0))
+    net = pnl.Composition(pathways=[given, node], controller_mode=pnl.BEFORE)
+    controller = pnl.OptimizationControlMechanism(
+        name="control",
+        agent_rep=net,
+        state_features=[given.input_port],
+        objective_mechanism=pnl.ObjectiveMechanism(name="objective", monitor=[node]),
+        function=pnl.GridSearch(),
+        control_signals=[
+            pnl.ControlSignal(
+                modulates=(pnl.SLOPE, node),
+                modulation=pnl.OVERRIDE,
+                allocation_samples=[0.5, 1.0, 2.0, 3.0],
+                cost_options=pnl.CostFunctions.INTENSITY,
+                intensity_cost_function=pnl.Exponential(rate=0.8, bias=-1.0),
+            )
+        ],
+    )
+    net.add_controller(controller)
+    return net, {"inputs": {given: [[1.0], [3.0], [0.1]]}}
+
+
+# What is refused.
+
+
+def _single(pnl: Any, node: Any) -> tuple[Any, dict[str, Any]]:
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0] * 2]}}
+
+
+@refused("nested composition")
+def nested(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    inner_node = pnl.ProcessingMechanism(name="inner_node", input_shapes=2)
+    inner = pnl.Composition(name="inner", nodes=[inner_node])
+    return pnl.Composition(nodes=[inner]), {"inputs": {inner: [[1.0, 2.0]]}}
+
+
+@refused("KWTAMechanism")
+def winners(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _single(pnl, pnl.KWTAMechanism(name="node", input_shapes=2))
+
+
+@refused("AutoAssociativeLearningMechanism is not imported")
+def hebbian(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.RecurrentTransferMechanism(name="node", input_shapes=2, enable_learning=True)
+    return _single(pnl, node)
+
+
+@refused("OrnsteinUhlenbeckIntegrator is not imported")
+def mean_reverting(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    function = pnl.OrnsteinUhlenbeckIntegrator(decay=0.5)
+    return _single(pnl, pnl.IntegratorMechanism(name="node", input_shapes=2, function=function))
+
+
+@refused("FitzHughNagumoIntegrator is not imported")
+def firing(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.IntegratorMechanism(name="node", function=pnl.FitzHughNagumoIntegrator())
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0]]}}
+
+
+@refused("AccumulatorIntegrator is not imported")
+def accumulating(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    function = pnl.AccumulatorIntegrator(increment=0.1)
+    return _single(pnl, pnl.IntegratorMechanism(name="node", input_shapes=2, function=function))
+
+
+@refused("Gaussian is not imported")
+def bell(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _single(
+        pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=pnl.Gaussian())
+    )
+
+
+@refused("OneHot is not imported")
+def one_hot(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=pnl.OneHot()))
+
+
+def running_sum(variable: Any, total: float = 0.0) -> Any:
+    """Keeps its own sum."""
+    return variable + total
+
+
+@refused("its function keeps total")
+def user_defined_state(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    function = pnl.UserDefinedFunction(
+        running_sum, default_variable=[[0.0, 0.0]], stateful_parameter="total"
+    )
+    return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=function))
+
+
+@refused("controller_mode is after")
+def controlled_afterwards(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, given = controlled_gain(pnl)
+    net.controller_mode = pnl.AFTER
+    return net, given
+
+
+@refused("is set by")
+def within_a_trial(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.ProcessingMechanism(name="node", input_shapes=2)
+    monitored = pnl.ProcessingMechanism(name="monitored", input_shapes=2)
+    control = pnl.ControlMechanism(
+        name="control",
+        monitor_for_control=monitored,
+        control_signals=[pnl.ControlSignal(modulates=(pnl.SLOPE, node))],
+    )
+    net = pnl.Composition(nodes=[node, monitored, control])
+    return net, {"inputs": {node: [[1.0, 2.0]], monitored: [[1.0, 2.0]]}}
+
+
+@refused("While is not imported")
+def dynamic(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, a, b = _chain(pnl)
+    net.scheduler.add_condition(b, pnl.While(lambda: True))
+    return net, {"inputs": {a: [[1.0]]}}
+
+
+@refused("counts by LIFE")
+def over_a_life(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, a, b = _chain(pnl)
+    net.scheduler.add_condition(b, pnl.AfterNCalls(a, 5, time_scale=pnl.TimeScale.LIFE))
+    return net, {"inputs": {a: [[1.0]]}}

@@ -1,0 +1,82 @@
+"""Scripts in PsyNeuLink's style: imported and run, they give PsyNeuLink's numbers, or are refused.
+
+Only where PsyNeuLink 0.21 is installed (`./dev test --psylang-full`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import psylang
+from psylang.pnl import from_psyneulink, restart, results_of, run_arguments
+from psylang.pnl.pnl_fixture import needs_psyneulink
+from psylang.pnl.samples_fixture import IMPORTED, REFUSED, Script
+from psylang.pnl.tables import REFUSED as REFUSED_CLASSES
+from psylang.pnl.tables import TABLES
+
+pytestmark = needs_psyneulink
+ALLOWED = 1e-12
+
+
+def built(script: Script) -> tuple[Any, dict[str, Any]]:
+    import psyneulink
+
+    return script(psyneulink)
+
+
+@pytest.mark.parametrize("script", IMPORTED, ids=lambda one: one.__name__)
+def test_a_script_gives_psyneulinks_results(script: Script) -> None:
+    composition, given = built(script)
+    model = from_psyneulink(composition, termination_processing=given.get("termination_processing"))
+    inputs, trials = run_arguments(composition, model, given["inputs"], given.get("num_trials"))
+    found = psylang.compile(model, numerics="exact").run(inputs=inputs, trials=trials)
+    restart(composition)
+    composition.run(**given)
+    wanted, laid_out = composition.results, results_of(model, found)
+    assert len(laid_out) == len(wanted) == trials
+    for row, expected in zip(laid_out, wanted, strict=True):
+        assert len(row) == len(expected)
+        for port, other in zip(row, expected, strict=True):
+            np.testing.assert_allclose(port, np.ravel(other), rtol=ALLOWED, atol=0)
+
+
+@pytest.mark.parametrize("script", REFUSED, ids=lambda one: one.__name__)
+def test_what_is_not_supported_is_refused_before_compilation(script: Script) -> None:
+    composition, given = built(script)
+    with pytest.raises(psylang.NotImportedError, match=REFUSED[script]) as caught:
+        from_psyneulink(composition, termination_processing=given.get("termination_processing"))
+    for one in caught.value.refusals:
+        assert one.component
+        assert one.reason
+        assert one.nearest
+
+
+def test_the_tables_name_classes_that_there_are() -> None:
+    import psyneulink
+
+    kinds = [*TABLES.values(), *REFUSED_CLASSES.values()]
+    assert [name for kind in kinds for name in kind if not hasattr(psyneulink, name)] == []
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_inputs_by_a_function_or_a_list_are_psyneulinks(count: int) -> None:
+    composition, _ = built(IMPORTED[0])
+    model = from_psyneulink(composition)
+    (entry,) = model.entries
+    node = composition.nodes[0]
+    rows = [[float(t), 1.0, 2.0, 3.0] for t in range(count)]
+    every: list[Any] = [lambda t: {node: rows[t]}, rows, {node: rows}]
+    for given in (*every, {node: [[one] for one in rows]}):
+        inputs, trials = run_arguments(composition, model, given, count)
+        assert (trials, inputs[entry.input].tolist()) == (count, rows)
+    inputs, _ = run_arguments(composition, model, {node: rows}, 2 * count)
+    assert inputs[entry.input].tolist() == rows * 2
+    with pytest.raises(psylang.PsylangError, match="need num_trials"):
+        run_arguments(composition, model, lambda t: {node: rows[t]})
+    with pytest.raises(psylang.PsylangError, match="num_trials is 0"):
+        run_arguments(composition, model, rows, 0)
+    with pytest.raises(psylang.PsylangError, match="inputs of"):
+        run_arguments(composition, model, {node: [[1.0, 2.0]]})

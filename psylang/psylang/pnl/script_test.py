@@ -1,0 +1,83 @@
+"""`psylang run script.py:composition` on scripts as they are, and scripts that run themselves.
+
+Only where PsyNeuLink 0.21 is installed (`./dev test --psylang-full`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from psylang.cli.main import main
+from psylang.pnl.pnl_fixture import needs_psyneulink
+
+pytestmark = needs_psyneulink
+SCRIPT = """
+import psyneulink as pnl
+
+stimulus = pnl.TransferMechanism(name="stimulus", input_shapes=2)
+out = pnl.TransferMechanism(name="out", input_shapes=2, function=pnl.Linear(slope=2.0))
+net = pnl.Composition(pathways=[stimulus, out])
+other = pnl.Composition(nodes=[pnl.TransferMechanism(name="alone")])
+print("other", other.run(inputs=[[3.0]]).tolist())
+"""
+RUNS = (
+    SCRIPT + "net.run(inputs={stimulus: [[1.0, 2.0], [3.0, 4.0]]}, num_trials=3)\nprint('after')\n"
+)
+
+
+def written(folder: Path, text: str) -> str:
+    """The script; PsyNeuLink numbers names that a process has given before, so they are its own."""
+    file = folder / "script.py"
+    text = text.replace('name="', f'name="{folder.name}_')
+    file.write_text(text, encoding="utf-8")
+    return f"{file}:net"
+
+
+def test_a_script_that_runs_itself_gives_its_arguments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", written(tmp_path, RUNS), "--json"]) == 0
+    *printed, last = capsys.readouterr().out.splitlines()
+    assert printed == ["other [[3.0]]"]  # Of other compositions PsyNeuLink runs; this one is held.
+    found = json.loads(last)
+    assert found["results"] == [[[2.0, 4.0]], [[6.0, 8.0]], [[2.0, 4.0]]]
+    assert found["numerics"] == "exact"
+
+
+@pytest.mark.parametrize("text", [RUNS, SCRIPT], ids=["runs", "does_not"])
+def test_arguments_of_the_command_line_come_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    given = ["--input", f"{tmp_path.name}_stimulus=[[5, 6]]", "--trials", "2", "--json"]
+    assert main(["run", written(tmp_path, text), *given]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["results"] == [[[10.0, 12.0]]] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "said"),
+    [
+        (SCRIPT, ["--input", "stimulu=[[5, 6]]"], "--input stimulu: the nodes are "),
+        (SCRIPT, ["--set", "a=1"], "--set is for functions that make models"),
+        (
+            SCRIPT + "net.run(inputs=[[1.0, 2.0]], call_after_trial=lambda: None)\n",
+            [],
+            "the script gives run() call_after_trial; of its arguments inputs, num_trials, ",
+        ),
+        (
+            SCRIPT + "net.add_node(pnl.KWTAMechanism(name='k', input_shapes=2))\n",
+            [],
+            "`k`: the mechanism KWTAMechanism is not imported",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, given: list[str], said: str
+) -> None:
+    assert main(["run", written(tmp_path, text), *given]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
