@@ -44,6 +44,7 @@ from psylang.model.integrators import (
     SimpleIntegrator,
 )
 from psylang.model.mechanism import Mechanism, Recurrent, Transfer
+from psylang.model.noise import Gamma, Normal, Uniform, Wald
 from psylang.model.parameters import Parameter
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "Exponential",
     "ExponentialCost",
     "Function",
+    "Gamma",
     "GridSearch",
     "JustRan",
     "LeakyCompetingIntegrator",
@@ -85,6 +87,7 @@ __all__ = [
     "ModelError",
     "NWhen",
     "Never",
+    "Normal",
     "Not",
     "Parameter",
     "ReLU",
@@ -95,6 +98,8 @@ __all__ = [
     "Tanh",
     "TimeInterval",
     "Transfer",
+    "Uniform",
+    "Wald",
     "WhenFinished",
     "While",
     "function",

@@ -5,6 +5,7 @@ Only where PsyNeuLink 0.21 is installed (`./dev test --psylang-full`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_what_is_not_supported_is_refused_before_compilation(script: Script) -> 
 def test_the_tables_name_classes_that_there_are() -> None:
     import psyneulink
 
-    kinds = [*TABLES.values(), *REFUSED_CLASSES.values()]
+    kinds: list[Iterable[str]] = [*TABLES.values(), *REFUSED_CLASSES.values()]
     assert [name for kind in kinds for name in kind if not hasattr(psyneulink, name)] == []
 
 

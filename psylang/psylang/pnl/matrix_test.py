@@ -1,0 +1,18 @@
+"""The page on PsyNeuLink says what the tables and the sample say."""
+
+from __future__ import annotations
+
+from psylang.pnl.matrix import FILE, renewed
+from psylang.pnl.samples_fixture import IMPORTED, REFUSED
+
+
+def test_the_matrix_is_of_now() -> None:
+    text = FILE.read_text(encoding="utf-8")
+    assert renewed(text) == text, "run: python -m psylang.pnl.matrix"
+    assert "| DDM | DDM, DDMAnalytical |" in text
+    assert "| KWTAMechanism | refused | a RecurrentTransferMechanism |" in text
+
+
+def test_the_counts_are_of_now() -> None:
+    row = f"after published models | {len(IMPORTED)} | {len(REFUSED)} |"
+    assert row in FILE.read_text(encoding="utf-8")
