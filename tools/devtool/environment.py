@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,10 +121,11 @@ def need_requirements(
     title: str = "Python tools of {name} into {folder}",
     begin: Callable[[], None] = lambda: None,
     end: Callable[[], None] = lambda: None,
+    options: Sequence[str] = (),
 ) -> None:
     """Installs what the file `name` lists into a virtual environment, if it is not there yet.
 
-    `begin` comes before, `end` after, both only if something is installed.
+    `begin` comes before, `end` after, both only if something is installed. options: of pip.
     """
     requirements = ROOT / name
     wanted = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
@@ -135,7 +136,9 @@ def need_requirements(
         need_packages((Package("python3-venv"),))
     with Status(title.format(name=name, folder=folder.name)):
         begin()
-        done = run([folder / "bin/python", "-m", "pip", "install", "-q", "-r", requirements])
+        done = run(
+            [folder / "bin/python", "-m", "pip", "install", "-q", *options, "-r", requirements]
+        )
         if done.returncode != 0:
             raise Refused(
                 f"pip could not install {name}:\n{done.stdout.strip()}\n"

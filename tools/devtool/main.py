@@ -22,6 +22,7 @@ from devtool.environment import (
 )
 from devtool.generate import renew
 from devtool.process import capture
+from devtool.psylang_check import check_psyneulink
 from devtool.tree import CPP_SUFFIXES, ROOT, files, shown
 from devtool.uninstall import uninstall
 
@@ -81,6 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     test = add("test", "build and run the tests; the last line counts them", _test)
     _add_preset(test)
     test.add_argument("pattern", nargs="?", default="", help="only tests whose name matches it")
+
+    test.add_argument(
+        "--psylang-full",
+        action="store_true",
+        help="only the tests of psylang that need PsyNeuLink, which it installs into build/",
+    )
 
     steps = "\n".join(f"  {step.name:<13} {step.says}" for step in STEPS)
     checks = add("check", "run every check that continuous integration runs", _check)
@@ -156,6 +163,11 @@ def _demo(_: argparse.Namespace) -> int:
 
 
 def _test(chosen: argparse.Namespace) -> int:
+    if chosen.psylang_full:
+        problems = check_psyneulink().problems
+        for problem in problems:
+            say(problem)
+        return 1 if problems else 0
     tally = testing.run_tests(chosen.preset, chosen.pattern)
     testing.report(tally)
     if not tally.passed and not tally.failed and chosen.pattern:

@@ -4,13 +4,14 @@ import shutil
 from pathlib import Path
 
 from devtool.console import Status
-from devtool.environment import make_venv, need_python_tools
+from devtool.environment import make_venv, need_python_tools, need_requirements
 from devtool.process import Command, cores, run
 from devtool.python_tests import Ended, run_pytest
 from devtool.tree import BUILD, ROOT
 
 PACKAGE = ROOT / "psylang"
 WORK = BUILD / "psylang-check"
+PEER = BUILD / "psyneulink"
 MODEL = "psylang.models:ddm"
 TRIALS = 1000
 
@@ -28,6 +29,19 @@ def check_psylang() -> Ended:
         *_install(),
     ]
     return Ended(problems, tests.note)
+
+
+def check_psyneulink() -> Ended:
+    """The tests that need PsyNeuLink, in an environment of its own: without torch and CUDA."""
+    need_requirements(
+        "psylang/references/requirements.txt",
+        PEER,
+        title="PsyNeuLink into {folder}",
+        begin=lambda: make_venv(PEER),
+        options=["--no-deps"],
+    )
+    need_requirements("psylang/references/requirements-test.txt", PEER, stamp="tests.sha256")
+    return run_pytest(PEER / "bin/pytest", "psylang/psylang/pnl", "pytest of pnl", once=True)
 
 
 def lint_imports(tools: Path) -> Command:
