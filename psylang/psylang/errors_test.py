@@ -16,6 +16,8 @@ INNER = {
     "NotKnownError": "decides how a schedule is written",
     "UnsupportedError": "becomes a ModelError with a place",
     "UntrustedError": "becomes a CacheWarning",
+    "RefusedError": "becomes a line of a NotImportedError",
+    "HeldError": "ends a script of PsyNeuLink where it runs its composition",
     "UsageError": "is the command line's own",
     "InterruptedRunError": "is a KeyboardInterrupt",
 }
