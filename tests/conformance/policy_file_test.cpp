@@ -12,7 +12,7 @@
 
 #include "tests/conformance/device_under_test.hpp"
 
-namespace k2k::conformance {
+namespace k2k::conformance::policy_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -117,4 +117,4 @@ TEST_P(PolicyFile, a_path_that_changes_while_it_is_judged_opens_no_secret) {
 }
 
 }  // namespace
-}  // namespace k2k::conformance
+}  // namespace k2k::conformance::policy_file_test
