@@ -177,6 +177,7 @@ TEST_P(Calls, queries_fill_structures_of_a_strict_device) {
     got[11] = k2k::access(k2k::work_item, path, R_OK);
     answers = got;
   });
+  runtime.free(path);
   EXPECT_EQ(answers, (std::array<long, 12>{1, 1, 1, 1, 0, -EINVAL, -ENOENT, 0, ::getppid(),
                                            static_cast<long>(::getuid()), 0, -ENOENT}));
 }

@@ -258,7 +258,8 @@ TEST_F(Cli, calls_are_filtered_by_family_class_and_wrapper) {
     EXPECT_EQ(call["family"], "scheduling");
     EXPECT_EQ(call["class"], "ready");
   }
-  for (const json& call : json::parse(k2k("calls --wrapped --json").out)["calls"]) {
+  const json wrapped = json::parse(k2k("calls --wrapped --json").out);
+  for (const json& call : wrapped["calls"]) {
     EXPECT_EQ(call["made_by"], "wrapper");
   }
   const auto outcome = k2k("calls --class raedy");
