@@ -24,6 +24,8 @@ class Descriptor {
     std::swap(number_, other.number_);
     return *this;
   }
+  // The program closed it: the number is not K2K's any more, and is not to be closed.
+  void forget() { set_own(std::exchange(number_, -1), false); }
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] bool open() const { return number_ >= 0; }
 

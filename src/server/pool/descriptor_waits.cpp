@@ -1,9 +1,14 @@
 #include "server/pool/descriptor_waits.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <iterator>
 
 #include "base/clock.hpp"
 #include "services/file.hpp"
@@ -12,13 +17,22 @@ namespace k2k::server {
 
 namespace {
 
-// A descriptor that is always ready and never gives anything is none to wait for by poll.
+// A descriptor that is always ready and never gives anything is none to wait for by epoll.
 constexpr int fruitless_max = 64;
 
 constexpr Instant never = Instant::max();
 
-// Between two looks of a thread that cannot be woken.
+// Between two looks of a thread that cannot be woken, or that has no set.
 constexpr Nanoseconds unwoken_max = std::chrono::milliseconds(10);
+
+// Reports of one system call. The kernel gives each descriptor its turn.
+constexpr std::size_t reports_max = 64;
+
+// A call's events are poll's: the same bits.
+static_assert(POLLIN == EPOLLIN && POLLOUT == EPOLLOUT);
+
+// A report's key is its descriptor, or this.
+constexpr std::uint64_t wake_key = ~std::uint64_t{0};
 
 // False: that is no eventfd (any more).
 bool read_off(int wake) {
@@ -26,69 +40,173 @@ bool read_off(int wake) {
   return ::read(wake, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN;
 }
 
-}  // namespace
+bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 
-void DescriptorWaits::add(const Pending& call, Instant moment) {
-  const Nanoseconds timeout = services::timeout_of(call.readiness);
-  // A place for each descriptor, for this one, and for the wake descriptor.
-  if (polled_.capacity() < lines_.size() + 2) polled_.reserve(2 * (lines_.size() + 2));
-  Line& line = lines_[call.readiness.descriptor];
-  line.push_back({call, timeout == Nanoseconds::zero() ? never : moment + timeout});
-  ++size_;
-  changed_ = true;
+// The error, or 0.
+int control(int set, int operation, int descriptor, std::uint32_t events, std::uint64_t key) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = key;
+  return ::epoll_ctl(set, operation, descriptor, &event) == 0 ? 0 : errno;
 }
 
-// One entry a descriptor, in the order of `lines_`; the wake descriptor last.
-void DescriptorWaits::prepare(int wake) {
-  if (!changed_) return;
-  changed_ = false;
-  polled_.clear();
-  for (const auto& [descriptor, line] : lines_) {
-    short events = 0;
-    for (const Wait& wait : line) events = static_cast<short>(events | wait.call.readiness.events);
-    polled_.push_back({descriptor, events, 0});
+// In milliseconds, rounded up; -1 = no end.
+int timeout_until(Instant end) {
+  using std::chrono::milliseconds;
+  if (end == never) return -1;
+  const auto rest = std::chrono::ceil<milliseconds>(end - now());
+  return static_cast<int>(std::clamp(rest, milliseconds(0), milliseconds(3'600'000)).count());
+}
+
+}  // namespace
+
+// The set exists before the first call: a set made later could get the number of a descriptor that
+// was closed while its calls wait.
+DescriptorWaits::DescriptorWaits(router::Files& files)
+    : files_(&files), set_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
+// -- the set --------------------------------------------------------------------------------------
+
+// Where the system gives none (EMFILE, ENFILE, ENOMEM), the thread tries all calls by time.
+void DescriptorWaits::open(Round& round) {
+  set_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  wake_ = -1;
+  for (auto line = lines_.begin(); line != lines_.end();) {
+    enter(line->first, line->second, round);
+    line = line->second.empty() ? lines_.erase(line) : std::next(line);
   }
-  polled_.push_back({wake_lost_ ? -1 : wake, POLLIN, 0});
+}
+
+void DescriptorWaits::watch_wake(int wake) {
+  if (wake_lost_ || wake_ == wake || !set_.open()) return;
+  const int error = control(set_.number(), EPOLL_CTL_ADD, wake, EPOLLIN, wake_key);
+  wake_ = wake;
+  wake_lost_ = error != 0 && error != EEXIST;
+}
+
+int DescriptorWaits::change(int operation, int descriptor, const Line& line) {
+  std::uint32_t events = EPOLLONESHOT;
+  for (const Wait& wait : line) events |= static_cast<std::uint32_t>(wait.call.readiness.events);
+  const int error =
+      control(set_.number(), operation, descriptor, events, static_cast<std::uint64_t>(descriptor));
+  if (error != EINVAL && (error != EBADF || is_open(set_.number()))) return error;
+  set_.forget();  // The host program closed it. open() enters all lines into a new one.
+  return 0;
+}
+
+void DescriptorWaits::enter(int descriptor, Line& line, Round& round) {
+  if (!set_.open()) return;
+  int error = change(EPOLL_CTL_ADD, descriptor, line);
+  // The file lost this number, another number kept it open, and now it has this one again.
+  if (error == EEXIST) error = change(EPOLL_CTL_MOD, descriptor, line);
+  if (error == 0) return;
+  if (error == EBADF) return end_older(line, 0, EBADF, round.answered);
+  while (!line.empty()) {  // Not a file for epoll, or more of them than the user may register.
+    round.stubborn.push_back(line.front().call);
+    remove(line, line.begin());
+  }
+}
+
+bool DescriptorWaits::renew(int descriptor, const Line& line) {
+  return !set_.open() || change(EPOLL_CTL_MOD, descriptor, line) == 0;
+}
+
+void DescriptorWaits::renew_all(Round& round) {
+  for (auto line = lines_.begin(); line != lines_.end();) {
+    if (!renew(line->first, line->second)) end_older(line->second, 0, EBADF, round.answered);
+    line = line->second.empty() ? leave(line) : std::next(line);
+  }
+  if (wake_lost_ || !set_.open()) return;
+  wake_lost_ = control(set_.number(), EPOLL_CTL_MOD, wake_, EPOLLIN, wake_key) != 0;
+}
+
+// Fails where the number is closed or another file's. Then the set has forgotten the file, or,
+// where another number keeps it open, reports it once more and nobody waits for the report.
+DescriptorWaits::Lines::iterator DescriptorWaits::leave(Lines::iterator line) {
+  if (set_.open()) control(set_.number(), EPOLL_CTL_DEL, line->first, 0, 0);
+  return lines_.erase(line);
+}
+
+// -- the waits ------------------------------------------------------------------------------------
+
+void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
+  const int descriptor = call.readiness.descriptor;
+  const Nanoseconds timeout = services::timeout_of(call.readiness);
+  const Instant deadline = timeout == Nanoseconds::zero() ? never : moment + timeout;
+  Deadlines held;  // Made first: what may throw comes before what changes anything.
+  if (deadline != never) held.insert(deadline);
+  const auto place = lines_.try_emplace(descriptor).first;
+  Line& line = place->second;
+  try {
+    line.push_back({call, deadline});
+  } catch (const std::bad_alloc&) {
+    if (line.empty()) lines_.erase(place);
+    throw;
+  }
+  deadlines_.merge(held);
+  if (size_++ == 0) renewed_ = moment;
+  if (line.size() > 1) {
+    if (renew(descriptor, line)) return;
+    end_older(line, 1, EBADF, round.answered);  // They wait for a file that lost its number.
+  }
+  enter(descriptor, line, round);
+  if (line.empty()) lines_.erase(place);
 }
 
 void DescriptorWaits::wait(int wake, Round& round) {
-  prepare(wake);
-  Instant earliest = never;
-  for (const auto& [descriptor, line] : lines_) {
-    for (const Wait& wait : line) earliest = std::min(earliest, wait.deadline);
+  if (!set_.open()) open(round);
+  watch_wake(wake);
+  if (set_.open()) {
+    std::array<epoll_event, reports_max> reports{};
+    const int count = ::epoll_wait(set_.number(), reports.data(), static_cast<int>(reports_max),
+                                   timeout_until(next_look()));
+    if (count < 0 && errno == EINTR) return;
+    if (count < 0) set_.forget();  // The host program closed it.
+    for (int index = 0; index < count; ++index) {
+      const epoll_event& report = reports[static_cast<std::size_t>(index)];
+      if (report.data.u64 == wake_key) {
+        if (!read_off(wake)) lose_wake();
+      } else if (const auto line = lines_.find(static_cast<int>(report.data.u64));
+                 line != lines_.end()) {
+        serve(line, report.events, round);
+      }
+    }
+  } else {
+    ::usleep(static_cast<useconds_t>(timeout_until(next_look())) * 1'000);
+    for (auto line = lines_.begin(); line != lines_.end();) {
+      line = serve(line, POLLIN | POLLOUT, round);
+    }
   }
-  const bool timed = earliest != never;
-  if (wake_lost_) earliest = std::min(earliest, now() + unwoken_max);
-  timespec left{};
-  if (earliest != never) {
-    const Nanoseconds rest = std::max(Nanoseconds::zero(), earliest - now());
-    left = {rest.count() / 1'000'000'000, rest.count() % 1'000'000'000};
+  const Instant moment = now();
+  if (!lines_.empty() && moment - renewed_ >= check_every) {
+    renewed_ = moment;
+    renew_all(round);
   }
-  const int count =
-      ::ppoll(polled_.data(), polled_.size(), earliest == never ? nullptr : &left, nullptr);
-  if (count < 0 && errno == EINTR) return;
-  // No memory for so long a list: everything is tried, slowly.
-  if (count < 0) ::usleep(1'000);
-  if (const short woken = polled_.back().revents; woken != 0) {
-    // The host program may have closed it.
-    if ((woken & POLLNVAL) != 0 || !read_off(wake)) wake_lost_ = changed_ = true;
+  if (!deadlines_.empty() && *deadlines_.begin() <= moment) {
+    give_up([moment](const Wait& wait) { return wait.deadline <= moment; }, EAGAIN, round.answered);
   }
-  std::size_t place = 0;
-  for (auto& [descriptor, line] : lines_) {
-    const pollfd& seen = polled_[place++];
-    const short ready = count < 0 ? seen.events : seen.revents;
-    if (ready != 0) serve(line, ready, round);
-  }
-  const Instant moment = timed ? now() : Instant::min();
-  give_up([moment](const Wait& wait) { return wait.deadline <= moment; }, EAGAIN, round.answered);
+}
+
+void DescriptorWaits::lose_wake() {
+  control(set_.number(), EPOLL_CTL_DEL, wake_, 0, 0);
+  wake_lost_ = true;
+}
+
+Instant DescriptorWaits::next_look() const {
+  Instant look = deadlines_.empty() ? never : *deadlines_.begin();
+  if (!lines_.empty()) look = std::min(look, renewed_ + check_every);
+  if (wake_lost_ || !set_.open()) look = std::min(look, now() + unwoken_max);
+  return look;
 }
 
 // First come, first served, each direction for itself, until one would wait again.
-void DescriptorWaits::serve(Line& line, short ready, Round& round) {
-  const bool broken = (ready & ~(POLLIN | POLLOUT)) != 0;  // The call tells how.
-  short open = POLLIN | POLLOUT;
+DescriptorWaits::Lines::iterator DescriptorWaits::serve(Lines::iterator place, std::uint32_t ready,
+                                                        Round& round) {
+  const bool broken = (ready & ~std::uint32_t{EPOLLIN | EPOLLOUT}) != 0;  // The call tells how.
+  std::uint32_t open = EPOLLIN | EPOLLOUT;
+  Line& line = place->second;
   for (auto wait = line.begin(); wait != line.end();) {
-    const short events = wait->call.readiness.events;
+    const auto events = static_cast<std::uint32_t>(wait->call.readiness.events);
     if ((events & open) == 0 || ((events & ready) == 0 && !broken)) {
       ++wait;
       continue;
@@ -102,35 +220,45 @@ void DescriptorWaits::serve(Line& line, short ready, Round& round) {
     } else if (answer.readiness.descriptor < 0 || wait->fruitless == fruitless_max) {
       round.stubborn.push_back(call);
     } else {
-      open = static_cast<short>(open & ~events);
+      open &= ~events;
       wait->fruitless = call.progress.bytes == before ? wait->fruitless + 1 : 0;
       ++wait;
       continue;
     }
     wait = remove(line, wait);
   }
+  if (!line.empty() && !renew(place->first, line)) end_older(line, 0, EBADF, round.answered);
+  return line.empty() ? leave(place) : std::next(place);
 }
 
 DescriptorWaits::Line::iterator DescriptorWaits::remove(Line& line, Line::iterator wait) {
   --size_;
-  changed_ = true;
+  if (wait->deadline != never) deadlines_.erase(deadlines_.find(wait->deadline));
   return line.erase(wait);
+}
+
+DescriptorWaits::Line::iterator DescriptorWaits::end_wait(Line& line, Line::iterator wait,
+                                                          int error,
+                                                          std::vector<Answered>& answered) {
+  const auto moved = static_cast<std::int64_t>(wait->call.progress.bytes);
+  answered.push_back({wait->call, moved != 0 ? moved : -error});
+  return remove(line, wait);
+}
+
+void DescriptorWaits::end_older(Line& line, std::size_t kept, int error,
+                                std::vector<Answered>& answered) {
+  while (line.size() > kept) end_wait(line, line.begin(), error, answered);
 }
 
 template <class Over>
 void DescriptorWaits::give_up(Over over, int error, std::vector<Answered>& answered) {
-  for (auto& [descriptor, line] : lines_) {
+  for (auto place = lines_.begin(); place != lines_.end();) {
+    Line& line = place->second;
     for (auto wait = line.begin(); wait != line.end();) {
-      if (!over(*wait)) {
-        ++wait;
-        continue;
-      }
-      const auto moved = static_cast<std::int64_t>(wait->call.progress.bytes);
-      answered.push_back({wait->call, moved != 0 ? moved : -error});
-      wait = remove(line, wait);
+      wait = over(*wait) ? end_wait(line, wait, error, answered) : std::next(wait);
     }
+    place = line.empty() ? leave(place) : std::next(place);
   }
-  remove_empty_lines();
 }
 
 void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
@@ -139,10 +267,6 @@ void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
         return whose == Whose::everybody || !wait.call.request.detached();
       },
       ECANCELED, answered);
-}
-
-void DescriptorWaits::remove_empty_lines() {
-  std::erase_if(lines_, [](const auto& line) { return line.second.empty(); });
 }
 
 }  // namespace k2k::server

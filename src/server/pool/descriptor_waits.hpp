@@ -1,25 +1,32 @@
 #pragma once
 // Calls that wait until a descriptor is ready: any number of them, on one thread.
 //
-//   add ──▶ [descriptor: first come, first served] ──poll(2)──▶ tried again ──▶ answered
-//                          ▲                                        │ would wait: another took it
-//                          └────────────────────────────────────────┘
+//   add ──▶ [descriptor: first come, first served] ──epoll(7)──▶ tried again ──▶ answered
+//                          ▲                                         │ would wait: another took it
+//                          └─────────────────────────────────────────┘
 //
-// A call is tried only when poll says so, and never waits in the kernel: if another reader took the
-// data meanwhile, the call waits again. A send or receive timeout of the socket ends the wait as it
-// would end the call. A descriptor that is closed meanwhile makes its calls answer EBADF, where the
-// kernel would go on waiting on the file behind it.
+// A call is tried only when epoll reports its descriptor, and never waits in the kernel: if another
+// reader took the data meanwhile, the call waits again. A send or receive timeout of the socket
+// ends the wait as it would end the call.
+//
+// A call answers EBADF if its descriptor is closed, or gets another file, while the call waits:
+// when the descriptor is reported, or check_every later at the latest. The kernel would go on
+// waiting for the file. epoll forgets a closed file without a report, and still reports a file that
+// another number keeps open. So a registration is good for one report, and all are renewed every
+// check_every: the kernel refuses to renew what its number no longer means.
+//
+// Cost: a report costs the same whatever the number of descriptors; a renewal is linear in it.
 //
 // Threading: confined to one thread. Any thread may write to the wake descriptor.
-
-#include <poll.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/units.hpp"
 #include "server/poll/bottom_half.hpp"
 
@@ -43,17 +50,21 @@ class DescriptorWaits {
     }
   };
 
-  // Tries calls by `files`, which outlives it.
-  explicit DescriptorWaits(router::Files& files) : files_(&files) {}
+  // Between two renewals of all registrations.
+  static constexpr Nanoseconds check_every = std::chrono::seconds(1);
 
-  // `call` was tried and is to wait for call.readiness. Throws std::bad_alloc, and does nothing
-  // then.
-  void add(const Pending& call, Instant moment);
+  // Tries calls by `files`, which outlives it.
+  explicit DescriptorWaits(router::Files& files);
+
+  // `call` was tried and is to wait for call.readiness. Results are appended: the call itself where
+  // epoll does not take its descriptor, and older ones whose descriptor was closed. Throws
+  // std::bad_alloc, and does nothing then.
+  void add(const Pending& call, Instant moment, Round& round);
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  // Blocks until a descriptor is ready, a timeout has passed, or `wake` is readable; tries the
-  // calls whose descriptor became ready. Results are appended. Where `wake` is not open (any more),
-  // at most 10 ms.
+  // Blocks until a descriptor is ready, a timeout has passed, `wake` is readable, or check_every
+  // has passed with calls waiting; tries the calls whose descriptor became ready. Results are
+  // appended. Where `wake` is not open (any more), at most 10 ms.
   void wait(int wake, Round& round);
 
   // Ends the waits of all calls, or of all that are not detached: a call that has moved some
@@ -65,24 +76,46 @@ class DescriptorWaits {
   struct Wait {
     Pending call;
     Instant deadline;
-    int fruitless = 0;  // Times it was tried in vain although poll said ready.
+    int fruitless = 0;  // Times it was tried in vain although its descriptor was reported.
   };
   using Line = std::deque<Wait>;
+  using Lines = std::map<int, Line>;  // By descriptor; none is empty between two calls.
+  using Deadlines = std::multiset<Instant>;
 
-  void prepare(int wake);
-  void serve(Line& line, short ready, Round& round);
+  // Makes the set, and registers all lines.
+  void open(Round& round);
+  void watch_wake(int wake);
+  void lose_wake();
+  // epoll_ctl(2) with the events of `line`. The error; 0 also if there is no set any more.
+  int change(int operation, int descriptor, const Line& line);
+  // Registers `descriptor`. The calls of `line` end if that fails.
+  void enter(int descriptor, Line& line, Round& round);
+  // Registers it again. False: the number is closed or another file's.
+  bool renew(int descriptor, const Line& line);
+  void renew_all(Round& round);
+  Lines::iterator leave(Lines::iterator line);
+
+  [[nodiscard]] Instant next_look() const;
+  // Returns the next line.
+  Lines::iterator serve(Lines::iterator place, std::uint32_t ready, Round& round);
   Line::iterator remove(Line& line, Line::iterator wait);
-  // Ends the waits for which `over` holds, with -error where nothing was moved.
+  // Answers -error where nothing was moved.
+  Line::iterator end_wait(Line& line, Line::iterator wait, int error,
+                          std::vector<Answered>& answered);
+  // Ends all calls of `line` but the newest `kept`.
+  void end_older(Line& line, std::size_t kept, int error, std::vector<Answered>& answered);
+  // Ends the waits for which `over` holds.
   template <class Over>
   void give_up(Over over, int error, std::vector<Answered>& answered);
-  void remove_empty_lines();
 
   router::Files* files_;
-  std::map<int, Line> lines_;  // By descriptor.
-  std::vector<pollfd> polled_;
+  Descriptor set_;  // epoll(7): an entry a line, and the wake descriptor.
+  Lines lines_;
+  Deadlines deadlines_;  // Of the waits that have one.
   std::size_t size_ = 0;
-  bool changed_ = true;     // `polled_` is older than `lines_`.
-  bool wake_lost_ = false;  // The wake descriptor is closed: looked after by time.
+  Instant renewed_{};
+  int wake_ = -1;           // The wake descriptor in `set_`.
+  bool wake_lost_ = false;  // The wake descriptor is closed: the thread looks by time.
 };
 
 }  // namespace k2k::server

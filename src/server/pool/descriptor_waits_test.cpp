@@ -6,11 +6,15 @@
 #include <asm/unistd.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -25,6 +29,8 @@ using namespace std::chrono_literals;
 
 class DescriptorWaitsTest : public testing::Test {
  protected:
+  using Answers = std::vector<std::pair<int, std::int64_t>>;  // Lane and value.
+
   void SetUp() override {
     wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
@@ -54,15 +60,28 @@ class DescriptorWaitsTest : public testing::Test {
     ASSERT_TRUE(answer.would_wait);
     ASSERT_GE(answer.readiness.descriptor, 0);
     call.readiness = answer.readiness;
-    waits.add(call, now());
+    add(call);
   }
-  // The answers of one round: lane and value, in order.
-  using Answers = std::vector<std::pair<int, std::int64_t>>;
+  void add(const Pending& call) {
+    DescriptorWaits::Round result;
+    waits.add(call, now(), result);
+    EXPECT_TRUE(result.stubborn.empty());
+    const Answers ended = told(result.answered);
+    at_once.insert(at_once.end(), ended.begin(), ended.end());
+  }
+  // The answers of one round, in order.
   Answers round() {
     DescriptorWaits::Round result;
     waits.wait(wake, result);
     EXPECT_TRUE(result.stubborn.empty());
     return told(result.answered);
+  }
+  // As many rounds as it takes until some call is answered.
+  Answers rounds() {
+    const Instant patience = now() + 20s;
+    Answers answers;
+    while (answers.empty() && now() < patience) answers = round();
+    return answers;
   }
   static Answers told(const std::vector<DescriptorWaits::Answered>& answered) {
     Answers answers;
@@ -78,6 +97,7 @@ class DescriptorWaitsTest : public testing::Test {
   int pipe[2] = {-1, -1};
   int stream[2] = {-1, -1};
   char buffer[64] = {};
+  Answers at_once;  // Of calls that ended while others were added.
   router::Files files;
   DescriptorWaits waits{files};
 };
@@ -182,7 +202,132 @@ TEST_F(DescriptorWaitsTest, answers_ebadf_when_the_descriptor_is_closed) {
   begin(1, __NR_read, pipe[0], buffer, 8);
   ::close(pipe[0]);
   pipe[0] = -1;
-  EXPECT_EQ(round(), (Answers{{1, -EBADF}}));
+  EXPECT_EQ(rounds(), (Answers{{1, -EBADF}})) << "epoll does not report a file that is closed";
+}
+
+TEST_F(DescriptorWaitsTest, answers_ebadf_when_another_number_keeps_the_file_open) {
+  const int other = ::fcntl(pipe[0], F_DUPFD_CLOEXEC, 0);
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ::close(pipe[0]);
+  pipe[0] = other;
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(rounds(), (Answers{{1, -EBADF}}));
+  EXPECT_EQ(::read(other, buffer, 8), 1) << "the byte belongs to the number that is open";
+}
+
+TEST_F(DescriptorWaitsTest, does_not_read_a_file_that_has_got_the_number) {
+  int later[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(later, O_CLOEXEC), 0);
+  ASSERT_EQ(::write(later[1], "later", 5), 5);
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ASSERT_EQ(::dup2(later[0], pipe[0]), pipe[0]);
+  EXPECT_EQ(rounds(), (Answers{{1, -EBADF}}));
+  EXPECT_EQ(::read(later[0], buffer, 8), 5);
+  ::close(later[0]);
+  ::close(later[1]);
+}
+
+TEST_F(DescriptorWaitsTest, tells_a_call_on_the_new_file_from_older_ones) {
+  int later[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(later, O_CLOEXEC), 0);
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  begin(2, __NR_read, pipe[0], buffer, 8);
+  ASSERT_EQ(::dup2(later[0], pipe[0]), pipe[0]);
+  begin(3, __NR_read, pipe[0], buffer, 8);
+  EXPECT_EQ(at_once, (Answers{{1, -EBADF}, {2, -EBADF}}));
+  ASSERT_EQ(::write(later[1], "later", 5), 5);
+  EXPECT_EQ(rounds(), (Answers{{3, 5}}));
+  EXPECT_EQ(waits.size(), 0u);
+  ::close(later[0]);
+  ::close(later[1]);
+}
+
+TEST_F(DescriptorWaitsTest, waits_again_at_a_number_whose_old_file_is_still_open_elsewhere) {
+  const int other = ::fcntl(pipe[0], F_DUPFD_CLOEXEC, 0);
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ::close(pipe[0]);
+  EXPECT_EQ(rounds(), (Answers{{1, -EBADF}}));
+  ASSERT_EQ(::dup2(other, pipe[0]), pipe[0]);
+  begin(2, __NR_read, pipe[0], buffer, 8);
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(rounds(), (Answers{{2, 1}}));
+  ::close(other);
+}
+
+TEST_F(DescriptorWaitsTest, leaves_what_epoll_does_not_take_to_the_pool) {
+  const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(file, 0);
+  Pending call;
+  call.readiness = {file, POLLIN};
+  DescriptorWaits::Round result;
+  waits.add(call, now(), result);
+  EXPECT_EQ(result.stubborn.size(), 1u) << "epoll takes no regular files";
+  EXPECT_EQ(waits.size(), 0u);
+  ::close(file);
+}
+
+// A program that closes all numbers it does not know, as daemons do.
+class ClosedSet : public DescriptorWaitsTest {
+ protected:
+  // Waits for the pipe; returns the set's number.
+  int begin_with_set() {
+    begin(1, __NR_read, pipe[0], buffer, 8);
+    for (int number = 3; number < 1'000; ++number) {
+      std::array<char, 64> path{};
+      std::array<char, 64> target{};
+      std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", number);
+      const ssize_t length = ::readlink(path.data(), target.data(), target.size() - 1);
+      if (length > 0 && std::string(target.data()) == "anon_inode:[eventpoll]") return number;
+    }
+    ADD_FAILURE() << "no set is open";
+    return -1;
+  }
+};
+
+TEST_F(ClosedSet, is_made_anew) {
+  const int set = begin_with_set();
+  ASSERT_EQ(::close(set), 0);
+  ring();
+  EXPECT_TRUE(round().empty());
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(rounds(), (Answers{{1, 1}}));
+}
+
+TEST_F(ClosedSet, leaves_the_file_alone_that_has_got_its_number) {
+  const int set = begin_with_set();
+  ASSERT_EQ(::dup2(stream[0], set), set);
+  begin(2, __NR_read, pipe[0], buffer, 8);
+  ASSERT_EQ(::write(pipe[1], "xy", 2), 2);
+  EXPECT_EQ(rounds(), (Answers{{1, 2}}));
+  EXPECT_GE(::fcntl(set, F_GETFD), 0) << "it is the program's";
+  ::close(set);
+}
+
+TEST_F(ClosedSet, is_done_without_where_the_system_gives_none) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int set = begin_with_set();
+  ASSERT_EQ(::close(set), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_TRUE(round().empty());
+  EXPECT_TRUE(round().empty());
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(rounds(), (Answers{{1, 1}}));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST_F(DescriptorWaitsTest, notices_by_itself_that_it_can_no_longer_be_woken) {
+  ring();
+  EXPECT_TRUE(round().empty()) << "the set knows what wakes it";
+  begin(1, __NR_read, pipe[0], buffer, 8);
+  ASSERT_EQ(::close(wake), 0);
+  EXPECT_TRUE(round().empty());  // Nothing reports the close: this takes check_every.
+  const Instant before = now();
+  EXPECT_TRUE(round().empty());
+  EXPECT_LT(now() - before, 500ms);
+  wake = ::eventfd(0, EFD_CLOEXEC);
 }
 
 TEST_F(DescriptorWaitsTest, ends_a_wait_at_the_timeout_of_the_socket) {
@@ -205,10 +350,10 @@ TEST_F(DescriptorWaitsTest, gives_up_on_a_descriptor_that_is_ready_and_never_giv
   call.request.arguments[1] = reinterpret_cast<std::uint64_t>(buffer);
   call.request.arguments[2] = 8;
   call.readiness = {stream[0], POLLOUT};
-  waits.add(call, now());
+  add(call);
   DescriptorWaits::Round result;
-  int rounds = 0;
-  while (result.stubborn.empty() && ++rounds < 1000) waits.wait(wake, result);
+  int tries = 0;
+  while (result.stubborn.empty() && ++tries < 1000) waits.wait(wake, result);
   EXPECT_EQ(result.stubborn.size(), 1u);
   EXPECT_TRUE(result.answered.empty());
   EXPECT_EQ(waits.size(), 0u);

@@ -51,8 +51,9 @@ bool DescriptorWatch::take_new(ServiceThread& self, DescriptorWaits& waits,
 void DescriptorWatch::add(ServiceThread& self, DescriptorWaits& waits,
                           DescriptorWaits::Round& round, const Pending& call) {
   try {
-    round.reserve(waits.size() + 1);  // So that the end of any wait finds room.
-    waits.add(call, now());
+    // So that the end of any wait finds room.
+    round.reserve(round.answered.size() + round.stubborn.size() + waits.size() + 1);
+    waits.add(call, now(), round);
   } catch (const std::bad_alloc&) {
     parts_.answers.answer_late(self.stats, call.request, -ENOMEM, {call.begun, cycles()});
   }
@@ -80,7 +81,9 @@ void DescriptorWatch::run(ServiceThread& self) {
     } else if (parts_.backend.abandoned()) {
       waits.end(DescriptorWaits::Whose::not_detached, round.answered);
     }
-    if (round.answered.empty() && !stopping) waits.wait(event_.number(), round);
+    if (round.answered.empty() && round.stubborn.empty() && !stopping) {
+      waits.wait(event_.number(), round);
+    }
     for (const Pending& call : round.stubborn) parts_.pool.queue(call);
     round.stubborn.clear();
     answer(self, round);

@@ -1,11 +1,11 @@
 #pragma once
 // The thread that waits for descriptors (descriptor_waits.hpp), and the calls on their way to it.
 //
-//   take() ──▶ new waits ── event descriptor ──▶ k2k/wait: poll(2), try again ──▶ answered
+//   take() ──▶ new waits ── event descriptor ──▶ k2k/wait: epoll(7), try again ──▶ answered
 //                                                  └─ ready and yet not to be had ──▶ thread pool
 //
-// The thread starts with the first call. It polls an event descriptor too, by which take(), the end
-// of a launch and stop() wake it.
+// The thread starts with the first call. It waits for an event descriptor, too, by which take(),
+// the end of a launch and stop() wake it.
 //
 // Threading: from anywhere; one lock. Lock order: this lock, then ServiceThreads.
 
