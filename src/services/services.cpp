@@ -13,6 +13,7 @@
 #include "services/own_descriptors.hpp"
 #include "services/own_process.hpp"
 #include "services/raw.hpp"
+#include "services/sleep.hpp"
 
 namespace k2k::services {
 
@@ -92,7 +93,7 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
   if (const std::int64_t refused = refuse_own(request); refused != 0) [[unlikely]]
     return {.value = refused};
   if (request.row < 0) {
-    if (!answers_from_memory(request.number)) return {.would_wait = true};
+    if (!answers_from_memory(request.number)) return sleep_or_wait(request);
     return {.value = pass_on(request, files)};
   }
   const calls::Row& row = calls::rows[request.row];
@@ -111,7 +112,7 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
     return transfer_without_waiting(request, progress, files);
   }
   if (is_message(row)) return message_without_waiting(request, progress);
-  if (row.blocking == calls::Blocking::waits) return {.would_wait = true};
+  if (row.blocking == calls::Blocking::waits) return sleep_or_wait(request);
   return {.value = pass_on(request, files)};
 }
 

@@ -71,6 +71,18 @@ TEST_P(Interruption, ends_nanosleep) {
   EXPECT_LT(cancelled(runtime, {2, 16}, sleep), 2s) << "more than there are service threads";
 }
 
+TEST_P(Interruption, ends_sleeps_by_a_clock) {
+  Runtime runtime = start();
+  EXPECT_LT(cancelled(runtime, {1, 2},
+                      [] {
+                        k2k::syscall(k2k::work_item, k2k::strong, SYS_clock_nanosleep,
+                                     k2k::item_rank() == 0 ? CLOCK_MONOTONIC : CLOCK_TAI, 0,
+                                     &longest, nullptr);
+                      }),
+            2s)
+      << "by the server's own clock, and on a thread";
+}
+
 TEST_P(Interruption, ends_a_wait_for_a_futex) {
   Runtime runtime = start();
   std::uint32_t word = 7;
@@ -182,7 +194,13 @@ TEST_P(Interruption, sends_nothing_once_the_program_has_taken_the_signal) {
   ASSERT_EQ(::sigaction(used[0], &own, nullptr), 0);
   heard = 0;
   constexpr timespec half{0, 500'000'000};
-  EXPECT_GT(cancelled(runtime, {1, 1}, [&] { k2k::nanosleep(k2k::work_item, &half); }), 200ms);
+  std::uint32_t word = 7;
+  EXPECT_GT(cancelled(runtime, {1, 1},
+                      [&] {
+                        k2k::syscall(k2k::work_item, k2k::strong, SYS_futex, &word,
+                                     FUTEX_WAIT_PRIVATE, 7, &half, nullptr, 0);
+                      }),
+            200ms);
   EXPECT_EQ(heard, 0);
   runtime = start();
   struct sigaction after{};

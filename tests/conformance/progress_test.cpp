@@ -173,6 +173,18 @@ TEST_P(Progress, more_sleepers_than_threads_take_turns) {
   EXPECT_EQ(slept.load(), 8u);
 }
 
+TEST_P(Progress, sleepers_need_no_threads) {
+  Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
+  std::atomic<std::uint32_t> slept{0};
+  const LaunchReport report = launch(runtime, 8, 64, [&] {
+    const timespec time{0, 100'000'000};
+    slept += k2k::nanosleep(k2k::work_item, &time) == 0;
+  });
+  EXPECT_EQ(slept.load(), 512u);
+  EXPECT_GE(report.elapsed, std::chrono::milliseconds(100));
+  EXPECT_LT(report.elapsed, std::chrono::seconds(10)) << "one after another they take 50 s";
+}
+
 TEST_P(Progress, a_receive_ends_at_the_timeout_of_its_socket) {
   Runtime runtime = start();
   const Pair sockets(Pair::Kind::datagram);

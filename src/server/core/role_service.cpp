@@ -102,7 +102,7 @@ bool RoleService::run_batch(ServiceThread& self, Role& role) {
     const bool kept = role.word.still_held_by(self.index);
     if (!kept) {
       parts_.system_calls.note_waited(pending.request);
-      if (result.would_wait && result.readiness.descriptor >= 0) {
+      if (result.would_wait && result.readiness.exists()) {
         pending.readiness = result.readiness;
         parts_.waiting.set_aside(pending);
       } else if (result.would_wait) {

@@ -1,6 +1,6 @@
 #pragma once
-// Calls that would wait: for their descriptor, all together on one thread; cold reads by a ring,
-// together on another thread; otherwise each on a thread of the pool.
+// Calls that would wait: for their descriptor or for a moment, all together on one thread; cold
+// reads by a ring, together on another thread; otherwise each on a thread of the pool.
 //
 // Threading: from anywhere, a ServiceThread by itself. No state and no lock of its own.
 

@@ -130,6 +130,10 @@ DescriptorWaits::Lines::iterator DescriptorWaits::leave(Lines::iterator line) {
 // -- the waits ------------------------------------------------------------------------------------
 
 void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
+  if (call.readiness.is_sleep()) {
+    sleeps_.emplace(call.readiness.moment, call);
+    return;
+  }
   const int descriptor = call.readiness.descriptor;
   const Nanoseconds timeout = services::timeout_of(call.readiness);
   const Instant deadline = timeout == Nanoseconds::zero() ? never : moment + timeout;
@@ -158,8 +162,7 @@ void DescriptorWaits::wait(int wake, Round& round) {
   watch_wake(wake);
   if (set_.open()) {
     std::array<epoll_event, reports_max> reports{};
-    const int count = ::epoll_wait(set_.number(), reports.data(), static_cast<int>(reports_max),
-                                   timeout_until(next_look()));
+    const int count = wait_for_reports(reports, next_look());
     if (count < 0 && errno == EINTR) return;
     if (count < 0) set_.forget();  // The host program closed it.
     for (int index = 0; index < count; ++index) {
@@ -185,6 +188,26 @@ void DescriptorWaits::wait(int wake, Round& round) {
   if (!deadlines_.empty() && *deadlines_.begin() <= moment) {
     give_up([moment](const Wait& wait) { return wait.deadline <= moment; }, EAGAIN, round.answered);
   }
+  const auto asleep = sleeps_.upper_bound(moment);
+  for (auto sleep = sleeps_.begin(); sleep != asleep; ++sleep) {
+    round.answered.push_back({sleep->second, 0});
+  }
+  sleeps_.erase(sleeps_.begin(), asleep);
+}
+
+int DescriptorWaits::wait_for_reports(std::span<epoll_event> reports, Instant end) {
+  const auto room = static_cast<int>(reports.size());
+  if (fine_timeouts_) {
+    const Nanoseconds rest =
+        end == never ? Nanoseconds::zero() : std::max(end - now(), Nanoseconds::zero());
+    const timespec timeout{rest.count() / 1'000'000'000, rest.count() % 1'000'000'000};
+    const int count = ::epoll_pwait2(set_.number(), reports.data(), room,
+                                     end == never ? nullptr : &timeout, nullptr);
+    // A filter of system calls may not know it, either.
+    if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
+    fine_timeouts_ = false;
+  }
+  return ::epoll_wait(set_.number(), reports.data(), room, timeout_until(end));
 }
 
 void DescriptorWaits::lose_wake() {
@@ -194,6 +217,7 @@ void DescriptorWaits::lose_wake() {
 
 Instant DescriptorWaits::next_look() const {
   Instant look = deadlines_.empty() ? never : *deadlines_.begin();
+  if (!sleeps_.empty()) look = std::min(look, sleeps_.begin()->first);
   if (!lines_.empty()) look = std::min(look, renewed_ + check_every);
   if (wake_lost_ || !set_.open()) look = std::min(look, now() + unwoken_max);
   return look;
@@ -262,11 +286,15 @@ void DescriptorWaits::give_up(Over over, int error, std::vector<Answered>& answe
 }
 
 void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
-  give_up(
-      [whose](const Wait& wait) {
-        return whose == Whose::everybody || !wait.call.request.detached();
-      },
-      ECANCELED, answered);
+  const auto ends = [whose](const Pending& call) {
+    return whose == Whose::everybody || !call.request.detached();
+  };
+  give_up([&](const Wait& wait) { return ends(wait.call); }, ECANCELED, answered);
+  std::erase_if(sleeps_, [&](const Sleeps::value_type& sleep) {
+    if (!ends(sleep.second)) return false;
+    answered.push_back({sleep.second, -ECANCELED});
+    return true;
+  });
 }
 
 }  // namespace k2k::server

@@ -1,5 +1,6 @@
 #pragma once
-// Calls that wait until a descriptor is ready: any number of them, on one thread.
+// Calls that wait until a descriptor is ready, and calls that sleep until a moment: any number of
+// them, on one thread.
 //
 //   add ──▶ [descriptor: first come, first served] ──epoll(7)──▶ tried again ──▶ answered
 //                          ▲                                         │ would wait: another took it
@@ -24,11 +25,14 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/descriptor.hpp"
 #include "base/units.hpp"
 #include "server/poll/bottom_half.hpp"
+
+struct epoll_event;
 
 namespace k2k::server {
 
@@ -60,7 +64,7 @@ class DescriptorWaits {
   // epoll does not take its descriptor, and older ones whose descriptor was closed. Throws
   // std::bad_alloc, and does nothing then.
   void add(const Pending& call, Instant moment, Round& round);
-  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t size() const { return size_ + sleeps_.size(); }
 
   // Blocks until a descriptor is ready, a timeout has passed, `wake` is readable, or check_every
   // has passed with calls waiting; tries the calls whose descriptor became ready. Results are
@@ -81,6 +85,7 @@ class DescriptorWaits {
   using Line = std::deque<Wait>;
   using Lines = std::map<int, Line>;  // By descriptor; none is empty between two calls.
   using Deadlines = std::multiset<Instant>;
+  using Sleeps = std::multimap<Instant, Pending>;  // By their ends.
 
   // Makes the set, and registers all lines.
   void open(Round& round);
@@ -93,6 +98,8 @@ class DescriptorWaits {
   // Registers it again. False: the number is closed or another file's.
   bool renew(int descriptor, const Line& line);
   void renew_all(Round& round);
+  // Fills `reports`, or waits until `end`. The number of reports, or -1 and errno.
+  int wait_for_reports(std::span<epoll_event> reports, Instant end);
   Lines::iterator leave(Lines::iterator line);
 
   [[nodiscard]] Instant next_look() const;
@@ -111,11 +118,13 @@ class DescriptorWaits {
   router::Files* files_;
   Descriptor set_;  // epoll(7): an entry a line, and the wake descriptor.
   Lines lines_;
-  Deadlines deadlines_;  // Of the waits that have one.
-  std::size_t size_ = 0;
+  Deadlines deadlines_;  // Of the waits in `lines_` that have one.
+  Sleeps sleeps_;
+  std::size_t size_ = 0;  // Of all lines.
   Instant renewed_{};
-  int wake_ = -1;           // The wake descriptor in `set_`.
-  bool wake_lost_ = false;  // The wake descriptor is closed: the thread looks by time.
+  int wake_ = -1;              // The wake descriptor in `set_`.
+  bool fine_timeouts_ = true;  // Linux 5.11: epoll_pwait2(2).
+  bool wake_lost_ = false;     // The wake descriptor is closed: the thread looks by time.
 };
 
 }  // namespace k2k::server

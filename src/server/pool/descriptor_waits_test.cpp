@@ -62,6 +62,14 @@ class DescriptorWaitsTest : public testing::Test {
     call.readiness = answer.readiness;
     add(call);
   }
+  void sleep(std::uint8_t lane, Instant end, std::uint8_t flags = 0) {
+    Pending call;
+    call.request.lane = lane;
+    call.request.number = __NR_nanosleep;
+    call.request.attributes.flags = flags;
+    call.readiness.moment = end;
+    add(call);
+  }
   void add(const Pending& call) {
     DescriptorWaits::Round result;
     waits.add(call, now(), result);
@@ -315,6 +323,8 @@ TEST_F(ClosedSet, is_done_without_where_the_system_gives_none) {
   EXPECT_TRUE(round().empty());
   ASSERT_EQ(::write(pipe[1], "x", 1), 1);
   EXPECT_EQ(rounds(), (Answers{{1, 1}}));
+  sleep(3, now() + 15ms);
+  EXPECT_EQ(rounds(), (Answers{{3, 0}}));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
@@ -339,6 +349,33 @@ TEST_F(DescriptorWaitsTest, ends_a_wait_at_the_timeout_of_the_socket) {
   EXPECT_EQ(round(), (Answers{{1, -EAGAIN}}));
   EXPECT_GE(now() - before, 20ms);
   EXPECT_EQ(waits.size(), 1u);
+}
+
+TEST_F(DescriptorWaitsTest, ends_sleeps_in_the_order_of_their_ends) {
+  const Instant begin = now();
+  sleep(1, begin + 20ms);
+  sleep(2, begin + 10ms);
+  sleep(3, begin - 1ms);
+  begin_flagged(4, 0, __NR_read, pipe[0], buffer, 8);
+  EXPECT_EQ(waits.size(), 4u);
+  EXPECT_EQ(rounds(), (Answers{{3, 0}}));
+  EXPECT_EQ(rounds(), (Answers{{2, 0}}));
+  EXPECT_GE(now() - begin, 10ms);
+  EXPECT_EQ(rounds(), (Answers{{1, 0}}));
+  EXPECT_GE(now() - begin, 20ms);
+  EXPECT_EQ(waits.size(), 1u);
+}
+
+TEST_F(DescriptorWaitsTest, ends_sleeps_with_the_launch) {
+  sleep(1, now() + 1h);
+  sleep(2, now() + 1h, protocol::flag::detached);
+  std::vector<DescriptorWaits::Answered> answered;
+  waits.end(DescriptorWaits::Whose::not_detached, answered);
+  EXPECT_EQ(told(answered), (Answers{{1, -ECANCELED}}));
+  answered.clear();
+  waits.end(DescriptorWaits::Whose::everybody, answered);
+  EXPECT_EQ(told(answered), (Answers{{2, -ECANCELED}}));
+  EXPECT_EQ(waits.size(), 0u);
 }
 
 TEST_F(DescriptorWaitsTest, gives_up_on_a_descriptor_that_is_ready_and_never_gives) {

@@ -1,5 +1,6 @@
 #pragma once
-// The thread that waits for descriptors (descriptor_waits.hpp), and the calls on their way to it.
+// The thread that waits for descriptors and for the ends of sleeps (descriptor_waits.hpp), and the
+// calls on their way to it.
 //
 //   take() ──▶ new waits ── event descriptor ──▶ k2k/wait: epoll(7), try again ──▶ answered
 //                                                  └─ ready and yet not to be had ──▶ thread pool
@@ -28,8 +29,9 @@ class DescriptorWatch {
   // `event` is an eventfd(2). Before the first call.
   void wake_by(Descriptor event) { event_ = std::move(event); }
 
-  // False: the call waits for no descriptor, stop() was called, the system gives no thread, or the
-  // host program closed the event descriptor. A thread that may be kept is to make it.
+  // False: the call waits for no descriptor and no moment, stop() was called, the system gives no
+  // thread, or the host program closed the event descriptor. A thread that may be kept is to make
+  // it.
   bool take(const Pending& call);
 
   // The launch of waiting calls may have ended early (Backend::abandoned).

@@ -1,6 +1,6 @@
 #pragma once
 // The signal that brings a service thread back from a call which sleeps in the kernel and has no
-// descriptor to wait for: FUTEX_WAIT, nanosleep, an open of a FIFO (docs/decisions/0044).
+// descriptor to wait for: FUTEX_WAIT, an open of a FIFO (docs/decisions/0044).
 //
 //   claimed      by the first server of the process: the highest real-time signal below SIGRTMAX
 //                that no program handles, by a handler that does nothing
