@@ -25,16 +25,16 @@ class Files;
 
 namespace k2k::services {
 
-// What a call waits for: `descriptor` ready for `events` (poll(2)), or a moment. At the moment the
-// answer is 0; for a descriptor, the handler is called again without waiting. Neither: only a thread
-// that may block can complete the call.
+// What a call waits for: `descriptor` ready for `events` (poll(2)), a moment, or the earlier of
+// both. Once the descriptor is ready, the handler is called again without waiting; at the moment,
+// the answer is 0. Neither: only a thread that may block can complete the call.
 struct Readiness {
   int descriptor = -1;
   short events = 0;
-  Instant moment{};  // Not {}: of a sleep.
+  Instant moment{};  // {}: none.
 
-  [[nodiscard]] bool is_sleep() const { return moment != Instant{}; }
-  [[nodiscard]] bool exists() const { return descriptor >= 0 || is_sleep(); }
+  [[nodiscard]] bool has_moment() const { return moment != Instant{}; }
+  [[nodiscard]] bool exists() const { return descriptor >= 0 || has_moment(); }
 };
 
 struct Answer {

@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 #include <linux/close_range.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -463,6 +465,60 @@ TEST_F(ServicesTest, a_sleep_that_is_wrong_or_over_is_answered_at_once) {
     EXPECT_EQ(at_once(make(__NR_nanosleep, &wrong, 0)), -EINVAL);
   }
   EXPECT_EQ(at_once(make(__NR_nanosleep, 8, 0)), -EFAULT);
+}
+
+TEST_F(ServicesTest, a_poll_of_one_descriptor_tells_it_and_the_end) {
+  pollfd watched{pipe[0], POLLIN, 77};
+  Progress progress;
+  const Instant begin = now();
+  Answer answer = execute_without_waiting(make(__NR_poll, &watched, 1, 5'000), progress, files);
+  ASSERT_TRUE(answer.would_wait);
+  EXPECT_EQ(answer.readiness.descriptor, pipe[0]);
+  EXPECT_EQ(answer.readiness.events, POLLIN);
+  EXPECT_GE(answer.readiness.moment, begin + std::chrono::seconds(5));
+  answer = execute_without_waiting(make(__NR_poll, &watched, 1, -1), progress, files);
+  EXPECT_TRUE(answer.would_wait);
+  EXPECT_FALSE(answer.readiness.has_moment());
+  EXPECT_EQ(at_once(make(__NR_poll, &watched, 1, 0)), 0);
+  EXPECT_EQ(watched.revents, 0);
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(at_once(make(__NR_poll, &watched, 1, 5'000)), 1);
+  EXPECT_EQ(watched.revents, POLLIN);
+}
+
+TEST_F(ServicesTest, a_poll_of_nothing_is_a_sleep_and_of_two_takes_a_thread) {
+  Progress progress;
+  Answer answer = execute_without_waiting(make(__NR_poll, 0, 0, 5'000), progress, files);
+  EXPECT_TRUE(answer.would_wait);
+  EXPECT_LT(answer.readiness.descriptor, 0);
+  EXPECT_TRUE(answer.readiness.has_moment());
+  answer = execute_without_waiting(make(__NR_poll, 0, 0, -1), progress, files);
+  EXPECT_TRUE(answer.would_wait);
+  EXPECT_FALSE(answer.readiness.exists());
+  pollfd watched[2] = {{pipe[0], POLLIN, 0}, {stream[0], POLLIN, 0}};
+  answer = execute_without_waiting(make(__NR_poll, watched, 2, 5'000), progress, files);
+  EXPECT_TRUE(answer.would_wait);
+  EXPECT_FALSE(answer.readiness.exists());
+  EXPECT_EQ(at_once(make(__NR_poll, 8, 1, 5'000)), -EFAULT);
+}
+
+TEST_F(ServicesTest, an_epoll_wait_waits_for_its_set) {
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{EPOLLIN, {}};
+  ASSERT_EQ(::epoll_ctl(set, EPOLL_CTL_ADD, pipe[0], &event), 0);
+  Progress progress;
+  epoll_event got{};
+  const Request request = make(__NR_epoll_pwait, set, &got, 1, 5'000, 0, 8);
+  const Answer answer = execute_without_waiting(request, progress, files);
+  ASSERT_TRUE(answer.would_wait);
+  EXPECT_EQ(answer.readiness.descriptor, set);
+  EXPECT_TRUE(answer.readiness.has_moment());
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(at_once(request), 1);
+  EXPECT_EQ(at_once(make(__NR_epoll_wait, set, &got, 1, -1)), 1);
+  EXPECT_EQ(at_once(make(__NR_epoll_wait, pipe[0], &got, 1, -1)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_epoll_wait, -1, &got, 1, -1)), -EBADF);
+  ::close(set);
 }
 
 TEST_F(ServicesTest, nothing_answers_zero) {

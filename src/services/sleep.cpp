@@ -1,5 +1,6 @@
 #include "services/sleep.hpp"
 
+#include <poll.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -9,32 +10,20 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "services/raw.hpp"
 
 namespace k2k::services {
 
 namespace {
 
-struct Clock {
-  clockid_t id = CLOCK_MONOTONIC;
-  bool absolute = false;
-  std::uint64_t duration = 0;  // The address of a timespec.
-};
+constexpr Answer by_thread{.would_wait = true};
 
-// Nothing: not a sleep, or by a clock that now() does not follow. Linux measures a relative sleep
-// by CLOCK_REALTIME with CLOCK_MONOTONIC (clock_nanosleep(2)).
-std::optional<Clock> clock_of(const Request& request) {
-  const auto& word = request.arguments;
-  if (request.number == SYS_nanosleep) return Clock{.duration = word[0]};
-  if (request.number != SYS_clock_nanosleep) return {};
-  const Clock clock{static_cast<clockid_t>(word[0]), word[1] == TIMER_ABSTIME, word[2]};
-  if (word[1] != 0 && !clock.absolute) return {};
-  const bool steady =
-      clock.id == CLOCK_MONOTONIC || (clock.id == CLOCK_REALTIME && !clock.absolute);
-  return steady ? std::optional(clock) : std::nullopt;
-}
+// Longer waits end with the launch: a century, so that no sum overflows.
+constexpr std::int64_t seconds_max = 3'155'760'000;
 
 // 0, EFAULT, or another error if the system refuses such copies.
-int copy_timespec(std::uint64_t address, timespec& into) {
+template <class Value>
+int copy_in(std::uint64_t address, Value& into) {
   const iovec here{&into, sizeof(into)};
   const iovec there{reinterpret_cast<void*>(address), sizeof(into)};
   const ssize_t copied = ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0);
@@ -42,26 +31,86 @@ int copy_timespec(std::uint64_t address, timespec& into) {
   return copied < 0 ? errno : EFAULT;
 }
 
-}  // namespace
+// -- sleeps ---------------------------------------------------------------------------------------
 
-Answer sleep_or_wait(const Request& request) {
-  const Answer by_thread{.would_wait = true};
-  const std::optional<Clock> clock = clock_of(request);
-  if (!clock) return by_thread;
+struct Sleep {
+  bool absolute = false;
+  std::uint64_t duration = 0;  // The address of a timespec.
+};
+
+// Nothing: not a sleep, or by a clock that now() does not follow. Linux measures a relative sleep
+// by CLOCK_REALTIME with CLOCK_MONOTONIC (clock_nanosleep(2)).
+std::optional<Sleep> sleep_of(const Request& request) {
+  const auto& word = request.arguments;
+  if (request.number == SYS_nanosleep) return Sleep{false, word[0]};
+  if (request.number != SYS_clock_nanosleep) return {};
+  const auto clock = static_cast<clockid_t>(word[0]);
+  const bool absolute = word[1] == TIMER_ABSTIME;
+  if (word[1] != 0 && !absolute) return {};
+  if (clock != CLOCK_MONOTONIC && (clock != CLOCK_REALTIME || absolute)) return {};
+  return Sleep{absolute, word[2]};
+}
+
+Answer try_sleep(const Sleep& sleep) {
   timespec duration{};
-  const int error = copy_timespec(clock->duration, duration);
+  const int error = copy_in(sleep.duration, duration);
   if (error == EFAULT) return {.value = -EFAULT};
   if (error != 0) return by_thread;
   if (duration.tv_sec < 0 || duration.tv_nsec < 0 || duration.tv_nsec >= 1'000'000'000) {
     return {.value = -EINVAL};
   }
-  // Longer sleeps end with the launch: a century, so that no sum overflows.
-  const std::int64_t seconds = std::min<std::int64_t>(duration.tv_sec, 3'155'760'000);
+  const std::int64_t seconds = std::min<std::int64_t>(duration.tv_sec, seconds_max);
   const Nanoseconds length = std::chrono::seconds(seconds) + Nanoseconds(duration.tv_nsec);
   const Instant begin = now();
-  const Instant end = clock->absolute ? Instant(length) : begin + length;
+  const Instant end = sleep.absolute ? Instant(length) : begin + length;
   if (end <= begin) return {};
   return {.would_wait = true, .readiness = {.moment = end}};
+}
+
+// -- waits for one descriptor ---------------------------------------------------------------------
+
+// The argument that is the timeout in milliseconds, below 0 for ever. Nothing: another call.
+std::optional<std::size_t> timeout_place(const Request& request) {
+  const auto& word = request.arguments;
+  switch (request.number) {
+    case SYS_poll:
+      return word[1] <= 1 ? std::optional<std::size_t>(2) : std::nullopt;
+    case SYS_epoll_wait:
+      return 3;
+    case SYS_epoll_pwait:
+      return word[4] == 0 ? std::optional<std::size_t>(3) : std::nullopt;
+    default:
+      return {};
+  }
+}
+
+// What the call waits for, but for its timeout. Nothing: no descriptor.
+Readiness descriptor_of(const Request& request) {
+  if (request.number != SYS_poll) {
+    return {.descriptor = static_cast<int>(request.arguments[0]), .events = POLLIN};
+  }
+  pollfd watched{-1, 0, 0};
+  if (request.arguments[1] != 0) static_cast<void>(copy_in(request.arguments[0], watched));
+  return {.descriptor = watched.fd, .events = watched.events};
+}
+
+Answer try_poll(const Request& request, std::size_t timeout_at) {
+  const auto timeout = static_cast<int>(request.arguments[timeout_at]);
+  Request look = request;
+  look.arguments[timeout_at] = 0;
+  const std::int64_t count = pass_on(look);
+  if (count != 0 || timeout == 0) return {.value = count};
+  Answer wait{.would_wait = true, .readiness = descriptor_of(request)};
+  if (timeout > 0) wait.readiness.moment = now() + std::chrono::milliseconds(timeout);
+  return wait;
+}
+
+}  // namespace
+
+Answer sleep_or_wait(const Request& request) {
+  if (const std::optional<Sleep> sleep = sleep_of(request)) return try_sleep(*sleep);
+  if (const auto timeout_at = timeout_place(request)) return try_poll(request, *timeout_at);
+  return by_thread;
 }
 
 }  // namespace k2k::services

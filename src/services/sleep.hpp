@@ -1,6 +1,7 @@
 #pragma once
-// Calls that only sleep: nanosleep, and clock_nanosleep by a clock that nobody can set. The server
-// needs no thread for them, only the moment at which they end.
+// Calls that end by a clock, and for which the server needs no thread: sleeps (nanosleep, and
+// clock_nanosleep by a clock that nobody can set), and waits for one descriptor with a timeout
+// (epoll_wait, epoll_pwait without a mask, poll of one descriptor).
 //
 // Threading: reentrant.
 
@@ -8,8 +9,8 @@
 
 namespace k2k::services {
 
-// For a call that would wait: the moment for which it waits, or its answer if it need not wait.
-// Without a moment: a thread is to make the call.
+// For a call that would wait: the descriptor and the moment for which it waits, or its answer if it
+// need not wait. Neither: a thread is to make the call.
 Answer sleep_or_wait(const Request& request);
 
 }  // namespace k2k::services

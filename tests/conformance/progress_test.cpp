@@ -1,9 +1,12 @@
 // Goal: a work-item that waits for the host never delays other work-items.
 
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <ctime>
 #include <memory>
+#include <vector>
 
 #include "tests/conformance/device_under_test.hpp"
 
@@ -183,6 +186,24 @@ TEST_P(Progress, sleepers_need_no_threads) {
   EXPECT_EQ(slept.load(), 512u);
   EXPECT_GE(report.elapsed, std::chrono::milliseconds(100));
   EXPECT_LT(report.elapsed, std::chrono::seconds(10)) << "one after another they take 50 s";
+}
+
+TEST_P(Progress, polls_need_no_threads) {
+  Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
+  const Pair peers(Pair::Kind::stream);
+  std::atomic<std::uint32_t> seen{0};
+  std::atomic<std::uint32_t> passed{0};
+  std::vector<pollfd> lists(256, {peers.in(), POLLIN, 0});
+  launch(runtime, 4, 64, [&] {
+    pollfd* const list = &lists[global_rank()];
+    const bool writes = global_rank() == 0;
+    const Reply early = k2k::syscall(k2k::work_item, k2k::strong, SYS_poll, list, 1, 20);
+    passed += early == 0;
+    if (writes) k2k::write(k2k::work_item, peers.out(), "x", 1);
+    seen += k2k::syscall(k2k::work_item, k2k::strong, SYS_poll, list, 1, -1) == 1;
+  });
+  EXPECT_EQ(seen.load(), 256u);
+  EXPECT_GE(passed.load(), 1u) << "the byte comes after a timeout";
 }
 
 TEST_P(Progress, a_receive_ends_at_the_timeout_of_its_socket) {

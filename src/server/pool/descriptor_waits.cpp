@@ -50,6 +50,12 @@ int control(int set, int operation, int descriptor, std::uint32_t events, std::u
   return ::epoll_ctl(set, operation, descriptor, &event) == 0 ? 0 : errno;
 }
 
+Instant deadline_of(const services::Readiness& readiness, Instant moment) {
+  if (readiness.has_moment()) return readiness.moment;
+  const Nanoseconds timeout = services::timeout_of(readiness);
+  return timeout == Nanoseconds::zero() ? never : moment + timeout;
+}
+
 // In milliseconds, rounded up; -1 = no end.
 int timeout_until(Instant end) {
   using std::chrono::milliseconds;
@@ -130,13 +136,12 @@ DescriptorWaits::Lines::iterator DescriptorWaits::leave(Lines::iterator line) {
 // -- the waits ------------------------------------------------------------------------------------
 
 void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
-  if (call.readiness.is_sleep()) {
+  const int descriptor = call.readiness.descriptor;
+  if (descriptor < 0) {
     sleeps_.emplace(call.readiness.moment, call);
     return;
   }
-  const int descriptor = call.readiness.descriptor;
-  const Nanoseconds timeout = services::timeout_of(call.readiness);
-  const Instant deadline = timeout == Nanoseconds::zero() ? never : moment + timeout;
+  const Instant deadline = deadline_of(call.readiness, moment);
   Deadlines held;  // Made first: what may throw comes before what changes anything.
   if (deadline != never) held.insert(deadline);
   const auto place = lines_.try_emplace(descriptor).first;
@@ -177,7 +182,7 @@ void DescriptorWaits::wait(int wake, Round& round) {
   } else {
     ::usleep(static_cast<useconds_t>(timeout_until(next_look())) * 1'000);
     for (auto line = lines_.begin(); line != lines_.end();) {
-      line = serve(line, POLLIN | POLLOUT, round);
+      line = serve(line, EPOLLERR, round);
     }
   }
   const Instant moment = now();
@@ -227,7 +232,7 @@ Instant DescriptorWaits::next_look() const {
 DescriptorWaits::Lines::iterator DescriptorWaits::serve(Lines::iterator place, std::uint32_t ready,
                                                         Round& round) {
   const bool broken = (ready & ~std::uint32_t{EPOLLIN | EPOLLOUT}) != 0;  // The call tells how.
-  std::uint32_t open = EPOLLIN | EPOLLOUT;
+  std::uint32_t open = ~std::uint32_t{0};
   Line& line = place->second;
   for (auto wait = line.begin(); wait != line.end();) {
     const auto events = static_cast<std::uint32_t>(wait->call.readiness.events);
@@ -265,7 +270,8 @@ DescriptorWaits::Line::iterator DescriptorWaits::end_wait(Line& line, Line::iter
                                                           int error,
                                                           std::vector<Answered>& answered) {
   const auto moved = static_cast<std::int64_t>(wait->call.progress.bytes);
-  answered.push_back({wait->call, moved != 0 ? moved : -error});
+  const bool in_time = error == EAGAIN && wait->call.readiness.has_moment();
+  answered.push_back({wait->call, moved != 0 || in_time ? moved : -error});
   return remove(line, wait);
 }
 

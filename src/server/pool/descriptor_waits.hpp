@@ -8,7 +8,7 @@
 //
 // A call is tried only when epoll reports its descriptor, and never waits in the kernel: if another
 // reader took the data meanwhile, the call waits again. A send or receive timeout of the socket
-// ends the wait as it would end the call.
+// ends the wait as it would end the call, and a timeout of the call itself with 0.
 //
 // A call answers EBADF if its descriptor is closed, or gets another file, while the call waits:
 // when the descriptor is reported, or check_every later at the latest. The kernel would go on

@@ -366,6 +366,18 @@ TEST_F(DescriptorWaitsTest, ends_sleeps_in_the_order_of_their_ends) {
   EXPECT_EQ(waits.size(), 1u);
 }
 
+TEST_F(DescriptorWaitsTest, answers_a_poll_by_its_descriptor_or_by_its_timeout) {
+  pollfd first{pipe[0], POLLIN, 0};
+  pollfd second{stream[0], POLLIN, 0};
+  begin(1, __NR_poll, &first, 1, 20);
+  begin(2, __NR_poll, &second, 1, 60'000);
+  begin(3, __NR_recvfrom, stream[0], buffer, 8, 0, 0, 0);
+  EXPECT_EQ(rounds(), (Answers{{1, 0}})) << "no error: its time has passed";
+  ASSERT_EQ(::write(stream[1], "x", 1), 1);
+  EXPECT_EQ(rounds(), (Answers{{2, 1}, {3, 1}}));
+  EXPECT_EQ(second.revents, POLLIN);
+}
+
 TEST_F(DescriptorWaitsTest, ends_sleeps_with_the_launch) {
   sleep(1, now() + 1h);
   sleep(2, now() + 1h, protocol::flag::detached);
