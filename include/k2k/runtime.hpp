@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "backend/compiled_for.hpp"
@@ -28,6 +29,7 @@
 #include "base/api.hpp"
 #include "base/result.hpp"
 #include "server/account/stats.hpp"
+#include "services/functions/host_callable.hpp"
 
 namespace k2k::protocol {
 struct AreaView;  // protocol/area.hpp
@@ -67,6 +69,34 @@ class K2K_API Runtime {
     return launch_image(shape, Platform::image(body, name));
   }
   Result<LaunchReport> launch_image(const LaunchShape& shape, const backend::KernelImage& image);
+
+  // Lets kernels call `function` (k2k::host_call) by this name from now on, kernels that run
+  // included. Trivially copyable values, k2k::In, k2k::Out and k2k::InOut are its parameters; it
+  // returns void, a trivially copyable value, or a Status or Result of them. Several threads may
+  // run it at once. What it throws is an errno for the kernel and a line on stderr. Of this runtime
+  // it may use stats(), device(), copy() and cancel(); members that would wait for it answer
+  // EDEADLK. Errors: EINVAL (an empty name, one beyond 127 bytes, one that begins with "k2k.", a
+  // null function), EEXIST (the name is taken), ENOSPC (256 are provided); EDEADLK; EPERM.
+  template <class Function>
+  Status provide(const std::string& name, Function function,
+                 HostClass host_class = HostClass::may_block) {
+    using Type = typename services::HostTypeOf<Function>::Type;
+    return provide_function(
+        services::HostCallable<Type>::function(name, std::move(function), host_class));
+  }
+  // The same, checked against the declaration that kernels use.
+  template <class Type, class Function>
+  Status provide(const HostFunction<Type>& declared, Function function,
+                 HostClass host_class = HostClass::may_block) {
+    return provide_function(
+        services::HostCallable<Type>::function(declared.name, std::move(function), host_class));
+  }
+  // The same, without types. Errors: also EINVAL (a wrong signature) and EMSGSIZE (too large a
+  // one).
+  Status provide_function(services::HostFunction function);
+  // Kernels that call it get ENOSYS from now on. Returns once no call of it runs: a function that
+  // never returns is never withdrawn. Errors: ENOENT; EDEADLK; EPERM.
+  Status withdraw(const std::string& name);
 
   // Ends the launch in progress, if any. Async-signal-safe.
   void cancel() noexcept;

@@ -91,6 +91,8 @@ inline constexpr std::uint16_t nop_number = 0xffff;
 // makes this call; from a kernel, it is a prefetch.
 inline constexpr std::uint16_t fault_in_number = 0xfffd;
 inline constexpr std::size_t fault_bytes_max = std::size_t{256} << 10;
+// K2K's own call: runs a function of the host program (calls/host_call.hpp describes the words).
+inline constexpr std::uint16_t host_call_number = 0xfffc;
 
 namespace detail {
 K2K_HD constexpr Parameter value(const char* type, const char* name,
@@ -527,6 +529,14 @@ inline constexpr Row rows[] = {
      {{Kind::address, "void*", "address", 0, 0},
       detail::count,
       {Kind::value, "int", "for_writing", 0, 0, "1"}}},
+    {"host_call",
+     host_call_number,
+     Family::own,
+     Blocking::waits,
+     Role::both,
+     {detail::value("std::uint64_t", "function"), detail::value("std::uint64_t", "signature"),
+      detail::value("std::uint64_t", "first"), detail::value("std::uint64_t", "second"),
+      detail::value("std::uint64_t", "third"), detail::value("std::uint64_t", "shape")}},
     {"nop", nop_number, Family::own, Blocking::never, Role::both, {}},
 };
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "device/host_frame.hpp"
 #include "device/submit.hpp"
 
 namespace k2k::device {

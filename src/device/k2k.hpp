@@ -13,7 +13,9 @@
 // work-items of the group make it.
 
 #include "device/atomic.hpp"
+#include "device/host_call.hpp"
 #include "device/invoke.hpp"
+#include "device/print.hpp"
 #include "device/wrappers.hpp"
 
 namespace k2k {

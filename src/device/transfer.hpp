@@ -106,6 +106,25 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Parameter& parameter,
   }
 }
 
+// A block for `transfer`: 0, or -EAGAIN and -ECANCELED as move_in().
+K2K_DEVICE inline std::int64_t take_block(const protocol::AreaView& area, Transfer& transfer,
+                                          bool waits) {
+  const std::uint32_t hint = platform::current().wave;
+  while ((transfer.block = protocol::try_take_block(area, hint)) == area.arena_blocks) {
+    const bool closed = protocol::load_acquire(area.closed) != 0;
+    if (closed || !waits) {
+      transfer.block = no_block;
+      return closed ? -error::cancelled : -error::again;
+    }
+    platform::yield();
+  }
+  return 0;
+}
+
+K2K_DEVICE inline std::byte* block_of(const protocol::AreaView& area, const Transfer& transfer) {
+  return area.arena + static_cast<std::uint64_t>(transfer.block) * protocol::arena_block_bytes;
+}
+
 // Copies the buffers that the host cannot address and points `arguments` at the copies. Returns 0
 // or a negative errno:
 //   -EFAULT        an opaque argument (ioctl) that the host cannot address
@@ -156,17 +175,8 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
   }
   if (!any) return 0;
 
-  const std::uint32_t hint = platform::current().wave;
-  while ((transfer.block = protocol::try_take_block(area, hint)) == area.arena_blocks) {
-    const bool closed = protocol::load_acquire(area.closed) != 0;
-    if (closed || !waits) {
-      transfer.block = no_block;
-      return closed ? -error::cancelled : -error::again;
-    }
-    platform::yield();
-  }
-  std::byte* const block =
-      area.arena + static_cast<std::uint64_t>(transfer.block) * protocol::arena_block_bytes;
+  if (const std::int64_t refusal = take_block(area, transfer, waits); refusal != 0) return refusal;
+  std::byte* const block = block_of(area, transfer);
   std::uint64_t offset = 0;
   for (int index = 0; index < count; ++index) {
     if (!moved[index]) continue;
@@ -197,8 +207,7 @@ K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
   if (transfer.block == no_block) return;
   constexpr calls::Row row = calls::rows[calls::find(number)];
   constexpr int count = calls::parameter_count(row);
-  const std::byte* const block =
-      area.arena + static_cast<std::uint64_t>(transfer.block) * protocol::arena_block_bytes;
+  const std::byte* const block = block_of(area, transfer);
   for (int index = 0; index < count && value >= 0; ++index) {
     std::uint64_t bytes = transfer.bytes[index];
     if (bytes == 0 || !is_written(row.parameters[index].kind)) continue;

@@ -18,6 +18,7 @@
 #include "runtime/settings/config.hpp"
 #include "runtime/settings/policy_file.hpp"
 #include "server/server.hpp"
+#include "services/functions/host_functions.hpp"
 #include "services/rules/call_rules.hpp"
 
 namespace k2k {
@@ -29,6 +30,7 @@ struct Runtime::State {
   std::mutex changing;  // The program and the control socket may reconfigure at once.
   std::unique_ptr<backend::Backend> backend;
   std::shared_ptr<router::Files> files;
+  std::shared_ptr<services::HostFunctions> functions;
   std::unique_ptr<server::Server> server;
   std::unique_ptr<runtime::Control> control;
 
@@ -37,6 +39,9 @@ struct Runtime::State {
 
   // Is memory of allocate() the device's alone, by addresses of CUDA?
   [[nodiscard]] bool has_cuda_memory() const { return backend->info().platform == "cuda"; }
+
+  // Why `member` cannot be used now: after fork(), or by a host function, for which it would wait.
+  [[nodiscard]] Status usable(const char* member) const;
 
   [[nodiscard]] server::Stats stats() const {
     server::Stats stats = server->stats();
@@ -61,6 +66,14 @@ server::ServerConfig fitted(server::ServerConfig config, const backend::Backend&
   return config;
 }
 }  // namespace
+
+Status Runtime::State::usable(const char* member) const {
+  if (forked()) return forked_error();
+  if (!functions->runs_here()) return {};
+  return Error{EDEADLK, fmt::format("a host function cannot use Runtime::{}() of its own runtime: "
+                                    "that would wait for the function itself",
+                                    member)};
+}
 
 Status Runtime::State::change(const std::function<Status(server::ServerConfig&)>& edit) {
   const std::lock_guard lock(changing);
@@ -116,8 +129,10 @@ Result<Runtime> Runtime::create(const RuntimeConfig& wanted) {
     if (!read) return read.error();
     rules = std::move(read).value();
   }
-  auto server = server::Server::start(*state->backend, fitted(config.server, *state->backend),
-                                      state->files, std::move(rules));
+  state->functions = std::make_shared<services::HostFunctions>(*state->backend);
+  auto server = server::Server::start(
+      *state->backend, fitted(config.server, *state->backend),
+      {.files = state->files, .functions = state->functions, .rules = std::move(rules)});
   if (!server) return server.error();
   state->server = std::move(server).value();
   if (Status status = state->start_control(config); !status) return status.error();
@@ -134,7 +149,7 @@ Result<LaunchReport> Runtime::launch_image(const LaunchShape& shape,
                              image.name, image.protocol_version, image.layout_hash,
                              protocol::version, protocol::layout_hash)};
   }
-  if (state_->forked()) return forked_error();
+  if (Status status = state_->usable("launch"); !status) return status.error();
   const DeviceInfo& device = state_->backend->info();
   const std::string& platform = device.platform;
   if (image.platform != platform && !device.runs_kernels) {
@@ -156,10 +171,19 @@ Result<LaunchReport> Runtime::launch_image(const LaunchShape& shape,
   }
 }
 
+Status Runtime::provide_function(services::HostFunction function) {
+  if (Status status = state_->usable("provide"); !status) return status;
+  return state_->functions->add(std::move(function));
+}
+Status Runtime::withdraw(const std::string& name) {
+  if (Status status = state_->usable("withdraw"); !status) return status;
+  return state_->functions->remove(name);
+}
+
 void Runtime::cancel() noexcept { state_->backend->cancel(); }
 
 Result<std::vector<server::DetachedError>> Runtime::drain() {
-  if (state_->forked()) return forked_error();
+  if (Status status = state_->usable("drain"); !status) return status.error();
   return state_->server->drain();
 }
 
@@ -204,7 +228,7 @@ server::Stats Runtime::stats() const {
 }
 
 Status Runtime::reconfigure(const server::ServerConfig& config) {
-  if (state_->forked()) return forked_error();
+  if (Status status = state_->usable("reconfigure"); !status) return status;
   return state_->change([&](server::ServerConfig& wanted) {
     wanted = config;
     return Status();

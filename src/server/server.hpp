@@ -26,20 +26,29 @@ class Files;
 
 namespace k2k::services {
 class CallRules;
-}
+class HostFunctions;
+}  // namespace k2k::services
 
 namespace k2k::server {
 
 class Server {
  public:
-  // Starts serving. The backend outlives the server. `files` has the file data; null:
-  // Linux, and what the process has registered. `rules` are those of config.policy_file, for
-  // CallPolicy::file alone.
+  // The program's parts that requests are served with.
+  struct Provided {
+    std::shared_ptr<router::Files> files{};  // Null: Linux, and what the process has registered.
+    std::shared_ptr<services::HostFunctions> functions{};  // Null: none.
+    // Those of config.policy_file, for CallPolicy::file alone.
+    std::shared_ptr<services::CallRules> rules{};
+  };
+
+  // Starts serving. The backend outlives the server.
   // Errors: those of validate(); EAGAIN if no thread can be started.
   static Result<std::unique_ptr<Server>> start(backend::Backend& backend,
-                                               const ServerConfig& config,
-                                               std::shared_ptr<router::Files> files = {},
-                                               std::shared_ptr<services::CallRules> rules = {});
+                                               const ServerConfig& config, Provided provided);
+  static Result<std::unique_ptr<Server>> start(backend::Backend& backend,
+                                               const ServerConfig& config) {
+    return start(backend, config, {});
+  }
 
   // Drains within shutdown_ms, then ends: what is still unanswered gets TransportError::shutdown,
   // and threads stuck in a call are left behind, harmless.

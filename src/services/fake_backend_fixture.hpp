@@ -2,9 +2,10 @@
 // For tests of what stands on a backend: a plain area, one span of memory the host cannot reach,
 // and a note of which rows were resumed.
 //
-// Threading: resume() from any thread; the rest is the test's.
+// Threading: resume() and abandoned() from any thread; the rest is the test's.
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <vector>
@@ -27,7 +28,7 @@ class FakeBackend : public backend::Backend {
     return Error{EINVAL, "a fake launches nothing"};
   }
   void cancel() noexcept override {}
-  bool abandoned() const noexcept override { return false; }
+  bool abandoned() const noexcept override { return is_abandoned; }
   void on_abandon(std::function<void()>) override {}
   void wait_doorbell(const std::uint64_t*, Nanoseconds) override {}
   void wake_server() noexcept override {}
@@ -45,6 +46,7 @@ class FakeBackend : public backend::Backend {
   std::uintptr_t hidden_end = 0;
   protocol::PlainArea plain;
   backend::DeviceInfo facts;
+  std::atomic<bool> is_abandoned{false};
 
   std::vector<std::uint32_t> resumed() {
     const std::lock_guard lock(mutex_);

@@ -43,6 +43,30 @@ class PolicyFile : public DeviceUnderTest {
 };
 K2K_EVERY_DEVICE(PolicyFile);
 
+TEST_P(PolicyFile, functions_that_it_does_not_name_are_refused) {
+  Runtime runtime = start_under("[calls]\nrefuse = [\"write\"]\n[functions]\nallow = [\"one\"]\n");
+  for (const HostClass host_class : {HostClass::may_block, HostClass::never_blocks}) {
+    const auto function = [] { return 1; };
+    ASSERT_TRUE(runtime.provide("one", function, host_class).ok());
+    ASSERT_TRUE(runtime.provide("two", function, host_class).ok());
+    std::array<int, 3> errors{};
+    launch(runtime, 1, 1, [&] {
+      errors[0] = k2k::host_call<int>(k2k::work_item, "one").error();
+      errors[1] = k2k::host_call<int>(k2k::work_item, "two").error();
+      errors[2] = k2k::print("not permitted\n").error();
+    });
+    EXPECT_EQ(errors, (std::array<int, 3>{0, EPERM, EPERM}));
+    ASSERT_TRUE(runtime.withdraw("one").ok());
+    ASSERT_TRUE(runtime.withdraw("two").ok());
+  }
+  std::ifstream audit(folder_ / "audit");
+  const std::string text{std::istreambuf_iterator<char>(audit), {}};
+  EXPECT_NE(text.find(": host_call: EPERM: the policy permits no host function with the id 0x"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(": write: EPERM: the policy refuses the call"), std::string::npos) << text;
+}
+
 TEST_P(PolicyFile, refused_calls_are_answered_and_the_others_served) {
   Runtime runtime = start_under("[calls]\nrefuse = [\"getpid\", \"pread64\"]\n");
   const TemporaryFile file("0123456789");

@@ -12,7 +12,7 @@ from pathlib import Path
 from devtool.process import cores, run
 
 DEVICE = "device.hpp"  # C++17 too: kernels.
-BEHIND_MAX = {"runtime.hpp": 16}  # A door → the headers of ours that it may bring.
+BEHIND_MAX = {"runtime.hpp": 20}  # A door → the headers of ours that it may bring.
 
 
 @dataclass(frozen=True)

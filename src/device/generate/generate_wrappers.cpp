@@ -79,6 +79,8 @@ int main() {
       "template <class Scope, class Chosen>\n"
       "using IfCall = std::enable_if_t<IsScope<Scope>::value && IsOptions<Chosen>::value>;\n"
       "}  // namespace device\n");
-  for (const k2k::calls::Row& row : k2k::calls::rows) print_wrapper(row);
+  for (const k2k::calls::Row& row : k2k::calls::rows) {
+    if (row.number != k2k::calls::host_call_number) print_wrapper(row);  // device/host_call.hpp
+  }
   std::printf("\n}  // namespace k2k\n");
 }

@@ -49,7 +49,8 @@ class ColdReads : public testing::TestWithParam<Mode> {
     server::ServerConfig serving;
     serving.takeover_us = 1'000'000;
     serving.bottom_half = GetParam().bottom_half;
-    auto started = server::Server::start(*device, serving, std::make_shared<router::Files>(reader));
+    auto started =
+        server::Server::start(*device, serving, {.files = std::make_shared<router::Files>(reader)});
     ASSERT_TRUE(started.ok()) << started.error().message;
     server = std::move(started).value();
   }

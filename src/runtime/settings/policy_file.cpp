@@ -98,9 +98,10 @@ class PolicyReader {
     if (key == "files") return read_section(node, key, {"roots"});
     if (key == "sockets") return read_section(node, key, {"families"});
     if (key == "signals") return read_section(node, key, {"targets"});
+    if (key == "functions") return read_section(node, key, {"allow"});
     if (key == "audit") return read_section(node, key, {"file"});
     fail(node, fmt::format("unknown key '{}'; expected: default, calls, files, sockets, signals, "
-                           "audit",
+                           "functions, audit",
                            key));
   }
 
@@ -116,6 +117,8 @@ class PolicyReader {
       if (std::ranges::find(keys, key.str()) == keys.end()) {
         fail(value, fmt::format("unknown key '{}.{}'; expected: {}", section, key.str(),
                                 fmt::join(keys, ", ")));
+      } else if (section == "functions") {
+        read_functions(value);
       } else if (key == "allow") {
         read_calls(value, "calls.allow", allowed_, wanted_.allowed);
       } else if (key == "refuse") {
@@ -220,6 +223,24 @@ class PolicyReader {
       fail(entry,
            "signals.targets has an entry that is no process; expected: \"self\" or the "
            "number of a process");
+    });
+  }
+
+  void read_functions(const toml::node& node) {
+    wanted_.functions.emplace();
+    read_array(node, "functions.allow", "names", [&](const toml::node& entry) {
+      const toml::value<std::string>* const name = entry.as_string();
+      if (name == nullptr) {
+        return fail(entry,
+                    "functions.allow has an entry that is no text; expected: the name of a host "
+                    "function");
+      }
+      if (name->get().empty() || name->get().starts_with("k2k.")) {
+        return fail(entry, fmt::format("functions.allow names '{}', which no program can provide; "
+                                       "expected: the name of a host function",
+                                       name->get()));
+      }
+      wanted_.functions->push_back(name->get());
     });
   }
 

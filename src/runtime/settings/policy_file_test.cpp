@@ -12,6 +12,8 @@
 #include <fstream>
 #include <string>
 
+#include "calls/host_call.hpp"
+#include "calls/rows.hpp"
 #include "k2k/runtime.hpp"
 #include "runtime/settings/config.hpp"
 #include "services/rules/call_rules.hpp"
@@ -68,6 +70,30 @@ TEST_F(PolicyFileTest, means_what_it_says) {
   EXPECT_EQ(judged(SYS_rt_sigqueueinfo, 78), -EPERM);
 }
 
+TEST_F(PolicyFileTest, permits_the_functions_that_it_names_or_all_of_them) {
+  const auto judged = [&](const std::string& text, const char* function) {
+    std::ofstream(path_) << text << "[audit]\nfile = \"/dev/null\"\n";
+    const auto rules = read_policy_file(path_);
+    EXPECT_TRUE(rules) << rules.error().message;
+    if (!rules) return std::int64_t{1};
+    services::Request request;
+    request.number = calls::host_call_number;
+    request.arguments[calls::host_id_word] = calls::host_id(function);
+    request.arguments[calls::host_signature_word] = 1;  // Of a print: its descriptor.
+    return rules.value()->judge(request);
+  };
+  EXPECT_EQ(judged("default = \"none\"\n", "weigh"), 0) << "the program has permitted it";
+  EXPECT_EQ(judged("[functions]\nallow = [\"weigh\", \"sum\"]\n", "weigh"), 0);
+  EXPECT_EQ(judged("[functions]\nallow = [\"weigh\", \"sum\"]\n", "sum"), 0);
+  EXPECT_EQ(judged("[functions]\nallow = [\"weigh\", \"sum\"]\n", "other"), -EPERM);
+  EXPECT_EQ(judged("[functions]\nallow = []\n", "weigh"), -EPERM);
+  // A print is a write.
+  EXPECT_EQ(judged("[functions]\nallow = []\n", calls::print_name), 0);
+  EXPECT_EQ(judged("[calls]\nrefuse = [\"write\"]\n", calls::print_name), -EPERM);
+  EXPECT_EQ(judged("default = \"none\"\n", calls::print_name), -EPERM);
+  EXPECT_EQ(judged("default = \"none\"\n[calls]\nallow = [\"write\"]\n", calls::print_name), 0);
+}
+
 TEST_F(PolicyFileTest, names_a_mistake_its_place_and_what_was_expected) {
   EXPECT_EQ(complaint("[calls]\nrefuse = [\"write\", \"socke\"]\n"),
             ":2:20: calls.refuse names 'socke'; did you mean 'socket'? expected: a name that k2k "
@@ -87,13 +113,27 @@ TEST_F(PolicyFileTest, names_a_mistake_its_place_and_what_was_expected) {
       complaint("[files]\nroots = [\"usr\"]\n"),
       ":2:10: files.roots names 'usr' is not an absolute path; expected: the absolute path of "
       "a folder");
+  EXPECT_EQ(
+      complaint("[functions]\nallow = [\"\"]\n"),
+      ":2:10: functions.allow names '', which no program can provide; expected: the name of a "
+      "host function");
+  EXPECT_EQ(complaint("[functions]\nallow = [\"k2k.print\"]\n"),
+            ":2:10: functions.allow names 'k2k.print', which no program can provide; expected: the "
+            "name of a host function");
+  EXPECT_EQ(complaint("[functions]\nallow = [7]\n"),
+            ":2:10: functions.allow has an entry that is no text; expected: the name of a host "
+            "function");
+  EXPECT_EQ(complaint("[functions]\nrefuse = []\n"),
+            ":2:10: unknown key 'functions.refuse'; expected: allow");
   EXPECT_EQ(complaint("[signals]\ntargets = [0]\n"),
             ":2:12: signals.targets has an entry that is no process; expected: \"self\" or the "
             "number of a process");
   EXPECT_EQ(complaint("[audit]\nfile = \"log\"\n"),
             ":2:8: audit.file is no path; expected: the absolute path of a file");
-  EXPECT_EQ(complaint("[call]\n"),
-            ":1:1: unknown key 'call'; expected: default, calls, files, sockets, signals, audit");
+  EXPECT_EQ(
+      complaint("[call]\n"),
+      ":1:1: unknown key 'call'; expected: default, calls, files, sockets, signals, functions, "
+      "audit");
   EXPECT_EQ(complaint("[calls]\nrefused = []\n"),
             ":2:11: unknown key 'calls.refused'; expected: allow, refuse");
   EXPECT_EQ(complaint("calls = 3\n"),

@@ -32,14 +32,15 @@ Status check_policy(const ServerConfig& config, bool has_rules) {
 
 }  // namespace
 
-Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
-                   std::shared_ptr<router::Files> files, std::shared_ptr<services::CallRules> rules)
+Server::Core::Core(backend::Backend& backend, const ServerConfig& config, Provided provided)
     : backend_(&backend),
-      files_(files ? std::move(files) : std::make_shared<router::Files>()),
-      rules_(std::move(rules)),
+      files_(provided.files ? std::move(provided.files) : std::make_shared<router::Files>()),
+      functions_(provided.functions ? std::move(provided.functions)
+                                    : std::make_shared<services::HostFunctions>(backend)),
+      rules_(std::move(provided.rules)),
       answers_(backend),
       bottom_half_(answers_.area(), backend, *files_, answers_.errors(), rules_.get()),
-      system_calls_(backend, *files_, admission_, rules_.get()),
+      system_calls_(backend, *files_, *functions_, admission_, rules_.get()),
       threads_(system_calls_.sleeping()),
       places_(answers_.area()),
       roles_(backend),
@@ -58,7 +59,8 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config,
                .pool = pool_}),
       descriptors_(set_aside_parts()),
       reads_(set_aside_parts()),
-      waiting_(system_calls_, answers_, descriptors_, reads_, pool_),
+      host_desk_(set_aside_parts(), system_calls_, *functions_),
+      waiting_(system_calls_, answers_, descriptors_, reads_, host_desk_, pool_),
       service_({.backend = backend,
                 .files = *files_,
                 .answers = answers_,
@@ -152,6 +154,7 @@ Status Server::Core::start() {
   }
   backend_->on_abandon([this] {
     descriptors_.look_at_launch();
+    host_desk_.abandon();
     system_calls_.end_sleeps_of_launch();
   });
   return {};
@@ -271,6 +274,7 @@ void Server::Core::stop() {
   static_cast<void>(answers_.wait_for_all(grace));
   pool_.stop();
   faults_.stop();
+  host_desk_.stop();
   backend_->on_abandon({});
   backend_->set_registered(nullptr);
   system_calls_.end_waits();
@@ -291,12 +295,13 @@ void Server::Core::stop() {
 // --- The door.
 
 Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend, const ServerConfig& config,
-                                              std::shared_ptr<router::Files> files,
-                                              std::shared_ptr<services::CallRules> rules) {
+                                              Provided provided) {
   if (Status status = validate(config, backend.area().ring_count); !status) return status.error();
   if (Status status = check_inline(backend, config); !status) return status.error();
-  if (Status status = check_policy(config, rules != nullptr); !status) return status.error();
-  auto core = std::make_shared<Core>(backend, config, std::move(files), std::move(rules));
+  if (Status status = check_policy(config, provided.rules != nullptr); !status) {
+    return status.error();
+  }
+  auto core = std::make_shared<Core>(backend, config, std::move(provided));
   if (Status status = core->start(); !status) {
     core->stop();
     return status.error();

@@ -3,7 +3,8 @@
 //
 //   device ─▶ Roles ─▶ Leader ─▶ RoleService ─▶ Answers ─▶ device
 //               ▲        └ split: SplitQueue ─▶ SplitService ─▶ Answers
-//               │        └ would wait: WaitingCalls ─▶ DescriptorWatch, ColdReads, or the pool
+//               │        └ would wait: WaitingCalls ─▶ DescriptorWatch, ColdReads, HostDesk, or the
+//               pool
 //           ThreadPool   └ page faults: FaultDesk
 //
 // Core has no policy of its own: it starts, reconfigures and stops the objects, in an order that
@@ -18,6 +19,7 @@
 #include "router/door/files.hpp"
 #include "server/account/answers.hpp"
 #include "server/core/guard.hpp"
+#include "server/core/host_desk.hpp"
 #include "server/core/inline_units.hpp"
 #include "server/core/leader.hpp"
 #include "server/core/role_service.hpp"
@@ -41,8 +43,7 @@ namespace k2k::server {
 
 class Server::Core : public std::enable_shared_from_this<Server::Core> {
  public:
-  Core(backend::Backend& backend, const ServerConfig& config, std::shared_ptr<router::Files> files,
-       std::shared_ptr<services::CallRules> rules);
+  Core(backend::Backend& backend, const ServerConfig& config, Provided provided);
 
   Status start();
   void stop();
@@ -65,8 +66,9 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   void assign_roles();
 
   backend::Backend* backend_;
-  const std::shared_ptr<router::Files> files_;        // Never null.
-  const std::shared_ptr<services::CallRules> rules_;  // Null without a policy file.
+  const std::shared_ptr<router::Files> files_;                // Never null.
+  const std::shared_ptr<services::HostFunctions> functions_;  // Never null.
+  const std::shared_ptr<services::CallRules> rules_;          // Null without a policy file.
   Answers answers_;
   BottomHalf bottom_half_;
   Admission admission_;
@@ -81,6 +83,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   FaultDesk faults_;
   DescriptorWatch descriptors_;
   ColdReads reads_;
+  HostDesk host_desk_;
 
   // The work of the threads.
   WaitingCalls waiting_;

@@ -58,7 +58,8 @@ struct CoreParts : ServerParts {
                     .resolve = resolve_by_test}};
   DescriptorWatch descriptors{set_aside};
   ColdReads reads{set_aside};
-  WaitingCalls waiting{system_calls, answers, descriptors, reads, pool};
+  HostDesk host_desk{set_aside, system_calls, functions};
+  WaitingCalls waiting{system_calls, answers, descriptors, reads, host_desk, pool};
   RoleService service{{.backend = backend,
                        .files = files,
                        .answers = answers,
@@ -111,6 +112,7 @@ class CoreTest : public testing::Test {
     parts->faults.stop();
     parts->descriptors.stop();
     parts->reads.stop();
+    parts->host_desk.stop();
     parts->pool.stop();
     self.is_unit = true;  // Its thread is the test's: no thread to wait for.
     parts->interrupt_until_ended();

@@ -1,11 +1,13 @@
 #pragma once
 // Calls that would wait: for their descriptor or for a moment, all together on one thread; cold
-// reads by a ring, together on another thread; otherwise each on a thread of the pool.
+// reads by a ring, together on another thread; functions of the host program on threads of their
+// own; otherwise each on a thread of the pool.
 //
 // Threading: from anywhere, a ServiceThread by itself. No state and no lock of its own.
 
 #include "base/clock.hpp"
 #include "server/account/answers.hpp"
+#include "server/core/host_desk.hpp"
 #include "server/pool/descriptor_watch.hpp"
 #include "server/pool/service_thread.hpp"
 #include "server/pool/system_calls.hpp"
@@ -17,15 +19,18 @@ namespace k2k::server {
 class WaitingCalls {
  public:
   WaitingCalls(SystemCalls& system_calls, Answers& answers, DescriptorWatch& descriptors,
-               ColdReads& reads, ThreadPool& pool)
+               ColdReads& reads, HostDesk& functions, ThreadPool& pool)
       : system_calls_(&system_calls),
         answers_(&answers),
         descriptors_(&descriptors),
         reads_(&reads),
+        functions_(&functions),
         pool_(&pool) {}
 
   // False: the pool is to make this call.
-  bool watch(const Pending& call) { return descriptors_->take(call) || reads_->take(call); }
+  bool watch(const Pending& call) {
+    return descriptors_->take(call) || reads_->take(call) || functions_->take(call);
+  }
   // `call` was tried, or cannot be tried on its thread.
   void set_aside(const Pending& call) {
     if (!watch(call)) pool_->queue(call);
@@ -34,6 +39,10 @@ class WaitingCalls {
   void run(ServiceThread& self, Pending call) {
     if (self.is_unit) {
       set_aside(call);
+      return;
+    }
+    if (services::is_host_call(call.request)) {
+      if (!functions_->take(call)) functions_->run(self, call);
       return;
     }
     if (call.begun == 0) call.begun = cycles();
@@ -51,6 +60,7 @@ class WaitingCalls {
   Answers* answers_;
   DescriptorWatch* descriptors_;
   ColdReads* reads_;
+  HostDesk* functions_;
   ThreadPool* pool_;
 };
 

@@ -31,10 +31,12 @@ constexpr std::array<std::int16_t, table_size> row_table = [] {
 constexpr auto nop_row = static_cast<std::int16_t>(calls::find(calls::nop_number));
 constexpr auto pread_row = static_cast<std::int16_t>(calls::find(SYS_pread64));
 constexpr auto fault_in_row = static_cast<std::int16_t>(calls::find(calls::fault_in_number));
+constexpr auto host_call_row = static_cast<std::int16_t>(calls::find(calls::host_call_number));
 
 std::int16_t row_of(std::uint16_t number) {
   if (number < table_size) return row_table[number];
   if (number == calls::nop_number) return nop_row;
+  if (number == calls::host_call_number) return host_call_row;
   return number == calls::fault_in_number ? fault_in_row : std::int16_t{-1};
 }
 

@@ -38,7 +38,8 @@ struct ServerParts {
   router::Files files;
   Answers answers{backend};
   Admission admission;
-  SystemCalls system_calls{backend, files, admission};
+  services::HostFunctions functions{backend};
+  SystemCalls system_calls{backend, files, functions, admission};
   ServiceThreads threads{system_calls.sleeping()};
   RequestPlaces places{answers.area()};
   Roles roles{backend};

@@ -39,8 +39,8 @@ std::int64_t SystemCalls::wait(ServiceThread& self, Pending& pending) {
   if (fall_asleep(self, pending.request)) {
     const bool confined = rules_ != nullptr && rules_->confines(pending.request.number);
     value = confined ? rules_->perform(pending.request)
-                     : services::execute_waiting(pending.request, pending.progress,
-                                                 {event_.number()}, *files_);
+                     : services::execute_waiting(pending.request, pending.progress, interruption(),
+                                                 *files_);
   }
   return wake_up(self, value);
 }

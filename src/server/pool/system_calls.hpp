@@ -23,6 +23,7 @@
 #include "server/govern/kernel_work.hpp"
 #include "server/pool/service_thread.hpp"
 #include "server/pool/sleeping_calls.hpp"
+#include "services/functions/host_functions.hpp"
 #include "services/services.hpp"
 
 namespace k2k::services {
@@ -34,18 +35,24 @@ namespace k2k::server {
 class SystemCalls {
  public:
   // `rules` of a policy file; null: there is none.
-  SystemCalls(backend::Backend& backend, router::Files& files, Admission& admission,
-              services::CallRules* rules = nullptr)
-      : backend_(&backend), files_(&files), admission_(&admission), rules_(rules) {}
+  SystemCalls(backend::Backend& backend, router::Files& files, services::HostFunctions& functions,
+              Admission& admission, services::CallRules* rules = nullptr)
+      : backend_(&backend),
+        files_(&files),
+        functions_(&functions),
+        admission_(&admission),
+        rules_(rules) {}
   SystemCalls(const SystemCalls&) = delete;
   SystemCalls& operator=(const SystemCalls&) = delete;
 
   // `event` is an eventfd(2). Before the first call; without it waits for descriptors do not end.
   void end_waits_by(Descriptor event) { event_ = std::move(event); }
+  [[nodiscard]] services::Interruption interruption() const { return {event_.number()}; }
   // The calls that a signal can end; service threads join.
   [[nodiscard]] SleepingCalls& sleeping() { return sleeping_; }
 
   services::Answer attempt(ServiceThread& self, Pending& pending) {
+    if (services::is_host_call(pending.request)) return functions_->attempt(pending.request);
     if (!services::may_sleep_at_once(pending.request)) [[likely]] {
       const KernelWork others(*admission_, pending.request);
       return services::execute_without_waiting(pending.request, pending.progress, *files_);
@@ -84,6 +91,7 @@ class SystemCalls {
 
   backend::Backend* backend_;
   router::Files* files_;
+  services::HostFunctions* functions_;
   Admission* admission_;
   services::CallRules* rules_;
   SleepingCalls sleeping_;

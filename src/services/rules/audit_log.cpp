@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/clock.hpp"
+#include "calls/rows.hpp"
 #include "calls/table.hpp"
 
 namespace k2k::services {
@@ -31,7 +32,9 @@ std::string printable(std::string_view text) {
 
 std::string name_of_call(std::uint16_t number) {
   const calls::Entry* const entry = calls::entry_of(number);
-  return entry != nullptr ? entry->name : fmt::format("call {}", number);
+  if (entry != nullptr) return entry->name;
+  const int row = calls::find(number);  // Of K2K's own calls.
+  return row >= 0 ? calls::rows[row].name : fmt::format("call {}", number);
 }
 
 }  // namespace

@@ -11,7 +11,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "calls/host_call.hpp"
 #include "calls/table.hpp"
+#include "services/functions/printer.hpp"
 
 namespace k2k::services {
 
@@ -64,6 +66,12 @@ CallRules::CallRules(WantedRules wanted, RootedFiles files, AuditLog audit)
   if (wanted_.targets) {
     for (const std::uint16_t number : sends_signal) restrict_to(number, Verdict::target);
   }
+  if (wanted_.functions) {
+    for (const std::string& name : *wanted_.functions) {
+      functions_.push_back(calls::host_id(name.c_str()));
+    }
+    std::ranges::sort(functions_);
+  }
 }
 
 bool CallRules::may_be_sent(const Request& request) const {
@@ -83,7 +91,18 @@ bool CallRules::may_be_sent(const Request& request) const {
   });
 }
 
+// The program permits a function by providing it; the file can take it away.
+std::int64_t CallRules::judge_host_call(const Request& request) {
+  if (is_print(request)) return judge(write_of_print(request));
+  const std::uint64_t id = request.arguments[calls::host_id_word];
+  if (!wanted_.functions || std::ranges::binary_search(functions_, id)) return 0;
+  audit_.refused(request, -EPERM,
+                 fmt::format("the policy permits no host function with the id {:#x}", id));
+  return -EPERM;
+}
+
 std::int64_t CallRules::judge(const Request& request) {
+  if (request.number == calls::host_call_number) return judge_host_call(request);
   if (request.number >= call_number_end) return 0;
   const auto refuse = [&](std::int64_t value, std::string_view why) {
     audit_.refused(request, value, why);

@@ -2,7 +2,7 @@
 // The calls that a policy file permits the kernels of a runtime (docs/design/security.md).
 //
 //   judge()    as a request is accepted: by the call's number, the address family of a socket, the
-//              process that a signal goes to
+//              process that a signal goes to, the name of a host function
 //   perform()  instead of the call, where paths are confined to roots (rooted_files.hpp)
 //
 // The rules only take away: what every policy refuses stays refused (services/policy.hpp).
@@ -33,9 +33,10 @@ struct WantedRules {
   std::vector<std::uint16_t> refused{};
   // Where one of these is not set, it restricts nothing.
   std::optional<std::vector<std::string>> roots{};
-  std::optional<std::vector<int>> families{};   // AF_UNIX, ...
-  std::optional<std::vector<pid_t>> targets{};  // 0 = this process.
-  std::string audit_file{};                     // "" = standard error.
+  std::optional<std::vector<int>> families{};           // AF_UNIX, ...
+  std::optional<std::vector<pid_t>> targets{};          // 0 = this process.
+  std::optional<std::vector<std::string>> functions{};  // Names of host functions.
+  std::string audit_file{};                             // "" = standard error.
 };
 
 class CallRules {
@@ -72,11 +73,13 @@ class CallRules {
   };
 
   [[nodiscard]] bool may_be_sent(const Request& request) const;
+  [[nodiscard]] std::int64_t judge_host_call(const Request& request);
 
   const WantedRules wanted_;
   const RootedFiles files_;
   AuditLog audit_;
   std::array<Verdict, call_number_end> verdicts_{};
+  std::vector<std::uint64_t> functions_;  // Ids of the permitted host functions, sorted.
 };
 
 }  // namespace k2k::services

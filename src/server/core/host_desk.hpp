@@ -1,0 +1,82 @@
+#pragma once
+// Runs the host program's functions that may block, each on a thread of this desk.
+//
+//   queued ─▶ opening ─▶ running ─▶ settling ─▶ answered
+//      └──────────┴─────────┴─ the launch or the server ends: answered with ECANCELED
+//
+// A function cannot be interrupted. So a launch that ends early does not wait for the functions
+// that run: a clerk, which is a thread that runs none, answers their requests, and what the
+// functions return later is dropped. While a call is `opening` or `settling`, its thread reads and
+// writes the caller's memory; that never takes long, and the launch waits for it.
+//
+// Threads of its own, because a function that never returns keeps its thread: the pool, which
+// serves system calls, loses none.
+//
+// Threading: from anywhere. Lock order: this lock, then ServiceThreads.
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "server/pool/set_aside_parts.hpp"
+#include "server/pool/system_calls.hpp"
+#include "services/functions/host_functions.hpp"
+
+namespace k2k::server {
+
+class HostDesk {
+ public:
+  HostDesk(const SetAsideParts& parts, SystemCalls& system_calls,
+           services::HostFunctions& functions)
+      : parts_(parts),
+        system_calls_(&system_calls),
+        functions_(&functions),
+        waiting_(parts.places),
+        disowned_(parts.places) {}
+  HostDesk(const HostDesk&) = delete;
+  HostDesk& operator=(const HostDesk&) = delete;
+
+  // False: this is no host call, or there is no thread for it.
+  bool take(const Pending& call);
+  // Runs it on the calling thread, and answers it.
+  void run(ServiceThread& self, Pending call);
+
+  // Has the calls of a launch that has ended early answered. Without a clerk, for which the system
+  // had no thread, they are answered when their functions return.
+  void abandon();
+  // No function is begun any more, and the results of functions that run are dropped. Returns once
+  // no thread touches the memory of a caller.
+  void stop();
+
+  // Functions that run at one time; others wait in a queue.
+  static constexpr std::uint32_t threads_max = 16;
+
+ private:
+  class Running;
+
+  // Starts the clerk, and a worker if none is idle. Expects mutex_ held.
+  void add_threads();
+  void work(ServiceThread& self);
+  bool take_waiting(Pending& call);
+  void answer_disowned(ServiceThread& self);
+  void answer(ServiceThread& self, const Pending& call, std::int64_t value);
+  // Takes the calls whose functions run from their threads. Expects mutex_ held.
+  void disown(bool detached_too);
+
+  const SetAsideParts parts_;
+  SystemCalls* system_calls_;
+  services::HostFunctions* functions_;
+  std::mutex mutex_;  // Guards what follows, and the stages of running calls.
+  std::condition_variable changed_;
+  std::condition_variable for_clerk_;
+  std::condition_variable settled_;
+  RequestQueue waiting_;
+  RequestQueue disowned_;     // To be answered by the clerk.
+  Running* first_ = nullptr;  // Calls whose functions run, or whose memory is touched.
+  std::uint32_t threads_ = 0;
+  std::uint32_t idle_ = 0;
+  bool has_clerk_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace k2k::server
