@@ -44,6 +44,7 @@ struct Benchmark {
 const std::vector<Benchmark>& benchmarks();
 
 Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& config);
+Result<nlohmann::ordered_json> host_calls(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> throughput(const RuntimeConfig& config);

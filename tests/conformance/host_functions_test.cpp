@@ -389,6 +389,39 @@ TEST_P(HostFunctions, are_called_detached_with_the_bytes_that_they_were_given) {
   EXPECT_EQ(errors[0].error, EXDEV);
 }
 
+TEST_P(HostFunctions, that_break_their_promise_are_answered_and_hold_up_nobody_for_ever) {
+  Runtime runtime = start();
+  ASSERT_TRUE(runtime
+                  .provide(
+                      "slow",
+                      [](In<char> in, int value) {
+                        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                        return value + static_cast<int>(in.size());
+                      },
+                      HostClass::never_blocks)
+                  .ok());
+  ASSERT_TRUE(runtime
+                  .provide(
+                      "slow_in_slot",
+                      [](int value) {
+                        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                        return value + 1;
+                      },
+                      HostClass::never_blocks)
+                  .ok());
+  std::atomic<int> right{0};
+  launch(runtime, 2, 16, [&] {
+    const auto me = static_cast<int>(global_rank());
+    const char text[2] = {};
+    if (me == 3) right += k2k::host_call<int>(k2k::work_item, "slow_in_slot", me).value() == 4;
+    if (me == 20) {
+      right += k2k::host_call<int>(k2k::work_item, "slow", k2k::in(text, 2), me).value() == 22;
+    }
+    right += k2k::getpid(k2k::work_item) == ::getpid();
+  });
+  EXPECT_EQ(right.load(), 34);
+}
+
 TEST_P(HostFunctions, that_never_return_do_not_keep_a_cancelled_launch) {
   Door door;  // Outlives the runtime: its functions run on.
   Runtime runtime = start();

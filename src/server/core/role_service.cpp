@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/core/spot_reads.hpp"
+#include "server/core/spot_calls.hpp"
 
 namespace k2k::server {
 
@@ -32,11 +32,11 @@ bool RoleService::serve_rest(ServiceThread& self, Role& role) {
 
 bool RoleService::walk_bundle(ServiceThread& self, Role& role) {
   self.answered.clear();
-  SpotReads reads(parts_, self, role);
+  SpotCalls calls(parts_, self, role);
   const std::uint64_t processed = parts_.bottom_half.process(
       role.bundle,
       {role.openness, role.trace, false, parts_.admission.by_tenant(), self.clock,
-       SpotReads::permitted(parts_.admission, role) ? &reads : nullptr},
+       SpotCalls::permitted(parts_.admission, role) ? &calls : nullptr},
       role.batch, self.answered, self.stats);
   const bool lost = processed == 0;
   if (!lost) {
@@ -51,7 +51,7 @@ bool RoleService::walk_bundle(ServiceThread& self, Role& role) {
     }
   }
   if (lost) {
-    reads.answer_late();
+    calls.answer_late();
     return false;
   }
   return role.batch.empty() || serve_accepted(self, role);

@@ -2,7 +2,7 @@
 // Serves the requests that the holder of a role found.
 //
 //   bundle ─▶ bottom half ─▶ batch ─▶ page faults, together ─▶ calls, one by one ─▶ answered
-//             │ reads of cached data: on the spot (spot_reads.hpp)  │ would wait
+//             │ cached reads, short functions: on the spot          │ would wait
 //             ▼                                                     ▼
 //             answered                        set aside; the role may go to another thread
 //

@@ -119,6 +119,11 @@ std::int64_t BottomHalf::admit(services::Request& request, services::Openness op
   return value;
 }
 
+bool BottomHalf::is_for_the_spot(std::int16_t row) const {
+  return (row == pread_row && reads_on_the_spot_) ||
+         (row == host_call_row && functions_on_the_spot_);
+}
+
 bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
   if (!pass.unsettled) pass.books.settle();  // Books stay open while a call is made: none are due.
   switch (pass.how.on_the_spot->serve(ready, pass.here.request)) {
@@ -165,7 +170,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
                        row,        control.number, stamp,
                        attributes, pass.left,      pass.follows};
     };
-    if (row == pread_row && pass.how.on_the_spot != nullptr && reads_on_the_spot_ &&
+    if (is_for_the_spot(row) && pass.how.on_the_spot != nullptr &&
         serve_on_the_spot(ready(), pass)) {
       if (pass.lost) return answered;
       continue;

@@ -55,7 +55,7 @@ struct ReadySlot {
   }
 };
 
-// Makes some calls while their bundle is walked through, from their slots (core/spot_reads.hpp).
+// Makes some calls while their bundle is walked through, from their slots (core/spot_calls.hpp).
 class OnTheSpot {
  public:
   enum class Outcome : std::uint8_t {
@@ -100,6 +100,7 @@ class BottomHalf {
         rules_(rules),
         checks_rows_(backend.info().hides_memory || rules != nullptr),
         reads_on_the_spot_(!backend.info().hides_memory && permits_reads(rules)),
+        functions_on_the_spot_(rules == nullptr),
         row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
         busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)) {}
 
@@ -119,6 +120,8 @@ class BottomHalf {
   // the call: only a thread that may wait does.
   std::int64_t admit(services::Request& request, services::Openness openness) const;
   static bool permits_reads(const services::CallRules* rules);
+  // Is the request tried on the spot, given the Processing?
+  [[nodiscard]] bool is_for_the_spot(std::int16_t row) const;
   // Was the request dealt with on the spot?
   bool serve_on_the_spot(const ReadySlot& ready, Pass& pass) const;
 
@@ -129,6 +132,7 @@ class BottomHalf {
   services::CallRules* rules_;  // Null: there is no policy file.
   bool checks_rows_;            // Some memory is the device's alone, or there are rules.
   bool reads_on_the_spot_;
+  bool functions_on_the_spot_;
   std::uint64_t row_lanes_;  // The lanes that a row has.
   std::unique_ptr<std::atomic_flag[]> busy_rows_;
 };

@@ -48,6 +48,7 @@ class SystemCalls {
   // `event` is an eventfd(2). Before the first call; without it waits for descriptors do not end.
   void end_waits_by(Descriptor event) { event_ = std::move(event); }
   [[nodiscard]] services::Interruption interruption() const { return {event_.number()}; }
+  [[nodiscard]] services::HostFunctions& functions() { return *functions_; }
   // The calls that a signal can end; service threads join.
   [[nodiscard]] SleepingCalls& sleeping() { return sleeping_; }
 

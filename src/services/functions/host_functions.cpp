@@ -74,34 +74,26 @@ bool is_host_call(const Request& request) { return request.number == calls::host
 
 // --- The table.
 
-class HostFunctions::Use {
- public:
-  Use(HostFunctions& functions, std::uint64_t id) {
-    for (std::size_t step = 0; step < host_functions_max; ++step) {
-      Entry& entry = functions.entries_[(id + step) % host_functions_max];
-      const std::uint64_t seen = entry.id.load(std::memory_order_acquire);
-      if (seen == 0) return;
-      if (seen != id) continue;
-      // Sequentially consistent with remove(): it sees this user, or this thread sees !live.
-      entry.users.fetch_add(1);
-      if (entry.live.load() && entry.id.load() == id) {
-        entry_ = &entry;
-        return;
-      }
-      entry.users.fetch_sub(1);
+HostFunctions::Use::Use(HostFunctions& functions, std::uint64_t id) {
+  for (std::size_t step = 0; step < host_functions_max; ++step) {
+    Entry& entry = functions.entries_[(id + step) % host_functions_max];
+    const std::uint64_t seen = entry.id.load(std::memory_order_acquire);
+    if (seen == 0) return;
+    if (seen != id) continue;
+    // Sequentially consistent with remove(): it sees this user, or this thread sees !live.
+    entry.users.fetch_add(1);
+    if (entry.live.load() && entry.id.load() == id) {
+      entry_ = &entry;
+      return;
     }
+    entry.users.fetch_sub(1);
   }
-  ~Use() {
-    // Pairs with remove(): it writes the entry after this.
-    if (entry_ != nullptr) entry_->users.fetch_sub(1, std::memory_order_release);
-  }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-  [[nodiscard]] Entry* entry() const { return entry_; }
+}
 
- private:
-  Entry* entry_ = nullptr;
-};
+HostFunctions::Use::~Use() {
+  // Pairs with remove(): it writes the entry after this.
+  if (entry_ != nullptr) entry_->users.fetch_sub(1, std::memory_order_release);
+}
 
 Status HostFunctions::add(HostFunction function) {
   if (Status status = check_name(function.name); !status) return status;
@@ -192,20 +184,19 @@ std::int64_t HostFunctions::run(const Request& request, Interruption interruptio
   }
 }
 
-bool HostFunctions::matches(Entry& entry, const Request& request) {
-  const auto& word = request.arguments;
+bool HostFunctions::matches(const Entry& entry, const std::uint64_t* words) {
   const calls::HostLayout& layout = entry.signature.layout;
-  const bool same =
-      word[calls::host_signature_word] == entry.signature.id &&
-      word[calls::host_shape_word] == layout.shape() &&
-      (layout.in_slot() || word[calls::host_frame_bytes_word] == layout.frame_bytes());
-  if (!same && !entry.mismatch_told.exchange(true)) {
-    std::fprintf(stderr,
-                 "k2k: a kernel calls host function '%s' with another signature than \"%s\"; it "
-                 "gets %s\n",
-                 entry.function.name.c_str(), entry.signature.text.c_str(), std::strerror(EPROTO));
-  }
-  return same;
+  return words[calls::host_signature_word] == entry.signature.id &&
+         words[calls::host_shape_word] == layout.shape() &&
+         (layout.in_slot() || words[calls::host_frame_bytes_word] == layout.frame_bytes());
+}
+
+void HostFunctions::tell_mismatch(Entry& entry) {
+  if (entry.mismatch_told.exchange(true)) return;
+  std::fprintf(stderr,
+               "k2k: a kernel calls host function '%s' with another signature than \"%s\"; it gets "
+               "%s\n",
+               entry.function.name.c_str(), entry.signature.text.c_str(), std::strerror(EPROTO));
 }
 
 std::int64_t HostFunctions::invoke(const Entry& entry, const HostArguments& arguments) const {
@@ -241,30 +232,51 @@ std::int64_t HostFunctions::invoke(const Entry& entry, const HostArguments& argu
   return gate->ends() ? value : -ECANCELED;
 }
 
+std::int64_t HostFunctions::call_in_slot(const Entry& entry, const std::uint64_t* words,
+                                         HostGate* gate) const {
+  std::uint64_t reply = 0;
+  const std::int64_t value =
+      invoke(entry,
+             {nullptr, reinterpret_cast<const std::byte*>(words + calls::host_arguments_word),
+              reinterpret_cast<std::byte*>(&reply)},
+             gate);
+  return value < 0 ? value : static_cast<std::int64_t>(reply);
+}
+
 Answer HostFunctions::call(Entry& entry, const Request& request, HostGate* gate) const {
-  if (!matches(entry, request)) return {.value = -EPROTO};
   const auto& word = request.arguments;
-  const calls::HostLayout& layout = entry.signature.layout;
-  std::uint64_t short_reply = 0;
-  if (layout.in_slot()) {
-    const std::int64_t value =
-        invoke(entry,
-               {nullptr, reinterpret_cast<const std::byte*>(&word[calls::host_arguments_word]),
-                reinterpret_cast<std::byte*>(&short_reply)},
-               gate);
-    return {.value = value < 0 ? value : static_cast<std::int64_t>(short_reply)};
+  if (!matches(entry, word)) {
+    tell_mismatch(entry);
+    return {.value = -EPROTO};
   }
+  const calls::HostLayout& layout = entry.signature.layout;
+  if (layout.in_slot()) return {.value = call_in_slot(entry, word, gate)};
   using Buffers = HostFrame::Buffers;
   HostFrame frame(memory_, entry.signature, gate != nullptr ? Buffers::copied : Buffers::in_place);
   const std::int64_t refusal = frame.open(word[calls::host_frame_word]);
   if (refusal == -EAGAIN) return {.would_wait = true};
   if (refusal != 0) return {.value = refusal};
   HostArguments arguments = frame.arguments();
+  std::uint64_t short_reply = 0;
   if (layout.replies_in_answer()) arguments.reply = reinterpret_cast<std::byte*>(&short_reply);
   const std::int64_t value = invoke(entry, arguments, gate);
   if (value < 0) return {.value = value};
   const std::int64_t given = frame.give_back();
   return {.value = given < 0 ? given : static_cast<std::int64_t>(short_reply)};
+}
+
+// --- Calls without a frame.
+
+HostFunctions::InSlot::InSlot(HostFunctions& functions, const std::uint64_t* words)
+    : functions_(functions),
+      words_(words),
+      use_(functions, words[calls::host_id_word]),
+      is_one_(use_.entry() != nullptr &&
+              use_.entry()->function.host_class == HostClass::never_blocks &&
+              use_.entry()->signature.layout.in_slot() && matches(*use_.entry(), words)) {}
+
+std::int64_t HostFunctions::InSlot::call() const {
+  return functions_.call_in_slot(*use_.entry(), words_, nullptr);
 }
 
 }  // namespace k2k::services

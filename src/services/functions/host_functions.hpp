@@ -45,6 +45,9 @@ class HostFunctions {
   // Returns once no call of the function runs. Errors: ENOENT; EDEADLK from inside a host function.
   Status remove(const std::string& name);
 
+  // A call whose function never blocks and whose arguments and reply fit its slot.
+  class InSlot;
+
   // Runs the function if it never blocks, and answers would_wait if it may, or where its buffers
   // have to be copied.
   Answer attempt(const Request& request);
@@ -66,11 +69,25 @@ class HostFunctions {
     HostFunction function;
     HostSignature signature;
   };
-  class Use;  // Counts as a user of an entry.
+  // Counts as a user of an entry.
+  class Use {
+   public:
+    Use(HostFunctions& functions, std::uint64_t id);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    [[nodiscard]] Entry* entry() const { return entry_; }
+
+   private:
+    Entry* entry_ = nullptr;
+  };
 
   // `gate` is null for a call in place.
   Answer call(Entry& entry, const Request& request, HostGate* gate) const;
-  [[nodiscard]] static bool matches(Entry& entry, const Request& request);
+  std::int64_t call_in_slot(const Entry& entry, const std::uint64_t* words, HostGate* gate) const;
+  [[nodiscard]] static bool matches(const Entry& entry, const std::uint64_t* words);
+  // Says so in the log, once a function.
+  static void tell_mismatch(Entry& entry);
   // Runs the body: 0, or the errno that it returns or throws.
   [[nodiscard]] std::int64_t invoke(const Entry& entry, const HostArguments& arguments) const;
   // Likewise, between the gate's two calls. -ECANCELED: one of them said false.
@@ -80,6 +97,22 @@ class HostFunctions {
   Printer printer_;
   std::array<Entry, host_functions_max> entries_;
   std::mutex changing_;  // Entries are added and taken out under it.
+};
+
+class HostFunctions::InSlot {
+ public:
+  // `words` of a slot, copied; they outlive this.
+  InSlot(HostFunctions& functions, const std::uint64_t* words);
+  // False: there is no such call here. It is one for attempt().
+  explicit operator bool() const { return is_one_; }
+  // The answer's value.
+  [[nodiscard]] std::int64_t call() const;
+
+ private:
+  HostFunctions& functions_;
+  const std::uint64_t* words_;
+  const Use use_;
+  const bool is_one_;
 };
 
 }  // namespace k2k::services

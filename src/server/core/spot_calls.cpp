@@ -1,0 +1,151 @@
+#include "server/core/spot_calls.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "backend/demand_pages.hpp"
+#include "router/door/files.hpp"
+#include "services/functions/host_functions.hpp"
+
+namespace k2k::server {
+
+OnTheSpot::Outcome SpotCalls::serve(const ReadySlot& ready, services::Request& request) {
+  return ready.number == calls::host_call_number ? call_function(ready, request)
+                                                 : read(ready, request);
+}
+
+OnTheSpot::Outcome SpotCalls::read(const ReadySlot& ready, services::Request& request) {
+  Words words;
+  std::memcpy(words.word, ready.slot.arguments, 4 * sizeof(words.word[0]));
+  const auto descriptor = static_cast<int>(words.word[0]);
+  router::Files& files = parts_->files;
+  if (!files.reads_plainly(descriptor, words.word[2]) || backend::any_region()) {
+    return Outcome::declined;
+  }
+  words.word[4] = words.word[5] = 0;
+  auto* const memory = reinterpret_cast<void*>(words.word[1]);
+  const auto offset = static_cast<std::int64_t>(words.word[3]);
+  return make(ready, words, request, [&] {
+    const std::int64_t value = files.try_pread(descriptor, memory, words.word[2], offset);
+    return SpotAnswer{value, value == -EAGAIN};  // The streak ended just now.
+  });
+}
+
+OnTheSpot::Outcome SpotCalls::call_function(const ReadySlot& ready, services::Request& request) {
+  Words words;
+  std::memcpy(words.word, ready.slot.arguments, sizeof(words.word));
+  const services::HostFunctions::InSlot function(parts_->system_calls.functions(), words.word);
+  if (!function) return Outcome::declined;
+  return make(ready, words, request, [&] { return SpotAnswer{function.call(), false}; });
+}
+
+template <class Call>
+OnTheSpot::Outcome SpotCalls::make(const ReadySlot& ready, const Words& words,
+                                   services::Request& request, const Call& call) {
+  begin_call(ready);
+  const bool timed = !is_untimed(ready.attributes, ready.stamp);
+  const std::uint64_t begun = timed ? cycles() : begun_;
+  ThreadStats& stats = self_->stats;
+  stats.booking.end();
+  self_->call.begin();
+  const SpotAnswer made = call();
+  self_->call.end();
+  if (!role_->word.still_held_by(self_->index)) [[unlikely]] {
+    late_.emplace();
+    copy(ready, words, late_->request);
+    late_->made = made;
+    late_->begun = begun;
+    return Outcome::lost;
+  }
+  stats.booking.begin();
+  ++calls_;
+  if (made.waits) [[unlikely]] {
+    copy(ready, words, request);
+    return Outcome::put_off;
+  }
+  if (timed) {
+    copy(ready, words, request);
+    const Moments moments{begun, cycles()};
+    complete(parts_->answers.area(), request, made.value, protocol::TransportError::none, moments,
+             stats, parts_->answers.errors());
+    parts_->backend.resume(&ready.wave, 1);
+    measures_next_ = true;
+    return Outcome::answered;
+  }
+  const std::uint64_t done = measures_next_ ? cycles() : 0;
+  const bool detached = (ready.attributes.flags & protocol::flag::detached) != 0;
+  publish_answer(ready.slot, ready.number, detached, made.value, protocol::TransportError::none,
+                 {begun, begun}, parts_->answers.errors());
+  book_answer(stats, ready.row, ready.attributes, made.value);
+  parts_->backend.resume(&ready.wave, 1);
+  if (measures_next_) {
+    self_->answer_cycles = cycles() - done;
+    measures_next_ = false;
+  }
+  return Outcome::answered;
+}
+
+void SpotCalls::copy(const ReadySlot& ready, const Words& words, services::Request& request) {
+  request = {};
+  std::memcpy(request.arguments, words.word, sizeof(words.word));
+  ready.describe(request);
+}
+
+// The taker of the role has to know, and the watcher.
+void SpotCalls::begin_walk() {
+  walks_ = true;
+  role_->walking = true;
+  parts_->pool.begins_calls(role_->calls_begun);
+}
+
+void SpotCalls::begin_call(const ReadySlot& ready) {
+  if (!walks_) begin_walk();
+  const std::size_t tenant = tenant_place(ready.attributes);
+  if (calls_ == 0) {
+    if (!ready.follows) begun_ = cycles();
+  } else if (tenant != tenant_ || ready.row != row_) {
+    end_run(cycles());
+  }
+  row_ = ready.row;
+  tenant_ = tenant;
+  protocol::move<protocol::SlotState::ready, protocol::SlotState::processing, protocol::Side::host>(
+      ready.slot, ready.number);
+  if (ready.left == 1) role_->top_half.prefetch_rings();
+  if (ready.left == 0) role_->top_half.prefetch_slots();
+}
+
+void SpotCalls::end_run(std::uint64_t moment) {
+  const std::uint64_t took = moment - begun_;
+  // The time of the walk counts as service; the time of an answer was measured before.
+  const std::uint64_t answering = std::min(took, calls_ * self_->answer_cycles);
+  const bool of_reads = row_ >= 0 && calls::rows[row_].number == SYS_pread64;
+  if (of_reads && parts_->system_calls.have_waited(calls_, took)) parts_->files.note_waited();
+  self_->stats.ledger.charge_request(took - answering, answering, call_place(row_), tenant_);
+  charged_ += took;
+  calls_ = 0;
+  begun_ = moment;
+}
+
+std::uint64_t SpotCalls::settle(std::uint64_t& charged) {
+  const std::uint64_t moment = cycles();
+  end_run(moment);
+  charged += charged_;
+  charged_ = 0;
+  return moment;
+}
+
+void SpotCalls::answer_late() {
+  K2K_EXPECT(late_.has_value());
+  parts_->system_calls.note_waited(late_->request);
+  if (late_->made.waits) {
+    Pending pending;
+    pending.request = late_->request;
+    parts_->waiting.run(*self_, pending);
+    return;
+  }
+  parts_->answers.answer_late(self_->stats, late_->request, late_->made.value,
+                              {late_->begun, cycles()});
+}
+
+}  // namespace k2k::server
