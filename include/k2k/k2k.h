@@ -106,6 +106,46 @@ int k2k_free(k2k_runtime* runtime, void* address);
  *   -ERANGE  `bytes` is too small; the buffer holds "" then (if bytes > 0) */
 int k2k_stats_json(const k2k_runtime* runtime, char* buffer, size_t bytes, size_t* needed);
 
+/* --- functions of the host ---------------------------------------------------------------------
+ * Functions of this program that kernels call by name (k2k_dev_host_call(); in C++ kernels
+ * k2k::host_call()). A signature such as "f64(i32,in f32,out u8)" has the types of reply and
+ * parameters: void (reply only), i8 to i64, u8 to u64, f16 to f64, s24 (24 bytes of any kind), and
+ * buffers of them: in, out (zeroed), inout. */
+
+typedef struct k2k_buffer {
+  void* data;
+  size_t bytes;
+} k2k_buffer;
+
+/* `buffers` and `values` are the arguments in the order of the signature: buffers, and all other
+ * values, each of which begins at a multiple of 8 bytes. `reply` has room for the reply. Returns 0
+ * or a negative errno, which the caller gets. Several threads may be in the function at once.
+ * Of its own runtime it may use k2k_stats_json() and k2k_cancel(); functions that would wait for it
+ * answer -EDEADLK. */
+typedef int (*k2k_host_function)(void* context, const k2k_buffer* buffers, const void* values,
+                                 void* reply);
+
+enum k2k_host_class {
+  /* May wait, and may take long: runs on a thread of its own, on copies of its buffers. A launch
+   * that ends early, and k2k_runtime_destroy(), do not wait for it; its results are dropped. */
+  k2k_may_block = 0,
+  /* Is short and waits for nothing: runs at once, on the buffers themselves. */
+  k2k_never_blocks = 1
+};
+
+/* Kernels may call the function from now on. `context` is passed to it; both must stay valid until
+ * k2k_withdraw() returns, or for as long as a call of the function lasts.
+ *   -EINVAL  null, an empty name, one beyond 127 bytes or that begins with "k2k.", a signature with
+ *            a mistake (the message names its place), or an unknown class
+ *   -EEXIST  the name is taken    -EMSGSIZE  arguments and reply take more than 4096 bytes
+ *   -ENOSPC  256 are provided     -EDEADLK   in a host function    -EPERM  after fork() */
+int k2k_provide(k2k_runtime* runtime, const char* name, const char* signature, int host_class,
+                k2k_host_function function, void* context);
+
+/* Kernels that call the function get -ENOSYS from now on. Returns once no call of it runs.
+ *   -ENOENT  no such function    -EDEADLK  in a host function    -EPERM  after fork() */
+int k2k_withdraw(k2k_runtime* runtime, const char* name);
+
 /* --- files ------------------------------------------------------------------------------------
  * File data by the fastest mix of page cache and direct transfers. Needs no runtime. */
 
@@ -174,6 +214,17 @@ long k2k_dev_syscall(long number, long a0, long a1, long a2, long a3, long a4, l
 /* The same, made once by item 0 of the work-group, between two barriers; every work-item of the
  * group must come here and gets the result. Arguments are item 0's. */
 long k2k_dev_group_syscall(long number, long a0, long a1, long a2, long a3, long a4, long a5);
+
+/* A function of the host (k2k_provide()), called by this work-item. `signature` has the types that
+ * it was provided with. `buffers`, `values` and `reply` as for the function; each may be null where
+ * the signature has none. They may lie in any memory; what the host cannot reach is copied,
+ * together at most 8 KiB. 0, or a negative errno: that of the function, or -ENOSYS  no such
+ * function       -EPROTO    it has another signature -EINVAL  a mistake in `signature`, or null
+ * where something is needed -EFAULT  a buffer that the host cannot reach       -EMSGSIZE  more than
+ * can be copied -EPERM   refused by server.policy                  -ECANCELED  the launch or the
+ * runtime ended */
+long k2k_dev_host_call(const char* name, const char* signature, const k2k_buffer* buffers,
+                       const void* values, void* reply);
 
 uint32_t k2k_dev_group_rank(void);  /* Of the work-group in the launch. */
 uint32_t k2k_dev_group_count(void); /* Work-groups in the launch. */

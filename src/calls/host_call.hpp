@@ -98,6 +98,7 @@ inline constexpr int host_shape_word = 5;
 inline constexpr std::size_t host_bytes_in_slot = 24;
 inline constexpr std::size_t reply_bytes_in_answer = 7;  // A value below zero is an errno.
 inline constexpr std::size_t host_frame_bytes_max = 4096;
+inline constexpr std::size_t host_buffers_max = host_frame_bytes_max / sizeof(HostBuffer);
 inline constexpr std::size_t host_name_bytes_max = 127;
 
 // Of k2k::print(), whose arguments carry their types (calls/print.hpp).

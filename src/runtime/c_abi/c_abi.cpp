@@ -6,16 +6,19 @@
 #include <fmt/format.h>
 #include <k2k/k2k.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "base/api.hpp"
+#include "calls/host_call.hpp"
 #include "k2k/runtime.hpp"
 #include "runtime/c_abi/c_abi_common.hpp"
 #include "runtime/report/stats_text.hpp"
 #include "runtime/settings/config.hpp"
+#include "services/functions/host_signature.hpp"
 
 struct k2k_runtime {
   k2k::Runtime runtime;
@@ -30,6 +33,21 @@ using k2k::c_abi::missing;
 struct CKernel {
   void (*function)(void*);
   void* argument;
+};
+
+// A C function as the body of a host function.
+struct CHostFunction {
+  int (*function)(void*, const k2k_buffer*, const void*, void*);
+  void* context;
+  std::size_t buffers;
+
+  std::int64_t operator()(const k2k::services::HostArguments& arguments) const {
+    std::array<k2k_buffer, k2k::calls::host_buffers_max> given;
+    for (std::size_t index = 0; index < buffers; ++index) {
+      given[index] = {arguments.buffers[index].data, arguments.buffers[index].bytes};
+    }
+    return function(context, given.data(), arguments.values, arguments.reply);
+  }
 };
 
 k2k::Error detached_failures(const std::vector<k2k::server::DetachedError>& errors) {
@@ -127,6 +145,40 @@ K2K_API int k2k_drain(k2k_runtime* runtime) {
     const auto errors = runtime->runtime.drain();
     if (!errors) return failed(errors.error());
     return errors.value().empty() ? 0 : failed(detached_failures(errors.value()));
+  });
+}
+
+K2K_API int k2k_provide(k2k_runtime* runtime, const char* name, const char* signature,
+                        int host_class,
+                        int (*function)(void*, const k2k_buffer*, const void*, void*),
+                        void* context) {
+  if (runtime == nullptr) return missing("runtime");
+  if (name == nullptr || signature == nullptr)
+    return missing(name == nullptr ? "name" : "signature");
+  if (function == nullptr) return missing("function");
+  if (host_class != k2k_may_block && host_class != k2k_never_blocks) {
+    return failed(
+        k2k::Error{EINVAL, fmt::format("{} is no class of host functions; expected: k2k_may_block "
+                                       "(0) or k2k_never_blocks (1)",
+                                       host_class)});
+  }
+  return guarded([&] {
+    const auto read = k2k::services::parse_host_signature(signature);
+    if (!read) return failed(read.error());
+    const k2k::Status status = runtime->runtime.provide_function(
+        {name, signature,
+         host_class == k2k_may_block ? k2k::HostClass::may_block : k2k::HostClass::never_blocks,
+         CHostFunction{function, context, read.value().layout.buffers}});
+    return status ? 0 : failed(status.error());
+  });
+}
+
+K2K_API int k2k_withdraw(k2k_runtime* runtime, const char* name) {
+  if (runtime == nullptr) return missing("runtime");
+  if (name == nullptr) return missing("name");
+  return guarded([&] {
+    const k2k::Status status = runtime->runtime.withdraw(name);
+    return status ? 0 : failed(status.error());
   });
 }
 

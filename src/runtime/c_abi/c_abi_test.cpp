@@ -6,8 +6,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -62,6 +65,118 @@ TEST_F(CAbi, a_group_call_gives_its_answer_to_all) {
   Answers answers{};
   ASSERT_EQ(k2k_launch(runtime_, 2, 32, ask_as_group, &answers, nullptr), 0) << k2k_last_error();
   for (const long answer : answers.process) EXPECT_EQ(answer, -EBADF);
+}
+
+// Functions of the host, and kernels that call them.
+
+extern "C" int add(void* context, const k2k_buffer*, const void* values, void* reply) {
+  const auto* const words = static_cast<const std::int64_t*>(values);
+  const auto sum = static_cast<std::int32_t>(words[0] + words[1]);
+  if (sum < 0) return -ERANGE;
+  *static_cast<std::int32_t*>(reply) = sum;
+  ++*static_cast<std::atomic<int>*>(context);
+  return 0;
+}
+
+extern "C" int scale(void*, const k2k_buffer* buffers, const void* values, void* reply) {
+  const double factor = *static_cast<const double*>(values);
+  const auto* const from = static_cast<const float*>(buffers[0].data);
+  auto* const to = static_cast<float*>(buffers[1].data);
+  double sum = 0;
+  for (std::size_t index = 0; index < buffers[0].bytes / sizeof(float); ++index) {
+    to[index] = from[index] * static_cast<float>(factor);
+    sum += to[index];
+  }
+  *static_cast<double*>(reply) = sum;
+  return 0;
+}
+
+struct Calls {
+  long results[6];
+  std::int32_t sum;
+  double scaled_sum;
+  float scaled[3];
+};
+
+extern "C" void call_functions(void* argument) {
+  auto* const calls = static_cast<Calls*>(argument);
+  const std::int64_t words[2] = {40, 2};
+  const std::int64_t negative[2] = {-40, 2};
+  calls->results[0] = k2k_dev_host_call("add", "i32(i64, i64)", nullptr, words, &calls->sum);
+  calls->results[1] = k2k_dev_host_call("add", "i32(i64,i64)", nullptr, negative, &calls->sum);
+  calls->results[2] = k2k_dev_host_call("add", "i32(i64)", nullptr, words, &calls->sum);
+  calls->results[3] = k2k_dev_host_call("add", "i32(i64", nullptr, words, &calls->sum);
+  calls->results[4] = k2k_dev_host_call("add", "i32(i64,i64)", nullptr, words, nullptr);
+  float from[3] = {1, 2, 3};
+  float to[3] = {};
+  const k2k_buffer buffers[2] = {{from, sizeof(from)}, {to, sizeof(to)}};
+  const double factor = 2;
+  double reply = 0;
+  calls->results[5] =
+      k2k_dev_host_call("scale", "f64(in f32,out f32,f64)", buffers, &factor, &reply);
+  calls->scaled_sum = reply;
+  for (int index = 0; index < 3; ++index) calls->scaled[index] = to[index];
+}
+
+TEST_F(CAbi, kernels_call_functions_of_the_program) {
+  for (const int host_class : {k2k_may_block, k2k_never_blocks}) {
+    std::atomic<int> added{0};
+    ASSERT_EQ(k2k_provide(runtime_, "add", "i32(i64,i64)", host_class, add, &added), 0)
+        << k2k_last_error();
+    ASSERT_EQ(
+        k2k_provide(runtime_, "scale", "f64(in f32, out f32, f64)", host_class, scale, nullptr), 0)
+        << k2k_last_error();
+    Calls calls{};
+    testing::internal::CaptureStderr();
+    ASSERT_EQ(k2k_launch(runtime_, 1, 1, call_functions, &calls, "calls"), 0) << k2k_last_error();
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_NE(log.find("'add' with another signature than \"i32(i64,i64)\""), std::string::npos);
+    const std::vector<long> results(std::begin(calls.results), std::end(calls.results));
+    EXPECT_EQ(results, (std::vector<long>{0, -ERANGE, -EPROTO, -EINVAL, -EINVAL, 0}));
+    EXPECT_EQ(calls.sum, 42);
+    EXPECT_EQ(calls.scaled_sum, 12);
+    EXPECT_EQ(calls.scaled[2], 6);
+    EXPECT_EQ(added.load(), 1);
+    EXPECT_EQ(k2k_withdraw(runtime_, "add"), 0) << k2k_last_error();
+    EXPECT_EQ(k2k_withdraw(runtime_, "scale"), 0) << k2k_last_error();
+  }
+  EXPECT_EQ(k2k_withdraw(runtime_, "add"), -ENOENT);
+  EXPECT_STREQ(k2k_last_error(), "no host function 'add' is provided");
+}
+
+TEST_F(CAbi, kernels_call_functions_from_memory_that_the_host_cannot_reach) {
+  ASSERT_EQ(k2k_options_set(options_, "device.strict", "true"), 0);
+  k2k_runtime* strict = nullptr;
+  ASSERT_EQ(k2k_runtime_create(options_, &strict), 0) << k2k_last_error();
+  ASSERT_EQ(k2k_provide(strict, "scale", "f64(in f32,out f32,f64)", k2k_may_block, scale, nullptr),
+            0);
+  Calls calls{};
+  ASSERT_EQ(k2k_launch(strict, 1, 1, call_functions, &calls, "calls"), 0) << k2k_last_error();
+  EXPECT_EQ(calls.results[0], -ENOSYS);
+  EXPECT_EQ(calls.results[5], 0);
+  EXPECT_EQ(calls.scaled_sum, 12);
+  EXPECT_EQ(calls.scaled[1], 4);
+  k2k_runtime_destroy(strict);
+}
+
+TEST_F(CAbi, functions_are_refused_with_a_reason) {
+  const auto refusal = [&](const char* name, const char* signature, int host_class) {
+    const int code = k2k_provide(runtime_, name, signature, host_class, add, nullptr);
+    return std::to_string(code) + " " + k2k_last_error();
+  };
+  EXPECT_EQ(refusal(nullptr, "void()", 0), "-22 name is null; pass one");
+  EXPECT_EQ(refusal("name", nullptr, 0), "-22 signature is null; pass one");
+  EXPECT_EQ(refusal("name", "void()", 2),
+            "-22 2 is no class of host functions; expected: k2k_may_block (0) or k2k_never_blocks "
+            "(1)");
+  EXPECT_EQ(refusal("name", "void(", 0),
+            "-22 the signature \"void(\" has an error at character 6: expected a type such as i32, "
+            "u8, f64 or s24, or in, out, inout");
+  EXPECT_EQ(refusal("k2k.x", "void()", 0).substr(0, 34), "-22 the name 'k2k.x' begins with \"");
+  EXPECT_EQ(k2k_provide(runtime_, "name", "void()", 0, nullptr, nullptr), -EINVAL);
+  EXPECT_EQ(k2k_provide(nullptr, "name", "void()", 0, add, nullptr), -EINVAL);
+  EXPECT_EQ(k2k_withdraw(nullptr, "name"), -EINVAL);
+  EXPECT_EQ(k2k_withdraw(runtime_, nullptr), -EINVAL);
 }
 
 TEST_F(CAbi, statistics_fit_or_say_what_they_need) {

@@ -45,8 +45,6 @@ class HostFrame {
   [[nodiscard]] std::int64_t give_back() const;
 
  private:
-  static constexpr std::size_t buffers_max =
-      calls::host_frame_bytes_max / sizeof(calls::HostBuffer);
   static constexpr std::size_t alignment = 64;
 
   [[nodiscard]] backend::Reading reading() const {
@@ -64,8 +62,8 @@ class HostFrame {
   const Buffers buffers_;
   std::uint64_t address_ = 0;
   alignas(16) std::array<std::byte, calls::host_frame_bytes_max> frame_;
-  std::array<HostSpan, buffers_max> callers_;
-  std::array<HostSpan, buffers_max> spans_;  // For the function.
+  std::array<HostSpan, calls::host_buffers_max> callers_;
+  std::array<HostSpan, calls::host_buffers_max> spans_;  // For the function.
   std::unique_ptr<std::byte[]> copies_;
 };
 

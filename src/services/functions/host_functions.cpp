@@ -1,5 +1,6 @@
 #include "services/functions/host_functions.hpp"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -218,6 +219,8 @@ std::int64_t HostFunctions::invoke(const Entry& entry, const HostArguments& argu
     return -code;
   } catch (const std::exception& thrown) {
     log_exception(name, thrown.what(), EIO);
+  } catch (const abi::__forced_unwind&) {
+    throw;  // The function ends its thread, as Python's do once the interpreter has ended.
   } catch (...) {
     log_exception(name, "no std::exception", EIO);
   }
