@@ -38,6 +38,7 @@ BUILD_PACKAGES = (
     Package("libfmt-dev"),
     Package("libfuse3-dev"),
     Package("libgtest-dev"),
+    Package("libsqlite3-dev"),  # Of an example: a build without it leaves the example out.
     Package("libtomlplusplus-dev"),
     Package("liburing-dev"),
     Package("nlohmann-json3-dev"),

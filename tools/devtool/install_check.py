@@ -189,7 +189,9 @@ def _use_by_pkg_config(prefix: Path) -> None:
     make: list[str | Path] = ["make", "-C", ROOT / "tests/install", f"-j{cores()}", "run"]
     sources = ["main.cpp", *(str(p) for p in files(".cpp", ".c", under="examples"))]
     for source in sources:
-        capture([*make, f"SOURCE={source}", f"OUT={WORK / 'by-pkg-config'}"], env=env)
+        packages = "sqlite3" if "sqlite" in source else ""
+        settings = [f"SOURCE={source}", f"OUT={WORK / 'by-pkg-config'}", f"PACKAGES={packages}"]
+        capture([*make, *settings], env=env)
 
 
 def _use_by_pip() -> list[str]:

@@ -34,31 +34,48 @@ struct HostReplyOf<Result<Value>> {
   using Type = Value;
 };
 
-// The function type of a callable, for kernels: Type is Reply(Arguments...). A template or an
-// overloaded operator() has none: provide it with a k2k::HostFunction.
-template <class Callable>
-struct HostTypeOf : HostTypeOf<decltype(&Callable::operator())> {};
+// The function type of kernels for a function with these types.
 template <class Returned, class... Arguments>
-struct HostTypeOf<Returned (*)(Arguments...)> {
+struct HostTypeOfFunction {
   static_assert(((!std::is_lvalue_reference_v<Arguments> ||
                   std::is_const_v<std::remove_reference_t<Arguments>>) &&
                  ...),
                 "a host function takes values: take a k2k::Out or k2k::InOut to give results");
   using Type = typename HostReplyOf<Returned>::Type(std::remove_cvref_t<Arguments>...);
 };
+
+// Of a pointer to a function, or to an operator().
+template <class Pointer>
+struct HostTypeOfPointer;
 template <class Returned, class... Arguments>
-struct HostTypeOf<Returned (*)(Arguments...) noexcept> : HostTypeOf<Returned (*)(Arguments...)> {};
+struct HostTypeOfPointer<Returned (*)(Arguments...)> : HostTypeOfFunction<Returned, Arguments...> {
+};
+template <class Returned, class... Arguments>
+struct HostTypeOfPointer<Returned (*)(Arguments...) noexcept>
+    : HostTypeOfFunction<Returned, Arguments...> {};
 template <class Owner, class Returned, class... Arguments>
-struct HostTypeOf<Returned (Owner::*)(Arguments...)> : HostTypeOf<Returned (*)(Arguments...)> {};
+struct HostTypeOfPointer<Returned (Owner::*)(Arguments...)>
+    : HostTypeOfFunction<Returned, Arguments...> {};
 template <class Owner, class Returned, class... Arguments>
-struct HostTypeOf<Returned (Owner::*)(Arguments...) const>
-    : HostTypeOf<Returned (*)(Arguments...)> {};
+struct HostTypeOfPointer<Returned (Owner::*)(Arguments...) const>
+    : HostTypeOfFunction<Returned, Arguments...> {};
 template <class Owner, class Returned, class... Arguments>
-struct HostTypeOf<Returned (Owner::*)(Arguments...) noexcept>
-    : HostTypeOf<Returned (*)(Arguments...)> {};
+struct HostTypeOfPointer<Returned (Owner::*)(Arguments...) noexcept>
+    : HostTypeOfFunction<Returned, Arguments...> {};
 template <class Owner, class Returned, class... Arguments>
-struct HostTypeOf<Returned (Owner::*)(Arguments...) const noexcept>
-    : HostTypeOf<Returned (*)(Arguments...)> {};
+struct HostTypeOfPointer<Returned (Owner::*)(Arguments...) const noexcept>
+    : HostTypeOfFunction<Returned, Arguments...> {};
+
+// The function type of a callable, for kernels: Type is Reply(Arguments...). A template or an
+// overloaded operator() has none: provide it with a k2k::HostFunction.
+template <class Callable, bool is_pointer = std::is_pointer_v<Callable>>
+struct HostTypeOf {
+  using Type = typename HostTypeOfPointer<decltype(&Callable::operator())>::Type;
+};
+template <class Callable>
+struct HostTypeOf<Callable, true> {
+  using Type = typename HostTypeOfPointer<Callable>::Type;
+};
 
 // Reads a call's arguments in their order.
 class HostReader {
