@@ -1,4 +1,5 @@
-"""File data into memory by the fastest mix of page cache and direct transfers.
+"""File data into memory by the fastest mix of page cache and direct transfers; and a runtime whose
+kernels call functions of this program.
 
 >>> import k2k, numpy
 >>> buffer = numpy.empty(1 << 20, dtype=numpy.uint8)
@@ -6,6 +7,9 @@
 1048576
 >>> tensors = k2k.load_safetensors("model.safetensors", progress=True)
 >>> tensors["embed.weight"].numpy()
+>>> with k2k.Runtime() as runtime:
+...     runtime.provide("weigh", lambda factor, values: factor * values.sum(), "f64(i32,in f32)")
+...     runtime.launch(ctypes.CDLL("./kernels.so").weigh_all, groups=8, group_items=64)
 
 Every function may be called from any thread. The first call that needs libk2k.so loads it; see
 LibraryError.
@@ -16,6 +20,7 @@ from k2k._header import SafetensorsError
 from k2k._library import LibraryError
 from k2k._load import Progress, Tensors, load_safetensors
 from k2k._registered import register_memory, unregister_memory
+from k2k._runtime import Runtime
 from k2k._tensor import Tensor
 
 __version__ = "0.1.0"
@@ -23,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "LibraryError",
     "Progress",
+    "Runtime",
     "SafetensorsError",
     "Tensor",
     "Tensors",

@@ -57,9 +57,25 @@ def _opened(path: str, what: str) -> ctypes.CDLL:
 
 
 def _declared(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
-    handle, count = ctypes.c_void_p, ctypes.c_size_t
+    handle, count, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
     functions = {
         "k2k_last_error": (ctypes.c_char_p, []),
+        "k2k_options_create": (ctypes.c_int, [ctypes.POINTER(handle)]),
+        "k2k_options_set": (ctypes.c_int, [handle, text, text]),
+        "k2k_options_destroy": (None, [handle]),
+        "k2k_runtime_create": (ctypes.c_int, [handle, ctypes.POINTER(handle)]),
+        "k2k_runtime_destroy": (None, [handle]),
+        "k2k_launch": (
+            ctypes.c_int,
+            [handle, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p, text],
+        ),
+        "k2k_drain": (ctypes.c_int, [handle]),
+        "k2k_cancel": (ctypes.c_int, [handle]),
+        "k2k_provide": (
+            ctypes.c_int,
+            [handle, text, text, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
+        ),
+        "k2k_withdraw": (ctypes.c_int, [handle, text]),
         "k2k_files_create": (ctypes.c_int, [handle, ctypes.POINTER(handle)]),
         "k2k_files_destroy": (None, [handle]),
         "k2k_files_pread": (
