@@ -32,7 +32,8 @@ def test_an_import_against_the_layers_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "psylang"
-    for name in ("cli", "runtime", "emit", "passes", "numerics", "ir", "model", "models", "pnl"):
+    layers = ["cli", "runtime", "analysis", "emit", "passes", "numerics", "ir"]
+    for name in (*layers, "model", "models", "pnl"):
         folder = package / "psylang" / name
         folder.mkdir(parents=True)
         (folder / "__init__.py").write_text("")

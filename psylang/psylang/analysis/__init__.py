@@ -1,0 +1,1 @@
+"""Analyses of a model: what its values may be, what matters, and what follows from it."""

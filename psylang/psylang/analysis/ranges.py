@@ -1,0 +1,572 @@
+"""The range of every value of a program: all that any run may compute.
+
+    found = Ranges(program, inputs={"stimulus": (0.0, 1.0)})
+    found[value]          over all trials, all draws, and all parameters in their ranges
+    found.outputs()       by name
+    found.rounds[op]      how often a loop may run
+
+Regions are evaluated in order on intervals (arithmetic.py, words.py). What a condition says is kept
+where it holds (conditions.py): within the branches of an `if` and of a `select`, at the next round
+of a loop, behind its end. A loop is followed for some rounds, one by one; then the ranges of what
+it carries are widened until they come to rest, narrowed, and cut to what its recurrences allow
+(recurrences.py). States are carried in the same way, from trial to trial; `trials=n` gives the
+n-th trial alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from psylang.analysis import arithmetic, words
+from psylang.analysis.conditions import Assumed, Facts
+from psylang.analysis.intervals import (
+    INFINITY,
+    Ends,
+    Range,
+    anything,
+    between,
+    exactly,
+    join,
+    limits,
+    meet,
+    nothing,
+    where,
+    widen,
+    within,
+)
+from psylang.analysis.recurrences import Evolution, evolution
+from psylang.errors import ProgramError
+from psylang.ir.graph import Op, Program, Region, Value
+from psylang.ir.types import I64, DType, Type
+
+Pair = tuple[Any, Any]
+# Of one loop: rounds that are followed one by one, operations in them altogether.
+PEELED = 64
+PEELED_OPS = 2_000
+NESTED = 20  # The share of them in a loop within a loop.
+JOINED = (
+    3  # Rounds that are joined before ends are widened; after SLOW, at once to the type's ends.
+)
+SLOW = 40
+NARROWED = 6
+# |z| of a normal number: `fast` has 33 bits of radius (numerics/draws.py), f32 one less; the polar
+# method of `exact` at most sqrt(-2 log 2**-104) < 12.02.
+NORMAL = {"fast": 6.77, "exact": 12.02}
+UNIFORM = {DType.F64: 1 - 2.0**-53, DType.F32: 1 - 2.0**-24}
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_LANDMARKS = (0.0, 1.0, -1.0)
+_ENDS = {dtype: np.array(limits(dtype)) for dtype in DType}
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """least, most: how often a loop's region may run; most is infinity if nothing bounds it."""
+
+    least: int
+    most: float
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return f"{self.least} round{'s' * (self.least != 1)}"
+        return (
+            f"{self.least} … {self.most:g} rounds"
+            if math.isfinite(self.most)
+            else (f"{self.least} rounds or more")
+        )
+
+
+class Ranges:
+    """See the head. inputs: (least, greatest) by name, numbers or arrays of the input's shape; of
+    others any number that is not NaN. parameters: likewise, in place of their own ranges.
+
+    trials: None for all trials of a sequence, or the number of the trial, from 1 on.
+    cases: how many cases stand side by side in the arrays of `parameters`: shape (*shape, cases).
+    ProgramError: a name or a range that does not fit.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        parameters: Mapping[str, Pair] | None = None,
+        inputs: Mapping[str, Pair] | None = None,
+        trials: int | None = None,
+        cases: int = 1,
+        peeled: int = PEELED,
+    ) -> None:
+        self.program = program
+        self.rounds: dict[Op, Rounds] = {}
+        self._cases = cases
+        self._peeled = peeled
+        self._seen: dict[Value, Range] = {}
+        self._now: dict[Value, Range] = {}
+        self._facts = Facts(program.body)
+        self._depth = 0  # Of loops.
+        self._quiet = 0  # Above 0 while a range is only tried.
+        self._landmarks = _landmarks(program.body)
+        given = _given(program, parameters or {}, inputs or {}, cases)
+        with np.errstate(all="ignore"):
+            self._run(given, trials)
+
+    def __getitem__(self, value: Value) -> Range:
+        """Of all that the value ever is. Never computed values have an empty range."""
+        found = self._seen.get(value)
+        return nothing(value.type, self._cases) if found is None else found
+
+    def outputs(self) -> dict[str, Range]:
+        names = [one.name for one in self.program.outputs]
+        return dict(zip(names, self._of_yields, strict=False))
+
+    def states(self) -> dict[str, Range]:
+        """What the last of the trials leaves."""
+        names = [one.name for one in self.program.states]
+        return dict(zip(names, self._of_yields[len(self.program.outputs) :], strict=True))
+
+    # Trials.
+
+    def _run(self, given: Sequence[Range], trials: int | None) -> None:
+        program, body = self.program, self.program.body
+        outputs = len(program.outputs)
+        cases = self._cases
+        states = [exactly(one.type, one.initial, cases) for one in program.states]
+        most = 2.0**56 if program.numerics == "fast" else 2.0**62
+        seed = between(I64, 0, 2.0**63, cases)
+
+        def trial(states: Sequence[Range], first: float, last: float) -> list[Range]:
+            number = between(I64, first, last, cases)
+            self._region(body, [*given, *states, seed, number])
+            return [self._now[value] for value in body.yields]
+
+        # A sequence begins at any number of its trials.
+        if trials is not None:
+            if trials < 1:
+                raise ProgramError(f"trials is {trials}; trials are counted from 1 on")
+            for number in range(1, trials + 1):
+                with self._trying(number < trials):
+                    self._of_yields = trial(states, number - 1, most)
+                states = self._of_yields[outputs:]
+            return
+        if states:
+            types = [one.type for one in program.states]
+            states = self._rest(states, types, lambda held: trial(held, 0, most)[outputs:])
+        self._of_yields = trial(states, 0, most)
+
+    @contextmanager
+    def _trying(self, trying: bool = True) -> Iterator[None]:
+        self._quiet += trying
+        try:
+            yield
+        finally:
+            self._quiet -= trying
+
+    def _rest(
+        self,
+        first: Sequence[Range],
+        types: Sequence[Type],
+        after: Callable[[Sequence[Range]], Sequence[Range]],
+    ) -> list[Range]:
+        """Ranges of carried values that hold `first` and what follows from themselves: widened
+        until they do, then narrowed."""
+
+        def following(held: Sequence[Range]) -> list[Range]:
+            with self._trying():
+                return list(map(join, first, after(held)))
+
+        found = list(first)
+        for number in count():
+            new = following(found)
+            if all(map(within, new, found)):
+                break
+            if number < JOINED:
+                found = list(map(join, found, new))
+                continue
+            steps = self._landmarks if number < SLOW else _ENDS
+            found = [
+                widen(old, fresh, steps[type.dtype])
+                for old, fresh, type in zip(found, new, types, strict=True)
+            ]
+        for _ in range(NARROWED):
+            tighter = list(map(meet, found, following(found)))
+            if all(map(within, found, tighter)):
+                break
+            found = tighter
+        return found
+
+    # Regions.
+
+    def _region(self, region: Region, arguments: Sequence[Range]) -> None:
+        for value, range in zip(region.arguments, arguments, strict=True):
+            self._give(value, range)
+        for op in region.ops:
+            self._op(op)
+
+    def _give(self, value: Value, range: Range) -> None:
+        self._now[value] = range
+        if not self._quiet:
+            seen = self._seen.get(value)
+            self._seen[value] = range if seen is None else join(seen, range)
+
+    @contextmanager
+    def _where(self, condition: Value, holds: bool) -> Iterator[None]:
+        """Within, ranges are those of runs in which the condition holds, or does not."""
+        changed = Assumed(self._facts, self._now, self.program.numerics).of(condition, holds)
+        before = {value: self._now[value] for value in changed}
+        self._now.update(changed)
+        try:
+            yield
+        finally:
+            self._now.update(before)
+
+    def _op(self, op: Op) -> None:
+        if op.name == "loop":
+            results = self._loop(op)
+        elif op.name == "if":
+            results = self._if(op)
+        elif op.name == "argmin":
+            results = self._argmin(op)
+        elif op.name == "select":
+            results = [self._select(op)]
+        else:
+            results = [self._plain(op)]
+        for value, range in zip(op.results, results, strict=True):
+            self._give(value, range)
+
+    def _plain(self, op: Op) -> Range:
+        operands = [self._now[value] for value in op.operands]
+        made = _result(op, operands, self.program.numerics, self._cases)
+        shape = (*op.result.type.shape, self._cases)
+        never = np.zeros(self._cases, bool)
+        for one in operands:
+            flat = one.impossible.reshape(-1, one.low.shape[-1])
+            never = never | (flat.any(axis=0) if len(flat) else False)
+        low = np.where(never, INFINITY, made.low)
+        high = np.where(never, -INFINITY, made.high)
+        return Range(
+            np.broadcast_to(low, shape),
+            np.broadcast_to(high, shape),
+            np.broadcast_to(made.nan & ~never, shape),
+        )
+
+    def _select(self, op: Op) -> Range:
+        condition, yes, no = op.operands
+        may = self._now[condition]
+        shape = (*op.result.type.shape, self._cases)
+        none = nothing(op.result.type, self._cases)
+        parts = []
+        for value, possible, holds in ((yes, may.high >= 1, True), (no, may.low <= 0, False)):
+            with self._where(condition, holds):
+                parts.append(where(np.broadcast_to(possible, shape), self._now[value], none))
+        return join(*parts)
+
+    def _if(self, op: Op) -> list[Range]:
+        (condition,) = op.operands
+        may = self._now[condition]
+        found: list[list[Range]] = []
+        for region, possible, holds in (
+            (op.regions[0], may.high >= 1, True),
+            (op.regions[1], may.low <= 0, False),
+        ):
+            if possible.any():
+                with self._where(condition, holds):
+                    self._region(region, [])
+                    ranges = [self._now[value] for value in region.yields]
+                found.append([_possible(one, possible) for one in ranges])
+        if not found:
+            return [nothing(value.type, self._cases) for value in op.results]
+        return [reduce(join, each) for each in zip(*found, strict=True)]
+
+    def _argmin(self, op: Op) -> list[Range]:
+        count = self._now[op.operands[0]]
+        (region,) = op.regions
+        of = op.results[1].type
+        last = np.maximum(count.high - 1, 0.0)
+        zero = np.zeros_like(last)
+        self._region(region, [Range(zero, last, np.zeros_like(count.nan))])
+        cost = self._now[region.yields[0]]
+        some = count.high >= 1
+        none = (count.low < 1) | cost.nan
+        number = Range(np.where(none, -1.0, 0.0), np.where(some, last, -1.0), np.zeros_like(none))
+        least = Range(
+            np.where(some, cost.low, INFINITY), np.where(none, INFINITY, cost.high), number.nan
+        )
+        least = where(some & cost.empty, between(of, INFINITY, INFINITY, self._cases), least)
+        never = count.impossible
+        return [
+            where(never, nothing(one.type, self._cases), range)
+            for one, range in zip(op.results, (number, least), strict=True)
+        ]
+
+    # Loops.
+
+    def _loop(self, op: Op) -> list[Range]:
+        (body,) = op.regions
+        again, *after = body.yields
+        held = [self._now[value] for value in op.operands]
+        results = [nothing(value.type, self._cases) for value in op.results]
+
+        def once(carried: Sequence[Range]) -> list[Range]:
+            """One round; what the next one begins with."""
+            self._region(body, carried)
+            return self._then(again, after, True)
+
+        least, rounds, cost = 0, 0, 1 + sum(1 for _ in body.walk())
+        most = PEELED_OPS // cost // NESTED**self._depth
+        self._depth += 1
+        while True:
+            followed = once(held)
+            rounds += 1
+            results = list(map(join, results, self._then(again, after, False)))
+            if not least and self._may(again, False):
+                least = rounds
+            if not self._may(again, True):
+                self._depth -= 1
+                if least:  # Else it is never reached.
+                    self._note(op, least, rounds)
+                return results
+            held = followed
+            if rounds >= min(self._peeled, most):
+                break
+        types = [value.type for value in op.operands]
+        first = [one.hull()[:2] for one in held]
+        held = self._rest(held, types, once)
+        with self._trying():
+            once(held)
+        more = evolution(op, first, self._hull_now)
+        known = {one.value: one for one in more.recurrences}
+        carried = [known.get(value) for value in body.arguments]
+        heads = [None if one is None else one.within(more.most) for one in carried]
+        tails = [None if one is None else one.after(more.least, more.most) for one in carried]
+        once(list(map(_inside, held, heads)))
+        self._depth -= 1
+        limit = op.attributes.get("limit", 0) or INFINITY
+        self._note(op, least or rounds + more.least, min(rounds + more.most, limit))
+        ended = map(_inside, self._then(again, after, False), tails)
+        return list(map(join, results, ended))
+
+    def _may(self, condition: Value, holds: bool) -> bool:
+        may = self._now[condition]
+        return bool(np.any(may.high >= 1 if holds else may.low <= 0))
+
+    def _then(self, again: Value, after: Sequence[Value], holds: bool) -> list[Range]:
+        """The carried values where the loop goes on, or where it ends."""
+        may = self._now[again]
+        possible = may.high >= 1 if holds else may.low <= 0
+        with self._where(again, holds):
+            return [_possible(self._now[value], possible) for value in after]
+
+    def _hull_now(self, value: Value) -> tuple[float, float] | None:
+        low, high, nan = self._now[value].hull()
+        return None if nan else (low, high)
+
+    def evolution(self, op: Op) -> Evolution:
+        """Of a loop: the recurrences that it carries, and its rounds as they say and as they were
+        followed."""
+
+        def hull(value: Value) -> tuple[float, float] | None:
+            low, high, nan = self[value].hull()
+            return None if nan or low > high else (low, high)
+
+        first = [hull(value) or (-INFINITY, INFINITY) for value in op.operands]
+        found = evolution(op, first, hull)
+        seen = self.rounds.get(op)
+        if seen is None:
+            return found
+        because = found.because if found.most <= seen.most else ""
+        return replace(
+            found,
+            least=max(found.least, seen.least),
+            most=min(found.most, seen.most),
+            because=because,
+        )
+
+    def _note(self, op: Op, least: int, most: float) -> None:
+        if self._quiet:
+            return
+        before = self.rounds.get(op)
+        if before is not None:
+            least, most = min(least, before.least), max(most, before.most)
+        self.rounds[op] = Rounds(least, most)
+
+
+def _inside(range: Range, ends: tuple[float, float] | None) -> Range:
+    """No more than the ends, if there are some."""
+    if ends is None:
+        return range
+    return Range(np.maximum(range.low, ends[0]), np.minimum(range.high, ends[1]), range.nan)
+
+
+def _possible(range: Range, possible: Any) -> Range:
+    """Nothing in the cases that are not possible."""
+    return Range(
+        np.where(possible, range.low, INFINITY),
+        np.where(possible, range.high, -INFINITY),
+        range.nan & possible,
+    )
+
+
+def _given(
+    program: Program, parameters: Mapping[str, Pair], inputs: Mapping[str, Pair], cases: int
+) -> list[Range]:
+    for kind, given, known in (
+        ("parameter", parameters, program.parameters),
+        ("input", inputs, program.inputs),
+    ):
+        names = [one.name for one in known]
+        for name in given:
+            if name not in names:
+                listed = ", ".join(names) or "none"
+                raise ProgramError(f"`{program.name}` has no {kind} `{name}`; it has {listed}")
+    made = []
+    for one in program.parameters:
+        pair = parameters.get(one.name, one.range)
+        made.append(_of_pair(one.name, one.type, pair, cases))
+    for each in program.inputs:
+        made.append(_of_pair(each.name, each.type, inputs.get(each.name), cases))
+    return made
+
+
+def _of_pair(name: str, type: Type, pair: Pair | None, cases: int) -> Range:
+    """Of a parameter or an input. NaN is refused by run(), unless it is asked for."""
+    if pair is None:
+        return anything(type, cases, nan=False)
+    shape = (*type.shape, cases)
+    try:
+        low, high = (np.asarray(end, np.float64) for end in pair)
+        least, most = (
+            np.broadcast_to(end[..., np.newaxis] if end.shape != shape else end, shape)
+            for end in (low, high)
+        )
+    except (TypeError, ValueError):
+        raise ProgramError(
+            f"the range of `{name}` is {pair!r}; give (least, greatest), numbers or arrays of "
+            f"shape {type.shape}"
+        ) from None
+    if not np.all(least <= most):
+        raise ProgramError(f"the range of `{name}` is {pair!r}, which nothing is in")
+    if type.dtype is DType.F32:
+        least, most = arithmetic.outward(least, most, type.dtype, True)
+    return Range(least, most, np.zeros(shape, bool))
+
+
+def _landmarks(body: Region) -> Mapping[DType, Ends]:
+    """Where widened ends stop: constants of the program, and the ends of the types."""
+    numbers = set(_LANDMARKS)
+    for op in body.walk():
+        if op.name == "constant":
+            flat = np.asarray(op.attributes["value"], np.float64).ravel()
+            numbers.update(float(x) for x in flat if np.isfinite(x))
+            numbers.update(-float(x) for x in flat if np.isfinite(x))
+    powers = [sign * 10.0**k for k in (*range(-3, 6), *range(6, 19, 3)) for sign in (1, -1)]
+    every = np.array(sorted({*numbers, *powers}))
+    made = {}
+    for dtype in DType:
+        low, high = limits(dtype)
+        inside = every[(every > low) & (every < high)]
+        if dtype.is_int:
+            inside = inside[inside == np.floor(inside)]
+        if dtype is DType.F32:
+            inside = inside[np.abs(inside) < 3e38].astype(np.float32).astype(np.float64)
+        made[dtype] = np.array([low, *inside, high])
+    return made
+
+
+# Operations without regions.
+
+
+def _result(op: Op, operands: Sequence[Range], numerics: str, cases: int) -> Range:
+    name, type = op.name, op.result.type
+    match name:
+        case "constant":
+            return exactly(type, op.attributes["value"], cases)
+        case "stack":
+            return _stacked(operands, type, cases)
+        case "extract":
+            return _each(operands[0], lambda ends: ends[op.attributes["index"]])
+        case "dot":
+            return _dot(op, operands, cases)
+        case "sum" | "reduce_max" | "reduce_min":
+            fold = {"sum": "add", "reduce_max": "max", "reduce_min": "min"}[name]
+            flat = _each(operands[0], lambda ends: ends.reshape(-1, ends.shape[-1]))
+            rows = [_each(flat, lambda ends, k=k: ends[k]) for k in range(len(flat.low))]  # type: ignore[misc]
+            return reduce(lambda a, b: elementwise(fold, type.dtype, [a, b]), rows)
+        case "random.uniform":
+            return between(type, 0.0, UNIFORM[type.dtype], cases)
+        case "random.normal":
+            return between(type, -NORMAL[numerics], NORMAL[numerics], cases)
+        case "convert":
+            return words.convert(operands[0], op.operands[0].type.dtype, type.dtype)
+        case "uconvert":
+            return words.uconvert(operands[0], op.operands[0].type.dtype, type.dtype)
+        case "bitcast":
+            same = op.operands[0].type == type
+            return operands[0] if same else anything(type, cases)
+        case "ult":
+            return words.unsigned_less(*operands)
+        case "mul" if type.dtype.is_float and op.operands[0] is op.operands[1]:
+            return _numbers(arithmetic.square(operands[0], type.dtype), operands)
+        case "sin" | "cos":
+            quarter = int(name == "cos")
+            made = arithmetic.sine(operands[0], type.dtype, quarter, numerics == "fast")
+            return _numbers(made, operands)
+    if name in _COMPARISONS:
+        if op.operands[0] is op.operands[1]:
+            return words.with_itself(name, operands[0])
+        return words.compared(name, *operands)
+    return elementwise(name, type.dtype, operands)
+
+
+def elementwise(name: str, dtype: DType, operands: Sequence[Range]) -> Range:
+    """The rule of an operation for elements of one type."""
+    if not dtype.is_float:
+        return words.INTEGERS[name](*operands, dtype)
+    made = arithmetic.FLOATS[name](*operands, dtype)
+    return made if name in ("min", "max", "pow") else _numbers(made, operands)
+
+
+def _numbers(made: Range, operands: Sequence[Range]) -> Range:
+    """No number comes of NaN alone."""
+    none = reduce(np.logical_or, [one.empty for one in operands])
+    return Range(np.where(none, INFINITY, made.low), np.where(none, -INFINITY, made.high), made.nan)
+
+
+def _each(range: Range, of: Callable[[Any], Any]) -> Range:
+    return Range(of(range.low), of(range.high), of(range.nan))
+
+
+def _stacked(operands: Sequence[Range], type: Type, cases: int) -> Range:
+    shape = (*type.shape, cases)
+
+    def stacked(parts: Sequence[Any]) -> Any:
+        full = [np.broadcast_to(part, (cases,)) for part in parts]
+        return np.array(full).reshape(shape) if full else np.empty(shape)
+
+    return Range(
+        stacked([one.low for one in operands]),
+        stacked([one.high for one in operands]),
+        stacked([one.nan for one in operands]).astype(bool),
+    )
+
+
+def _dot(op: Op, operands: Sequence[Range], cases: int) -> Range:
+    left, right = operands
+    of = op.result.type
+    inner = op.operands[0].type.shape[-1]
+    a = _each(left, lambda ends: ends.reshape(-1, inner, ends.shape[-1]))
+    b = _each(right, lambda ends: ends.reshape(inner, -1, ends.shape[-1]))
+    total: Range | None = None
+    for k in range(inner):
+        rows = _each(a, lambda ends, k=k: ends[:, k, np.newaxis, :])  # type: ignore[misc]
+        columns = _each(b, lambda ends, k=k: ends[np.newaxis, k, :, :])  # type: ignore[misc]
+        product = elementwise("mul", of.dtype, [rows, columns])
+        total = product if total is None else elementwise("add", of.dtype, [total, product])
+    if total is None:
+        return exactly(of, np.zeros(of.shape), cases)
+    return _each(total, lambda ends: ends.reshape(*of.shape, ends.shape[-1]))

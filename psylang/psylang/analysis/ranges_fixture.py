@@ -1,0 +1,81 @@
+"""Runs programs and looks at every value that they compute: is it in its range?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from psylang.analysis.intervals import Range
+from psylang.analysis.ranges import Ranges
+from psylang.ir.graph import Op, Program, Region, Value
+from psylang.ir.interpret import Expansion, _Machine
+
+SMALL = 1e-300
+
+
+class Watched(_Machine):
+    """Interprets; `outside` lists what left its range."""
+
+    def __init__(
+        self, program: Program, expansions: Mapping[str, Expansion], ranges: Ranges
+    ) -> None:
+        super().__init__(program, expansions)
+        self.inner = _Machine(program, expansions)
+        self.ranges = ranges
+        self.outside: list[str] = []
+        self.looked = 0
+
+    def _expanded(self, op: Op) -> Any:
+        return self.inner._expanded(op)
+
+    def _inside(self, region: Region, arguments: Sequence[Any], env: dict[Value, Any]) -> list[Any]:
+        for value, number in zip(region.arguments, arguments, strict=True):
+            self._look(value, number, "an argument")
+        return super()._inside(region, arguments, env)
+
+    def _op(self, op: Op, operands: list[Any], env: dict[Value, Any]) -> list[Any]:
+        results = super()._op(op, operands, env)
+        for value, number in zip(op.results, results, strict=True):
+            self._look(value, number, f"{op.name} of {operands}")
+        return results
+
+    def _look(self, value: Value, number: Any, what: str) -> None:
+        self.looked += 1
+        found = self.ranges[value]
+        if not contains(found, number):
+            self.outside.append(f"{what}: {number!r} is not in {found} ({value!r})")
+
+
+def contains(range: Range, number: Any) -> bool:
+    array = np.asarray(number)[..., np.newaxis]
+    nan = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool)
+    exact = array.astype(np.longdouble)
+    inside = (exact >= range.low) & (exact <= range.high)
+    return bool(np.all(np.where(nan, range.nan, inside)))
+
+
+def left(
+    program: Program,
+    ranges: Ranges,
+    expansions: Mapping[str, Expansion],
+    parameters: Sequence[Any],
+    inputs: Sequence[Sequence[Any]],
+    seed: int,
+    first: int = 0,
+) -> tuple[list[str], int]:
+    """(values outside their ranges, values looked at) of one sequence of trials. parameters,
+    inputs: in order; of inputs a row a trial."""
+    machine = Watched(program, expansions, ranges)
+    machine.begin_sequence(first)
+    machine.inner._generators = machine._generators
+    states = [np.array(state.initial)[()] for state in program.states]
+    with np.errstate(all="ignore"):
+        for number, row in enumerate(inputs, first):
+            arguments = [*parameters, *row, *states, np.int64(seed), np.int64(number)]
+            states = machine.run(program.body, arguments)[len(program.outputs) :]
+    return machine.outside, machine.looked
+
+
+__all__ = ["Watched", "contains", "left"]
