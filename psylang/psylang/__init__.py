@@ -32,6 +32,7 @@ from psylang.runtime import (
 from psylang.version import __version__
 
 if TYPE_CHECKING:
+    from psylang.analysis import Finding, PictureError, Report
     from psylang.pnl import NotImportedError, PsyNeuLinkError, from_psyneulink
 
 __all__ = [
@@ -39,15 +40,18 @@ __all__ = [
     "ArgumentTypeError",
     "CacheWarning",
     "CompileError",
+    "Finding",
     "Histogram",
     "InterruptedRunError",
     "MissingResultError",
     "ModelChangedError",
     "NotImportedError",
     "NotSupportedError",
+    "PictureError",
     "Plan",
     "PsyNeuLinkError",
     "PsylangError",
+    "Report",
     "Results",
     "Search",
     "UndefinedError",
@@ -56,14 +60,17 @@ __all__ = [
     "from_psyneulink",
 ]
 
-_PACKAGES = frozenset({"ir", "model", "models", "pnl"})
-_OF_PNL = frozenset({"NotImportedError", "PsyNeuLinkError", "from_psyneulink"})
+_PACKAGES = frozenset({"analysis", "ir", "model", "models", "pnl"})
+_LATE = {
+    **dict.fromkeys(("NotImportedError", "PsyNeuLinkError", "from_psyneulink"), "psylang.pnl"),
+    **dict.fromkeys(("Finding", "PictureError", "Report"), "psylang.analysis"),
+}
 
 
 def __getattr__(name: str) -> Any:
     """What computing needs not is imported when it is first used."""
     if name in _PACKAGES:
         return importlib.import_module(f"psylang.{name}")
-    if name in _OF_PNL:
-        return getattr(importlib.import_module("psylang.pnl"), name)
+    if name in _LATE:
+        return getattr(importlib.import_module(_LATE[name]), name)
     raise AttributeError(f"module 'psylang' has no attribute '{name}'")

@@ -6,29 +6,43 @@ Nothing follows for a value if the other side of a comparison that fails may be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 
 from psylang.analysis.intervals import INFINITY, Ends, Range, meet
-from psylang.ir.graph import Numerics, Op, Region, Value
+from psylang.ir.graph import Op, Region, Value
+from psylang.ir.ops import DRAWS, OPS
 from psylang.ir.types import DType
+from psylang.passes.cse import key_of
 
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
 class Facts:
-    """The operation that defines each value."""
+    """The operation that defines each value, and which values are always equal."""
 
     def __init__(self, body: Region) -> None:
         self.definition: dict[Value, Op] = {value: op for op in body.walk() for value in op.results}
+        self._first: dict[Value, Value] = {}
+        seen: dict[Hashable, Value] = {}
+        for op in body.walk():
+            if op.name in OPS and op.name not in DRAWS:
+                operands = tuple(self._first.get(value, value) for value in op.operands)
+                key = key_of(op.name, operands, op.attributes)
+                self._first[op.result] = seen.setdefault(key, op.result)
+
+    def same(self, a: Value, b: Value) -> bool:
+        """Whether two values are one wherever both are computed: equal operations on equal
+        operands."""
+        return self._first.get(a, a) is self._first.get(b, b)
 
 
 class Assumed:
     """One assumption, and all that follows from it. now: ranges without it; not changed."""
 
-    def __init__(self, facts: Facts, now: Mapping[Value, Range], numerics: Numerics) -> None:
+    def __init__(self, facts: Facts, now: Mapping[Value, Range]) -> None:
         self._facts = facts
         self._now = now
         self._changed: dict[Value, Range] = {}
@@ -67,7 +81,7 @@ class Assumed:
         # NaN makes a comparison false, and `ne` true: then one operand says nothing of the other.
         defined = holds == (op.name != "ne")
         name = op.name if holds else _OPPOSITE[op.name]
-        if left is right:
+        if self._facts.same(left, right):
             if name == "ne" or (op.name == "ne" and not holds):
                 self._give(left, self._not_itself(a, holds))
             return

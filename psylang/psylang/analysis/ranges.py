@@ -217,7 +217,7 @@ class Ranges:
     @contextmanager
     def _where(self, condition: Value, holds: bool) -> Iterator[None]:
         """Within, ranges are those of runs in which the condition holds, or does not."""
-        changed = Assumed(self._facts, self._now, self.program.numerics).of(condition, holds)
+        changed = Assumed(self._facts, self._now).of(condition, holds)
         before = {value: self._now[value] for value in changed}
         self._now.update(changed)
         try:
@@ -241,7 +241,8 @@ class Ranges:
 
     def _plain(self, op: Op) -> Range:
         operands = [self._now[value] for value in op.operands]
-        made = _result(op, operands, self.program.numerics, self._cases)
+        alike = len(operands) == 2 and self._facts.same(*op.operands)
+        made = _result(op, operands, self.program.numerics, self._cases, alike)
         shape = (*op.result.type.shape, self._cases)
         never = np.zeros(self._cases, bool)
         for one in operands:
@@ -481,7 +482,8 @@ def _landmarks(body: Region) -> Mapping[DType, Ends]:
 # Operations without regions.
 
 
-def _result(op: Op, operands: Sequence[Range], numerics: str, cases: int) -> Range:
+def _result(op: Op, operands: Sequence[Range], numerics: str, cases: int, alike: bool) -> Range:
+    """alike: both operands are always equal."""
     name, type = op.name, op.result.type
     match name:
         case "constant":
@@ -510,14 +512,14 @@ def _result(op: Op, operands: Sequence[Range], numerics: str, cases: int) -> Ran
             return operands[0] if same else anything(type, cases)
         case "ult":
             return words.unsigned_less(*operands)
-        case "mul" if type.dtype.is_float and op.operands[0] is op.operands[1]:
+        case "mul" if type.dtype.is_float and alike:
             return _numbers(arithmetic.square(operands[0], type.dtype), operands)
         case "sin" | "cos":
             quarter = int(name == "cos")
             made = arithmetic.sine(operands[0], type.dtype, quarter, numerics == "fast")
             return _numbers(made, operands)
     if name in _COMPARISONS:
-        if op.operands[0] is op.operands[1]:
+        if alike:
             return words.with_itself(name, operands[0])
         return words.compared(name, *operands)
     return elementwise(name, type.dtype, operands)

@@ -168,6 +168,44 @@ def test_a_text_that_is_no_program_is_one_line(
     assert re.match(f"psylang: {re.escape(str(path))} is no program: {message}", errors)
 
 
+def test_analyse_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyse", DDM, "--range", "drift=0,1"]) == 0
+    text = capsys.readouterr().out
+    assert "  drift  parameter in [0, 1]" in text
+    assert "decision  5 rounds at least, 100000 at most (step < 100000)" in text
+    assert main(["analyse", DDM, "--range", "drift=0,1", "--param", "threshold=1", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [one["component"] for one in data["findings"][:2]] == ["threshold", "drift"]
+
+
+def test_analyse_of_a_trial_of_a_program(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    ranges = ["--range", "x=0,1", "--range", "a=1,2", "--trial", "3"]
+    assert main(["analyse", f"{mine}:program", *ranges]) == 0
+    assert "output y in [0, 4]" in capsys.readouterr().out
+
+
+def test_analyse_draws_with_graphviz(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = tmp_path / "ddm.svg"
+    fake = tmp_path / "dot"
+    fake.write_text("#!/bin/sh\necho '<svg/>'\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["analyse", DDM, "--svg", str(drawn)]) == 0
+    assert drawn.read_text() == "<svg/>\n"
+    fake.unlink()
+    assert main(["analyse", DDM, "--svg", str(drawn)]) == 1
+    assert "psylang: a picture needs Graphviz's program dot" in capsys.readouterr().err
+
+
+def test_analyse_refuses_what_is_no_range(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyse", DDM, "--range", "drift=3"]) == 2
+    assert "--range drift=3 is no pair; give LOW,HIGH" in capsys.readouterr().err
+    assert main(["analyse", DDM, "--range", "speed=0,1"]) == 2
+    assert "--range: there is no speed; there is none" in capsys.readouterr().err
+
+
 def test_explain_as_text_json_and_html(mine: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", f"{mine}:program"]) == 0
     assert "name            mine" in capsys.readouterr().out

@@ -112,6 +112,26 @@ def parser() -> argparse.ArgumentParser:
     add_common(explain)
     explain.add_argument("--html", action="store_true", help="print a page for a browser")
 
+    analyse = add(
+        "analyse",
+        "tell what a model's values may be, and what never matters",
+        "\nEvery line names the component that it is about. Ranges are of all trials, unless\n"
+        "--trial names one; a parameter with --range stays free.",
+    )
+    add_model(analyse)
+    add_common(analyse)
+    analyse.add_argument(
+        "--range",
+        action="append",
+        default=[],
+        metavar="NAME=LOW,HIGH",
+        help="what an input or a parameter may be; may be repeated; default: any number",
+    )
+    analyse.add_argument(
+        "--trial", type=int, metavar="N", help="the N-th trial of a sequence alone; default: all"
+    )
+    analyse.add_argument("--svg", metavar="FILE", help="draw the model; needs Graphviz's dot")
+
     completion = add("completion", "print the completion of a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
     return top

@@ -38,6 +38,10 @@ class Watch:
             self._parts = _Parts(model)
             self._mark = _mark(model)
 
+    @property
+    def model(self) -> object:
+        return self._model
+
     def check(self) -> None:
         """ModelChangedError: it is not as it was."""
         if not self._watched or self._parts.are_same():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from psylang.errors import ProgramError
 from psylang.ir.graph import Numerics, Program
 from psylang.runtime.arguments import bound
 from psylang.runtime.changes import Watch
@@ -29,6 +30,11 @@ from psylang.runtime.specialise import specialised
 from psylang.runtime.undefined import counted, refuse
 from psylang.runtime.values import known, memory_for, row_bytes, whole
 from psylang.runtime.variants import Variant, Variants
+
+if TYPE_CHECKING:
+    from psylang.analysis import Report
+
+ANALYSED_MAX = 10_000  # Trials that are followed one by one.
 
 
 class Model(Protocol):
@@ -379,6 +385,37 @@ class Plan:
         records: list[Any] = []
         optimised = emit.optimised(self.program, records)
         return Explanation(self.program, self.precision, optimised, self._variants.all(), records)
+
+    def analyse(
+        self,
+        *,
+        inputs: Mapping[str, tuple[Any, Any]] | None = None,
+        params: Mapping[str, tuple[Any, Any]] | None = None,
+        trials: int | None = None,
+    ) -> Report:
+        """What can be said of the model without a run: ranges of values, what never matters, how
+        often loops run, and what the ranges decide. A text, and in notebooks HTML.
+
+        inputs, params: (least, greatest) by name, numbers or arrays of the input's shape; of others
+        any number, or the range that compile() was given. trials: the n-th trial of a sequence
+        alone; None: all of them.
+
+        ModelChangedError: compile the model again. ArgumentError, ArgumentTypeError: a name or a
+        range that does not fit.
+        """
+        from psylang.analysis import analyse
+
+        self._watch.check()
+        known("inputs", inputs or {}, self.inputs)
+        known("params", params or {}, self.parameters)
+        if trials is not None:
+            trials = whole("trials", trials, 1, ANALYSED_MAX)
+        try:
+            return analyse(
+                self.program, self._watch.model, inputs=inputs, params=params, trials=trials
+            )
+        except ProgramError as error:
+            raise ArgumentError(str(error)) from None
 
     def __repr__(self) -> str:
         how = self.program.numerics + (", f32" if self.precision == "f32" else "")

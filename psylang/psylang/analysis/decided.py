@@ -1,0 +1,122 @@
+"""What ranges decide: comparisons that always come out alike, guards that never act.
+
+narrowed() gives the program without them, and for each the range that licensed it. The new program
+computes the same bits wherever the ranges hold: parameters' ranges are promises that run() checks,
+an input's are not, so plans are compiled for ranges of parameters alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from psylang.analysis.intervals import Range
+from psylang.analysis.ranges import Ranges
+from psylang.ir.builder import plain
+from psylang.ir.graph import Op, Origin, Program, Value
+from psylang.passes.rewrite import Rewriter
+
+_COMPARISONS = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """origin: of the operation. text: what is always so. because: the ranges that license it."""
+
+    origin: Origin
+    kind: str  # "comparison" or "guard"
+    text: str
+    because: str
+
+
+def narrowed(program: Program, ranges: Ranges) -> tuple[Program, list[Decision]]:
+    """The program with what its ranges decide decided; ranges: of the very same program."""
+    made = _Narrower(program, ranges)
+    return made.result(), made.decisions
+
+
+class _Narrower(Rewriter):
+    def __init__(self, program: Program, ranges: Ranges) -> None:
+        super().__init__(program)
+        self._ranges = ranges
+        self._source = {value: op for op in program.body.walk() for value in op.results}
+        self.decisions: list[Decision] = []
+
+    def visit(self, op: Op) -> None:
+        if op.name == "constant" or op.regions or len(op.results) != 1:
+            self.keep(op)
+            return
+        operands = [self._ranges[value] for value in op.operands]
+        found = self._ranges[op.result]
+        dtype = op.result.type.dtype
+        if found.impossible.any() or not operands:
+            self.keep(op)
+        elif not dtype.is_float and bool(found.single.all()) and abs(found.low).max() < 2**53:
+            self._known(op, found)
+        elif op.name in ("min", "max") and not op.result.type.shape:
+            self._guard(op, *operands)
+        else:
+            self.keep(op)
+
+    def _known(self, op: Op, found: Range) -> None:
+        value = found.low[..., 0]
+        of = op.result.type
+        if op.name in _COMPARISONS:
+            always = {0.0: "never", 1.0: "always"}
+            known = {always[number] for number in np.unique(value).tolist()}
+            if len(known) == 1:
+                self._note(op, "comparison", known.pop())
+        attributes = {"value": plain(value.astype(of.dtype.numpy), of), "type": of}
+        self.replace(op.results, [self.op("constant", **attributes)])
+
+    def _note(self, op: Op, kind: str, text: str) -> None:
+        a, b = (self._named(value) for value in op.operands)
+        left, right = (self._shown(value) for value in op.operands)
+        if kind == "comparison":
+            text = f"{a} {_COMPARISONS[op.name]} {b} is {text} so"
+        because = (
+            f"{a} in {left}"
+            if op.operands[0] is op.operands[1]
+            else (f"{a} in {left}, {b} in {right}")
+        )
+        if all(self._is_constant(value) for value in op.operands):
+            return  # Nobody needs a range for that.
+        self.decisions.append(Decision(op.origin, kind, text, because))
+
+    def _guard(self, op: Op, a: Range, b: Range) -> None:
+        """`b if b < a else a`, or >: one that is never chosen is left out."""
+        if op.name == "min":
+            first, second = a.high <= b.low, b.high < a.low
+        else:
+            first, second = a.low >= b.high, b.low > a.high
+        kept = None
+        if bool(first.all()) or bool(b.empty.all()):
+            kept = 0
+        elif bool(np.all(second & ~a.nan & ~b.nan)):
+            kept = 1
+        if kept is None or bool(a.empty.any()):
+            self.keep(op)
+            return
+        bound, value = op.operands[1 - kept], op.operands[kept]
+        self._note(op, "guard", f"{self._named(bound)} is no bound of {self._named(value)}")
+        self.replace(op.results, [self.now(value)])
+
+    def _named(self, value: Value, depth: int = 2) -> str:
+        """Its name, or how it is computed."""
+        op = self._source.get(value)
+        if value.hint or op is None:
+            return value.hint or "a value"
+        if op.name == "constant" and not value.type.shape:
+            return f"{op.attributes['value']:g}"
+        if not depth or op.name == "constant":
+            return "…"
+        inner = ", ".join(self._named(one, depth - 1) for one in op.operands[:4])
+        return f"{op.name}({inner})"
+
+    def _shown(self, value: Value) -> str:
+        return str(self._ranges[value])
+
+    def _is_constant(self, value: Value) -> bool:
+        op = self.definition.get(self.now(value))
+        return op is not None and op.name == "constant"

@@ -1,0 +1,39 @@
+"""psylang analyse: what can be said of a model without running it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from psylang.cli.main import UsageError
+from psylang.cli.models import model_of, pairs, plan_of
+from psylang.runtime.errors import listed
+
+
+def main(options: argparse.Namespace) -> int:
+    ranges = pairs("--range", options.range)
+    for name, pair in ranges.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise UsageError(f"--range {name}={pair} is no pair; give LOW,HIGH")
+    found = model_of(options.model, pairs("--set", options.set))
+    parameters = getattr(found, "parameters", ())
+    if not isinstance(parameters, tuple):  # Of a model: those with a range are varied.
+        varied = [name for name in ranges if name in parameters]
+        free = pairs("--param", options.param)
+        options.param = [*options.param, *(f"{name}=0" for name in varied if name not in free)]
+    plan = plan_of(options, found)
+    both = {**plan.inputs, **plan.parameters}
+    unknown = [name for name in ranges if name not in both]
+    if unknown:
+        raise UsageError(f"--range: there is no {listed(unknown)}; there is {listed(both)}")
+    given: dict[str, Any] = {
+        "inputs": {name: pair for name, pair in ranges.items() if name in plan.inputs},
+        "params": {name: pair for name, pair in ranges.items() if name in plan.parameters},
+    }
+    report = plan.analyse(**given, trials=options.trial)
+    if options.svg:
+        Path(options.svg).write_text(report.svg(), encoding="utf-8")
+    print(json.dumps(report.data()) if options.json else report)
+    return 0
