@@ -2,7 +2,7 @@
 
 narrowed() gives the program without them, and for each the range that licensed it. The new program
 computes the same bits wherever the ranges hold: parameters' ranges are promises that run() checks,
-an input's are not, so plans are compiled for ranges of parameters alone.
+an input's are not, so plans are compiled for ranges of parameters alone (licensed()).
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from psylang.analysis.intervals import Range
+from psylang.analysis.mathematics import plain_formula, region_of
 from psylang.analysis.ranges import Ranges
 from psylang.ir.builder import plain
 from psylang.ir.graph import Op, Origin, Program, Value
+from psylang.ir.interpret import MATHEMATICS
 from psylang.passes.rewrite import Rewriter
+from psylang.passes.scalarise import Scalarise
 
 _COMPARISONS = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 
@@ -25,7 +28,7 @@ class Decision:
     """origin: of the operation. text: what is always so. because: the ranges that license it."""
 
     origin: Origin
-    kind: str  # "comparison" or "guard"
+    kind: str  # "comparison", "guard" or "mathematics"
     text: str
     because: str
 
@@ -36,6 +39,12 @@ def narrowed(program: Program, ranges: Ranges) -> tuple[Program, list[Decision]]
     return made.result(), made.decisions
 
 
+def licensed(program: Program) -> Program:
+    """The program for the ranges of its parameters, in scalars."""
+    scalars = Scalarise()(program)
+    return narrowed(scalars, Ranges(scalars))[0]
+
+
 class _Narrower(Rewriter):
     def __init__(self, program: Program, ranges: Ranges) -> None:
         super().__init__(program)
@@ -44,7 +53,7 @@ class _Narrower(Rewriter):
         self.decisions: list[Decision] = []
 
     def visit(self, op: Op) -> None:
-        if op.name == "constant" or op.regions or len(op.results) != 1:
+        if op.name == "constant" or op.regions or len(op.results) != 1 or self._copying:
             self.keep(op)
             return
         operands = [self._ranges[value] for value in op.operands]
@@ -56,8 +65,24 @@ class _Narrower(Rewriter):
             self._known(op, found)
         elif op.name in ("min", "max") and not op.result.type.shape:
             self._guard(op, *operands)
+        elif op.name in MATHEMATICS and self.source.numerics == "fast":
+            self._mathematics(op, operands)
         else:
             self.keep(op)
+
+    def _mathematics(self, op: Op, operands: list[Range]) -> None:
+        found = plain_formula(op, operands)
+        if found is None:
+            self.keep(op)
+            return
+        ranges = [f"{self._named(value)} in {self._shown(value)}" for value in op.operands]
+        text = f"{op.name} needs no {found.without.removeprefix('the ')}"
+        self.decisions.append(Decision(op.origin, "mathematics", text, ", ".join(ranges)))
+        if op.result.type.shape:  # Formulas are of scalars.
+            self.keep(op)
+            return
+        operands_now = self.all_now(op.operands)
+        self.replace(op.results, self.inline(region_of(op, found), operands_now, op.origin))
 
     def _known(self, op: Op, found: Range) -> None:
         value = found.low[..., 0]

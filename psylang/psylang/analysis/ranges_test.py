@@ -11,15 +11,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from psylang.analysis.decided import narrowed
 from psylang.analysis.ranges import Ranges
 from psylang.analysis.ranges_fixture import left
 from psylang.errors import ProgramError
 from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Program
-from psylang.ir.programs_fixture import only, programs
+from psylang.ir.interpret import interpret
+from psylang.ir.programs_fixture import only, programs, same
+from psylang.ir.verify import verify
 from psylang.model import Compute, Model, function
 from psylang.models import botvinick_stroop
 from psylang.numerics import expansions
+from psylang.passes.scalarise import Scalarise
 
 EXAMPLES = os.environ.get("PSYLANG_EXAMPLES")
 AWKWARD = (0.0, -0.0, 1.0, -2.5, 0.75, 1e-310, 1e300, -1e30, np.inf, -np.inf, 3.0, 700.0)
@@ -60,7 +64,32 @@ def check(run: tuple[Program, dict[str, Any], list[Any], list[list[Any]]]) -> in
     table = expansions() if program.numerics == "fast" else {}
     outside, looked = left(program, found, table, parameters, inputs, 11)
     assert not outside, outside[:3]
+    same_bits(program, pairs, table, parameters, inputs)
     return looked
+
+
+def same_bits(
+    program: Program, pairs: Any, table: Any, parameters: list[Any], inputs: list[list[Any]]
+) -> None:
+    """Without what its ranges decide, a program gives the same bits."""
+    scalars = Scalarise()(program)
+    names = {one.name for one in program.parameters}
+    smaller, _ = narrowed(
+        scalars,
+        Ranges(
+            scalars,
+            parameters={name: pair for name, pair in pairs.items() if name in names},
+            inputs={name: pair for name, pair in pairs.items() if name not in names},
+        ),
+    )
+    verify(smaller)
+    given = dict(zip([one.name for one in program.parameters], parameters, strict=True))
+    rows = {one.name: np.array([row[k] for row in inputs]) for k, one in enumerate(program.inputs)}
+    before, after = (
+        interpret(one, trials=2, seed=11, parameters=given, inputs=rows, expansions=table)
+        for one in (program, smaller)
+    )
+    assert same(before, after)
 
 
 def test_no_run_of_a_random_program_leaves_its_ranges() -> None:

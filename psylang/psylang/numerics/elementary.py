@@ -81,10 +81,11 @@ def log(b: Builder, x: Value) -> Value:
     return b.select(b.lt(x, INFINITY), value, x)
 
 
-def exp(b: Builder, x: Value) -> Value:
-    # Both bounds let NaN through: min and max give their first operand then.
+def exp(b: Builder, x: Value, guarded: bool = True) -> Value:
+    """guarded: x may be anything, not only within exp_min - 1 … exp_max + 1."""
     of = format_of(x)
-    bounded = b.op("max", b.op("min", x, of.exp_max + 1), of.exp_min - 1)
+    # Both bounds let NaN through: min and max give their first operand then.
+    bounded = b.op("max", b.op("min", x, of.exp_max + 1), of.exp_min - 1) if guarded else x
     k = b.op("floor", b.fma(bounded, 1.4426950408889634, 0.5))
     r = b.fma(k, -of.ln2[1], b.fma(k, -of.ln2[0], bounded))
     p = b.fma(b.mul(r, r), polynomial(b, r, of.exp), r)
@@ -102,13 +103,29 @@ def power_of_two(b: Builder, k: Value) -> Value:
 
 
 def tanh(b: Builder, x: Value) -> Value:
-    of = format_of(x)
     a = b.abs(x)
-    z = b.mul(x, x)
-    small = b.fma(b.mul(a, z), polynomial(b, z, of.tanh), a)
-    large = b.sub(1.0, b.div(2.0, b.add(exp(b, b.mul(b.op("min", a, of.tanh_max), 2.0)), 1.0)))
-    value = b.select(b.lt(a, of.tanh_small), small, large)
+    value = b.select(b.lt(a, format_of(x).tanh_small), _tanh_near(b, x, a), _tanh_far(b, a))
     return with_sign_of(b, value, x)
+
+
+def tanh_near(b: Builder, x: Value) -> Value:
+    """tanh of |x| < tanh_small."""
+    return with_sign_of(b, _tanh_near(b, x, b.abs(x)), x)
+
+
+def tanh_far(b: Builder, x: Value) -> Value:
+    """tanh of |x| >= tanh_small."""
+    return with_sign_of(b, _tanh_far(b, b.abs(x)), x)
+
+
+def _tanh_near(b: Builder, x: Value, a: Value) -> Value:
+    z = b.mul(x, x)
+    return b.fma(b.mul(a, z), polynomial(b, z, format_of(x).tanh), a)
+
+
+def _tanh_far(b: Builder, a: Value) -> Value:
+    double = b.mul(b.op("min", a, format_of(a).tanh_max), 2.0)
+    return b.sub(1.0, b.div(2.0, b.add(exp(b, double), 1.0)))
 
 
 def with_sign_of(b: Builder, magnitude: Value, x: Value) -> Value:
@@ -132,8 +149,8 @@ def cos_small(b: Builder, r: Value) -> Value:
     return b.add(first, b.fma(b.mul(z, z), polynomial(b, z, format_of(r).cos), lost))
 
 
-def _trigonometric(b: Builder, x: Value, quarter: int) -> Value:
-    """sin(x + quarter * pi/2)."""
+def _trigonometric(b: Builder, x: Value, quarter: int, guarded: bool) -> Value:
+    """sin(x + quarter * pi/2). guarded: |x| may be beyond angle_max."""
     of = format_of(x)
     shifted = b.fma(x, 0.6366197723675814, of.rounder)
     turns = b.sub(shifted, of.rounder)
@@ -145,16 +162,16 @@ def _trigonometric(b: Builder, x: Value, quarter: int) -> Value:
     value = b.select(odd, cos_small(b, r), sin_small(b, r))
     flip = b.op("shl", b.op("and", q, 2), of.word.bits - 2)
     value = float_of(b, b.op("xor", bits_of(b, value), flip))
-    return b.select(b.op("le", b.abs(x), of.angle_max), value, NAN)
+    return b.select(b.op("le", b.abs(x), of.angle_max), value, NAN) if guarded else value
 
 
-def sin(b: Builder, x: Value) -> Value:
-    value = _trigonometric(b, x, 0)
+def sin(b: Builder, x: Value, guarded: bool = True) -> Value:
+    value = _trigonometric(b, x, 0, guarded)
     return b.select(b.op("eq", x, 0.0), x, value)  # -0.0 stays.
 
 
-def cos(b: Builder, x: Value) -> Value:
-    return _trigonometric(b, x, 1)
+def cos(b: Builder, x: Value, guarded: bool = True) -> Value:
+    return _trigonometric(b, x, 1, guarded)
 
 
 def pow(b: Builder, a: Value, exponent: Value) -> Value:
@@ -169,4 +186,20 @@ def pow(b: Builder, a: Value, exponent: Value) -> Value:
     return b.select(one, 1.0, value)
 
 
-__all__ = ["cos", "exp", "log", "log_normal", "pow", "sin", "tanh"]
+def pow_normal(b: Builder, a: Value, exponent: Value, guarded: bool = True) -> Value:
+    """pow of a positive normal base. guarded: exp of the product needs its bounds."""
+    return exp(b, b.mul(exponent, log_normal(b, a)), guarded)
+
+
+__all__ = [
+    "cos",
+    "exp",
+    "log",
+    "log_normal",
+    "pow",
+    "pow_normal",
+    "sin",
+    "tanh",
+    "tanh_far",
+    "tanh_near",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ import psylang
 from psylang.analysis import Report
 from psylang.analysis.picture import PictureError, svg
 from psylang.ir.builder import ProgramBuilder
-from psylang.ir.graph import Origin
+from psylang.ir.graph import Origin, Program
 from psylang.model import Compute, Logistic, Model, Transfer, function
 from psylang.model.noise import Normal
 from psylang.models import botvinick_stroop, ddm, predator_prey
 from psylang.runtime.plan_fixture import session_cache
+from psylang.runtime.precision import Precision
 
 __all__ = ["session_cache"]
 STIMULI = ("colour_input", "word_input", "task_input")
@@ -115,6 +117,50 @@ def test_a_node_that_its_ranges_switch_off_is_dead() -> None:
         assert "loose: changes no output" in unused
         assert ": input does not matter for output gate" in "".join(unused)
         assert [one.component for one in report.of("unused") if "input" in one.text] == ["x"]
+
+
+def mathematical() -> Program:
+    """Each function of `fast` twice: where its guards are idle, and where they are not."""
+    build = ProgramBuilder("mathematics")
+    x, wide = build.parameter("x", 0.5, (0.1, 0.5)), build.parameter("wide", 1.0, (-1e9, 1e9))
+    for name in ("exp", "log", "sin", "cos", "tanh"):
+        build.output(name, build.op(name, x))
+        build.output(f"{name}_wide", build.op(name, wide))
+    build.output("pow", build.op("pow", x, build.neg(build.mul(x, 3.0))))
+    build.output("tanh_far", build.op("tanh", build.sub(x, 2.0)))
+    return build.build()
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_without_idle_guards_the_bits_are_the_same(precision: Precision) -> None:
+    program = mathematical()
+    plain = psylang.compile(program, precision=precision)
+    told = psylang.compile(program, precision=precision, use_ranges=True)
+    rng = np.random.default_rng(4)
+    params = {"x": rng.uniform(0.1, 0.5, 4000), "wide": rng.uniform(-1e9, 1e9, 4000)}
+    params["wide"][:3] = (0.0, 1.0, -0.3)
+    one = plain.run(params=params, allow_nan=True)
+    with pytest.raises(psylang.UndefinedError) as caught:
+        told.run(params=params)
+    for name, values in one.items():
+        assert values.tobytes() == caught.value.results[name].tobytes(), name
+    decided = lines(told.analyse(), "decided")
+    assert [text.partition(": ")[2].partition(" needs")[0] for text in decided] == [
+        *("exp", "log", "sin", "cos", "tanh", "pow", "tanh"),
+    ]
+    assert ": exp needs no bounds: x in [0.1, 0.5]" in decided or precision == "f32"
+    assert "passes" in told.explain().sections
+
+
+def test_a_plan_for_ranges_takes_nothing_beyond_them() -> None:
+    plan = psylang.compile(ddm(), vary=["drift"], ranges={"drift": (0.0, 1.0)}, use_ranges=True)
+    with pytest.raises(psylang.ArgumentError, match="drift"):
+        plan.run(params={"drift": 1.5})
+    with pytest.raises(psylang.ArgumentError, match="compiled for arguments without NaN"):
+        plan.run(allow_nan=True)
+    again = pickle.loads(pickle.dumps(plan))
+    same = [one.run(params={"drift": 0.5}, trials=50, seed=2) for one in (plan, again)]
+    assert same[0].response_time.tobytes() == same[1].response_time.tobytes()
 
 
 def test_the_data_is_json() -> None:
