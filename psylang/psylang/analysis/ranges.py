@@ -16,7 +16,7 @@ n-th trial alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -45,7 +45,10 @@ from psylang.analysis.intervals import (
 from psylang.analysis.recurrences import Evolution, evolution
 from psylang.errors import ProgramError
 from psylang.ir.graph import Op, Program, Region, Value
+from psylang.ir.interpret import drawn
+from psylang.ir.ops import DRAWS
 from psylang.ir.types import I64, DType, Type
+from psylang.numerics import expansions
 
 Pair = tuple[Any, Any]
 # Of one loop: rounds that are followed one by one, operations in them altogether.
@@ -57,11 +60,13 @@ JOINED = (
 )
 SLOW = 40
 NARROWED = 6
+DRAWN_MAX = 100_000  # Draws that are remembered.
 # |z| of a normal number: `fast` has 33 bits of radius (numerics/draws.py), f32 one less; the polar
 # method of `exact` at most sqrt(-2 log 2**-104) < 12.02.
 NORMAL = {"fast": 6.77, "exact": 12.02}
 UNIFORM = {DType.F64: 1 - 2.0**-53, DType.F32: 1 - 2.0**-24}
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_DRAWN: dict[Hashable, float] = {}
 _LANDMARKS = (0.0, 1.0, -1.0)
 _ENDS = {dtype: np.array(limits(dtype)) for dtype in DType}
 
@@ -88,6 +93,8 @@ class Ranges:
     others any number that is not NaN. parameters: likewise, in place of their own ranges.
 
     trials: None for all trials of a sequence, or the number of the trial, from 1 on.
+    seed: of `fast`; draws are those of the first sequence then, and not any. Needs `trials`;
+    `history` has the outputs of all of them.
     cases: how many cases stand side by side in the arrays of `parameters`: shape (*shape, cases).
     ProgramError: a name or a range that does not fit.
     """
@@ -99,11 +106,15 @@ class Ranges:
         parameters: Mapping[str, Pair] | None = None,
         inputs: Mapping[str, Pair] | None = None,
         trials: int | None = None,
+        seed: int | None = None,
         cases: int = 1,
         peeled: int = PEELED,
     ) -> None:
         self.program = program
         self.rounds: dict[Op, Rounds] = {}
+        self.history: list[dict[str, Range]] = []
+        self._seed = seed
+        self._trial = 0
         self._cases = cases
         self._peeled = peeled
         self._seen: dict[Value, Range] = {}
@@ -139,6 +150,8 @@ class Ranges:
         states = [exactly(one.type, one.initial, cases) for one in program.states]
         most = 2.0**56 if program.numerics == "fast" else 2.0**62
         seed = between(I64, 0, 2.0**63, cases)
+        if self._seed is not None:
+            seed = exactly(I64, self._seed, cases)
 
         def trial(states: Sequence[Range], first: float, last: float) -> list[Range]:
             number = between(I64, first, last, cases)
@@ -150,8 +163,11 @@ class Ranges:
             if trials < 1:
                 raise ProgramError(f"trials is {trials}; trials are counted from 1 on")
             for number in range(1, trials + 1):
+                self._trial = number - 1
+                last = most if self._seed is None else number - 1
                 with self._trying(number < trials):
-                    self._of_yields = trial(states, number - 1, most)
+                    self._of_yields = trial(states, number - 1, last)
+                self.history.append(self.outputs())
                 states = self._of_yields[outputs:]
             return
         if states:
@@ -241,6 +257,10 @@ class Ranges:
 
     def _plain(self, op: Op) -> Range:
         operands = [self._now[value] for value in op.operands]
+        if op.name in DRAWS and self._seed is not None:
+            known = self._drawn(op, operands)
+            if known is not None:
+                return exactly(op.result.type, known, self._cases)
         alike = len(operands) == 2 and self._facts.same(*op.operands)
         made = _result(op, operands, self.program.numerics, self._cases, alike)
         shape = (*op.result.type.shape, self._cases)
@@ -255,6 +275,22 @@ class Ranges:
             np.broadcast_to(high, shape),
             np.broadcast_to(made.nan & ~never, shape),
         )
+
+    def _drawn(self, op: Op, operands: Sequence[Range]) -> float | None:
+        """The one number that is drawn, if candidate and step are known."""
+        words = []
+        for one in operands[2:]:
+            low, high, _ = one.hull()
+            if low != high:
+                return None
+            words.append(int(low))
+        key = (op.name, op.attributes["stream"], op.result.type, self._seed, self._trial, *words)
+        if key not in _DRAWN:
+            if len(_DRAWN) >= DRAWN_MAX:
+                _DRAWN.clear()
+            given = [self._seed or 0, self._trial, *words]
+            _DRAWN[key] = float(drawn(op, given, expansions()))
+        return _DRAWN[key]
 
     def _select(self, op: Op) -> Range:
         condition, yes, no = op.operands

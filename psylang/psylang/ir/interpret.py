@@ -382,6 +382,16 @@ def evaluate(op: Op, operands: Sequence[Any], numerics: Numerics = "fast") -> An
     return result
 
 
+def drawn(op: Op, words: Sequence[int], expansions: Mapping[str, Expansion]) -> Any:
+    """The number that a draw of `fast` gives for (seed, trial, candidate, step)."""
+    types = [value.type.dtype.numpy.type for value in op.operands]
+    operands = [type(word) for type, word in zip(types, words, strict=True)]
+    machine = _Machine(Program("", (), (), (), (), Region(()), "fast"), expansions)
+    with np.errstate(all="ignore"):
+        (result,) = machine._op(op, operands, {})
+    return result
+
+
 _ALONE: Mapping[Numerics, _Machine] = {
     "exact": _Machine(Program("", (), (), (), (), Region(()), "exact"), {}),
     "fast": _Machine(Program("", (), (), (), (), Region(()), "fast"), {}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,12 @@ from psylang.runtime.variants import Variant, Variants
 
 if TYPE_CHECKING:
     from psylang.analysis import Report
+    from psylang.runtime.refine import Refined
 
 ANALYSED_MAX = 10_000  # Trials that are followed one by one.
+
+
+Grid = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 
 class Model(Protocol):
@@ -324,10 +328,12 @@ class Plan:
                 refuse(variant.program, found, arrays, given, made)
         return made
 
+    @overload
     def search(
         self,
-        grid: Mapping[str, Sequence[Any] | NDArray[Any]],
+        grid: Grid,
         *,
+        method: Literal["grid"] = "grid",
         trials: int = 1,
         objective: str | Callable[[Mapping[str, Any]], float] | None = None,
         maximize: bool = False,
@@ -341,7 +347,43 @@ class Plan:
         progress: Progress = None,
         allow_nan: bool = False,
         allow_truncated: bool = False,
-    ) -> Search:
+    ) -> Search: ...
+
+    @overload
+    def search(
+        self,
+        grid: Grid,
+        *,
+        method: Literal["refine"],
+        trials: int = 1,
+        objective: str | None = None,
+        maximize: bool = False,
+        inputs: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        precision: Precision | None = None,
+        allow_truncated: bool = False,
+    ) -> Refined: ...
+
+    def search(
+        self,
+        grid: Grid,
+        *,
+        method: Literal["grid", "refine"] = "grid",
+        trials: int = 1,
+        objective: str | Callable[[Mapping[str, Any]], float] | None = None,
+        maximize: bool = False,
+        reduce: Reduce = "mean",
+        inputs: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        precision: Precision | None = None,
+        threads: int | None = None,
+        isa: str | None = None,
+        progress: Progress = None,
+        allow_nan: bool = False,
+        allow_truncated: bool = False,
+    ) -> Search | Refined:
         """Runs `trials` trials at every point of the grid, and reduces them to a table.
 
         grid: by parameter the values to try (numbers, or rows of the parameter's shape); points
@@ -355,8 +397,39 @@ class Plan:
         A point with trials that met the model's maximum of steps is not chosen, because what was
         cut off would count as decided; allow_truncated lets it win.
 
+        method: "refine" finds the best point of the mean without most of the points: intervals
+        bound the objective of whole blocks of the grid (runtime/refine.py). All points meet the
+        same draws. Of `fast` alone; the objective is an output, inputs are the same in all trials,
+        and reduce, threads, isa, progress and allow_nan are not taken.
+
         The errors of run(), and ArgumentError: an empty grid, or no point with a finite objective.
         """
+        if method != "grid":
+            others: dict[str, Any] = {"reduce": reduce != "mean", "threads": threads, "isa": isa}
+            others |= {"progress": progress, "allow_nan": allow_nan}
+            wrong = [name for name, given in others.items() if given not in (None, False)]
+            if method != "refine" or wrong:
+                raise ArgumentError(
+                    f"method={method!r} takes no {listed(wrong)}"
+                    if method == "refine"
+                    else f"method is {method!r}; there are 'grid' and 'refine'"
+                )
+            from psylang.runtime.refine import problem_of, refine
+
+            self._watch.check()
+            problem, values = problem_of(
+                in_precision(self._written, precision or self.precision),
+                self._rules,
+                grid,
+                objective,
+                maximize=maximize,
+                trials=trials,
+                seed=seed,
+                inputs=inputs,
+                params=params,
+                allow_truncated=allow_truncated,
+            )
+            return refine(problem, values)
 
         def run_block(block: Block) -> Results:
             return self._run_from(

@@ -85,10 +85,10 @@ def test_plan_and_run_agree_and_each_is_compiled_once() -> None:
     other.run(trials=60, precision="f32")
     assert other._others["f32"].all() == variants
     with pytest.raises(psylang.ArgumentError, match="precision is 'f16'"):
-        psylang.compile(straight()).search(
+        psylang.compile(straight()).search(  # type: ignore[call-overload]
             {"a": [1.0]},
             objective="y",
-            precision="f16",  # type: ignore[arg-type]
+            precision="f16",
         )
 
 

@@ -135,7 +135,7 @@ def search(
     """Plan.search(), which see. run_block: computes all outputs of the program."""
     types = {parameter.name: parameter.type for parameter in program.parameters}
     outputs = {output.name: output.type.shape for output in program.outputs}
-    values = _grid(types, grid, params or {}, allow_nan)
+    values = grid_of(types, grid, params or {}, allow_nan)
     trials = whole("trials", trials, 1, 1 << 40)
     reducer = _reducer(reduce)
     of_point = _objective(list(outputs), objective)
@@ -176,7 +176,7 @@ def search(
     return Search(values, table, dims, objectives.reshape(shape), maximize)
 
 
-def _grid(
+def grid_of(
     types: Mapping[str, Type],
     grid: Mapping[str, Sequence[Any] | NDArray[Any]],
     params: Mapping[str, Any],
