@@ -13,6 +13,7 @@ from psylang.ir.builder import ProgramBuilder
 # They never leave the package, or are meant for others than callers.
 INNER = {
     "_FoundError": "ends a search for the first NaN",
+    "_GivenUpError": "ends a comparison of two computations",
     "NotKnownError": "decides how a schedule is written",
     "UnsupportedError": "becomes a ModelError with a place",
     "UntrustedError": "becomes a CacheWarning",

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from psylang.analysis.clones import compare, difference, first_passage
 from psylang.analysis.decided import Decision, narrowed
 from psylang.analysis.intervals import Range, anything, exactly, join, within
 from psylang.analysis.liveness import Liveness, liveness
@@ -31,6 +32,7 @@ TITLES = {
     "unused": "what never matters",
     "loop": "loops",
     "decided": "what the ranges decide",
+    "clone": "what is computed elsewhere",
     "finite": "where no NaN and no infinity can be",
 }
 LINES_MAX = 40  # Of one kind in the text; data() has all.
@@ -137,6 +139,7 @@ def analyse(
     inputs: Mapping[str, Pair] | None = None,
     params: Mapping[str, Pair] | None = None,
     trials: int | None = None,
+    against: Program | None = None,
 ) -> Report:
     """See Plan.analyse(). model: of the program, for the names of its nodes."""
     ranges = Ranges(program, parameters=params, inputs=inputs, trials=trials)
@@ -149,6 +152,8 @@ def analyse(
         *_unused(program, live),
         *_loops(program, ranges),
         *_decided(decisions),
+        *_closed_forms(program),
+        *([] if against is None else _shared(program, against)),
         *_finite(program, ranges),
     ]
     return Report(structure, findings, live)
@@ -275,6 +280,40 @@ def _decided(decisions: Sequence[Decision]) -> Iterator[Finding]:
         yield Finding(
             "decided", _where(one.origin), text, {"decision": one.kind, "because": one.because}
         )
+
+
+def _closed_forms(program: Program) -> Iterator[Finding]:
+    for one in first_passage(program):
+        text = (
+            f"is a drift-diffusion process: {one.drift} and {one.noise} times a normal number a "
+            f"step, until ±{one.threshold}; DDMAnalytical has its choices and moments of times "
+            "in closed form"
+        )
+        data = {"drift": str(one.drift), "noise": str(one.noise), "threshold": str(one.threshold)}
+        yield Finding("clone", one.component, text, {"closed form": "DDMAnalytical", **data})
+
+
+def _shared(program: Program, against: Program) -> Iterator[Finding]:
+    found = compare(program, against)
+    every = len(found.matches) + len(found.missing)
+    text = f"{len(found.matches)} of {every} values that go on are computed in {against.name}, too"
+    if found.equal:
+        apart = difference(program, against, found)
+        text += (
+            f", all alike under one renaming; interpreted side by side they differ by {apart:.1g}"
+        )
+    elif found.included and not found.consistent:
+        text += ", each by itself: they are connected in another way"
+    yield Finding("clone", "", text, {"equal": found.equal, "included": found.included})
+    for one in found.matches:
+        component, _, label = one.small.partition(": ")
+        text = f"{label} is {one.large} of {against.name}"
+        if one.extra:
+            text += f", which has besides: {'; '.join(one.extra)}"
+        yield Finding("clone", component, text, {"is": one.large, "extra": list(one.extra)})
+    for name in found.missing:
+        component, _, label = name.partition(": ")
+        yield Finding("clone", component, f"{label} is in no value of {against.name}", {"is": None})
 
 
 def _finite(program: Program, ranges: Ranges) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import psylang
 from psylang.cli.main import UsageError
 from psylang.cli.models import model_of, pairs, plan_of
 from psylang.runtime.errors import listed
@@ -32,8 +33,22 @@ def main(options: argparse.Namespace) -> int:
         "inputs": {name: pair for name, pair in ranges.items() if name in plan.inputs},
         "params": {name: pair for name, pair in ranges.items() if name in plan.parameters},
     }
-    report = plan.analyse(**given, trials=options.trial)
+    other = None if options.against is None else _other(options)
+    report = plan.analyse(**given, trials=options.trial, against=other)
     if options.svg:
         Path(options.svg).write_text(report.svg(), encoding="utf-8")
     print(json.dumps(report.data()) if options.json else report)
     return 0
+
+
+def _other(options: argparse.Namespace) -> psylang.Plan:
+    """The plan of --against, with the options for parameters that its model has."""
+    found = model_of(options.against, {})
+    known = getattr(found, "parameters", ())
+    names = [one.name for one in known] if isinstance(known, tuple) else list(known)
+    varied = argparse.Namespace(**vars(options))
+    varied.param, varied.fix = (
+        [text for text in given if text.partition("=")[0] in names]
+        for given in (options.param, options.fix)
+    )
+    return plan_of(varied, found)

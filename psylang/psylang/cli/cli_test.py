@@ -199,6 +199,14 @@ def test_analyse_draws_with_graphviz(
     assert "psylang: a picture needs Graphviz's program dot" in capsys.readouterr().err
 
 
+def test_analyse_against_another_model(capsys: pytest.CaptureFixture[str]) -> None:
+    models = [DDM, "--set", "threshold=2.0", "--against", DDM]
+    assert main(["analyse", *models, "--range", "drift=0,1"]) == 0
+    out = capsys.readouterr().out
+    assert "1 of 1 values that go on are computed in ddm, too, all alike under one renaming" in out
+    assert "decision_position is decision: decision_position of ddm" in out
+
+
 def test_analyse_refuses_what_is_no_range(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyse", DDM, "--range", "drift=3"]) == 2
     assert "--range drift=3 is no pair; give LOW,HIGH" in capsys.readouterr().err

@@ -130,6 +130,12 @@ def parser() -> argparse.ArgumentParser:
     analyse.add_argument(
         "--trial", type=int, metavar="N", help="the N-th trial of a sequence alone; default: all"
     )
+    analyse.add_argument(
+        "--against",
+        metavar="MODEL",
+        help="another model, in which the computations of this one are looked for; --param, --fix "
+        "and --range hold for the parameters that it has, too",
+    )
     analyse.add_argument("--svg", metavar="FILE", help="draw the model; needs Graphviz's dot")
 
     completion = add("completion", "print the completion of a shell")

@@ -18,7 +18,7 @@ import ctypes
 import ctypes.util
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -390,6 +390,42 @@ def drawn(op: Op, words: Sequence[int], expansions: Mapping[str, Expansion]) -> 
     with np.errstate(all="ignore"):
         (result,) = machine._op(op, operands, {})
     return result
+
+
+def replayed(
+    program: Program,
+    arguments: Sequence[Any],
+    draw: Callable[[Op], float],
+    wanted: Collection[Value],
+    expansions: Mapping[str, Expansion],
+) -> tuple[list[Any], dict[Value, list[Any]]]:
+    """One trial whose draws are what `draw` says: the yields, and all values that each of `wanted`
+    had, in order. arguments: of the body."""
+    machine = _Replay(program, expansions, draw, wanted)
+    with np.errstate(all="ignore"):
+        return machine.run(program.body, arguments), machine.kept
+
+
+class _Replay(_Machine):
+    def __init__(
+        self,
+        program: Program,
+        expansions: Mapping[str, Expansion],
+        draw: Callable[[Op], float],
+        wanted: Collection[Value],
+    ) -> None:
+        super().__init__(program, expansions)
+        self._draw = draw
+        self.kept: dict[Value, list[Any]] = {value: [] for value in wanted}
+
+    def _op(self, op: Op, operands: list[Any], env: dict[Value, Any]) -> list[Any]:
+        if op.name in DRAWS:
+            return [op.result.type.dtype.numpy.type(self._draw(op))]
+        results = super()._op(op, operands, env)
+        for value, result in zip(op.results, results, strict=True):
+            if value in self.kept:
+                self.kept[value].append(result)
+        return results
 
 
 _ALONE: Mapping[Numerics, _Machine] = {

@@ -14,9 +14,14 @@ from psylang.analysis import Report
 from psylang.analysis.picture import PictureError, svg
 from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Origin, Program
-from psylang.model import Compute, Logistic, Model, Transfer, function
+from psylang.model import Compute, Logistic, Model, SimpleIntegrator, Transfer, function
 from psylang.model.noise import Normal
-from psylang.models import botvinick_stroop, ddm, predator_prey
+from psylang.models import (
+    botvinick_stroop,
+    ddm,
+    ddm_analytical,
+    predator_prey,
+)
 from psylang.runtime.plan_fixture import session_cache
 from psylang.runtime.precision import Precision
 
@@ -163,11 +168,47 @@ def test_a_plan_for_ranges_takes_nothing_beyond_them() -> None:
     assert same[0].response_time.tobytes() == same[1].response_time.tobytes()
 
 
+def test_a_ddm_is_told_of_its_closed_form_which_is_right() -> None:
+    plan = psylang.compile(ddm(0.7, corrected=True))
+    (found,) = lines(plan.analyse(), "clone")
+    assert found.startswith("decision: is a drift-diffusion process: 0.0007 and 0.0316228 times")
+    assert "DDMAnalytical" in found
+    results = plan.run(trials=40_000, seed=5)
+    analytical = psylang.compile(ddm_analytical(0.7)).run()
+    times, right = results.response_time, results.choice
+    error = times.std() / np.sqrt(len(times))
+    assert abs(times.mean() - analytical.response_time[0]) < 4 * error
+    assert abs(right.mean() - analytical.probability_upper[0]) < 4 * right.std() / 200
+
+
+def accumulating(rate: float) -> Model:
+    model = Model("accumulating")
+    node = model.add(Transfer("node", integrator=SimpleIntegrator(rate=rate), reset="never"))
+    model.input("x", node)
+    model.output("y", node)
+    return model
+
+
+def test_another_model_is_searched_for_the_same_computations() -> None:
+    plan = psylang.compile(accumulating(0.5))
+    found = lines(plan.analyse(against=psylang.compile(accumulating(0.5))), "clone")
+    assert found == [
+        ": 1 of 1 values that go on are computed in accumulating, too, all alike under one "
+        "renaming; interpreted side by side they differ by 0",
+        "node: node.state[0] is node: node.state[0] of accumulating",
+    ]
+    found = lines(plan.analyse(against=psylang.compile(accumulating(0.25))), "clone")
+    assert found == [
+        ": 0 of 1 values that go on are computed in accumulating, too",
+        "node: node.state[0] is in no value of accumulating",
+    ]
+
+
 def test_the_data_is_json() -> None:
     data = json.loads(json.dumps(psylang.compile(ddm(), vary=["drift"]).analyse().data()))
     assert data["model"] == "ddm"
     kinds = {one["kind"] for one in data["findings"]}
-    assert kinds == {"assumed", "range", "loop", "decided", "finite"}
+    assert kinds == {"assumed", "range", "loop", "decided", "clone", "finite"}
     assert {"low": "-inf", "high": "inf"}.items() <= data["findings"][0].items()
 
 

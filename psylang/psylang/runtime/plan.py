@@ -487,13 +487,15 @@ class Plan:
         inputs: Mapping[str, tuple[Any, Any]] | None = None,
         params: Mapping[str, tuple[Any, Any]] | None = None,
         trials: int | None = None,
+        against: Plan | None = None,
     ) -> Report:
         """What can be said of the model without a run: ranges of values, what never matters, how
         often loops run, and what the ranges decide. A text, and in notebooks HTML.
 
         inputs, params: (least, greatest) by name, numbers or arrays of the input's shape; of others
         any number, or the range that compile() was given. trials: the n-th trial of a sequence
-        alone; None: all of them.
+        alone; None: all of them. against: another plan, in which the computations of this one are
+        looked for; parameters that both vary are matched by their names.
 
         ModelChangedError: compile the model again. ArgumentError, ArgumentTypeError: a name or a
         range that does not fit.
@@ -507,7 +509,12 @@ class Plan:
             trials = whole("trials", trials, 1, ANALYSED_MAX)
         try:
             return analyse(
-                self.program, self._watch.model, inputs=inputs, params=params, trials=trials
+                self.program,
+                self._watch.model,
+                inputs=inputs,
+                params=params,
+                trials=trials,
+                against=None if against is None else against.program,
             )
         except ProgramError as error:
             raise ArgumentError(str(error)) from None
