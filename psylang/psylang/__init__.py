@@ -34,6 +34,7 @@ from psylang.version import __version__
 if TYPE_CHECKING:
     from psylang.analysis import Finding, PictureError, Report
     from psylang.pnl import NotImportedError, PsyNeuLinkError, from_psyneulink
+    from psylang.runtime.refine import Refined
 
 __all__ = [
     "ArgumentError",
@@ -51,6 +52,7 @@ __all__ = [
     "Plan",
     "PsyNeuLinkError",
     "PsylangError",
+    "Refined",
     "Report",
     "Results",
     "Search",
@@ -64,6 +66,7 @@ _PACKAGES = frozenset({"analysis", "ir", "model", "models", "pnl"})
 _LATE = {
     **dict.fromkeys(("NotImportedError", "PsyNeuLinkError", "from_psyneulink"), "psylang.pnl"),
     **dict.fromkeys(("Finding", "PictureError", "Report"), "psylang.analysis"),
+    "Refined": "psylang.runtime.refine",
 }
 
 

@@ -112,6 +112,7 @@ class Ranges:
     ) -> None:
         self.program = program
         self.rounds: dict[Op, Rounds] = {}
+        self._evolutions: dict[Op, Evolution] = {}
         self.history: list[dict[str, Range]] = []
         self._seed = seed
         self._trial = 0
@@ -406,7 +407,11 @@ class Ranges:
     def evolution(self, op: Op) -> Evolution:
         """Of a loop: the recurrences that it carries, and its rounds as they say and as they were
         followed."""
+        if op not in self._evolutions:
+            self._evolutions[op] = self._evolved(op)
+        return self._evolutions[op]
 
+    def _evolved(self, op: Op) -> Evolution:
         def hull(value: Value) -> tuple[float, float] | None:
             low, high, nan = self[value].hull()
             return None if nan or low > high else (low, high)

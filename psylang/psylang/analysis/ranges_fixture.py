@@ -26,6 +26,7 @@ class Watched(_Machine):
         self.ranges = ranges
         self.outside: list[str] = []
         self.looked = 0
+        self._rounds: dict[int, int] = {}  # Of the loops that run, by their regions.
 
     def _expanded(self, op: Op) -> Any:
         return self.inner._expanded(op)
@@ -33,12 +34,20 @@ class Watched(_Machine):
     def _inside(self, region: Region, arguments: Sequence[Any], env: dict[Value, Any]) -> list[Any]:
         for value, number in zip(region.arguments, arguments, strict=True):
             self._look(value, number, "an argument")
+        if id(region) in self._rounds:
+            self._rounds[id(region)] += 1
         return super()._inside(region, arguments, env)
 
     def _op(self, op: Op, operands: list[Any], env: dict[Value, Any]) -> list[Any]:
+        if op.name == "loop":
+            self._rounds[id(op.regions[0])] = 0
         results = super()._op(op, operands, env)
         for value, number in zip(op.results, results, strict=True):
             self._look(value, number, f"{op.name} of {operands}")
+        if op.name == "loop":
+            rounds, loop = self._rounds[id(op.regions[0])], self.ranges.evolution(op)
+            if not loop.least <= rounds <= loop.most:
+                self.outside.append(f"{rounds} rounds are not {loop.least} … {loop.most}")
         return results
 
     def _look(self, value: Value, number: Any, what: str) -> None:
