@@ -65,7 +65,7 @@ TEST_P(Accounting, tells_tenants_apart) {
   EXPECT_GT(stats.tenants[1].cpu_seconds, stats.tenants[0].cpu_seconds);
 }
 
-TEST_P(Accounting, refuses_a_tenant_that_there_is_not) {
+TEST_P(Accounting, refuses_an_unknown_tenant) {
   auto runtime = runtime_of(GetParam());
   ASSERT_TRUE(runtime.ok());
   const auto report = runtime->launch({.groups = 1, .group_items = 1, .tenant = 64}, [] {});
@@ -89,7 +89,7 @@ TEST_P(Accounting, agrees_with_the_clocks_of_its_threads) {
   const server::Stats stats = runtime->stats();
   EXPECT_NEAR(ledger_disagreement_percent(stats), 0, 3) << to_table(stats);
 
-  // Every view of the books has the same sum.
+  // Every table of the statistics has the same sum.
   const double ledger = ledger_of(stats);
   double tenants = stats.idle_seconds;
   double calls = stats.idle_seconds;
@@ -102,7 +102,7 @@ TEST_P(Accounting, agrees_with_the_clocks_of_its_threads) {
   EXPECT_NEAR(cores / ledger, 1, 0.005);
 }
 
-TEST_P(Accounting, knows_the_times_of_each_request) {
+TEST_P(Accounting, records_the_times_of_each_request) {
   auto runtime = runtime_of(GetParam());
   ASSERT_TRUE(runtime.ok());
   fetch(runtime.value(), 0, 4, 64);

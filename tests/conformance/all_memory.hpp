@@ -12,7 +12,7 @@
 
 namespace k2k::conformance {
 
-// All memory that there is, until it is destroyed.
+// Allocates all available memory; its destructor frees it.
 class AllMemory {
  public:
   AllMemory() {

@@ -37,8 +37,8 @@ class CachedReads : public DeviceUnderTest {
   static std::ptrdiff_t threads() {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   }
-  // From now on they are read on the spot, if the file system permits it. On a busy machine one of
-  // them may seem to have waited.
+  // From now on the server makes these reads on the spot, if the file system permits it. On a busy
+  // machine a read may take so long that the server takes it for one that waited.
   bool begin_streak(Runtime& runtime) {
     for (int attempt = 0; attempt < 20; ++attempt) {
       read_all_pages(runtime);
@@ -105,7 +105,7 @@ TEST_P(CachedReads, bring_the_file_and_are_counted_among_others) {
   EXPECT_EQ(stats.tenants[1].requests, one);
 }
 
-TEST_P(CachedReads, that_get_stuck_hold_nobody) {
+TEST_P(CachedReads, that_get_stuck_delay_no_other_call) {
   if (GetParam().on_units) GTEST_SKIP() << unit_waits;
   constexpr std::uint32_t items = 24;
   constexpr int rounds = scaled(12, 3);
@@ -150,7 +150,7 @@ TEST_P(CachedReads, that_get_stuck_hold_nobody) {
   EXPECT_GE(stats.takeovers, 1u);
 }
 
-TEST_P(CachedReads, that_get_stuck_do_not_hold_the_end) {
+TEST_P(CachedReads, that_get_stuck_do_not_delay_the_end) {
   if (GetParam().on_units) GTEST_SKIP() << unit_waits;
   // Kept: threads that are left behind may still write to it when the next test has begun.
   static std::vector<std::unique_ptr<StuckMemory>> kept;
@@ -175,7 +175,7 @@ TEST_P(CachedReads, that_get_stuck_do_not_hold_the_end) {
   EXPECT_EQ(held[0], '0');
 }
 
-TEST_P(CachedReads, whose_pages_are_gone_bring_them_again) {
+TEST_P(CachedReads, of_evicted_pages_bring_them_again) {
   Runtime runtime = start();
   const int fd = file_.fd;
   char* const into = memory_.data();

@@ -46,7 +46,7 @@ TEST_P(Calls, any_call_can_be_made_by_its_number) {
   EXPECT_EQ(answers[2], ::getpgid(0));
 }
 
-TEST_P(Calls, a_mistake_is_answered_in_its_own_slot_and_nowhere_else) {
+TEST_P(Calls, a_mistake_is_answered_in_its_own_slot_only) {
   Runtime runtime = start();
   const TemporaryFile file("good");
   auto* const nowhere =
@@ -223,7 +223,7 @@ TEST_P(Calls, a_signal_carries_a_value_to_the_host) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-TEST_P(Calls, a_broken_pipe_and_a_broken_connection_answer_epipe_and_nobody_dies) {
+TEST_P(Calls, a_broken_pipe_and_a_broken_connection_answer_epipe_without_a_signal) {
   Runtime runtime = start();
   Pair pipe;
   Pair stream(Pair::Kind::stream);
@@ -361,7 +361,7 @@ TEST_P(Calls, device_memory_is_read_and_written_in_pieces_of_a_block) {
   EXPECT_LT(answers[0], 8192) << "clamped to what a block holds";
   EXPECT_EQ(answers[1], 20'000);
   EXPECT_EQ(answers[2], 20'000);
-  EXPECT_EQ(answers[3], -EMSGSIZE) << "nobody would see its short count";
+  EXPECT_EQ(answers[3], -EMSGSIZE) << "a detached write has no caller who could see a short count";
   EXPECT_EQ(target.content(), content);
   runtime.free(memory);
 }
@@ -398,7 +398,7 @@ TEST_P(Calls, datagrams_travel_with_their_addresses_from_stacks) {
   ::close(client);
 }
 
-TEST_P(Calls, what_the_host_cannot_reach_is_refused_where_nobody_copies) {
+TEST_P(Calls, memory_out_of_the_host_s_reach_is_refused_where_no_wrapper_copies) {
   Runtime runtime = start_strict();
   const TemporaryFile file("x");
   const Pair pipe;

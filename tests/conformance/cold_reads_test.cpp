@@ -62,13 +62,13 @@ class ColdReads : public DeviceUnderTest {
     }
     return count;
   }
-  // May a ring make reads of this file? Otherwise its thread does not start.
+  // Can a ring read this file? Otherwise the ring's thread does not start.
   [[nodiscard]] bool suits_a_ring() const {
     struct statfs facts{};
     const bool is_ext4 = ::fstatfs(file_.fd, &facts) == 0 && facts.f_type == 0xef53;
     return is_ext4 && io::Ring::create_for_this_thread(4).ok();
   }
-  // Each work-item reads one page; the number of wrong answers.
+  // Each work-item reads one page. Returns the number of wrong answers.
   int read_all_pages(Runtime& runtime) {
     const int fd = file_.fd;
     char* const into = memory_.data();
@@ -83,7 +83,8 @@ class ColdReads : public DeviceUnderTest {
     return wrong;
   }
 
-  // In a child: reads so often, by a runtime of its own. An exit status.
+  // For a child process: reads all pages `rounds` times, by its own runtime. Returns an exit
+  // status.
   int status_of_own_runtime(int rounds) {
     Result<Runtime> own = Runtime::create(config_of(GetParam()));
     if (!own) return 2;
@@ -111,10 +112,11 @@ TEST_P(ColdReads, bring_the_file_by_one_thread) {
       EXPECT_EQ(read_all_pages(runtime), 0);
     }
     EXPECT_EQ(runtime.stats().in_flight, 0u);
-    EXPECT_LE(before, 1) << "it may have started: reads of a busy machine are not always answered";
+    EXPECT_LE(before, 1)
+        << "the first read may start it, if the busy machine did not answer from the page cache";
     if (suits_a_ring()) {
       EXPECT_EQ(threads_named("k2k/reads"), 1);
-      EXPECT_EQ(threads_named("iou-"), 0) << "no cap counts those";
+      EXPECT_EQ(threads_named("iou-"), 0) << "no cap counts the kernel's workers";
     }
   }
 }
@@ -216,7 +218,7 @@ TEST_P(ColdReads, of_a_cancelled_launch_end) {
       while (begun.load() < 8) std::this_thread::yield();
       runtime.cancel();
     });
-    // Without an end of their own.
+    // The work-items read until the launch is cancelled.
     const Result<LaunchReport> report = runtime.launch(
         {groups, items},
         [&] {

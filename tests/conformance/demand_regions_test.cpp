@@ -60,7 +60,7 @@ TEST_P(Faults, meet_regions_that_come_and_go) {
   others.join();
 }
 
-TEST_P(Faults, calls_of_kernels_may_name_pages_that_are_not_there) {
+TEST_P(Faults, calls_of_kernels_may_name_missing_pages) {
   Runtime runtime = start();
   const std::string content(3 * page, 'q');
   const TemporaryFile file(content);
@@ -159,7 +159,7 @@ TEST_P(Faults, two_runtimes_share_a_process_and_a_region) {
   std::optional<Runtime> second = start();
   const DemandRegion region = made(DemandRegion::zero(first, 64 * page));
   auto* const words = region.as<std::uint64_t>();
-  // The second was not prepared, and yet its kernels may come by the address.
+  // The second runtime was not prepared, but its kernels may use the address.
   launch(*second, 1, 16, [&] { words[item_rank() * words_a_page] += 1; });
   second.reset();
   launch(first, 1, 32, [&] { words[item_rank() * words_a_page] += 1; });
@@ -190,7 +190,7 @@ TEST_P(Faults, a_region_that_was_destroyed_while_a_kernel_runs_is_an_error_with_
   const std::string text = failure_of(report);
   EXPECT_NE(text.find("demand region 'short-lived'"), std::string::npos) << text;
   EXPECT_NE(text.find("the region was destroyed"), std::string::npos) << text;
-  // The region left nothing behind: its place is free for others.
+  // The region left nothing behind: other mappings may take its addresses.
   for (int round = 0; round < 100; ++round) {
     const DemandRegion next = made(DemandRegion::zero(runtime, page));
     next.as<char>()[0] = 1;
@@ -285,7 +285,7 @@ TEST_P(Faults, outside_of_every_region_are_the_previous_handlers) {
   EXPECT_EQ(after.sa_sigaction, &mend);  // With the last region our handler went.
 }
 
-TEST_P(Faults, outside_of_every_region_end_the_process_where_nobody_handles_them) {
+TEST_P(Faults, outside_of_every_region_end_the_process_without_a_handler) {
   const int status = status_of_child([] {
     Runtime runtime = std::move(Runtime::create(config_of(GetParam())).value());
     const auto region = DemandRegion::zero(runtime, page);
@@ -299,7 +299,7 @@ TEST_P(Faults, outside_of_every_region_end_the_process_where_nobody_handles_them
 #endif
 }
 
-TEST_P(Faults, that_cannot_be_had_from_this_system_are_refused_with_the_setting) {
+TEST_P(Faults, that_this_system_does_not_offer_are_refused_with_the_setting) {
   const int status = status_of_child([] {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -189,7 +189,7 @@ TEST_P(Faults, a_region_destroyed_while_faults_wait_ends_their_launch_and_nothin
   EXPECT_EQ(runtime.stats().in_flight, 0u);
 }
 
-TEST_P(Faults, a_page_that_is_stuck_holds_up_no_other) {
+TEST_P(Faults, a_stuck_page_delays_no_other_page) {
   constexpr std::uint32_t stuck = 12;
   constexpr std::uint32_t others = 12;
   StuckMemory memory(stuck);

@@ -129,7 +129,8 @@ TEST(Files, that_device_code_closes_leave_nothing_open) {
   };
   close_of(unread, false);
   EXPECT_FALSE(is_open(unread));
-  EXPECT_EQ(is_open(io::twin_number_min), direct) << "of the others, which are read";
+  EXPECT_EQ(is_open(io::twin_number_min), direct)
+      << "other descriptors that read the file keep the twin";
   file.evict();
   close_of(copy, true);
   EXPECT_EQ(answer, 0);

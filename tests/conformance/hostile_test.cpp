@@ -48,7 +48,7 @@ std::set<int> open_numbers() {
   return numbers;
 }
 
-// Where no number is that K2K had: it would still take it for its own.
+// A pipe above all numbers that K2K used: K2K would still claim such a number as its own.
 struct HighPair {
   HighPair() {
     const Pair low;
@@ -120,7 +120,7 @@ class Hostile : public DeviceUnderTest {
   // Starts all kinds of threads, including the one that watches descriptors.
   static void warm_up(Runtime& runtime) { expect(wakes(runtime), not_started); }
 
-  // A call that waits is answered once there is something.
+  // Is a call that waits answered once the pipe has data?
   static bool wakes(Runtime& runtime) {
     const HighPair pipe;
     std::thread host([&] {
@@ -284,7 +284,7 @@ TEST_P(Hostile, no_call_can_signal_a_thread_of_k2k_or_end_the_process) {
     std::set<int> own;
     Runtime runtime = start_and_look(own, server::CallPolicy::any);
     const std::vector<pid_t> threads = own_threads();
-    expect(threads.size() >= 2, not_started);  // Of a service thread and a unit.
+    expect(threads.size() >= 2, not_started);  // A service thread and a unit.
     siginfo_t information{};
     information.si_code = SI_QUEUE;
     const pid_t process = ::getpid();

@@ -25,7 +25,7 @@ constexpr timespec longest{20, 0};
 
 class Interruption : public DeviceUnderTest {
  protected:
-  // How long the launch lasts that is cancelled while `sleep` is in the kernel.
+  // The duration of a launch that is cancelled while its `sleep` is in the kernel.
   template <class Sleep>
   Nanoseconds cancelled(Runtime& runtime, LaunchShape shape, const Sleep& sleep) {
     const Pair started;
@@ -68,7 +68,7 @@ TEST_P(Interruption, ends_nanosleep) {
   Runtime runtime = start();
   const auto sleep = [] { k2k::nanosleep(k2k::work_item, &longest); };
   EXPECT_LT(cancelled(runtime, {1, 1}, sleep), 2s);
-  EXPECT_LT(cancelled(runtime, {2, 16}, sleep), 2s) << "more than there are service threads";
+  EXPECT_LT(cancelled(runtime, {2, 16}, sleep), 2s) << "the sleeps outnumber the service threads";
 }
 
 TEST_P(Interruption, ends_sleeps_by_a_clock) {
@@ -148,7 +148,7 @@ TEST_P(Interruption, leaves_detached_calls_of_earlier_launches_asleep) {
   launch(runtime, 1, 1, [&] { k2k::nanosleep(k2k::work_item, k2k::detached, &second); });
   EXPECT_LT(cancelled(runtime, {1, 2}, [] { k2k::nanosleep(k2k::work_item, &longest); }), 2s);
   const auto failed = runtime.drain();
-  EXPECT_TRUE(failed.ok() && failed.value().empty()) << "it was disturbed";
+  EXPECT_TRUE(failed.ok() && failed.value().empty()) << "a signal interrupted the detached call";
   EXPECT_GE(now() - begin, 1s);
 }
 
@@ -161,13 +161,14 @@ TEST_P(Interruption, of_the_end_does_not_wait_for_detached_calls) {
   runtime.reset();
   EXPECT_LT(now() - begin, 2s);
   std::this_thread::sleep_for(50ms);
-  EXPECT_TRUE(signals_in_use().empty()) << "no thread is left in the kernel that would need it";
+  EXPECT_TRUE(signals_in_use().empty())
+      << "the signal is given back: no thread is left in the kernel";
 }
 
 std::atomic<int> heard{0};
 void hear(int) { ++heard; }
 
-TEST_P(Interruption, takes_a_signal_that_nobody_has_and_gives_it_back) {
+TEST_P(Interruption, takes_an_unused_signal_and_gives_it_back) {
   EXPECT_TRUE(signals_in_use().empty());
   struct sigaction own{};
   own.sa_handler = hear;

@@ -76,7 +76,7 @@ TEST_P(Lifecycle, a_kernel_of_another_version_is_refused_and_both_are_named) {
   EXPECT_EQ(report.error().code, EPROTO);
 }
 
-TEST_P(Lifecycle, an_unknown_backend_is_refused_with_those_there_are) {
+TEST_P(Lifecycle, an_unknown_backend_is_refused_with_the_known_backends) {
   RuntimeConfig config = config_of(GetParam());
   config.backend = "abacus";
   const Result<Runtime> runtime = Runtime::create(config);
@@ -96,10 +96,10 @@ TEST_P(Lifecycle, a_server_that_must_poll_sleeps_while_no_kernel_runs) {
     std::atomic<std::uint32_t> right{0};
     launch(runtime, 2, 8, [&] { right += k2k::getpid(k2k::work_item) == ::getpid(); });
     EXPECT_EQ(right.load(), 16u);
-    std::this_thread::sleep_for(20ms);  // Its last spin and naps.
+    std::this_thread::sleep_for(20ms);  // The server's last spin and naps.
     const std::uint64_t before = runtime.stats().parks;
     std::this_thread::sleep_for(200ms);
-    // Napping, it would have looked 150 times or more.
+    // A server that naps would have looked 150 times or more.
     EXPECT_LE(runtime.stats().parks - before, 20u);
   }
 }
@@ -127,7 +127,7 @@ TEST_P(Lifecycle, a_cap_delays_requests_and_loses_none) {
   const double elapsed = std::chrono::duration<double>(now() - begin).count();
   const double share =
       (stats.thread_seconds - before) / elapsed / std::thread::hardware_concurrency();
-  // The burst of the first moment weighs more, the sooner it is over.
+  // The initial burst weighs more in a shorter run.
   EXPECT_LT(share, 0.1 * 1.3 + 0.005 / elapsed);
 }
 
@@ -188,7 +188,7 @@ TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
         wrong += k2k::getpid(k2k::work_item) != ::getpid();
         wrong += k2k::pread(k2k::work_item, file.fd, &letter, 1, 7) != 1 || letter != '7';
         wrong += k2k::getpid(k2k::work_group, k2k::halting) != ::getpid();
-        // One waits for the other, whatever happens to the server in between.
+        // Work-item 0 waits for work-item 1 across reconfigurations of the server.
         if (global_rank() == 0) {
           wrong += k2k::read(k2k::work_item, pipe.in(), &letter, 1) != 1;
         } else if (global_rank() == 1) {
@@ -232,7 +232,7 @@ TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
       }
       ASSERT_TRUE(status.ok()) << status.error().message;
       ++rounds;
-      while (made.load() < before + 64) std::this_thread::yield();  // Each serves some.
+      while (made.load() < before + 64) std::this_thread::yield();  // Each serves requests.
     }
   }
   server::ServerConfig wrong_config = runtime.server_config();
@@ -375,13 +375,13 @@ TEST_P(Lifecycle, it_ends_while_a_detached_call_still_waits) {
   std::vector<char> text(8);
   {
     std::optional<Runtime> runtime(start());
-    launch(*runtime, 1, 20, [&] {  // More than there are service threads.
+    launch(*runtime, 1, 20, [&] {  // The calls outnumber the service threads.
       k2k::read(k2k::work_item, k2k::detached, never.in(), text.data(), 8);
     });
     runtime.reset();
   }
   ASSERT_EQ(::write(never.out(), "x", 1), 1);
-  EXPECT_EQ(read_all(never.in(), 1), "x") << "nobody is left who would read it";
+  EXPECT_EQ(read_all(never.in(), 1), "x") << "no reader is left";
 }
 
 // --- Events of the process.

@@ -34,7 +34,7 @@ class NoMemory : public DeviceUnderTest {
     return report.ok() && right.load() == 128;
   }
 
-  // Calls of every kind, of which any may be answered by ENOMEM.
+  // Calls of every kind; each may be answered by ENOMEM.
   static void call_without_memory(Runtime& runtime, const Pair& full, const Pair& empty,
                                   const TemporaryFile& file) {
     std::atomic<int> wrong{0};
@@ -150,7 +150,7 @@ TEST_P(NoMemory, ends_no_process_whose_cap_follows_a_canary) {
 }
 TEST_P(NoMemory, ends_no_process_whose_cap_looks_for_idle_cores) {
   if (usable_cores() < online_cores())
-    GTEST_SKIP() << "idle cores are not seen with a part of them";
+    GTEST_SKIP() << "idle cores are visible only to a process that may use all cores";
   survive([](RuntimeConfig& config) {
     config.server.cap_permille = 300;
     config.server.governor = governor::Policy::displaced;

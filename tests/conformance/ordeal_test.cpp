@@ -37,7 +37,7 @@ struct Plan {
   bool cancels = false;
   bool splits = false;
   bool on_units = false;
-  int kill_after_us = -1;  // -1: it lives to its end.
+  int kill_after_us = -1;  // -1: the process is not killed.
   int life_ms = 0;
 };
 
@@ -97,7 +97,8 @@ class Ordeal : public testing::Test {
       if (plan.cancels) {
         others.emplace_back([&](const std::stop_token& end) { cancel_on(runtime.value(), end); });
       }
-      if (plan.starves) others.emplace_back(starve_on);  // The last: a thread needs memory.
+      if (plan.starves)
+        others.emplace_back(starve_on);  // Started last, because a thread needs memory.
       const Instant end = now() + std::chrono::milliseconds(plan.life_ms);
       while (now() < end) launch(runtime.value(), true);
     }
@@ -107,7 +108,7 @@ class Ordeal : public testing::Test {
     ::_exit(good);
   }
 
-  // Was it served?
+  // Was the process served?
   bool launch(Runtime& runtime, bool in_distress) const {
     std::atomic<int> wrong{0};
     const auto expect = [&](long answer, long wanted) {

@@ -59,7 +59,7 @@ TEST_P(Outcomes, a_ticket_is_worth_nothing_the_second_time) {
     answers[0] = ticket.redeem();
     answers[1] = ticket.redeem();
     answers[2] = copy.ready() ? copy.redeem() : Reply(1);  // The slot is free.
-    // The slot lives another life, perhaps: its answer is not the copy's.
+    // Another call may use the slot by now: its answer does not belong to the copy.
     auto other = k2k::fsync(k2k::work_item, k2k::async, -1);
     answers[3] = late_copy.ready() ? late_copy.redeem() : Reply(1);
     answers[4] = other.redeem();
@@ -71,7 +71,7 @@ TEST_P(Outcomes, a_ticket_is_worth_nothing_the_second_time) {
   EXPECT_EQ(answers[4], -EBADF);
 }
 
-TEST_P(Outcomes, tickets_nobody_redeemed_are_counted_and_their_slots_come_back) {
+TEST_P(Outcomes, unredeemed_tickets_are_counted_and_their_slots_come_back) {
   Runtime runtime = start();
   for (int launches = 0; launches < 6; ++launches) {  // 6 × 64 tickets: more than the 256 slots.
     const LaunchReport report =

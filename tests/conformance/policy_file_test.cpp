@@ -105,8 +105,8 @@ TEST_P(PolicyFile, files_open_below_the_roots_only) {
   EXPECT_STREQ(letters, "inside");
 }
 
-// Double fetch: the path is another one whenever the host looks twice.
-TEST_P(PolicyFile, a_path_that_changes_while_it_is_judged_opens_no_secret) {
+// Double fetch: the path changes between two looks of the host.
+TEST_P(PolicyFile, a_path_that_changes_while_the_host_checks_it_opens_no_secret) {
   Runtime runtime = start_under(roots());
   const std::string inside = folder_ / "root/file";
   fs::create_directory(folder_ / "else");

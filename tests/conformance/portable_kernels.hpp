@@ -286,7 +286,7 @@ struct RefusedKernel {
   }
 };
 
-// An address that the device cannot follow is not handed out.
+// mmap() gives no address that the device cannot follow.
 struct MapKernel {
   long* answers;
   K2K_DEVICE void operator()() const {
@@ -331,7 +331,7 @@ struct AtomicsKernel {
   }
 };
 
-// Plain data behind atomics: in the group by its local memory, in the launch by the last to come,
+// Plain data behind atomics: in the group by its local memory, in the launch by its last group,
 // towards the host by a store.
 struct HandOverKernel {
   std::uint64_t* plain;  // One a work-item.

@@ -41,9 +41,9 @@ class Shared {
 
 class Portable : public DeviceUnderTest {
  protected:
-  // The small device, with nothing that only the cpu backend can do. Strict: as a GPU is.
-  // A call that waits, and a ticket that is out, keep their block of the arena: where work-items
-  // hold one while they wait for another, there are as many as are held at the same time.
+  // The small device, with nothing that only the cpu backend can do. Strict: as a GPU is. A call
+  // that waits and an unredeemed ticket keep their block of the arena. Where work-items hold a
+  // block while they wait for another, the arena needs as many blocks as are held at the same time.
   Runtime start_portable(std::uint32_t blocks = 8) {
     return start([blocks](RuntimeConfig& config) {
       config.device.strict = true;

@@ -36,7 +36,7 @@ TEST_P(Progress, calls_may_stand_between_barriers) {
   launch(runtime, 4, items, [&] {
     K2K_LOCAL(long[128], answers);
     for (long round = 1; round <= 3; ++round) {
-      // Only some call, so that the others wait in the barrier.
+      // Only some work-items call, so that the others wait in the barrier.
       if (item_rank() % 3 == 0) answers[item_rank()] = round * k2k::getpid(k2k::work_item);
       k2k::barrier();
       for (std::uint32_t peer = 0; peer < group_size(); peer += 3) {
@@ -284,7 +284,7 @@ class ProgressByMode : public DeviceUnderTest {
     EXPECT_EQ(others.load(), expected);
   }
 
-  // Both in one bundle: the writer's open must not stand behind the reader's.
+  // Both opens in one bundle: the writer's open must not wait for the reader's.
   void lanes_of_one_wave_open_both_ends(server::BottomHalfMode mode) {
     Runtime runtime = start([mode](RuntimeConfig& config) { config.server.bottom_half = mode; });
     const Fifo fifo;

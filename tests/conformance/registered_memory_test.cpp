@@ -24,12 +24,12 @@ using router::RegisteredMemory;
 constexpr std::size_t file_bytes = 1 << 20;
 constexpr std::uint32_t items = 4;
 constexpr std::size_t part = file_bytes / items;
-// Of a call that copies through a block of the arena.
+// The largest transfer of a call that copies through a block of the arena.
 constexpr long block_bytes_max = 7'680;
 
 class RegisteredReads : public DeviceUnderTest {
  protected:
-  // Of the device alone, and registered until the runtime ends.
+  // Memory that only the device can address, registered until the runtime ends.
   std::byte* allocate(Runtime& runtime, bool is_registered = true) {
     auto* const memory = static_cast<std::byte*>(runtime.allocate(file_bytes).value());
     if (!is_registered) return memory;
@@ -75,7 +75,7 @@ TEST_P(RegisteredReads, come_as_a_whole_by_the_natural_call) {
     for (const long count : counts) EXPECT_EQ(count, static_cast<long>(part));
     EXPECT_TRUE(holds_file(runtime, into));
   }
-  EXPECT_EQ(runtime.stats().files.reads, 2 * items) << "the router's";
+  EXPECT_EQ(runtime.stats().files.reads, 2 * items) << "the router made all reads";
   free(runtime, into);
 }
 

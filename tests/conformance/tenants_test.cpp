@@ -44,16 +44,17 @@ void pose_as(std::uint16_t tenant) {
 
 struct Load {
   std::vector<std::uint16_t> tenants;  // A work-group each.
-  std::size_t bytes = 4096;            // Random ones, a call.
+  std::size_t bytes = 4096;            // Random bytes per call.
   long number = SYS_getrandom;
 };
 
-// Makes calls until it is stopped; returns the number of calls, and of right answers.
+// The numbers of right and wrong answers to an Asking.
 struct Answers {
   std::atomic<std::uint64_t> right{0};
   std::atomic<std::uint64_t> wrong{0};
 };
 
+// Makes the calls of a Load from a launch of its own until stop().
 class Asking {
  public:
   Asking(Runtime& runtime, Load load) : load_(std::move(load)) {
@@ -166,7 +167,7 @@ TEST_P(Tenants, that_are_answered_on_the_spot_share_it_too) {
   EXPECT_GT(ratio, wanted);
 }
 
-TEST_P(Tenants, borrow_what_idle_ones_leave) {
+TEST_P(Tenants, borrow_the_unused_parts_of_idle_tenants) {
   const auto served = [](const char* mode, std::vector<std::uint16_t> tenants) {
     auto runtime = Runtime::create(config_of(mode, 100, "1:weight=1 2:weight=9"));
     Asking asking(runtime.value(), {std::move(tenants)});
@@ -244,14 +245,14 @@ TEST_P(Tenants, that_fault_on_memory_pay_for_it) {
       }
     });
     EXPECT_TRUE(report.ok()) << report.error().message;
-    // The test measures which of the two finishes first.
+    // The test measures which tenant finishes first.
     EXPECT_EQ(std::max(touched[0].load(), touched[1].load()), pages);
     EXPECT_GT(touched[1], 0u);
     return static_cast<double>(touched[0]) /
            static_cast<double>(std::max<std::size_t>(touched[1], 1));
   });
   if (none) GTEST_SKIP() << "no demand-paged memory here";
-  // One is through all its pages, while the other, with a third of the budget, is far behind.
+  // One tenant has touched all its pages; the other, with a third of the budget, is far behind.
   EXPECT_GT(ratio, wanted);
 }
 

@@ -81,7 +81,7 @@ TEST_F(Bench, waiting_compares_polling_with_halting) {
   expect_figure(result["neighbour"], {"polling", "halting"});
 }
 
-TEST_F(Bench, coalescing_makes_bundles_only_where_it_is_asked_to) {
+TEST_F(Bench, coalescing_makes_bundles_only_with_a_window) {
   const json result = brief("coalescing");
   expect_figure(result["figure"],
                 {"woken, one", "woken, up to 8", "polled, one", "polled, up to 8"});
@@ -106,7 +106,7 @@ TEST_F(Bench, grep_agrees_with_its_peers) {
 }
 
 TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {
-  // It refuses to measure contention where other programs hold all cores but one.
+  // The benchmark refuses to measure contention where other programs hold all cores but one.
   constexpr int tries_max = 5;
   Outcome outcome = bench("atomics --brief --json 2>&1");
   for (int tries = 1; outcome.status == 1 && tries < tries_max; ++tries) {
@@ -149,7 +149,7 @@ TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
 
 TEST_F(Bench, a_goal_that_is_missed_is_the_exit_status) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "two cores are needed";
-  ::setenv("K2K_SERVER_COALESCE_WINDOW_US", "1", 1);  // No call is as fast as the floor then.
+  ::setenv("K2K_SERVER_COALESCE_WINDOW_US", "1", 1);  // With a window, no call reaches the floor.
   const Outcome outcome = bench("roundtrip --json 2>&1");
   ::unsetenv("K2K_SERVER_COALESCE_WINDOW_US");
   EXPECT_EQ(outcome.status, 1);
@@ -165,7 +165,7 @@ TEST_F(Bench, a_goal_that_is_missed_is_the_exit_status) {
   }
   ASSERT_TRUE(result.is_object()) << outcome.out;
   EXPECT_EQ(result["goals"][0]["verdict"], "missed");
-  std::ostringstream goals;  // As the list has them.
+  std::ostringstream goals;  // In the form of the list.
   for (const json& goal : result["goals"]) {
     goals << (goal == result["goals"][0] ? "must reach: " : "; ") << goal["goal"].get<std::string>()
           << " <= " << goal["at_most"].get<double>();
@@ -258,7 +258,7 @@ TEST_F(Bench, writes_past_the_page_cache_are_compared_with_others_and_leave_noth
   EXPECT_EQ(result["writes_direct"], result["writes"]);
 }
 
-TEST_F(Bench, reads_measures_the_cells_that_are_asked_for) {
+TEST_F(Bench, reads_measures_the_chosen_cells) {
   if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
   ::setenv("TMPDIR", ".", 1);
   const json result = brief("reads --only 'random 512 KiB, 50 %.*1 thread'");
@@ -278,13 +278,13 @@ TEST_F(Bench, reads_measures_the_cells_that_are_asked_for) {
       << broken.out;
 }
 
-TEST_F(Bench, refuses_only_where_there_are_no_cells) {
+TEST_F(Bench, refuses_the_option_only_for_benchmarks_without_cells) {
   const Outcome outcome = bench("pread --only x 2>&1");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.out, "k2k: bench pread: has no --only; leave it out\n");
 }
 
-TEST_F(Bench, model_says_how_far_it_is_from_requests_of_each_kind) {
+TEST_F(Bench, model_prints_its_error_for_requests_of_each_kind) {
   if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
   ::setenv("TMPDIR", ".", 1);
   const Outcome outcome = bench("model --brief --json");

@@ -35,7 +35,7 @@ class Calibrated : public Program {
     if (!top_.empty()) std::filesystem::remove_all(top_);
   }
 
-  // A file of so many pages, all on the disk; pages `first` to `last` are cached.
+  // A file of `pages` pages, all on the disk; pages `first` to `last` are cached.
   [[nodiscard]] std::string file_of(std::size_t pages, std::size_t first, std::size_t last) const {
     std::string path = data_ + "/file";
     const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -88,7 +88,7 @@ TEST_F(Calibrated, profile_is_stored_and_planned_with) {
   EXPECT_NE(run("route explain " + file + " 0 256K").out.find("measured: " + path),
             std::string::npos);
 
-  // Damaged: named, with the fix.
+  // The message names a damaged profile and the fix.
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   const Outcome damaged = run("route explain " + file + " 0 4K 2>&1");
   EXPECT_EQ(damaged.status, 1);
@@ -108,7 +108,7 @@ TEST_F(Calibrated, dry_run_is_a_table_and_stores_nothing) {
   EXPECT_TRUE(profiles_empty());
 }
 
-TEST_F(Calibrated, memory_that_is_not_there_is_said_before_anything_is_measured) {
+TEST_F(Calibrated, missing_memory_is_reported_before_the_measurement) {
   const Outcome wrong = run("calibrate --memory gpu " + data_ + " 2>&1");
   EXPECT_EQ(wrong.status, 2) << wrong.out;
   EXPECT_NE(wrong.out.find("mapped"), std::string::npos) << wrong.out;
@@ -134,7 +134,7 @@ TEST_F(Calibrated, ctrl_c_ends_it_with_130_and_leaves_nothing) {
   kill(child, SIGINT);
   int status = 0;
   waitpid(child, &status, 0);
-  // Before its main() the signal ends the process itself.
+  // Before the program's main() the signal's default action ends the process.
   if (WIFEXITED(status) && WEXITSTATUS(status) == 1) GTEST_SKIP() << "cannot calibrate here";
   EXPECT_TRUE((WIFEXITED(status) && WEXITSTATUS(status) == 130) ||
               (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
@@ -143,7 +143,7 @@ TEST_F(Calibrated, ctrl_c_ends_it_with_130_and_leaves_nothing) {
   EXPECT_TRUE(profiles_empty());
 }
 
-TEST_F(Calibrated, refuses_what_cannot_be_measured) {
+TEST_F(Calibrated, refuses_targets_that_cannot_be_measured) {
   const std::tuple<const char*, int, const char*> wrong[] = {
       {"/no/such", 1,
        "cannot calibrate /no/such: No such file or directory; name a folder on the device to "
@@ -164,7 +164,7 @@ TEST_F(Calibrated, refuses_what_cannot_be_measured) {
   EXPECT_TRUE(profiles_empty());
 }
 
-TEST_F(Calibrated, explain_says_what_goes_which_way_and_why) {
+TEST_F(Calibrated, explain_gives_the_way_and_the_reason_of_each_segment) {
   const std::string file = file_of(3000, 1000, 2000);
   const Outcome outcome = run("route explain --json " + file + " 0 3000000000 2>&1");
   EXPECT_EQ(outcome.status, 2);
@@ -197,7 +197,7 @@ TEST_F(Calibrated, explain_says_what_goes_which_way_and_why) {
   }
 }
 
-TEST_F(Calibrated, explain_tells_of_ends_that_are_no_pages_and_of_the_end_of_the_file) {
+TEST_F(Calibrated, explain_names_partial_pages_and_the_end_of_the_file) {
   const std::string file = file_of(10, 0, 10);
   const json ends = json::parse(run("route explain --json " + file + " 100 8200").out);
   EXPECT_EQ(ends["head"]["bytes"], 3996);
@@ -218,7 +218,7 @@ TEST_F(Calibrated, explain_tells_of_ends_that_are_no_pages_and_of_the_end_of_the
   EXPECT_EQ(last["tail"]["bytes"], 0);
 }
 
-TEST_F(Calibrated, explain_refuses_what_is_no_request) {
+TEST_F(Calibrated, explain_refuses_impossible_requests) {
   const std::string file = file_of(1, 0, 0);
   ASSERT_EQ(mkfifo((data_ + "/fifo").c_str(), 0600), 0);
   const std::tuple<std::string, int, std::string> wrong[] = {
@@ -246,8 +246,8 @@ TEST_F(Calibrated, explain_refuses_what_is_no_request) {
   }
 }
 
-TEST_F(Calibrated, explain_says_when_it_is_not_told_what_is_cached) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
+TEST_F(Calibrated, explain_reports_that_residency_is_hidden_from_the_user) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
   const char* const cli = std::getenv("K2K_CLI");
   const std::string file = file_of(10, 0, 0);
   std::filesystem::permissions(top_, std::filesystem::perms(0755));

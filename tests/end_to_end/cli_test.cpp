@@ -43,7 +43,7 @@ class Cli : public testing::Test {
     cli_ = cli;
   }
 
-  // `arguments` in shell syntax; `environment` such as "K2K_BACKEND=cpu"; `redirection` such as
+  // `arguments` in shell syntax; `environment` such as "K2K_BACKEND=cpu". `redirection` such as
   // ">/dev/full" replaces the usual one.
   Outcome k2k(const std::string& arguments, const std::string& environment = "",
               const std::string& redirection = "") {
@@ -70,7 +70,7 @@ class Cli : public testing::Test {
   std::string folder_;
 };
 
-// A guest is found beside k2k itself, or on PATH.
+// k2k finds the program of such a command beside itself, or on PATH.
 TEST_F(Cli, commands_that_are_programs_are_explained_by_them) {
   for (const char* arguments :
        {"lab trace --help", "help lab trace", "--config '' lab trace --help"}) {
@@ -162,7 +162,7 @@ TEST_F(Cli, config_shows_where_a_value_came_from) {
   EXPECT_EQ(json::parse(outcome.out)["environment"], "K2K_DEVICE_SPIN_US");
 }
 
-TEST_F(Cli, suggests_what_was_meant) {
+TEST_F(Cli, suggests_the_intended_word) {
   expect_refused("inof", "unknown command 'inof'; did you mean 'info'? 'k2k --help' lists them");
   expect_refused("config shw",
                  "unknown command 'shw'; did you mean 'show'? 'k2k config --help' lists them");
@@ -179,7 +179,7 @@ TEST_F(Cli, suggests_what_was_meant) {
                  "no manual page 'inof'; did you mean 'k2k-info'? 'k2k man --list' lists them");
 }
 
-TEST_F(Cli, refuses_what_it_does_not_understand) {
+TEST_F(Cli, refuses_unknown_words_and_wrong_values) {
   expect_refused("-x", "unknown option '-x'; 'k2k --help' lists them");
   expect_refused("''", "unknown command ''; 'k2k --help' lists them");
   expect_refused("info extra", "unexpected argument 'extra'; 'k2k info --help' shows the usage");
@@ -312,7 +312,7 @@ TEST_F(Cli, is_silent_about_a_closed_pipe_and_without_standard_error) {
   EXPECT_EQ(k2k("info", "", "<&- 2>&-").status, 0);
 }
 
-TEST_F(Cli, needs_nothing_of_the_width_of_a_terminal) {
+TEST_F(Cli, prints_the_same_at_every_width_of_a_terminal) {
   for (const char* arguments : {"--help-all", "config show", "calls", "man", "help config"}) {
     const std::string usual = k2k(arguments).out;
     for (const char* columns : {"0", "1", "99999999", "-1", "wide", "''"}) {
@@ -324,7 +324,7 @@ TEST_F(Cli, needs_nothing_of_the_width_of_a_terminal) {
   }
 }
 
-TEST_F(Cli, refuses_what_is_no_configuration_file) {
+TEST_F(Cli, refuses_files_that_are_no_configuration) {
   const std::string fix = "; fix the file or name another with --config";
   const std::string path = folder_ + "/odd";
   const auto expect_bad = [&](const std::string& message) {
@@ -344,7 +344,7 @@ TEST_F(Cli, refuses_what_is_no_configuration_file) {
   EXPECT_EQ(k2k("config show --config /dev/null").status, 0);
 }
 
-TEST_F(Cli, options_end_at_two_dashes_and_at_nothing_else) {
+TEST_F(Cli, options_end_at_two_dashes_only) {
   EXPECT_EQ(k2k("config -- show").out, k2k("config show").out);
   EXPECT_EQ(k2k("help -- info").out, k2k("help info").out);
   expect_refused("info -- -x", "unexpected argument '-x'; 'k2k info --help' shows the usage");
@@ -371,7 +371,7 @@ class Completion : public Cli, public testing::WithParamInterface<const char*> {
     if (std::system(("command -v " + shell_ + " >/dev/null").c_str()) != 0) {
       GTEST_SKIP() << "there is no " << shell_ << " here";
     }
-    // The scripts ask the k2k of the command line.
+    // The scripts call the k2k of the command line.
     std::system(
         ("mkdir '" + folder_ + "/bin' && ln -s '" + cli_ + "' '" + folder_ + "/bin/k2k'").c_str());
     script_ = folder_ + "/script";
@@ -393,7 +393,7 @@ class Completion : public Cli, public testing::WithParamInterface<const char*> {
                                  "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _k2k k2k; "
                                  "printf '%s' \"${COMPREPLY[@]/%/ }\"");
     }
-    if (shell_ == "zsh") {  // The functions of its completion system, as far as they are used.
+    if (shell_ == "zsh") {  // The functions of zsh's completion system that the script uses.
       return shell("-f", "words=(" + line +
                              "); CURRENT=$#words; PREFIX=$words[-1]\n"
                              "offer() { for one in \"$@\"; do "
@@ -427,8 +427,8 @@ TEST_P(Completion, completes_commands_options_and_words) {
   EXPECT_EQ(completed("k2k lab tr"), "trace ") << "a program of its own";
   EXPECT_EQ(completed("k2k lab trace --outst"), "--outstanding ");
   EXPECT_EQ(completed("k2k ctl 4711 coalesce_w"), "coalesce_window_us= ");
-  EXPECT_EQ(completed("k2k ctl 4711 bottom"), "bottom_half= ") << "once, whatever it may be";
-  if (shell_ == "bash") {  // It takes an equals sign and a colon for words.
+  EXPECT_EQ(completed("k2k ctl 4711 bottom"), "bottom_half= ") << "one completion for both values";
+  if (shell_ == "bash") {  // bash splits words at an equals sign and a colon.
     EXPECT_EQ(completed("k2k lab trace poisson : 1"), "10000 ");
     EXPECT_EQ(completed("k2k ctl 4711 bottom_half = sp"), "split ");
     EXPECT_EQ(completed("k2k info --device-schedule = ro"), "round_robin ");
@@ -458,7 +458,7 @@ TEST_P(Completion, files_behind_an_equals_sign) {
   }
 }
 
-TEST_F(Cli, the_completer_refuses_what_no_script_asks) {
+TEST_F(Cli, the_completer_refuses_arguments_that_no_script_passes) {
   for (const char* arguments : {"complete", "complete tcsh 1 k2k", "complete bash 0 k2k",
                                 "complete bash 3 k2k i", "complete bash x k2k i"}) {
     expect_refused(arguments, "usage: k2k complete bash|zsh|fish CURSOR WORD...");

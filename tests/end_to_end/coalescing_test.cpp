@@ -69,7 +69,7 @@ TEST_F(CoalescingLab, people_get_a_table) {
   }
 }
 
-TEST_F(CoalescingLab, refuses_shapes_rounds_and_slices_that_do_not_do) {
+TEST_F(CoalescingLab, refuses_impossible_shapes_rounds_and_slices) {
   expect_refused("calm",
                  "there is no shape 'calm'; shapes are sparse, dense, bursts, lognormal, on_off");
   for (const std::string rounds : {"3", "0", "1001", "-4", "many"}) {

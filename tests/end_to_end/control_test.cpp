@@ -114,7 +114,7 @@ TEST_F(Steered, process_is_changed_under_load_and_no_request_is_lost) {
     for (int wait = 0; wait < 500 && load.answered() == before; ++wait) {
       std::this_thread::sleep_for(10ms);
     }
-    EXPECT_GT(load.answered(), before) << "it serves on after " << values;
+    EXPECT_GT(load.answered(), before) << "the process serves on after " << values;
   }
   load.stop();
   EXPECT_EQ(load.wrong(), 0u);
@@ -140,7 +140,7 @@ TEST_F(Steered, change_is_shown_before_and_after_and_is_in_force) {
   EXPECT_NE(text.out.find("  cap in force        5 %\n"), std::string::npos) << text.out;
 }
 
-TEST_F(Steered, mistake_changes_nothing_and_says_what_is_permitted) {
+TEST_F(Steered, mistake_changes_nothing_and_names_the_permitted_values) {
   Runtime runtime = Steered::runtime();
   const std::string ctl = "ctl " + self() + " ";
   expect_refused(
@@ -161,7 +161,7 @@ TEST_F(Steered, mistake_changes_nothing_and_says_what_is_permitted) {
   EXPECT_EQ(runtime.server_config().cap_permille, 0u);
 }
 
-TEST_F(Steered, process_that_is_not_there_or_has_no_runtime_is_told_apart) {
+TEST_F(Steered, missing_process_and_process_without_a_runtime_have_different_messages) {
   expect_refused("ctl 4194304", 1,
                  "no process 4194304; 'k2k ctl' lists the processes that use K2K");
   const Outcome outcome = run("ctl " + self() + " 2>&1");
@@ -176,7 +176,7 @@ TEST_F(Steered, process_that_is_not_there_or_has_no_runtime_is_told_apart) {
             "k2k: no process 4194304; 'k2k ctl' lists the processes that use K2K\n");
 }
 
-TEST_F(Steered, process_of_somebody_else_is_not_to_be_seen) {
+TEST_F(Steered, process_of_another_user_is_invisible) {
   if (::geteuid() != 0 || std::system("command -v setpriv >/dev/null") != 0) {
     GTEST_SKIP() << "needs root and setpriv (util-linux)";
   }
@@ -209,7 +209,7 @@ TEST_F(Steered, runtimes_of_one_process_have_names_of_their_own) {
   EXPECT_EQ(second.server_config().cap_permille, 50u);
 }
 
-TEST_F(Steered, socket_that_cannot_be_had_is_no_failure_and_is_explained) {
+TEST_F(Steered, impossible_socket_is_no_failure_and_has_a_reason) {
   ::chmod(folder_.c_str(), 0755);
   Runtime runtime = Steered::runtime();
   const std::string why =
@@ -227,7 +227,7 @@ TEST_F(Steered, child_of_fork_leaves_the_parents_socket_alone) {
   if (child == 0) {
     {
       const Runtime copy = std::move(runtime);
-    }  // Its end in the child is not the parent's.
+    }  // The child's copy ends and leaves the parent's socket.
     _exit(0);
   }
   int status = -1;
@@ -263,7 +263,7 @@ TEST_F(Steered, top_without_a_terminal_prints_blocks) {
       run("top --interval 0.2 > '" + blocks + "' & for try in $(seq 600); do " +
           "[ \"$(grep -c REQUESTS/S '" + blocks + "')\" -ge 2 ] && break; sleep 0.1; done; " +
           "kill -INT $!; wait $!; echo $?");
-  EXPECT_EQ(outcome.out, "0\n") << "Ctrl-C is how it ends";
+  EXPECT_EQ(outcome.out, "0\n") << "k2k top ends by Ctrl-C";
   std::FILE* const file = std::fopen(blocks.c_str(), "r");
   ASSERT_NE(file, nullptr);
   std::string text(65536, '\0');
@@ -275,7 +275,7 @@ TEST_F(Steered, top_without_a_terminal_prints_blocks) {
   expect_refused("top --interval 0", 2, "--interval is 0; permitted are 0.1 to 3600 seconds");
 }
 
-// Everything the program wrote to its terminal until `wanted` was there, or it ended.
+// The program's output to its terminal, up to `wanted` or to the program's end.
 std::string read_until(int terminal, const std::string& wanted) {
   std::string text;
   char piece[4096];
@@ -327,13 +327,13 @@ TEST_F(Steered, metrics_are_on_their_page_while_the_process_serves) {
     const auto answered = static_cast<double>(load.answered());
     EXPECT_EQ(page.samples.at("k2k_requests_total{runtime=\"1\"}"), answered);
     EXPECT_EQ(page.samples.at("k2k_requests_total{runtime=\"2\"}"), 0);
-    // Times are taken of one call in a stride, on each thread that serves.
+    // Each service thread measures one call in a stride.
     constexpr double strides = 16.0 * telemetry::Sampler::stride;
     EXPECT_NEAR(page.samples.at("k2k_call_latency_seconds_count{runtime=\"1\",call=\"pread\"}"),
                 answered, strides);
     EXPECT_LE(during.samples.at("k2k_requests_total{runtime=\"1\"}"), answered);
   }
-  EXPECT_EQ(control::fetch_metrics(port), "") << "it ends with its runtimes";
+  EXPECT_EQ(control::fetch_metrics(port), "") << "the page ends with its runtimes";
 }
 
 TEST_F(Steered, port_of_metrics_in_use_is_a_clear_refusal) {
@@ -346,7 +346,7 @@ TEST_F(Steered, port_of_metrics_in_use_is_a_clear_refusal) {
                              ": Address already in use; choose another port, or 0 for none\n");
 }
 
-// A program of its own, as a user runs it.
+// A separate program, as a user runs it.
 TEST_F(Steered, benchmark_is_seen_and_capped_while_it_runs) {
   const std::string cli = std::getenv("K2K_CLI");
   const Outcome outcome = run("lab governor --policy none --seconds 3 --json > '" + folder_ +

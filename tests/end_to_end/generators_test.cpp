@@ -17,7 +17,7 @@ using nlohmann::json;
 
 class Generators : public Program {
  protected:
-  // With standard error.
+  // The output includes standard error.
   [[nodiscard]] Outcome generators(const std::string& arguments) const {
     return run("lab generators " + arguments + " 2>&1");
   }
@@ -45,7 +45,7 @@ TEST_F(Generators, all_agree_with_the_cpu) {
   }
 }
 
-TEST_F(Generators, people_get_a_table_of_those_they_name) {
+TEST_F(Generators, people_get_a_table_of_the_named_generators) {
   const Outcome outcome = generators("spmv ubench --scale small --per call --rate 1e5 --seed 3");
   EXPECT_EQ(outcome.status, 0) << outcome.out;
   EXPECT_NE(outcome.out.find("service CPU"), std::string::npos) << outcome.out;
@@ -72,14 +72,14 @@ TEST_F(Generators, wrong_answers_are_told_behind_the_table_and_exit_with_1) {
   EXPECT_NE(outcome.out.find("\nspmv"), std::string::npos) << outcome.out;
 }
 
-TEST_F(Generators, a_setting_that_does_not_do_is_a_usage_error_with_its_generator) {
+TEST_F(Generators, a_wrong_setting_is_a_usage_error_with_its_generator) {
   const Outcome outcome = generators("bfs --scale small --device-stack-bytes 16384");
   EXPECT_EQ(outcome.status, 2) << outcome.out;
   EXPECT_EQ(outcome.out.find("k2k: lab generators: bfs: "), 0u) << outcome.out;
   EXPECT_NE(outcome.out.find("device.stack_bytes is 16384"), std::string::npos) << outcome.out;
 }
 
-TEST_F(Generators, refuses_what_it_does_not_know_and_says_what_there_is) {
+TEST_F(Generators, refuses_unknown_names_and_lists_the_known_names) {
   expect_refused("nothing",
                  "'nothing' does not exist; there are ubench, bpt, xsbench, bfs, spmv, sssp, heap, "
                  "pages, signals, files");

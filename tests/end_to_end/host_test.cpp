@@ -71,7 +71,7 @@ TEST_F(Host, limit_outside_its_range_changes_nothing) {
 
 // 64 work-items read without pause for 2 s. The policy is `none`, so the limit does not come from
 // the runtime.
-TEST_F(Host, limit_is_kept_by_a_program_that_wants_all) {
+TEST_F(Host, limit_is_kept_by_a_program_that_reads_without_pause) {
   ASSERT_EQ(run("host limit 10").status, 0);
   const Outcome outcome = run("lab governor --policy none --seconds 2 --json");
   ASSERT_EQ(outcome.status, 0) << outcome.out;
@@ -81,7 +81,7 @@ TEST_F(Host, limit_is_kept_by_a_program_that_wants_all) {
   EXPECT_TRUE(shown()["holders"].empty());
 }
 
-TEST_F(Host, shows_who_holds_a_part) {
+TEST_F(Host, shows_the_processes_that_hold_a_part) {
   ASSERT_EQ(run("host limit 10").status, 0);
   const Outcome outcome =
       run("lab governor --policy none --seconds 2 >/dev/null & "
@@ -95,7 +95,7 @@ TEST_F(Host, shows_who_holds_a_part) {
   EXPECT_EQ(holders[0]["cap"], 1.0);
 }
 
-TEST_F(Host, that_cannot_be_believed_stops_programs_and_the_doctor_knows_why) {
+TEST_F(Host, with_an_untrusted_limit_stops_programs_and_the_doctor_gives_the_reason) {
   ASSERT_EQ(run("host limit 10").status, 0);
   ::chmod(place_.c_str(), 0777);
   const std::string why = place_ +
@@ -109,7 +109,7 @@ TEST_F(Host, that_cannot_be_believed_stops_programs_and_the_doctor_knows_why) {
   }
 }
 
-TEST_F(Host, limit_of_root_is_not_others_to_set) {
+TEST_F(Host, limit_of_root_cannot_be_set_by_other_users) {
   if (::geteuid() != 0 || std::system("command -v setpriv >/dev/null") != 0) {
     GTEST_SKIP() << "needs root and setpriv (util-linux)";
   }

@@ -23,7 +23,7 @@ using nlohmann::json;
 
 class Lab : public Program {
  protected:
-  // With standard error.
+  // The output includes standard error.
   [[nodiscard]] Outcome governor(const std::string& arguments) const {
     return run("lab governor " + arguments + " 2>&1");
   }
@@ -62,7 +62,7 @@ TEST_F(Lab, the_simulated_table_has_the_budget_at_its_caps) {
   EXPECT_EQ(budgets, 3);
 }
 
-TEST_F(Lab, a_load_of_ones_own_gives_a_row_a_policy) {
+TEST_F(Lab, a_load_from_options_gives_one_row_per_policy) {
   const json all = rows("--cores 2 --cap 3% --service fixed:20 --outstanding 8 --offered 5000");
   ASSERT_EQ(all.size(), 5u);
   const json one = rows("--cap 0.03 --policy budget --seed 3");
@@ -108,7 +108,7 @@ TEST_F(Lab, real_threads_give_the_same_keys_seen_from_outside) {
   EXPECT_EQ(both["seconds"], 1);
 }
 
-TEST_F(Lab, real_threads_are_compared_with_no_cap_even_if_that_is_not_asked_for) {
+TEST_F(Lab, real_threads_are_always_compared_with_no_cap) {
   const Outcome outcome = governor("--seconds 1 --policy backoff --cap 25%");
   EXPECT_EQ(outcome.status, 0) << outcome.out;
   EXPECT_NE(outcome.out.find("server's view"), std::string::npos) << outcome.out;
@@ -133,7 +133,7 @@ TEST_F(Lab, real_threads_run_under_the_policies_with_sensors_beside_cpu_programs
   EXPECT_NE(both["rows"][2]["sensors"].get<std::string>().find("canary"), std::string::npos);
 }
 
-TEST_F(Lab, real_threads_may_be_asked_by_a_device_that_takes_no_core) {
+TEST_F(Lab, real_threads_may_serve_a_device_that_takes_no_core) {
   const json both = result("--seconds 1 --policy none,budget --cap 25% --load trace");
   ASSERT_EQ(both["rows"].size(), 2u) << both;
   EXPECT_EQ(both["source"], "trace");
@@ -149,7 +149,7 @@ TEST_F(Lab, real_threads_may_be_asked_by_a_device_that_takes_no_core) {
   expect_refused("--simulate --load trace", "--load is for real threads; omit it or --simulate");
 }
 
-TEST_F(Lab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
+TEST_F(Lab, refuses_impossible_options_and_names_the_permitted_values) {
   const std::string simulated =
       " requires --simulate; on real threads the load and the cores are fixed";
   expect_refused("--cores 2", "--cores" + simulated);
@@ -260,7 +260,7 @@ TEST_F(TraceLab, wrong_answers_end_it_with_an_error) {
       << outcome.out;
 }
 
-TEST_F(TraceLab, refuses_what_it_cannot_do_and_says_what_would_be_right) {
+TEST_F(TraceLab, refuses_impossible_options_and_names_the_permitted_values) {
   write("# k2k trace 1\n0 nop\nsoon nop\n");
   expect_refused(path_, path_ +
                             ": line 3: 'soon' is no time; a line begins with microseconds, 0 "

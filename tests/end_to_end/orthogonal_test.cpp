@@ -32,7 +32,7 @@ TEST_F(OrthogonalLab, prints_each_combination_under_a_cap) {
   EXPECT_EQ(all.size(), 8u) << outcome.out;
 }
 
-TEST_F(OrthogonalLab, refuses_caps_and_times_that_do_not_do) {
+TEST_F(OrthogonalLab, refuses_impossible_caps_and_times) {
   for (const std::string cap : {"0", "0.05%", "101%", "0.0015", "much"}) {
     const Outcome outcome = run("lab orthogonal --cap " + cap + " 2>&1");
     EXPECT_EQ(outcome.status, 2);

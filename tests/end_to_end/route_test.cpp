@@ -49,7 +49,7 @@ TEST_F(Route, plan_is_a_list_of_segments_and_their_time) {
   EXPECT_EQ(plans[1]["time_us"], 584);
 }
 
-TEST_F(Route, engines_says_what_there_is_for_which_memory_and_why_not_the_rest) {
+TEST_F(Route, engines_lists_the_engines_of_each_memory_and_the_reasons_against_the_others) {
   const json all = last_line(run("route engines --json").out)["memories"];
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0]["memory"], "mapped");
@@ -89,7 +89,7 @@ TEST_F(Route, every_schedule_covers_the_request) {
   }
 }
 
-TEST_F(Route, refuses_what_is_no_residency) {
+TEST_F(Route, refuses_texts_that_are_no_residency) {
   const std::string form = "; each line is a request, each character a page: 1 cached, 0 not\n";
   const std::pair<const char*, const char*> wrong[] = {
       {"", "no line"},

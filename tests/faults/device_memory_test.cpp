@@ -41,7 +41,7 @@ class DeviceMemoryOnFaults : public WithFaults {
   static void evict(const io::Opened& file) {
     EXPECT_EQ(::posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED), 0);
   }
-  // Every second page.
+  // Caches every second page.
   static void cache_some(const io::Opened& file) {
     evict(file);
     ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_RANDOM);
@@ -57,7 +57,7 @@ class DeviceMemoryOnFaults : public WithFaults {
         ::pread(file.number(), bytes.data(), piece.bytes, static_cast<off_t>(piece.offset));
     return count < 0 ? -errno : count;
   }
-  // Returns the count, after checking that so many bytes are the file's, and that memory behind the
+  // Returns the count. Checks that these bytes are the file's, and that the memory behind the
   // request is untouched.
   ssize_t routed(const io::Opened& file, const Piece& piece, std::size_t at = 0) {
     std::ranges::fill(memory_->inside().subspan(at, piece.bytes + page), std::byte{0xee});
@@ -103,10 +103,10 @@ TEST_F(DeviceMemoryOnFaults, ends_before_a_bad_byte_or_has_its_error) {
   }
   EXPECT_GT(control().failed, 0u);
   EXPECT_GT(reader_->stats().bytes_direct, 0u);
-  EXPECT_EQ(reader_->stats().files_refused, 0u) << "the page cache fared no better";
+  EXPECT_EQ(reader_->stats().files_refused, 0u) << "the page cache failed as well: no refusal";
 }
 
-TEST_F(DeviceMemoryOnFaults, remembers_which_files_are_refused_and_asks_once) {
+TEST_F(DeviceMemoryOnFaults, remembers_refused_files_and_tries_each_once) {
   for (const int code : {EOPNOTSUPP, EINVAL, EIO}) {
     const std::uint64_t before = reader_->stats().files_refused;
     control().direct_read_error = code;
@@ -119,7 +119,7 @@ TEST_F(DeviceMemoryOnFaults, remembers_which_files_are_refused_and_asks_once) {
     EXPECT_EQ(reader_->stats().files_refused, before + 1) << strerrorname_np(code);
     EXPECT_GE(control().direct_reads, asked + 1);
     if (code != EIO) {
-      EXPECT_EQ(control().direct_reads, asked + 1) << "by pread, and alone";
+      EXPECT_EQ(control().direct_reads, asked + 1) << "one pread, made before all others";
     }
   }
   EXPECT_EQ(reader_->stats().bytes_direct, 0u);
@@ -137,7 +137,7 @@ TEST_F(DeviceMemoryOnFaults, answers_short_reads_with_as_many_bytes_as_the_kerne
   EXPECT_EQ(routed(file, {300'000, file_bytes}), 0);
 }
 
-TEST_F(DeviceMemoryOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long_it_is) {
+TEST_F(DeviceMemoryOnFaults, answers_as_the_kernel_where_the_reported_size_is_wrong) {
   control().uncached = 1;
   const io::Opened file = open("data");
   for (const std::uint64_t said : {std::uint64_t{0}, std::uint64_t{1 << 20}, 2 * file_bytes}) {
@@ -148,14 +148,14 @@ TEST_F(DeviceMemoryOnFaults, believes_the_kernel_and_not_a_file_that_says_how_lo
   }
 }
 
-TEST_F(DeviceMemoryOnFaults, makes_others_not_wait_while_a_file_system_does_not_answer) {
+TEST_F(DeviceMemoryOnFaults, delays_no_other_reader_while_a_file_system_does_not_answer) {
   const io::Opened slow = open("slow");
   const io::OwnFiles own;
   const io::Opened other = io::open_file(io::make_file(own, "other", file_bytes), O_RDONLY);
   control().hold_reads = 1;
   std::vector<std::future<ssize_t>> held;
   constexpr std::size_t place = 2 << 20;
-  for (std::size_t number = 0; number < 6; ++number) {  // More than channels are kept.
+  for (std::size_t number = 0; number < 6; ++number) {  // More reads than channels that are kept.
     held.push_back(std::async(std::launch::async, [&, number] {
       return reader_->pread(slow.number(), memory_->address() + (number + 1) * place, 1 << 20,
                             static_cast<std::int64_t>(number * page));
@@ -172,7 +172,7 @@ TEST_F(DeviceMemoryOnFaults, makes_others_not_wait_while_a_file_system_does_not_
   }
 }
 
-TEST_F(DeviceMemoryOnFaults, writes_what_there_is_room_for) {
+TEST_F(DeviceMemoryOnFaults, writes_up_to_the_end_of_the_disk) {
   const io::Opened file = open("data");
   io::fill(memory_->inside().first(1 << 20), 0);
   control().space_bytes = (3 << 20) + 4096;

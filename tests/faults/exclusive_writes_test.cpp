@@ -40,7 +40,7 @@ class ExclusiveWritesOnFaults : public WithFaults {
     std::ifstream file(system().folder() + "/" + name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  // Checks that as many bytes are in the file as the count reports.
+  // Checks that the file contains as many bytes as the count reports.
   void expect_written(const std::string& name, const Source& source, std::size_t offset,
                       ssize_t count) const {
     const std::vector<char> bytes = content(name);
@@ -75,7 +75,7 @@ TEST_P(WriteRefusals, are_remembered_of_each_file_and_then_of_the_device) {
       const Source source(1 << 20, 777, again);
       EXPECT_EQ(writer->pwrite(file.number(), source.begin, 1 << 20, 777), 1 << 20);
       expect_written(name, source, 777, 1 << 20);
-      EXPECT_EQ(control().direct_writes, std::min(number, tried)) << "asked once a file";
+      EXPECT_EQ(control().direct_writes, std::min(number, tried)) << "one attempt per file";
       EXPECT_EQ(writer->stats().files_refused, number);
     }
     EXPECT_EQ(control().direct_opens, std::min(number, tried));
@@ -88,7 +88,7 @@ TEST_P(WriteRefusals, are_remembered_of_each_file_and_then_of_the_device) {
   EXPECT_EQ(stats.bytes_cache, 3 * files << 20);
 }
 
-TEST_P(WriteRefusals, say_nothing_of_reads) {
+TEST_P(WriteRefusals, do_not_affect_reads) {
   const auto writer = writer_of();
   control().direct_write_error = GetParam();
   for (int number = 0; number < 4; ++number) {
@@ -105,7 +105,7 @@ TEST_P(WriteRefusals, say_nothing_of_reads) {
 INSTANTIATE_TEST_SUITE_P(, WriteRefusals, testing::Values(EINVAL, EREMOTEIO, EOPNOTSUPP, EIO),
                          [](const auto& one) { return std::string(::strerrorname_np(one.param)); });
 
-TEST_F(ExclusiveWritesOnFaults, go_on_after_what_is_no_refusal) {
+TEST_F(ExclusiveWritesOnFaults, continue_after_errors_that_are_no_refusal) {
   const auto writer = writer_of();
   const io::Opened file = open("data");
   control().direct_write_error = ENOMEM;
@@ -147,13 +147,13 @@ TEST_F(ExclusiveWritesOnFaults, end_before_a_bad_byte_or_have_its_error) {
   EXPECT_GT(writer->stats().fall_backs, 0u);
 }
 
-TEST_F(ExclusiveWritesOnFaults, fill_a_disk_to_its_end_and_say_so) {
+TEST_F(ExclusiveWritesOnFaults, fill_a_disk_to_its_end_and_report_it) {
   const auto writer = writer_of();
   const io::Opened file = open("data");
   control().space_bytes = 4 << 20;
   std::size_t at = 3 << 20;
   ssize_t count = 0;
-  // The file system refuses a request as a whole: shorter ones still fit.
+  // The file system refuses a request as a whole: shorter requests still fit.
   for (std::size_t bytes = 300'000; bytes > 0;) {
     const Source source(bytes, at, at);
     count = writer->pwrite(file.number(), source.begin, bytes, static_cast<std::int64_t>(at));
@@ -164,14 +164,14 @@ TEST_F(ExclusiveWritesOnFaults, fill_a_disk_to_its_end_and_say_so) {
   }
   EXPECT_EQ(at, std::size_t{4 << 20});
   EXPECT_EQ(count, -ENOSPC);
-  EXPECT_EQ(writer->stats().files_refused, 0u) << "that says nothing of the file";
+  EXPECT_EQ(writer->stats().files_refused, 0u) << "a full disk is no refusal of the file";
   EXPECT_GT(writer->stats().writes_direct, 0u);
 }
 
-TEST_F(ExclusiveWritesOnFaults, that_are_taken_in_part_go_on_through_the_page_cache) {
+TEST_F(ExclusiveWritesOnFaults, that_are_written_in_part_continue_through_the_page_cache) {
   const io::Opened file = open("data");
   control().direct_write_bytes_max = 100'000;
-  control().uncached = 1;  // Of the twin: else the kernel itself would write the rest.
+  control().uncached = 1;  // For the twin: else the kernel itself would write the rest.
   const auto writer = writer_of();
   const Source source(1 << 20, 777, 1);
   EXPECT_EQ(writer->pwrite(file.number(), source.begin, 1 << 20, 777), 1 << 20);
@@ -179,7 +179,7 @@ TEST_F(ExclusiveWritesOnFaults, that_are_taken_in_part_go_on_through_the_page_ca
   const router::ReaderStats stats = writer->stats();
   EXPECT_EQ(stats.bytes_direct, 100'000u);
   EXPECT_EQ(stats.bytes_cache, (1u << 20) - 100'000);
-  EXPECT_EQ(stats.fall_backs, 0u) << "it was not refused";
+  EXPECT_EQ(stats.fall_backs, 0u) << "a short write is no refusal";
   EXPECT_EQ(stats.files_refused, 0u);
 }
 
@@ -195,7 +195,7 @@ TEST_F(ExclusiveWritesOnFaults, without_o_direct_go_through_the_page_cache) {
 }
 
 // By default, no twin is opened for a write, whatever the file system does.
-TEST_F(ExclusiveWritesOnFaults, are_what_nobody_gets_who_does_not_ask) {
+TEST_F(ExclusiveWritesOnFaults, are_off_by_default) {
   const auto writer = writer_of(false);
   const io::Opened file = open("data");
   const Source source(1 << 20, 777, 1);

@@ -27,7 +27,7 @@ class ExpectedAbsentOnFaults : public FileReaderOnFaults {
     probed_ = reader_->stats().probed;
     ASSERT_EQ(reader_->stats().bytes_direct, probed_ * block);
   }
-  // Nothing was probed since.
+  // No request was probed since.
   void expect_unprobed(std::uint64_t requests) const {
     EXPECT_EQ(reader_->stats().probed, probed_);
     EXPECT_EQ(reader_->stats().unprobed, requests);
@@ -53,7 +53,7 @@ TEST_F(ExpectedAbsentOnFaults, ends_before_a_bad_byte_or_has_its_error) {
   }
   expect_unprobed(3);
   EXPECT_EQ(reader_->stats().fall_backs, 3u);
-  EXPECT_EQ(reader_->stats().files_refused, 0u) << "the page cache fared no better";
+  EXPECT_EQ(reader_->stats().files_refused, 0u) << "the page cache failed as well: no refusal";
 }
 
 TEST_F(ExpectedAbsentOnFaults, completes_short_reads) {
@@ -64,7 +64,7 @@ TEST_F(ExpectedAbsentOnFaults, completes_short_reads) {
   expect_unprobed(1);
 }
 
-TEST_F(ExpectedAbsentOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long_it_is) {
+TEST_F(ExpectedAbsentOnFaults, answers_as_the_kernel_where_the_reported_size_is_wrong) {
   for (const std::uint64_t said : {std::uint64_t{0}, std::uint64_t{9 * block + page}}) {
     control().said_bytes = said;
     expect_same(*reader_, descriptor(), {block, 9 * block});

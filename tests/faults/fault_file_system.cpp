@@ -32,7 +32,7 @@ namespace {
 using k2k::faults::Control;
 
 constexpr useconds_t look_again_us = 1000;
-constexpr int looks_max = 120'000;  // For a test that forgot to release a request.
+constexpr int looks_max = 120'000;  // Ends the wait if a test forgot to release a request.
 constexpr std::uint64_t direct_bit = std::uint64_t{1} << 32;
 
 Control* control = nullptr;

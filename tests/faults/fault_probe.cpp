@@ -116,7 +116,7 @@ void write_until_full(int file, const char* what) {
   say("size", lseek(file, 0, SEEK_END));
 }
 
-// The file system takes no more at some point.
+// The file system becomes full.
 void full_disk() {
   int file = open_file("out", O_RDWR | O_CREAT);
   write_until_full(file, "write");
@@ -132,7 +132,7 @@ void full_disk() {
   say("close", close(file));
 }
 
-// No file may be longer than so; the signal is ignored, or counted.
+// A limit on the length of files; the signal is ignored in one pass and counted in the other.
 void limited_file() {
   constexpr rlim_t most = 1'000'003;
   const rlimit limit{most, most};
@@ -266,7 +266,7 @@ void replaced() {
   say_read("the new one", pread(now, device, 1 << 20, 8192));
   say("close", close(file));
   say_read("the new one", pread(fresh, device, 1 << 20, 4096));
-  const int other = open_file("data");  // By the number of the old one.
+  const int other = open_file("data");  // The kernel gives it the number of the closed file.
   say("cut", ftruncate(other, 600'000));
   evict(now);
   say_read("what is left", pread(now, device, 1 << 20, 8192));

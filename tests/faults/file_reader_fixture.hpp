@@ -50,7 +50,7 @@ struct Piece {
   std::size_t offset;
 };
 
-// Of a device on which mixes pay. Nothing is read ahead of streams by itself.
+// For a device on which mixes pay. The reader reads nothing ahead of streams.
 inline std::unique_ptr<FileReader> make_reader(std::uint32_t channels = 4) {
   auto made = FileReader::create(
       {.model = {.call_us = 60, .cutoff_bytes = 65536, .direct_gbs = 1, .cache_gbs = 5},
@@ -109,7 +109,7 @@ class FileReaderOnFaults : public WithFaults {
     evict(file.number());
     return file;
   }
-  // Some pages cached, or none (`every` 0).
+  // Caches every `every`-th page, or none (0).
   void cache(const io::Opened& file, std::size_t every) const {
     evict(file.number());
     ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_RANDOM);

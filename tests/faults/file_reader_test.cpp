@@ -50,7 +50,7 @@ TEST_F(FileReaderOnFaults, ends_before_a_bad_byte_or_has_its_error) {
   const ReaderStats stats = reader->stats();
   EXPECT_GT(stats.fall_backs, 0u);
   EXPECT_GT(stats.bytes_direct, 0u);
-  EXPECT_EQ(stats.files_refused, 0u) << "the page cache fared no better";
+  EXPECT_EQ(stats.files_refused, 0u) << "the page cache failed as well: no refusal";
 }
 
 class Refusals : public FileReaderOnFaults, public testing::WithParamInterface<int> {};
@@ -69,7 +69,7 @@ TEST_P(Refusals, of_direct_reads_are_remembered_of_each_file_and_then_of_the_dev
         EXPECT_GT(control().direct_reads, reads_of_tried);
         reads_of_tried = control().direct_reads;
       }
-      EXPECT_EQ(control().direct_reads, reads_of_tried) << "asked once a file";
+      EXPECT_EQ(control().direct_reads, reads_of_tried) << "one attempt per file";
       EXPECT_EQ(reader->stats().files_refused, number);
     }
     EXPECT_EQ(control().direct_opens, std::min(number, tried));
@@ -79,7 +79,7 @@ TEST_P(Refusals, of_direct_reads_are_remembered_of_each_file_and_then_of_the_dev
   EXPECT_EQ(reader->stats().bytes_direct, 0u);
 }
 
-TEST_P(Refusals, are_the_files_alone_where_the_device_has_direct_reads) {
+TEST_P(Refusals, count_for_the_file_only_where_the_device_has_direct_reads) {
   const auto reader = make_reader();
   const io::Opened good = open("good");
   expect_same(*reader, good.number(), {1 << 20, page});
@@ -91,7 +91,7 @@ TEST_P(Refusals, are_the_files_alone_where_the_device_has_direct_reads) {
     expect_same(*reader, file.number(), {1 << 20, page});
     EXPECT_EQ(reader->stats().files_refused, number);
   }
-  EXPECT_EQ(control().direct_opens, files + 1) << "each was tried";
+  EXPECT_EQ(control().direct_opens, files + 1) << "each file was tried";
 }
 
 // io_uring takes EOPNOTSUPP for "not without waiting" and retries for ever. A file's first transfer
@@ -106,7 +106,7 @@ TEST_F(FileReaderOnFaults, asks_once_where_direct_reads_are_not_supported) {
   EXPECT_EQ(reader->stats().files_refused, 1u);
 }
 
-TEST_F(FileReaderOnFaults, asks_once_of_a_later_file_too_whatever_its_request_consists_of) {
+TEST_F(FileReaderOnFaults, asks_once_of_a_later_file_too_even_for_a_mixed_request) {
   const auto reader = make_reader();
   const io::Opened good = open("good");
   expect_same(*reader, good.number(), {1 << 20, page});
@@ -115,7 +115,7 @@ TEST_F(FileReaderOnFaults, asks_once_of_a_later_file_too_whatever_its_request_co
   const io::Opened file = open("data");
   cache(file, 0);
   ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_RANDOM);
-  plain(file.number(), {1 << 20, 1 << 20});  // Between two that are not cached.
+  plain(file.number(), {1 << 20, 1 << 20});  // Cached, between two uncached stretches.
   const std::uint64_t reads = control().direct_reads;
   const Answer ours = routed(*reader, file.number(), {3 << 20, 0});
   EXPECT_EQ(ours.count, 3 << 20);
@@ -167,7 +167,7 @@ TEST_F(FileReaderOnFaults, answers_short_reads_with_as_many_bytes_as_the_kernel_
   }
 }
 
-TEST_F(FileReaderOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long_it_is) {
+TEST_F(FileReaderOnFaults, answers_as_the_kernel_where_the_reported_size_is_wrong) {
   const auto reader = make_reader();
   for (const std::uint32_t uncached : {1u, 0u}) {
     control().said_bytes = Control::none;
@@ -188,7 +188,7 @@ TEST_F(FileReaderOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long
           EXPECT_EQ(ours, kernels) << what;
           continue;
         }
-        // Behind its data it reads as zeros, as far as the kernel chanced to read ahead.
+        // Behind its data the file reads as zeros, as far as the kernel happened to read ahead.
         const std::size_t there = std::min(piece.bytes, file_bytes - piece.offset);
         for (const Answer& answer : {ours, kernels}) {
           ASSERT_GE(answer.bytes.size(), there) << what;
@@ -200,7 +200,7 @@ TEST_F(FileReaderOnFaults, believes_the_kernel_and_not_a_file_that_says_how_long
   }
 }
 
-TEST_F(FileReaderOnFaults, makes_others_not_wait_for_a_twin_that_is_not_opened) {
+TEST_F(FileReaderOnFaults, delays_no_other_reader_while_the_open_of_a_twin_hangs) {
   const io::Opened slow = open("slow");
   const io::Opened other = open("other");
   DataFile local(1 << 20);
@@ -208,7 +208,7 @@ TEST_F(FileReaderOnFaults, makes_others_not_wait_for_a_twin_that_is_not_opened) 
   const Answer wanted = plain(slow.number(), {1 << 20, page});
   const Answer other_wanted = plain(other.number(), {1 << 20, page});
   evict(slow.number());
-  // Known before.
+  // The reader knows this file before the fault.
   EXPECT_EQ(routed(*reader, other.number(), {1 << 20, page}), other_wanted);
   control().hold_direct_opens = 1;
   auto held = std::async(std::launch::async, [&] {
@@ -220,7 +220,7 @@ TEST_F(FileReaderOnFaults, makes_others_not_wait_for_a_twin_that_is_not_opened) 
     EXPECT_EQ(routed(*reader, local.descriptor(), {1 << 19, page}).count, 1 << 19);
     reader->closing(local.descriptor());
     EXPECT_EQ(routed(*reader, other.number(), {1 << 20, page}), other_wanted);
-    // Of the same file: by the page cache.
+    // Another read of the slow file comes by the page cache.
     EXPECT_EQ(routed(*reader, slow.number(), {1 << 20, page}), wanted);
   });
   EXPECT_TRUE(is_over(others));
@@ -230,10 +230,10 @@ TEST_F(FileReaderOnFaults, makes_others_not_wait_for_a_twin_that_is_not_opened) 
   evict(slow.number());
   const std::uint64_t before = control().direct_reads;
   EXPECT_EQ(routed(*reader, slow.number(), {1 << 20, page}), wanted);
-  EXPECT_GT(control().direct_reads, before) << "its twin is there now";
+  EXPECT_GT(control().direct_reads, before) << "the twin is open now";
 }
 
-TEST_F(FileReaderOnFaults, keeps_no_twin_that_comes_after_its_file_was_closed) {
+TEST_F(FileReaderOnFaults, closes_a_twin_that_is_opened_after_its_file_was_closed) {
   const io::Opened slow = open("slow");
   const auto reader = make_reader();
   control().hold_direct_opens = 1;
@@ -241,7 +241,7 @@ TEST_F(FileReaderOnFaults, keeps_no_twin_that_comes_after_its_file_was_closed) {
     EXPECT_EQ(routed(*reader, slow.number(), {1 << 20, page}).count, 1 << 20);
   });
   wait_for_held(1);
-  reader->closing(slow.number());  // Does not wait for it for ever.
+  reader->closing(slow.number());  // Gives up waiting for the twin.
   EXPECT_EQ(control().held, 1u);
   control().hold_direct_opens = 0;
   EXPECT_TRUE(is_over(held));
@@ -255,7 +255,7 @@ TEST_F(FileReaderOnFaults, keeps_no_twin_that_comes_after_its_file_was_closed) {
   EXPECT_EQ(twins, 0);
   evict(slow.number());
   EXPECT_EQ(routed(*reader, slow.number(), {1 << 20, page}).count, 1 << 20);
-  EXPECT_GT(reader->stats().bytes_direct, 0u) << "and the next request has one";
+  EXPECT_GT(reader->stats().bytes_direct, 0u) << "the next request opens a twin";
 }
 
 TEST_F(FileReaderOnFaults, lets_others_read_while_every_channel_waits_for_a_slow_file_system) {
@@ -316,7 +316,7 @@ TEST_F(FileReaderOnFaults, reads_what_was_there_before_or_after_a_cut_behind_its
   }
   over = true;
   cutter.join();
-  // Without faults again, they have no lasting effect.
+  // The faults are over and have no lasting effect.
   evict(file.number());
   EXPECT_TRUE(io::holds_content(routed(*reader, file.number(), {8 << 20, 0}).bytes, 0));
 }
@@ -349,8 +349,8 @@ TEST_F(FileReaderOnFaults, reads_the_opened_file_when_another_takes_its_name) {
   EXPECT_EQ(answer.bytes, std::vector<std::byte>(1 << 20, std::byte{0x5a}));
 }
 
-// No fault of a file system's: no descriptor is left for a twin.
-TEST(FileReaderWithoutDescriptors, reads_by_the_page_cache_until_there_are_some) {
+// No fault of a file system: the process has no free descriptor for a twin.
+TEST(FileReaderWithoutDescriptors, reads_by_the_page_cache_until_descriptors_are_free) {
   DataFile file(4 << 20);
   if (!io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read)) {
     GTEST_SKIP() << "no direct transfers in this folder";

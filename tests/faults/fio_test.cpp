@@ -40,7 +40,7 @@ class Fio : public shim::Programs, public testing::WithParamInterface<const char
     }
   }
 
-  // Both jobs with some more options.
+  // Runs both jobs with additional options.
   [[nodiscard]] Outcome play(const std::string& more) const {
     const std::string memory =
         fmt::format("/dev/shm/{}", std::filesystem::path(folder()).filename().string());

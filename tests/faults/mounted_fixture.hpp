@@ -30,7 +30,7 @@ namespace k2k::faults {
 
 class FaultFileSystem {
  public:
-  // Why there cannot be one here: empty if there can.
+  // The reason why this machine cannot mount a file system; empty if it can.
   static std::string refused() {
     const io::Opened fuse(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
     if (fuse.number() >= 0) return "";
@@ -59,14 +59,14 @@ class FaultFileSystem {
   FaultFileSystem(const FaultFileSystem&) = delete;
   FaultFileSystem& operator=(const FaultFileSystem&) = delete;
 
-  // Why it is not there; empty if it is.
+  // The reason why the mount failed; empty if it succeeded.
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] Control& control() const { return *control_; }
   [[nodiscard]] std::string control_path() const { return files_.path("control"); }
-  // Where the tests see it, and the same files without the file system.
+  // The mount, and the folder with the same files behind it.
   [[nodiscard]] std::string mount_point() const { return files_.path("mount"); }
   [[nodiscard]] std::string folder() const { return files_.path("folder"); }
-  // A new file of io::content().
+  // Makes a file of io::content().
   void make_file(const std::string& name, std::size_t bytes) const {
     io::make_file(files_, "folder/" + name, bytes);
   }
@@ -121,7 +121,7 @@ class FaultFileSystem {
 inline void mount_or_skip(std::unique_ptr<FaultFileSystem>& system) {
   if (const std::string why = FaultFileSystem::refused(); !why.empty()) GTEST_SKIP() << why;
   system = std::make_unique<FaultFileSystem>();
-  // Root without the right to mount, as in a container; others without the program fusermount3.
+  // Root may lack the right to mount, as in a container; other users may lack fusermount3.
   const bool may_not = system->error().find("not permitted") != std::string::npos;
   if (!system->error().empty() && (may_not || ::geteuid() != 0)) GTEST_SKIP() << system->error();
   ASSERT_EQ(system->error(), "");

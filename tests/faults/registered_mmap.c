@@ -1,7 +1,7 @@
-/* For tests, after libk2k_io.so in LD_PRELOAD: what a program maps from files whose
- * paths begin as K2K_TEST_DEVICE_MEMORY is device memory, as mappings of a device's own file are.
- * So a program that can take its buffers from a file (fio's iomem=mmap:FILE) uses device memory as
- * it is.
+/* For tests, after libk2k_io.so in LD_PRELOAD: mappings of files whose paths begin as
+ * K2K_TEST_DEVICE_MEMORY are device memory, like mappings of a device's own file. A program that
+ * can take its buffers from a file (fio's iomem=mmap:FILE) therefore uses device memory without
+ * changes.
  *
  * Threading: any thread.
  */

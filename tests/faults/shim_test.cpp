@@ -31,8 +31,8 @@ const std::vector<std::string> usual = {reading_ahead, by_router};
 
 class ShimOnFaults : public shim::Programs {
  protected:
-  // Runs a scene in `place`, which `prepare` prepares each time. Returns the outcome in the last
-  // environment.
+  // Runs `prepare` and then the scene in `place`, once for each environment. Returns the outcome of
+  // the last environment.
   Outcome expect_same(const std::string& place, const std::string& scene,
                       const std::function<void()>& prepare,
                       const std::vector<std::string>& environments = usual) const {
@@ -168,13 +168,13 @@ TEST_F(ShimOnFaults, a_limit_on_the_length_of_files_is_the_same) {
   EXPECT_NE(outcome.out.find("signalled: 2"), std::string::npos) << outcome.out;
 }
 
-TEST_F(ShimOnFaults, a_program_has_as_many_descriptors_and_the_same_numbers) {
+TEST_F(ShimOnFaults, a_program_has_as_many_descriptors_with_the_same_numbers) {
   const Outcome outcome = expect_same_here("full_table 64");
   EXPECT_NE(outcome.out.find("EMFILE"), std::string::npos) << outcome.out;
   EXPECT_EQ(stat_of(outcome, "bytes_direct"), 0) << "there is no room for a twin";
 }
 
-// The router has numbers from a thousand on, and its files no others.
+// The router's files have descriptor numbers from a thousand on only.
 TEST_F(ShimOnFaults, a_program_with_many_files_has_the_same_numbers) {
   const Outcome outcome = expect_same_here("many_files");
   EXPECT_TRUE(!has_direct() || stat_of(outcome, "bytes_direct") > 0) << outcome.error;
@@ -189,7 +189,7 @@ TEST_F(ShimOnFaults, a_file_replaced_and_cut_under_a_program_reads_the_same) {
   expect_same_here("replaced");
 }
 
-TEST_F(ShimOnFaults, long_writes_are_the_same_and_direct_only_where_that_is_asked_for) {
+TEST_F(ShimOnFaults, long_writes_are_the_same_and_direct_only_in_exclusive_mode) {
   const Outcome usually = expect_same_here("long_writes");
   EXPECT_EQ(stat_of(usually, "writes_direct"), 0) << usually.error;
   EXPECT_EQ(stat_of(usually, "bytes_direct"), 0) << usually.error;
@@ -197,7 +197,7 @@ TEST_F(ShimOnFaults, long_writes_are_the_same_and_direct_only_where_that_is_aske
   const Outcome outcome = expect_same_here("long_writes", {exclusively});
   EXPECT_TRUE(!has_direct() || stat_of(outcome, "writes_direct") >= 5) << outcome.error;
   EXPECT_EQ(stat_of(outcome, "fall_backs"), 0) << outcome.error;
-  // A mode that is switched off.
+  // The mode switched off explicitly.
   const Outcome off = expect_same_here("long_writes", {by_router + "K2K_IO_EXCLUSIVE=0 "});
   EXPECT_EQ(stat_of(off, "writes_direct"), 0) << off.error;
 }
@@ -208,13 +208,13 @@ TEST_F(ShimOnFaults, signals_and_limits_change_nothing_in_exclusive_writes) {
   expect_same_here("full_table 64", {exclusively});
 }
 
-TEST_F(ShimOnFaults, a_write_is_never_seen_in_part_where_the_kernel_lets_nobody_see_it) {
+TEST_F(ShimOnFaults, a_write_is_seen_whole_where_the_kernel_shows_it_whole) {
   if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
   const Outcome outcome = expect_same_here("torn 5");
   EXPECT_EQ(outcome.out, "mixes seen: 0\nmixes left: 0\n");
 }
 
-// The scene above can fail: with a router library that writes in two calls it does.
+// The scene above can fail: it does with a router library that writes in two calls.
 TEST_F(ShimOnFaults, a_write_of_two_calls_would_be_seen) {
   if (!has_direct()) GTEST_SKIP() << "no direct transfers in this folder";
   std::string out = "mixes seen: 0\nmixes left: 0\n";

@@ -1,5 +1,4 @@
-/* A program of somebody else, to be run with libk2k_io.so: tells it of memory and reads a file
- * there.
+/* A foreign program, run with libk2k_io.so: registers memory and reads a file into it.
  * `./dev check --only install` runs it; the argument names the file. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

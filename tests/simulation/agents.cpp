@@ -149,7 +149,7 @@ void Agents::change_to_main(Agent& from) {
   came_from_ = &from.sanitizer;
   cpu::leave(from.sanitizer, main_sanitizer_);
   cpu::switch_context(from.context, main_);
-  std::abort();  // It was given another turn.
+  std::abort();  // The agent got another turn.
 }
 
 }  // namespace k2k::simulation

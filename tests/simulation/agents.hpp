@@ -20,7 +20,7 @@ struct alignas(64) Agent {
   std::uint32_t index = 0;
   protocol::Side side = protocol::Side::host;
   bool ended = false;
-  // Asleep while both words are as they were seen and the clock is before `until`.
+  // Asleep while both words have their seen values and the clock is before `until`.
   bool asleep = false;
   const std::uint32_t* word = nullptr;
   std::uint32_t seen = 0;
@@ -48,17 +48,17 @@ class Agents {
   void begin(Random& random, const std::uint64_t& clock, std::uint32_t slow,
              void (*before_switch)(), bool (*nobody_runs)());
   Agent& add(protocol::Side side, std::function<void()> body);
-  // Runs until all have ended or one stopped the schedule.
+  // Runs until all agents have ended or one agent stopped the schedule.
   void run();
 
-  // Lets all that sleep look again.
+  // Lets all sleeping agents look again.
   void wake();
   // The earliest time at which a sleeping agent wakes by the clock.
   [[nodiscard]] std::uint64_t first_alarm() const;
 
   // --- On a fibre.
   [[nodiscard]] Agent* running() { return running_; }
-  void pass();  // Another may run now.
+  void pass();  // Another agent may run now.
   // Sleeps until one of the words differs from its seen value, or the clock shows `until`.
   void sleep(const std::uint32_t* word, std::uint32_t seen, const std::uint32_t* other_word,
              std::uint32_t other_seen, std::uint64_t until = never);

@@ -6,7 +6,7 @@ namespace k2k::simulation {
 
 namespace {
 
-constexpr std::size_t header_bytes = 16;  // Of a slot: four words of 4 bytes.
+constexpr std::size_t header_bytes = 16;  // The header of a slot: four words of 4 bytes.
 
 // Plain stores to a slot's header are of 4 bytes, all others of 8.
 std::size_t width_at(std::size_t offset) {

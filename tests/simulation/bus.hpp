@@ -32,7 +32,7 @@ struct Image {
   protocol::Slot slots[slots_max];
   protocol::DoorbellEntry entries[rings_max][ring_entries_max];
   std::uint64_t consumed[rings_max];
-  std::uint64_t closed;  // The word is its low half.
+  std::uint64_t closed;  // The protocol's word is the low half.
 };
 
 struct Store {
@@ -40,14 +40,14 @@ struct Store {
   std::uint8_t bytes;    // 4 or 8.
   bool release;
   std::uint32_t agent;
-  std::uint32_t known_to;  // One bit per agent: its next release store covers this one.
+  std::uint32_t known_to;  // One bit per agent: the agent's next release store covers this store.
   std::uint64_t value;
 };
 
-// Chances, one in so many.
+// Chances: one in as many stores.
 struct BusFaults {
   std::uint32_t lose_doorbell = 0;  // 0 = never.
-  std::uint32_t hold_doorbell = 0;  // A delivery that would be a doorbell's is put off.
+  std::uint32_t hold_doorbell = 0;  // The delivery of a doorbell is put off.
 };
 
 class Bus {
@@ -59,14 +59,14 @@ class Bus {
   [[nodiscard]] bool contains(const void* word) const;
   [[nodiscard]] std::size_t offset_of(protocol::Side side, const void* word) const;
 
-  // A plain store was found; `where` still shows the value that it overwrote.
+  // A plain store was found; its place still shows the old value.
   using OnPlain = void (*)(protocol::Side side, std::size_t offset, std::size_t bytes);
   // Turns plain stores of `agent` since the last call into stores in flight.
   void capture(protocol::Side side, std::uint32_t agent, OnPlain on_plain);
   // An ordered store. Expects that the agent's plain stores were captured.
   void release(protocol::Side side, std::uint32_t agent, std::size_t offset, std::size_t bytes,
                std::uint64_t value, bool as_plain);
-  // All of `agents` learn the stores that any of them knows.
+  // Every agent of `agents` learns the stores that the others know.
   void meet(protocol::Side side, std::uint32_t agents);
 
   // Delivers one store, chosen at random among the deliverable ones. Returns false if none is left.
@@ -78,7 +78,7 @@ class Bus {
   }
   [[nodiscard]] bool idle() const { return count_[0] + count_[1] == 0; }
 
-  // Why memory was torn: both sides had a store to one word on their way. Null if it never was.
+  // A store to a word to which the other side also had a store in flight. Null if there was none.
   [[nodiscard]] const Store* torn() const { return torn_ ? &torn_store_ : nullptr; }
   [[nodiscard]] std::uint32_t lost_doorbells() const { return lost_doorbells_; }
 

@@ -25,7 +25,7 @@ constexpr std::uint16_t unknown_number = 500;
 struct WaveMeeting {
   std::uint32_t members = 0;  // Lanes that have not ended.
   std::uint32_t arrived = 0;
-  std::uint32_t leader = nobody;  // Works for all meanwhile.
+  std::uint32_t leader = nobody;  // Works for all lanes during a round.
   std::uint32_t rounds = 0;
   std::uint64_t votes = 0;
   std::uint64_t result = 0;
@@ -106,7 +106,7 @@ void gather(std::uint64_t brought, device::platform::Lead lead) {
       return;
     }
     all.agents.sleep(&meeting.rounds, round, &meeting.members, meeting.members);
-    if (meeting.leader == nobody) end_if_cancelled();  // It writes where we lie.
+    if (meeting.leader == nobody) end_if_cancelled();  // A leader writes to this stack.
   }
 }
 
@@ -244,7 +244,7 @@ void call_wave_wide() {
   const std::uint16_t number = draw_number();
   const std::uint32_t id = issue(number, 0);
   using Chosen = std::remove_const_t<decltype(wave_wide)>;
-  // As a GPU does it, and as the cpu backend does.
+  // The way of a GPU, and the way of the cpu backend.
   const device::Handle handle =
       all.scenario.side_by_side
           ? device::submit<WorkItem, Chosen, true>(number, Requests::words_of(id))
@@ -368,7 +368,7 @@ void wait(const protocol::Slot& slot, Wait how) noexcept {
   const bool halts = how == Wait::halted && at_home;
   if (halts) {
     ++all.halted[row];
-    all.bus.flush(protocol::Side::host);  // The backend's handshake: seen now, or resumed later.
+    all.bus.flush(protocol::Side::host);  // The lane sees the answer now, or resume() wakes it.
   }
   while (true) {
     simulation::end_if_cancelled();

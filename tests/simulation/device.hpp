@@ -9,7 +9,7 @@ namespace k2k::simulation {
 // The agent that launches, reclaims slots after each launch, and reports the end.
 void launcher();
 
-// Rings for nothing, a few times.
+// Rings a few doorbells without a request.
 void stray_ringer();
 
 }  // namespace k2k::simulation

@@ -41,8 +41,8 @@
 
 #define WAVES 2
 #define LANES 2
-#define SLOTS 4 /* Of which ROWS x LANES are in use. */
-/* The second wave makes one: two of each take hours and show nothing new. */
+#define SLOTS 4 /* ROWS x LANES of them are in use. */
+/* The second wave makes one call: two calls of each wave take hours and show nothing new. */
 #define CALLS_OF(wave) (wave == 0 -> CALLS : 1)
 #define IDS 9   /* Requests are named from 1: WAVES x CALLS x LANES. */
 #define BOTH 3
@@ -77,7 +77,7 @@ byte consumed;
 byte lock[WAVES];
 byte tail;
 
-/* Books, of which the protocol knows nothing. */
+/* The model's own records, which are no part of the protocol. */
 byte holder[SLOTS]; /* Wave + 1 that may store to the slot; 0 = none. */
 bit issued[IDS];
 byte executed[IDS];
@@ -100,7 +100,7 @@ inline unlock(row, lanes) {
   }
 }
 
-/* Locks `lanes` of `row`, and finds their slots free or gives the locks back. */
+/* Locks `lanes` of `row`. Gives the locks back if a slot is not free. */
 inline try_claim(row, lanes, claimed) {
   claimed = false;
   atomic {
@@ -214,7 +214,7 @@ proctype wave(byte me) {
     do
     :: claimed -> break
     :: else ->
-      /* Any row; a single lane may be any of it. Waits where the code tries again. */
+      /* Any row, and any lane of it for a single lane. Waits where the code tries again. */
       atomic { if
       :: lanes != BOTH && may_try(0, 1) -> row = 0; lanes = 1
       :: lanes != BOTH && may_try(0, 2) -> row = 0; lanes = 2
@@ -294,7 +294,7 @@ inline accept_row(row, lanes) {
   fi
 }
 
-/* False for good where no slot is: states start as free. */
+/* Always false for slots that do not exist: their state stays free. */
 #define some_ready \
   (state[0] == ready || state[1] == ready || state[2] == ready || state[3] == ready)
 
@@ -320,7 +320,7 @@ end:
     :: ROWS > 1 -> accept_row(1, BOTH)
     :: else
     fi;
-    /* skip_hole(): the entries change under its eyes only to its gain. */
+    /* skip_hole(): entries that change during the search can only shorten it. */
     atomic {
       ahead = 0;
       do

@@ -36,18 +36,18 @@ class Requests {
   std::uint32_t issue(std::uint16_t number, std::uint8_t flags, bool refused_by_policy);
   static device::Words words_of(std::uint32_t id);
 
-  // 0 or the policy's answer.
+  // Returns 0 or the policy's answer.
   std::int64_t admit(const services::Request& request);
-  // Its system call is made; the answer.
+  // Notes that the system call is made; returns its answer.
   std::int64_t execute(const services::Request& request);
-  // Its work-item has the reply. `may_be_cut_off`: a transport error is one.
+  // The work-item has the reply. `may_be_cut_off`: the reply may be a transport error.
   void take(std::uint32_t id, const Reply& reply, bool may_be_cut_off);
   void abandon(std::uint32_t id) { entry(id).cut_off = true; }
 
   // Expects that all issued requests were answered, except requests cut off. Reports a violation
   // otherwise.
   void expect_settled(bool closed);
-  // Copies made of a slot that carry no request of ours: a retired claim.
+  // Is this a simulated request? The slot of a retired claim contains none.
   [[nodiscard]] static bool is_ours(const services::Request& request);
 
  private:

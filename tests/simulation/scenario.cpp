@@ -38,7 +38,7 @@ Scenario draw(std::uint64_t seed) {
   scenario.deliver_in = one_of(1, 2, 4, 16);
   if (random.one_in(4)) scenario.slow_agent = random.below(8);
 
-  // A half without a fault of the bus: then no rescan may be needed.
+  // Half of the schedules have no fault of the bus and no rescan.
   scenario.rescan = random.one_in(2);
   if (scenario.rescan) {
     scenario.strays = random.one_in(4);

@@ -24,7 +24,7 @@
 #include "tests/simulation/hooks.hpp"
 #include "tests/simulation/world.hpp"
 
-// Handed on to the services, which are the simulation's own and have no use for it.
+// Passed to the services. The simulation's own services do not use it.
 namespace k2k::router {
 class Files {};
 }  // namespace k2k::router
@@ -248,7 +248,7 @@ Role* vacant_role() {
   return nullptr;
 }
 
-// Takes the role of a thread with a long call, if possible.
+// Takes the role from a thread with a long call, if possible.
 Role* take_over_stuck(const Thread& self) {
   if (host->taking) return nullptr;
   for (std::optional<Role>& role : host->roles) {
@@ -336,7 +336,7 @@ void refuse_the_rest() {
   host->answering = false;
 }
 
-// A call takes its time, or all there is.
+// A call takes some time, or never ends.
 void linger() {
   if (all.scenario.death != 0 && all.random.one_in(all.scenario.death)) all.agents.leave();
   if (all.scenario.stall_max == 0) return;
@@ -449,8 +449,8 @@ std::int64_t execute_waiting(const Request& request, Progress&, Interruption, ro
 
 }  // namespace k2k::services
 
-// Where the shipped code waits by the operating system: sched_yield() for a row that another thread
-// is accepting from, nanosleep() for a call in flight when a launch ends. Off the fibres as ever.
+// The shipped code waits by sched_yield() for a row from which another thread accepts, and by
+// nanosleep() for a call in flight when a launch ends. Outside of fibres these are the system's.
 extern "C" int sched_yield() noexcept {
   if (k2k::simulation::world().agents.running() == nullptr) {
     return static_cast<int>(syscall(SYS_sched_yield));

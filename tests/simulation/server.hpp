@@ -10,10 +10,10 @@ namespace k2k::simulation {
 // Adds the service threads to the schedule.
 void start_server();
 
-// Returns once no slot is the host's.
+// Returns once the host owns no slot.
 void drain();
 
-// Ends the service as the destructor of Server does: afterwards all are refused.
+// Ends the service as the destructor of Server does: afterwards all calls are refused.
 void stop();
 
 [[nodiscard]] bool stopped();

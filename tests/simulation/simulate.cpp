@@ -17,7 +17,7 @@ void wait_for_event(std::uint32_t seen) {
   while (all.events == seen) all.agents.sleep(&all.events, seen, &all.events, seen);
 }
 
-// All was answered and the launches are over: nothing may be left behind.
+// All calls are answered and the launches are over: nothing may be left behind.
 void expect_at_rest() {
   all.bus.flush(protocol::Side::device);
   all.bus.flush(protocol::Side::host);

@@ -111,11 +111,11 @@ INSTANTIATE_TEST_SUITE_P(Of, AtEveryStep,
 struct Planted {
   Bug bug;
   const char* name;
-  std::uint64_t seeds_max;  // It is found within as many.
+  std::uint64_t seeds_max;  // The mistake is found within so many seeds.
   void (*prepare)(Scenario& scenario);
 };
 
-// Without faults or rescan nothing else can go wrong.
+// Without faults and rescan only the planted mistake can fail.
 void plainly(Scenario& scenario) {
   scenario.rescan = false;
   scenario.faults = {};
@@ -128,7 +128,7 @@ void with_rescan(Scenario& scenario) { scenario.rescan = true; }
 
 constexpr Planted planted[] = {
     {Bug::ready_before_arguments, "ready_before_arguments", 100, &plainly},
-    // The doorbell's own release hides it: found where a rescan comes first.
+    // The doorbell's own release hides the mistake: only an earlier rescan finds it.
     {Bug::ready_without_release, "ready_without_release", 1000,
      [](Scenario& scenario) {
        plainly(scenario);
@@ -177,7 +177,7 @@ TEST_P(PlantedBug, is_found) {
     if (outcome.violation.empty()) continue;
     std::printf("found by seed %llu: %s", static_cast<unsigned long long>(seed),
                 outcome.violation.substr(0, outcome.violation.find('\n') + 1).c_str());
-    // And by nothing else in the seeds so far.
+    // Without the mistake the same schedules are sound.
     for (std::uint64_t again = 0; again <= seed; ++again) {
       Scenario sound = draw(again);
       mistake.prepare(sound);
@@ -193,7 +193,7 @@ TEST_P(PlantedBug, is_found) {
 std::string name_of_bug(const testing::TestParamInfo<Planted>& test) { return test.param.name; }
 INSTANTIATE_TEST_SUITE_P(Of, PlantedBug, testing::ValuesIn(planted), &name_of_bug);
 
-// --- Found by the simulation, and mended: a ring that is full behind a hole stayed full for ever.
+// --- A mistake that the simulation found: a ring that is full behind a hole stayed full for ever.
 
 struct Holes {
   const char* name;
@@ -201,9 +201,9 @@ struct Holes {
 };
 
 constexpr Holes holes[] = {
-    // Heads that never arrive, as many as there are places or fewer.
+    // Some or all heads of a ring never arrive.
     {"behind_lost_doorbells", [](Scenario& scenario) { scenario.faults.lose_doorbell = 2; }},
-    // Nothing is lost: a producer that was passed over writes into a place that was used again.
+    // Nothing is lost: the poller skips a late producer, which writes into a place in use again.
     {"behind_a_late_doorbell",
      [](Scenario& scenario) {
        scenario.strays = true;

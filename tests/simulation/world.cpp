@@ -37,7 +37,7 @@ const char* name_of(SlotState state) {
 
 const char* name_of(Side side) { return side == Side::device ? "device" : "host"; }
 
-// The device's stores need the slot's lock, the host's a state that is the host's.
+// The device may store to a slot if it holds the lock, the host in a state that the host owns.
 void expect_owner(Side side, std::size_t slot, SlotState state) {
   World& all = world();
   if (owner_of(state) != side) {
@@ -65,7 +65,7 @@ void raise_event() {
   ++all.events;
 }
 
-// All sleep: a store arrives, or the time comes for which one waits.
+// All agents sleep: delivers a store, or advances the clock to the first alarm.
 bool nobody_runs() {
   World& all = world();
   const std::uint64_t alarm = std::min(all.agents.first_alarm(), all.next_event);
@@ -197,7 +197,7 @@ void World::begin(const Scenario& what) {
 
 void step() {
   World& all = world();
-  if (all.agents.running() == nullptr) return;  // The test looks.
+  if (all.agents.running() == nullptr) return;  // The caller is the test.
   advance();
   if (all.random.one_in(all.scenario.deliver_in)) {
     all.bus.deliver_any();

@@ -42,14 +42,14 @@ struct World {
   std::uint64_t steps = 0;
   std::uint64_t next_event = Agents::never;  // Step at which the disturbance is due.
   std::uint32_t events = 0;                  // Counts events for the waiting controller.
-  std::uint32_t holders[slots_max];          // A bit an agent that may store to the slot.
+  std::uint32_t holders[slots_max];          // One bit per agent that may store to the slot.
   std::uint32_t sweeper = Agents::agents_max;
 
   // The device.
-  std::uint32_t wave_of[Agents::agents_max];  // A bit an agent of the same wave.
+  std::uint32_t wave_of[Agents::agents_max];  // One bit per agent of the same wave.
   std::uint32_t live_items = 0;
   std::uint32_t resumed[rows_max];  // Times the server resumed the row.
-  std::uint32_t halted[rows_max];   // Lanes that wait to be resumed, or are about to.
+  std::uint32_t halted[rows_max];   // Lanes that wait for resume(), or are about to.
   bool cancelled = false;
   bool launches_done = false;
   std::uint32_t unredeemed = 0;
@@ -57,7 +57,7 @@ struct World {
   std::string violation;
 
   void begin(const Scenario& what);
-  // The agents that may use the slots that `agent` locks at once: more than one are its wave's.
+  // The agents that may use the slots that `agent` locks at once: its wave's if they are several.
   [[nodiscard]] std::uint32_t claims_for(std::uint32_t agent, std::uint64_t lanes) const {
     return (lanes & (lanes - 1)) == 0 ? std::uint32_t{1} << agent : wave_of[agent];
   }
@@ -69,13 +69,13 @@ struct World {
 extern World the_world;
 inline World& world() { return the_world; }
 
-// Where all stands, for the reader of a violation.
+// The state of all agents and slots, for the text of a violation.
 std::string scene();
 
 // The state a side's image shows, without giving others a turn.
 protocol::SlotState observe_raw(const protocol::Slot& slot);
 
-// A promise was broken: notes the first, and ends the schedule if an agent found it.
+// Notes the first broken promise, and ends the schedule if an agent found it.
 void violated(const std::string& what);
 inline void promise(bool kept, const char* what) {
   if (!kept) violated(what);
@@ -84,7 +84,7 @@ inline void promise(bool kept, const char* what) {
 // Puts the running agent's plain stores so far in flight.
 void capture_plain_stores();
 
-// Lets others run, for so many steps unless `word` changes.
+// Lets other agents run for `steps` steps, or until `word` changes.
 void nap(std::uint32_t steps);
 void nap(std::uint32_t steps, const std::uint32_t& word);
 
