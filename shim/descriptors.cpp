@@ -23,7 +23,7 @@ constinit Tracked tracked;
 namespace {
 
 pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-constinit std::atomic<pid_t> process{0};  // Whose descriptors these are.
+constinit std::atomic<pid_t> process{0};  // The process that owns the descriptors.
 
 class Lock {
  public:
@@ -84,7 +84,7 @@ std::uint32_t routing_for(int descriptor, mode_t mode) {
   }
 }
 
-// As known here: a file system that hangs is not asked, for another file's close.
+// By the kernel's own copy of the attributes: a hanging file system must not delay another's close.
 bool same_file(int descriptor, const File& file) {
   struct statx seen{};
   if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &seen) != 0) {
@@ -93,7 +93,7 @@ bool same_file(int descriptor, const File& file) {
   return File{makedev(seen.stx_dev_major, seen.stx_dev_minor), seen.stx_ino} == file;
 }
 
-// The program's descriptor of this file that is none of first..last; -1 if there is none.
+// A descriptor of the program, outside of first..last, for this file; -1 if there is none.
 int another_of(const File& file, int first, int last) {
   int found = -1;
   any_open_number(0, INT32_MAX, [&](int number) {
@@ -105,11 +105,11 @@ int another_of(const File& file, int first, int last) {
   return found;
 }
 
-// The tracked descriptor is about to be closed, with all of first..last. True: its file, of which
-// the program has no other.
+// The tracked descriptor is about to be closed, with all of first..last. Returns true, with its
+// file, if the program has no other descriptor of that file.
 bool drop_last_of_file(int descriptor, int first, int last, File* file) {
   const Lock lock;
-  if (!tracked.tracked(descriptor)) return false;  // Another thread's close of it.
+  if (!tracked.tracked(descriptor)) return false;  // Another thread closed it.
   *file = tracked.file_of(descriptor);
   tracked.drop(descriptor);
   const int other = another_of(*file, first, last);
@@ -128,7 +128,7 @@ std::uint32_t look_at(int descriptor) {
   struct stat status{};
   if (fstat(descriptor, &status) != 0) return routing_unknown;
   const std::uint32_t routing = routing_for(descriptor, status.st_mode);
-  // Of neither, nothing comes that a close ends.
+  // Without routed reads or writes there is no twin that a close would end.
   if ((routing & (routes_reads | routes_writes)) == 0) return routing;
   const Lock lock;
   process.store(getpid(), std::memory_order_relaxed);
@@ -145,7 +145,7 @@ void before_close(int first, int last) {
   int at = tracked.next(first, last);
   if (at < 0 || getpid() != process.load(std::memory_order_relaxed)) return;
   if (Inside::now()) {
-    // A signal handler in the middle of one of our calls: the twin goes with the file's next close.
+    // A signal handler during a call served here: the next close of the file closes the twin.
     for (; at >= 0; at = tracked.next(at + 1, last)) tracked.drop(at);
     return;
   }
@@ -154,7 +154,7 @@ void before_close(int first, int last) {
   for (; at >= 0; at = tracked.next(at + 1, last)) {
     File file;
     if (!drop_last_of_file(at, first, last, &file)) continue;
-    // Without the lock: a file system may take long to close, and others' files are none of its.
+    // Without the lock, because a close may take long and must not delay the close of other files.
     if (const k2k_io_table* const router = router_library_if_loaded())
       router->forget(at, file.device, file.inode);
     count(counts.forgotten);

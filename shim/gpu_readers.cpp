@@ -21,7 +21,7 @@ struct Vendor {
   const char* name;
   router::Vendor vendor;
   std::atomic<bool> tried{false};
-  std::atomic<FileReader*> made{nullptr};  // Kept by `registered`.
+  std::atomic<FileReader*> made{nullptr};  // `registered` owns it.
 };
 
 std::mutex making;
@@ -68,7 +68,7 @@ FileReader* gpu_reader(int kind) {
 }
 
 void gpu_readers_after_fork_child() {
-  new (&making) std::mutex;  // Another thread of the parent may have held it.
+  new (&making) std::mutex;  // Another thread of the parent may have held the lock.
 }
 
 }  // namespace k2k::shim

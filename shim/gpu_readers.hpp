@@ -9,11 +9,11 @@
 
 namespace k2k::shim {
 
-// The options of the readers, and the set of memory that is told of them. To be called before
-// gpu_reader(); both arguments are never destroyed.
+// Sets the options of the readers, and the set of memory to which they are added. To be called
+// before gpu_reader(); both arguments are never destroyed.
 void set_up_gpu_readers(const router::FilesOptions& options, router::RegisteredMemory& memory);
-// Of this k2k_io_kind. Null: there is none here, or no such kind; it was said once, on standard
-// error.
+// The reader for this k2k_io_kind. Null: the kind is unknown, or the machine cannot serve it; one
+// line on standard error gives the reason once.
 router::FileReader* gpu_reader(int kind);
 // In the child of a fork.
 void gpu_readers_after_fork_child();

@@ -1,8 +1,8 @@
 #pragma once
-// Which device memory calls are using right now: who frees it waits for them.
+// The device memory that calls use right now: a thread that frees memory waits for its calls.
 //
-//   a call     Using(first, last); is its memory still registered? then it goes on
-//   a free     the range is taken back; wait() until no call that began before uses it
+//   a call     Using(first, last); continues only if its memory is still registered
+//   a free     takes the range back; wait() until no earlier call uses it
 //
 // The two exchange one word a call by read-modify-writes, so one of them comes first: the free sees
 // the call, or the call sees that the range is gone.
@@ -38,15 +38,15 @@ class InUse {
     return calls_max;
   }
   void leave(std::size_t at) {
-    // What the call did to the memory is before its free; pairs with uses().
+    // The call's accesses to the memory happen before its free; pairs with uses().
     if (at < calls_max) slots_[at].state.store(State::free, std::memory_order_release);
   }
 
-  // Does any call use a byte of it? Asked after the range was taken back.
+  // Does any call use a byte of these? To be called after the range was taken back.
   [[nodiscard]] bool uses(std::uintptr_t first, std::uintptr_t last) {
     for (Slot& slot : slots_) {
       State state = State::free;
-      // A write of the present value, so that it is ordered with the writes of the other side.
+      // Writes the present value: this orders it with the writes of the calls.
       while (!slot.state.compare_exchange_weak(state, state, std::memory_order_acq_rel)) {
       }
       if (state == State::claimed) return true;
@@ -56,7 +56,7 @@ class InUse {
     }
     return false;
   }
-  // In the child of fork(): its calls are the parent's.
+  // In the child of fork(): the calls are the parent's.
   void clear() {
     for (Slot& slot : slots_) slot.state.store(State::free, std::memory_order_relaxed);
   }

@@ -14,7 +14,7 @@
 namespace k2k::shim {
 namespace {
 
-TEST(InUse, knows_what_calls_use_until_they_end) {
+TEST(InUse, contains_the_memory_of_calls_until_they_end) {
   const auto in_use = std::make_unique<InUse>();
   EXPECT_FALSE(in_use->uses(0, UINTPTR_MAX));
   {

@@ -13,7 +13,7 @@
 #include "shim/router_library.hpp"
 #include "shim/serve.hpp"
 
-// g++ knows that read(2) does not look at the buffer; we do look at its address.
+// g++ assumes that read(2) does not read the buffer; this library compares its address.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 using k2k::shim::enter;
@@ -29,8 +29,8 @@ using k2k::shim::serve_at;
 
 namespace {
 
-// The slow ways, out of line, so that the fast one is a comparison and a jump. Host memory between
-// two devices' is sorted out first, and what serve() leaves is libc's, too.
+// The slow ways, out of line, so that the fast way is a comparison and a jump. The slow ways
+// exclude host memory between two devices' first. libc also makes the calls that serve() refuses.
 
 bool one(int descriptor, const void* memory, size_t bytes, bool write, bool at_position,
          off_t offset, const void* caller, ssize_t* answer) {
@@ -58,7 +58,7 @@ bool many(int descriptor, const iovec* pieces, int count, bool write, bool at_po
                answer);
 }
 
-// The answer of libc to the program. The router library may hold pages of that range; appended
+// Returns libc's answer to the program. The router library may hold pages of that range. Appended
 // bytes do not lie at the call's offset.
 ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
   if (moved > 0 && ranges.watched()) host_used(descriptor, at_position, offset, moved);
@@ -177,7 +177,7 @@ ssize_t seen(int descriptor, bool at_position, off_t offset, ssize_t moved) {
 // The address that a call returns to tells the router library's calls from the program's.
 #define K2K_CALLER __builtin_return_address(0)
 
-// What a program with device memory calls.
+// The functions that a program with device memory calls.
 
 ssize_t checked_read(int descriptor, void* memory, size_t bytes) {
   if (ranges.near(memory)) [[unlikely]]
@@ -273,11 +273,11 @@ K2K_JUMPS(pwrite, 6, ssize_t pwrite(int, const void*, size_t, off_t))
 K2K_JUMPS(writev, 7, ssize_t writev(int, const iovec*, int))
 K2K_JUMPS(pwritev, 8, ssize_t pwritev(int, const iovec*, int, off_t))
 K2K_JUMPS(pwritev2, 9, ssize_t pwritev2(int, const iovec*, int, off_t, int))
-// A program of host memory alone has its advice given by libc.
+// libc gives the advice of a program that uses host memory only.
 K2K_JUMPS(advise, 10, int posix_fadvise(int, off_t, off_t, int) noexcept)
 
-// What -D_FORTIFY_SOURCE calls: the last word is the buffer's size. As many instructions as libc's
-// own have, and __chk_fail() is reached as though by the program.
+// The functions that -D_FORTIFY_SOURCE calls; the last word is the buffer's size. They have as many
+// instructions as libc's own, and reach __chk_fail() with the program's return address.
 [[gnu::naked]] K2K_API ssize_t __read_chk(int, void*, size_t, size_t) {
   __asm__("cmp %rcx, %rdx; ja __chk_fail@PLT; jmp *k2k_io_entries+8*0(%rip)");
 }

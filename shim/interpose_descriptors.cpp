@@ -49,7 +49,7 @@ int checked_fclose(std::FILE* file) {
 }
 
 int checked_close_range(unsigned first, unsigned last, int flags) {
-  // With flags nothing is closed, or in another table than the one that we know.
+  // With flags the call closes nothing, or closes descriptors of another table.
   if (closes_matter() && flags == 0) [[unlikely]]
     return close_ours(first, last);
   return real.close_range(first, last, flags);

@@ -1,8 +1,9 @@
 // What libk2k_io.so puts in front of libc's syscall(2): the calls that it serves by their names,
 // made by their numbers.
 //
-// Unlike those, syscall() is no cancellation point, and stays none. What is not served goes to
-// libc's with all its registers. Every other number costs a jump by a table and one to libc.
+// Unlike the functions of those names, syscall() is no cancellation point, and stays none. Other
+// calls go to libc's syscall() with all registers. Every other number costs a jump by a table and a
+// jump to libc.
 
 #include <fcntl.h>
 #include <limits.h>
@@ -120,9 +121,9 @@ long pass(long number, const Words& words) {
 }  // namespace
 }  // namespace k2k::shim
 
-// As syscall(long, ...): where a variadic function has its first six words others have them, too,
-// and those that were not given mean nothing to the kernel. The seventh is read only: where there
-// is none, its place is the caller's, and another thread may be writing there.
+// As syscall(long, ...): a function with six words has them in the same places as a variadic
+// function, and the kernel ignores words that were not given. The seventh word is only read: if it
+// is absent, its place belongs to the caller, and another thread may be writing there.
 extern "C" K2K_API long k2k_io_syscall(long number, long a, long b, long c, long d, long e,
                                        ...) __asm__("syscall");
 

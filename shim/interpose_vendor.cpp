@@ -1,8 +1,8 @@
-// What libk2k_io.so puts in front of GPU vendors' libraries: what allocates and frees memory, so
-// that it is registered while it is there. A program that has none of these libraries never gets
-// here, and pays for nothing.
+// The functions of libk2k_io.so in front of GPU vendors' libraries. They register device memory
+// from its allocation to its free. A program without these libraries never calls them, and pays
+// nothing.
 //
-// Where the library behind is not there either, the answer is that there is no device: 100 in
+// Without a vendor's library behind this library, the answer is that there is no device: 100 in
 // CUDA's runtime and driver and in HIP.
 //
 // UNVERIFIED ON HARDWARE: run against a library of the tests' own.
@@ -26,13 +26,13 @@ namespace {
 
 constexpr int no_device = 100;
 
-// Pointers are void* to the runtimes and numbers as wide to CUDA's driver.
+// The runtimes use void* for device addresses, CUDA's driver integers of that width.
 const void* pointer(const void* memory) { return memory; }
 const void* pointer(unsigned long long memory) {
   return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(memory));
 }
 
-// A runtime may call the driver by the names that we stand in front of: the outer call counts.
+// A runtime may call the driver by names that this library defines: the outer call counts.
 class Depth {
  public:
   Depth() : is_outer_(depth_++ == 0) {}
@@ -61,7 +61,7 @@ int allocate(Next& next, int kind, const void* caller, Memory* memory, std::size
   return code;
 }
 
-// Rows of `width` bytes, which the library sets apart as it likes.
+// Rows of `width` bytes, at a distance that the library chooses.
 template <class Memory, class... More>
 int allocate_rows(Next& next, int kind, const void* caller, Memory* memory, std::size_t* pitch,
                   std::size_t width, std::size_t height, More... more) {
@@ -100,8 +100,8 @@ int free_memory(Next& next, const void* caller, Memory memory, More... more) {
     static constinit Next next(#name);                      \
     return allocate(next, kind, K2K_CALLER, memory, bytes); \
   }
-// In the order of a stream: a read of a file may come before it is there, as one by another stream
-// may, which is the program's affair.
+// Allocates in the order of a stream. A read of a file may come before the memory exists, as may a
+// read by another stream: the program has to prevent that.
 #define K2K_ALLOCATES_LATER(name, kind, Memory)                       \
   K2K_API int name(Memory* memory, std::size_t bytes, void* stream) { \
     static constinit Next next(#name);                                \
@@ -117,7 +117,7 @@ int free_memory(Next& next, const void* caller, Memory memory, More... more) {
     static constinit Next next(#name);                                                          \
     return allocate_rows(next, kind, K2K_CALLER, memory, pitch, width, height);                 \
   }
-// Managed memory is the CPU's, too.
+// The CPU can address managed memory, too.
 #define K2K_MANAGES(name, Memory)                                           \
   K2K_API int name(Memory* memory, std::size_t bytes, unsigned flags) {     \
     static constinit Next next(#name);                                      \
@@ -128,7 +128,7 @@ int free_memory(Next& next, const void* caller, Memory memory, More... more) {
     static constinit Next next(#name);            \
     return free_memory(next, K2K_CALLER, memory); \
   }
-// When a stream gets there; it may be there already.
+// Frees in the order of a stream, perhaps at once.
 #define K2K_FREES_LATER(name, Memory)                     \
   K2K_API int name(Memory memory, void* stream) {         \
     static constinit Next next(#name);                    \

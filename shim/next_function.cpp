@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-// The list that the loader keeps for debuggers. Weak: else its library would be named as needed.
+// The loader's list for debuggers. Weak: else this library would depend on the loader's library.
 #pragma weak _r_debug
 
 namespace k2k::shim {
@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::uint16_t hidden_version = 0x8000;
 
-// DT_GNU_HASH: a header, a filter, the buckets, and for each symbol that is defined its hash, of
-// which the lowest bit says that it is the last of its bucket.
+// DT_GNU_HASH: a header, a filter, the buckets, and a hash for each defined symbol. The lowest bit
+// of a hash marks the last symbol of its bucket.
 struct HashTable {
   std::uint32_t buckets;
-  std::uint32_t first;  // The first symbol that is in it.
+  std::uint32_t first;  // The first symbol in the table.
   std::uint32_t filter_words;
   std::uint32_t filter_shift;
 
@@ -25,7 +25,7 @@ struct HashTable {
   [[nodiscard]] const std::uint32_t* bucket() const {
     return reinterpret_cast<const std::uint32_t*>(filter() + filter_words);
   }
-  // The symbol from which on one of this hash may be found; 0: there is none.
+  // The first symbol that may have this hash; 0: there is none.
   [[nodiscard]] std::uint32_t begin_of(std::uint32_t hash) const {
     const std::uint64_t word = filter()[hash / 64 & (filter_words - 1)];
     if ((word >> (hash % 64) & word >> ((hash >> filter_shift) % 64) & 1) == 0) return 0;
@@ -40,10 +40,10 @@ struct Object {
   const HashTable* hashes = nullptr;
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
-  const std::uint16_t* versions = nullptr;  // Null: it has none.
+  const std::uint16_t* versions = nullptr;  // Null: the object has no versions.
 };
 
-// The loader has made an address of it, but where that cannot be written (the vDSO's).
+// The loader has relocated the address, except in read-only memory (the vDSO's).
 template <class Table>
 void set(const Table*& to, const link_map& map, const ElfW(Dyn) & entry) {
   const ElfW(Addr) at = entry.d_un.d_ptr;
@@ -73,13 +73,13 @@ Object tables_of(const link_map& map) {
   return object;
 }
 
-// Here, for libc's strcmp() is looked up first: ten times the instructions of this.
+// In place of libc's strcmp(), whose lookup takes ten times the instructions of this function.
 bool same(const char* one, const char* other) {
   while (*one == *other && *one != '\0') ++one, ++other;
   return *one == *other;
 }
 
-// Null: not here.
+// Null: the object does not define it.
 const ElfW(Sym) * symbol_in(const Object& object, const char* name, std::uint32_t hash) {
   std::uint32_t at = object.hashes->begin_of(hash);
   for (; at != 0; ++at) {
@@ -105,8 +105,8 @@ const link_map* us() {
 
 void* next_function(const char* name, std::uint32_t hash) {
   const link_map* at = us();
-  // Ends at libc, of what was loaded with the program, if we were, too: nothing of that is
-  // unloaded.
+  // If this library was loaded with the program, the search ends at libc, among libraries loaded
+  // with the program: none of them is ever unloaded.
   while (at != nullptr && (at = at->l_next) != nullptr) {
     const Object object = tables_of(*at);
     if (object.hashes == nullptr) break;
@@ -115,7 +115,7 @@ void* next_function(const char* name, std::uint32_t hash) {
     if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF) break;
     return reinterpret_cast<void*>(at->l_addr + symbol->st_value);
   }
-  return dlsym(RTLD_NEXT, name);  // Loaded by dlopen(), behind libc; or in a form of its own.
+  return dlsym(RTLD_NEXT, name);  // Behind libc by dlopen(), or an IFUNC.
 }
 
 }  // namespace k2k::shim

@@ -14,7 +14,7 @@ TEST(NextFunction, hashes_names_as_the_loader_does) {
   EXPECT_EQ(gnu_hash("flapenguin.me"), 0x8ae9f18eu);
 }
 
-TEST(NextFunction, is_the_one_that_the_loader_says_is_next) {
+TEST(NextFunction, is_the_loaders_next_definition) {
   for (const char* const name :
        {"read", "pread64", "readv", "preadv64", "preadv64v2", "write", "pwrite64", "writev",
         "pwritev64", "pwritev64v2", "posix_fadvise64", "close", "close_range", "closefrom", "dup2",
@@ -29,7 +29,7 @@ TEST(NextFunction, is_chosen_by_the_loader_where_the_processor_matters) {
   EXPECT_EQ(next("memcpy"), dlsym(RTLD_NEXT, "memcpy"));
 }
 
-TEST(NextFunction, is_none_where_nobody_defines_one) {
+TEST(NextFunction, is_none_without_a_definition) {
   EXPECT_EQ(next("k2k_nobody_defines_this"), nullptr);
 }
 

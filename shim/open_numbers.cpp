@@ -16,7 +16,7 @@ int number_of(const char* name) {
 }  // namespace
 
 int NumberFolder::next() {
-  while (true) {  // Ends with the folder: the kernel's numbers only rise.
+  while (true) {  // Ends with the folder, whose numbers only rise.
     if (at_ >= filled_) {
       filled_ = syscall(SYS_getdents64, folder_, piece_, sizeof piece_);
       at_ = 0;

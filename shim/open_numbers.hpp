@@ -1,8 +1,9 @@
 #pragma once
-// The open descriptors of this process, from /proc/thread-self/fd; where that cannot be opened (no
-// /proc, a full table) by asking for each number up to probed_max.
+// The open descriptors of this process, from /proc/thread-self/fd. If that cannot be opened (no
+// /proc, a full table), a probe of each number up to probed_max finds them.
 //
-// Threading: any thread; what others open and close meanwhile may be seen or not. No allocation.
+// Threading: any thread; the result may miss or contain descriptors that other threads open or
+// close meanwhile. No allocation.
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -28,7 +29,7 @@ class NumberFolder {
   NumberFolder& operator=(const NumberFolder&) = delete;
 
   [[nodiscard]] bool open() const { return folder_ >= 0; }
-  // The next number but the folder's own; -1 at the end.
+  // The next number, without the folder's own; -1 at the end.
   int next();
 
  private:
@@ -46,8 +47,8 @@ class NumberFolder {
   alignas(8) char piece_[2048];
 };
 
-// Calls visit(number) for the open ones of first..last, in no order, until it answers true. Was
-// there one?
+// Calls visit(number) for the open descriptors of first..last, in no order, until it returns true.
+// Did it return true?
 template <class Visit>
 bool any_open_number(int first, int last, Visit&& visit) {
   NumberFolder folder("/proc/thread-self/fd");

@@ -20,7 +20,7 @@ std::vector<int> open_numbers(int first, int last) {
   return found;
 }
 
-TEST(OpenNumbers, are_those_that_the_kernel_knows_and_not_the_folders_own) {
+TEST(OpenNumbers, are_the_kernels_without_the_folders_own) {
   const std::vector<int> before = open_numbers(0, INT_MAX);
   for (const int number : before) EXPECT_GE(fcntl(number, F_GETFD), 0) << number;
   std::vector<int> copies;
@@ -31,7 +31,7 @@ TEST(OpenNumbers, are_those_that_the_kernel_knows_and_not_the_folders_own) {
   EXPECT_EQ(open_numbers(0, INT_MAX), before);
 }
 
-TEST(OpenNumbers, visiting_ends_with_the_first_yes) {
+TEST(OpenNumbers, visiting_ends_with_the_first_true) {
   int visits = 0;
   EXPECT_TRUE(any_open_number(0, 2, [&](int) { return ++visits == 2; }));
   EXPECT_EQ(visits, 2);

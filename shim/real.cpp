@@ -23,7 +23,7 @@ struct Name {
   }
 };
 
-// libc has had all of them since 2.34, and this library needs as much for dlsym() alone.
+// libc has all of these functions since 2.34, which this library needs for dlsym() anyway.
 template <class Function, Name name>
 Function find() {
   static constexpr Name kept = name;
@@ -37,13 +37,13 @@ template <Name name, class Function>
 Function settle(Function Functions::* field, Function first) {
   const auto found = find<Function, name>();
   enter(real.*field, found);
-  // Not where calls are looked at already.
+  // No change if check_calls() has replaced the entry.
   std::atomic_ref<Function>(entries.*field)
       .compare_exchange_strong(first, found, std::memory_order_relaxed);
   return found;
 }
 
-// What is there at first.
+// The initial value of an entry.
 template <auto field, Name name>
 struct First;
 template <class Answer, class... Words, Answer (*Functions::*field)(Words...), Name name>

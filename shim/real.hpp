@@ -1,7 +1,8 @@
 #pragma once
-// The functions that we stand in front of, and the words by which a program's calls go.
+// The functions that this library defines in front of libc's, and the words that lead a program's
+// calls.
 //
-// What libk2k_io.so defines under libc's names is one jump, to what `entries` says:
+// The functions of libk2k_io.so with libc's names are one jump each, to the function in `entries`:
 //
 //   at first             finds the next definition behind ours (libc's as a rule, so that points
 //                        of cancellation and other interposers stay what they are), enters it, and
@@ -9,7 +10,7 @@
 //   then                 that one: a program without device memory pays the jump
 //   from the first range what looks at the buffer or the descriptor (check_calls())
 //
-// `real` is what stands behind at all times.
+// `real` always holds the definitions behind this library.
 //
 // Threading: any thread, signal handlers included. The words are written by atomic stores and read
 // by plain loads, which are one instruction with the jump; on x86-64 an aligned word is read whole,
@@ -45,10 +46,10 @@ struct Functions {
   int (*fclose)(std::FILE*);
 };
 
-// Hidden: one instruction less a call.
+// Hidden: saves one instruction per call.
 [[gnu::visibility("hidden")]] extern Functions real;
 [[gnu::visibility("hidden")]] extern Functions entries __asm__("k2k_io_entries");
-// Of syscall(2), which is looked at from the start: interpose_syscall.cpp.
+// For syscall(2), whose calls are examined from the start: interpose_syscall.cpp.
 using Syscall = long (*)(long, long, long, long, long, long, long);
 [[gnu::visibility("hidden")]] extern Syscall real_syscall;
 
@@ -57,9 +58,9 @@ void enter(Function& word, Function function) {
   std::atomic_ref<Function>(word).store(function, std::memory_order_release);
 }
 
-// Before the first range is there: from now on calls are looked at. One thread at a time.
+// From now on calls are examined. Called before the first range is added, by one thread at a time.
 void check_calls();
-// Its parts, by file.
+// The parts of check_calls(), one per file.
 void check_data_calls();
 void check_descriptor_calls();
 

@@ -22,8 +22,8 @@ pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 constinit std::atomic<bool> tried{false};
 constinit std::atomic<const k2k_io_table*> table{nullptr};
 
-// Where the kernel mapped this library from: absolute, whatever LD_PRELOAD said and wherever the
-// program has gone since. False: it is not known, or does not fit.
+// The path from which the kernel mapped this library: absolute, independent of LD_PRELOAD's text
+// and of the program's present folder. Returns false if the path is unknown or does not fit.
 bool path_of_us(char* path, std::size_t room) {
   const auto here = reinterpret_cast<std::uintptr_t>(&path_of_us);
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");
@@ -67,7 +67,7 @@ struct Search {
   std::uintptr_t last = 0;
 };
 
-// Of dl_iterate_phdr(): the executable segment that holds the address.
+// For dl_iterate_phdr(): finds the executable segment that contains the address.
 int find_code(dl_phdr_info* info, std::size_t, void* argument) {
   auto& search = *static_cast<Search*>(argument);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -131,7 +131,7 @@ const k2k_io_table* router_library() {
   if (!tried.load(std::memory_order_relaxed)) {
     const int before = errno;
     int cancellable = 0;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);  // The lock stays ours.
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);  // The lock is held.
     load();
     pthread_setcancelstate(cancellable, nullptr);
     errno = before;

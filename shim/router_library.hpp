@@ -1,7 +1,7 @@
 #pragma once
-// The router library, loaded at the first device pointer: $K2K_IO_LIBRARY, else
-// libk2k_io_router.so beside this library. If it cannot be loaded, one line on standard error says
-// why and what helps, and libc serves the calls.
+// The router library, loaded at the first device pointer: $K2K_IO_LIBRARY, else libk2k_io_router.so
+// beside this library. If it cannot be loaded, one line on standard error gives the reason and the
+// remedy, and libc serves the calls.
 //
 // Threading: any thread.
 
@@ -12,8 +12,8 @@
 
 namespace k2k::shim {
 
-// Is this thread inside a call that we serve? Then a call that arrives is made by the router
-// library, or by a signal handler: it is libc's, and takes no lock.
+// Is this thread inside a served call? Then another call comes from the router library or from a
+// signal handler: libc makes it, and no lock is taken.
 class Inside {
  public:
   Inside() { ++depth_; }
@@ -26,18 +26,18 @@ class Inside {
   static thread_local constinit int depth_;
 };
 
-// Loads it. Null: it cannot be loaded. Not from within it.
+// Loads the router library; null if it cannot be loaded. Not to be called by the router library.
 const k2k_io_table* router_library();
-// Null if it was not loaded.
+// The router library; null if it was not loaded.
 const k2k_io_table* router_library_if_loaded();
-// Where its code lies: nowhere until it is loaded.
+// The addresses of the router library's code: none until it is loaded.
 struct Code {
   std::atomic<std::uintptr_t> first{0};
   std::atomic<std::uintptr_t> last{0};
 };
 [[gnu::visibility("hidden")]] extern Code router_code;
 
-// Is this an address of its code?
+// Is this an address of the router library's code?
 inline bool in_router_library(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return at >= router_code.first.load(std::memory_order_relaxed) &&

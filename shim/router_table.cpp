@@ -29,16 +29,16 @@ namespace {
 using router::Files;
 
 // Made by k2k_io_table_get(), before any other call, and never destroyed: the program may read
-// until its last instruction. One set a process: calls of libc have no argument for it.
+// until its last instruction. One set per process, because calls of libc have no argument for it.
 struct OfProcess {
   explicit OfProcess(const router::FilesOptions& wanted) : options(wanted) {}
 
   const router::FilesOptions options;
-  router::RegisteredMemory registered;  // Has readers, no ranges: libk2k_io.so has those.
+  router::RegisteredMemory registered;  // Has readers and no ranges: libk2k_io.so has the ranges.
   std::shared_ptr<Files> files;
 };
 OfProcess* process = nullptr;
-Files* files = nullptr;  // The process's, one step nearer.
+Files* files = nullptr;  // process->files, without an indirection.
 
 const char* environment(const char* name) { return ::secure_getenv(name); }
 
@@ -95,8 +95,8 @@ int owns(int descriptor) { return k2k::is_own(descriptor) ? 1 : 0; }
 
 int serves(int kind) { return gpu_reader(kind) != nullptr ? 1 : 0; }
 
-// What follows is called after serves(). There is no other way to device memory: without host
-// memory for it, ENOMEM.
+// The functions below are called after serves(). They have no other way to device memory: without
+// host memory for the transfer they return ENOMEM.
 template <class Call>
 ssize_t or_no_memory(const Call& call) {
   try {

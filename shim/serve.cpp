@@ -17,8 +17,9 @@
 #include "shim/real.hpp"
 #include "shim/router_library.hpp"
 
-// Linked without the compiler's start files: what a program pays for them is four look-ups of names
-// that no library defines. pthread_atfork() reads this word; null: the library is never unloaded.
+// This library is linked without the compiler's start files, whose cost to a program is four
+// look-ups of undefined names. pthread_atfork() reads this word; null: the library is never
+// unloaded.
 extern "C" [[gnu::visibility("hidden")]] constinit void* const __dso_handle = nullptr;
 
 namespace k2k::shim {
@@ -30,16 +31,16 @@ constinit Counts counts;
 
 namespace {
 
-constinit InUse in_use;  // Memory of kinds that programs free under our eyes.
+constinit InUse in_use;  // Memory of the kinds whose frees this library sees.
 
-// Linux moves no more in one call: the last whole page below 2 GiB.
+// Linux' maximum for one call: the last whole page below 2 GiB.
 constexpr std::size_t call_bytes_max = 0x7ffff000;
-// Writes under these flags keep their promise only by the program's own descriptor and in one call.
+// Writes under these flags must be made by the program's own descriptor and in one call.
 constexpr int whole_write_flags = O_APPEND | O_DIRECT | O_DSYNC | O_SYNC;
 
 pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
-// A forced unwinding would leave our locks and the router library's channels taken.
+// A forced unwinding would leave locks and the router library's channels taken.
 class NoCancellation {
  public:
   NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -51,13 +52,13 @@ class NoCancellation {
   int before_ = 0;
 };
 
-// What the vector holds. Device memory: that which lies in one range as a whole.
+// The contents of the vector. A piece is device memory if it lies within one range.
 struct Contents {
   std::size_t bytes = 0;
-  int filled = 0;  // Pieces with anything in them.
+  int filled = 0;  // Pieces that are not empty.
   bool device = false;
-  bool wrong = false;  // The kernel says what about it.
-  // Of memory that neither CPU nor kernel reach, the addresses between which it lies.
+  bool wrong = false;  // The kernel answers with the error.
+  // The kind and the address range of memory that neither CPU nor kernel can address.
   int unmapped_kind = 0;
   std::uintptr_t first = UINTPTR_MAX;
   std::uintptr_t last = 0;
@@ -78,7 +79,7 @@ Contents contents_of(const HostCall& request) {
     const int kind = ranges.kind_of(piece.iov_base, piece.iov_len);
     contents.device |= kind != 0;
     if (!is_unmapped(kind)) continue;
-    // Of two such kinds no engine moves both.
+    // No engine moves memory of two such kinds.
     contents.wrong |= contents.unmapped_kind != 0 && contents.unmapped_kind != kind;
     contents.unmapped_kind = kind;
     const auto first = reinterpret_cast<std::uintptr_t>(piece.iov_base);
@@ -88,21 +89,21 @@ Contents contents_of(const HostCall& request) {
   return contents;
 }
 
-// Not waited for: the next call comes by here, too.
+// Does not wait for the lock: the next call tries again.
 void watch(bool all) {
   if (pthread_mutex_trylock(&changing) != 0) return;
   ranges.watch(all);
   pthread_mutex_unlock(&changing);
 }
 
-// After a call with device memory: does the router library hold pages that it read ahead, and that
-// the program may want to keep?
+// To be called after a call with device memory: does the router library hold pages that it read
+// ahead, and that the program may want to keep?
 void look_at_held(const k2k_io_table& router) {
   const bool held = router.held != nullptr && router.held() != 0;
   if (held != ranges.watched()) watch(held);
 }
 
-// One piece; the count or a negative errno.
+// Moves one piece. Returns the count or a negative errno.
 ssize_t move(const k2k_io_table& router, const HostCall& request, const iovec& piece,
              std::size_t bytes, std::int64_t offset) {
   const int kind = ranges.kind_of(piece.iov_base, bytes);
@@ -121,8 +122,8 @@ ssize_t move(const k2k_io_table& router, const HostCall& request, const iovec& p
   return moved < 0 ? -errno : moved;
 }
 
-// Piece after piece, until one falls short: then the file has ended, or an error waits for the next
-// call.
+// Moves piece after piece, until a piece falls short: the file has ended, or the next call gets an
+// error.
 ssize_t move_all(const k2k_io_table& router, const HostCall& request, std::int64_t offset) {
   std::size_t done = 0;
   for (int i = 0; i < request.count && done < call_bytes_max; ++i) {
@@ -138,7 +139,7 @@ ssize_t move_all(const k2k_io_table& router, const HostCall& request, std::int64
   return static_cast<ssize_t>(done);
 }
 
-// False: no such position, the kernel knows better; also of a device that took the file's number.
+// Returns false where the kernel must answer: no position, or the number of a device by now.
 bool move_at_position(const k2k_io_table& router, const HostCall& request, std::size_t bytes,
                       ssize_t* moved) {
   const File file = tracked.file_of(request.descriptor);
@@ -152,14 +153,14 @@ bool may_be_split(const HostCall& request, const Contents& contents) {
   if ((request.flags & ~RWF_HIPRI) != 0) return false;
   const std::uint32_t routing = look_at(request.descriptor);
   if (!request.write) return (routing & routes_reads) != 0;
-  // Several requests of a write are several writes. What the description's flags are now is asked
-  // each time: another process may have changed them.
+  // Several requests of a write would be several writes. The description's flags are read each
+  // time, because another process may have changed them.
   if ((routing & routes_writes) == 0 || contents.filled != 1) return false;
   const int flags = real.fcntl(request.descriptor, F_GETFL);
   return flags >= 0 && (flags & whole_write_flags) == 0;
 }
 
-// As one call of the kernel. False: as the program made it.
+// Makes one call of the kernel. Returns false if libc has to make the program's own call.
 bool move_whole(const k2k_io_table& router, const HostCall& request, int unmapped_kind,
                 ssize_t* moved) {
   if (router.whole == nullptr && unmapped_kind == 0) return false;
@@ -233,12 +234,12 @@ void watch_forks() {
     forks_seen = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
 }
 
-// A call with memory that its program may be about to free. False: it is libc's.
+// A call with memory that the program may free at any time. Returns false if libc has to make it.
 bool move_unmapped(const k2k_io_table& router, const HostCall& request, ssize_t* moved) {
   const Contents before = contents_of(request);
   if (router.serves(before.unmapped_kind) == 0) return count(counts.without_router), false;
   const Using now(in_use, before.first, before.last);
-  // Looked up once more, because from here on it stays: a thread that frees it waits for this call.
+  // The second look-up is valid to the end: a thread that frees the memory now waits for this call.
   const Contents contents = contents_of(request);
   if (contents.unmapped_kind != before.unmapped_kind || contents.first != before.first ||
       contents.last != before.last) {
@@ -297,7 +298,7 @@ bool serve_at(int descriptor, void* memory, std::size_t bytes, std::int64_t offs
 void host_used(int descriptor, bool at_position, std::int64_t offset, ssize_t moved) {
   const k2k_io_table* const router = router_library_if_loaded();
   if (router == nullptr || router->held == nullptr || router->used_by_host == nullptr) return;
-  if (Inside::now()) return;  // A signal handler within such a call: it waits for no lock.
+  if (Inside::now()) return;  // A signal handler during a served call must not wait for a lock.
   const Inside inside;
   const int before = errno;
   if (router->held() == 0) {
@@ -311,10 +312,10 @@ void host_used(int descriptor, bool at_position, std::int64_t offset, ssize_t mo
 }
 
 bool near_any(const iovec* pieces, int count) {
-  // The kernel answers EFAULT to a vector that is not there; of wrong addresses, those that occur
-  // are small numbers. Others end the program here.
+  // The kernel answers EFAULT to a wrong address of the vector. The wrong addresses that occur are
+  // small numbers; others end the program here.
   if (reinterpret_cast<std::uintptr_t>(pieces) < 65536) return false;
-  if (count > IOV_MAX) return false;  // The kernel refuses it, and reads none of them.
+  if (count > IOV_MAX) return false;  // The kernel refuses the call, and reads no piece.
   for (int i = 0; i < count; ++i) {
     if (ranges.near(pieces[i].iov_base)) return true;
   }
@@ -368,7 +369,7 @@ Ranges::Held note_freeing(const void* memory) {
   pthread_mutex_unlock(&changing);
   if (!is_unmapped(was.kind)) return was;
   constexpr timespec nap{0, 50'000};
-  constexpr int naps_max = 20'000;  // Of a file system that hangs.
+  constexpr int naps_max = 20'000;  // Ends the wait for a hanging file system.
   for (int naps = 0; naps < naps_max && in_use.uses(was.first, was.last); ++naps) {
     nanosleep(&nap, nullptr);
   }

@@ -1,8 +1,8 @@
-// Question: what does libk2k_io.so cost a call with host memory? Budget: 5 ns. The same read of no
-// bytes from /dev/null by libc and through the library, in turns of a few microseconds, so that a
-// shared machine's clock is the same for both; a round's result is the difference of the medians of
-// its turns. `ranges` are registered, apart from the buffer; `near` says that it lies between two
-// of them, which is the longest way that host memory goes.
+// Question: the cost of libk2k_io.so for a call with host memory. Budget: 5 ns. The benchmark reads
+// no bytes from /dev/null by libc and through the library, in turns of a few microseconds, so that
+// both have a shared machine's clock. The result of a round is the difference of the medians of its
+// turns. `ranges` are registered, apart from the buffer. With `near` the buffer lies between two
+// ranges, which is the longest way of host memory.
 
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>

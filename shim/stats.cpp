@@ -1,4 +1,5 @@
-// K2K_IO_STATS: what became of the calls with device memory, one line at the program's exit.
+// K2K_IO_STATS: the numbers of calls with device memory, by outcome, in one line at the program's
+// exit.
 //
 //   true     on standard error; many programs close it before they are at their end
 //   /PATH    appended to that file
@@ -23,8 +24,8 @@ namespace {
 
 constinit bool asked = false;
 
-// At the start, where the environment is at hand: getenv() is found, and looks, in ten times the
-// instructions. What it says is read at the end, as it is then.
+// At the start, where the environment is an argument: a call of getenv() takes ten times the
+// instructions. The value is read at the end.
 [[gnu::constructor]] void look_whether_asked(int, char**, char** environment) {
   constexpr std::string_view name = "K2K_IO_STATS=";
   for (; *environment != nullptr; ++environment) {

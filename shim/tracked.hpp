@@ -1,15 +1,15 @@
 #pragma once
-// The program's descriptors that were used with device memory, and which files they are.
+// The program's descriptors that were used with device memory, and their files.
 //
-// A descriptor is looked at by the kernel once, at its first such use; the answer is kept until
-// it is closed. A program that uses no device memory has none here, and its calls of close() look
-// at one word. A close that escapes us (docs/design/shim.md) leaves an entry behind: nothing relies
-// on it but speed, and the next look or close mends it.
+// The kernel is asked about a descriptor once, at its first use with device memory; the answer is
+// kept until the descriptor is closed. A program without device memory has no entries, and its
+// calls of close() read one word. A close that escapes this library (docs/design/shim.md) leaves an
+// entry behind. Only speed depends on such an entry, and the next look or close corrects it.
 //
-// Memory: 24 bytes a number, untouched until used. Descriptors from descriptors_max on are not
-// kept: their calls go to the kernel.
+// Memory: 24 bytes per number, untouched until used. Descriptors from descriptors_max on have no
+// entries: their calls go to the kernel.
 //
-// Threading: routing_of(), any(), tracked() from anywhere. The others: one at a time.
+// Threading: routing_of(), any(), tracked() from any thread. The others: one thread at a time.
 
 #include <atomic>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct File {
   bool operator==(const File&) const = default;
 };
 
-// Routing flags: what the router may do with a descriptor.
+// Routing flags: the directions in which the router may serve a descriptor.
 inline constexpr std::uint32_t routing_unknown = 0;
 inline constexpr std::uint32_t routing_known = 1;
 // Open for reading, no O_DIRECT, its data on a disk; and likewise for writing.
@@ -46,19 +46,19 @@ class Tracked {
     const std::uint64_t stamp = entries_[descriptor].stamp.load(std::memory_order_acquire);
     return stamp >> 8 == epoch() ? static_cast<std::uint32_t>(stamp & 0xff) : routing_unknown;
   }
-  // Of a tracked descriptor.
+  // The file of a tracked descriptor.
   [[nodiscard]] File file_of(int descriptor) const {
     const Entry& entry = entries_[descriptor];
     return {entry.device.load(std::memory_order_relaxed),
             entry.inode.load(std::memory_order_relaxed)};
   }
 
-  // Expects fits(). routing_unknown: it is tracked, and the kernel is asked when it is used.
+  // Expects fits(). routing_unknown: the kernel is asked at the descriptor's next use.
   void track(int descriptor, const File& file, std::uint32_t routing);
   void drop(int descriptor);
-  // What the kernel was asked about open descriptions (F_SETFL) is to be asked again.
+  // Invalidates all routing flags, after an F_SETFL: the kernel is asked again.
   void renew() { renewed_.fetch_add(1, std::memory_order_relaxed); }
-  // The first tracked one of first..last; -1 if there is none.
+  // The first tracked descriptor of first..last; -1 if there is none.
   [[nodiscard]] int next(int first, int last) const;
 
   static bool fits(int descriptor) { return descriptor >= 0 && descriptor < descriptors_max; }
@@ -72,7 +72,7 @@ class Tracked {
 
   [[nodiscard]] std::uint64_t epoch() const { return renewed_.load(std::memory_order_relaxed) + 1; }
 
-  // All zero at first, so that the table is no part of the library's file.
+  // All zero at first, so that the library's file does not contain the table.
   std::atomic<bool> ever_{false};
   std::atomic<std::uint64_t> renewed_{0};
   std::atomic<std::uint64_t> words_[descriptors_max / 64] = {};

@@ -17,7 +17,7 @@ class TrackedTest : public testing::Test {
   std::unique_ptr<Tracked> tracked_ = std::make_unique<Tracked>();
 };
 
-TEST_F(TrackedTest, knows_nobody_at_first) {
+TEST_F(TrackedTest, is_empty_at_first) {
   EXPECT_FALSE(tracked().any());
   EXPECT_FALSE(tracked().tracked(3));
   EXPECT_EQ(tracked().routing_of(3), routing_unknown);
@@ -36,11 +36,11 @@ TEST_F(TrackedTest, numbers_outside_the_table_are_unknown) {
   EXPECT_EQ(tracked().next(0, INT32_MAX), descriptors_max - 1);
 }
 
-TEST_F(TrackedTest, keeps_a_file_and_what_may_be_done_until_it_is_dropped) {
+TEST_F(TrackedTest, keeps_a_file_and_its_routing_flags_until_it_is_dropped) {
   tracked().track(70, {5, 6}, routing_known | routes_reads);
   EXPECT_TRUE(tracked().any());
   EXPECT_TRUE(tracked().tracked(70));
-  EXPECT_FALSE(tracked().tracked(6));  // Of the same place in another word.
+  EXPECT_FALSE(tracked().tracked(6));  // The same bit of another word.
   EXPECT_EQ(tracked().routing_of(70), routing_known | routes_reads);
   EXPECT_EQ(tracked().file_of(70), (File{5, 6}));
   tracked().drop(70);
@@ -48,7 +48,7 @@ TEST_F(TrackedTest, keeps_a_file_and_what_may_be_done_until_it_is_dropped) {
   EXPECT_EQ(tracked().routing_of(70), routing_unknown);
 }
 
-TEST_F(TrackedTest, one_that_nobody_looked_at_is_tracked_all_the_same) {
+TEST_F(TrackedTest, a_descriptor_with_unknown_routing_is_tracked) {
   tracked().track(4, {5, 6}, routing_unknown);
   EXPECT_TRUE(tracked().tracked(4));
   EXPECT_EQ(tracked().routing_of(4), routing_unknown);
@@ -76,7 +76,7 @@ TEST_F(TrackedTest, finds_the_next_one_of_a_stretch) {
   EXPECT_EQ(tracked().next(10, 5), -1);
 }
 
-TEST_F(TrackedTest, whoever_sees_the_routing_sees_the_file) {
+TEST_F(TrackedTest, a_thread_that_sees_the_routing_sees_the_file) {
   std::atomic<bool> done{false};
   std::atomic<int> wrong{0};
   std::thread reader([&] {

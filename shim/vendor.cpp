@@ -21,7 +21,7 @@ void* find_in(const char* library, const char* name) {
   void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
   void* const found = dlsym(handle, name);
-  dlclose(handle);  // It stays: it was loaded before.
+  dlclose(handle);  // The library stays loaded.
   return found != nullptr && !is_ours(found) ? found : nullptr;
 }
 
@@ -30,7 +30,7 @@ struct Wanted {
   char path[PATH_MAX];
 };
 
-// Of dl_iterate_phdr(), which holds a lock of the loader's: nothing is opened within.
+// For dl_iterate_phdr(), which holds a lock of the loader: no library may be opened here.
 int copy_path(dl_phdr_info* info, std::size_t, void* argument) {
   auto& wanted = *static_cast<Wanted*>(argument);
   if (wanted.number-- > 0) return 0;
@@ -62,7 +62,7 @@ void* find_next(const char* name, const void* caller) {
 void* Next::find(const void* caller) {
   if (void* const found = found_.load(std::memory_order_relaxed)) return found;
   void* const found = find_next(name_, caller);
-  dlerror();  // What we did not find is not the program's to be told.
+  dlerror();  // The program must not see the error of this search.
   found_.store(found, std::memory_order_relaxed);
   return found;
 }

@@ -1,7 +1,6 @@
 #pragma once
-// The functions of GPU vendors' libraries that allocate and free, and which stand behind ours.
-// Their libraries may be there or not, and anywhere: nothing is looked for before the program
-// calls.
+// The functions of GPU vendors' libraries that allocate and free memory. These libraries may be
+// absent, or anywhere: the search begins with the program's first call.
 //
 // Threading: any thread, not from signal handlers.
 
@@ -10,11 +9,11 @@
 
 namespace k2k::shim {
 
-// The next definition of a function that we stand in front of, found when it is first called:
+// The next definition of a function behind this library, found at its first call:
 //
-//   behind us in the program's own order of libraries
-//   in what the caller's library is linked to: loaded with RTLD_LOCAL, as interpreters do
-//   in any library that is loaded
+//   in the program's own order of libraries, behind this library
+//   in the libraries that the caller's library is linked to: with RTLD_LOCAL, as interpreters load
+//   in any loaded library
 //
 // Null: no library has it. Constant-initialised.
 class Next {

@@ -1,6 +1,6 @@
 // For tests: a router library (table.h) by plain preads through a buffer of its own. Like the
-// router it opens a twin of each file it reads, at a high number, so that what the twins' life does
-// to the program can be seen.
+// router it opens a twin of each file it reads, at a high number, so that the tests see the effects
+// of a twin on the program.
 //
 //   K2K_BOUNCE_WHOLE=1  whole() is there, as where the kernel does not reach device memory
 //   K2K_BOUNCE_HOLDS=1  it has pages read ahead from its first read on, until a file is closed; the
@@ -47,8 +47,8 @@ bool is_set(const char* name, const char* value) {
   return now != nullptr && std::strcmp(now, value) == 0;
 }
 
-// Closing a low number of the inode would drop locks, so all low ones are taken while the twin is
-// opened.
+// A close of a low number of the inode would drop locks, so all low numbers are taken while the
+// twin is opened.
 int open_high(int descriptor) {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
   std::vector<int> low;
@@ -147,7 +147,7 @@ int owns(int descriptor) {
                      [&](const auto& entry) { return entry.second == descriptor; });
 }
 
-// One call through one buffer, whose pieces are as long as the program's.
+// Makes one call through a buffer with pieces of the program's lengths.
 ssize_t whole(const k2k_io_call* call) {
   std::vector<std::vector<char>> buffers;
   std::vector<iovec> pieces;
@@ -173,7 +173,7 @@ ssize_t whole(const k2k_io_call* call) {
   return moved;
 }
 
-// It is the process's own in these tests.
+// In these tests every kind is memory of the process.
 int serves(int) { return 1; }
 ssize_t read_in(int, int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
   return read_at(descriptor, memory, bytes, offset);

@@ -98,7 +98,7 @@ inline void say_file(const char* what) {
   errno = 0;
 }
 
-// Of what cuda_ordered.cpp plays.
+// The scenes of cuda_ordered.cpp.
 void ordered();
 void numbered();
 void rows();

@@ -1,5 +1,5 @@
-// For tests: plays scenes with memory of CUDA (cuda_scenes.cpp) that it loads so that nobody else
-// sees its libraries, as interpreters do.
+// For tests: plays scenes with memory of CUDA (cuda_scenes.cpp). Loads them, as interpreters load
+// modules, so that no other library sees their libraries.
 //
 //   K2K_SCENES=LIBRARY cuda_loader SCENE FOLDER     "none": calls cudaMalloc() without a library
 
@@ -18,7 +18,7 @@ Function* find(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-// Who looks for it finds it in libk2k_io.so.
+// The search for cudaMalloc() finds libk2k_io.so's.
 int call_none() {
   void* memory = nullptr;
   auto* const allocate = find<int(void**, std::size_t)>(RTLD_DEFAULT, "cudaMalloc");

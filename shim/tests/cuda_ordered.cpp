@@ -19,7 +19,7 @@ int pool_word = 0;
 void* const stream = &stream_word;
 void* const pool = &pool_word;
 
-// What was allocated is read into, and no more when it is freed.
+// Reads into allocated memory succeed until the memory is freed.
 template <class Free>
 void say_life(const char* what, int file, int allocated, void* memory, std::size_t bytes,
               Free free_it) {
@@ -40,7 +40,7 @@ void say_life(const char* what, int file, int allocated, void* memory, std::size
   say("freed", pread(file, device, bytes, 0));
 }
 
-// Who frees waits for those that read.
+// A thread that frees memory waits for the threads that read into it.
 void free_while_others_read(void (*free_it)(char*)) {
   const int file = make_data();
   std::atomic<char*> shared = nullptr;

@@ -1,7 +1,6 @@
 // Scenes of a program that is linked to CUDA (the tests' own: io/memory/vendor_fixture). Each
-// prints what the program can see. With PROBE_HOST=1 its memory is ordinary: then it prints,
-// without libk2k_io.so, what it must print with it and memory that nobody can load from or store
-// to.
+// prints everything that the program can see. With PROBE_HOST=1 its memory is ordinary, and
+// libk2k_io.so is absent: the output is the expected output for memory that the CPU cannot address.
 
 #include "shim/tests/cuda_scenes.hpp"
 
@@ -118,7 +117,7 @@ void forking() {
   say("read", pread(file, device, 100'000, 0));
   std::fflush(stdout);
   if (fork() == 0) {
-    // The device is the parent's. On the host it would be memory as any other.
+    // The device belongs to the parent. With PROBE_HOST=1 the memory is ordinary.
     const ssize_t answer = pread(file, device, 100'000, 0);
     _exit(on_host() || (answer == -1 && errno == EFAULT) ? 0 : 1);
   }
@@ -130,7 +129,7 @@ void forking() {
   give_back(device);
 }
 
-// From here on: of device memory alone.
+// The following scenes use device memory only.
 
 void allocations() {
   const int file = make_data();

@@ -1,7 +1,6 @@
-// Programs with memory of cudaMalloc() under libk2k_io.so: what they print is what they print with
-// ordinary memory and without the library. Method: a CUDA of the tests' own
-// (io/memory/vendor_fixture), whose memory nobody can load from or store to, so whoever touched it
-// would end.
+// Goal: programs with memory of cudaMalloc() under libk2k_io.so print the same as with ordinary
+// memory and without the library. Method: a CUDA of the tests' own (io/memory/vendor_fixture), with
+// memory that the CPU cannot address: an access ends the program.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +38,7 @@ class CudaScenes : public CudaPrograms, public testing::WithParamInterface<const
 
 TEST_P(CudaScenes, look_as_on_the_host) { expect_same_as_on_the_host(play(GetParam())); }
 
-TEST_P(CudaScenes, look_the_same_in_a_library_that_nobody_else_sees) {
+TEST_P(CudaScenes, look_the_same_in_a_library_of_local_scope) {
   expect_same_as_on_the_host(
       play_in(K2K_CUDA_LOADER, GetParam(), preloaded_and("K2K_SCENES=" K2K_CUDA_SCENES)));
 }
@@ -47,7 +46,7 @@ TEST_P(CudaScenes, look_the_same_in_a_library_that_nobody_else_sees) {
 INSTANTIATE_TEST_SUITE_P(, CudaScenes, testing::Values("reads", "writes", "streams", "forking"),
                          [](const auto& one) { return std::string(one.param); });
 
-TEST_F(CudaPrograms, without_the_library_the_kernel_does_not_reach_the_memory) {
+TEST_F(CudaPrograms, without_the_library_the_kernel_cannot_address_the_memory) {
   const Outcome without = play_in(K2K_CUDA_PROBE, "reads", "A=1");
   EXPECT_NE(without.out.find("read: -1 EFAULT"), std::string::npos) << without.out;
 }
@@ -80,7 +79,7 @@ TEST_F(CudaPrograms, memory_is_served_from_its_allocation_to_its_free) {
   EXPECT_NE(outcome.out.find("left: 0\n"), std::string::npos) << outcome.out;
 }
 
-// Of each allocation: it is read into up to its end, and no more once it is freed.
+// The output for one allocation: reads succeed up to its end, and until it is freed.
 std::string life(const std::string& what, const std::string& bytes, const std::string& freed) {
   return what + ": 0, in order\nread: " + bytes + "\n" +
          "the file's\nbeyond it: -1 EFAULT\nfreed: 0, " + freed + "\nfreed: -1 EFAULT\n";
@@ -101,13 +100,13 @@ TEST_F(CudaPrograms, calls_by_number_are_served) {
   EXPECT_EQ(stat_of(outcome, "by_number"), 3) << outcome.error;
 }
 
-TEST_F(CudaPrograms, rows_are_served_with_what_sets_them_apart) {
+TEST_F(CudaPrograms, rows_are_served_with_the_bytes_between_them) {
   const Outcome outcome = play("rows");
   EXPECT_EQ(outcome.out, "pitch: 1024\n" + life("rows", "20480", "now") + "no rows: 1\n");
 }
 
 TEST_F(CudaPrograms, memory_of_hip_is_served_as_that_of_cuda) {
-  // By the name under which it is looked for.
+  // The folder in which the loader finds the tests' own library of HIP.
   const std::string found =
       "LD_LIBRARY_PATH=" +
       (std::filesystem::path(K2K_CUDA_PROBE).parent_path() / "vendor").string();
@@ -136,7 +135,7 @@ TEST_F(CudaPrograms, failures_of_the_device_are_the_calls) {
       << outcome.error;
 }
 
-TEST_F(CudaPrograms, who_frees_memory_waits_for_its_reads) {
+TEST_F(CudaPrograms, a_free_waits_for_the_reads_into_its_memory) {
   for (const char* const scene : {"freeing", "freeing_in_order"}) {
     const Outcome outcome = play(scene);
     EXPECT_EQ(outcome.out, "other answers: 0, copies to memory that was freed: 0\n")

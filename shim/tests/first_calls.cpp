@@ -1,8 +1,7 @@
-// For tests: where a program's first calls may come from.
+// For tests: the places of a program's first calls.
 //
-//   loaded by cuda_loader     while dlopen() runs, a thread makes calls that nobody made before,
-//   and
-//                             dlopen() waits for it, as plug-ins do that start a thread
+//   loaded by cuda_loader                 dlopen() waits for a thread that makes the first calls,
+//                                         as with plug-ins that start a thread
 //   behind libk2k_io.so in LD_PRELOAD     its read() comes before libc's, and answers "bbbb…"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #pragma once
-// What programs that play scenes for tests have in common: they print all that a program can see of
-// its calls, and know nothing of libk2k_io.so but its two functions, which they look up by name.
+// The common part of programs that play scenes for tests. They print everything that a program can
+// see of its calls. Of libk2k_io.so they use two functions only, which they look up by name.
 //
 // Threading: any thread; standard output's lock.
 
@@ -16,7 +16,7 @@
 
 namespace k2k::shim::probe {
 
-// The last call's answer. Expects errno 0 before it: a call that succeeds leaves it.
+// Prints the last call's answer. Expects errno 0 before the call: a successful call keeps it.
 inline void say(const char* what, long answer) {
   std::printf("%s: %ld%s%s\n", what, answer, errno != 0 ? " " : "",
               errno != 0 ? strerrorname_np(errno) : "");
@@ -48,7 +48,7 @@ inline int do_unregister(void* memory) {
   return call == nullptr ? 0 : call(memory);
 }
 
-// Registered memory; nullptr if it cannot be had.
+// Registered memory; nullptr if there is none.
 inline char* make_device(std::size_t bytes) {
   void* const memory =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -61,7 +61,7 @@ struct Scene {
   void (*play)();
 };
 
-// The program's status: 2 where there is no such scene, or what it prints cannot be written.
+// Returns the program's status: 2 if the scene is unknown or the output cannot be written.
 inline int play(std::span<const Scene> scenes, const char* name) {
   errno = 0;
   for (const Scene& scene : scenes) {

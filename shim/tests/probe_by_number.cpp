@@ -92,7 +92,7 @@ void closing_by_number() {
   };
   int file = used("data");
   const int copy = static_cast<int>(syscall(SYS_dup, file));
-  say("close", syscall(SYS_close, file));  // Not the last.
+  say("close", syscall(SYS_close, file));  // Not the last descriptor of the file.
   say("close", syscall(SYS_close, copy));
   file = used("data");
   const int other = open_file("other");
@@ -114,7 +114,7 @@ void closing_by_number() {
   say_numbers("numbers");
 }
 
-// Neither is a cancellation point.
+// Neither pread by number is a cancellation point.
 void cancelled_by_number() {
   make_file("data");
   const int file = open_file("data");
@@ -135,7 +135,7 @@ void cancelled_by_number() {
   say("read", pread(file, device, 5000, 0));
 }
 
-// What it is asked for cannot be.
+// A ring of no entries: the call is counted and fails.
 void ring_by_number() { say("ring", syscall(SYS_io_uring_setup, 0, nullptr)); }
 
 }  // namespace k2k::shim::probe

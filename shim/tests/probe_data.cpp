@@ -1,5 +1,4 @@
-// Scenes of probe_program: what data comes and what errors, by every function that reads and
-// writes.
+// Scenes of probe_program: the data and the errors of every function that reads and writes.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -127,7 +126,7 @@ void host_reads() {
 void fortified() {
   make_file("data");
   const int file = open_file("data");
-  // The compiler knows the room of these and calls __read_chk and __pread_chk.
+  // The compiler knows the buffer's size and calls __read_chk and __pread_chk.
   static char room[8192];
   volatile std::size_t bytes = sizeof room;
   do_register(room, sizeof room);
@@ -155,7 +154,7 @@ void fortified() {
 
 void errors() {
   {
-    // A vector that is shorter than is said, at the end of its mapping.
+    // A vector shorter than its count, at the end of its mapping.
     make_file("vector");
     const int file = open_file("vector");
     char* const pages = static_cast<char*>(
@@ -215,13 +214,13 @@ void errors() {
   const int append = open_file("data", O_WRONLY | O_APPEND);
   say("pwrite appends", pwrite(append, device, 100, 0));
   say("size", lseek(file, 0, SEEK_END));
-  // The number of a file that was read now belongs to a pipe.
+  // The descriptor number of a file that was read now belongs to a pipe.
   say("read", pread(file, device, 100, 0));
   say("dup2", dup2(ends[0], file) == file);
   say("write", write(ends[1], device, 50));
   say("read", read(file, device, 100));
   say("pread", pread(file, device, 100, 0));
-  // Straight, past libc: what no library sees.
+  // A system call without libc, which no library sees.
   const int again = open_file("data");
   say("read", read(again, device, 4096));
   syscall(3 /* close */, again);

@@ -93,12 +93,12 @@ void locks() {
   say_locked("a new one", "data");
   say("read", pread(file, device, 1 << 20, 0));
   say_locked("a new one, after a read", "data");
-  // Closing what refers to the file by a number that was never used with the device.
+  // Closes a descriptor of the file that was never used with device memory.
   const int unused = open_file("data");
   say("close", close(unused));
   say_locked("after the unused one's close", "data");
   take_lock(file);
-  // From here on the tracked number belongs to another file.
+  // dup2() gives the tracked number to another file.
   const int elsewhere = open_file("other");
   const int last = fcntl(file, F_DUPFD, 50);
   say("dup2", dup2(elsewhere, file) == file);
@@ -110,7 +110,7 @@ void locks() {
   say("close_range", close_range(static_cast<unsigned>(last), static_cast<unsigned>(last), 0));
   say_locked("after close_range", "data");
 
-  // A lock that is taken once the last descriptor is gone stays, whatever is closed later.
+  // A lock taken after the last descriptor of the file was closed stays, whatever is closed later.
   const int fresh = open_file("data");
   take_lock(fresh);
   say("close", close(file));

@@ -33,7 +33,7 @@ void signals() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &action, nullptr);
   setitimer(ITIMER_REAL, &soon, nullptr);
-  // A process, for the signal must meet the reader.
+  // A process instead of a thread, so that the signal interrupts the reader.
   std::fflush(stdout);
   if (fork() == 0) {
     usleep(300000);
@@ -67,14 +67,14 @@ void signals() {
   say("short ones", short_ones + wrong);
 }
 
-// Threads that share a description: each byte is read once, and by one of them.
+// Threads that share a description: one thread reads each byte, once.
 void threads() {
   constexpr std::size_t piece = 1000;
   make_file("data");
   const int file = open_file("data");
   std::vector<std::vector<long>> begins(4);
   std::vector<std::thread> readers;
-  // What a piece holds tells where it was: the file has its own offsets every 8 bytes.
+  // The content of a piece tells its position: the file contains its own offsets, every 8 bytes.
   const int writer = open_file("numbered", O_RDWR | O_CREAT | O_TRUNC);
   std::vector<long> offsets(125 * 2000);
   for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<long>(i * 8);
@@ -83,7 +83,7 @@ void threads() {
   for (std::size_t i = 0; i < 4; ++i) {
     readers.emplace_back([&, i] {
       char* const own =
-          i == 3 ? new char[piece] : device + i * 4096;  // One reads into host memory.
+          i == 3 ? new char[piece] : device + i * 4096;  // One thread reads into host memory.
       while (read(writer, own, piece) == static_cast<ssize_t>(piece)) {
         long begin;
         std::memcpy(&begin, own, sizeof begin);
@@ -229,18 +229,18 @@ void writing() {
 }
 
 namespace {
-// Leaves the position, which processes share.
+// Unlike lseek(), does not move the position, which the processes share.
 off_t size_of(int file) {
   struct stat status = {};
   return fstat(file, &status) == 0 ? status.st_size : -1;
 }
 }  // namespace
 
-// A file of one position: each writer goes on where the one before it was killed.
+// A file with a shared position: each writer continues where its predecessor was killed.
 void killed_writers() {
   const int file = open_file("data", O_RDWR | O_CREAT);
   std::memset(device, 'x', 65536);
-  // Children count as the parent's: without a call of its own it would not be seen to be served.
+  // The children's counts die with them: this call shows that writes are served.
   say("write", write(file, device, 1));
   std::fflush(stdout);
   constexpr std::size_t sizes[] = {512, 4096, 65536};
@@ -252,8 +252,8 @@ void killed_writers() {
       }
       _exit(0);
     }
-    // Killed at another point each time, but not before its first write, which a slow machine makes
-    // late.
+    // Killed at another point each time, but after its first write, which may come late on a slow
+    // machine.
     for (int wait = 0; wait < 2'000 && size_of(file) == before; ++wait) usleep(100);
     usleep(static_cast<unsigned>(at * 37 % 1000));
     kill(child, SIGKILL);

@@ -1,6 +1,6 @@
-// For tests: does what programs do with files and "device memory", and prints all that a program
-// can see of it. Run with and without libk2k_io.so it must print the same. It knows nothing of the
-// library but k2k_io_register(), which it looks up by name.
+// For tests: uses files and "device memory" as programs do, and prints everything that a program
+// can see of it. Run with and without libk2k_io.so it must print the same. Of the library it uses
+// only k2k_io_register(), which it looks up by name.
 //
 //   probe_program SCENE FOLDER     FOLDER is empty and the scene's own
 //
@@ -40,7 +40,7 @@ void ranges() {
   say("no more", pread(file, host, 1000, 5));
 }
 
-// Only with the library: what the functions answer.
+// Prints the answers of the library's functions; plays only with the library.
 void full() {
   static char many[300][2];
   do_unregister(device);

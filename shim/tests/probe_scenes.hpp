@@ -1,6 +1,6 @@
 #pragma once
-// What the scenes of probe_program have in common: "device memory", files of a folder of its own,
-// and how locks and descriptors are printed.
+// The common part of probe_program's scenes: "device memory", files in a folder of their own, and
+// the output of locks and descriptors.
 //
 // Threading: as probe.hpp.
 
@@ -18,7 +18,7 @@
 
 #include "shim/tests/probe.hpp"
 
-// Wrong arguments are wrong on purpose.
+// Some scenes pass wrong arguments on purpose.
 #pragma GCC diagnostic ignored "-Wnonnull"
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Wstringop-overread"
@@ -29,7 +29,8 @@ inline constexpr std::size_t device_bytes = 16 << 20;
 inline constexpr std::size_t file_bytes = (3 << 20) + 1234;
 
 inline char* device = nullptr;
-inline char* volatile nowhere = reinterpret_cast<char*>(64);  // The compiler must not know.
+inline char* volatile nowhere =
+    reinterpret_cast<char*>(64);  // Volatile: hides the wrong address from the compiler.
 inline std::string folder;
 
 inline std::string path_of(const char* name) { return folder + "/" + name; }
@@ -48,7 +49,7 @@ inline int open_file(const char* name, int flags = O_RDWR) {
   return descriptor;
 }
 
-// Does this process hold a POSIX lock on the file? Another process asks.
+// Does this process hold a POSIX lock on the file? A child process finds out.
 inline void say_locked(const char* what, const char* name) {
   std::fflush(stdout);
   const pid_t child = fork();
@@ -71,7 +72,7 @@ inline void take_lock(int descriptor) {
   say("lock", fcntl(descriptor, F_SETLK, &lock));
 }
 
-// Open descriptors below 1000, without that of the folder itself.
+// Prints the open descriptors below 1000, without the folder's own.
 inline void say_numbers(const char* what) {
   std::printf("%s:", what);
   DIR* const numbers = opendir("/proc/self/fd");

@@ -1,4 +1,4 @@
-// Programs under libk2k_io.so: what they print is what they print without.
+// Goal: programs print the same under libk2k_io.so as without it.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ class Scenes : public Programs, public testing::WithParamInterface<const char*> 
 
 TEST_P(Scenes, look_to_the_program_as_without_the_library) { expect_same_as_without(preloaded()); }
 
-TEST_P(Scenes, look_the_same_where_the_kernel_does_not_reach_the_memory) {
+TEST_P(Scenes, look_the_same_where_the_kernel_cannot_address_the_memory) {
   expect_same_as_without(preloaded("K2K_BOUNCE_WHOLE=1"));
 }
 
@@ -79,7 +79,7 @@ TEST_F(Programs, calls_by_number_are_served_as_those_by_name_and_counted) {
   EXPECT_EQ(stat_of(closed, "rings"), 0) << closed.error;
 }
 
-TEST_F(Programs, rings_that_they_ask_for_are_counted_and_not_those_of_the_router_library) {
+TEST_F(Programs, their_own_rings_are_counted_without_the_router_library_s) {
   const Outcome asked = play_in(K2K_SHIM_PROBE, "ring_by_number", preloaded());
   EXPECT_EQ(asked.out, play_in(K2K_SHIM_PROBE, "ring_by_number", "A=1").out);
   EXPECT_EQ(stat_of(asked, "rings"), 1) << asked.error;
@@ -89,7 +89,7 @@ TEST_F(Programs, rings_that_they_ask_for_are_counted_and_not_those_of_the_router
   EXPECT_EQ(stat_of(routed, "by_number"), 0) << routed.error;
 }
 
-TEST_F(Programs, what_they_read_themselves_is_told_while_pages_are_held) {
+TEST_F(Programs, their_own_reads_are_reported_while_pages_are_held) {
   const Outcome without = play_in(K2K_SHIM_PROBE, "host_reads", "A=1");
   const Outcome told = play_in(K2K_SHIM_PROBE, "host_reads", preloaded("K2K_BOUNCE_HOLDS=1"));
   EXPECT_EQ(told.out, without.out);
@@ -99,7 +99,7 @@ TEST_F(Programs, what_they_read_themselves_is_told_while_pages_are_held) {
   EXPECT_EQ(stat_of(holds_none, "pages_kept"), 0) << holds_none.error;
 }
 
-TEST_F(Programs, keep_what_was_read_ahead_and_they_read_themselves) {
+TEST_F(Programs, keep_pages_that_were_read_ahead_and_that_they_use) {
   const Outcome outcome =
       play_in(K2K_SHIM_PROBE, "host_reads",
               "LD_PRELOAD=" K2K_SHIM " K2K_IO_STATS=1 K2K_IO_READ_AHEAD_PAGES=1024");
@@ -109,7 +109,7 @@ TEST_F(Programs, keep_what_was_read_ahead_and_they_read_themselves) {
   EXPECT_EQ(stat_of(outcome, "pages_held"), 0) << "the file is closed: " << outcome.error;
 }
 
-TEST_F(Programs, read_nothing_ahead_where_that_is_to_be_the_kernels) {
+TEST_F(Programs, read_nothing_ahead_if_the_kernel_is_to_do_it) {
   const Outcome outcome = play_in(K2K_SHIM_PROBE, "host_reads",
                                   "LD_PRELOAD=" K2K_SHIM
                                   " K2K_IO_STATS=1 K2K_IO_READ_AHEAD_PAGES=1024 "
@@ -137,7 +137,7 @@ TEST_F(Programs, the_table_of_ranges_is_full_at_256) {
   EXPECT_EQ(stat_of(outcome, "reads"), 257);
 }
 
-TEST_F(Programs, without_a_router_library_libc_serves_and_one_line_says_why) {
+TEST_F(Programs, without_a_router_library_libc_serves_and_one_line_gives_the_reason) {
   const Outcome without = play_in(K2K_SHIM_PROBE, "vectors", "A=1");
   const Outcome with = play_in(K2K_SHIM_PROBE, "vectors",
                                "LD_PRELOAD=" K2K_SHIM " K2K_IO_LIBRARY=/nowhere.so K2K_IO_STATS=1");
@@ -208,7 +208,7 @@ TEST_F(Programs, load_the_router_from_beside_the_library_wherever_they_are) {
   std::filesystem::create_directory(lent);
   std::filesystem::create_directory(elsewhere);
   std::filesystem::copy(K2K_SHIM, lent + "/libk2k_io.so");
-  // Whoever loads this instead of the other is told so by its name.
+  // If the library loads this file, the error names it.
   std::ofstream(elsewhere + "/libk2k_io_router.so") << "planted";
   const std::string play = std::string(K2K_SHIM_PROBE) + " chdir_first " + elsewhere;
   Outcome outcome = run("LD_PRELOAD=lib/libk2k_io.so", play);
@@ -248,7 +248,7 @@ TEST_F(Programs, the_library_needs_libc_and_nothing_else) {
   EXPECT_GT(needed, 0);
 }
 
-// What the library's function jumps to: `jmp *word(%rip)` is six bytes.
+// The target of the library's jump: `jmp *word(%rip)` is six bytes.
 template <class Function>
 void* jumps_to(Function* function) {
   const auto* const code = reinterpret_cast<const unsigned char*>(function);
@@ -270,7 +270,7 @@ TEST(Shim, a_call_is_a_jump_to_libc_until_memory_is_registered) {
   void* const libc = dlsym(RTLD_NEXT, "read");
   static char some[16];
   ASSERT_NE(jumps_to(through), nullptr);
-  EXPECT_NE(jumps_to(through), libc) << "nobody has called it";
+  EXPECT_NE(jumps_to(through), libc) << "no call was made yet";
   EXPECT_EQ(through(-1, some, sizeof some), -1);
   EXPECT_EQ(jumps_to(through), libc);
   EXPECT_EQ(add(some, sizeof some), 0);
@@ -285,7 +285,7 @@ TEST(Shim, a_call_is_a_jump_to_libc_until_memory_is_registered) {
 
 class FirstCalls : public Programs {};
 
-TEST_F(FirstCalls, whoever_stands_behind_the_library_has_the_calls) {
+TEST_F(FirstCalls, go_to_the_next_library_in_the_order) {
   const Outcome outcome =
       run("LD_PRELOAD=" K2K_SHIM ":" K2K_FIRST_CALLS, "dd if=/dev/zero bs=4 count=1 status=none");
   EXPECT_EQ(outcome.status, 0) << outcome.error;

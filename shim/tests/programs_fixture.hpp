@@ -39,7 +39,7 @@ class Programs : public testing::Test {
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
-  // `environment` as a shell has it: A=1 B=2. It is for the command alone, not for the shell.
+  // `environment` in shell syntax: A=1 B=2. It is set for the command, not for the shell.
   [[nodiscard]] Outcome run(const std::string& environment, const std::string& command,
                             int seconds_max = 120) const {
     const std::string errors = folder_ + "/errors";
