@@ -62,8 +62,8 @@ inline std::string text_of(const Judgement& judgement) {
   return text;
 }
 
-// The quantile 0.975 of Student's t by degrees of freedom, from 1 on; then that of the normal
-// distribution, corrected (Abramowitz and Stegun, 26.7.5).
+// The quantile 0.975 of Student's t by degrees of freedom, from 1 on; behind the table the normal
+// distribution's, corrected (Abramowitz and Stegun, 26.7.5).
 inline double student(std::size_t freedom) {
   constexpr double small[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
   K2K_EXPECT(freedom >= 1);

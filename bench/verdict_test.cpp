@@ -21,7 +21,7 @@ json cases() {
   return json::parse(file, nullptr, false);
 }
 
-TEST(Verdict, is_what_the_shared_cases_say) {
+TEST(Verdict, is_as_in_the_shared_cases) {
   const json judgements = cases()["judgements"];
   if (judgements.empty()) GTEST_SKIP() << "K2K_SOURCE_DIR names no sources";
   for (const json& one : judgements) {
@@ -35,7 +35,7 @@ TEST(Verdict, is_what_the_shared_cases_say) {
   }
 }
 
-TEST(Verdict, comes_of_intervals_that_the_shared_cases_say) {
+TEST(Verdict, comes_from_the_intervals_of_the_shared_cases) {
   const json intervals = cases()["intervals"];
   if (intervals.empty()) GTEST_SKIP() << "K2K_SOURCE_DIR names no sources";
   for (const json& one : intervals) {

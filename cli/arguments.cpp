@@ -9,8 +9,8 @@ namespace {
 
 constexpr char operand_mark = '\0';
 
-// The option ("--file", "-f", "-lf") whose value is the next word, or nullptr. In a cluster, the
-// rest is the value of the first option that takes a value.
+// The option ("--file", "-f", "-lf") that takes the next word as its value, or nullptr. In a
+// cluster, the rest is the value of the first option that takes a value.
 const OptionOutline* wants_next(const Path& path, const std::string& word) {
   if (word.starts_with("--")) {
     const OptionOutline* const option = find_option(path, word);

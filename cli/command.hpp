@@ -5,8 +5,8 @@
 // options to its own CommandLine and returns the function to run. main.cpp lists these functions.
 //
 //   Command info_command() {
-//     return {.name = "info", .summary = "...", .add = [](CommandLine& line, Context& context) ->
-//     Run {
+//     return {.name = "info", .summary = "...",
+//             .add = [](CommandLine& line, Context& context) -> Run {
 //       auto all = std::make_shared<bool>(false);
 //       line.flag("--all", *all, "Show everything");
 //       return [&context, all] { ...; return exit_ok; };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int first_word = 4;  // k2k complete SHELL CURSOR WORD...
 
-// How a shell splits words and what it makes of a line that is printed.
+// The shell's rules for splitting words and for reading the candidates.
 enum class Shell { bash, zsh, fish };
 
 struct Candidate {
@@ -25,10 +25,10 @@ using Candidates = std::vector<Candidate>;
 
 struct Line {
   Words before;         // Without the program's name.
-  std::string current;  // The word that is completed, as far as it is typed.
+  std::string current;  // The typed part of the word to complete.
 };
 
-// bash ends words at "=" and ":" too (COMP_WORDBREAKS): "a", "=", "b" were "a=b".
+// bash ends words at "=" and ":" too (COMP_WORDBREAKS): joins "a", "=", "b" to "a=b".
 constexpr std::string_view bash_breaks = "=:";
 
 bool is_break(std::string_view word) {
@@ -51,7 +51,7 @@ Words joined_at_breaks(const Words& split) {
 }
 
 Line line_of(Shell shell, std::size_t cursor, Words words) {
-  words.resize(cursor + 1);  // What stands behind the cursor says nothing.
+  words.resize(cursor + 1);  // Words behind the cursor do not count.
   words.erase(words.begin());
   if (shell == Shell::bash) words = joined_at_breaks(words);
   Line line;
@@ -71,7 +71,7 @@ Words words_of(const OptionOutline& option) {
   return words;
 }
 
-// Of the command and those around it, whose options are understood behind it too.
+// The options of the command and of the commands around it, which it accepts too.
 Candidates option_names(const Position& position) {
   Candidates found;
   for (auto command = position.path.rbegin(); command != position.path.rend(); ++command) {
@@ -83,7 +83,7 @@ Candidates option_names(const Position& position) {
   return found;
 }
 
-// "--name=value"; nothing if no such option takes one of a few words.
+// "--name=value"; empty if no such option has a list of words.
 Candidates assigned_values(const Position& position, const std::string& name) {
   Candidates found;
   const OptionOutline* const option = find_option(position.path, name);
@@ -123,8 +123,8 @@ Candidates candidates(const CommandOutline& root, const Line& line) {
   return operands(*position.path.back(), line.current);
 }
 
-// bash replaces what stands behind the last break, and filters nothing. The others compare the
-// whole word themselves, in their users' ways.
+// bash replaces the text behind the last break, and filters nothing. The other shells compare the
+// whole word themselves, by their users' rules.
 std::string for_bash(const Candidates& found, const std::string& current) {
   const std::size_t kept = current.find_last_of(bash_breaks) + 1;  // 0 if there is none.
   std::string text;
@@ -135,7 +135,7 @@ std::string for_bash(const Candidates& found, const std::string& current) {
   return text;
 }
 
-// For _describe: "name:what it does", colons of the name escaped.
+// For zsh's _describe: "name:summary", with the name's colons escaped.
 std::string for_zsh(const Candidates& found) {
   std::string text;
   for (const Candidate& one : found) {

@@ -2,9 +2,9 @@
 // k2k complete SHELL CURSOR WORD...: the completer behind the scripts of `k2k completion`. Hidden:
 // no help and no manual names it.
 //
-// WORDs are the command line as the shell splits it, from the program's name on; the word number
-// CURSOR is completed. It prints a candidate a line. Where it prints none, the word may be a file,
-// and the shell completes that itself.
+// WORDs are the command line as the shell splits it, from the program's name on. Completes the word
+// with number CURSOR: prints one candidate per line. If it prints none, the word may be a file, and
+// the shell completes that itself.
 //
 // Threading: the main thread.
 

@@ -1,5 +1,5 @@
-// k2k completion: the script by which a shell completes k2k. Each asks `k2k complete`
-// (complete.hpp) and completes files where that has nothing to offer.
+// k2k completion: the script by which a shell completes k2k. Each script calls `k2k complete`
+// (complete.hpp), and completes files if that prints no candidate.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 struct Script {
   const char* shell;
-  const char* text;  // Behind the line that says what it is.
+  const char* text;  // The script, without its first comment.
 };
 constexpr Script scripts[] = {
     {"bash", R"sh(_k2k() {

@@ -26,9 +26,8 @@ std::vector<std::filesystem::path> folders() {
   while (!rest.empty()) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    if (folder.starts_with('/'))
-      all.emplace_back(folder);  // Folders that depend on the working
-                                 // directory are skipped.
+    // Folders that depend on the working directory are skipped.
+    if (folder.starts_with('/')) all.emplace_back(folder);
   }
   return all;
 }

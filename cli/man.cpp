@@ -1,8 +1,8 @@
-// k2k man: the manual, made from the parser, so that it cannot differ from what is parsed.
+// k2k man: the manual, made from the parser, so that it cannot differ from the accepted arguments.
 //
-// Pages: k2k.1 and one a command (k2k-info.1). Roff of the man macros, see man(7). help2man(1) does
-// not replace this file: it sees only --help, which has no description, variables, exit status or
-// examples, and it names the page of each sub-command K2K(1).
+// Pages: k2k.1 and one per command (k2k-info.1). Roff of the man macros, see man(7). help2man(1)
+// does not replace this file: it sees only --help, which has no description, variables, exit status
+// or examples, and it names the page of each sub-command K2K(1).
 
 #include <fmt/format.h>
 

@@ -75,11 +75,8 @@ double exact_ns(Planner& planner, const Pattern& pattern, std::uint64_t seed) {
   std::size_t sum = 0;
   for (int round = 0; round < timed_rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
-    for (const auto& each : all)
-      sum = std::accumulate(each.begin(), each.end(), sum);  // Brings
-                                                             // them into
-                                                             // the
-                                                             // cache.
+    // Reads all residencies into the cache.
+    for (const auto& each : all) sum = std::accumulate(each.begin(), each.end(), sum);
     const Instant begin = now();
     for (const std::size_t at : order) sum += planner.exact(all[at]).cached.size();
     rounds.push_back(static_cast<double>((now() - begin).count()) / timed_vectors);

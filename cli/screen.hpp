@@ -4,7 +4,7 @@
 // On a terminal: the alternate screen, no cursor, no echo. All are restored at the end, on Ctrl-C,
 // on q, and during a Ctrl-Z. Each picture uses the window's current size.
 //
-// Threading: the main thread; signals are blocked in it while one of these lives.
+// Threading: the main thread; signals are blocked in it while a Screen lives.
 
 #include <termios.h>
 

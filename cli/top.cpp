@@ -1,7 +1,7 @@
 // k2k top: the requests of running processes, live.
 //
-// Two looks at a process give its rates. The share by its own ledger is shown beside the kernel's
-// account of its service threads (schedstat): no component grades itself.
+// Two looks at a process give its rates. The share by the process's own ledger stands beside the
+// kernel's account of its service threads (schedstat), which the process cannot influence.
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -38,7 +38,7 @@ int main(void) {
   if (k2k_options_create(&options) != 0) return fail("options");
   if (k2k_options_set(options, "device.strict", "true") != 0) return fail("device.strict");
   if (k2k_options_set(options, "server.spin_us", "20") != 0) return fail("server.spin_us");
-  /* A mistake is told with what may stand there. */
+  /* The error text names the permitted values. */
   if (k2k_options_set(options, "device.stric", "true") == -EINVAL) {
     printf("as expected: %s\n", k2k_last_error());
     fflush(stdout);

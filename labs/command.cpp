@@ -41,7 +41,7 @@ Run add_labs(CommandLine& line, Context& context) {
     added.emplace_back(one, lab.add(one, context));
   }
   return [added] {
-    // The parser requires one of them.
+    // The parser requires a laboratory.
     return std::find_if(added.begin(), added.end(),
                         [](const auto& one) { return one.first.given(); })
         ->second();

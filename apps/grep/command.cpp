@@ -30,11 +30,11 @@ struct GrepFlags {
   std::string progress = "auto";
   bool blocking = false;
   bool no_wait = false;
-  bool always_so = false;  // Options of grep that ask for what is done anyway.
+  bool always_so = false;  // Options of grep for the only behaviour of k2k grep.
   grep::SearchOptions options;
 };
 
-// The whole file; "-" is standard input. Errors: the errno of what failed.
+// The whole file; "-" is standard input. Errors: those of open(2) and read(2).
 Result<std::string> read_file(const std::string& path) {
   const auto failed = [&path] {
     return Error{errno, fmt::format("{}: {}", path, std::strerror(errno))};
@@ -85,8 +85,8 @@ bool any_is_set(const LoadedConfig& loaded, std::initializer_list<std::string_vi
 void share_cores(LoadedConfig& loaded) {
   if (loaded.config.backend != "cpu") return;  // Other devices have cores of their own.
   if (any_is_set(loaded, {"device.compute_units", "device.rings", "server.top_halves"})) return;
-  // Every core searches, and serves what its own work-items ask for: a file's data stays in one
-  // core's caches. /usr/include takes two thirds of the time that shared cores take.
+  // Every core searches, and serves the calls of its own work-items: a file's data stays in one
+  // core's caches. With shared cores /usr/include takes half as long again.
   if (!any_is_set(loaded,
                   {"server.bottom_half", "server.cap_permille", "server.coalesce_window_us",
                    "server.coalescing", "server.notify", "server.steering", "server.tenants"})) {

@@ -1,9 +1,9 @@
 #pragma once
 // The data of a launch of k2k grep: plain data that host and kernel share.
 //
-//   Queue      device memory: waiting names, and the number of busy workers. Only the kernel uses
-//   it Buffers    host-visible memory of one worker, where its system calls read and write Counters
-//   host-visible words, each written by one worker and read by the host while it runs
+//   Queue      device memory, used by the kernel only: waiting names, number of busy workers
+//   Buffers    host-visible memory of one worker, where its system calls read and write
+//   Counters   host-visible words, each written by one worker and read by the host while it runs
 //
 // A worker is a work-item, or with --granularity work-group a whole group.
 

@@ -1,5 +1,5 @@
 #pragma once
-// The goals of `k2k bench`: one row each, and no second place that states a goal. Benchmarks judge
+// The goals of `k2k bench`: one row each, and no other place states a goal. Benchmarks judge
 // by these rows (goal.hpp), and `k2k bench`, its manual and the end of each run print them. Tests
 // compare the rows with bench/budgets.toml and with the benchmarks' sources.
 //
@@ -84,7 +84,7 @@ class Goal {
 std::string text_of(const GoalRow& row);
 // The goals that the benchmark judges, as one line; empty if there are none.
 std::string judged_goals(std::string_view benchmark);
-// Those that it does not judge, with the reasons, as one line; empty if there are none.
+// The goals that the benchmark does not judge, with the reasons, as one line; empty if none.
 std::string unjudged_goals(std::string_view benchmark);
 
 }  // namespace k2k::bench

@@ -56,7 +56,7 @@ TEST(GoalTable, has_each_goal_once_and_its_target_can_be_judged) {
   }
 }
 
-TEST_F(Sources, judge_each_goal_of_the_table_and_no_goal_that_is_said_to_be_unjudged) {
+TEST_F(Sources, judge_each_goal_of_the_table_except_the_unjudged_goals) {
   const std::string text = benchmarks();
   ASSERT_FALSE(text.empty());
   for (const GoalRow& row : goal_table) {
@@ -88,7 +88,7 @@ TEST_F(Sources, have_the_same_goals_in_the_budgets) {
   EXPECT_EQ(compared, static_cast<std::size_t>(std::ranges::count_if(goal_table, has_budget)));
 }
 
-TEST(GoalTable, is_what_people_read) {
+TEST(GoalTable, is_printed_in_the_help) {
   EXPECT_EQ(judged_goals("pread"), "device / direct >= 0.87");
   EXPECT_EQ(unjudged_goals("pread"), "");
   EXPECT_EQ(judged_goals("soak"), "");

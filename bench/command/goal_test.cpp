@@ -11,7 +11,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-TEST(Goals, are_found_however_deep) {
+TEST(Goals, are_found_at_any_depth) {
   const json result = {
       {"ratio", 1},
       {"goals", {goal_row({"pread", "device / direct"}, {1.0, 1.01, 0.99})}},
@@ -30,7 +30,7 @@ TEST(Goals, that_cannot_be_told_are_not_missed) {
   EXPECT_EQ(goals_of({{"rows", {row}}}).missed, 0u);
 }
 
-TEST(Goals, that_nothing_could_reach_or_that_promise_nothing_are_not_missed) {
+TEST(Goals, out_of_reach_or_without_a_promise_are_not_missed) {
   const json rows = {{{"verdict", "missed"}, {"out_of_reach", true}},
                      {{"verdict", "missed"}, {"out_of_reach", false}},
                      {{"verdict", nullptr}}};

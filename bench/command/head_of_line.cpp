@@ -1,10 +1,10 @@
 // Does a call that sleeps, or that waits for a disk, delay the others?
 //
 // One work-item makes no-ops. Loaded: another work-item repeatedly sleeps 1 ms beside it. Behind
-// cold reads: 64 others each read 1 MiB of a file that was evicted before, and only the no-ops
-// before the last of these answers count; measured with service threads and with units that serve
-// (server.bottom_half = "inline"). Loaded, a server with one thread and no hand-off takes 1,000
-// times as long.
+// cold reads: 64 other work-items each read 1 MiB of a file that was evicted before; only no-ops
+// before the last of these reads count. The cold reads are measured with service threads and with
+// units that serve (server.bottom_half = "inline"). Loaded, a server with one thread and no
+// hand-off takes 1,000 times as long.
 
 #include <fcntl.h>
 #include <unistd.h>

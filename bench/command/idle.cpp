@@ -1,10 +1,9 @@
 // How much does an idle server cost, and how fast does it respond again?
 //
-//   polling   requests at random times, from a device that cannot interrupt: latency, share of a
-//   core quiet     no kernel runs for a second: share of a core, latency of the first call of the
-//   next waiting   a kernel runs without a request for a second: the same futex     the device
-//   wakes the server: latency beside a bare futex wake between two threads
-//
+//   polling   requests at random times, from a device that cannot interrupt: latency, core's share
+//   quiet     no kernel runs for a second: share of a core, latency of the next kernel's first call
+//   waiting   a kernel runs without a request for a second: the same
+//   futex     the device wakes the server: latency beside a bare futex wake between two threads
 //   nap       the CPU time of a sleep of 80 us and of 1.3 ms that does nothing else: the floor of
 //             periodic polling on this machine (a timer is cheap on bare metal, expensive in a
 //             virtual machine)

@@ -2,8 +2,8 @@
 // needs anyway?
 //
 // A single work-item makes no-ops one after the other while the server spins. The number of waves
-// only sizes the syscall area: a server that scanned slots would slow down with it.
-// An H200 has 8,448.
+// only sizes the syscall area: a server that scanned slots would slow down with it. An H200 has
+// 8,448 waves.
 
 #include <array>
 #include <memory>

@@ -84,7 +84,7 @@ step "round trip" 60 roundtrip.jsonl "$build/bin/device_bench_cuda" roundtrip
 step "throughput" 90 throughput.jsonl "$build/bin/device_bench_cuda" throughput
 step "idle" 60 idle.jsonl "$build/bin/device_bench_cuda" idle
 
-# A grep whose names must be GNU grep's.
+# k2k grep on the GPU must print the names that GNU grep prints.
 tree=/usr/include
 words="$root/apps/grep/demo_words.txt"
 if [ ! -d "$tree" ] || [ "$(find "$tree" -type f 2>/dev/null | head -n 100 | wc -l)" -lt 100 ]; then
@@ -106,7 +106,7 @@ for how in work-item work-group; do
   fi
 done
 
-# Slow, so last, and of the suite only what moves data.
+# Last, because it is slow; of the suite only the tests that move data.
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |
   head -n 1)
 if [ -n "$sanitizer" ]; then

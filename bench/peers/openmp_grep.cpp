@@ -3,8 +3,8 @@
 //
 // The OpenMP grep of the thesis' figure 3.13 a, as fast as we can make it: one task per file, while
 // one thread walks the directories. It uses k2k grep's own matcher, reads chunks of the same size,
-// and writes a name when it is found. So the programs differ only in who makes the system calls:
-// host threads or a kernel.
+// and writes a name when it is found. The programs therefore differ only in the maker of the system
+// calls: host threads or a kernel.
 //
 // Threading: OMP_NUM_THREADS threads, by default one per core.
 

@@ -7,10 +7,7 @@
 // DIM climbs from each sample to the next; this makes trials: one sample of another setting,
 // between two samples of the best one.
 //
-//
-//   best   before
-//  trial
-//  after   best ...       the trial is compared with these two
+//   best before, trial, best after ...       the trial is compared with its two neighbours
 //
 // Loads and machines vary from one sample to the next, so a trial is compared with its neighbours,
 // not with a sample a second apart. The cost of trials is bounded: the more expensive a setting

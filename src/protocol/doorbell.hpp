@@ -2,11 +2,11 @@
 // Tells the host of new requests in O(1), independent of the number of waves: a ring of (wave,
 // lanes).
 //
-//   device                                            host
+//   device                                             host
 //   ticket = add(tail)        device memory
-//   wait while ticket - consumed >= entries            consumed (host-visible) is published per
-//   drain entry.lanes = mask        plain store entry.head  = lap | wave  store-release ────────▶
-//   load-acquire; mine when the lap is the expected one
+//   wait while ticket - consumed >= entries            publishes consumed (host-visible) per drain
+//   entry.lanes = mask        plain store
+//   entry.head = lap | wave   store-release ────────▶  load-acquire; mine when the lap is expected
 //
 // The lap marks an entry as ready, not its payload, so an entry never needs clearing. A producer
 // that died between add and store leaves a hole. The host skips the hole after a grace time

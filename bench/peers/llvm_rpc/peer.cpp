@@ -10,7 +10,6 @@
 //
 // The benchmark run builds it from the headers of Debian's source package of LLVM
 // (tools/devtool/peers.py); this repository contains nothing of LLVM.
-// nothing of LLVM is in this repository.
 
 #include <pthread.h>
 #include <sched.h>

@@ -39,7 +39,7 @@ TEST(Comparison, takes_the_cheapest_that_keeps_the_bound) {
   EXPECT_FALSE(seen.delayed || seen.unbounded);
 }
 
-TEST(Comparison, says_missed_met_or_that_it_cannot_tell) {
+TEST(Comparison, is_missed_met_or_undecided) {
   const auto verdict = [](double adaptive_us, double noise) {
     Random random(7);
     const Rounds rounds = {{contender(random, 5, 2, noise, 12)},
@@ -60,7 +60,7 @@ TEST(Comparison, that_breaks_the_bound_is_missed_whatever_it_costs) {
   EXPECT_EQ(seen.judgement.verdict, Verdict::missed);
 }
 
-TEST(Comparison, where_nobody_keeps_the_bound_is_with_no_coalescing) {
+TEST(Comparison, where_no_setting_keeps_the_bound_is_with_no_coalescing) {
   Random random(1);
   const Rounds rounds = {{contender(random, 10, 300, 0, 4), contender(random, 5, 400, 0, 4)},
                          contender(random, 10, 300, 0, 4)};

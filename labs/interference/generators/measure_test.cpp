@@ -77,7 +77,7 @@ TEST_P(EveryGenerator, notices_each_wrong_reference) {
   }
 }
 
-TEST_P(EveryGenerator, hands_on_that_its_inputs_cannot_be_allocated_on_demand) {
+TEST_P(EveryGenerator, returns_the_error_of_inputs_that_cannot_be_allocated_on_demand) {
   RuntimeConfig config = small_device();
   config.device.stack_bytes = 16384;
   const Result<Row> row = measure(named(GetParam()), config, small());
@@ -87,7 +87,7 @@ TEST_P(EveryGenerator, hands_on_that_its_inputs_cannot_be_allocated_on_demand) {
       << row.error().message;
 }
 
-TEST_P(EveryGenerator, hands_on_that_its_launch_ended_early) {
+TEST_P(EveryGenerator, returns_the_error_of_a_launch_that_ended_early) {
   auto runtime = Runtime::create(small_device());
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;
   auto workload = named(GetParam()).make(runtime.value(), small());
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Generators, EveryGenerator,
                                          "pages", "signals", "files"),
                          [](const auto& one) { return one.param; });
 
-TEST(Generators, are_the_ones_that_are_tested_and_cover_every_row_of_table_I) {
+TEST(Generators, are_all_tested_and_cover_every_row_of_table_I) {
   EXPECT_EQ(all_generators().size(), 10u);
   for (const std::string row :
        {"page faults", "memory allocation", "page migration", "signals", "file system"}) {
@@ -139,7 +139,7 @@ TEST(Generators, give_the_same_requests_for_the_same_seed_and_others_for_another
   EXPECT_NE(reference_of(7), reference_of(8));
 }
 
-TEST(Ubench, makes_a_fault_an_access_or_a_call_an_access) {
+TEST(Ubench, makes_one_fault_or_one_call_per_access) {
   EXPECT_EQ(measured("ubench").faults, 512u);
   const Row calls = measured("ubench", {.scale = Scale::small, .per = Per::call});
   EXPECT_EQ(calls.faults, 0u);
@@ -182,7 +182,7 @@ class Limit {
   rlimit before_{};
 };
 
-TEST(Ubench, says_so_if_its_file_finds_no_room) {
+TEST(Ubench, returns_an_error_if_its_file_finds_no_room) {
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   Result<Row> row = Error{};
   {
@@ -262,7 +262,7 @@ TEST(Signals, leave_the_mask_of_their_thread_as_it_was) {
 }
 
 // Twice the same node: the call is made and answers even on a machine with one node.
-TEST(Pages, are_where_they_were_moved_to_with_what_was_in_them) {
+TEST(Pages, are_on_their_new_node_with_their_content) {
   Runtime runtime = std::move(Runtime::create(small_device())).value();
   auto workload = std::move(make_pages_on(runtime, small(), {0, 0})).value();
   ASSERT_TRUE(workload->run(runtime).ok());
@@ -294,7 +294,7 @@ TEST(Pages, are_skipped_with_the_reason_where_the_call_is_refused) {
   EXPECT_TRUE(json_of(row.value())["agrees"].is_null());
 }
 
-TEST(Comparison, counts_what_differs_and_what_is_missing) {
+TEST(Comparison, counts_wrong_and_missing_answers) {
   EXPECT_EQ(compare({1, 2}, {1, 2}, 0).wrong, 0u);
   EXPECT_EQ(compare({1, 2.5}, {1, 2}, 0).first, "answer 1 is 2.5, the reference has 2");
   EXPECT_EQ(compare({1, 2.5}, {1, 2}, 0.25).wrong, 0u);

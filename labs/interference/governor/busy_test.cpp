@@ -19,7 +19,7 @@ TEST(BusyPrograms, rate_is_work_in_the_time_that_was_wanted) {
   EXPECT_DOUBLE_EQ(loss_of(2, 2), 0);
 }
 
-TEST(BusyPrograms, rate_is_not_that_of_a_moment_that_was_disturbed) {
+TEST(BusyPrograms, rate_leaves_out_disturbed_moments) {
   EXPECT_DOUBLE_EQ(median_rate({{0, 0ns}, {10, 10ns}, {11, 20ns}, {21, 30ns}}), 1);
   EXPECT_DOUBLE_EQ(median_rate({{0, 0ns}, {5, 10ns}}), 0.5);
 }
@@ -36,7 +36,7 @@ TEST(BusyPrograms, want_a_core_for_their_part_of_the_time) {
     EXPECT_GT(done.wanted, 0ns);
     // A program that waits for a core wants it for longer, but never for more than the whole time.
     EXPECT_LE(static_cast<double>(done.wanted.count()), 2 * elapsed);
-    EXPECT_EQ(programs.done().work, 0u) << "they are gone";
+    EXPECT_EQ(programs.done().work, 0u) << "the programs ended";
   }
 }
 

@@ -41,7 +41,7 @@ TEST(RandomReads, run_until_they_are_stopped) {
   EXPECT_EQ(runtime->stats().in_flight, 0u);
 }
 
-TEST(RandomReads, say_so_if_the_launch_cannot_begin) {
+TEST(RandomReads, return_the_error_of_a_launch_that_cannot_begin) {
   auto reads = RandomReads::create();
   ASSERT_TRUE(reads.ok()) << reads.error().message;
   RuntimeConfig config;
@@ -68,13 +68,13 @@ TEST(RandomReads, of_a_bare_thread_keep_the_rhythm) {
   EXPECT_GE(elapsed, 90ms);               // The tenth batch begins then.
   EXPECT_GE(done.value().requests, 10u);  // At least one a batch, even on a busy machine.
   EXPECT_GT(done.value().cpu, Nanoseconds(1'000));
-  EXPECT_LT(done.value().cpu, elapsed / 2);  // It slept.
+  EXPECT_LT(done.value().cpu, elapsed / 2);  // The thread slept.
   const auto once = reads->bare({.batch = 1ns, .period = 1ns}, 1, 0ns);
   ASSERT_TRUE(once.ok()) << once.error().message;
   EXPECT_EQ(once.value().requests, 1u);
 }
 
-TEST(RandomReads, of_a_bare_thread_refuse_a_rhythm_that_is_none) {
+TEST(RandomReads, of_a_bare_thread_refuse_an_impossible_rhythm) {
   auto reads = RandomReads::create();
   ASSERT_TRUE(reads.ok()) << reads.error().message;
   for (const Rhythm rhythm : {Rhythm{0ms, 10ms}, Rhythm{-1ms, 10ms}, Rhythm{11ms, 10ms}}) {

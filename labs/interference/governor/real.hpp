@@ -59,8 +59,7 @@ class RealLab {
   //                   batches is slower than a core that never sleeps, and that is missing too
   //   uncapped_service_us   the two reference times: 1.2 s before the row and, unless there are CPU
   //                   programs, after it (a core's speed drifts by a tenth within minutes)
-  //   of_bare         requests per CPU-second / the same of a plain thread that makes the same
-  //   reads
+  //   of_bare         requests per CPU-second / the same of a plain thread that makes these reads
   //                   with the row's rhythm, before and after that reference (RandomReads::bare).
   //                   null if the policy has no batches, for traces, and with CPU programs
   //   service_us      CPU time of a request's system call, by the ledger; stage_us of every stage
@@ -68,9 +67,8 @@ class RealLab {
   //   waits           timers a second; forced: requests served in debt, because no request may wait
   //                   for ever
   //   busy, cpu_loss  the CPU programs' loss against running alone; null without CPU programs
-  //   device_share    CPU time of the device's own threads, which CPU programs lose too; for
-  //   `trace`
-  //                   the part of the service threads' CPU time that they spent as the device
+  //   device_share    CPU time of the device's own threads, which CPU programs lose, too; with the
+  //                   load `trace`: the CPU time that service threads spent as the device
   //   displaced       the part of the share that other programs wanted; null unless `displaced`
   //   loss_seen       the loss as the sensors of `auto` estimate it, else null; sensors
   //

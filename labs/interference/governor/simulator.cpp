@@ -95,7 +95,7 @@ class Simulation {
 
  private:
   //   arrival   a request arrives                   a stalled one arrives after the next answer
-  //   woken     a thread begins to look for work    timer    so does one whose timer expires
+  //   woken     a thread begins to look for work    timer    a thread's timer expires: likewise
   //   done      a thread completed a request        unmask   the source may interrupt again
   //   phase     a core becomes busy or idle         sample   sensors report to the governor
   enum class Kind : std::uint8_t { arrival, woken, timer, done, unmask, phase, sample };
@@ -259,7 +259,7 @@ class Simulation {
     wake();
   }
 
-  // ── CPU programs, sensors, books ──
+  // ── CPU programs, sensors, accounts ──
 
   [[nodiscard]] bool contended() const { return busy_.empty() || busy_cores_ == load_.cores; }
 

@@ -60,7 +60,7 @@ TEST(Simulator, the_published_rule_breaks_small_caps_as_the_study_found) {
   }
 }
 
-TEST(Simulator, without_a_governor_the_calibrated_load_is_that_of_the_paper) {
+TEST(Simulator, without_a_governor_the_calibrated_load_is_the_paper_s) {
   for (const Case& one : study(true, {Policy::none})) {
     if (one.load.name != "paper-calibrated") continue;
     const auto result = row(one);
@@ -98,7 +98,7 @@ TEST(Simulator, loses_no_request_and_repeats_itself) {
   }
 }
 
-TEST(Simulator, serves_all_that_is_offered_below_the_cap) {
+TEST(Simulator, serves_all_requests_of_a_load_below_the_cap) {
   Load load = study_load();
   load.offered = 1'000;  // 2.6 % of a core; the cap is 20 %.
   const auto result = row({Policy::budget, load, 0.05});
@@ -129,7 +129,7 @@ TEST(Simulator, hard_mode_stays_below_the_cap_with_long_services) {
   EXPECT_LE(outcome->worst_100ms, 0.05 * 1.25);
 }
 
-TEST(ServiceTime, reads_what_it_permits_and_draws_its_mean) {
+TEST(ServiceTime, reads_permitted_texts_and_draws_their_mean) {
   for (const char* text : {"uniform:2:50", "fixed:12.5", "lognormal:30:0.8", "lognormal:5:0"}) {
     auto service = ServiceTime::parse(text);
     ASSERT_TRUE(service.ok()) << service.error().message;
@@ -141,7 +141,7 @@ TEST(ServiceTime, reads_what_it_permits_and_draws_its_mean) {
   EXPECT_DOUBLE_EQ(ServiceTime::parse("lognormal:30:0.8")->mean_us(), 30);
 }
 
-TEST(ServiceTime, knows_the_mean_of_one_that_is_cut_off) {
+TEST(ServiceTime, computes_the_mean_of_a_truncated_distribution) {
   for (const ServiceTime& service :
        {ServiceTime::lognormal(8, 0.8, 2, 50), ServiceTime::lognormal(300, 0.7, 40, 2600)}) {
     Random random(3);
@@ -151,7 +151,7 @@ TEST(ServiceTime, knows_the_mean_of_one_that_is_cut_off) {
   }
 }
 
-TEST(ServiceTime, refuses_what_makes_no_sense) {
+TEST(ServiceTime, refuses_texts_without_sense) {
   const auto refusal = [](const char* text) { return ServiceTime::parse(text).error().message; };
   const std::string fix =
       "; give uniform:LO:HI, lognormal:MEAN:SIGMA or fixed:X in microseconds, such as uniform:2:50";

@@ -31,7 +31,7 @@ TEST(Orthogonal, cases_are_eight_combinations_under_three_caps) {
   EXPECT_EQ(all_cases().size(), 24u);
 }
 
-TEST(Orthogonal, servers_are_told_the_combination_and_the_cap) {
+TEST(Orthogonal, servers_get_the_combination_and_the_cap) {
   for (const Case& one : all_cases()) {
     const auto runtime = Runtime::create(configuration_of({}, one));
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
@@ -44,7 +44,7 @@ TEST(Orthogonal, servers_are_told_the_combination_and_the_cap) {
   }
 }
 
-TEST(Orthogonal, rows_say_what_was_seen) {
+TEST(Orthogonal, rows_report_the_measurements) {
   const auto row = measure({}, {Steering::steered, true, BottomHalfMode::split, 250}, 0.3);
   ASSERT_TRUE(row.ok()) << row.error().message;
   EXPECT_EQ(row.value()["steering"], "steered");
@@ -80,7 +80,7 @@ TEST(FaultStream, faults_until_it_is_stopped) {
   EXPECT_EQ(runtime->stats().in_flight, 0u);
 }
 
-TEST(FaultStream, says_why_it_ended_by_itself) {
+TEST(FaultStream, returns_the_error_that_ended_it) {
   RuntimeConfig config = one_unit();
   config.device.stack_bytes = 16384;
   auto runtime = Runtime::create(config);

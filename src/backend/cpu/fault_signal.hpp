@@ -3,9 +3,9 @@
 //
 //   access ─▶ SIGBUS ─▶ in a region? ─ no ──▶ the process' previous handler
 //                          │ yes
-//                          ├─ on a fibre ──▶ request: claim, publish, ring, halt ─▶ answered ─▶
-//                          return │                 the unit runs its other work-items     and
-//                          retry └─ other thread, or an in-place region ──▶ resolved at once
+//                          ├─ on a fibre ──▶ request: claim, publish, ring, halt; the unit runs its
+//                          │                 other work-items ─▶ answered ─▶ return and retry
+//                          └─ other thread, or an in-place region ──▶ resolved at once
 //
 // The handler runs on the fibre's own stack and leaves by an ordinary switch, in the middle of a
 // signal: SA_NODEFER, so that the signal stays unblocked for the next fibre. A previous handler is

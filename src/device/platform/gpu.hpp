@@ -2,7 +2,6 @@
 // The platform functions of device code on a GPU: the names of cpu.hpp, implemented by the
 // intrinsics in `vendor`. Only cuda.hpp and hip.hpp include it; other compilers see an empty file.
 //
-//
 //   run_kernel(context, body)   the launching kernel: every kernel of K2K is an instance of it
 //     begin_group()             item 0 stores the context where all of the group find it
 //     body()

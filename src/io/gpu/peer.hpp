@@ -2,15 +2,16 @@
 // Memory of a PCI device that another device may read and write without the CPU (Linux P2PDMA): as
 // the memory of a transfer on an O_DIRECT descriptor, data then go from device to device.
 //
-//   /sys/bus/pci/devices/BDF/p2pmem/{size,available,published,allocate}   Linux 6.2,
-//   CONFIG_PCI_P2PDMA
+//   /sys/bus/pci/devices/BDF/p2pmem/{size,available,published,allocate}
+//
+// Linux has these files since 6.2, with CONFIG_PCI_P2PDMA.
 //
 // VERIFIED ON EMULATED HARDWARE ONLY: between two NVMe controllers of QEMU, one with a memory
 // buffer, under Linux 7.3 (`./dev check --only peer-to-peer`): allocation, reads and writes on ext4
 // by every engine, and refusals. This shows correctness; the speed is unknown.
 //
-// No reader uses it yet, tests and that check do: they hold that every engine takes such memory,
-// until a GPU's driver publishes some.
+// No reader uses it yet. Tests and that check prove that every engine takes such memory, until a
+// GPU's driver publishes some.
 //
 // Threading: values and one owner an object.
 

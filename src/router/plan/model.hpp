@@ -7,9 +7,8 @@
 //   s            bytes of one transfer, a whole number of 4 KiB pages; both times of 0 are 0
 //   C            time of any direct transfer up to S               call_us        microseconds
 //   S            from this size on the device is saturated         cutoff_bytes   bytes
-//   BW_direct    of one saturated device                           direct_gbs     10^9 bytes a
-//   second BW_cache     of the copy from the page cache to the device     cache_gbs      10^9 bytes
-//   a second
+//   BW_direct    of one saturated device                           direct_gbs     10^9 bytes/s
+//   BW_cache     of the copy from the page cache to the device     cache_gbs      10^9 bytes/s
 //
 // Source: SPIN (USENIX ATC'17), section 4.3.1, equation 1. It fitted C = 584 us and S = 512 KiB for
 // an Intel P3700, with an error of 1.6 % over whole requests. One Model belongs to one device, file

@@ -3,9 +3,8 @@
 //
 //   exact       the least serial time of any schedule that leaves cached runs whole: O(k), where k
 //               is the number of cached runs longer than never_from_cache(), at most two more
-//   overlapped  a short time until both paths are done, with direct transfers in flight while the
-//   CPU
-//               copies: the least time if direct transfers take longer, see overlapped.cpp
+//   overlapped  a short time until both paths are done, with direct transfers in flight while CPUs
+//               copy: the least time if direct transfers take longer, see overlapped.cpp
 //
 // labs/routing/ has others for comparison.
 //

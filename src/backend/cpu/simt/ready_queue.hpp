@@ -3,8 +3,7 @@
 //
 //   round_robin   the oldest
 //   random        any, drawn from a seed; replays exactly while no work-item waits for the host
-//   adversarial   the newest, so one that yields runs again at once; every 64th turn is the
-//   oldest's
+//   adversarial   the newest, so a work-item that yields runs again at once; every 64th the oldest
 //
 // push() and pop() cost the same whatever the number of entries, ready or waiting elsewhere.
 // A template so that ThreadSanitizer's build keeps the scheduler's copy apart (sanitizers.hpp).
