@@ -9,14 +9,13 @@
 
 #include "runtime/settings/config_file.hpp"
 #include "runtime/settings/nearest.hpp"
+#include "runtime/settings/shortened.hpp"
 
 extern char** environ;
 
 namespace k2k {
 
 namespace {
-
-constexpr std::size_t shown_bytes_max = 100;
 
 std::string lookup(const ConfigInputs& inputs, std::string_view name) {
   for (const auto& [variable, value] : inputs.environment) {
@@ -34,14 +33,6 @@ bool has(const ConfigInputs& inputs, std::string_view name) {
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
   const std::string near = nearest(word, known);
   return near.empty() ? "" : fmt::format(" did you mean '{}'?", near);
-}
-
-// The value may be a megabyte; the message around it must stay visible.
-std::string shortened(std::string_view text) {
-  if (text.size() <= shown_bytes_max) return std::string(text);
-  std::size_t end = shown_bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // Inside UTF-8.
-  return std::string(text.substr(0, end)) + "...";
 }
 
 Error unknown_key(std::string_view place, std::string_view key, std::string_view value) {

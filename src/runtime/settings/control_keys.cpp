@@ -7,12 +7,12 @@
 #include <optional>
 
 #include "runtime/settings/nearest.hpp"
+#include "runtime/settings/shortened.hpp"
 
 namespace k2k {
 
 namespace {
 
-constexpr std::size_t quoted_bytes_max = 100;
 constexpr const char* nothing_changed = "; nothing was changed";
 
 // "server.cap_permille" is "cap": its unit is written, not named.
@@ -45,9 +45,8 @@ Error unknown(std::string_view name) {
   for (const ControlKey& key : control_keys()) known.push_back(key.name);
   const std::string near = nearest(name, known);
   const std::string meant = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
-  return {EINVAL,
-          fmt::format("unknown key '{}'{}; permitted: {}{}", name.substr(0, quoted_bytes_max),
-                      meant, fmt::join(known, ", "), nothing_changed)};
+  return {EINVAL, fmt::format("unknown key '{}'{}; permitted: {}{}", shortened(name), meant,
+                              fmt::join(known, ", "), nothing_changed)};
 }
 
 Status set_one(const std::string& name, const std::string& text, ConfigValues& values) {
@@ -55,9 +54,8 @@ Status set_one(const std::string& name, const std::string& text, ConfigValues& v
   const auto key = std::ranges::find(keys, name, &ControlKey::name);
   if (key == keys.end()) return unknown(name);
   const ConfigOption& option = *key->option;
-  const Error wrong{
-      EINVAL, fmt::format("{} = '{}'; permitted: {}{}", name, text.substr(0, quoted_bytes_max),
-                          permitted_value(*key), nothing_changed)};
+  const Error wrong{EINVAL, fmt::format("{} = '{}'; permitted: {}{}", name, shortened(text),
+                                        permitted_value(*key), nothing_changed)};
   std::string as_option = text;
   if (is_share(*key)) {
     const std::optional<std::uint64_t> permille = share_of(*key, text);

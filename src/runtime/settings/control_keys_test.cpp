@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "runtime/settings/shortened.hpp"
+
 namespace k2k {
 namespace {
 
@@ -97,6 +99,20 @@ TEST(ControlKeys, one_mistake_changes_nothing_at_all) {
   EXPECT_EQ(refusal({{"cap", "5%"}, {"botom_half", "split"}})
                 .find("unknown key 'botom_half'; did you mean 'bottom_half'?; permitted: cap, "),
             0u);
+}
+
+TEST(ControlKeys, a_message_shows_a_long_key_or_value_in_part) {
+  const std::string part(shown_bytes_max, 'x');
+  const std::string all = part + "yz";
+  EXPECT_EQ(refusal({{"bottom_half", all}}),
+            "bottom_half = '" + part +
+                "...'; permitted: one of monolithic, split, inline; nothing was changed");
+  EXPECT_EQ(refusal({{all, "1"}}).find("unknown key '" + part + "...'; permitted: cap, "), 0u);
+  // A character of two bytes across the limit is left out as a whole.
+  const std::string before(shown_bytes_max - 1, 'x');
+  EXPECT_EQ(
+      refusal({{"bottom_half", before + "\xc3\xa9"}}).find("bottom_half = '" + before + "...'"),
+      0u);
 }
 
 TEST(ControlKeys, words_for_completion_name_keys_and_choices) {
