@@ -1,4 +1,4 @@
-"""The command line of ./dev: what each sub-command takes, and who does it."""
+"""The command line of ./dev: the arguments of each sub-command, and its function."""
 
 import argparse
 import os
@@ -98,21 +98,27 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     benches = add("bench", "run the benchmarks, keep the numbers as JSON lines", _bench)
-    benches.add_argument("names", nargs="*", metavar="NAME", help="which; all of ours if left out")
+    benches.add_argument(
+        "names", nargs="*", metavar="NAME", help="a benchmark to run; default: all of them"
+    )
     benches.add_argument(
         "--record",
         action="store_true",
-        help="into bench/results/, to be committed; with --against HEAD of a tree without changes: "
-        "the noise, into bench/tolerances.toml",
+        help="write the numbers into bench/results/, to be committed; with --against HEAD of a "
+        "tree without changes: write the noise into bench/tolerances.toml",
     )
     benches.add_argument(
         "--against",
         metavar="COMMIT",
-        help="build that commit once, run both in turns, say what is slower, same or faster; NAMEs "
-        f"are then of: {', '.join(bench.name for bench in against.BENCHES)}",
+        help="build that commit once, run both in turns, call each figure slower, same or faster; "
+        f"NAME is then one of: {', '.join(bench.name for bench in against.BENCHES)}",
     )
     benches.add_argument(
-        "--rounds", type=int, default=0, metavar="N", help="with --against: so many of each"
+        "--rounds",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --against: the turns of each benchmark",
     )
     benches.add_argument(
         "--seed", type=int, metavar="N", help="with --against: the order of the runs (random)"
@@ -123,28 +129,42 @@ def _parser() -> argparse.ArgumentParser:
 
     site = add("docs", "build the site from the Markdown, the headers and the docstrings", _docs)
     site.add_argument(
-        "--serve", action="store_true", help=f"serve it on {ADDRESS}, and what is saved meanwhile"
+        "--serve",
+        action="store_true",
+        help=f"serve the site on {ADDRESS}, and rebuild it when a page is saved",
     )
 
     add("plot", "draw the newest results of bench/results into docs/results", _plot)
 
     builds = add("build", "build a preset", _build)
     _add_preset(builds)
-    builds.add_argument("targets", nargs="*", metavar="TARGET", help="what; everything if left out")
+    builds.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="a target to build; default: all of them"
+    )
 
-    add("abi", "write the lists of what the libraries offer, cmake/abi/, anew", _abi)
+    add("abi", "write the lists of exported symbols, cmake/abi/, anew", _abi)
     add("format", "format all C++ and Python, renew the generated files", _format)
     # The three below never get here; they are listed for the help.
     add("k2k", "build k2k if need be and run it with the arguments that follow", _check)
-    add("psylang", "run psylang, the compiler of cognitive models, with what follows", _check)
-    add("python", "run the Python of .venv, which has psylang, with what follows", _check)
+    add(
+        "psylang",
+        "run psylang, the compiler of cognitive models, with the arguments that follow",
+        _check,
+    )
+    add(
+        "python",
+        "run the Python of .venv, which has psylang, with the arguments that follow",
+        _check,
+    )
 
-    removal = add("uninstall", "remove what `cmake --install` put into PREFIX, exactly", _uninstall)
+    removal = add(
+        "uninstall", "remove the files that `cmake --install` put into PREFIX", _uninstall
+    )
     removal.add_argument(
         "prefix", nargs="?", type=Path, default=Path("/usr/local"), metavar="PREFIX"
     )
 
-    commands.add_parser("help", help="this text, or that of one command", add_help=False)
+    commands.add_parser("help", help="print this text, or the help of one command", add_help=False)
     return parser
 
 
