@@ -1,7 +1,8 @@
 #pragma once
 // pread(2) and pwrite(2) for memory of the device: each request by the fastest mix of page cache
 // and direct transfers, with the answers that the kernel would give: count, errors, end of file.
-// One sequence of decisions for all memory; a port moves the bytes into it:
+// One sequence of decisions for all memory, Reader::routed_pread() in file_reader.cpp; a port moves
+// the bytes into it:
 //
 //   memory that the CPU can address       host_port.hpp
 //   memory that it cannot                 device_port.hpp
@@ -15,7 +16,8 @@
 //   below read_ahead_bytes, and continues where the last one ended          pread: the kernel reads
 //                                                                           ahead
 //   else                                                                    probe the residency,
-//                                                                           plan, run
+//                                                                           plan (router/plan/),
+//                                                                           run
 //
 // A write is one kernel call, through the page cache: other readers could see parts of a longer
 // sequence. ReaderConfig::exclusive permits more, for files that no other program uses

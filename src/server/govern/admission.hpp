@@ -5,16 +5,16 @@
 //            time. Within a grant it compares two numbers; at its end it settles and asks again,
 //            and sleeps while there is nothing to be had. Meanwhile doorbells are not looked at:
 //            the source is masked, requests wait in their slots, and the device stalls.
-//   leave()  the thread is about to sleep or to do something else: what it spent is charged, what
-//            is left of its grant given back.
+//   leave()  the thread is about to sleep or to do something else: its spent time is charged, and
+//            the rest of its grant given back.
 //
 //   Grants ◀── questions ── Admission ── sleeps ──▶ WaitingThreads
 //     ▲                         │ reads one word, says that a refresh is due
 //     └── cap, rule ─────── LimitKeeper, a thread of its own
 //
 // Where tenants have budgets of their own (server.tenants), a thread that passes may look for
-// requests, and each request is admitted once, on its tenant's account: admits() never sleeps, and
-// a thread that is told no keeps the request and serves the others.
+// requests, and each request is admitted once, on its tenant's account. admits() never sleeps: if
+// it returns false, the thread keeps the request and serves the others.
 //
 // Threading: configure() and stop() by one thread at a time, all other members from anywhere; an
 // account belongs to one thread.

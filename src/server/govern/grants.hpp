@@ -1,12 +1,13 @@
 #pragma once
-// Grants of CPU time, and what they are charged with: the governor, its books, and the tenants.
+// Grants of CPU time, and the charges to the cap: the governor, its books, and the tenants.
 //
 //   renew()   settles the account and asks: a grant, or the moment to ask again at
 //   ask()     the same for one tenant's requests, without an account that looks for them
-//   settle()  what the thread spent is charged, what is left of its grant given back
+//   settle()  charges the time that the thread spent, and gives the rest of its grant back
 //
-// What is charged is the thread's CPU clock, so that everything counts: service, halves, polling,
-// switches. The interrupt of a timer or doorbell is charged beside it, at its calibrated cost.
+// The charge is the advance of the thread's CPU clock, so that everything counts: service, halves,
+// polling, switches. The interrupt of a timer or doorbell is charged beside it, at its calibrated
+// cost.
 //
 // Nothing sleeps here, and time enters by a port (clocks.hpp): tests replay a run.
 //
