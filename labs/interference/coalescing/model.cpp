@@ -25,15 +25,15 @@ class Device {
     for (std::uint32_t item = 0; item < outstanding; ++item) take(0);
   }
 
-  struct Request {
+  struct DueRequest {
     double asked;
     double service;  // 0: as long as the machine's read calls take.
-    bool operator>(const Request& other) const { return asked > other.asked; }
+    bool operator>(const DueRequest& other) const { return asked > other.asked; }
   };
 
   [[nodiscard]] double next_due() const { return due_.empty() ? never : due_.top().asked; }
-  Request ask() {
-    const Request first = due_.top();
+  DueRequest ask() {
+    const DueRequest first = due_.top();
     due_.pop();
     return first;
   }
@@ -49,7 +49,7 @@ class Device {
  private:
   const std::vector<TraceEvent>& events_;
   std::size_t next_ = 0;
-  std::priority_queue<Request, std::vector<Request>, std::greater<>> due_;
+  std::priority_queue<DueRequest, std::vector<DueRequest>, std::greater<>> due_;
 };
 
 // Decides how long doorbells are held.
@@ -151,7 +151,7 @@ class Poller {
 
   void serve() {
     spend(machine_.bundle_ns);
-    for (const Device::Request& request : bundle_) {
+    for (const Device::DueRequest& request : bundle_) {
       sum_.delay_ns += now_ - request.asked;
       spend(machine_.request_ns + (request.service > 0 ? request.service : machine_.read_ns));
       device_.take(now_);
@@ -163,7 +163,7 @@ class Poller {
   const Machine& machine_;
   Device& device_;
   Chooser& chooser_;
-  std::vector<Device::Request> bundle_;
+  std::vector<Device::DueRequest> bundle_;
   double now_ = 0;
   Slice sum_;
 };

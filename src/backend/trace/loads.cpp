@@ -141,15 +141,15 @@ std::vector<std::string> load_names() { return {"uniform", "burst", "lognormal",
 
 Result<std::unique_ptr<Source>> create_load(std::string_view name, std::uint64_t seed,
                                             std::uint32_t outstanding) {
-  using Made = std::unique_ptr<Source>;
+  using NewSource = std::unique_ptr<Source>;
   if (name == "uniform") {
-    return Made(std::make_unique<ClosedLoop>(seed, uniform_service, 0, outstanding));
+    return NewSource(std::make_unique<ClosedLoop>(seed, uniform_service, 0, outstanding));
   }
   if (name == "burst") {
-    return Made(std::make_unique<ClosedLoop>(seed, uniform_service, silence_ns, outstanding));
+    return NewSource(std::make_unique<ClosedLoop>(seed, uniform_service, silence_ns, outstanding));
   }
   if (name == "lognormal") {
-    return Made(std::make_unique<ClosedLoop>(seed, lognormal_service, 0, outstanding));
+    return NewSource(std::make_unique<ClosedLoop>(seed, lognormal_service, 0, outstanding));
   }
   constexpr std::string_view poisson = "poisson:";
   if (!name.starts_with(poisson)) return no_load(name);
@@ -159,7 +159,7 @@ Result<std::unique_ptr<Source>> create_load(std::string_view name, std::uint64_t
   if (error != std::errc() || end != last || !(rate >= rate_min && rate <= rate_max)) {
     return no_load(name);
   }
-  return Made(std::make_unique<Poisson>(seed, rate));
+  return NewSource(std::make_unique<Poisson>(seed, rate));
 }
 
 }  // namespace k2k::backend::trace

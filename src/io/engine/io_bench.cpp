@@ -65,11 +65,11 @@ void floor_pread(benchmark::State& state) {
 }
 BENCHMARK(floor_pread)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
-using Made = Result<std::unique_ptr<Engine>>;
+using NewEngine = Result<std::unique_ptr<Engine>>;
 
 // The batch in submissions of `at_once`, each waited for.
-void reads_of(benchmark::State& state, Made (*make)(), std::size_t at_once) {
-  Made engine = make();
+void reads_of(benchmark::State& state, NewEngine (*make)(), std::size_t at_once) {
+  NewEngine engine = make();
   if (!engine) return state.SkipWithError(engine.error().message.c_str());
   Bench& bench = Bench::get();
   std::array<Completion, batch> completions;
@@ -86,9 +86,9 @@ void reads_of(benchmark::State& state, Made (*make)(), std::size_t at_once) {
   finish(state);
 }
 
-Made uring() { return make_uring(batch); }
-Made pool() { return make_pool(batch, pool_threads); }
-Made buffered() { return make_buffered(batch); }
+NewEngine uring() { return make_uring(batch); }
+NewEngine pool() { return make_pool(batch, pool_threads); }
+NewEngine buffered() { return make_buffered(batch); }
 
 BENCHMARK_CAPTURE(reads_of, buffered_batch, &buffered, batch)
     ->UseRealTime()

@@ -46,11 +46,11 @@ void floor_pread(benchmark::State& state) {
 }
 BENCHMARK(floor_pread)->Name("device_floor_pread")->UseRealTime()->Unit(benchmark::kMicrosecond);
 
-using Made = Result<std::unique_ptr<Engine>>;
+using NewEngine = Result<std::unique_ptr<Engine>>;
 
-void reads_of(benchmark::State& state, Made (*make)(DeviceMemory&)) {
+void reads_of(benchmark::State& state, NewEngine (*make)(DeviceMemory&)) {
   MappedMemory memory;
-  Made engine = make(memory);
+  NewEngine engine = make(memory);
   if (!engine) return state.SkipWithError(engine.error().message.c_str());
   Bench& bench = Bench::get();
   for (auto _ : state) {
@@ -63,14 +63,16 @@ void reads_of(benchmark::State& state, Made (*make)(DeviceMemory&)) {
   finish(state);
 }
 
-Made staging_buffered(DeviceMemory& memory) {
+NewEngine staging_buffered(DeviceMemory& memory) {
   return make_staging(memory, make_buffered(8).value());
 }
-Made staging_small(DeviceMemory& memory) {
+NewEngine staging_small(DeviceMemory& memory) {
   return make_staging(memory, make_buffered(8).value(), {.buffer_bytes = 128 * 1024});
 }
-Made staging_pool(DeviceMemory& memory) { return make_staging(memory, make_pool(8, 2).value()); }
-Made bar(DeviceMemory& memory) { return make_bar(memory, 8); }
+NewEngine staging_pool(DeviceMemory& memory) {
+  return make_staging(memory, make_pool(8, 2).value());
+}
+NewEngine bar(DeviceMemory& memory) { return make_bar(memory, 8); }
 
 BENCHMARK_CAPTURE(reads_of, device_staging_buffered, &staging_buffered)
     ->UseRealTime()

@@ -11,8 +11,8 @@
 
 namespace k2k::router {
 
-std::int64_t CachedReads::ask(int descriptor, void* memory, std::size_t bytes,
-                              std::int64_t offset) {
+std::int64_t CachedReads::try_read(int descriptor, void* memory, std::size_t bytes,
+                                   std::int64_t offset) {
   // To preadv2 a negative offset may be a place: the file's own. Of what no call moves at once, the
   // kernel looks at the memory of all of it.
   if (offset < 0 || bytes > io::transfer_bytes_max) return -EOPNOTSUPP;

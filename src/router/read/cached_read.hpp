@@ -2,16 +2,16 @@
 // pread(2) of cached pages: returns at once, or -EAGAIN; then a thread that may block makes the
 // read.
 //
-// What the page cache has is read by preadv2(2) with RWF_NOWAIT. That call takes 25 to 35 ns more
-// than pread(2), a tenth of a cached read of 4 KiB, for the kernel copies a vector. A descriptor
-// whose last 64 short reads were all answered so is therefore read by pread(2), until a read is
-// seen to have waited:
+// preadv2(2) with RWF_NOWAIT reads cached pages alone. That call takes 25 to 35 ns more than
+// pread(2), a tenth of a cached read of 4 KiB, because the kernel copies a vector. Once it answered
+// 64 short reads of a descriptor in a row, pread(2) reads from that descriptor, until a read has
+// waited:
 //
 //           a short read was answered: + 1 -->
-//   asked   0 ... streak_from                 plain: by pread(2)
+//   tried   0 ... streak_from                 plain: by pread(2)
 //     ^                                         |
 //     +-----------------------------------------+
-//       a read was not; the number was closed; note_waited(): one took longer than memory does
+//       a read was not; the number was closed; note_waited(): a read took longer than memory does
 //
 // A plain read of an uncached page blocks its thread once; its answer is right. note_waited()
 // resets all descriptors, because one clock reading measures several calls.
@@ -30,17 +30,17 @@ namespace k2k::router {
 class CachedReads {
  public:
   static constexpr std::uint32_t streak_from = 64;
-  static constexpr std::size_t short_bytes = 16 * 1024;  // Of longer ones a vector is no part.
-  static constexpr int descriptors_max = 1024;           // Others are always asked.
+  static constexpr std::size_t short_bytes = 16 * 1024;  // A vector costs longer reads nothing.
+  static constexpr int descriptors_max = 1024;           // Others are always tried.
 
   // The table of this process, as descriptors belong to the process.
   static CachedReads& of_process() { return process_; }
 
   // The count or a negative errno; -EAGAIN: some of it is not in memory, and nothing may have
-  // been read; -EOPNOTSUPP: the file system, or the kernel, cannot tell. What the kernel refuses
-  // at once is refused here. A miss has the kernel read ahead.
+  // been read; -EOPNOTSUPP: the file system, or the kernel, cannot tell. Arguments that the kernel
+  // refuses at once are refused here. A miss makes the kernel read ahead.
   std::int64_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
-    if (!is_plain(descriptor, bytes)) return ask(descriptor, memory, bytes, offset);
+    if (!is_plain(descriptor, bytes)) return try_read(descriptor, memory, bytes, offset);
     return plain(descriptor, memory, bytes, offset);
   }
 
@@ -54,7 +54,7 @@ class CachedReads {
     return has_word(descriptor) && bytes <= short_bytes &&
            words_[descriptor].load(std::memory_order_relaxed) == full();
   }
-  // A call of this thread took longer than a memory access: all descriptors are asked again.
+  // A call of this thread took longer than a memory access: all descriptors are tried again.
   void note_waited() { epoch_.fetch_add(1, std::memory_order_relaxed); }
   // The descriptor's number may then name another file.
   void note_closed(int descriptor) {
@@ -71,7 +71,7 @@ class CachedReads {
   }
   [[nodiscard]] std::uint32_t full() const { return begun() | streak_from; }
 
-  std::int64_t ask(int descriptor, void* memory, std::size_t bytes, std::int64_t offset);
+  std::int64_t try_read(int descriptor, void* memory, std::size_t bytes, std::int64_t offset);
   void note_answered(int descriptor);
   std::int64_t missed(int descriptor);
 

@@ -57,7 +57,7 @@ TEST_F(CachedRead, of_more_than_the_short_ones_makes_no_streak) {
   EXPECT_FALSE(is_plain());
 }
 
-TEST_F(CachedRead, answers_as_the_kernel_does_asked_and_plain) {
+TEST_F(CachedRead, answers_as_the_kernel_does_tried_and_plain) {
   for (const bool plain : {false, true}) {
     if (plain) read_short(CachedReads::streak_from);
     ASSERT_EQ(is_plain(), plain);
@@ -98,7 +98,7 @@ TEST_F(CachedRead, of_a_number_that_was_closed_begins_anew) {
   reads.note_closed(CachedReads::descriptors_max);
 }
 
-TEST_F(CachedRead, of_a_high_number_is_always_asked) {
+TEST_F(CachedRead, of_a_high_number_is_always_tried) {
   const int high = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, CachedReads::descriptors_max);
   if (high < 0) GTEST_SKIP() << "the limit of descriptors is too low";
   for (int at = 0; at < 200; ++at) ASSERT_EQ(reads.pread(high, memory.get(), 100, 0), 100);
