@@ -56,12 +56,12 @@ TEST_F(LaunchGateTest, does_not_wait_while_a_kernel_runs) {
   EXPECT_LT(passed(), not_long);
 }
 
-TEST_F(LaunchGateTest, does_not_sleep_over_a_doorbell_that_the_last_launch_left) {
+TEST_F(LaunchGateTest, does_not_sleep_while_a_doorbell_of_the_last_launch_is_left) {
   EXPECT_EQ(gate.wait([] { return true; }, ever), LaunchWait::none);
   EXPECT_LT(passed(), not_long);
 }
 
-TEST_F(LaunchGateTest, keeps_a_wake_that_met_nobody_for_one_wait) {
+TEST_F(LaunchGateTest, keeps_a_wake_without_a_waiter_for_one_wait) {
   word.wake();
   EXPECT_EQ(gate.wait(silent, ever), LaunchWait::none);
   EXPECT_LT(passed(), not_long);
@@ -73,7 +73,7 @@ TEST_F(LaunchGateTest, keeps_a_wake_that_met_nobody_for_one_wait) {
 TEST_F(LaunchGateTest, is_ended_by_a_wake) {
   std::atomic<bool> ended{false};
   std::thread waker([&] {
-    // Again and again: the waiter may not have come yet, and a wake ends one wait.
+    // Repeatedly: the waiter may not have come yet, and a wake ends one wait.
     while (!ended) {
       word.wake();
       std::this_thread::sleep_for(1ms);
@@ -85,7 +85,7 @@ TEST_F(LaunchGateTest, is_ended_by_a_wake) {
   EXPECT_LT(passed(), not_long);
 }
 
-TEST_F(LaunchGateTest, lets_all_through_that_wait_when_a_launch_begins) {
+TEST_F(LaunchGateTest, lets_all_waiting_threads_through_when_a_launch_begins) {
   std::atomic<int> began{0};
   std::vector<std::thread> servers;
   for (int server = 0; server < 3; ++server) {
@@ -100,7 +100,7 @@ TEST_F(LaunchGateTest, lets_all_through_that_wait_when_a_launch_begins) {
   for (std::thread& server : servers) server.join();
   gate.close();
   EXPECT_LT(passed(), not_long);
-  EXPECT_GE(began, 1);  // All, unless the machine let one come late.
+  EXPECT_GE(began, 1);  // All of them, unless a thread came late.
 }
 
 // The race in the head's drawing: a launch that begins while a server goes to sleep. The kernel

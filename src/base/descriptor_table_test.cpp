@@ -15,7 +15,7 @@
 namespace k2k {
 namespace {
 
-// Descriptors that the table of this process has room for.
+// The number of descriptors for which this process's table has room.
 std::uint32_t room() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -76,7 +76,7 @@ TEST(DescriptorTable, has_room_up_to_the_limit) {
   });
 }
 
-TEST(DescriptorTable, is_left_alone_once_there_were_threads) {
+TEST(DescriptorTable, is_left_alone_in_a_process_with_threads) {
   in_child([] {
     std::thread([] {}).join();
     const std::uint32_t before = room();

@@ -10,7 +10,7 @@
 namespace k2k {
 namespace {
 
-TEST(FoundOnce, is_asked_for_until_it_is_known) {
+TEST(FoundOnce, is_searched_until_it_is_found) {
   FoundOnce<std::string> name;
   EXPECT_EQ(name.known(), nullptr);
   EXPECT_EQ(name.get([] { return std::string("first"); }), "first");
@@ -20,7 +20,7 @@ TEST(FoundOnce, is_asked_for_until_it_is_known) {
   delete name.known();
 }
 
-TEST(FoundOnce, is_the_same_for_threads_that_find_it_out_at_once) {
+TEST(FoundOnce, is_the_same_for_threads_that_search_at_once) {
   FoundOnce<int> number;
   std::atomic<int> next{0};
   std::vector<const int*> seen(8);

@@ -63,7 +63,7 @@ long huge_kib_at(std::uintptr_t address) {
   return 0;
 }
 
-TEST(HugePages, are_what_large_memory_is_made_of) {
+TEST(HugePages, make_up_large_memory) {
   const Memory memory = touched(64, 4 * huge_page_bytes);
   ASSERT_TRUE(memory);
   EXPECT_EQ(number_of(memory) % huge_page_bytes, 0u);
@@ -71,7 +71,7 @@ TEST(HugePages, are_what_large_memory_is_made_of) {
   EXPECT_GT(huge_kib_at(number_of(memory)), 0) << "or no 2 MiB of memory are contiguous";
 }
 
-TEST(HugePages, are_not_taken_for_what_has_no_room_for_one) {
+TEST(HugePages, are_not_used_for_memory_below_their_size) {
   for (const std::size_t bytes : {std::size_t{64}, huge_page_bytes - 64}) {
     const Memory memory = touched(64, bytes);
     ASSERT_TRUE(memory);

@@ -23,14 +23,14 @@ TEST(OwnDescriptors, are_found_in_order_from_any_number_on) {
   EXPECT_EQ(next_own(own_numbers_max), own_numbers_max);
 }
 
-TEST(OwnDescriptors, beyond_the_table_are_nobodys) {
+TEST(OwnDescriptors, beyond_the_table_have_no_owner) {
   for (const int number : {-1, own_numbers_max, 1 << 30}) {
     set_own(number, true);
     EXPECT_FALSE(is_own(number));
   }
 }
 
-TEST(OwnDescriptors, are_those_of_a_descriptor_for_as_long_as_it_has_them) {
+TEST(OwnDescriptors, include_a_descriptors_number_while_it_lives) {
   Descriptor first(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const int number = first.number();
   EXPECT_TRUE(is_own(number));

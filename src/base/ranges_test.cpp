@@ -22,7 +22,7 @@ TEST(Ranges, holds_nothing_at_first) {
   }
 }
 
-TEST(Ranges, shows_all_of_a_moment_in_order) {
+TEST(Ranges, shows_all_ranges_in_order) {
   Ranges ranges;
   Ranges::Held all[3];
   EXPECT_EQ(ranges.all(all, 3), 0u);
@@ -39,7 +39,7 @@ TEST(Ranges, shows_all_of_a_moment_in_order) {
 TEST(Ranges, holds_buffers_that_lie_in_one_range_as_a_whole) {
   Ranges ranges;
   ASSERT_EQ(ranges.add(at(1000), 100), 0);
-  ASSERT_EQ(ranges.add(at(1100), 100), 0);  // Beside it: still two.
+  ASSERT_EQ(ranges.add(at(1100), 100), 0);  // A neighbour: still two ranges.
   EXPECT_TRUE(ranges.holds(at(1000), 100));
   EXPECT_TRUE(ranges.holds(at(1050), 50));
   EXPECT_TRUE(ranges.holds(at(1199), 1));
@@ -66,7 +66,7 @@ TEST(Ranges, between_two_of_them_is_near_but_not_held) {
   EXPECT_TRUE(ranges.empty());
 }
 
-TEST(Ranges, tells_whose_memory_it_is) {
+TEST(Ranges, tells_the_kind_of_memory) {
   Ranges ranges;
   ASSERT_EQ(ranges.add(at(1000), 100), 0);
   ASSERT_EQ(ranges.add(at(5000), 100, 2), 0);
@@ -82,22 +82,22 @@ TEST(Ranges, tells_whose_memory_it_is) {
   EXPECT_EQ(was.first, 3000u);
   EXPECT_EQ(was.last, 3100u);
   EXPECT_EQ(was.kind, 3);
-  EXPECT_EQ(ranges.kind_of(at(5000), 1), 2) << "the others stay what they are";
+  EXPECT_EQ(ranges.kind_of(at(5000), 1), 2) << "the other ranges keep their kind";
 }
 
-TEST(Ranges, takes_back_what_a_new_one_would_overlap) {
+TEST(Ranges, removes_ranges_that_a_new_range_would_overlap) {
   Ranges ranges;
   for (std::uintptr_t first = 1000; first <= 5000; first += 1000) {
     ASSERT_EQ(ranges.add(at(first), 500), 0);
   }
-  EXPECT_EQ(ranges.remove_overlapping(at(1500), 500), 0) << "beside it is not over it";
+  EXPECT_EQ(ranges.remove_overlapping(at(1500), 500), 0) << "a neighbour does not overlap";
   EXPECT_EQ(ranges.remove_overlapping(at(2499), 1502), 3);
   EXPECT_EQ(ranges.add(at(2499), 1502), 0);
   EXPECT_TRUE(ranges.holds(at(1000), 500));
   EXPECT_TRUE(ranges.holds(at(5000), 500));
 }
 
-TEST(Ranges, refuses_what_is_none) {
+TEST(Ranges, refuses_impossible_ranges) {
   Ranges ranges;
   EXPECT_EQ(ranges.add(nullptr, 100), -EINVAL);
   EXPECT_EQ(ranges.add(at(100), 0), -EINVAL);
@@ -172,7 +172,7 @@ TEST(Ranges, that_are_watched_make_every_address_near_and_none_held) {
   EXPECT_TRUE(ranges.holds(memory[1], 100));
   EXPECT_FALSE(ranges.empty());
   ASSERT_EQ(ranges.add(memory[2], 100), 0);
-  EXPECT_TRUE(ranges.near(memory[0])) << "a new range changes nothing in that";
+  EXPECT_TRUE(ranges.near(memory[0])) << "a new range leaves the watch on";
   ASSERT_EQ(ranges.remove(memory[2]), 0);
   ranges.watch(false);
   EXPECT_FALSE(ranges.near(memory[0]));

@@ -32,7 +32,7 @@ TEST(Result, holds_a_value_or_an_error) {
   EXPECT_EQ(bad.error().message, "3 is odd; give an even number");
 }
 
-TEST(Result, gives_up_a_value_that_can_only_be_moved) {
+TEST(Result, moves_out_a_value_that_cannot_be_copied) {
   Result<std::unique_ptr<int>> result(std::make_unique<int>(7));
   EXPECT_EQ(**result.operator->(), 7);
   const std::unique_ptr<int> taken = std::move(result).value();
@@ -62,7 +62,7 @@ TEST(Status, is_good_by_default_and_carries_its_error_otherwise) {
   EXPECT_EQ(bad.error().code, EINVAL);
 }
 
-TEST(ResultDeathTest, ends_the_process_when_the_wrong_half_is_asked_for) {
+TEST(ResultDeathTest, ends_the_process_when_the_missing_half_is_read) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_DEATH(static_cast<void>(half_of(3).value()), "k2k: broken contract: ok\\(\\)");
   EXPECT_DEATH(static_cast<void>(half_of(4).error()), "k2k: broken contract: !ok\\(\\)");

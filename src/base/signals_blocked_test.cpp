@@ -16,7 +16,7 @@ bool blocked(int signal) {
   return sigismember(&mask, signal) == 1;
 }
 
-TEST(SignalsBlocked, are_those_of_a_thread_started_meanwhile) {
+TEST(SignalsBlocked, are_blocked_in_a_thread_started_meanwhile) {
   bool interrupt = false;
   bool fault = true;
   std::thread thread;
@@ -33,7 +33,7 @@ TEST(SignalsBlocked, are_those_of_a_thread_started_meanwhile) {
   EXPECT_FALSE(blocked(SIGINT));
 }
 
-TEST(SignalsBlocked, leave_what_was_blocked_before_as_it_was) {
+TEST(SignalsBlocked, leave_earlier_blocked_signals_blocked) {
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, SIGUSR1);

@@ -38,7 +38,7 @@ TEST_F(ControlFolder, that_others_may_use_is_refused) {
   EXPECT_TRUE(folders_of(::geteuid()).empty());
 }
 
-TEST_F(ControlFolder, of_somebody_else_is_refused) {
+TEST_F(ControlFolder, of_another_user_is_refused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
   ASSERT_EQ(::chown(folder_.c_str(), 65534, 65534), 0);
   const Result<Folder> folder = own_folder();
@@ -61,7 +61,7 @@ TEST_F(ControlFolder, that_is_a_link_is_refused) {
             "control: " + link + ": Not a directory; remove what is there, a folder is wanted");
 }
 
-TEST_F(ControlFolder, that_cannot_be_made_says_so) {
+TEST_F(ControlFolder, that_cannot_be_made_is_an_error) {
   ::setenv("K2K_CONTROL_DIR", (folder_ + "/no/such").c_str(), 1);
   const Result<Folder> folder = own_folder();
   ASSERT_FALSE(folder.ok());

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(HttpPage, is_served_under_its_name_and_nothing_else_is) {
+TEST(HttpPage, is_served_under_its_name_only) {
   const std::uint32_t port = free_port();
   int asked = 0;
   auto page = HttpPage::start(port, [&] { return "answer " + std::to_string(++asked) + "\n"; });
@@ -63,7 +63,7 @@ TEST(HttpPage, its_socket_is_k2ks_own_for_as_long_as_it_listens) {
 }
 
 TEST(HttpPage, ends_where_the_program_closed_its_descriptors) {
-  for (const int pause_ms : {0, 50}) {  // Perhaps awake, and asleep.
+  for (const int pause_ms : {0, 50}) {  // The thread may be awake, and is asleep.
     auto page = HttpPage::start(free_port(), [] { return std::string(); });
     ASSERT_TRUE(page.ok()) << page.error().message;
     std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
@@ -87,8 +87,8 @@ TEST(HttpPage, is_made_with_room_for_large_statistics) {
   EXPECT_TRUE(send_request(port, "GET /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\nx"));
 }
 
-// Connections that never finish their request: a byte now and then, and a new one for each that is
-// dropped. As another user where the test may become one.
+// Connections that never finish their requests: each sends a byte now and then, and is replaced
+// when it is dropped. They belong to another user if the test may become one.
 class Dripping {
  public:
   Dripping(std::uint32_t port, std::size_t count) : process_(::fork()) {
@@ -136,7 +136,7 @@ TEST(HttpPage, is_served_while_others_drip) {
   }
 }
 
-// Its request comes in pieces, each before the timeout of the one before.
+// The client sends its request in pieces, each before the timeout of the piece before.
 TEST(HttpPage, is_served_to_a_slow_client_while_others_drip) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a second user: run as root";
   const std::uint32_t port = free_port();
@@ -160,7 +160,7 @@ TEST(HttpPage, is_served_to_a_slow_client_while_others_drip) {
 }
 
 // A byte now and then does not keep a request alive.
-TEST(HttpPage, drops_who_drips_after_two_seconds) {
+TEST(HttpPage, drops_dripping_clients_after_two_seconds) {
   const std::uint32_t port = free_port();
   const auto page = HttpPage::start(port, [] { return std::string("answer"); });
   ASSERT_TRUE(page.ok()) << page.error().message;
@@ -175,7 +175,7 @@ TEST(HttpPage, drops_who_drips_after_two_seconds) {
   EXPECT_LT(now() - begun, 5s);
 }
 
-TEST(HttpPage, refuses_what_is_no_request) {
+TEST(HttpPage, refuses_malformed_requests) {
   const std::uint32_t port = free_port();
   const auto page = HttpPage::start(port, [] { return std::string("answer"); });
   ASSERT_TRUE(page.ok()) << page.error().message;

@@ -96,10 +96,10 @@ TEST_F(ControlListener, answers_is_listed_and_leaves_nothing_behind) {
   EXPECT_TRUE(endpoints().empty());
 }
 
-TEST_F(ControlListener, costs_nothing_while_nobody_asks) {
+TEST_F(ControlListener, costs_nothing_without_requests) {
   const auto listener = start();
   ASSERT_TRUE(ask(endpoints().at(0), {}).ok());
-  // The answer is out before its thread is asleep again.
+  // The client has its answer before the listener's thread sleeps again.
   double before = -1;
   for (int wait = 0; wait < 100 && before != listener->cpu_seconds(); ++wait) {
     before = listener->cpu_seconds();
@@ -135,18 +135,18 @@ TEST_F(ControlListener, lines_without_end_are_cut_and_their_writer_is_dropped) {
   EXPECT_EQ(line(socket), "");
 }
 
-TEST_F(ControlListener, who_stalls_holds_up_nobody_and_is_dropped) {
+TEST_F(ControlListener, stalled_client_delays_no_other_and_is_dropped) {
   const auto listener = start();
   const Descriptor stalls = raw(own_name());
   ASSERT_TRUE(say(stalls, "{\"version\":"));
   EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
   const Instant begun = now();
   EXPECT_EQ(line(stalls), "");
-  EXPECT_LT(now() - begun, 8s) << "it was dropped, the test's own patience did not end";
+  EXPECT_LT(now() - begun, 8s) << "the listener dropped it before the test's own timeout";
 }
 
 // A byte now and then does not keep a line alive.
-TEST_F(ControlListener, who_trickles_is_dropped_as_well) {
+TEST_F(ControlListener, trickling_client_is_dropped_as_well) {
   const auto listener = start();
   const Descriptor trickles = raw(own_name());
   bool dropped = false;
@@ -157,7 +157,7 @@ TEST_F(ControlListener, who_trickles_is_dropped_as_well) {
   EXPECT_TRUE(dropped);
 }
 
-TEST_F(ControlListener, who_does_not_read_holds_up_nobody) {
+TEST_F(ControlListener, client_that_does_not_read_delays_no_other) {
   const std::string large = success_line({{"text", std::string(2 << 20, 'x')}});
   const auto listener = start([&](std::string_view) { return large; });
   const Descriptor deaf = raw(own_name());
@@ -166,7 +166,7 @@ TEST_F(ControlListener, who_does_not_read_holds_up_nobody) {
 }
 
 // All connections of one process: only the last one makes a request.
-TEST_F(ControlListener, oldest_that_has_not_asked_makes_room_and_is_told_so) {
+TEST_F(ControlListener, oldest_connection_without_a_request_makes_room_and_gets_the_reason) {
   const auto listener = start();
   std::vector<Descriptor> many;
   for (std::size_t count = 0; count <= clients_max; ++count) {
@@ -181,7 +181,7 @@ TEST_F(ControlListener, oldest_that_has_not_asked_makes_room_and_is_told_so) {
   EXPECT_NE(line(many.back()).find("\"ok\""), std::string::npos);
 }
 
-TEST_F(ControlListener, many_that_drip_hold_up_nobody) {
+TEST_F(ControlListener, many_dripping_clients_delay_no_other) {
   const auto listener = start();
   const std::string name = own_name();
   const pid_t drips = ::fork();
@@ -196,7 +196,7 @@ TEST_F(ControlListener, many_that_drip_hold_up_nobody) {
     }
   }
   std::this_thread::sleep_for(300ms);
-  // It sends its request in pieces, so that newer clients connect meanwhile.
+  // The client sends its request in pieces, so that newer clients connect meanwhile.
   for (int time = 0; time < 5; ++time) {
     const Instant begun = now();
     const Descriptor socket = raw(name);
@@ -223,11 +223,11 @@ TEST_F(ControlListener, sockets_of_the_dead_are_swept_and_passed_over) {
   EXPECT_EQ(files(), 1u);
   EXPECT_TRUE(endpoints().empty());
   const auto listener = start();
-  EXPECT_EQ(files(), 1u) << "its own alone";
+  EXPECT_EQ(files(), 1u) << "only the listener's own file is left";
   EXPECT_EQ(endpoints().size(), 1u);
 }
 
-TEST_F(ControlListener, name_left_by_one_with_our_number_is_taken_over) {
+TEST_F(ControlListener, name_left_by_a_process_of_the_same_number_is_taken_over) {
   {
     Result<Folder> folder = own_folder();
     ASSERT_TRUE(folder.ok());
@@ -239,7 +239,7 @@ TEST_F(ControlListener, name_left_by_one_with_our_number_is_taken_over) {
   EXPECT_TRUE(ask(endpoints().at(0), {}).ok());
 }
 
-TEST_F(ControlListener, what_is_no_socket_stays_and_is_passed_over) {
+TEST_F(ControlListener, file_that_is_no_socket_stays_and_is_passed_over) {
   std::ofstream(folder_ + "/" + own_name()) << "a file";
   std::filesystem::create_symlink("/dev/log", folder_ + "/" + own_name() + "-2");
   const auto listener = start();
@@ -248,7 +248,7 @@ TEST_F(ControlListener, what_is_no_socket_stays_and_is_passed_over) {
   EXPECT_EQ(files(), 3u);
 }
 
-// The child has the parent's descriptors, and lets go of them at once.
+// The child has copies of the parent's descriptors, and closes them at once.
 TEST_F(ControlListener, child_of_fork_does_not_keep_the_socket_alive) {
   int to_child[2];
   int from_child[2];
@@ -267,7 +267,7 @@ TEST_F(ControlListener, child_of_fork_does_not_keep_the_socket_alive) {
   }
   ::close(to_child[0]);
   char ready = 0;
-  ASSERT_EQ(::read(from_child[0], &ready, 1), 1) << "its fork() has returned";
+  ASSERT_EQ(::read(from_child[0], &ready, 1), 1) << "the child's fork() has returned";
   const auto reply = ask(endpoint, {});
   ASSERT_TRUE(reply.ok()) << reply.error().message;
   EXPECT_EQ(reply.value()["pid"], ::getpid()) << "the parent answers";
@@ -277,7 +277,7 @@ TEST_F(ControlListener, child_of_fork_does_not_keep_the_socket_alive) {
   EXPECT_FALSE(std::filesystem::exists(path));
   const Result<Folder> folder = own_folder();
   EXPECT_FALSE(connect_to(folder.value(), "1-9").open());
-  EXPECT_EQ(errno, ECONNREFUSED) << "nobody holds it open";
+  EXPECT_EQ(errno, ECONNREFUSED) << "no process has the socket open";
   ::close(to_child[1]);
   ::close(from_child[0]);
   ::close(from_child[1]);
@@ -296,7 +296,7 @@ TEST_F(ControlListener, ends_and_takes_its_name_away_where_the_program_closed_it
   EXPECT_LT(listener->cpu_seconds(), 0.05);
 }
 
-TEST_F(ControlListener, process_that_is_stopped_is_said_not_to_answer) {
+TEST_F(ControlListener, stopped_process_is_reported_as_not_answering) {
   int from_child[2];
   ASSERT_EQ(::pipe(from_child), 0);
   const pid_t child = ::fork();

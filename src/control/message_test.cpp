@@ -1,5 +1,5 @@
-// Goal: a request is either understood completely or refused with a message, for any bytes; and one
-// end reads the messages that the other writes.
+// Goal: for any bytes, a request is either parsed completely or refused with a message. Each end
+// reads the messages that the other end writes.
 
 #include "control/message.hpp"
 
@@ -40,7 +40,7 @@ TEST(ControlMessage, request_arrives_as_it_was_sent) {
   EXPECT_TRUE(show.value().latency);
 }
 
-TEST(ControlMessage, what_is_no_request_is_refused_with_what_is_wrong) {
+TEST(ControlMessage, malformed_request_is_refused_with_the_mistake) {
   constexpr const char* no_object =
       "control: a request is one JSON object on a line, of little depth";
   for (const std::string_view line :
@@ -72,7 +72,7 @@ TEST(ControlMessage, what_is_no_request_is_refused_with_what_is_wrong) {
             "control: the value of \"cap\" is no string");
 }
 
-TEST(ControlMessage, what_is_huge_or_deep_is_refused) {
+TEST(ControlMessage, huge_or_deep_request_is_refused) {
   EXPECT_EQ(refusal(std::string(request_bytes_max + 1, ' ')),
             "control: a request of more than 16384 bytes");
   const std::string nested = std::string(8000, '[') + std::string(8000, ']');
@@ -93,7 +93,7 @@ TEST(ControlMessage, results_and_refusals_come_back) {
   EXPECT_EQ(refused.error().message, "no, \xef\xbf\xbd") << "invalid UTF-8 is replaced";
 }
 
-TEST(ControlMessage, what_is_no_answer_is_named_as_such) {
+TEST(ControlMessage, malformed_answer_is_named_as_such) {
   const std::string deep =
       "{\"version\":1,\"ok\":true,\"result\":{\"a\":" + std::string(100'000, '[') +
       std::string(100'000, ']') + "}}";
@@ -110,7 +110,7 @@ TEST(ControlMessage, what_is_no_answer_is_named_as_such) {
 
 // From fixed seeds: bytes of valid requests are changed, cut, doubled and mixed. The sanitizers
 // check the same runs.
-TEST(ControlMessage, mutilated_bytes_are_understood_or_refused_and_never_more) {
+TEST(ControlMessage, mutilated_bytes_are_parsed_or_refused) {
   const std::vector<std::string> seeds = {
       request_line({RequestKind::show, true, {}}),
       request_line({RequestKind::set, false, {{"cap", "5%"}, {"cores", "0,2-3"}}}),
@@ -148,7 +148,7 @@ TEST(ControlMessage, mutilated_bytes_are_understood_or_refused_and_never_more) {
     EXPECT_TRUE(request || !request.error().message.empty());
     static_cast<void>(parse_reply(line).ok());
   }
-  EXPECT_GT(understood, 100u) << "some changes hit what does not matter";
+  EXPECT_GT(understood, 100u) << "some changes do not matter";
   EXPECT_GT(refused, 10'000u);
 }
 

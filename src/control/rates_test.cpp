@@ -46,7 +46,7 @@ TEST(ControlRates, are_differences_over_time) {
   EXPECT_DOUBLE_EQ(rates.cap, 0.05);
   EXPECT_DOUBLE_EQ(rates.throttled, 0.5);
   EXPECT_DOUBLE_EQ(rates.p50_us, 11);
-  ASSERT_EQ(rates.calls.size(), 1u) << "read was not made meanwhile";
+  ASSERT_EQ(rates.calls.size(), 1u) << "no read was made in the interval";
   EXPECT_EQ(rates.calls[0].name, "pread");
   EXPECT_DOUBLE_EQ(rates.calls[0].requests, 200);
   ASSERT_EQ(rates.tenants.size(), 1u);
@@ -58,7 +58,7 @@ TEST(ControlRates, are_differences_over_time) {
   EXPECT_DOUBLE_EQ(rates.stages.at(0).share, 0.1 / 2 / 4);
   ASSERT_EQ(rates.cores.size(), 1u);
   EXPECT_EQ(rates.cores[0].name, "1");
-  EXPECT_DOUBLE_EQ(rates.cores[0].share, 0.25) << "of that core";
+  EXPECT_DOUBLE_EQ(rates.cores[0].share, 0.25) << "the share of that core";
 }
 
 TEST(ControlRates, latency_is_of_the_requests_in_between) {
@@ -66,11 +66,11 @@ TEST(ControlRates, latency_is_of_the_requests_in_between) {
   ordered_json after = answer(2, 1);
   after["latency_us"] = {{10.0, 2.0, 100}, {1000.0, 100.0, 3}};
   const Rates rates = rates_between(before, after);
-  EXPECT_DOUBLE_EQ(rates.p50_us, 1050) << "the hundred short ones were before";
+  EXPECT_DOUBLE_EQ(rates.p50_us, 1050) << "the hundred short requests came before";
   EXPECT_EQ(rates_between(before, before).p50_us, 0);
 }
 
-TEST(ControlRates, governor_that_was_replaced_began_anew) {
+TEST(ControlRates, replaced_governor_begins_anew) {
   ordered_json after = answer(2, 1);
   after["stats"]["governor"]["throttled_seconds"] = 0.25;
   EXPECT_DOUBLE_EQ(rates_between(answer(1, 1), after).throttled, 0.25);

@@ -12,7 +12,7 @@
 namespace k2k::control {
 namespace {
 
-TEST(UserOfPort, is_the_one_who_connected) {
+TEST(UserOfPort, is_the_user_of_the_connection) {
   std::uint32_t port = 0;
   const Descriptor listening = occupy_port(port);
   const uid_t other = ::geteuid() == 0 ? 65'534 : ::geteuid();
@@ -32,7 +32,7 @@ TEST(UserOfPort, is_the_one_who_connected) {
   ::waitpid(child, nullptr, 0);
   if (!user) GTEST_SKIP() << "this machine does not answer sock_diag(7)";
   EXPECT_EQ(*user, other);
-  EXPECT_FALSE(user_of_port(listening).has_value()) << "it has no other end";
+  EXPECT_FALSE(user_of_port(listening).has_value()) << "a listening socket has no other end";
   EXPECT_FALSE(user_of_port(Descriptor()).has_value());
 }
 

@@ -37,8 +37,8 @@ struct Backlog {
 
 struct Served {
   std::vector<Service> services;
-  Nanoseconds longest_wait{};  // From a denial to the tenant's next service, if the thread asks
-                               // when it was told to.
+  // From a denial to the tenant's next service, if the thread asks again at the time it was given.
+  Nanoseconds longest_wait{};
 
   // CPU time of services within the window; `tenant` < 0: of all tenants.
   [[nodiscard]] Nanoseconds within(Instant from, Instant to, int tenant = -1) const {
@@ -70,7 +70,7 @@ class BacklogRunner {
       const Instant now = next->at;
       if (now >= end) return result_;
       step(*next, static_cast<Tenant>(next - threads_.begin()) % backlog_.tenants);
-      if (backlog_.check) backlog_.check(now);  // Not later: reading a bucket fills it.
+      if (backlog_.check) backlog_.check(now);  // At this time, because reading a bucket fills it.
     }
   }
 

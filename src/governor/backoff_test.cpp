@@ -63,14 +63,14 @@ TEST(Backoff, grants_one_request_a_look) {
   EXPECT_EQ(backoff.decide(start, {}).grant, Nanoseconds::zero());
 }
 
-TEST(Backoff, its_window_is_that_of_a_plain_sum) {
+TEST(Backoff, its_window_equals_a_plain_sum) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
     const auto below = [&](int bound) {
       return static_cast<int>(random() % static_cast<unsigned>(bound));
     };
     Backoff backoff(one_percent_of_a_core(), start);
-    std::vector<std::pair<int, int>> charges;  // When, and how much, in microseconds.
+    std::vector<std::pair<int, int>> charges;  // Time and amount, in microseconds.
     int now = 0;
     for (int step = 0; step < 500; ++step) {
       now += below(10) == 0 ? below(3000) : below(60);

@@ -30,7 +30,7 @@ TEST(Buckets, fill_at_their_rate_up_to_the_burst) {
   EXPECT_EQ(buckets.level(0), -150);
 }
 
-TEST(Buckets, what_is_reserved_counts_as_if_it_were_there) {
+TEST(Buckets, reserved_tokens_count_as_present) {
   Buckets buckets(1, {{.weight = 1, .burst = 100}}, 80, start);
   buckets.reserve(0, 60);
   EXPECT_EQ(buckets.level(0), 20);
@@ -40,7 +40,7 @@ TEST(Buckets, what_is_reserved_counts_as_if_it_were_there) {
   EXPECT_EQ(buckets.level(0), 90);
 }
 
-TEST(Buckets, the_part_of_a_full_one_goes_to_the_others_by_weight) {
+TEST(Buckets, the_part_of_a_full_bucket_goes_to_the_others_by_weight) {
   Buckets buckets(
       1, {{.weight = 2, .burst = 1000}, {.weight = 1, .burst = 1000}, {.weight = 1, .burst = 1000}},
       1000, start);

@@ -122,7 +122,7 @@ TEST(Budget, hard_mode_makes_no_debt_when_predictions_are_true) {
   }
 }
 
-TEST(Budget, nobody_waits_longer_than_the_longest_delay) {
+TEST(Budget, no_thread_waits_longer_than_the_longest_delay) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     GovernorConfig config = four_cores(0.0002);
     config.delay_max = milliseconds(20);
@@ -149,7 +149,7 @@ TEST(Budget, one_thread_arms_the_timer_and_the_others_rest) {
   EXPECT_EQ(budget.decide(first.until, {}).verdict, Verdict::serve);
 }
 
-TEST(Budget, what_a_grant_did_not_need_comes_back) {
+TEST(Budget, unused_tokens_of_a_grant_come_back) {
   Budget budget(four_cores(0.01), start);
   const double before = budget.level(start, 0);
   const Decision decision = budget.decide(start, {});
@@ -160,7 +160,7 @@ TEST(Budget, what_a_grant_did_not_need_comes_back) {
 }
 
 // 4 cores at 1 % are 40 us a millisecond; a batch begins with 250.
-TEST(Budget, who_waits_is_served_the_sooner_the_more_another_gives_back) {
+TEST(Budget, a_waiting_thread_is_served_sooner_if_another_gives_tokens_back) {
   Budget budget(four_cores(0.01), start);
   std::vector<Decision> grants;
   Instant moment = start;
@@ -175,7 +175,7 @@ TEST(Budget, who_waits_is_served_the_sooner_the_more_another_gives_back) {
   const Nanoseconds back = grants[0].reserved / 2;
   budget.settle(moment, grants[0].reserved, {.cpu = grants[0].reserved - back});
   const Decision sooner = budget.decide(moment, {});
-  EXPECT_EQ(sooner.verdict, Verdict::rest) << "a batch is no smaller for it";
+  EXPECT_EQ(sooner.verdict, Verdict::rest) << "the batch is as large as before";
   EXPECT_NEAR(in_ns(told - sooner.until), in_ns(back) / 0.04, 5e3);
   EXPECT_EQ(throttled - budget.report(moment).throttled, told - sooner.until);
   EXPECT_EQ(budget.decide(sooner.until + microseconds(1), {}).verdict, Verdict::serve);
@@ -189,7 +189,7 @@ TEST(Budget, who_waits_is_served_the_sooner_the_more_another_gives_back) {
   EXPECT_EQ(other.decide(start + microseconds(1), {}).until, denied.until);
 }
 
-TEST(Budget, tenants_get_what_their_weights_say_when_all_have_requests) {
+TEST(Budget, tenants_share_by_weight_while_all_have_requests) {
   GovernorConfig config = four_cores(0.25);
   config.tenants = {{.weight = 1}, {.weight = 2}, {.weight = 5}};
   Budget budget(config, start);
@@ -202,7 +202,7 @@ TEST(Budget, tenants_get_what_their_weights_say_when_all_have_requests) {
   EXPECT_NEAR(in_ns(run.within(start, end, 2)) / total, 5.0 / 8, 0.005);
 }
 
-TEST(Budget, a_tenant_borrows_only_what_an_idle_one_leaves) {
+TEST(Budget, a_tenant_borrows_only_the_part_of_an_idle_tenant) {
   GovernorConfig config = four_cores(0.25);
   config.tenants = {{.weight = 1}, {.weight = 3}};
   Budget budget(config, start);
@@ -215,7 +215,7 @@ TEST(Budget, a_tenant_borrows_only_what_an_idle_one_leaves) {
   const double slack = budget.burst_total() + 4 * 50'000;
   EXPECT_LE(in_ns(run.within(back, back + seconds(2), 0)), 0.25 * 2e9 + slack);
   EXPECT_GE(in_ns(run.within(back, back + seconds(2), 1)), 0.75 * 2e9 - slack);
-  // At once, not after a while: in its first 20 ms it gets its part.
+  // At once: tenant 1 gets its part in its first 20 ms.
   EXPECT_GE(in_ns(run.within(back, back + milliseconds(20), 1)), 0.75 * 20e6 * 0.9);
 }
 
@@ -228,11 +228,11 @@ TEST(Budget, a_guarantee_goes_before_weights) {
   EXPECT_NEAR(in_ns(run.within(start, start + seconds(2), 0)) / 2e9, 4 * 0.205, 0.01);
 }
 
-TEST(Budget, keeps_a_guaranteed_rate_at_the_cost_that_requests_turn_out_to_have) {
+TEST(Budget, keeps_a_guaranteed_rate_at_the_measured_cost_of_requests) {
   GovernorConfig config = four_cores(0.05);
   config.tenants = {{.weight = 1, .rate_min = 5'000}, {.weight = 99}};
   Budget budget(config, start);
-  // Of 20 us each: half of the budget, where the weight alone would give a hundredth.
+  // Requests of 20 us each: half of the budget, where the weight alone would give a hundredth.
   Backlog backlog{.threads = 2, .tenants = 2};
   backlog.service_min = backlog.service_max = microseconds(20);
   const Served run = BacklogRunner(budget, backlog, 2).run(seconds(4));
@@ -298,7 +298,7 @@ TEST(Budget, a_cap_that_is_refused_changes_nothing) {
   EXPECT_EQ(budget.cap(), 0.25);
 }
 
-TEST(Budget, a_cap_that_somebody_else_sets_outranks_guarantees_and_says_so) {
+TEST(Budget, a_cap_from_outside_outranks_guarantees_and_reports_it) {
   GovernorConfig config = four_cores(0.25);
   config.tenants = {{.guarantee = 0.2, .name = "the database"}, {}};
   Budget budget(config, start);
@@ -309,28 +309,28 @@ TEST(Budget, a_cap_that_somebody_else_sets_outranks_guarantees_and_says_so) {
   EXPECT_EQ(report.conflicts[0].message,
             "governor: the database is guaranteed 20 % of all cores' CPU time, but the cap of 10 % "
             "leaves it 10 %; raise the cap to keep the guarantee, or lower the guarantee");
-  EXPECT_FALSE(budget.set_cap(start, 2, Guarantees::may_conflict).ok()) << "no cap at all";
+  EXPECT_FALSE(budget.set_cap(start, 2, Guarantees::may_conflict).ok()) << "2 is no cap";
 }
 
-TEST(Budget, knows_who_may_spend_most_or_will_be_served_first) {
+TEST(Budget, finds_the_tenant_that_may_spend_most_or_is_served_first) {
   GovernorConfig config = four_cores(0.25);
   config.tenants = {{.weight = 1}, {.weight = 1}, {.weight = 2}};
   Budget budget(config, start);
   budget.charge(start, {.tenant = 0, .cpu = microseconds(100)});
   budget.charge(start, {.tenant = 2, .cpu = microseconds(50)});
   EXPECT_EQ(budget.readiest(start), 1u);
-  // All in debt: the third pays its own off twice as fast as the others.
+  // All in debt: the third tenant pays its debt off twice as fast as the others.
   for (Tenant tenant = 0; tenant < 3; ++tenant) {
     budget.charge(start, {.tenant = tenant, .cpu = milliseconds(5)});
   }
   EXPECT_EQ(budget.readiest(start), 2u);
 }
 
-TEST(Budget, lets_look_who_reserves_nothing_unless_there_is_a_debt) {
+TEST(Budget, permits_looks_without_a_reservation_unless_there_is_a_debt) {
   Budget budget(four_cores(0.01), start);
   const Decision batch = budget.decide(start, {});
   ASSERT_EQ(batch.verdict, Verdict::serve);
-  ASSERT_LE(budget.level(start, 0), 0) << "all is reserved";
+  ASSERT_LE(budget.level(start, 0), 0) << "all tokens are reserved";
   const Decision look = budget.decide(start, {.look = true});
   EXPECT_EQ(look.verdict, Verdict::serve);
   EXPECT_EQ(look.reserved, Nanoseconds::zero());
@@ -340,7 +340,7 @@ TEST(Budget, lets_look_who_reserves_nothing_unless_there_is_a_debt) {
   EXPECT_EQ(budget.decide(start, {.look = true}).verdict, Verdict::wait) << "looks are charged";
 }
 
-TEST(Budget, tells_what_each_tenant_has_and_waited) {
+TEST(Budget, reports_the_tokens_and_waits_of_each_tenant) {
   GovernorConfig config = four_cores(0.25);
   config.tenants = {{.weight = 1}, {.weight = 4}};
   Budget budget(config, start);
@@ -357,7 +357,7 @@ TEST(Budget, tells_what_each_tenant_has_and_waited) {
   EXPECT_EQ(report.throttled, report.tenants[0].throttled);
 }
 
-TEST(Budget, a_raised_cap_ends_waits_that_were_for_the_old_one) {
+TEST(Budget, a_raised_cap_ends_waits_for_the_old_cap) {
   Budget budget(four_cores(0.01), start);
   budget.charge(start, {.cpu = milliseconds(10)});
   const Decision denied = budget.decide(start, {});
@@ -369,7 +369,7 @@ TEST(Budget, a_raised_cap_ends_waits_that_were_for_the_old_one) {
   EXPECT_EQ(budget.decide(again.until, {}).verdict, Verdict::serve);
 }
 
-TEST(Budget, a_moment_that_is_a_little_old_does_no_harm) {
+TEST(Budget, a_slightly_old_time_does_no_harm) {
   Budget budget(four_cores(0.25), start);
   budget.charge(start + milliseconds(5), {.cpu = microseconds(1)});
   const double level = budget.level(start + milliseconds(5), 0);
@@ -399,7 +399,7 @@ TEST(Lease, serves_at_least_once_and_then_within_its_grant) {
   EXPECT_FALSE(lease.allows());
 }
 
-TEST(Lease, does_not_begin_what_it_expects_to_overspend) {
+TEST(Lease, does_not_begin_a_request_that_would_overspend) {
   Lease lease;
   lease.open({.grant = microseconds(10), .predicted = microseconds(6)});
   lease.spend(microseconds(6), 1);

@@ -30,7 +30,7 @@ double settled_loss(double harm, double noise, std::uint64_t seed) {
   return sum;
 }
 
-TEST(CapController, holds_the_allowed_loss_whatever_service_costs_others) {
+TEST(CapController, holds_the_allowed_loss_at_any_cost_to_others) {
   for (const double harm : {0.2, 0.7, 1.0, 1.3, 4.0}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       const double loss = settled_loss(harm, 0.1, seed);
@@ -40,7 +40,7 @@ TEST(CapController, holds_the_allowed_loss_whatever_service_costs_others) {
   }
 }
 
-TEST(CapController, does_not_wind_up_while_nothing_is_asked) {
+TEST(CapController, does_not_wind_up_without_requests) {
   CapController controller(five_percent);
   const double before = controller.cap();
   for (int sample = 0; sample < 100; ++sample) {
@@ -59,7 +59,7 @@ TEST(CapController, falls_at_most_by_half_a_sample_and_never_below_the_least) {
   EXPECT_EQ(controller.cap(), 0.001);
 }
 
-TEST(CapController, without_a_canary_goes_by_pressure_and_share) {
+TEST(CapController, without_a_canary_uses_pressure_and_share) {
   CapController calm(five_percent);
   CapController pressed(five_percent);
   for (int sample = 0; sample < 100; ++sample) {

@@ -17,8 +17,8 @@ using std::chrono::microseconds;
 struct Shape {
   const char* name;
   double per_us;       // Requests a microsecond while they come.
-  double at_once;      // They come in groups of this size.
-  double outstanding;  // At most so many wait.
+  double at_once;      // The requests come in groups of this size.
+  double outstanding;  // The largest number of waiting requests.
   double service_us;
 };
 
@@ -29,7 +29,7 @@ constexpr Shape shapes[] = {
 };
 constexpr double wake_us = 3;  // Interrupt and wake-up.
 
-// A bundle ends with the window, at the maximum, or when no more can come.
+// A bundle ends with the window, at the maximum, or when no more requests can come.
 double bundle(const Shape& shape, CoalesceSetting setting) {
   const double come = shape.at_once + shape.per_us * setting.window_us;
   return std::clamp(std::min<double>(come, shape.outstanding), 1.0,
@@ -60,7 +60,7 @@ double best_us(const Shape& shape, double delay_max_us) {
 // Mean cost and largest delay after it settled.
 struct Settled {
   double cost_us = 0;
-  double late = 0;  // Part of the samples that were delayed beyond the bound.
+  double late = 0;  // The fraction of samples with a delay beyond the bound.
 };
 
 Settled settle(Coalescer& coalescer, const Shape& shape, double noise, double delay_max_us,
@@ -133,7 +133,7 @@ CoalesceSample sample_of(double cost_us, std::uint64_t requests, double delay_us
 }
 
 // Short windows are spun and cost their duration; longer windows are slept.
-TEST(Coalescer, finds_what_is_behind_a_hump) {
+TEST(Coalescer, finds_a_setting_behind_a_hump) {
   constexpr double costs_us[] = {10, 12, 15, 20, 11, 4, 4.1, 4.2, 6};
   Coalescer coalescer(microseconds(1000));
   const auto cost_now = [&] {
@@ -153,7 +153,7 @@ TEST(Coalescer, finds_what_is_behind_a_hump) {
     sum += cost_now();
     coalescer.sample(sample_of(cost_now(), 100, 20));
   }
-  EXPECT_LE(sum / samples, 1.05 * 4) << "trials of what is dear are rare";
+  EXPECT_LE(sum / samples, 1.05 * 4) << "trials of expensive settings are rare";
 }
 
 // A few expensive requests and many cheap ones alternate: only adjacent samples can be compared.
@@ -186,7 +186,7 @@ TEST(Coalescer, bounds_the_mean_and_not_each_sample) {
   EXPECT_GE(coalescer.best().window_us, 40u);
 }
 
-TEST(Coalescer, passes_over_samples_that_say_nothing) {
+TEST(Coalescer, ignores_samples_without_requests) {
   Coalescer coalescer(microseconds(1000));
   for (int sample = 0; sample < 10; ++sample) coalescer.sample({.requests = 3});
   EXPECT_EQ(coalescer.setting().window_us, 0u);

@@ -26,7 +26,7 @@ std::string refusal(const GovernorConfig& config) {
   return governor.error().message;
 }
 
-TEST(Config, every_policy_can_be_made_and_serves) {
+TEST(Config, every_policy_can_be_created_and_serves) {
   for (const Policy policy : all_policies) {
     GovernorConfig config = good();
     config.policy = policy;
@@ -84,7 +84,7 @@ TEST(Config, refuses_a_machine_without_cores_or_threads) {
   EXPECT_EQ(refusal(config), "governor: 0 service threads would serve nothing; give 1 to 65536");
 }
 
-TEST(Config, refuses_a_quantum_that_goes_to_waking) {
+TEST(Config, refuses_a_quantum_that_is_spent_on_waking) {
   GovernorConfig config = good();
   config.quantum = microseconds(39);
   EXPECT_EQ(refusal(config),
@@ -127,7 +127,7 @@ TEST(Config, refuses_guarantees_that_the_policy_cannot_keep) {
             "'budget'");
 }
 
-TEST(Config, refuses_tenants_that_are_none_or_weigh_nothing) {
+TEST(Config, refuses_no_tenants_and_tenants_without_weight) {
   GovernorConfig config = good();
   config.tenants.clear();
   EXPECT_EQ(refusal(config), "governor: 0 tenants; give 1 to 64");

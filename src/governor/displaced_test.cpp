@@ -43,7 +43,7 @@ TEST(Displaced, serves_a_tenant_in_debt_as_soon_as_a_core_is_idle) {
   displaced.charge(start, {.cpu = microseconds(400)});
   const Decision denied = displaced.decide(start, {.contended = true});
   ASSERT_EQ(denied.verdict, Verdict::wait);
-  // Not after the 10 ms that would pay its debt off, but when the next look is due.
+  // At the next look, not after the 10 ms that would pay its debt off.
   EXPECT_EQ(denied.until, start + microseconds(3125));
   EXPECT_EQ(displaced.decide(start + microseconds(1), {.contended = false}).verdict,
             Verdict::serve);
@@ -55,7 +55,7 @@ TEST(Displaced, a_deep_debt_is_paid_off_before_anything_is_free) {
   EXPECT_EQ(displaced.decide(start, {.contended = false}).verdict, Verdict::wait);
 }
 
-TEST(Displaced, what_it_takes_from_others_stays_below_the_cap) {
+TEST(Displaced, time_taken_from_others_stays_below_the_cap) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Displaced displaced(configuration(0.05), start);
     // All cores are busy 3 ms of every 4.
@@ -77,7 +77,7 @@ TEST(Displaced, what_it_takes_from_others_stays_below_the_cap) {
   }
 }
 
-TEST(Displaced, wakes_as_often_as_need_be_where_no_core_sleeps) {
+TEST(Displaced, wakes_as_often_as_needed_if_no_core_sleeps) {
   Displaced displaced(configuration(0.05), start);
   displaced.charge(start, {.wakes = 1000, .contended = true});
   EXPECT_EQ(displaced.unmask_at(start), start);
@@ -85,21 +85,21 @@ TEST(Displaced, wakes_as_often_as_need_be_where_no_core_sleeps) {
   EXPECT_GT(displaced.unmask_at(start), start);
 }
 
-TEST(Displaced, looks_for_idle_cores_no_more_often_than_two_percent_of_the_budget_pay_for) {
+TEST(Displaced, looks_for_idle_cores_within_two_percent_of_the_budget) {
   Displaced displaced(configuration(0.001), start);
   displaced.charge(start, {.cpu = milliseconds(1)});
   // 2.5 us of 2 % of 0.004 cores.
   EXPECT_EQ(displaced.decide(start, {}).until, start + microseconds(31'250));
 }
 
-TEST(Displaced, wakes_sleeping_cores_no_more_often_than_their_budget_says) {
+TEST(Displaced, wakes_sleeping_cores_within_their_budget) {
   Displaced displaced(configuration(0.05), start);
   Instant now = start;
   int wakes = 0;
   while (now < start + seconds(1)) {
     const Instant unmasked = displaced.unmask_at(now);
     ASSERT_GE(unmasked, now);
-    now = unmasked + microseconds(20);  // A request comes soon after.
+    now = unmasked + microseconds(20);  // A request comes soon afterwards.
     displaced.charge(now, {.wakes = 1, .contended = false});
     ++wakes;
   }

@@ -35,7 +35,7 @@ TEST(RequestCost, of_equal_requests_is_their_mean_and_needs_no_reserve) {
   EXPECT_DOUBLE_EQ(cost.reserve(), 10'000);
 }
 
-TEST(RequestCost, follows_what_is_measured_and_reserves_for_its_spread) {
+TEST(RequestCost, follows_measurements_and_reserves_for_their_spread) {
   RequestCost cost;
   cost.learn(8us, 1);
   cost.learn(16us, 1);
@@ -64,11 +64,11 @@ TEST(GuaranteedParts, are_reviewed_once_a_period) {
   EXPECT_TRUE(parts.review_is_due(start + 22ms));
 }
 
-TEST(GuaranteedParts, of_a_rate_are_what_its_requests_take) {
+TEST(GuaranteedParts, of_a_rate_are_the_cpu_time_of_its_requests) {
   const GovernorConfig config = two_tenants();
   const GuaranteedParts parts(config, start);
   RequestCost cost;
-  EXPECT_DOUBLE_EQ(parts.of(1, cost, 100us), 0.1) << "cores: a cost to assume";
+  EXPECT_DOUBLE_EQ(parts.of(1, cost, 100us), 0.1) << "cores, with the assumed cost";
   EXPECT_DOUBLE_EQ(parts.of(1, cost, {}), 0);
   cost.learn(200us, 1);
   EXPECT_DOUBLE_EQ(parts.of(1, cost, 100us), 0.2);

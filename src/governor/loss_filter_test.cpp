@@ -17,16 +17,16 @@ TEST(LossFilter, without_a_canary_is_the_smaller_of_pressure_and_share) {
   EXPECT_DOUBLE_EQ(filter.update(0.5, 0.05, {}), 0.05 * unseen);
   EXPECT_DOUBLE_EQ(filter.update(0.01, 0.05, {}), 0.01 * unseen);
   EXPECT_DOUBLE_EQ(filter.update(0, 0.05, {}), 0);
-  EXPECT_DOUBLE_EQ(filter.update(-1, 0.05, {}), 0.05 * unseen) << "no pressure: what was taken";
+  EXPECT_DOUBLE_EQ(filter.update(-1, 0.05, {}), 0.05 * unseen) << "no pressure: the taken share";
 }
 
-TEST(LossFilter, does_not_believe_a_canary_that_saw_little) {
+TEST(LossFilter, ignores_a_canary_with_little_evidence) {
   LossFilter filter;
-  // It lost half of 1 ms, ten times the expected loss.
+  // The canary lost half of 1 ms, ten times the expected loss.
   EXPECT_NEAR(filter.update(0.05, 0.05, {1ms, 500us}), 0.05 * unseen, 0.004);
 }
 
-TEST(LossFilter, follows_what_the_canary_lost) {
+TEST(LossFilter, follows_the_canarys_loss) {
   for (const double factor : {0.5, 1.25, 2.0}) {
     LossFilter filter;
     double loss = 0;
@@ -46,7 +46,7 @@ TEST(LossFilter, never_strays_far_from_the_bound) {
   for (int sample = 0; sample < 5000; ++sample) loss = filter.update(0.9, 0.9, {9ms, 0ms});
   EXPECT_DOUBLE_EQ(loss / unseen, 0.9 * LossFilter::correction_min);
   for (int sample = 0; sample < 5000; ++sample) loss = filter.update(0.1, 0.1, {});
-  EXPECT_NEAR(loss / unseen, 0.1, 1e-6) << "what it saw is forgotten";
+  EXPECT_NEAR(loss / unseen, 0.1, 1e-6) << "the old measurements are forgotten";
 }
 
 }  // namespace

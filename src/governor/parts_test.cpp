@@ -1,5 +1,5 @@
-// Goal: for any wishes, honest or not, the parts are at most the limit, and no user is cut who
-// wants at most a fair share. Method: properties over 2,000 random lists of wishes, and the corner
+// Goal: for any wishes, honest or not, the parts are at most the limit, and a user who wants at
+// most a fair share gets it. Method: properties over 2,000 random lists of wishes, and the corner
 // cases by hand.
 
 #include "governor/parts.hpp"
@@ -84,7 +84,7 @@ TEST(Parts, are_never_more_than_the_limit_nor_than_a_cap) {
   });
 }
 
-TEST(Parts, leave_nothing_that_somebody_could_take) {
+TEST(Parts, leave_no_usable_rest) {
   for_all([](double limit, const std::vector<Wish>& wishes, std::mt19937&) {
     double caps = 0;
     for (const Wish& wish : wishes) caps += wish.cap > 0 ? std::min(wish.cap, 1.0) : 0;
@@ -92,7 +92,7 @@ TEST(Parts, leave_nothing_that_somebody_could_take) {
   });
 }
 
-TEST(Parts, grant_whole_what_is_at_most_the_fair_share) {
+TEST(Parts, grant_wishes_up_to_the_fair_share_completely) {
   for_all([](double limit, const std::vector<Wish>& wishes, std::mt19937&) {
     std::map<std::uint32_t, int> processes;
     for (const Wish& wish : wishes) ++processes[wish.user];
@@ -146,13 +146,13 @@ TEST(Parts, of_one_user_do_not_grow_with_the_number_of_processes) {
   EXPECT_NEAR(parts[1], 0.05 / 9, rounding);
 }
 
-TEST(Parts, that_one_does_not_use_are_the_others) {
+TEST(Parts, that_are_unused_go_to_the_others) {
   const std::vector<double> parts = divide(0.1, std::vector<Wish>{{1, 1, 0.01}, {2, 1, 1}});
   EXPECT_DOUBLE_EQ(parts[0], 0.01);
   EXPECT_DOUBLE_EQ(parts[1], 0.09);
 }
 
-TEST(Parts, of_a_limit_that_is_no_number_are_nothing) {
+TEST(Parts, of_a_limit_that_is_no_number_are_zero) {
   EXPECT_EQ(divide(std::numeric_limits<double>::quiet_NaN(), std::vector<Wish>{{1, 1, 1}}),
             std::vector<double>{0.0});
   EXPECT_EQ(divide(-1, std::vector<Wish>{{1, 1, 1}}), std::vector<double>{0.0});

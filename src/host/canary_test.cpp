@@ -19,14 +19,14 @@ TEST(RunDelayOf, is_the_second_of_three_counts) {
   EXPECT_EQ(run_delay_of("0 0 0\n"), Nanoseconds(0));
 }
 
-TEST(RunDelayOf, is_nothing_in_what_is_no_such_line) {
+TEST(RunDelayOf, is_nothing_in_other_lines) {
   for (const char* text : {"", "\n", "5", "5 ", "5 6", "5 6\n", "x 6 1", "5 x 1", "-5 6 1",
                            "5 -6 1", "5  6 1", "99999999999999999999 6 1", "5\t6 1"}) {
     EXPECT_FALSE(run_delay_of(text).has_value()) << text;
   }
 }
 
-TEST(Canary, tells_what_it_waited_since_the_last_piece) {
+TEST(Canary, tells_its_wait_since_the_last_piece) {
   const PlantedProc proc;
   proc.plant(account, "1000 5000 1\n");
   auto canary = Canary::open(proc.path());
@@ -46,7 +46,7 @@ TEST(Canary, tells_what_it_waited_since_the_last_piece) {
   EXPECT_EQ(piece->waited, Nanoseconds(500));
 }
 
-TEST(Canary, works_as_long_as_it_was_calibrated_to_or_longer) {
+TEST(Canary, works_for_its_calibrated_time_or_longer) {
   auto canary = Canary::open();  // The real account.
   ASSERT_TRUE(canary.ok()) << canary.error().message;
   for (int one = 0; one < 50; ++one) {
@@ -58,7 +58,7 @@ TEST(Canary, works_as_long_as_it_was_calibrated_to_or_longer) {
   }
 }
 
-TEST(Canary, says_why_it_cannot_be) {
+TEST(Canary, without_its_file_is_an_error_with_the_reason) {
   const PlantedProc proc;
   const auto missing = Canary::open(proc.path());
   ASSERT_FALSE(missing.ok());

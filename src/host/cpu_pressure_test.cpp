@@ -27,7 +27,7 @@ TEST(SomeTotalOf, is_in_microseconds_on_its_line) {
   EXPECT_EQ(some_total_of("full avg10=0.00 total=9\nsome avg10=0.00 total=5\n"), Nanoseconds(5000));
 }
 
-TEST(SomeTotalOf, is_nothing_in_what_is_no_such_line) {
+TEST(SomeTotalOf, is_nothing_in_other_lines) {
   for (const char* text :
        {"", "\n", "\n\n\n", "some", "some ", "some total", "some total=", "some total=x",
         "some total=-5", "some total=5x", "some total=5 ", "full avg10=0.00 total=5\n",
@@ -37,7 +37,7 @@ TEST(SomeTotalOf, is_nothing_in_what_is_no_such_line) {
   }
 }
 
-TEST(CpuPressure, is_the_part_of_the_time_in_which_somebody_waited) {
+TEST(CpuPressure, is_the_part_of_the_time_in_which_a_task_waited) {
   const PlantedProc proc;
   proc.plant("pressure/cpu", with_total(1'000'000));
   auto pressure = CpuPressure::open(start, proc.path());
@@ -60,10 +60,10 @@ TEST(CpuPressure, is_not_available_while_the_file_is_spoilt) {
   proc.plant("pressure/cpu", "some");
   EXPECT_LT(pressure->since_last(start + 100ms), 0);
   proc.plant("pressure/cpu", with_total(100'000));
-  EXPECT_DOUBLE_EQ(pressure->since_last(start + 200ms), 0.5) << "all that was missed";
+  EXPECT_DOUBLE_EQ(pressure->since_last(start + 200ms), 0.5) << "the whole missed time";
 }
 
-TEST(CpuPressure, says_why_it_is_not_there) {
+TEST(CpuPressure, without_its_file_is_an_error_with_the_reason) {
   const PlantedProc proc;
   const auto missing = CpuPressure::open(start, proc.path());
   ASSERT_FALSE(missing.ok());

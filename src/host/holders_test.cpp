@@ -1,5 +1,5 @@
-// Goal: living runtimes are listed with their records, dead ones are not, and no file that others
-// put into the folder is believed, waited for or an obstacle.
+// Goal: living runtimes are listed with their records, dead runtimes are not, and files that others
+// put into the folder are ignored without a wait.
 
 #include "host/holders.hpp"
 
@@ -46,7 +46,7 @@ class HoldersTest : public testing::Test {
   TemporaryPlace temporary_;
 };
 
-TEST_F(HoldersTest, are_listed_with_what_they_said_last) {
+TEST_F(HoldersTest, are_listed_with_their_latest_record) {
   EXPECT_TRUE(listed().empty());
   Holding holding = hold({.beat = 1, .demand = 0.5});
   ASSERT_TRUE(
@@ -134,7 +134,7 @@ class Forged {
   Descriptor file_;
 };
 
-TEST_F(HoldersTest, that_are_short_torn_or_of_another_version_are_passed_over) {
+TEST_F(HoldersTest, that_are_short_torn_or_of_another_version_are_ignored) {
   const auto whole = encode({.cap = 1, .demand = 1});
   auto torn = whole;
   torn[20] ^= std::byte{1};
@@ -149,7 +149,7 @@ TEST_F(HoldersTest, that_are_short_torn_or_of_another_version_are_passed_over) {
   EXPECT_EQ(listed().size(), 1u);
 }
 
-TEST_F(HoldersTest, that_lie_are_clamped) {
+TEST_F(HoldersTest, with_false_records_are_clamped) {
   const double infinity = std::numeric_limits<double>::infinity();
   const Forged huge(folder() + "/1.1.a",
                     encode({.period = 1000h, .cap = 1e300, .demand = infinity, .use = 7}));
@@ -207,8 +207,8 @@ TEST_F(HoldersTest, of_one_user_take_the_place_of_those_that_end) {
   EXPECT_FALSE(holders.value().crowded);
 }
 
-// A look's work is bounded, and a living holder is found one or two looks later.
-TEST_F(HoldersTest, are_found_among_many_files_that_count_for_nothing) {
+// The work of a look is bounded; one or two looks later a living holder is found.
+TEST_F(HoldersTest, are_found_among_many_other_files) {
   KnownFiles known;
   const auto look = [&] {
     Result<Holders> holders = list_holders(place(), &known);
@@ -223,11 +223,11 @@ TEST_F(HoldersTest, are_found_among_many_files_that_count_for_nothing) {
   const Holding second = hold();
   const Holders flooded = look();
   EXPECT_TRUE(flooded.crowded);
-  EXPECT_GE(flooded.list.size(), 1u) << "who is known stays known";
+  EXPECT_GE(flooded.list.size(), 1u) << "a known holder stays known";
   const Holders later = look();
   EXPECT_FALSE(later.crowded);
   EXPECT_EQ(later.list.size(), 2u);
-  EXPECT_EQ(later.living, 2u) << "nothing else is opened again";
+  EXPECT_EQ(later.living, 2u) << "no other file is opened again";
   const Holding third = hold();
   EXPECT_EQ(look().list.size(), 3u);
 }
@@ -256,7 +256,7 @@ TEST_F(HoldersTest, are_not_forgotten_for_want_of_descriptors) {
   EXPECT_EQ(again.value().list.size(), 1u);
 }
 
-TEST_F(HoldersTest, whose_drafts_are_many_are_found) {
+TEST_F(HoldersTest, with_many_drafts_are_found) {
   KnownFiles known;
   for (int number = 0; number < 2'000; ++number) {
     ASSERT_EQ(::mkfifo((folder() + "/.new.1.2." + std::to_string(number)).c_str(), 0666), 0);
@@ -286,13 +286,13 @@ TEST_F(HoldersTest, are_not_held_alive_by_locks_of_others) {
   EXPECT_TRUE(listed().empty());
 }
 
-TEST_F(HoldersTest, of_another_user_are_his_whoever_they_say_they_are) {
+TEST_F(HoldersTest, of_another_user_are_his_whatever_their_record_claims) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a second user: run as root";
   const Process other([this] {
     if (!become(65'534)) return false;
     static const Holding holding = hold({.cap = 1, .demand = 1});
     const std::string file = std::filesystem::directory_iterator(folder())->path();
-    return ::chown(file.c_str(), 0, 0) != 0;  // Nor does it become root's.
+    return ::chown(file.c_str(), 0, 0) != 0;  // It does not become root's either.
   });
   EXPECT_TRUE(other.worked());
   const std::vector<Holder> all = listed();
@@ -300,7 +300,7 @@ TEST_F(HoldersTest, of_another_user_are_his_whoever_they_say_they_are) {
   EXPECT_EQ(all[0].user, 65'534u);
 }
 
-TEST_F(HoldersTest, need_a_folder_that_can_be_believed) {
+TEST_F(HoldersTest, need_a_trusted_folder) {
   const auto refusal = [this] { return Holding::create(place(), {}).error().message; };
   ASSERT_EQ(::chmod(folder().c_str(), 0777), 0);
   EXPECT_EQ(refusal(), "host limit: " + folder() +
@@ -316,7 +316,7 @@ TEST_F(HoldersTest, need_a_folder_that_can_be_believed) {
   EXPECT_FALSE(list_holders(place()).ok());
 }
 
-TEST_F(HoldersTest, that_may_not_write_are_told_why) {
+TEST_F(HoldersTest, that_may_not_write_get_the_reason) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a second user: run as root";
   ASSERT_EQ(::chmod(folder().c_str(), 0755), 0);
   const Process other([this] {
@@ -329,7 +329,7 @@ TEST_F(HoldersTest, that_may_not_write_are_told_why) {
   EXPECT_TRUE(other.worked());
 }
 
-TEST_F(HoldersTest, share_what_the_users_may_have) {
+TEST_F(HoldersTest, share_the_users_limit) {
   const Forged one(folder() + "/1.1.a", encode({.cap = 1, .demand = 1}));
   const Forged other(folder() + "/1.1.b", encode({.cap = 1, .demand = 0.02}));
   const std::vector<Holder> all = listed();

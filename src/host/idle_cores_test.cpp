@@ -23,7 +23,7 @@ TEST(RunnableOf, is_the_number_before_the_slash) {
   EXPECT_EQ(runnable_of("10.00 8.00 0.12 65536/99999 11206\n"), 65536u);
 }
 
-TEST(RunnableOf, is_nothing_in_what_is_no_such_line) {
+TEST(RunnableOf, is_nothing_in_other_lines) {
   for (const char* text :
        {"", "\n", "0.20", "0.20 0.18 0.12", "0.20 0.18 0.12 ", "0.20 0.18 0.12 3", "3/80",
         "0.20 0.18 0.12 -1/80 5", "0.20 0.18 0.12 x/80 5", "0.20 0.18 0.12 3 80 5",
@@ -38,7 +38,7 @@ TEST(IdleCores, are_there_while_no_thread_waits) {
   const auto cores = IdleCores::open(4, 4, proc.path());
   ASSERT_TRUE(cores.ok()) << cores.error().message;
   EXPECT_FALSE(cores->all_busy(1)) << "one core for each of the four beside the thread that looks";
-  EXPECT_TRUE(cores->all_busy(0)) << "and none for a thread that would serve";
+  EXPECT_TRUE(cores->all_busy(0)) << "no core is left for a thread that would serve";
   proc.plant("loadavg", "0.00 0.00 0.00 6/80 1\n");
   EXPECT_TRUE(cores->all_busy(1));
   EXPECT_TRUE(cores->all_busy(3));
@@ -46,7 +46,7 @@ TEST(IdleCores, are_there_while_no_thread_waits) {
   EXPECT_FALSE(cores->all_busy(0));
 }
 
-TEST(IdleCores, are_not_believed_in_when_the_file_is_spoilt) {
+TEST(IdleCores, are_none_when_the_file_is_spoilt) {
   const PlantedProc proc;
   proc.plant("loadavg", "0.00 0.00 0.00 1/80 1\n");
   const auto cores = IdleCores::open(4, 4, proc.path());
@@ -60,7 +60,7 @@ TEST(IdleCores, are_not_believed_in_when_the_file_is_spoilt) {
   EXPECT_FALSE(cores->all_busy(1));
 }
 
-TEST(IdleCores, say_why_they_cannot_be_seen) {
+TEST(IdleCores, without_their_file_are_an_error_with_the_reason) {
   const PlantedProc proc;
   const auto missing = IdleCores::open(4, 4, proc.path());
   ASSERT_FALSE(missing.ok());

@@ -36,7 +36,7 @@ TEST(Limit, is_none_where_there_is_no_place) {
 // Each of the files and folders that are opened for a look meets the end of the table once.
 TEST(Limit, without_a_descriptor_left_names_the_limit_on_open_files) {
 #if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at objects by a pipe, and has none";
+  GTEST_SKIP() << "UndefinedBehaviorSanitizer needs a pipe to look at objects";
 #endif
   const TemporaryPlace place;
   ASSERT_TRUE(write_limit(place.place(), 0.05).ok());
@@ -65,7 +65,7 @@ TEST(Limit, without_a_descriptor_left_names_the_limit_on_open_files) {
   }
 }
 
-TEST(Limit, is_what_was_written_and_gone_when_removed) {
+TEST(Limit, is_the_written_value_until_it_is_removed) {
   const TemporaryPlace place;
   for (const double fraction : {0.05, 0.0001, 1.0, 1.0 / 3}) {
     const Status status = write_limit(place.place(), fraction);
@@ -91,7 +91,7 @@ TEST(Limit, makes_its_place_with_the_right_modes_whatever_the_umask) {
   EXPECT_EQ(mode_of(place.path() + "/limit"), 0644u);
 }
 
-TEST(Limit, outside_what_is_permitted_changes_nothing) {
+TEST(Limit, outside_its_range_changes_nothing) {
   const TemporaryPlace place;
   ASSERT_TRUE(write_limit(place.place(), 0.05).ok());
   for (const double fraction : {0.0, -0.1, 1.001, 0.00009, std::nan("")}) {
@@ -121,7 +121,7 @@ TEST(Limit, of_another_kind_is_refused_with_the_fix) {
   EXPECT_EQ(read_limit(place.place()).value(), 0.25);
 }
 
-TEST(Limit, that_others_could_write_is_refused) {
+TEST(Limit, with_write_permission_for_others_is_refused) {
   const TemporaryPlace place;
   ASSERT_TRUE(write_limit(place.place(), 0.05).ok());
   ::chmod((place.path() + "/limit").c_str(), 0666);
@@ -158,7 +158,7 @@ TEST(Limit, is_no_link_no_fifo_and_no_folder) {
   EXPECT_EQ(read_limit({link, true}).error().code, ENOTDIR);
 }
 
-TEST(Limit, is_not_the_word_of_whoever_is_not_root) {
+TEST(Limit, of_a_user_other_than_root_is_refused) {
   const TemporaryPlace place;
   ASSERT_TRUE(write_limit(place.place(), 0.05).ok());
   if (::geteuid() == 0) {

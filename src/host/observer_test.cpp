@@ -25,7 +25,7 @@ TEST(Observer, reads_the_first_field_of_schedstat) {
   EXPECT_EQ(cpu_time_of("99999999999999999999 0 0\n"), std::nullopt);
 }
 
-TEST(Observer, knows_service_threads_by_their_names) {
+TEST(Observer, recognises_service_threads_by_their_names) {
   EXPECT_TRUE(is_service_thread("k2k/serve0\n"));
   EXPECT_TRUE(is_service_thread("k2k/serve255"));
   EXPECT_TRUE(is_service_thread("k2k/wait\n"));
@@ -49,19 +49,19 @@ TEST(Observer, sums_over_threads_that_come_and_go) {
   ThreadSum sum;
   sum.look({{10, 5ns}});
   EXPECT_EQ(sum.total(), 5ns);
-  sum.look({{10, 8ns}, {11, 100ns}});  // 11 began in between, so all of its time counts.
+  sum.look({{10, 8ns}, {11, 100ns}});  // Thread 11 began in between, so all of its time counts.
   EXPECT_EQ(sum.total(), 108ns);
-  sum.look({{11, 130ns}});  // 10 ended and keeps its 8.
+  sum.look({{11, 130ns}});  // Thread 10 ended; its 8 ns stay counted.
   EXPECT_EQ(sum.total(), 138ns);
-  sum.look({{10, 50ns}, {11, 130ns}});  // Another 10.
+  sum.look({{10, 50ns}, {11, 130ns}});  // Another thread with number 10.
   EXPECT_EQ(sum.total(), 188ns);
-  sum.look({{10, 4ns}, {11, 131ns}});  // And another, between two looks.
+  sum.look({{10, 4ns}, {11, 131ns}});  // A third thread 10, which began between two looks.
   EXPECT_EQ(sum.total(), 193ns);
   sum.look({});
   EXPECT_EQ(sum.total(), 193ns);
 }
 
-TEST(Observer, sees_a_thread_that_works_under_such_a_name_and_no_other) {
+TEST(Observer, counts_threads_with_such_names_only) {
   Observer observer;
   ASSERT_TRUE(observer.read().ok());
   const Nanoseconds before = observer.read()->cpu;
@@ -77,11 +77,11 @@ TEST(Observer, sees_a_thread_that_works_under_such_a_name_and_no_other) {
   EXPECT_EQ(observer.read()->cpu, before);
   Nanoseconds seen{};
   work("k2k/serve7", [&] {
-    std::this_thread::sleep_for(1ms);  // A switch books the time.
+    std::this_thread::sleep_for(1ms);  // A context switch updates the thread's CPU time.
     seen = observer.read()->cpu - before;
   });
   EXPECT_GE(seen, 15ms);
-  EXPECT_EQ(observer.read()->cpu - before, seen) << "what an ended thread used is kept";
+  EXPECT_EQ(observer.read()->cpu - before, seen) << "the time of an ended thread is kept";
 }
 
 TEST(Observer, of_a_process_that_is_not_there_names_the_path) {

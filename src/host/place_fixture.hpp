@@ -51,7 +51,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   [[nodiscard]] pid_t number() const { return number_; }
-  // It gets no chance to clean up.
+  // The process gets no chance to clean up.
   void kill() {
     if (number_ <= 0) return;
     ::kill(number_, SIGKILL);

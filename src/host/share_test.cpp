@@ -97,7 +97,7 @@ TEST_F(ShareTest, follows_a_limit_that_changes_and_goes) {
   EXPECT_TRUE(list_holders(place_.place()).value().list.empty());
 }
 
-TEST_F(ShareTest, of_two_that_want_all_is_half_each_and_never_more_than_the_limit_together) {
+TEST_F(ShareTest, of_two_greedy_runtimes_is_half_each_and_together_never_more_than_the_limit) {
   const auto one = share();
   const auto other = share();
   Simulated first(*one, 1);
@@ -195,7 +195,7 @@ TEST_F(ShareTest, of_a_user_does_not_depend_on_the_number_of_his_processes) {
   EXPECT_NEAR(one->part(), 0.05, 1e-9);
 }
 
-TEST_F(ShareTest, of_who_still_waits_is_not_given_away) {
+TEST_F(ShareTest, of_a_runtime_that_waits_is_not_given_away) {
   const auto one = share();
   const auto other = share();
   Simulated busy(*one, 1);
@@ -238,7 +238,7 @@ TEST_F(ShareTest, stays_when_the_limit_becomes_unreadable) {
   EXPECT_GT(one->due(), Instant(1s));
 }
 
-TEST_F(ShareTest, of_who_cannot_hold_one_is_at_most_the_limit) {
+TEST_F(ShareTest, of_a_runtime_that_cannot_hold_a_part_is_at_most_the_limit) {
   ASSERT_EQ(::rmdir(place_.holders().c_str()), 0);
   const auto one = share();
   EXPECT_EQ(one->look(Instant(0s), {}).error().code, ENOENT);

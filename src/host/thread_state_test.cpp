@@ -1,4 +1,4 @@
-// Thread state: a thread that waits is told from one that computes.
+// Goal: a waiting thread is distinguished from a thread that computes.
 
 #include "host/thread_state.hpp"
 
@@ -25,7 +25,7 @@ TEST(ThreadState, tells_waiting_from_computing) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   std::thread other([&] {
-    ::prctl(PR_SET_NAME, "a) S (b");  // No part of the state.
+    ::prctl(PR_SET_NAME, "a) S (b");  // A name that looks like a state.
     thread = ::gettid();
     while (!go_on) {
     }
@@ -36,7 +36,8 @@ TEST(ThreadState, tells_waiting_from_computing) {
   for (int look = 0; look < 100; ++look) EXPECT_FALSE(thread_waits(thread));
   go_on = true;
   Naps naps(100us, 10ms);
-  while (!thread_waits(thread)) naps.take();  // Until it is in read(): the test's timeout ends it.
+  while (!thread_waits(thread))
+    naps.take();  // Until the thread is in read(). The test's timeout ends this loop.
   EXPECT_EQ(::write(ends[1], "x", 1), 1);
   other.join();
   ::close(ends[0]);

@@ -42,7 +42,7 @@ TEST(Claim, takes_all_lanes_or_none) {
   EXPECT_EQ(observe(area->slot(1, 4)).state, SlotState::populating);
 }
 
-TEST(Claim, counts_a_life_of_the_slot_each_time) {
+TEST(Claim, counts_each_use_of_the_slot) {
   const PlainArea area;
   for (std::uint32_t life = 1; life <= 3; ++life) {
     ASSERT_TRUE(try_claim(area.view(), 0, bit(0)));
@@ -165,7 +165,7 @@ TEST(ArenaBlock, lent_to_a_detached_call_comes_back_when_that_call_ended) {
   EXPECT_EQ(try_take_block(area.view(), 0), 0u);
 }
 
-TEST(ArenaBlock, comes_back_even_if_the_slot_lives_its_next_life_already) {
+TEST(ArenaBlock, comes_back_even_if_the_next_call_uses_the_slot_already) {
   const PlainArea area({.blocks = 1});
   const Place place{0, 0};
   ASSERT_TRUE(try_claim(area.view(), 0, 1));

@@ -50,7 +50,7 @@ TEST_F(DoorbellTest, gives_wave_and_lanes_in_order_over_many_laps) {
 // For a host that cannot read the tail: the entries alone show whether a doorbell was rung.
 TEST_F(DoorbellTest, shows_by_its_entries_whether_a_position_was_rung) {
   for (std::uint64_t position = 0; position < 3 * entries; ++position) {
-    EXPECT_FALSE(is_rung(ring, position)) << "what stands there is of the last lap";
+    EXPECT_FALSE(is_rung(ring, position)) << "the entry belongs to the last lap";
     const std::uint64_t ticket = take_ticket(ring);
     EXPECT_FALSE(is_rung(ring, position)) << "taken, not rung";
     protocol::ring(ring, ticket, 1, 1);
@@ -97,7 +97,7 @@ TEST_F(DoorbellTest, waits_for_a_producer_that_took_its_ticket_first) {
 TEST_F(DoorbellTest, skips_the_hole_of_a_producer_that_died) {
   static_cast<void>(take_ticket(ring));
   static_cast<void>(take_ticket(ring));
-  EXPECT_FALSE(consumer.skip_hole()) << "nothing behind the hole: somebody may just be slow";
+  EXPECT_FALSE(consumer.skip_hole()) << "nothing behind the hole: a producer may just be slow";
   protocol::ring(ring, take_ticket(ring), 9, 1);
   EXPECT_FALSE(consumer.poll(seen));
   EXPECT_TRUE(consumer.skip_hole());
@@ -113,7 +113,7 @@ TEST_F(DoorbellTest, never_reports_an_entry_that_came_after_its_hole_was_skipped
   ASSERT_TRUE(consumer.poll(seen));
   protocol::ring(ring, dead, 5, 1);  // Not dead, only late.
   EXPECT_FALSE(consumer.poll(seen));
-  // The late entry now stands where the next lap's will: it must not be taken for it.
+  // The late entry is in the place of the next lap's entry: it must not be taken for that entry.
   for (std::uint32_t count = 2; count < entries; ++count) {
     protocol::ring(ring, take_ticket(ring), count, 1);
     ASSERT_TRUE(consumer.poll(seen));
@@ -145,8 +145,8 @@ TEST_F(DoorbellTest, tells_a_producer_that_waited_for_room_that_it_was_passed_ov
     ASSERT_TRUE(consumer.poll(seen));
     consumer.publish();
   }
-  EXPECT_FALSE(may_ring(ring, slow)) << "it would ring where a later lap stands";
-  EXPECT_TRUE(passed_over(ring, slow)) << "or wait for ever";
+  EXPECT_FALSE(may_ring(ring, slow)) << "its place belongs to a later lap";
+  EXPECT_TRUE(passed_over(ring, slow)) << "otherwise it would wait for ever";
 }
 
 TEST_F(DoorbellTest, counts_laps_beyond_32_bits_of_ticket) {
@@ -157,7 +157,7 @@ TEST_F(DoorbellTest, counts_laps_beyond_32_bits_of_ticket) {
   EXPECT_EQ(doorbell_head(far, entries, 3) & 0xffffffff, 3u);
 }
 
-TEST_F(DoorbellTest, shows_what_later_polls_will_give_without_taking_it) {
+TEST_F(DoorbellTest, shows_the_results_of_later_polls_without_taking_them) {
   for (std::uint64_t count = 0; count < entries + 2; ++count) {  // Into the second lap.
     protocol::ring(ring, take_ticket(ring), static_cast<std::uint32_t>(count), 1);
     protocol::ring(ring, take_ticket(ring), static_cast<std::uint32_t>(count + 100), 3);

@@ -10,7 +10,7 @@
 namespace k2k::protocol {
 namespace {
 
-TEST(Slot, lies_where_the_drawing_says) {
+TEST(Slot, has_the_layout_of_the_drawing) {
   EXPECT_EQ(sizeof(Slot), 64u);
   EXPECT_EQ(alignof(Slot), 64u);
   EXPECT_EQ(offsetof(Slot, control), 0u);
@@ -60,7 +60,7 @@ TEST(Slot, keeps_every_attribute_at_its_extremes) {
   }
 }
 
-TEST(Slot, unpacks_every_word_a_device_may_scribble) {
+TEST(Slot, unpacks_any_word_of_a_device) {
   for (std::uint64_t step = 0; step < 100'000; ++step) {
     const auto word = static_cast<std::uint32_t>(step * 0x9e3779b97f4a7c15ull >> 32);
     EXPECT_EQ(pack(unpack_control(word)), word);

@@ -15,7 +15,7 @@ INSTANTIATE_TEST_SUITE_P(scopes, DeviceWords,
                                                                             : "many_threads";
                          });
 
-TEST_P(DeviceWords, are_exchanged_only_if_they_are_as_expected) {
+TEST_P(DeviceWords, are_exchanged_only_if_they_have_the_expected_value) {
   std::uint64_t word = 7;
   EXPECT_FALSE(device_compare_exchange(GetParam(), &word, std::uint64_t{8}, std::uint64_t{9}));
   EXPECT_EQ(word, 7u);
@@ -32,7 +32,7 @@ TEST_P(DeviceWords, are_added_to_and_wrap) {
   EXPECT_EQ(narrow, 4u);
 }
 
-TEST_P(DeviceWords, take_bits_and_tell_what_was_there) {
+TEST_P(DeviceWords, set_bits_and_return_the_old_value) {
   std::uint64_t word = 5;
   EXPECT_EQ(device_or(GetParam(), &word, std::uint64_t{1} << 63 | 1), 5u);
   EXPECT_EQ(word, std::uint64_t{1} << 63 | 5);

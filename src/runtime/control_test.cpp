@@ -81,7 +81,7 @@ TEST_F(ControlledRuntime, is_steered_from_two_sides_under_load_and_loses_nothing
   EXPECT_EQ(runtime.stats().in_flight, 0u);
 }
 
-TEST_F(ControlledRuntime, ends_while_it_is_asked) {
+TEST_F(ControlledRuntime, ends_during_requests_from_outside) {
   for (int round = 0; round < 20; ++round) {
     auto runtime = std::make_unique<Runtime>(make());
     const Endpoint endpoint = control::endpoints().at(0);
@@ -113,7 +113,7 @@ TEST_F(ControlledRuntime, shows_configuration_and_statistics) {
   EXPECT_FALSE(all.contains("latency_us"));
 }
 
-TEST_F(ControlledRuntime, refuses_as_reconfigure_does_and_changes_nothing) {
+TEST_F(ControlledRuntime, refuses_as_reconfigure_without_a_change) {
   Runtime runtime = make();
   const Endpoint endpoint = control::endpoints().at(0);
   const auto refused = control::ask(endpoint, set({{"cap", "5%"}, {"steering", "steered"}}));
@@ -123,7 +123,7 @@ TEST_F(ControlledRuntime, refuses_as_reconfigure_does_and_changes_nothing) {
   EXPECT_EQ(runtime.server_config().cap_permille, 0u);
 }
 
-TEST_F(ControlledRuntime, without_a_socket_serves_and_says_why) {
+TEST_F(ControlledRuntime, without_a_socket_serves_and_reports_the_reason) {
   RuntimeConfig config;
   config.control.socket = false;
   auto runtime = Runtime::create(config);
@@ -153,7 +153,8 @@ TEST_F(ControlledRuntime, shares_a_page_of_metrics_that_is_read_while_it_ends) {
   reader.join();
   const MetricsPage page = parse_metrics(control::fetch_metrics(config.control.metrics_port));
   EXPECT_EQ(page.samples.count("k2k_requests_total{runtime=\"1\"}"), 1u);
-  EXPECT_EQ(page.samples.count("k2k_requests_total{runtime=\"2\"}"), 0u) << "it ended";
+  EXPECT_EQ(page.samples.count("k2k_requests_total{runtime=\"2\"}"), 0u)
+      << "the second runtime ended";
 }
 
 }  // namespace

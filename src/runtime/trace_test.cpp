@@ -59,14 +59,14 @@ void expect_all_answered(const Result<TraceReport>& report, const Runtime& runti
   EXPECT_EQ(replay.refused, 0u);
   EXPECT_EQ(replay.errors, 0u) << replay.first_error;
   EXPECT_EQ(replay.delays.count(), requests);
-  // The server's own account: no request was accepted twice, and none that the device does not
-  // know.
+  // The server's own account: it accepted each request once, and no request that the device does
+  // not have.
   const server::Stats stats = runtime.stats();
   EXPECT_EQ(stats.requests, requests);
   EXPECT_EQ(stats.in_flight, 0u);
 }
 
-TEST(TraceReplay, asks_real_calls_of_every_kind_and_gets_right_answers) {
+TEST(TraceReplay, makes_real_calls_of_every_kind_and_gets_right_answers) {
   Runtime runtime = started();
   std::string lines;
   for (int round = 0; round < 20; ++round) {
@@ -161,13 +161,15 @@ TEST(TraceReplay, wakes_a_server_that_sleeps) {
     auto report = parsed(trace_of(lines)).replay(runtime);
     expect_all_answered(report, runtime, 20);
     EXPECT_GE(report->elapsed, 57ms);
-    EXPECT_LT(report->delay_us(0.5), 500'000) << "by its timer, not when the server looks anyway";
+    EXPECT_LT(report->delay_us(0.5), 500'000)
+        << "the timer wakes the server, not its next regular look";
     EXPECT_GE(runtime.stats().parks, 1u);
     EXPECT_EQ(report->stalled.count(), 0);
   }
 }
 
-// Backpressure (HISS, section VI): more arrives than a cap lets through, and the device stalls.
+// Backpressure (HISS, section VI): more requests arrive than the cap permits, and the device
+// stalls.
 TEST(TraceReplay, stalls_under_a_cap_and_loses_nothing) {
   RuntimeConfig config;
   config.server.cap_permille = 100;
@@ -178,7 +180,8 @@ TEST(TraceReplay, stalls_under_a_cap_and_loses_nothing) {
   expect_all_answered(report, runtime, 3'000);
   EXPECT_GT(report->stalled, report->elapsed / 4);
   EXPECT_LE(report->stalled, report->elapsed);
-  EXPECT_GT(report->delay_us(1), report->delay_us(0)) << "late ones waited for all before them";
+  EXPECT_GT(report->delay_us(1), report->delay_us(0))
+      << "late requests waited for all earlier requests";
 }
 
 TEST(TraceReplay, of_a_load_without_end_ends_when_its_time_is_over) {
@@ -196,7 +199,7 @@ TEST(TraceReplay, of_a_load_without_end_ends_when_its_time_is_over) {
   EXPECT_EQ(runtime.stats().in_flight, 0u);
 }
 
-// A replay in a thread, to be ended by the test.
+// A replay in a thread; the test ends it.
 class EndedReplay : public testing::Test {
  protected:
   void run(Runtime& runtime, const Trace& trace) {
@@ -239,7 +242,7 @@ TEST_F(EndedReplay, by_cancel_waits_for_its_answers) {
 
 // After the server's end no request is answered: requests with the host are counted, and no thread
 // waits for ever. Without a Runtime, because the device has to outlive its launch.
-TEST(TraceReplay, counts_what_a_server_that_ends_refuses) {
+TEST(TraceReplay, counts_requests_that_an_ending_server_refuses) {
   for (const char* line : {"+1 nanosleep 20000", "+1 nop"}) {
     auto device = runtime::create_backend("trace", {});
     ASSERT_TRUE(device.ok()) << device.error().message;
@@ -273,7 +276,7 @@ TEST(TraceReplay, counts_what_a_server_that_ends_refuses) {
   }
 }
 
-TEST(TraceErrors, say_what_to_do) {
+TEST(TraceErrors, contain_the_remedy) {
   Runtime runtime = started();
   const auto message = [](const auto& result) {
     EXPECT_FALSE(result.ok());
@@ -308,7 +311,7 @@ TEST(TraceErrors, say_what_to_do) {
   EXPECT_EQ(runtime.stats().requests, 0u);
 }
 
-TEST(TraceFiles, are_replayed_as_they_stand) {
+TEST(TraceFiles, are_replayed_without_changes) {
   const std::string path = testing::TempDir() + "k2k_trace_test";
   std::ofstream(path) << trace_of("0 nop\n5 getpid\n");
   auto trace = Trace::load(path);
@@ -320,7 +323,7 @@ TEST(TraceFiles, are_replayed_as_they_stand) {
   expect_all_answered(trace->replay(runtime), runtime, 2);
 }
 
-TEST(TraceOf, replays_events_that_no_text_was_read_for) {
+TEST(TraceOf, replays_events_without_a_text) {
   const std::vector<TraceEvent> events(100, {Since::answer, Ask::getpid, 1'000, 0});
   const auto trace = Trace::of(events, "made");
   ASSERT_TRUE(trace.ok()) << trace.error().message;
@@ -335,7 +338,7 @@ TEST(TraceOf, replays_events_that_no_text_was_read_for) {
   EXPECT_EQ(wrong.error().message, "made: event 0: 3 is no such amount; nop takes nothing");
 }
 
-TEST(TraceOf, asks_on_behalf_of_tenants) {
+TEST(TraceOf, makes_requests_for_tenants) {
   std::vector<TraceEvent> events(90, {Since::answer, Ask::getpid, 1'000, 0, 1});
   for (std::size_t event = 0; event < 30; ++event) events[event].tenant = 5;
   for (std::size_t event = 0; event < 90; event += 2) events[event].urgent = true;
@@ -351,7 +354,7 @@ TEST(TraceOf, asks_on_behalf_of_tenants) {
   EXPECT_EQ(stats.tenants[1].requests, 30u);
 }
 
-TEST(RandomBytes, take_longer_where_there_are_more) {
+TEST(RandomBytes, take_longer_if_there_are_more) {
   const auto few = random_bytes_taking(2);
   const auto many = random_bytes_taking(45);
   ASSERT_TRUE(few.ok()) << few.error().message;

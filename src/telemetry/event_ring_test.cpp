@@ -59,7 +59,7 @@ TEST(EventRing, never_shows_a_reader_half_an_event) {
       first = false;
       mixed += same(event, event_of(expected++)) ? 0 : 1;
     }
-    if (!first) ++looks;  // Only looks that saw something count.
+    if (!first) ++looks;  // Only looks that found an event count.
   }
   stop.store(true);
   owner.join();

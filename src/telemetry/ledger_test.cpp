@@ -32,13 +32,13 @@ class Ledger : public testing::Test {
   }
 };
 
-TEST_F(Ledger, knows_nothing_before_it_is_settled) {
+TEST_F(Ledger, is_empty_before_it_is_settled) {
   ledger.charge(Stage::service, 1000, 1, 0);
   EXPECT_EQ(stages(), 0u);
   EXPECT_EQ(ledger.call_ns(1), 0u);
 }
 
-TEST_F(Ledger, takes_what_no_stage_asked_for_as_upkeep) {
+TEST_F(Ledger, counts_time_without_a_stage_as_upkeep) {
   ledger.charge(Stage::service, 1000, 1, 1);
   ledger.settle(0, 800ns, ns_per_cycle, 0);
   EXPECT_EQ(of(Stage::service), 500u);
@@ -48,7 +48,7 @@ TEST_F(Ledger, takes_what_no_stage_asked_for_as_upkeep) {
   EXPECT_EQ(ledger.tenant_ns(0), 0u);
 }
 
-TEST_F(Ledger, takes_the_time_that_others_had_the_core_off_all_stages) {
+TEST_F(Ledger, subtracts_the_time_of_other_threads_from_all_stages) {
   ledger.charge(Stage::service, 3000, 0, 0);  // 1,500 ns, of which the thread ran 400.
   ledger.charge(Stage::polling, 1000);
   ledger.settle(0, 400ns, ns_per_cycle, 0);
@@ -57,7 +57,7 @@ TEST_F(Ledger, takes_the_time_that_others_had_the_core_off_all_stages) {
   EXPECT_EQ(of(Stage::upkeep), 0u);
 }
 
-TEST_F(Ledger, shares_a_period_among_those_who_asked_in_it) {
+TEST_F(Ledger, divides_a_period_among_the_calls_served_in_it) {
   ledger.charge(Stage::service, 300, 0, 0);
   ledger.charge(Stage::completion, 100, 2, 1);
   ledger.charge(Stage::polling, 9'000);
@@ -70,7 +70,7 @@ TEST_F(Ledger, shares_a_period_among_those_who_asked_in_it) {
   EXPECT_EQ(ledger.idle_ns(), 0u);
 }
 
-TEST_F(Ledger, books_a_period_in_which_nobody_asked_as_idle) {
+TEST_F(Ledger, counts_a_period_without_calls_as_idle) {
   ledger.charge(Stage::polling, 100);
   ledger.settle(0, 70ns, ns_per_cycle, 0);
   EXPECT_EQ(ledger.idle_ns(), 70u);
@@ -105,11 +105,11 @@ TEST_F(Ledger, keeps_its_sums_equal_to_the_clock) {
   EXPECT_EQ(ledger.core_ns(0) + ledger.core_ns(1), clock);
 }
 
-TEST_F(Ledger, books_of_a_thread_with_other_work_what_was_charged_less_what_others_had) {
+TEST_F(Ledger, counts_the_charges_of_a_thread_with_other_work_less_the_time_of_other_threads) {
   ledger.begin_part(1'000, 0ns);
   ledger.charge(Stage::polling, 50);
   ledger.charge(Stage::service, 150, 1, 1);
-  // Of 1,000 cycles the thread had its core for half.
+  // The thread had its core for half of 1,000 cycles.
   const auto half = static_cast<std::int64_t>(1'000 * ns_per_cycle / 2);
   ledger.settle_part(2'000, Nanoseconds(half), ns_per_cycle, 1);
   const double booked = 200 * ns_per_cycle / 2;
@@ -117,12 +117,12 @@ TEST_F(Ledger, books_of_a_thread_with_other_work_what_was_charged_less_what_othe
   EXPECT_NEAR(static_cast<double>(ledger.call_ns(1)), booked, 2);
   EXPECT_NEAR(static_cast<double>(ledger.core_ns(1)), booked, 2);
   EXPECT_EQ(ledger.idle_ns(), 0u);
-  // Work of its own alone is nobody's.
+  // A period with the thread's other work only counts for no stage.
   ledger.settle_part(3'000, Nanoseconds(2 * half), ns_per_cycle, 1);
   EXPECT_NEAR(static_cast<double>(stages()), booked, 2);
 }
 
-TEST_F(Ledger, books_a_core_beyond_those_it_knows_with_the_last) {
+TEST_F(Ledger, counts_a_core_beyond_its_table_as_the_last_core) {
   ledger.settle(0, 10ns, ns_per_cycle, 17);
   EXPECT_EQ(ledger.core_ns(1), 10u);
 }

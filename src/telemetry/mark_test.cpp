@@ -26,7 +26,7 @@ TEST(Mark, tells_inside_from_outside_and_counts_passages) {
   }
 }
 
-TEST(Mark, is_waited_for_only_by_who_came_while_the_thread_was_inside) {
+TEST(Mark, makes_only_threads_wait_that_came_while_the_thread_was_inside) {
   Mark mark;
   mark.wait_until_left();
   mark.begin();
@@ -34,7 +34,7 @@ TEST(Mark, is_waited_for_only_by_who_came_while_the_thread_was_inside) {
   mark.wait_until_left();
 }
 
-TEST(Mark, shows_what_was_written_inside_to_who_waited) {
+TEST(Mark, shows_writes_made_inside_to_a_thread_that_waited) {
   Mark mark;
   int written = 0;  // Not atomic: the mark orders it.
   std::atomic<bool> entered{false};

@@ -7,14 +7,14 @@
 namespace k2k::telemetry {
 namespace {
 
-TEST(Sampler, looks_at_the_first_events_of_a_kind_one_by_one) {
+TEST(Sampler, samples_each_of_the_first_events_of_a_kind) {
   Sampler sampler;
   for (std::uint32_t event = 0; event < Sampler::exact_max; ++event) {
     ASSERT_EQ(sampler.next(7), 1u) << event;
   }
 }
 
-TEST(Sampler, counts_right_within_a_stride_whatever_the_number_of_events) {
+TEST(Sampler, counts_any_number_of_events_to_within_a_stride) {
   Sampler sampler;
   std::uint64_t events = 0;
   std::uint64_t stood_for = 0;

@@ -54,7 +54,7 @@ SMOKE_SKIPS = {
     # By its skip the guest proves that it has no cachestat.
     # Linux 6.3 takes back the place of a ring.
     "io_test": {
-        "OthersFile.is_told_of_by_cachestat_to_who_has_it_open_for_writing",
+        "OthersFile.is_reported_by_cachestat_for_a_descriptor_that_can_write",
         "RingOfThreadTest.GivesItsPlaceBack",
     },
     "shim_test": {"Programs.the_library_needs_libc_and_nothing_else"},  # Asks readelf.

@@ -21,7 +21,7 @@ namespace {
 class CrashReport : public testing::Test {
  protected:
   void SetUp() override {
-    if (!crashes_are_reported) GTEST_SKIP() << "the sanitizer tells of faults itself";
+    if (!crashes_are_reported) GTEST_SKIP() << "the sanitizer reports faults itself";
   }
 };
 using CrashReportDeathTest = CrashReport;
@@ -85,7 +85,7 @@ TEST_F(CrashReportDeathTest, RecursionWithoutAnEndNamesTheStackAndItsSetting) {
       "address 0x[0-9a-f]+\\); raise device.stack_bytes\n$");
 }
 
-TEST_F(CrashReportDeathTest, TheHandlerThatWasThereDecides) {
+TEST_F(CrashReportDeathTest, APreviousHandlerDecides) {
   EXPECT_EXIT(
       {
         struct sigaction theirs{};
@@ -96,7 +96,7 @@ TEST_F(CrashReportDeathTest, TheHandlerThatWasThereDecides) {
       testing::ExitedWithCode(7), "work-item 5 of group 2: SIGSEGV");
 }
 
-TEST_F(CrashReportDeathTest, OtherThreadsCrashWithoutAWord) {
+TEST_F(CrashReportDeathTest, OtherThreadsCrashWithoutAReport) {
   EXPECT_EXIT(
       {
         const auto device = build(small_device());
@@ -113,12 +113,12 @@ TEST_F(CrashReportDeathTest, BesideADemandRegionAKernelsOwnFaultIsStillNamed) {
   const auto touch = [&] { *reinterpret_cast<volatile int*>(region.value().data) = 1; };
   EXPECT_EXIT(launch_one([&] { write_to(0); }), testing::KilledBySignal(SIGSEGV),
               "work-item 5 of group 2: SIGSEGV");
-  launch_one(touch);  // The handler that was put above serves it, too.
+  launch_one(touch);  // The handler installed above serves it, too.
   EXPECT_EQ(region_counters(region.value()).pages, 1u);
   retire_region(region.value());
 }
 
-TEST_F(CrashReportDeathTest, OfManyAtTheSameTimeOneIsTold) {
+TEST_F(CrashReportDeathTest, OfSimultaneousFaultsOneIsReported) {
   EXPECT_EXIT(
       {
         const auto device = build(small_device());
@@ -152,7 +152,7 @@ TEST_F(CrashReport, RegionsAndDevicesMayEndInAnyOrder) {
   }
 }
 
-TEST_F(CrashReport, AHandlerThatCameBetweenLeavesRegionsServedAndIsCalledForTheRest) {
+TEST_F(CrashReport, AHandlerInstalledLaterLeavesRegionsServedAndGetsTheOtherFaults) {
   static int theirs_called = 0;
   static void* mended = nullptr;
   const auto device = build(small_device());

@@ -96,7 +96,7 @@ class AcceleratorTest : public testing::Test {
   std::vector<protocol::Place> with_host;
 };
 
-TEST_F(AcceleratorTest, asks_for_what_is_due_and_for_nothing_else) {
+TEST_F(AcceleratorTest, publishes_due_requests_only) {
   begin("0 nop\n10 nop\n10 nop\n25 nop\n", 8);
   EXPECT_EQ(due(), 0u);
   EXPECT_EQ(asked_at(0), 1u);
@@ -123,7 +123,7 @@ TEST_F(AcceleratorTest, of_an_empty_trace_has_ended) {
 TEST_F(AcceleratorTest, thinks_after_each_answer) {
   begin("+5 nop\n+5 nop\n+7 nop\n", 1);
   EXPECT_EQ(asked_at(5 * us), 1u);
-  EXPECT_EQ(due(), never) << "it waits";
+  EXPECT_EQ(due(), never) << "the next event waits for the answer";
   answer(30 * us);
   EXPECT_EQ(due(), 35 * us);
   EXPECT_EQ(asked_at(40 * us), 1u);
@@ -135,7 +135,7 @@ TEST_F(AcceleratorTest, thinks_after_each_answer) {
   EXPECT_EQ(counts().delays.count(), 3u);
 }
 
-TEST_F(AcceleratorTest, never_has_more_with_the_host_than_it_may) {
+TEST_F(AcceleratorTest, never_exceeds_its_limit_of_outstanding_requests) {
   std::string lines;
   for (int line = 0; line < 100; ++line) lines += "0 nop\n";
   begin(lines, 3);
@@ -154,7 +154,7 @@ TEST_F(AcceleratorTest, never_has_more_with_the_host_than_it_may) {
 TEST_F(AcceleratorTest, counts_how_long_an_open_loop_is_stalled) {
   begin("0 nop\n0 nop\n10 nop\n500 nop\n", 2);
   EXPECT_EQ(asked_at(0), 2u);
-  answer(40 * us);  // The third had been due since 10.
+  answer(40 * us);  // The third request was due at 10.
   EXPECT_EQ(counts().stalled, 30 * us);
   EXPECT_EQ(asked_at(40 * us), 1u);
   answer(60 * us);  // Nothing was due before 500.
@@ -164,7 +164,7 @@ TEST_F(AcceleratorTest, counts_how_long_an_open_loop_is_stalled) {
   answer(700 * us);
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().stalled, 30 * us);
-  // 40, 60, 60 and 200 us; the third is measured since it was due, not since it could be published.
+  // 40, 60, 60 and 200 us; the third counts from its due time, not from its publication.
   EXPECT_NEAR(counts().delays.quantile(0), 40e3, 5e3);
   EXPECT_NEAR(counts().delays.quantile(0.5), 60e3, 7e3);
   EXPECT_NEAR(counts().delays.quantile(1), 200e3, 25e3);
@@ -172,7 +172,8 @@ TEST_F(AcceleratorTest, counts_how_long_an_open_loop_is_stalled) {
 
 TEST_F(AcceleratorTest, counts_how_long_a_closed_loop_is_stalled) {
   begin("0 nop\n5 nop\n+1 nop\n+1 nop\n", 2);
-  EXPECT_EQ(asked_at(20 * us), 2u) << "looked at late: the second was due at 5, full since then";
+  EXPECT_EQ(asked_at(20 * us), 2u)
+      << "a late look: the second was due at 5, the device full since then";
   answer(25 * us);
   EXPECT_EQ(counts().stalled, 20 * us);
   EXPECT_EQ(asked_at(26 * us), 1u);
@@ -185,9 +186,9 @@ TEST_F(AcceleratorTest, counts_how_long_a_closed_loop_is_stalled) {
   EXPECT_TRUE(accelerator.ended());
 }
 
-// No call came in between: the third request was due, so the second answer came to a device that
-// was stalled.
-TEST_F(AcceleratorTest, asks_for_what_was_due_before_it_takes_an_answer) {
+// No call came in between: the third request was due before the second answer, so the device was
+// stalled when that answer came.
+TEST_F(AcceleratorTest, publishes_due_requests_before_it_takes_an_answer) {
   begin("0 nop\n0 nop\n+1 nop\n+1 nop\n", 2);
   EXPECT_EQ(asked_at(0), 2u);
   answer(10 * us);
@@ -198,7 +199,7 @@ TEST_F(AcceleratorTest, asks_for_what_was_due_before_it_takes_an_answer) {
   EXPECT_EQ(asked_at(31 * us), 2u);
 }
 
-TEST_F(AcceleratorTest, leaves_out_what_is_due_after_the_time_it_has) {
+TEST_F(AcceleratorTest, leaves_out_requests_due_after_its_end) {
   begin("0 nop\n10 nop\n11 nop\n+1 nop\n", 4, 10 * us);
   EXPECT_EQ(asked_at(100 * us), 2u);
   answer(100 * us);
@@ -206,7 +207,7 @@ TEST_F(AcceleratorTest, leaves_out_what_is_due_after_the_time_it_has) {
   EXPECT_TRUE(accelerator.ended());
 }
 
-TEST_F(AcceleratorTest, does_not_take_an_answer_before_it_is_there) {
+TEST_F(AcceleratorTest, takes_no_answer_before_its_state_is_finished) {
   begin("0 nop\n", 1);
   ASSERT_EQ(asked_at(0), 1u);
   resume(with_host.front(), 1);
@@ -219,7 +220,7 @@ TEST_F(AcceleratorTest, does_not_take_an_answer_before_it_is_there) {
   protocol::move<SlotState::processing, SlotState::finished, Side::host>(slot, 1);
   resume(with_host.front(), 3);
   resume(with_host.front(), 4);
-  EXPECT_EQ(counts().answered, 1u) << "and only once";
+  EXPECT_EQ(counts().answered, 1u) << "answered once only";
   EXPECT_EQ(observe(slot).state, SlotState::free);
   EXPECT_EQ(plain->locks[with_host.front().wave], 0u);
   const std::uint32_t beyond = 1'000'000;
@@ -241,7 +242,7 @@ TEST_F(AcceleratorTest, tells_right_answers_from_wrong_ones) {
   EXPECT_EQ(counts().first_error, -14);
 }
 
-TEST_F(AcceleratorTest, asks_for_nothing_more_once_it_is_stopped) {
+TEST_F(AcceleratorTest, publishes_no_request_once_it_is_stopped) {
   begin("0 nop\n0 nop\n5 nop\n+1 nop\n", 3);
   EXPECT_EQ(asked_at(0), 2u);
   accelerator.stop();
@@ -299,7 +300,7 @@ TEST_F(CrowdedAccelerator, waits_for_a_place_in_the_ring_without_losing_a_reques
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().answered, 200u);
   EXPECT_EQ(counts().requests, 200u);
-  EXPECT_EQ(times.size(), 64u) << "each work-item its own slot";
+  EXPECT_EQ(times.size(), 64u) << "each work-item has its own slot";
 }
 
 // The host gave up waiting for doorbells and passed a lap (RingConsumer::pass_lap).
@@ -319,11 +320,11 @@ TEST_F(CrowdedAccelerator, catches_up_with_a_host_that_passed_a_lap) {
   }
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().answered, 20u);
-  EXPECT_GE(doorbells, 15u) << "at most a lap of them is lost";
+  EXPECT_GE(doorbells, 15u) << "at most a lap of doorbells is lost";
 }
 
 // The same trace looked at every microsecond or every hundred gives the same requests.
-TEST_F(AcceleratorTest, is_the_same_replay_however_rarely_somebody_looks) {
+TEST_F(AcceleratorTest, is_the_same_replay_at_any_rate_of_looks) {
   std::string lines;
   for (int line = 0; line < 300; ++line) {
     lines += line % 3 == 0 ? "+4 pread " + std::to_string(line) + "\n"

@@ -20,7 +20,7 @@ void expect_refused(const std::string& text, const std::string& message) {
   EXPECT_EQ(events.error().message, message);
 }
 
-TEST(TraceFormat, says_when_to_ask_for_what) {
+TEST(TraceFormat, gives_the_time_and_the_call_of_each_event) {
   const auto parsed = parse_trace(
       with_head("# a remark\n\n0 nop\n\t12.5  pread\t4096 \n+0.25 cost 3.5\n12.5 getpid\n"
                 "  # another\n+7 fault 65536\n1e3 nop\n"));
@@ -45,7 +45,7 @@ TEST(TraceFormat, says_when_to_ask_for_what) {
   }
 }
 
-TEST(TraceFormat, says_on_whose_behalf_and_what_is_urgent) {
+TEST(TraceFormat, gives_the_tenant_and_the_urgency_of_each_event) {
   const auto parsed = parse_trace(
       with_head("0 nop tenant=3\n1 pread 64 urgent tenant=63\n+2 getpid urgent\n3 cost 1"));
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
@@ -77,7 +77,7 @@ TEST(TraceFormat, may_be_empty) {
   EXPECT_TRUE(parse_trace(with_head("\n\n# nothing\n"))->empty());
 }
 
-TEST(TraceFormat, knows_every_call_by_its_name) {
+TEST(TraceFormat, finds_every_call_by_its_name) {
   for (const AskRow& row : ask_rows()) {
     EXPECT_EQ(find_ask(row.name), &row);
     EXPECT_EQ(name_of(row.ask), row.name);
@@ -90,7 +90,7 @@ TEST(TraceFormat, knows_every_call_by_its_name) {
   EXPECT_EQ(find_ask(""), nullptr);
 }
 
-TEST(TraceFormat, refuses_what_it_does_not_understand_and_names_the_line) {
+TEST(TraceFormat, refuses_malformed_lines_by_their_number) {
   const std::string calls = "nop, getpid, clock_gettime, nanosleep, pread, pwrite, fault, cost";
   const std::string times =
       " is no time; a line begins with microseconds, 0 to 3600000000 since the begin, or such as "
@@ -127,7 +127,7 @@ TEST(TraceFormat, refuses_what_it_does_not_understand_and_names_the_line) {
                  "decrease: sort the lines by time");
 }
 
-TEST(TraceFormat, quotes_what_it_refuses_short_and_without_control_characters) {
+TEST(TraceFormat, quotes_refused_text_short_and_without_control_characters) {
   const std::string strange = "\x1b[31m" + std::string(100, 'x');
   const auto events = parse_trace(with_head("0 " + strange));
   ASSERT_FALSE(events.ok());
@@ -136,8 +136,8 @@ TEST(TraceFormat, quotes_what_it_refuses_short_and_without_control_characters) {
       << events.error().message;
 }
 
-// Bytes from nowhere, and traces with a few bytes changed: parsed or refused, within bounds either
-// way (the address sanitizer's build makes sure of that).
+// Random bytes, and traces with a few changed bytes: the parser accepts or refuses them, and reads
+// nothing out of bounds (the address sanitizer's build checks that).
 TEST(TraceFormat, survives_any_bytes) {
   std::mt19937 random(7);
   const auto below = [&random](std::size_t bound) { return random() % bound; };
@@ -187,7 +187,7 @@ TEST(TraceFormat, survives_any_bytes) {
   EXPECT_LT(parsed, 19'000u);
 }
 
-TEST(TraceFormat, is_handed_out_an_event_at_a_time) {
+TEST(TraceFormat, gives_one_event_at_a_time) {
   const auto events = parse_trace(with_head("0 nop\n1 pread 5\n"));
   ASSERT_TRUE(events.ok());
   ListedEvents source(events.value());
@@ -203,7 +203,7 @@ TEST(TraceFormat, is_handed_out_an_event_at_a_time) {
   EXPECT_FALSE(source.next(event));
 }
 
-TEST(TraceEvents, may_be_what_a_text_may_say) {
+TEST(TraceEvents, have_the_limits_of_the_text) {
   EXPECT_TRUE(check_events({}).ok());
   for (const AskRow& row : ask_rows()) {
     const double unit = row.unit == Unit::microseconds ? 1e3 : 1;
@@ -215,7 +215,7 @@ TEST(TraceEvents, may_be_what_a_text_may_say) {
   }
 }
 
-TEST(TraceEvents, are_refused_by_their_place) {
+TEST(TraceEvents, are_refused_with_their_index) {
   const auto refusal = [](Event event) {
     const Event events[] = {{Since::begin, Ask::nop, 2'000, 0}, event};
     const Status status = check_events(events);

@@ -74,10 +74,10 @@ TEST(TraceLoads, lognormal_has_its_median_and_its_bounds) {
   const std::vector<Event> events = drawn("lognormal", 1, 64);
   expect_between(events, 2, 50);
   EXPECT_NEAR(median_us(events), 8, 0.3);
-  EXPECT_NEAR(mean_us(events), 10.8, 0.3) << "exp(0.32) x 8, less what is cut off";
+  EXPECT_NEAR(mean_us(events), 10.8, 0.3) << "exp(0.32) x 8, less the truncated tail";
 }
 
-TEST(TraceLoads, poisson_arrives_whatever_the_host_does) {
+TEST(TraceLoads, poisson_arrives_independently_of_the_host) {
   const std::vector<Event> events = drawn("poisson:20000", 1, 64);
   std::int64_t last = 0;
   for (const Event& event : events) {
@@ -100,7 +100,7 @@ TEST(TraceLoads, are_the_same_for_the_same_seed) {
   }
 }
 
-TEST(TraceLoads, refuse_other_names_and_say_which_there_are) {
+TEST(TraceLoads, refuse_unknown_names_and_list_the_known_ones) {
   for (const char* name : {"", "unifor", "poisson", "poisson:", "poisson:0.5", "poisson:1e8",
                            "poisson:nan", "poisson:5x"}) {
     const auto source = create_load(name, 1, 1);
@@ -112,7 +112,7 @@ TEST(TraceLoads, refuse_other_names_and_say_which_there_are) {
   }
 }
 
-TEST(ReadCosts, give_the_size_that_takes_so_long) {
+TEST(ReadCosts, give_the_size_for_a_duration) {
   const std::vector<ReadCost> costs = {{64, 1}, {1024, 3}, {4096, 3}, {8192, 11}};
   EXPECT_EQ(size_taking(0.5, costs), 64u);
   EXPECT_EQ(size_taking(1, costs), 64u);

@@ -37,7 +37,7 @@ class PlayerTest : public testing::Test {
     if (thread.joinable()) thread.join();
   }
 
-  // In a thread of its own, until end().
+  // Replays in a thread of its own, until end().
   void begin(const std::string& lines) {
     auto parsed = parse_trace(std::string(first_line) + "\n" + lines);
     ASSERT_TRUE(parsed.ok()) << parsed.error().message;
@@ -55,7 +55,7 @@ class PlayerTest : public testing::Test {
     return ended;
   }
 
-  // Answers the requests whose doorbells were rung; their number.
+  // Answers the requests whose doorbells were rung; returns their number.
   std::uint32_t answer() {
     std::uint32_t answered = 0;
     for (std::size_t ring = 0; ring < consumers.size(); ++ring) {

@@ -44,7 +44,7 @@ class EngineTest : public testing::TestWithParam<Maker> {
             place,          Direction::read};
   }
 
-  // Submits them all, polling when there is no room, and returns their outcomes.
+  // Submits all transfers, polling when there is no room, and returns their outcomes.
   std::vector<Completion> move(std::span<const Transfer> transfers) {
     std::vector<Completion> all;
     std::array<Completion, room> some;
@@ -70,7 +70,7 @@ class EngineTest : public testing::TestWithParam<Maker> {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_P(EngineTest, SaysWhatItIs) {
+TEST_P(EngineTest, NamesItself) {
   EXPECT_STREQ(engine_->capabilities().name, GetParam().name);
   EXPECT_EQ(engine_->capabilities().outstanding_max, room);
   EXPECT_EQ(engine_->capabilities().asynchronous, std::string(GetParam().name) != "buffered");
@@ -93,7 +93,7 @@ TEST_P(EngineTest, ReadsManyTransfersOfAnyOrder) {
   }
 }
 
-TEST_P(EngineTest, WritesWhatTheFileThenHolds) {
+TEST_P(EngineTest, WritesAppearInTheFile) {
   std::vector<Transfer> writes;
   for (std::size_t place = 0; place < file_pages; ++place) {
     // The file with its pages in reverse.
@@ -141,7 +141,7 @@ TEST_P(EngineTest, TakesNoMoreThanItHasRoomFor) {
   EXPECT_EQ(engine_->outstanding(), room);
 }
 
-TEST_P(EngineTest, PollWaitsForNoMoreThanThereIs) {
+TEST_P(EngineTest, PollWaitsForNoMoreThanIsOutstanding) {
   std::array<Completion, room> some;
   EXPECT_EQ(engine_->poll(some, 0), 0u);
   EXPECT_EQ(engine_->poll(some, room), 0u);
@@ -156,7 +156,7 @@ TEST_P(EngineTest, PollWaitsForNoMoreThanThereIs) {
   EXPECT_EQ(engine_->outstanding(), 0u);
 }
 
-TEST_P(EngineTest, PollsWithoutWaitingUntilTheyAreThere) {
+TEST_P(EngineTest, PollsWithoutWaitingUntilTheResultsAreThere) {
   const std::array reads = {page_read(0, 0), page_read(1, 1)};
   EXPECT_EQ(engine_->submit(reads), 2u);
   std::array<Completion, room> some;
@@ -241,7 +241,7 @@ TEST_P(EngineTest, ATransferOfNothingMovesNothing) {
   EXPECT_EQ(result_of(transfer), 0);
 }
 
-TEST_P(EngineTest, WaitsForWhatIsUnderWayBeforeItEnds) {
+TEST_P(EngineTest, WaitsForItsTransfersBeforeItEnds) {
   const Opened direct = open_file(path_, O_RDONLY | O_DIRECT);
   for (int round = 0; round < 20; ++round) {
     std::ranges::fill(memory_.span().first(room * page), std::byte{0});
@@ -331,7 +331,7 @@ TEST_P(EngineTest, AChildOfForkMayDestroyIt) {
   EXPECT_TRUE(holds_content(memory_.span().first(2 * page), 0));
 }
 
-TEST_P(EngineTest, RefusesSizesThatAreNone) {
+TEST_P(EngineTest, RefusesImpossibleSizes) {
   for (const std::uint32_t wrong : {0u, 4097u}) {
     const auto made = GetParam().make(wrong);
     ASSERT_FALSE(made.ok());
@@ -358,7 +358,7 @@ TEST(MakePool, RefusesThreadsThatAreTooFewOrTooMany) {
   }
 }
 
-// The kernel's status of this process' thread of that name.
+// The kernel's status of this process' thread with that name.
 std::string status_of_thread(const std::string& name) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream name_file(entry.path() / "comm");
@@ -432,7 +432,7 @@ int cancel_all(int ring) {
   return cancelled < 0 ? static_cast<int>(cancelled) : 0;
 }
 
-TEST(MakeUring, WhatNobodyAskedToCancelIsTriedAgain) {
+TEST(MakeUring, ATransferThatTheKernelCancelsIsTriedAgain) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   const Opened out(pipe[0]);
@@ -454,7 +454,7 @@ TEST(MakeUring, WhatNobodyAskedToCancelIsTriedAgain) {
   EXPECT_EQ(completion.result, 1);
   EXPECT_EQ(letter[0], std::byte{'k'});
 
-  // But not for ever.
+  // The number of tries is bounded.
   ASSERT_EQ(engine.value()->submit({&read, 1}), 1u);
   int times = 0;
   while (engine.value()->poll({&completion, 1}, 0) == 0) {
@@ -465,7 +465,7 @@ TEST(MakeUring, WhatNobodyAskedToCancelIsTriedAgain) {
   EXPECT_EQ(completion.result, -ECANCELED);
 }
 
-TEST(MakeUring, SaysWhyThereIsNone) {
+TEST(MakeUring, GivesTheReasonOfARefusal) {
   struct Case {
     int code;
     const char* mend;
@@ -507,11 +507,11 @@ TEST(MakeUring, AKernelWithoutRoomAnswersForEveryTransfer) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(MakePool, SaysThatNoThreadCanBeStarted) {
+TEST(MakePool, ReportsThatNoThreadCanBeStarted) {
 #ifdef K2K_TSAN
   GTEST_SKIP() << "ThreadSanitizer ends a process whose threads cannot be started";
 #endif
-  // Without clone3 the C library takes clone.
+  // Without clone3 the C library uses clone.
   const int status = where_refused(SYS_clone3, ENOSYS, [] {
     if (!refuse_call(SYS_clone, EAGAIN)) return no_filter;
     const auto made = make_pool(8, 2);

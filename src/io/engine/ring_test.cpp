@@ -153,7 +153,7 @@ TEST_F(RingTest, WaitsForNoMoreThanIsExpected) {
   EXPECT_EQ(all.front().tag, 5u);
 }
 
-TEST_F(RingTest, WaitsUntilAThingHappens) {
+TEST_F(RingTest, WaitsForACompletion) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   const Opened out(pipe[0]);
@@ -172,7 +172,7 @@ TEST_F(RingTest, WaitsUntilAThingHappens) {
   EXPECT_EQ(letter, 'k');
 }
 
-TEST_F(RingTest, TakesBackWhatTheKernelHasNot) {
+TEST_F(RingTest, TakesBackEntriesThatTheKernelHasNotTaken) {
   Ring ring = Ring::create(4).value();
   prepare_nop(ring, 1);
   EXPECT_EQ(ring.submit(), 0);
@@ -211,7 +211,7 @@ TEST_F(RingTest, TakesBackAfterAnEnterThatWasRefused) {
   EXPECT_EQ(ring.wait(1), -EBADF);
   std::array<std::uint64_t, 4> tags{};
   EXPECT_EQ(ring.take_back(tags), 1u);
-  // It is usable again where it can be entered again.
+  // Once the kernel accepts io_uring_enter(2) again, the ring is usable again.
   ASSERT_EQ(::dup3(copy.number(), descriptor, O_CLOEXEC), descriptor);
   prepare_nop(ring, 9);
   EXPECT_EQ(only_completion(ring).tag, 9u);
@@ -240,7 +240,7 @@ TEST_F(RingTest, MovesAndClosesOnce) {
   EXPECT_EQ(::fcntl(descriptor, F_GETFD), -1);
 }
 
-// And the parent's ring works on.
+// The parent's ring works on.
 void expect_that_a_child_may_destroy(Ring& ring) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -292,7 +292,7 @@ TEST_F(RingOfThreadTest, IsOfNoUseToAnotherThread) {
 }
 
 TEST_F(RingOfThreadTest, EndsWithItsThreadAtTheLatest) {
-  constexpr std::size_t rings_a_thread = 16;  // Of the kernel.
+  constexpr std::size_t rings_a_thread = 16;  // The kernel's limit.
   for (int round = 0; round < 3; ++round) {
     std::thread([&] {
       std::vector<Ring> rings;
@@ -345,12 +345,12 @@ TEST_F(RingOfThreadTest, ASignalMayEndItsWait) {
   EXPECT_EQ(only_completion(ring).result, 1);
 }
 
-TEST_F(RingOfThreadTest, AChildOfForkHasNothingOfIt) {
+TEST_F(RingOfThreadTest, AChildOfForkHasNoPartOfIt) {
   Ring ring = Ring::create_for_this_thread(4).value();
   expect_that_a_child_may_destroy(ring);
 }
 
-TEST(RingCreate, RefusesSizesThatAreNone) {
+TEST(RingCreate, RefusesImpossibleSizes) {
   for (const auto create : {Ring::create, Ring::create_for_this_thread}) {
     for (const std::uint32_t wrong : {0u, Ring::entries_max + 1}) {
       const Result<Ring> made = create(wrong);

@@ -50,7 +50,7 @@ Error refused(int descriptor, Access access) {
   return twin.ok() ? Error{} : twin.error();
 }
 
-TEST_F(DirectFileTest, ReadsWhatTheFileHolds) {
+TEST_F(DirectFileTest, ReadsTheContent) {
   const DirectFile twin = DirectFile::open(file_.number(), Access::read).value();
   EXPECT_NE(::fcntl(twin.descriptor(), F_GETFL) & O_DIRECT, 0);
   EXPECT_EQ(::fcntl(twin.descriptor(), F_GETFL) & O_ACCMODE, O_RDONLY);
@@ -67,7 +67,7 @@ TEST_F(DirectFileTest, SeesPagesThatAreNotYetOnTheDisk) {
   EXPECT_TRUE(holds_content(memory_.span().last(12 * page), 4 * page));
 }
 
-TEST_F(DirectFileTest, WritesWhatTheFileThenHolds) {
+TEST_F(DirectFileTest, WritesAppearInTheFile) {
   const DirectFile twin = DirectFile::open(file_.number(), Access::read_write).value();
   EXPECT_EQ(::fcntl(twin.descriptor(), F_GETFL) & O_ACCMODE, O_RDWR);
   std::memset(memory_.data(), 'y', page);
@@ -117,7 +117,7 @@ TEST_F(DirectFileTest, MovesAndClosesOnce) {
   EXPECT_EQ(::fcntl(number, F_GETFD), -1);
 }
 
-TEST_F(DirectFileTest, AnUnlinkedOrReplacedFileIsStillTheOne) {
+TEST_F(DirectFileTest, AnUnlinkedOrReplacedFileIsStillRead) {
   ASSERT_EQ(::unlink(path_.c_str()), 0);
   const Opened other = open_file(path_, O_WRONLY | O_CREAT);
   ASSERT_EQ(::write(other.number(), "other", 5), 5);
@@ -178,7 +178,7 @@ TEST_F(DirectFileTest, AFullTableOfDescriptorsIsAnError) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
   const Error error = refused(file_.number(), Access::read);
 
-  // With room for one it has that number.
+  // With room for one descriptor, the file gets that number.
   lowered.rlim_cur = static_cast<rlim_t>(lowest_free) + 1;
   EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
   const Result<DirectFile> twin = DirectFile::open(file_.number(), Access::read);
@@ -191,8 +191,8 @@ TEST_F(DirectFileTest, AFullTableOfDescriptorsIsAnError) {
   EXPECT_EQ(::fcntl(lowest_free, F_GETFD), FD_CLOEXEC);
 }
 
-// As in a program that knows nothing of K2K.
-TEST_F(DirectFileTest, TakesNoLowNumberWhereThoseAreTheProgramsAlone) {
+// As in a program that does not use K2K.
+TEST_F(DirectFileTest, TakesNoLowNumberIfLowNumbersBelongToTheProgram) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const int lowest_free = Opened(::dup(file_.number())).number();
@@ -212,7 +212,7 @@ TEST_F(DirectFileTest, TakesNoLowNumberWhereThoseAreTheProgramsAlone) {
   EXPECT_NE(ring.error().message.find("ulimit -n"), std::string::npos);
 }
 
-TEST(DirectFileOpen, RefusesWhatIsNoOpenDescriptor) {
+TEST(DirectFileOpen, RefusesAClosedDescriptor) {
   const Error error = refused(-1, Access::read);
   EXPECT_EQ(error.code, EBADF);
   EXPECT_EQ(error.message,
@@ -223,7 +223,7 @@ TEST(DirectFileOpen, RefusesWhatIsNoOpenDescriptor) {
   EXPECT_EQ(refused(number, Access::read_write).code, EBADF);
 }
 
-TEST(DirectFileOpen, RefusesWhatHasNoPages) {
+TEST(DirectFileOpen, RefusesFilesWithoutPages) {
   const OwnFiles files;
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
@@ -238,7 +238,7 @@ TEST(DirectFileOpen, RefusesWhatHasNoPages) {
   }
 }
 
-TEST_F(DirectFileTest, KnowsItsOwnNumberAsLongAsItIsOpen) {
+TEST_F(DirectFileTest, OwnsItsNumberAsLongAsItIsOpen) {
   int number = -1;
   {
     const DirectFile twin = DirectFile::open(file_.number(), Access::read).value();

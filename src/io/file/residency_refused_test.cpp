@@ -30,7 +30,7 @@ class AsNobody {
 class OthersFile : public Residency {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can take the part of somebody else";
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
     Residency::SetUp();
     reader = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
     ASSERT_GE(reader, 0);
@@ -42,9 +42,9 @@ class OthersFile : public Residency {
   int reader = -1;
 };
 
-TEST_F(OthersFile, is_sampled_because_nobody_tells_of_it) {
+TEST_F(OthersFile, is_sampled_because_no_call_reports_its_residency) {
   const AsNobody identity;
-  // The lie itself: nothing was cached.
+  // mincore's false answer: nothing was cached.
   ASSERT_EQ(count(second_opinion(reader, {0, pages})), pages);
   const Result<ResidencyProbe> mincore = ResidencyProbe::open(reader, ProbeMethod::mincore);
   ASSERT_FALSE(mincore.ok());
@@ -52,7 +52,7 @@ TEST_F(OthersFile, is_sampled_because_nobody_tells_of_it) {
   Result<ResidencyProbe> best = ResidencyProbe::open(reader);
   ASSERT_TRUE(best.ok());
   const Result<ResidencyProbe> cachestat = ResidencyProbe::open(reader, ProbeMethod::cachestat);
-  if (cachestat.ok()) GTEST_SKIP() << "a kernel from before cachestat looked at permissions";
+  if (cachestat.ok()) GTEST_SKIP() << "this kernel's cachestat checks no permissions";
   EXPECT_EQ(best->method(), ProbeMethod::sampled);
   if (cachestat.error().code == ENOSYS) return;
   EXPECT_EQ(cachestat.error().code, EPERM);
@@ -61,7 +61,7 @@ TEST_F(OthersFile, is_sampled_because_nobody_tells_of_it) {
             "one owns or may write");
 }
 
-TEST_F(OthersFile, is_told_of_to_who_may_write_it) {
+TEST_F(OthersFile, is_reported_to_a_user_who_may_write_it) {
   ASSERT_EQ(::fchmod(file.descriptor(), 0666), 0);
   file.cache({0, 100});
   const AsNobody identity;
@@ -70,7 +70,7 @@ TEST_F(OthersFile, is_told_of_to_who_may_write_it) {
   EXPECT_LE(count(second_opinion(reader, {0, pages})), 100u);
 }
 
-TEST_F(OthersFile, is_told_of_by_cachestat_to_who_has_it_open_for_writing) {
+TEST_F(OthersFile, is_reported_by_cachestat_for_a_descriptor_that_can_write) {
   with_cached(every_other_page(), [&] {
     const AsNobody identity;
     const std::size_t lie = count(second_opinion(file.descriptor(), {0, pages}));
@@ -86,7 +86,7 @@ TEST_F(OthersFile, is_told_of_by_cachestat_to_who_has_it_open_for_writing) {
   });
 }
 
-TEST_F(OthersFile, is_sampled_from_when_it_was_given_away) {
+TEST_F(OthersFile, is_sampled_after_it_was_given_away) {
   for (const ProbeMethod method : probe_methods) {
     ASSERT_EQ(::fchown(file.descriptor(), nobody, nobody), 0);
     Result<ResidencyProbe> probe = Error{};
@@ -197,7 +197,7 @@ class LoopDevice {
 
 TEST_F(Residency, of_a_block_device_is_that_of_its_own_pages) {
   const LoopDevice device(file.descriptor());
-  if (device.descriptor() < 0) GTEST_SKIP() << "no loop device to be had";
+  if (device.descriptor() < 0) GTEST_SKIP() << "no loop device is available";
   ::posix_fadvise(device.descriptor(), 0, 0, POSIX_FADV_RANDOM);
   ::posix_fadvise(device.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
   Bytes data(20 * page_bytes);

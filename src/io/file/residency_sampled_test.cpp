@@ -38,7 +38,7 @@ TEST_F(Sampled, says_cached_until_a_read_was_slow) {
   EXPECT_NE(answers(probe), ~std::uint64_t{0});
 }
 
-TEST_F(Sampled, takes_a_read_for_cached_if_its_pages_took_no_longer_than_cached_ones) {
+TEST_F(Sampled, takes_a_read_for_cached_if_it_was_as_fast_as_a_cached_read) {
   ResidencyProbe probe = open();
   probe.note_read(0, 1000000, 1);
   probe.note_read(4, 4000, 1000);
@@ -47,14 +47,14 @@ TEST_F(Sampled, takes_a_read_for_cached_if_its_pages_took_no_longer_than_cached_
   EXPECT_EQ(answers(probe), ~std::uint64_t{0});
 }
 
-TEST_F(Sampled, says_not_cached_after_slow_reads_but_for_some_of_16) {
+TEST_F(Sampled, says_not_cached_after_slow_reads_except_for_one_in_16) {
   ResidencyProbe probe = open();
   for (int read = 0; read < 1000; ++read) probe.note_read(1, ~std::uint64_t{0}, 1000);
   std::uint64_t explored = 0;
   for (int round = 0; round < 100; ++round) {
     explored += static_cast<std::uint64_t>(std::popcount(answers(probe)));
   }
-  // 6,400 draws at one of 16: 400, standard deviation 19.
+  // 6,400 draws at one in 16: 400, standard deviation 19.
   EXPECT_GT(explored, 300u);
   EXPECT_LT(explored, 500u);
 }
@@ -66,7 +66,7 @@ TEST_F(Sampled, learns_of_a_file_that_was_cached_meanwhile) {
   // 1 - (7/8)^6 is above a half.
   for (int read = 0; read < 6; ++read) probe.note_read(1, 500, 1000);
   EXPECT_EQ(answers(probe), ~std::uint64_t{0});
-  // A long time later one slow read is forgiven.
+  // After many fast reads one slow read changes nothing.
   for (int read = 0; read < 1000; ++read) probe.note_read(1, 500, 1000);
   probe.note_read(1, 100000, 1000);
   EXPECT_EQ(answers(probe), ~std::uint64_t{0});
@@ -81,7 +81,7 @@ TEST_F(Sampled, answers_the_same_in_every_run) {
   EXPECT_EQ(answers(moved), answers(other));
 }
 
-TEST_F(Sampled, says_nothing_of_pages_beyond_the_end) {
+TEST_F(Sampled, reports_no_pages_beyond_the_end) {
   ResidencyProbe probe = open();
   Bytes bytes(4, 7);
   EXPECT_EQ(probe.probe(file.descriptor(), 6, bytes, 1), 2u);

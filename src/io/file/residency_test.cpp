@@ -73,7 +73,7 @@ TEST_F(Residency, spans_more_than_one_window_of_mincore) {
   expect_told(probes, file.descriptor(), {7, many - 7}, 1);
 }
 
-TEST_F(Residency, of_holes_is_that_of_the_zeros_read_from_them) {
+TEST_F(Residency, of_holes_is_the_residency_of_their_zeros) {
   ASSERT_EQ(::ftruncate(file.descriptor(), 2 * pages * page_bytes), 0);
   for (ResidencyProbe& probe : Probes(file.descriptor()).all) {
     with_cached({{pages + 10, 5}}, [&] {
@@ -185,7 +185,7 @@ TEST_F(Residency, of_a_file_open_for_writing_only_takes_cachestat) {
   ::close(writer);
 }
 
-TEST(ResidencyProbe, is_refused_for_what_has_no_pages) {
+TEST(ResidencyProbe, is_refused_for_files_without_pages) {
   const Result<ResidencyProbe> none = ResidencyProbe::open(-1);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, EBADF);
@@ -211,7 +211,7 @@ TEST(ResidencyProbe, has_names_for_its_ways) {
   EXPECT_STREQ(name_of(ProbeMethod::sampled), "sampled");
 }
 
-TEST(ResidencyProbe, takes_part_of_an_empty_file_for_no_page) {
+TEST(ResidencyProbe, finds_no_page_in_an_empty_file) {
   const OwnFile file;
   for (ResidencyProbe& probe : Probes(file.descriptor()).all) {
     Bytes bytes(3, 7);

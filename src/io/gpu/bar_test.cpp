@@ -29,7 +29,7 @@ class BarTest : public testing::Test {
   const std::unique_ptr<Engine> engine_ = make_bar(memory_, 8).value();
 };
 
-TEST_F(BarTest, SaysWhatItIs) {
+TEST_F(BarTest, NamesItself) {
   const Capabilities& can = engine_->capabilities();
   EXPECT_STREQ(can.name, "bar");
   EXPECT_FALSE(can.asynchronous);
@@ -88,7 +88,7 @@ TEST_F(BarTest, TakesNoMoreThanItHasRoomFor) {
   EXPECT_EQ(engine_->outstanding(), 0u);
 }
 
-TEST(MakeBar, SaysThatTheMemoryCannotBeMapped) {
+TEST(MakeBar, ReportsMemoryThatCannotBeMapped) {
   SeparateMemory memory(page);
   const auto made = make_bar(memory, 8);
   ASSERT_FALSE(made.ok());

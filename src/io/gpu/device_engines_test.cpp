@@ -30,7 +30,7 @@ bool says(const EngineChoice& choice, const char* text) {
   return choice.says.find(text) != std::string::npos;
 }
 
-TEST(EnginesFor, MemoryThatTheCpuReachesHasAllButTheVendors) {
+TEST(EnginesFor, MemoryThatTheCpuCanAddressHasAllButTheVendors) {
   MappedMemory memory;
   const auto all = choices(memory, nobodys);
   for (const char* const name : {"buffered", "pool", "staging", "bar"}) {
@@ -41,7 +41,7 @@ TEST(EnginesFor, MemoryThatTheCpuReachesHasAllButTheVendors) {
   EXPECT_FALSE(all.at("hipfile").there);
 }
 
-TEST(EnginesFor, MemoryThatItDoesNotReachSaysWhatIsMissing) {
+TEST(EnginesFor, OtherMemoryNamesTheReasonAgainstEachEngine) {
   SeparateMemory memory(page);
   const auto all = choices(memory, nobodys);
   EXPECT_TRUE(all.at("staging").there);
@@ -53,7 +53,7 @@ TEST(EnginesFor, MemoryThatItDoesNotReachSaysWhatIsMissing) {
   EXPECT_TRUE(says(choices(memory, nobodys).at("staging"), "raise ulimit -l"));
 }
 
-TEST(EnginesFor, VendorsLibrariesAreThereWhereTheyOpen) {
+TEST(EnginesFor, VendorsLibrariesAreListedIfTheyOpen) {
   SeparateMemory memory(page);
   const std::string library = vendor_library();
   const auto all = choices(memory, {library, library, library});

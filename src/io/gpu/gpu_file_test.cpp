@@ -77,7 +77,7 @@ TEST_P(GpuFileTest, ThreadsEnterBeforeTheirFirstTransfer) {
   EXPECT_FALSE(make_gpu_file(driver_, 1, 65).ok());
 }
 
-TEST_P(GpuFileTest, AFileIsRegisteredOnceAndAgainWhenItsNumberIsAnothers) {
+TEST_P(GpuFileTest, AFileIsRegisteredOnceAndAgainWhenItsNumberHasAnotherFile) {
   const int before = vendor_.registrations;
   EXPECT_EQ(driver_->transfer(read(0, page)), std::int64_t{page});
   EXPECT_EQ(driver_->transfer(read(page, page)), std::int64_t{page});
@@ -92,7 +92,7 @@ TEST_P(GpuFileTest, AFileIsRegisteredOnceAndAgainWhenItsNumberIsAnothers) {
   EXPECT_EQ(vendor_.files, 0);
 }
 
-TEST_P(GpuFileTest, TheIdleOneLongestUnusedMakesRoom) {
+TEST_P(GpuFileTest, TheLeastRecentlyUsedIdleFileMakesRoom) {
   std::vector<Opened> many;
   for (int at = 0; at < 258; ++at) {
     many.push_back(open_file(path_, O_RDONLY));
@@ -123,7 +123,7 @@ TEST_P(GpuFileTest, RegisteredMemoryIsNamedByItsBase) {
   EXPECT_EQ(driver_->unregister_memory(memory_.data()).error().code, ENOENT);
 }
 
-TEST_P(GpuFileTest, MemoryThatIsRefusedSaysWhy) {
+TEST_P(GpuFileTest, RefusedMemoryHasAReason) {
   vendor_.fail("BufRegister", gpu_file::pinning_failed);
   const Status pinning = driver_->register_memory(memory_.data(), page);
   ASSERT_FALSE(pinning.ok());
@@ -143,7 +143,7 @@ TEST_P(GpuFileTest, MemoryThatIsRefusedSaysWhy) {
   EXPECT_EQ(driver_->register_memory(memory_.data() + 256, 1).error().code, ENOSPC);
   vendor_.fail("BufDeregister", gpu_file::invalid_value);
   EXPECT_EQ(driver_->unregister_memory(memory_.data()).error().code, EINVAL);
-  --vendor_.ranges;  // The library kept that one.
+  --vendor_.ranges;  // The library kept that range.
 }
 
 TEST_P(GpuFileTest, TransfersFailWithTheirErrno) {
@@ -190,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(Both, GpuFileTest,
                            return each.param == GpuFileKind::cufile ? "cufile" : "hipfile";
                          });
 
-TEST(GpuFileOpen, SaysWhyThereIsNone) {
+TEST(GpuFileOpen, GivesTheReasonOfARefusal) {
   const auto refused = [](const GpuFileConfig& config, int code, const char* text) {
     const auto driver = GpuFileDriver::open(config);
     ASSERT_FALSE(driver.ok()) << text;
@@ -221,7 +221,7 @@ TEST(GpuFileOpen, SaysWhyThereIsNone) {
   refused(config, EIO, "cuFile says 5999: see its log");
 }
 
-TEST(GpuFileOpen, SaysThatItMayCopyThroughTheHost) {
+TEST(GpuFileOpen, ReportsThatItMayCopyThroughTheHost) {
   const OwnFiles files;
   GpuFileConfig config = config_of(GpuFileKind::cufile);
   EXPECT_NE(GpuFileDriver::open(config).value()->note().find("modprobe nvidia-fs"),

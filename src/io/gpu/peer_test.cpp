@@ -60,7 +60,7 @@ TEST_F(PeerTest, ListsDevicesThatHavePeerMemory) {
   EXPECT_EQ(devices[1].address, "0000:04:00.0");
 }
 
-TEST_F(PeerTest, FactsThatCannotBeReadAreNone) {
+TEST_F(PeerTest, UnreadableFactsAreNoFacts) {
   std::filesystem::create_directories(folder_of("0000:03:00.0"));
   std::ofstream(folder_of("0000:03:00.0") + "/size") << "much\n";
   const std::vector<PeerDevice> devices = peer_devices(sys_);
@@ -101,7 +101,7 @@ TEST_F(PeerTest, EnginesMoveFileDataIntoIt) {
   EXPECT_TRUE(holds_content(memory.bytes(), 0));
 }
 
-TEST_F(PeerTest, RefusesWhatIsNoAddressOrNoSize) {
+TEST_F(PeerTest, RefusesMalformedAddressesAndSizes) {
   add_device("0000:03:00.0", 1 << 20);
   for (const char* const wrong : {"", "..", "0000:03:00.0/../../x", "nvme0"}) {
     const Error error = refused(wrong);
@@ -112,13 +112,13 @@ TEST_F(PeerTest, RefusesWhatIsNoAddressOrNoSize) {
   EXPECT_EQ(refused("0000:03:00.0", ~std::size_t{0}).code, EINVAL);
 }
 
-TEST_F(PeerTest, ADeviceWithoutPeerMemorySaysWhatItNeeds) {
+TEST_F(PeerTest, ADeviceWithoutPeerMemoryNamesItsNeeds) {
   const Error error = refused("0000:03:00.0");
   EXPECT_EQ(error.code, ENOENT);
   EXPECT_NE(error.message.find("Linux 6.2 with CONFIG_PCI_P2PDMA"), std::string::npos);
 }
 
-TEST_F(PeerTest, AMappingThatIsRefusedSaysWhatIsAvailable) {
+TEST_F(PeerTest, ARefusedMappingNamesTheAvailableSize) {
   add_device("0000:03:00.0", 1 << 20);
   // More than an address space holds.
   const Error error = refused("0000:03:00.0", std::size_t{1} << 60);
@@ -126,7 +126,7 @@ TEST_F(PeerTest, AMappingThatIsRefusedSaysWhatIsAvailable) {
   EXPECT_NE(error.message.find("524288 are available"), std::string::npos);
 }
 
-TEST_F(PeerTest, WhatCannotBeMappedSaysSo) {
+TEST_F(PeerTest, UnmappableMemoryIsReported) {
   add_device("0000:03:00.0", 1 << 20);
   const std::string allocate = folder_of("0000:03:00.0") + "/allocate";
   std::filesystem::remove(allocate);
@@ -144,7 +144,7 @@ TEST_F(PeerTest, WhatCannotBeMappedSaysSo) {
   EXPECT_NE(pipe.message.find("it cannot be mapped"), std::string::npos);
 }
 
-TEST_F(PeerTest, TheRightToAllocateIsAskedFor) {
+TEST_F(PeerTest, AMissingRightToAllocateIsNamed) {
   add_device("0000:03:00.0", 1 << 20);
   // Like a kernel that refuses this user; root ignores file modes, so modes cannot test it.
   const int status = where_refused(SYS_openat, EACCES, [&] {
@@ -158,7 +158,7 @@ TEST_F(PeerTest, TheRightToAllocateIsAskedFor) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(WhyPeerRefused, NamesTheCauseAndWhatMendsIt) {
+TEST(WhyPeerRefused, NamesTheCauseAndTheRemedy) {
   EXPECT_NE(why_peer_refused(EREMOTEIO).find("device mapper, loop"), std::string::npos);
   EXPECT_NE(why_peer_refused(EINVAL).find("align it to 4096"), std::string::npos);
   EXPECT_NE(why_peer_refused(EFAULT).find("no registered buffers"), std::string::npos);

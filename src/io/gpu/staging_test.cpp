@@ -66,7 +66,7 @@ class StagingTest : public testing::TestWithParam<Files> {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_P(StagingTest, SaysWhatItIs) {
+TEST_P(StagingTest, NamesItself) {
   const Capabilities& can = engine_->capabilities();
   EXPECT_STREQ(can.name, "staging");
   EXPECT_TRUE(can.asynchronous);
@@ -75,7 +75,7 @@ TEST_P(StagingTest, SaysWhatItIs) {
   EXPECT_EQ(can.whole_write_bytes, buffer_bytes);
 }
 
-TEST_P(StagingTest, TheKernelAloneDoesNotReachThisMemory) {
+TEST_P(StagingTest, TheKernelAloneCannotAddressThisMemory) {
   EXPECT_EQ(::pread(file_.number(), memory_.address(), page, 0), -1);
   EXPECT_EQ(errno, EFAULT);
 }
@@ -132,7 +132,7 @@ TEST_P(StagingTest, ReadsPastThePageCache) {
   EXPECT_EQ(result_of(transfer), -EINVAL);
 }
 
-TEST_P(StagingTest, WritesWhatTheDeviceHolds) {
+TEST_P(StagingTest, WritesTheDevicesData) {
   fill(memory_.inside(), 0x5000);
   EXPECT_EQ(result_of(write(100, 0, 200 * page + 3)), std::int64_t{200 * page + 3});
   const Pages seen(memory_bytes);
@@ -175,11 +175,12 @@ TEST_P(StagingTest, TheEndOfTheFileShortensAResultAndNothingBehindItIsTouched) {
 class Holed {
  public:
   explicit Holed(std::size_t good_bytes) : pages_(128 * page) {
-    // From a multiple of a buffer on, so that a part begins where the hole does.
+    // Begins at a multiple of a buffer, so that a part begins where the hole does.
     const auto address = reinterpret_cast<std::uintptr_t>(pages_.data());
     begin_ = pages_.data() + (buffer_bytes - address % buffer_bytes) % buffer_bytes;
     fill({begin_, 64 * page}, 0);
-    // Pages of a file that ends before them; were they unmapped, others could come to lie there.
+    // Maps pages behind the end of a file: a gap without a mapping could be taken by another
+    // mapping.
     const Opened empty(::memfd_create("empty", MFD_CLOEXEC));
     ::mmap(begin_ + good_bytes, 4 * page, PROT_READ, MAP_SHARED | MAP_FIXED, empty.number(), 0);
   }
@@ -353,7 +354,7 @@ TEST_P(StagingTest, AnyFaultLeavesAPrefix) {
     SeparateMemory memory(places * place_bytes, seed);
     engine_ = make_staging(memory, GetParam().make(buffers).value(), config).value();
     std::ranges::fill(memory.inside(), untouched);
-    const std::size_t good = 1 + below(60 * page);  // Of the file; behind it is the hole or end.
+    const std::size_t good = 1 + below(60 * page);  // Bytes of the file before the hole or the end.
     const Holed holed(good / page * page + page);
     const Opened file = open_file(make_file(files_, "short", good), O_RDONLY);
     const auto faulty = static_cast<std::uint32_t>(below(40));
@@ -397,7 +398,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Files{"pool", [](std::uint32_t most) { return make_pool(most, 2); }}),
     [](const auto& each) { return std::string(each.param.name); });
 
-TEST(MakeStaging, RefusesWhatIsOutOfRange) {
+TEST(MakeStaging, RefusesSizesOutOfRange) {
   SeparateMemory memory(page);
   const auto refused = [&](const StagingConfig& config, const char* text) {
     const auto made = make_staging(memory, make_buffered(64).value(), config);
@@ -417,7 +418,7 @@ TEST(MakeStaging, RefusesWhatIsOutOfRange) {
   EXPECT_TRUE(make_staging(memory, make_buffered(64).value(), {1, 64, page}).ok());
 }
 
-TEST(MakeStaging, SaysThatNoMemoryCanBePinned) {
+TEST(MakeStaging, ReportsThatNoMemoryCanBePinned) {
   SeparateMemory memory(page);
   memory.refuse_queues(ENOMEM);
   const auto made = make_staging(memory, make_buffered(64).value());
@@ -426,7 +427,7 @@ TEST(MakeStaging, SaysThatNoMemoryCanBePinned) {
   EXPECT_NE(made.error().message.find("raise ulimit -l"), std::string::npos);
 }
 
-TEST(MakeStaging, ServesMemoryThatTheCpuReaches) {
+TEST(MakeStaging, ServesMemoryThatTheCpuCanAddress) {
   const OwnFiles files;
   const Opened file = open_file(make_file(files, "content", 64 * page), O_RDWR);
   MappedMemory memory;

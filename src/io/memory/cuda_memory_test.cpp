@@ -27,7 +27,7 @@ class CudaMemoryTest : public testing::Test {
   static std::unique_ptr<DeviceMemory> made() {
     return make_cuda_memory(0, vendor_library()).value();
   }
-  // The error of a memory, or of its queue.
+  // The error of make_cuda_memory(), or of its queue.
   [[nodiscard]] Error refused(const char* name, int code, int call = 0) const {
     vendor_.fail(name, code, call);
     const auto memory = make_cuda_memory(0, vendor_library());
@@ -87,7 +87,7 @@ TEST_F(CudaMemoryTest, ErrorsOfCopiesAreTheirErrno) {
   EXPECT_EQ(look.code, EIO);
 }
 
-TEST_F(CudaMemoryTest, ACopyThatNobodyCouldAskForIsWaitedFor) {
+TEST_F(CudaMemoryTest, ACopyWithoutAnEventIsWaitedFor) {
   const Pages device(page);
   const auto memory = made();
   const auto queue = memory->make_queue(1, page).value();
@@ -99,7 +99,7 @@ TEST_F(CudaMemoryTest, ACopyThatNobodyCouldAskForIsWaitedFor) {
   EXPECT_TRUE(holds_content(device.span(), 5));
 }
 
-TEST_F(CudaMemoryTest, SaysWhyThereIsNone) {
+TEST_F(CudaMemoryTest, GivesTheReasonOfARefusal) {
   const auto missing = make_cuda_memory(0, "libcuda-that-is-not-there.so.1");
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().code, ENODEV);
@@ -124,7 +124,7 @@ TEST_F(CudaMemoryTest, SaysWhyThereIsNone) {
   EXPECT_EQ(cuda_context_setter(1, vendor_library()).error().code, ENODEV);
 }
 
-TEST_F(CudaMemoryTest, WhatCannotBeMadeIsGivenBack) {
+TEST_F(CudaMemoryTest, AFailedStartGivesAllBack) {
   EXPECT_EQ(refused("cuDevicePrimaryCtxRetain", 2).code, ENOMEM);
   EXPECT_EQ(refused("cuCtxPushCurrent_v2", 4).code, ENODEV);
   const Error pinning = refused("cuMemHostAlloc", 2);

@@ -39,7 +39,7 @@ class HipMemoryTest : public testing::Test {
   vendor::Control& vendor_ = vendor_control();
 };
 
-TEST_F(HipMemoryTest, bytes_go_there_and_come_back_whatever_device_the_program_has) {
+TEST_F(HipMemoryTest, bytes_are_copied_both_ways_on_any_current_device) {
   const auto memory = make_hip_memory(0, vendor_library());
   ASSERT_TRUE(memory.ok()) << memory.error().message;
   EXPECT_STREQ(memory.value()->name(), "hip");
@@ -64,7 +64,7 @@ TEST_F(HipMemoryTest, bytes_go_there_and_come_back_whatever_device_the_program_h
   EXPECT_EQ(copies->to_device(device.value().get(), there.span()), EIO);
 }
 
-TEST_F(HipMemoryTest, says_why_there_is_none) {
+TEST_F(HipMemoryTest, gives_the_reason_of_a_refusal) {
   const auto missing = make_hip_memory(0, "libamdhip-that-is-not-there.so");
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().code, ENODEV);

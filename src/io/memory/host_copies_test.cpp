@@ -34,7 +34,7 @@ TEST(HostCopies, TellsTheFirstFailureAndLeavesNothingUnderWay) {
   const Pages host(32 * page);
   for (const bool refused : {false, true}) {
     for (const std::uint32_t at : {0u, 1u, 4u}) {
-      SeparateMemory memory(32 * page);  // Its queue expects no copy under way when it ends.
+      SeparateMemory memory(32 * page);  // The destructor of its queue expects no copy in flight.
       if (refused) memory.refuse_copy(at, ENODEV);
       if (!refused) memory.fail_copy(at, EIO);
       HostCopies copies = HostCopies::create(memory, 2, 4 * page).value();
@@ -45,7 +45,7 @@ TEST(HostCopies, TellsTheFirstFailureAndLeavesNothingUnderWay) {
   }
 }
 
-TEST(HostCopies, SaysWhyThereAreNoBuffers) {
+TEST(HostCopies, GivesTheReasonOfMissingBuffers) {
   SeparateMemory memory(page);
   memory.refuse_queues(ENOMEM);
   const auto copies = HostCopies::create(memory, 2, page);

@@ -41,7 +41,7 @@ class SeparateMemory final : public DeviceMemory {
   void refuse_copy(std::uint32_t at, int code) { refused_ = {at, code}; }
   void fail_copies_from(std::uint32_t at, int code) { failing_from_ = {at, code}; }
   void refuse_queues(int code) { no_queues_ = code; }
-  // From now on its memory is mapped: the CPU may store there.
+  // From now on the CPU may store into a mapping of the memory.
   void set_mapped() { mapped_ = true; }
   void set_looks_max(std::uint32_t looks) { looks_max_ = looks; }
 
@@ -92,7 +92,7 @@ class SeparateMemory final : public DeviceMemory {
     }
     Look look(std::uint32_t index) override {
       Copy& copy = copies_[index];
-      EXPECT_TRUE(copy.under_way) << "nothing was begun, or it was said to be done";
+      EXPECT_TRUE(copy.under_way) << "the copy was not begun, or was already reported as done";
       if (copy.looks > 0) return --copy.looks, Look{};
       copy.under_way = false;
       {

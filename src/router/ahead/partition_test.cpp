@@ -32,7 +32,7 @@ TEST(Partition, has_from_one_page_to_its_largest_size) {
   EXPECT_EQ(partition_of(read_ahead_pages_default).pages_max(), 2048u);
 }
 
-TEST(Partition, evicts_the_oldest_pages_first_and_no_more_than_it_must) {
+TEST(Partition, evicts_the_oldest_pages_first_and_no_more_than_needed) {
   Partition partition = partition_of(10);
   EXPECT_EQ(listed(partition.insert(1, {0, 4})), std::vector<TouchedRange>{});
   EXPECT_EQ(listed(partition.insert(2, {0, 4})), std::vector<TouchedRange>{});
@@ -44,7 +44,7 @@ TEST(Partition, evicts_the_oldest_pages_first_and_no_more_than_it_must) {
             (std::vector<TouchedRange>{{1, {101, 4}}, {1, {200, 6}}}));
 }
 
-TEST(Partition, keeps_longer_what_a_device_reads) {
+TEST(Partition, keeps_pages_longer_that_a_device_reads) {
   Partition partition = partition_of(10);
   partition.insert(1, {0, 5});
   partition.insert(1, {5, 5});
@@ -56,7 +56,7 @@ TEST(Partition, keeps_longer_what_a_device_reads) {
   EXPECT_TRUE(partition.contains(1, 3));
 }
 
-TEST(Partition, never_evicts_what_a_host_program_read) {
+TEST(Partition, never_evicts_pages_that_a_host_program_read) {
   Partition partition = partition_of(10);
   partition.insert(1, {0, 10});
   EXPECT_EQ(partition.release(1, {3, 4}), 4u);
@@ -67,19 +67,19 @@ TEST(Partition, never_evicts_what_a_host_program_read) {
             (std::vector<TouchedRange>{{1, {0, 3}}, {1, {7, 3}}}));
 }
 
-TEST(Partition, evicts_first_what_a_stream_has_read) {
+TEST(Partition, evicts_pages_first_that_a_stream_has_read) {
   Partition partition = partition_of(8);
   partition.insert(1, {0, 4});
   partition.insert(2, {0, 4});
   EXPECT_EQ(partition.retire(2, {0, 1}), 1u);
   EXPECT_EQ(partition.retire(2, {1, 1}), 1u);
   EXPECT_EQ(partition.retire(3, {0, 1}), 0u);
-  EXPECT_EQ(partition.ranges(), 3u) << "what goes on is one range";
+  EXPECT_EQ(partition.ranges(), 3u) << "the two retired pages are one range";
   EXPECT_EQ(listed(partition.insert(3, {0, 3})),
             (std::vector<TouchedRange>{{2, {0, 2}}, {1, {0, 1}}}));
 }
 
-TEST(Partition, lets_a_whole_file_go) {
+TEST(Partition, forgets_a_whole_file) {
   Partition partition = partition_of(10);
   partition.insert(2, {5, 3});
   partition.insert(1, {9, 1});
@@ -106,12 +106,12 @@ TEST(Partition, holds_a_file_cut_off_somewhere) {
   Partition partition = partition_of(100);
   partition.insert(1, {10, 50});
   partition.insert(1, {1000, 10});
-  // Truncated: everything from there on.
+  // Truncated: all pages from there on.
   EXPECT_EQ(partition.release(1, {30, ~std::uint64_t{0} - 30}), 40u);
   EXPECT_EQ(listed(partition.forget(1)), (std::vector<TouchedRange>{{1, {10, 20}}}));
 }
 
-TEST(Partition, expects_no_more_at_once_than_it_can_hold) {
+TEST(Partition, accepts_no_more_pages_at_once_than_it_can_hold) {
   Partition partition = partition_of(4);
   EXPECT_DEATH(partition.insert(1, {0, 5}), "range.pages <= pages_max_");
 }
@@ -249,7 +249,8 @@ void expect_same_content(const Partition& partition, const ReferenceModel& model
   }
 }
 
-// Sanitizers make each operation ten times as long, and one more makes twenty times as many.
+// Under a sanitizer an operation takes ten times as long; one more makes twenty times the
+// sequences.
 #if defined(K2K_TSAN) || defined(K2K_ASAN)
 constexpr std::size_t sequence_length = 3;
 #else
@@ -257,7 +258,7 @@ constexpr std::size_t sequence_length = 4;
 #endif
 
 // Three pages of two files with four: all sequences of so many operations.
-TEST(Partition, does_what_a_list_of_pages_does_in_every_short_sequence) {
+TEST(Partition, agrees_with_a_list_of_pages_in_every_short_sequence) {
   std::vector<Operation> all;
   for (std::uint64_t first = 0; first < 4; ++first) {
     for (std::uint64_t pages = 1; first + pages <= 4; ++pages) {
@@ -292,7 +293,7 @@ TEST(Partition, does_what_a_list_of_pages_does_in_every_short_sequence) {
   EXPECT_EQ(sequences, every);
 }
 
-TEST(Partition, does_what_a_list_of_pages_does_in_many_random_operations) {
+TEST(Partition, agrees_with_a_list_of_pages_in_many_random_operations) {
   constexpr std::uint64_t files = 3, file_pages = 100;
   std::mt19937_64 random(1);
   std::uint64_t operations = 0;
@@ -321,7 +322,7 @@ TEST(Partition, does_what_a_list_of_pages_does_in_many_random_operations) {
   EXPECT_EQ(operations, 100000u);
 }
 
-TEST(Partition, evicts_what_was_retired_up_to_the_grain) {
+TEST(Partition, evicts_retired_pages_up_to_the_grain) {
   auto made = Partition::create(64, 16);
   ASSERT_TRUE(made.ok());
   Partition& partition = made.value();
@@ -329,12 +330,14 @@ TEST(Partition, evicts_what_was_retired_up_to_the_grain) {
   partition.retire(1, {3, 40});
   const auto gone = partition.insert(2, {0, 6});
   ASSERT_EQ(gone.size(), 1u);
-  EXPECT_EQ(gone[0], (Partition::Piece{1, {3, 13}})) << "two had to go";
+  EXPECT_EQ(gone[0], (Partition::Piece{1, {3, 13}}))
+      << "two pages had to be evicted; the grain makes it 13";
   EXPECT_EQ(partition.pages(), 53u);
   const auto rest = partition.insert(2, {100, 50});
   ASSERT_EQ(rest.size(), 2u);
-  EXPECT_EQ(rest[0], (Partition::Piece{1, {16, 27}})) << "no more than was retired";
-  EXPECT_EQ(rest[1], (Partition::Piece{1, {43, 12}})) << "and of the rest what had to";
+  EXPECT_EQ(rest[0], (Partition::Piece{1, {16, 27}})) << "the rest of the retired pages";
+  EXPECT_EQ(rest[1], (Partition::Piece{1, {43, 12}}))
+      << "of the other pages only as many as needed";
   EXPECT_EQ(partition.pages(), 64u);
 }
 

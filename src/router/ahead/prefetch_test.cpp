@@ -91,7 +91,7 @@ TEST_P(Prefetching, reads_ahead_of_a_stream_within_the_bound) {
     const ReaderStats stats = read->stats();
     EXPECT_GE(stats.pages_ahead, prefetched_file_pages / 2) << request;
     EXPECT_LE(stats.pages_ahead, prefetched_file_pages + bound)
-        << "each once, but for what was evicted early";
+        << "each page once, except for early evictions";
     EXPECT_GE(stats.pages_held, bound / 2);
     EXPECT_TRUE(comes_true([&] { return cached(file) <= bound + 64; }))
         << cached(file) << " pages are cached, reading " << request << " bytes each";
@@ -112,8 +112,8 @@ TEST_P(Prefetching, evicts_no_page_that_others_cached) {
   }
   const std::size_t left = cached(file, theirs_first, theirs_first + theirs);
   EXPECT_GE(left, theirs / 2) << "of " << theirs;
-  // The pages between them and the windows' ends. Pages that are still being read leave a little
-  // later.
+  // Cached are also the pages between them and the windows' ends. Pages that are still being read
+  // leave the page cache a little later.
   EXPECT_TRUE(comes_true([&] { return cached(file) <= left + bound + 64; })) << cached(file) - left;
 }
 
@@ -126,18 +126,18 @@ TEST_P(Prefetching, ends_with_the_descriptor) {
   EXPECT_TRUE(comes_true([&] { return cached(file) <= 64; })) << cached(file);
 }
 
-TEST_P(Prefetching, gives_up_what_others_want) {
+TEST_P(Prefetching, stops_tracking_pages_that_others_use) {
   const auto read = reader(prefetched_file_pages);
   read_all_of(*read, 0, 128, 4 * page, prefetched_file_pages);
   const std::uint64_t held = read->stats().pages_held;
   ASSERT_GE(held, 128u);
   std::memcpy(inside(), file.bytes().data(), 8 * page);
   ASSERT_EQ(read->pwrite(file.descriptor(), address(), 8 * page, 0), 8 * page);
-  EXPECT_EQ(read->stats().pages_held, held - 8) << "they are the writer's now";
+  EXPECT_EQ(read->stats().pages_held, held - 8) << "the writer's pages are no longer tracked";
   ASSERT_EQ(read->advise(file.descriptor(), 8 * page, 8 * page, POSIX_FADV_WILLNEED), 0);
   EXPECT_EQ(read->stats().pages_held, held - 16);
   ASSERT_EQ(read->advise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED), 0);
-  EXPECT_EQ(read->stats().pages_held, 0u) << "to the end";
+  EXPECT_EQ(read->stats().pages_held, 0u) << "the advice covers the whole file";
 }
 
 TEST_P(Prefetching, has_nothing_to_do_with_random_reads) {
@@ -149,7 +149,7 @@ TEST_P(Prefetching, has_nothing_to_do_with_random_reads) {
     ASSERT_EQ(read->pread(file.descriptor(), address(), 16 * page, static_cast<off_t>(at)),
               static_cast<ssize_t>(16 * page));
   }
-  // Twice the same is a window's neighbour to the rule, as it is to the kernel.
+  // To the rule, as to the kernel, a repeated request is the neighbour of a window.
   EXPECT_LE(read->stats().pages_ahead, 16u * 64);
 }
 
@@ -178,7 +178,7 @@ TEST_P(Prefetching, has_larger_windows_for_a_file_declared_sequential) {
   EXPECT_GE(ahead_of_first(POSIX_FADV_SEQUENTIAL), normal);
 }
 
-TEST_P(Prefetching, is_the_kernels_where_it_is_switched_off) {
+TEST_P(Prefetching, is_left_to_the_kernel_if_switched_off) {
   const auto read = reader(0);
   read_all_of(*read, 0, prefetched_file_pages, 4 * page);
   const ReaderStats stats = read->stats();
@@ -207,7 +207,8 @@ TEST_P(Prefetching, serves_the_parts_of_a_file_to_threads) {
 
 TEST_P(PrefetchingOnHost, begins_anew_in_a_forked_child) {
 #if defined(K2K_TSAN)
-  constexpr std::size_t pages = bound / 4;  // A child's thread, here the evicting one, ends it.
+  // ThreadSanitizer ends a child that starts a thread, here the evicting thread.
+  constexpr std::size_t pages = bound / 4;
 #else
   constexpr std::size_t pages = 4 * bound;
 #endif
@@ -322,16 +323,16 @@ TEST_P(Accompanying, a_stream_leaves_it_to_the_kernel_within_the_bound) {
   EXPECT_TRUE(comes_true([&] { return cached(0, pages) == 0; })) << cached(0, pages);
 }
 
-TEST_P(Accompanying, is_not_done_where_the_kernels_windows_do_not_fit) {
+TEST_P(Accompanying, is_off_if_the_kernels_windows_do_not_fit) {
   const auto read = reader_of(4);
   read_to(*read, 0, most);
   EXPECT_EQ(read->stats().pages_ahead, 0u);
   EXPECT_EQ(read->stats().pages_evicted, 0u);
   EXPECT_EQ(read->pages_held(), 0u);
-  EXPECT_GE(cached(0, most), most / 2) << "the kernel's, and it keeps them";
+  EXPECT_GE(cached(0, most), most / 2) << "the kernel read them ahead and keeps them";
 }
 
-TEST_P(Accompanying, a_host_program_keeps_what_it_used) {
+TEST_P(Accompanying, a_host_program_keeps_the_pages_that_it_used) {
   const auto read = reader_of(most);
   read_to(*read, 0, most / 4);
   const std::uint64_t held = read->pages_held();
@@ -339,7 +340,7 @@ TEST_P(Accompanying, a_host_program_keeps_what_it_used) {
   const int other = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   read->used_by_host(other, 0, most / 16 * page);
   ::close(other);
-  EXPECT_EQ(read->pages_held(), held - most / 16) << "whichever descriptor it is";
+  EXPECT_EQ(read->pages_held(), held - most / 16) << "any descriptor of the file counts";
   EXPECT_EQ(read->stats().pages_kept, most / 16);
   read->used_by_host(descriptor, -1, page);
   read->used_by_host(descriptor, 0, 0);
@@ -348,10 +349,10 @@ TEST_P(Accompanying, a_host_program_keeps_what_it_used) {
   read_to(*read, most / 4, pages);
   read->closing(descriptor);
   EXPECT_TRUE(comes_true([&] { return cached(most / 8, pages) == 0; }));
-  EXPECT_GE(cached(0, most / 16), most / 32) << "nobody evicts them";
+  EXPECT_GE(cached(0, most / 16), most / 32) << "the used pages stay";
 }
 
-TEST_P(Accompanying, a_stream_that_comes_again_is_counted) {
+TEST_P(Accompanying, a_repeated_stream_is_counted) {
   const auto read = reader_of(most);
   read_to(*read, 0, pages);
   ASSERT_EQ(read->stats().pages_again, 0u);
@@ -360,7 +361,7 @@ TEST_P(Accompanying, a_stream_that_comes_again_is_counted) {
   EXPECT_LE(read->stats().pages_again, 2 * most);
 }
 
-TEST_P(Accompanying, takes_no_page_that_was_there) {
+TEST_P(Accompanying, tracks_no_page_that_was_cached_before) {
   const Memory memory = memory_of(page);
   for (std::uint64_t at = 0; at < most; ++at) {
     ASSERT_EQ(::pread(descriptor, memory.get(), page, static_cast<off_t>(at * page)),
@@ -372,10 +373,10 @@ TEST_P(Accompanying, takes_no_page_that_was_there) {
     read_to(*read, 0, pages);
   }
   EXPECT_GE(cached(0, most), there / 2);
-  EXPECT_LE(cached(most + most / 2, pages), most) << "what the kernel had read ahead, at most";
+  EXPECT_LE(cached(most + most / 2, pages), most) << "at most the kernel's own read-ahead";
 }
 
-TEST_P(Accompanying, looks_no_more_at_what_is_all_cached) {
+TEST_P(Accompanying, stops_looking_at_a_file_that_is_all_cached) {
   const int other = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const Memory memory = memory_of(most * page);
   ASSERT_EQ(::pread(other, memory.get(), most * page, 0), static_cast<ssize_t>(most * page));
@@ -385,7 +386,7 @@ TEST_P(Accompanying, looks_no_more_at_what_is_all_cached) {
     read_to(*read, 0, most / 2);
     EXPECT_EQ(read->stats().pages_evicted, 0u);
   }
-  // Its end is found again by a reader that trusts.
+  // A reader that expects cached pages still finds where they end.
   read_to(*read, most / 2, 3 * most, [&] { EXPECT_LE(read->pages_held(), most); });
   EXPECT_GT(read->stats().pages_ahead, most / 2);
 }
@@ -400,7 +401,7 @@ TEST_P(Accompanying, shares_the_bound_among_streams) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_GT(read->stats().pages_ahead, 0u) << "one has room";
+  EXPECT_GT(read->stats().pages_ahead, 0u) << "one stream has room";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class ReadAheadCacheTest : public ::testing::Test {
   std::unique_ptr<ReadAheadCache> cache;
 };
 
-TEST_F(ReadAheadCacheTest, holds_no_more_than_its_bound_whoever_inserts) {
+TEST_F(ReadAheadCacheTest, holds_no_more_than_its_bound_for_any_inserts) {
   std::vector<std::thread> threads;
   for (std::uint64_t thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {
@@ -59,14 +59,14 @@ TEST_F(ReadAheadCacheTest, holds_no_more_than_its_bound_whoever_inserts) {
   EXPECT_EQ(cache->pages_unread(), 0u);
 }
 
-TEST_F(ReadAheadCacheTest, keeps_what_is_used_though_it_waits_for_its_eviction) {
+TEST_F(ReadAheadCacheTest, keeps_used_pages_that_wait_for_their_eviction) {
   // Too few to wake the thread: the pages wait.
   cache->insert(file, {0, 12});
   cache->insert(file, {12, 12});
   cache->insert(file, {24, 12});
   ASSERT_EQ(cache->pages_max(), 40u);
   cache->insert(file, {36, 7});
-  ASSERT_EQ(cache->pages_held(), 43u) << "three of them wait";
+  ASSERT_EQ(cache->pages_held(), 43u) << "three held pages wait";
   cache->keep(*file, {1, 1});
   EXPECT_EQ(cache->pages_held(), 42u);
   cache->keep(*file, {0, 50});
@@ -77,7 +77,7 @@ TEST_F(ReadAheadCacheTest, keeps_what_is_used_though_it_waits_for_its_eviction) 
   EXPECT_EQ(cache->stats().pages_evicted, 0u);
 }
 
-TEST_F(ReadAheadCacheTest, counts_what_comes_again) {
+TEST_F(ReadAheadCacheTest, counts_pages_that_are_read_ahead_again) {
   cache->insert(file, {0, 12});
   cache->end(*file);
   EXPECT_EQ(cache->stats().pages_again, 0u);
@@ -85,7 +85,7 @@ TEST_F(ReadAheadCacheTest, counts_what_comes_again) {
   EXPECT_EQ(cache->stats().pages_again, 6u);
 }
 
-TEST_F(ReadAheadCacheTest, evicts_first_what_a_stream_has_read) {
+TEST_F(ReadAheadCacheTest, evicts_pages_first_that_a_stream_has_read) {
   for (std::uint64_t at = 0; at < 40; at += 10) cache->insert(file, {at, 10});
   cache->retire(*file, {20, 10});
   EXPECT_EQ(cache->pages_unread(), 30u);
@@ -93,7 +93,7 @@ TEST_F(ReadAheadCacheTest, evicts_first_what_a_stream_has_read) {
   EXPECT_EQ(cache->pages_unread(), 35u);
 }
 
-TEST(ReadAheadCacheOf, any_bound_from_one_page_on_can_be_had) {
+TEST(ReadAheadCacheOf, permits_any_bound_from_one_page_on) {
   for (const std::uint64_t pages : {std::uint64_t{0}, std::uint64_t{read_ahead_pages_max} * 2}) {
     const auto refused = ReadAheadCache::create(pages);
     ASSERT_FALSE(refused.ok());

@@ -38,12 +38,12 @@ class PlantedSys {
   io::OwnFile place_;
 };
 
-TEST(ReadAheadKib, is_that_of_the_disk) {
+TEST(ReadAheadKib, is_the_setting_of_the_disk) {
   const PlantedSys sys;
   EXPECT_EQ(read_ahead_kib(makedev(8, 0), sys.folder()).value(), 128u);
 }
 
-TEST(ReadAheadKib, of_a_partition_is_that_of_its_disk) {
+TEST(ReadAheadKib, of_a_partition_is_the_setting_of_its_disk) {
   const PlantedSys sys;
   EXPECT_EQ(read_ahead_kib(makedev(8, 1), sys.folder()).value(), 128u);
 }
@@ -53,7 +53,7 @@ TEST(ReadAheadKib, of_a_file_system_without_a_disk_is_its_own) {
   EXPECT_EQ(read_ahead_kib(makedev(0, 50), sys.folder()).value(), 4096u);
 }
 
-TEST(ReadAheadKib, may_be_nothing_or_more_than_anybody_wants) {
+TEST(ReadAheadKib, may_be_zero_or_very_large) {
   const PlantedSys sys;
   sys.plant("devices/sda/queue", "0\n");
   EXPECT_EQ(read_ahead_kib(makedev(8, 0), sys.folder()).value(), 0u);
@@ -61,7 +61,7 @@ TEST(ReadAheadKib, may_be_nothing_or_more_than_anybody_wants) {
   EXPECT_EQ(read_ahead_kib(makedev(8, 0), sys.folder()).value(), read_ahead_kib_max);
 }
 
-TEST(ReadAheadKib, is_refused_where_there_is_none) {
+TEST(ReadAheadKib, is_an_error_where_there_is_none) {
   const PlantedSys sys;
   const Result<std::uint32_t> found = read_ahead_kib(makedev(8, 2), sys.folder());
   ASSERT_FALSE(found.ok());
@@ -98,7 +98,7 @@ TEST(ReadAheadPages, of_a_file_are_those_of_its_device) {
   EXPECT_EQ(read_ahead_pages(-1, sys.folder()), 128u);
 }
 
-TEST(ReadAheadPages, are_what_this_machine_says) {
+TEST(ReadAheadPages, are_the_setting_of_this_machine) {
   const io::OwnFile file;
   struct stat status = {};
   ASSERT_EQ(::fstat(file.descriptor(), &status), 0);

@@ -35,7 +35,7 @@ ReadAheadAnswer with_prefetch(std::uint64_t first, std::uint64_t pages) {
 const ReadAheadAnswer nothing_more = {{}, true};
 const ReadAheadAnswer not_sequential = {{}, false};
 
-// Where a prefetch of no pages lies does not matter.
+// The place of a prefetch of no pages does not matter.
 ReadAheadAnswer plain(ReadAheadAnswer answer) {
   if (answer.prefetch.empty()) answer.prefetch = {};
   return answer;
@@ -157,14 +157,14 @@ TEST(ReadAhead, sees_requests_of_less_than_a_page) {
   EXPECT_EQ(read_bytes(12500, 0), not_sequential);
 }
 
-TEST(ReadAhead, opens_no_window_while_all_is_cached_anyway) {
+TEST(ReadAhead, opens_no_window_while_all_requests_are_cached) {
   ReadAhead ahead(device, cap);
   for (std::uint64_t first = 0; first < 100; first += 4) {
     EXPECT_EQ(plain(read(ahead, first, 4, endless, true)), nothing_more);
   }
   EXPECT_EQ(ahead.streams(), 0u);
   EXPECT_EQ(plain(read(ahead, 100, 4)), with_prefetch(100, 16));
-  // Its own pages are why the next ones are cached.
+  // The next pages are cached because the stream read them ahead.
   EXPECT_EQ(plain(read(ahead, 104, 4, endless, true)), with_prefetch(116, 32));
 }
 
@@ -175,12 +175,12 @@ TEST(ReadAhead, ends_with_the_file) {
   EXPECT_EQ(plain(read(ahead, 10, 1, 10)), not_sequential) << "nothing is read";
   // The file grew.
   EXPECT_EQ(plain(read(ahead, 10, 1, 1000)), with_prefetch(10, 4));
-  // And was shortened.
+  // The file was shortened.
   EXPECT_EQ(plain(read(ahead, 11, 1, 5)), not_sequential);
   EXPECT_EQ(plain(read(ahead, 0, 1, 0)), not_sequential);
 }
 
-TEST(ReadAhead, goes_by_what_a_request_has_in_the_file) {
+TEST(ReadAhead, counts_the_part_of_a_request_within_the_file) {
   ReadAhead ahead(device, cap);
   EXPECT_EQ(plain(read(ahead, 0, 10000, 10)), with_prefetch(0, 10));
   EXPECT_EQ(plain(ahead.on_read(10 * io::page_bytes, 9999, 10 * io::page_bytes + 5, false)),
@@ -210,7 +210,7 @@ TEST(ReadAhead, doubles_its_windows_for_sequential_but_not_the_limit) {
                        {384, 129, not_sequential}});
 }
 
-TEST(ReadAhead, keeps_its_windows_below_what_the_partition_has_room_for) {
+TEST(ReadAhead, keeps_its_windows_within_the_partitions_room) {
   ReadAhead ahead(2048, 100);
   EXPECT_EQ(ahead.limit(), 100u);
   expect_moves(ahead, {{0, 101, not_sequential}, {101, 100, with_prefetch(101, 200)}});
@@ -218,7 +218,7 @@ TEST(ReadAhead, keeps_its_windows_below_what_the_partition_has_room_for) {
   expect_moves(ahead, {{201, 11, not_sequential}, {212, 10, with_prefetch(212, 20)}});
 }
 
-TEST(ReadAhead, is_off_where_the_device_or_the_partition_has_nothing) {
+TEST(ReadAhead, is_off_if_the_device_or_the_partition_has_no_pages) {
   for (ReadAhead ahead : {ReadAhead(0, cap), ReadAhead(device, 0)}) {
     expect_moves(ahead, {{0, 1, not_sequential}, {1, 1, not_sequential}});
     EXPECT_EQ(ahead.limit(), 0u);
@@ -239,7 +239,7 @@ TEST(ReadAhead, follows_eight_streams_of_a_file) {
   each_reads(8, 4, [](std::uint64_t base) { return with_prefetch(base + 4, 16); });
   each_reads(8, 8, [](std::uint64_t base) { return with_prefetch(base + 20, 32); });
   EXPECT_EQ(ahead.streams(), 8u);
-  // One more takes the place of the first, which is forgotten.
+  // A ninth stream takes the place of the first, which is forgotten.
   EXPECT_EQ(plain(read(ahead, 900000, 4)), not_sequential);
   EXPECT_EQ(plain(read(ahead, 100012, 4)), not_sequential);
   EXPECT_EQ(plain(read(ahead, 300012, 4)), nothing_more);
@@ -255,7 +255,7 @@ TEST(ReadAhead, leaves_random_requests_alone) {
 }
 
 // Front to back in any sizes, now and then two requests in the wrong order, unaligned.
-TEST(ReadAhead, asks_for_each_page_once_and_in_time_and_not_far_ahead) {
+TEST(ReadAhead, requests_each_page_once_in_time_and_not_far_ahead) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 500; ++round) {
     const std::uint64_t max = 1 + random() % (round % 2 == 0 ? 40 : 300);
@@ -270,7 +270,7 @@ TEST(ReadAhead, asks_for_each_page_once_and_in_time_and_not_far_ahead) {
     for (std::uint64_t offset = 0; offset < file_pages * io::page_bytes;) {
       const std::uint64_t bytes = 1 + random() % largest;
       const io::PageRange request = io::pages_of(offset, bytes);
-      if (request.pages > ahead.limit()) continue;  // One byte of a page more.
+      if (request.pages > ahead.limit()) continue;  // The request touches one page more.
       const ReadAheadAnswer answer =
           ahead.on_read(offset, bytes, file_pages * io::page_bytes, false);
       ASSERT_TRUE(answer.sequential);
@@ -286,7 +286,7 @@ TEST(ReadAhead, asks_for_each_page_once_and_in_time_and_not_far_ahead) {
       ASSERT_LE(frontier, request.end() + 2 * window);
       offset += bytes;
     }
-    // Again only if a request passed two windows: those pages are cached by then.
+    // Requested again only if a request passed two windows: those pages are cached by then.
     const auto twice = std::ranges::count_if(asked, [](std::uint32_t times) { return times > 1; });
     ASSERT_LE(static_cast<std::uint64_t>(twice), window * 4) << "round " << round;
   }
@@ -298,12 +298,13 @@ class Kernel {
  public:
   explicit Kernel(std::uint64_t max) : max_(max) {}
 
-  // How far the file is cached afterwards.
+  // The end of the cached part of the file afterwards.
   std::uint64_t read(std::uint64_t first, std::uint64_t pages) {
     const std::uint64_t end = first + pages;
     for (std::uint64_t page = first; page < end; ++page) {
       if (!cached_.contains(page)) {
-        EXPECT_TRUE(page == 0 || page - previous_ <= 1) << "the model is of sequential readers";
+        EXPECT_TRUE(page == 0 || page - previous_ <= 1)
+            << "the model supports sequential readers only";
         start_ = page;
         size_ = initial(end - page);
         async_ = size_ > end - page ? size_ - (end - page) : size_ / 2;
@@ -340,7 +341,7 @@ class Kernel {
   std::set<std::uint64_t> cached_, marked_;
 };
 
-TEST(ReadAhead, asks_for_what_the_kernel_would_of_a_reader_of_one_size) {
+TEST(ReadAhead, requests_the_kernels_pages_for_a_reader_of_one_size) {
   for (const std::uint64_t max : {1u, 2u, 5u, 8u, 32u, 33u, 100u, 128u, 256u}) {
     for (std::uint64_t pages = 1; pages <= max; ++pages) {
       Kernel kernel(max);
@@ -359,7 +360,7 @@ TEST(ReadAhead, asks_for_what_the_kernel_would_of_a_reader_of_one_size) {
   }
 }
 
-TEST(ReadAhead, announces_all_that_the_kernel_may_bring_and_takes_it_back) {
+TEST(ReadAhead, announces_all_pages_that_the_kernel_may_read_and_takes_them_back) {
   for (const std::uint64_t max : {1u, 2u, 5u, 8u, 32u, 33u, 100u, 128u}) {
     for (const std::uint64_t step : {1u, 7u, 32u}) {
       for (std::uint64_t pages = 1; pages <= max; ++pages) {
@@ -384,7 +385,7 @@ TEST(ReadAhead, announces_all_that_the_kernel_may_bring_and_takes_it_back) {
           note(answer);
           ASSERT_LE(kernel.read(first, pages), announced)
               << "requests of " << pages << " pages, windows of " << max << ", at " << first;
-          ASSERT_LE(done, first) << "what is still to be read is not done with";
+          ASSERT_LE(done, first) << "pages that are still to be read are not done";
           // Otherwise the next request announces it in time.
           if (answer.due && first % 3 != 0) {
             note(ahead.on_done(first * io::page_bytes, pages * io::page_bytes,
@@ -397,30 +398,31 @@ TEST(ReadAhead, announces_all_that_the_kernel_may_bring_and_takes_it_back) {
   }
 }
 
-TEST(ReadAhead, leaves_streams_to_the_kernel_from_when_there_is_room) {
+TEST(ReadAhead, leaves_streams_to_the_kernel_once_there_is_room) {
   ReadAhead ahead(device, 16, 8);
-  EXPECT_EQ(plain(read(ahead, 0, 4)), with_prefetch(0, 8)) << "its own windows";
+  EXPECT_EQ(plain(read(ahead, 0, 4)), with_prefetch(0, 8)) << "the stream's own windows";
   ahead.set_by_kernel(true);
   const ReadAheadAnswer goes_over = read(ahead, 4, 4);
   EXPECT_TRUE(goes_over.by_kernel);
   EXPECT_EQ(goes_over.prefetch.first, 8u);
   EXPECT_EQ(goes_over.prefetch.end(), 8 + 2 * device + 2 * 8);
   ahead.set_by_kernel(false);
-  EXPECT_TRUE(read(ahead, 8, device).by_kernel) << "it stays so, up to the device's own limit";
+  EXPECT_TRUE(read(ahead, 8, device).by_kernel)
+      << "the stream stays the kernel's, up to the device's own limit";
   EXPECT_EQ(read(ahead, 5000, 1), not_sequential);
-  EXPECT_FALSE(read(ahead, 5001, 1).by_kernel) << "no room for another one";
+  EXPECT_FALSE(read(ahead, 5001, 1).by_kernel) << "no room for another stream";
   EXPECT_EQ(plain(read(ahead, 8 + device, device + 1)), not_sequential);
-  EXPECT_FALSE(read(ahead, 9 + 2 * device, 1).by_kernel) << "it was closed";
+  EXPECT_FALSE(read(ahead, 9 + 2 * device, 1).by_kernel) << "the larger request closed the stream";
 }
 
-TEST(ReadAhead, has_nothing_due_of_streams_that_are_gone) {
+TEST(ReadAhead, has_nothing_due_of_closed_streams) {
   ReadAhead ahead(device, cap, 8);
   const auto done = [&](std::uint64_t first) {
     return ahead.on_done(first * io::page_bytes, io::page_bytes, endless * io::page_bytes);
   };
   EXPECT_EQ(done(0), not_sequential);
   read(ahead, 0, 1);
-  EXPECT_EQ(done(0), not_sequential) << "a stream of our own windows";
+  EXPECT_EQ(done(0), not_sequential) << "a stream with windows of its own";
   ahead.set_by_kernel(true);
   for (std::uint64_t first = 1; first < 100; ++first) read(ahead, first, 1);
   EXPECT_TRUE(done(99).by_kernel);
@@ -429,7 +431,7 @@ TEST(ReadAhead, has_nothing_due_of_streams_that_are_gone) {
   EXPECT_FALSE(read(ahead, 100, 1).by_kernel);
 }
 
-TEST(ReadAhead, says_nothing_of_what_it_was_told_is_cached) {
+TEST(ReadAhead, announces_no_pages_that_are_known_to_be_cached) {
   ReadAhead ahead(device, cap, 8);
   ahead.set_by_kernel(true);
   const ReadAheadAnswer first = read(ahead, 0, 1);
@@ -452,7 +454,7 @@ TEST(ReadAhead, counts_on_the_kernels_double_windows_for_sequential) {
 
 TEST(WindowPagesMax, leaves_room_for_two_windows_a_stream) {
   EXPECT_EQ(window_pages_max(512, 0), 170u);
-  EXPECT_EQ(window_pages_max(512, 128), 128u) << "where a lone stream's windows stay";
+  EXPECT_EQ(window_pages_max(512, 128), 128u) << "the windows of a lone stream stay";
   EXPECT_EQ(window_pages_max(512, 500), 16u);
   EXPECT_EQ(window_pages_max(512, 1000), 16u);
   EXPECT_EQ(window_pages_max(8, 8), 1u);

@@ -1,5 +1,5 @@
-// Goal: kernels and libk2k_io.so are told of files by the same keys, with the same defaults.
-// Method: an environment of the test's own.
+// Goal: kernels and libk2k_io.so have the same keys for files, with the same defaults. Method: an
+// environment of the test's own.
 
 #include "router/door/files_keys.hpp"
 
@@ -28,7 +28,7 @@ FilesOptions good(const std::map<std::string, std::string>& variables) {
   return all.options;
 }
 
-// Of a variable with a value that is not permitted.
+// The complaint about a variable with a value that is not permitted.
 std::string message(const char* name, const std::string& value) {
   const FilesVariables all = read({{name, value}});
   EXPECT_EQ(all.ignored.size(), 1u) << value;
@@ -74,7 +74,8 @@ TEST(FilesKeys, of_the_library_override_those_of_all) {
   EXPECT_EQ(options.read_ahead_pages, 7u);
   EXPECT_EQ(options.read_ahead, FilesOptions::ReadAhead::automatic);
   EXPECT_EQ(options.direct, "staging");
-  EXPECT_EQ(good({{"K2K_FILES_DIRECT", "staging"}}).direct, "") << "no variable of kernels";
+  EXPECT_EQ(good({{"K2K_FILES_DIRECT", "staging"}}).direct, "")
+      << "this variable does not count for kernels";
 }
 
 TEST(FilesKeys, a_bound_of_pages_for_the_library_holds_on_all_devices) {
@@ -85,7 +86,7 @@ TEST(FilesKeys, a_bound_of_pages_for_the_library_holds_on_all_devices) {
             FilesOptions::ReadAhead::automatic);
 }
 
-TEST(FilesKeys, with_a_value_that_is_not_permitted_are_named_and_keep_their_default) {
+TEST(FilesKeys, with_a_wrong_value_are_named_and_keep_their_default) {
   for (const char* wrong : {"many", "-1", "1048577", "512k", ""}) {
     EXPECT_EQ(message("K2K_IO_READ_AHEAD_PAGES", wrong),
               "environment K2K_IO_READ_AHEAD_PAGES: files.read_ahead_pages = '" +

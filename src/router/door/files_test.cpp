@@ -1,5 +1,5 @@
-// Goal: one door says whose memory it is, and which way a read goes. Method: memory that faults
-// when it is touched, registered with a table of the test's own, beside ordinary memory.
+// Goal: one door selects the reader by the memory, and the way of a read. Method: memory that
+// faults when it is touched, registered with a table of the test's own, beside ordinary memory.
 
 #include "router/door/files.hpp"
 
@@ -28,12 +28,12 @@ class FilesDoor : public testing::TestWithParam<bool> {
     files = std::move(made).value();
   }
 
-  // At the descriptor's position.
+  // Writes at the descriptor's position.
   std::optional<ssize_t> write(Files& by, std::byte* from, std::size_t bytes) const {
     const iovec piece{from, bytes};
     return by.call({.descriptor = descriptor, .pieces = {&piece, 1}, .write = true});
   }
-  // Descriptors of this process, of the file.
+  // The number of descriptors that this process has of the file.
   [[nodiscard]] int opened() const {
     struct stat wanted{};
     EXPECT_EQ(::fstat(descriptor, &wanted), 0);
@@ -60,10 +60,10 @@ TEST_P(FilesDoor, reads_into_each_memory_by_its_reader) {
   EXPECT_EQ(files->stats().reads, 1u);
   EXPECT_EQ(files->pread(descriptor, memory.get(), 700'000, 99), 700'000);
   EXPECT_EQ(std::memcmp(memory.get(), file.bytes().data() + 99, 700'000), 0);
-  EXPECT_EQ(files->stats().reads, GetParam() ? 2u : 1u) << "Linux' own is not counted";
+  EXPECT_EQ(files->stats().reads, GetParam() ? 2u : 1u) << "reads by Linux alone are not counted";
 }
 
-TEST_P(FilesDoor, of_another_table_knows_nothing_of_that_memory) {
+TEST_P(FilesDoor, of_another_table_does_not_take_that_memory) {
   RegisteredMemory none;
   Files other({}, none);
   EXPECT_FALSE(other.takes(device.address(), 100));
@@ -88,7 +88,7 @@ TEST_P(FilesDoor, reads_at_the_position_and_leaves_it_behind_the_bytes) {
   EXPECT_EQ(std::memcmp(device.inside(), file.bytes().data() + 7, 300'000), 0);
   EXPECT_EQ(::lseek(descriptor, 0, SEEK_CUR), 300'007);
   const auto count = files->read(descriptor, memory.get(), 300'000, Patience::endless);
-  EXPECT_EQ(count.has_value(), GetParam()) << "without a reader it is the kernel's";
+  EXPECT_EQ(count.has_value(), GetParam()) << "without a reader the kernel serves the read";
 }
 
 TEST_P(FilesDoor, tells_all_readers_of_a_close) {
@@ -102,7 +102,7 @@ TEST_P(FilesDoor, tells_all_readers_of_a_close) {
 }
 
 TEST_P(FilesDoor, tries_registered_memory_without_waiting) {
-  constexpr std::size_t bytes = 3000;  // Not examined.
+  constexpr std::size_t bytes = 3000;  // Short: read without a probe.
   file.cache([](std::size_t) { return true; });
   if (files->try_pread(descriptor, device.address(), bytes, 99) == -EAGAIN) {
     GTEST_SKIP() << "no RWF_NOWAIT on this file system";
@@ -113,7 +113,7 @@ TEST_P(FilesDoor, tries_registered_memory_without_waiting) {
   EXPECT_EQ(files->pread(descriptor, device.address(), bytes, 99), ssize_t{bytes});
 }
 
-TEST_P(FilesDoor, leaves_no_read_into_registered_memory_to_its_caller) {
+TEST_P(FilesDoor, calls_no_read_into_registered_memory_plain) {
   file.evict();
   EXPECT_TRUE(files->is_plain(descriptor, memory.get(), 100, 0));
   EXPECT_FALSE(files->is_plain(descriptor, device.address(), 100, 0));
@@ -121,7 +121,7 @@ TEST_P(FilesDoor, leaves_no_read_into_registered_memory_to_its_caller) {
     EXPECT_TRUE(files->is_plain(descriptor, memory.get(), 1 << 20, 0)) << "there is no reader";
   }
   files->note_plain(descriptor, 100, 0, 100, 0);
-  EXPECT_EQ(files->stats().reads, GetParam() ? 1u : 0u) << "Linux' own is not counted";
+  EXPECT_EQ(files->stats().reads, GetParam() ? 1u : 0u) << "reads by Linux alone are not counted";
 }
 
 TEST_P(FilesDoor, tells_all_readers_of_the_hosts_use) {

@@ -8,7 +8,7 @@
 namespace k2k::router {
 namespace {
 
-TEST(Evicted, is_the_set_of_what_was_added_and_not_taken) {
+TEST(Evicted, is_the_set_of_added_pages_that_were_not_taken) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 200; ++round) {
     Evicted evicted;
@@ -39,7 +39,7 @@ TEST(Evicted, of_a_stream_is_one_range) {
   EXPECT_EQ(evicted.take({5000, 10}), 0u);
 }
 
-TEST(Evicted, forgets_what_lies_lowest_beyond_its_bound) {
+TEST(Evicted, forgets_the_lowest_pages_beyond_its_bound) {
   Evicted evicted;
   for (std::uint64_t at = 0; at < 2 * Evicted::ranges_max; ++at) evicted.add({10 * at, 1});
   EXPECT_EQ(evicted.ranges(), Evicted::ranges_max);

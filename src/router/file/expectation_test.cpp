@@ -125,7 +125,7 @@ TEST(Trust, reaches_every_state_of_the_table_and_no_other) {
 constexpr int descriptor = 5;
 using Cached = Expectation::Cached;
 
-// One request, as FileReader has it. True: it was read directly without a probe before.
+// Notes one request as FileReader does. Returns true if it was expected to be absent.
 bool request(Expectation& expectation, Cached cached) {
   const Expectation::Absent absent = expectation.expects_absent(descriptor);
   if (!absent.expected || absent.probe) expectation.note_probed(descriptor, cached);
@@ -142,7 +142,8 @@ TEST(Expectation, probes_once_in_sixteen_where_nothing_is_cached_and_stops_expec
       EXPECT_TRUE(request(expectation, Cached::none));
     }
   }
-  EXPECT_FALSE(expectation.expects_absent(descriptor + 1).expected) << "a descriptor's own";
+  EXPECT_FALSE(expectation.expects_absent(descriptor + 1).expected)
+      << "each descriptor has its own expectation";
   int unneeded = 0;
   while (request(expectation, Cached::some)) ++unneeded;
   EXPECT_EQ(unneeded, 16);
@@ -155,12 +156,13 @@ TEST(Expectation, ends_where_the_program_writes) {
   for (int at = 0; at < 70; ++at) request(expectation, Cached::none);
   ASSERT_TRUE(expectation.expects_absent(descriptor).expected);
   expectation.note_evicted(descriptor);
-  EXPECT_TRUE(expectation.expects_absent(descriptor).expected) << "all the more";
+  EXPECT_TRUE(expectation.expects_absent(descriptor).expected)
+      << "an eviction confirms the expectation";
   expectation.note_written(descriptor);
   EXPECT_FALSE(expectation.expects_absent(descriptor).expected);
 }
 
-// The permitted cost, for any share of cached requests: cached requests that are read directly.
+// The permitted cost, for any share of cached requests, is cached requests that are read directly.
 TEST(Expectation, reads_few_directly_that_are_cached_at_random) {
   for (const int permille : {5, 10, 20, 30, 50, 70, 100, 150, 250, 500}) {
     Expectation expectation;
@@ -175,25 +177,26 @@ TEST(Expectation, reads_few_directly_that_are_cached_at_random) {
   }
 }
 
-TEST(Expectation, says_of_each_descriptor_whether_its_file_was_entered) {
+TEST(Expectation, tells_for_each_descriptor_whether_its_file_was_entered) {
   Expectation expectation;
   constexpr int shared = Expectation::descriptors_max + 5;
   for (const int each : {5, 6, shared}) EXPECT_FALSE(expectation.is_entered(each));
   EXPECT_FALSE(expectation.may_be_entered(5));
-  EXPECT_TRUE(expectation.may_be_entered(shared)) << "of one that shares its word nothing is sure";
+  EXPECT_TRUE(expectation.may_be_entered(shared))
+      << "a descriptor with a shared word may always be entered";
   EXPECT_TRUE(expectation.may_be_entered(-1));
   for (int read = 0; read < 20; ++read) expectation.note_fast(5);
   expectation.note_entered(5);
   EXPECT_TRUE(expectation.is_entered(5) && expectation.may_be_entered(5));
-  EXPECT_FALSE(expectation.expects_cached(5)) << "that something is absent was seen";
+  EXPECT_FALSE(expectation.expects_cached(5)) << "a read saw absent pages";
   EXPECT_FALSE(expectation.is_entered(6));
   expectation.note_closed(shared);
-  EXPECT_TRUE(expectation.may_be_entered(5)) << "another's close takes nothing from it";
+  EXPECT_TRUE(expectation.may_be_entered(5)) << "the close of another descriptor changes nothing";
   expectation.note_closed(5);
   EXPECT_FALSE(expectation.is_entered(5) || expectation.may_be_entered(5));
 }
 
-TEST(Expectation, keeps_of_a_file_that_is_entered_what_is_known_to_be_absent) {
+TEST(Expectation, keeps_the_expectation_of_absent_pages_when_a_file_is_entered) {
   Expectation expectation;
   for (int read = 0; read < 80; ++read) expectation.note_probed(7, Expectation::Cached::none);
   ASSERT_TRUE(expectation.expects_absent(7).expected);

@@ -23,7 +23,7 @@ TEST(OpenFiles, keep_one_entry_an_inode_and_end_it_with_its_last_descriptor) {
   EXPECT_EQ(files.size(), 2u);
   EXPECT_EQ(files.sweep(), 0u);
   one.close();
-  EXPECT_EQ(files.sweep(), 0u) << "a copy of the descriptor is there";
+  EXPECT_EQ(files.sweep(), 0u) << "a copy of the descriptor is open";
   ::close(again);
   EXPECT_EQ(files.sweep(), 1u) << "its twin alone is no user";
   files.closing(other.descriptor());
@@ -32,7 +32,7 @@ TEST(OpenFiles, keep_one_entry_an_inode_and_end_it_with_its_last_descriptor) {
   EXPECT_EQ(files.size(), 0u);
 }
 
-TEST(OpenFiles, have_no_entry_for_what_is_no_file_or_cannot_be_read) {
+TEST(OpenFiles, have_no_entry_for_unreadable_descriptors_and_other_than_files) {
   OpenFiles files([](int) { return slow_device(); });
   DataFile file(8192);
   EXPECT_EQ(files.find(-1), nullptr);

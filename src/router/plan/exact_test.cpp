@@ -56,14 +56,14 @@ TEST(Exact, plans_the_edges) {
 }
 
 // Pages 2 and 4 of five are cached (the paper's example): one direct transfer of all.
-TEST(Exact, merges_what_is_cheaper_in_one) {
+TEST(Exact, merges_pieces_that_are_cheaper_together) {
   Planner planner = Planner::create({}, 5).value();
   const Plan plan = planner.exact(bytes_of("01010"));
   EXPECT_TRUE(plan.cached.empty());
   EXPECT_EQ(microseconds_of(planner.model(), plan).serial(), 584);
 }
 
-TEST(Planner, refuses_what_it_cannot_plan) {
+TEST(Planner, refuses_models_and_sizes_out_of_range) {
   EXPECT_EQ(Planner::create({.call_us = -1}, 1).error().code, EINVAL);
   for (const std::uint32_t pages : {0u, pages_max + 1}) {
     const Result<Planner> planner = Planner::create({}, pages);

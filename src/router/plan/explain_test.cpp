@@ -10,7 +10,7 @@ namespace {
 class Explain : public testing::Test {
  protected:
   std::vector<Segment> of(const Bytes& residency, Rule rule = Rule::exact) {
-    // From any planner: the explanation follows the rule.
+    // A plan of any planner, since the explanation follows the rule.
     const Plan plan =
         rule == Rule::overlapped ? planner_.overlapped(residency) : planner_.exact(residency);
     return explain(planner_.model(), 338, plan, residency, rule);
@@ -24,7 +24,7 @@ class Explain : public testing::Test {
   Planner planner_ = Planner::create({}, 4096).value();
 };
 
-TEST_F(Explain, says_what_each_segment_is_and_takes) {
+TEST_F(Explain, gives_the_kind_and_the_time_of_each_segment) {
   const auto all = of(runs({{100, 1}, {300, 0}, {40, 1}, {300, 0}, {900, 1}, {300, 0}}));
   ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0].why,
@@ -40,7 +40,7 @@ TEST_F(Explain, says_what_each_segment_is_and_takes) {
   EXPECT_DOUBLE_EQ(all[3].us, direct_us({}, 300));
 }
 
-TEST_F(Explain, says_when_all_is_cached_and_when_the_ends_are_taken_along) {
+TEST_F(Explain, reports_a_cached_request_and_ends_that_are_read_along) {
   EXPECT_EQ(of(runs({{50, 1}}))[0].why, "all of it is cached: copied");
   const auto ends = of(runs({{1, 1}, {1, 0}, {1, 1}}));
   ASSERT_EQ(ends.size(), 1u);

@@ -52,7 +52,7 @@ TEST(Model, outside_its_limits_is_refused_by_name) {
             "the bandwidth of the page cache is inf GB/s; permitted are 0.01 to 10000");
 }
 
-TEST(Model, at_its_limits_stays_below_what_a_tick_counts) {
+TEST(Model, at_its_limits_stays_within_the_range_of_ticks) {
   const Costs costs = costs_of({50'000, 1 << 30, 0.01, 0.01}).value();
   // The largest number of transfers, each page by the more expensive path, times sixteen.
   const double most = 16.0 * (static_cast<double>(costs.call) * (pages_max / 2) +
@@ -76,7 +76,7 @@ TEST(Model, leaves_streams_to_read_ahead_up_to_where_a_direct_transfer_takes_as_
   }
 }
 
-TEST(Model, takes_further_transfers_to_add_no_more_than_they_would_alone) {
+TEST(Model, assumes_that_further_transfers_cost_no_more_than_alone) {
   EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7, 6}), 6);
   EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7, 600}), 60);
   EXPECT_EQ(next_us_of({60, 0, 2.8, 5.7}), 0);

@@ -63,7 +63,7 @@ TEST(Overlapped, is_never_behind_the_serial_schedule) {
   EXPECT_TRUE(ahead);
 }
 
-// 2,000 pages to copy take 811 us, a transfer 584: it takes 127 of them along at no cost.
+// 2,000 copied pages take 811 us, a transfer 584: it reads 127 of the pages at no cost.
 // 32 KiB of every 64 are cached: one after another 57 us of a transfer are worth 45 pages, together
 // 6 us are worth 5.
 TEST(Overlapped, copies_short_runs_where_further_transfers_are_cheap) {
@@ -81,7 +81,7 @@ TEST(Overlapped, copies_short_runs_where_further_transfers_are_cheap) {
   EXPECT_NEAR(times.direct, 57 + (4 * 1048576 - 4096) / 3200.0 + 127 * 6, 1e-6);
 }
 
-TEST(Overlapped, knows_the_same_times_in_microseconds_and_in_ticks) {
+TEST(Overlapped, has_the_same_times_in_microseconds_and_in_ticks) {
   std::mt19937_64 random(1);
   for (const Model& model : all_models()) {
     Planner planner = Planner::create(model, 2048).value();

@@ -40,7 +40,7 @@ TEST(ResidencyText, longer_than_a_request_is_refused) {
 }
 
 // Valid text is "[01]+" on every line: text that was read can be written again unchanged.
-TEST(ResidencyText, is_read_as_written_or_refused_whatever_it_is) {
+TEST(ResidencyText, is_read_as_written_or_refused_for_any_text) {
   std::mt19937_64 random(1);
   int refused = 0;
   constexpr int rounds = 20'000;

@@ -65,7 +65,7 @@ TEST(Scan, finds_the_same_in_sizes_around_its_width) {
   }
 }
 
-// Sanitizers look at each page that is touched, once is as good as often.
+// Sanitizers check each touched page, so one pass is enough.
 #if defined(K2K_TSAN) || defined(K2K_ASAN)
 constexpr int long_rounds = 10;
 #else
@@ -100,7 +100,7 @@ TEST(Scan, finds_runs_one_page_longer_than_ignored_and_no_shorter_one) {
   }
 }
 
-TEST(Scan, one_page_that_is_not_cached_is_found_wherever_it_is) {
+TEST(Scan, one_uncached_page_is_found_at_any_place) {
   for (std::size_t page = 0; page < 700; ++page) {
     Bytes bytes(700, 1);
     bytes[page] = 0;

@@ -81,7 +81,7 @@ TEST_F(Calibrate, measures_the_engines_of_a_devices_memory) {
   EXPECT_GT(memory.copies(), 22u * 4 * rounds_min);
 }
 
-TEST_F(Calibrate, says_what_a_devices_memory_lacks) {
+TEST_F(Calibrate, names_the_missing_parts_of_a_devices_memory) {
   io::SeparateMemory memory(calibrate_target_bytes);
   const CalibrateTarget target{&memory, memory.address(), {}};
   memory.refuse_queues(ENOMEM);
@@ -97,7 +97,7 @@ TEST_F(Calibrate, says_what_a_devices_memory_lacks) {
                                        "nvidia-smi");
 }
 
-TEST_F(Calibrate, stops_when_it_is_told_to) {
+TEST_F(Calibrate, stops_on_request) {
   for (const int last : {1, 3, 40}) {
     int calls = 0;
     const Result<Measurement> found = measure(folder_, std::chrono::seconds(20),
@@ -109,7 +109,7 @@ TEST_F(Calibrate, stops_when_it_is_told_to) {
   }
 }
 
-TEST_F(Calibrate, that_has_no_time_for_ten_rounds_says_so) {
+TEST_F(Calibrate, without_time_for_ten_rounds_is_an_error) {
   const Result<Measurement> found =
       measure(folder_, std::chrono::seconds(1), [](double, const char*) {
         ::usleep(100'000);
@@ -145,7 +145,7 @@ TEST_F(Calibrate, counts_no_round_in_which_cached_pages_were_evicted) {
       << found.error().message;
 }
 
-TEST_F(Calibrate, refuses_what_it_cannot_measure_and_says_the_fix) {
+TEST_F(Calibrate, refuses_unsuitable_folders_with_the_remedy) {
   EXPECT_EQ(measure(folder_, milliseconds(999)).error().message,
             "a calibration of 0.999 s; permitted are 1 to 55");
   EXPECT_EQ(measure(folder_, std::chrono::seconds(56)).error().code, EINVAL);

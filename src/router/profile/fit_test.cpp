@@ -69,14 +69,14 @@ TEST(Fit, finds_them_under_noise) {
         std::uniform_real_distribution<double>(std::log(least), std::log(most))(random));
   };
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    // Saturated well within the sizes, and C is seen: S / BW is no more than C.
+    // Saturated well within the sizes, and C is visible: S / BW is at most C.
     Model model{between(20, 2000), between(16384, 1 << 20), 1, between(4, 20)};
     model.direct_gbs = between(std::max(0.5, model.cutoff_bytes / model.call_us / 1000), 20);
     Result<Fit> found = fit(direct_of(model, 0.04, seed), cache_of(model, 0.04, seed));
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_NEAR(found->model.call_us, model.call_us, 0.05 * model.call_us) << seed;
     EXPECT_NEAR(found->model.cache_gbs, model.cache_gbs, 0.05 * model.cache_gbs) << seed;
-    // S and the bandwidth are seen as far as the transfers take longer than C.
+    // S and the bandwidth are visible where the transfers take longer than C.
     if (direct_bytes_us(model, 8 << 20) < 5 * model.call_us) continue;
     EXPECT_NEAR(found->model.direct_gbs, model.direct_gbs, 0.1 * model.direct_gbs) << seed;
     EXPECT_GT(found->direct_r2, r2_min) << seed;
@@ -104,7 +104,7 @@ TEST(Fit, no_other_cutoff_is_better) {
   }
 }
 
-TEST(Fit, says_which_points_are_off_and_when_the_model_does_not_describe_the_device) {
+TEST(Fit, names_bad_points_and_devices_that_do_not_fit_the_model) {
   const Model model;
   Points direct = direct_of(model);
   direct[3].us *= 1.5;
@@ -133,7 +133,7 @@ TEST(Fit, says_which_points_are_off_and_when_the_model_does_not_describe_the_dev
   }
 }
 
-TEST(Fit, refuses_what_gives_no_model_and_says_why) {
+TEST(Fit, refuses_points_without_a_model_with_the_reason) {
   const Model model;
   const Points good = direct_of(model);
   const Points cache = cache_of(model);
@@ -196,7 +196,7 @@ TEST(Fit, random_times_give_a_valid_model_or_an_error) {
   EXPECT_GT(models, 0);
 }
 
-TEST(Fit, takes_from_transfers_in_flight_what_each_adds) {
+TEST(Fit, derives_the_cost_of_a_further_transfer_in_flight) {
   const Model model{60, 0, 2.8, 5.7};
   const auto next_of = [&](std::optional<Together> together) {
     return fit(direct_of(model), cache_of(model), together).value().model.next_us;
@@ -204,8 +204,9 @@ TEST(Fit, takes_from_transfers_in_flight_what_each_adds) {
   const double alone = direct_bytes_us(model, 64 * 32768);
   EXPECT_EQ(next_of({}), 0);
   EXPECT_NEAR(next_of(Together{64, 32768, alone + 63 * 2.5}), 2.5, 1e-3);
-  EXPECT_EQ(next_of(Together{64, 32768, alone / 2}), next_us_min) << "known, if faster than alone";
-  EXPECT_NEAR(next_of(Together{64, 32768, 1e6}), 60, 1e-3) << "no more than by itself";
+  EXPECT_EQ(next_of(Together{64, 32768, alone / 2}), next_us_min)
+      << "a measured value if faster than alone";
+  EXPECT_NEAR(next_of(Together{64, 32768, 1e6}), 60, 1e-3) << "at most the cost alone";
   EXPECT_EQ(next_of(Together{1, 32768, 100}), 0);
 }
 

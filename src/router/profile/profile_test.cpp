@@ -48,7 +48,7 @@ class ProfileFile : public testing::Test {
   [[nodiscard]] Result<Loaded> loaded(const Identity& identity, std::int64_t now = now_s) const {
     return load(folder_, identity, now, "/data");
   }
-  // After the stored file's text was replaced.
+  // The answer after the stored file's text was replaced.
   [[nodiscard]] Result<Loaded> with_text(const std::string& text) const {
     std::filesystem::create_directories(folder_);
     std::ofstream(profile_path(folder_, example().identity)) << text;
@@ -76,7 +76,7 @@ TEST_F(ProfileFile, is_found_as_it_was_stored) {
   EXPECT_EQ(files(), 1u);
 
   Identity identity = profile.identity;
-  identity.device_model = "Disk \"5\"\uFFFD";  // As JSON had to write it.
+  identity.device_model = "Disk \"5\"\uFFFD";  // The form that JSON can store.
   Result<Loaded> found = loaded(identity);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->state, ProfileState::measured);
@@ -95,7 +95,7 @@ TEST_F(ProfileFile, is_found_as_it_was_stored) {
   EXPECT_EQ(found->profile.version, "0.1.0");
 }
 
-TEST_F(ProfileFile, of_a_descriptors_device_is_what_its_reads_are_planned_by) {
+TEST_F(ProfileFile, of_a_descriptors_device_plans_its_reads) {
   const char* const name = "K2K_PROFILE_DIR";
   const char* const before = std::getenv(name);
   const std::string kept = before == nullptr ? "" : before;
@@ -124,7 +124,7 @@ TEST_F(ProfileFile, is_replaced_as_a_whole) {
   EXPECT_EQ(loaded(profile.identity)->model.call_us, 7);
 }
 
-TEST_F(ProfileFile, that_is_absent_gives_the_papers_numbers_and_says_how_to_measure) {
+TEST_F(ProfileFile, that_is_absent_gives_the_papers_numbers_and_the_command_to_measure) {
   Result<Loaded> found = loaded(example().identity);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state, ProfileState::absent);
@@ -134,7 +134,7 @@ TEST_F(ProfileFile, that_is_absent_gives_the_papers_numbers_and_says_how_to_meas
             "calibrate /data'");
 }
 
-TEST_F(ProfileFile, that_is_stale_says_what_differs) {
+TEST_F(ProfileFile, that_is_stale_names_the_differences) {
   Profile profile = example();
   profile.identity.device_model = "disk";
   ASSERT_TRUE(store(folder_, profile));
@@ -169,7 +169,7 @@ TEST_F(ProfileFile, that_is_stale_says_what_differs) {
   EXPECT_NE(says(other).find("the engine was pread and is uring"), std::string::npos);
 }
 
-TEST_F(ProfileFile, of_plain_preads_is_a_stale_one_of_what_is_measured_now) {
+TEST_F(ProfileFile, of_plain_preads_is_stale) {
   Profile former = example();
   former.identity.engine = "pread";
   former.identity.device_model = "disk";
@@ -184,7 +184,8 @@ TEST_F(ProfileFile, of_plain_preads_is_a_stale_one_of_what_is_measured_now) {
                              "; run 'k2k calibrate /data'");
   Identity cuda = wanted;
   cuda.engine = "cuda-staging-uring";
-  EXPECT_EQ(loaded(cuda)->state, ProfileState::absent) << "that is another way altogether";
+  EXPECT_EQ(loaded(cuda)->state, ProfileState::absent)
+      << "another kind of transfer has its own profile";
 
   Profile now = example();
   now.identity = wanted;
@@ -242,7 +243,7 @@ TEST_F(ProfileFile, that_is_damaged_is_an_error_with_its_name_and_the_fix) {
   contains(message(std::string(profile_bytes_max + 1, ' ')), "is longer than 65536 bytes");
 }
 
-TEST_F(ProfileFile, that_is_no_file_is_an_error_and_nobody_waits_for_it) {
+TEST_F(ProfileFile, that_is_no_file_is_an_error_without_a_wait) {
   std::filesystem::create_directories(folder_);
   const std::string path = profile_path(folder_, example().identity);
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -254,7 +255,7 @@ TEST_F(ProfileFile, that_is_no_file_is_an_error_and_nobody_waits_for_it) {
             std::string::npos);
 }
 
-TEST_F(ProfileFile, cannot_be_stored_where_there_is_no_folder_to_be_had) {
+TEST_F(ProfileFile, cannot_be_stored_where_no_folder_can_be_made) {
   std::ofstream(top_ + "/state") << "a file";
   const Result<std::string> path = store(folder_, example());
   ASSERT_FALSE(path);
@@ -297,7 +298,7 @@ TEST(ProfileText, cut_off_anywhere_is_refused) {
   EXPECT_TRUE(parse_profile(text.substr(0, text.size() - 1)));  // The last newline.
 }
 
-TEST(ProfileText, with_any_byte_changed_is_refused_or_says_the_same) {
+TEST(ProfileText, with_any_byte_changed_is_refused_or_means_the_same) {
   const std::string text = to_json(example());
   const Profile good = parse_profile(text).value().profile;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -314,7 +315,7 @@ TEST(ProfileText, with_any_byte_changed_is_refused_or_says_the_same) {
   }
 }
 
-TEST(ProfileText, shuffled_is_refused_or_says_the_same) {
+TEST(ProfileText, shuffled_is_refused_or_means_the_same) {
   const std::string text = to_json(example());
   const Profile good = parse_profile(text).value().profile;
   std::mt19937_64 random(1);
@@ -411,7 +412,7 @@ TEST_F(Sys, names_file_systems) {
   EXPECT_EQ(identify(-1).error().code, EBADF);
 }
 
-TEST(Profile, of_before_further_transfers_were_measured_is_read_as_it_is) {
+TEST(Profile, without_measurements_of_further_transfers_is_readable) {
   const Result<Parsed> parsed = parse_profile(
       R"({"format":1,"k2k":"0.1.0","made_s":1800000000,"identity":{"file_system":"ext4",)"
       R"("file_system_id":"0123456789abcdef","device":"254:0","device_model":"Disk",)"

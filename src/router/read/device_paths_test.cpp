@@ -1,6 +1,6 @@
-// Goal: the vendor's library is taken where it is there and brings something, staging elsewhere;
-// what it refuses comes by the page cache. Method: a library of the tests' own
-// (io/memory/vendor_fixture), whose memory is the process's.
+// Goal: the vendor's library is used if it is present and avoids copies, staging otherwise; the
+// page cache serves the reads that the library refuses. Method: a library of the tests' own
+// (io/memory/vendor_fixture), with memory of the process.
 
 #include "router/read/device_paths.hpp"
 
@@ -50,7 +50,7 @@ class DevicePathsTest : public testing::Test {
       io::make_cuda_memory(0, io::vendor_library()).value();
 };
 
-TEST_F(DevicePathsTest, take_cufile_where_it_copies_nothing_through_the_host) {
+TEST_F(DevicePathsTest, take_cufile_if_it_copies_nothing_through_the_host) {
   EXPECT_TRUE(name_of(DevicePaths::create(*cuda_, config(DirectPath::automatic)))
                   .starts_with("cuda-staging-"))
       << "without nvidia-fs it copies, too";
@@ -65,7 +65,7 @@ TEST_F(DevicePathsTest, take_cufile_where_it_copies_nothing_through_the_host) {
                   .starts_with("separate-staging-"));
 }
 
-TEST_F(DevicePathsTest, say_why_what_was_asked_for_is_not_there) {
+TEST_F(DevicePathsTest, give_the_reason_why_a_chosen_path_is_missing) {
   DevicePathsConfig wrong = config(DirectPath::cufile);
   wrong.libraries.cufile = "libnowhere.so.9";
   const auto none = DevicePaths::create(*cuda_, wrong);
@@ -91,11 +91,11 @@ TEST_F(DevicePathsTest, read_files_by_cufile_until_their_descriptor_is_closed) {
   EXPECT_EQ(vendor_.opened, 0);
 }
 
-TEST_F(DevicePathsTest, read_by_the_page_cache_what_cufile_refuses) {
+TEST_F(DevicePathsTest, read_by_the_page_cache_if_cufile_refuses) {
   DataFile file(2'000'000);
   file.evict();
   const auto read = reader(cuda_, config(DirectPath::cufile));
-  vendor_.fail("Read", 5008);  // Not this file.
+  vendor_.fail("Read", 5008);  // This file is refused.
   expect_read(*read, file);
   expect_read(*read, file);
   EXPECT_EQ(read->stats().files_refused, 1u);

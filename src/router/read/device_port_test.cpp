@@ -26,8 +26,8 @@ class DevicePortTest : public testing::Test {
  protected:
   DevicePortTest() { std::ranges::fill(memory_->inside(), untouched); }
 
-  // Of a device that is slow to begin, so that mixes pay, and of short buffers, so that there are
-  // many copies.
+  // For a device that is slow to begin, so that mixes pay, and with short buffers, so that there
+  // are many copies.
   static ReaderConfig config() { return {.model = slow_device(), .grain_pages = 1}; }
   static DeviceChannelsConfig channels() {
     return {.paths = {.buffers = 4, .buffer_bytes = 16 * page}, .channels_kept = 2};
@@ -38,7 +38,7 @@ class DevicePortTest : public testing::Test {
     return std::move(made).value();
   }
 
-  // The answer is the kernel's and the bytes are the file's; nothing around them is touched.
+  // Expects the kernel's answer and the file's bytes, and that memory around them is untouched.
   void expect_read(FileReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
                    std::size_t at = page) {
     const auto around = memory_->inside().subspan(at - 64, bytes + 128);
@@ -60,7 +60,7 @@ class DevicePortTest : public testing::Test {
                                           file.bytes().data() + offset, bytes) == 0)
         << bytes << " at " << offset;
   }
-  // Some pages cached, so that a read is of both kinds.
+  // Caches some pages, so that a read is of both kinds.
   static void cache_some(const DataFile& file) {
     file.cache([](std::size_t at) { return at / 40 % 2 == 0; });
   }
@@ -77,10 +77,10 @@ TEST_F(DevicePortTest, stores_into_memory_that_is_mapped_for_the_cpu) {
   file.cache([](std::size_t) { return true; });
   const std::uint32_t before = memory_->copies();
   expect_read(*read, file, 1'000'000, 5000);
-  EXPECT_LE(memory_->copies(), before + 4) << "what is cached needs no copies of the device's";
+  EXPECT_LE(memory_->copies(), before + 4) << "cached pages need no copies of the device";
 }
 
-TEST_F(DevicePortTest, expects_what_was_cached_to_be_so_and_probes_no_more) {
+TEST_F(DevicePortTest, expects_cached_pages_to_stay_cached_and_stops_probing) {
   DataFile file(2 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   file.cache([](std::size_t) { return true; });
@@ -94,7 +94,7 @@ TEST_F(DevicePortTest, expects_what_was_cached_to_be_so_and_probes_no_more) {
   EXPECT_EQ(read->stats().probed, before + 1) << "advice is heeded";
 }
 
-TEST_F(DevicePortTest, leaves_streams_to_read_ahead_where_that_is_as_fast) {
+TEST_F(DevicePortTest, leaves_streams_to_read_ahead_if_that_is_as_fast) {
   DataFile file(8 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   const auto read = reader();
@@ -155,7 +155,8 @@ TEST_F(DevicePortTest, counts_the_bytes_before_a_copy_that_fails) {
     if (count > 0) expect_bytes(file, static_cast<std::size_t>(count), 100, 0);
     memory_->fail_copies_from(~0u, 0);
     expect_read(*read, file, 1'500'000, 100);
-    EXPECT_EQ(read->stats().files_refused, 0u) << "a device's failure is not the file's";
+    EXPECT_EQ(read->stats().files_refused, 0u)
+        << "a failure of the device is no refusal of the file";
   }
 }
 
@@ -178,14 +179,14 @@ long write_calls() {
   return -1;
 }
 
-TEST_F(DevicePortTest, writes_by_one_call_however_long_it_is) {
+TEST_F(DevicePortTest, writes_any_length_by_one_call) {
   DataFile file(4096);
   const auto write = reader();
   for (std::size_t at = 0; at < device_bytes; ++at) {
     memory_->inside()[at] = static_cast<std::byte>(at * 2654435761u >> 11);
   }
   for (const std::size_t bytes : {std::size_t{1}, 3 * page + 5, std::size_t{20} << 20}) {
-    long least = std::numeric_limits<long>::max();  // A sanitizer makes some of its own at first.
+    long least = std::numeric_limits<long>::max();  // A sanitizer makes calls of its own at first.
     for (int again = 0; again < 3; ++again) {
       const long before = write_calls();
       ASSERT_EQ(write->pwrite(file.descriptor(), memory_->address() + 7, bytes, 1001),
@@ -200,7 +201,7 @@ TEST_F(DevicePortTest, writes_by_one_call_however_long_it_is) {
   EXPECT_EQ(write->stats().writes, 9u);
 }
 
-TEST_F(DevicePortTest, writes_nothing_where_the_device_gives_not_all) {
+TEST_F(DevicePortTest, writes_nothing_if_a_copy_from_the_device_fails) {
   DataFile file(1 << 20);
   const auto write = reader();
   for (const std::uint32_t at : {0u, 3u}) {
@@ -224,7 +225,8 @@ TEST_F(DevicePortTest, makes_any_call_through_memory_of_the_host) {
   EXPECT_EQ(std::memcmp(host.data(), file.bytes().data() + 3500, 5000), 0);
   expect_bytes(file, 70'000, 8500, 9000);
   EXPECT_EQ(both->whole({file.descriptor(), pieces, is_device}), 21'500) << "to the file's end";
-  EXPECT_EQ(memory_->inside()[9000 + 13'500], file.bytes()[8500 + 13'500]) << "and no further";
+  EXPECT_EQ(memory_->inside()[9000 + 13'500], file.bytes()[8500 + 13'500])
+      << "bytes behind the file's end are untouched";
 
   const int appending = ::open(file.path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   EXPECT_EQ(both->whole({appending, pieces, is_device, true, 0}), 78'000);
@@ -289,7 +291,7 @@ TEST_F(DevicePortTest, serves_threads_with_a_channel_each) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(DevicePortTest, asks_for_the_model_of_its_own_engine_and_file) {
+TEST_F(DevicePortTest, requests_the_model_of_its_own_engine_and_file) {
   DataFile file(4 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   std::vector<std::string> asked;
@@ -304,12 +306,12 @@ TEST_F(DevicePortTest, asks_for_the_model_of_its_own_engine_and_file) {
   cache_some(file);
   expect_read(*read, file, 1 << 20, 0);
   expect_read(*read, file, 1 << 20, 3000);
-  ASSERT_EQ(asked.size(), 1u) << "once a file";
+  ASSERT_EQ(asked.size(), 1u) << "one request per file";
   EXPECT_TRUE(asked[0] == "separate-staging-uring" || asked[0] == "separate-staging-pool")
       << asked[0];
 }
 
-TEST_F(DevicePortTest, says_why_there_is_none) {
+TEST_F(DevicePortTest, gives_the_reason_of_a_refusal) {
   memory_->refuse_queues(ENOMEM);
   const auto made = FileReader::create(memory_, config(), channels());
   ASSERT_FALSE(made.ok());
@@ -329,7 +331,7 @@ TEST_F(DevicePortTest, says_why_there_is_none) {
   EXPECT_EQ(FileReader::create(memory_, model, channels()).error().code, EINVAL);
 }
 
-TEST_F(DevicePortTest, answers_with_enomem_where_no_further_channel_can_be_pinned) {
+TEST_F(DevicePortTest, answers_with_enomem_if_no_further_channel_can_be_pinned) {
   DataFile file(1 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   FileReader* read = nullptr;
@@ -348,13 +350,13 @@ TEST_F(DevicePortTest, answers_with_enomem_where_no_further_channel_can_be_pinne
   file.evict();
   expect_read(*read, file, 1 << 19, 0);
   EXPECT_EQ(within, -ENOMEM);
-  EXPECT_EQ(tried, -EAGAIN) << "it makes no channel: another thread does";
+  EXPECT_EQ(tried, -EAGAIN) << "it creates no channel: another thread does";
 }
 
 TEST_F(DevicePortTest, a_read_that_must_not_wait_has_the_error_of_its_copy) {
   DataFile file(1 << 20);
   file.cache([](std::size_t) { return true; });
-  constexpr std::size_t bytes = 3000;  // Not examined.
+  constexpr std::size_t bytes = 3000;  // Short: read without a probe.
   const auto read = reader();
   const auto tried = [&] {
     return read->try_pread(file.descriptor(), memory_->address(), bytes, 5);
@@ -368,7 +370,7 @@ TEST_F(DevicePortTest, a_read_that_must_not_wait_has_the_error_of_its_copy) {
   EXPECT_EQ(read->stats().bytes_cache, 2 * bytes) << "without the bytes that the device refused";
 }
 
-TEST_F(DevicePortTest, a_child_is_told_that_the_memory_is_not_there) {
+TEST_F(DevicePortTest, a_child_gets_the_error_that_it_has_no_such_memory) {
   DataFile file(1 << 20);
   cache_some(file);
   const auto read = reader();

@@ -19,7 +19,7 @@ TEST(Execution, makes_the_shortest_transfer_first) {
       transfers[at].tag = at;
     }
     shortest_first(transfers);
-    EXPECT_EQ(transfers[0].tag + transfers[1].tag + transfers[2].tag, 3u) << "each once";
+    EXPECT_EQ(transfers[0].tag + transfers[1].tag + transfers[2].tag, 3u) << "each transfer once";
     return transfers[0].bytes;
   };
   EXPECT_EQ(bytes_of_first({1, 2, 3}), 1u);
@@ -28,7 +28,7 @@ TEST(Execution, makes_the_shortest_transfer_first) {
   EXPECT_EQ(bytes_of_first({2, 2, 2}), 2u);
 }
 
-TEST(Execution, makes_one_transfer_of_what_is_aligned_at_both_ends_and_in_memory) {
+TEST(Execution, makes_one_transfer_of_a_request_aligned_at_both_ends_and_in_memory) {
   const Memory memory = memory_of(4 * page);
   const auto is_one = [&](std::size_t shift, std::size_t bytes, std::uint64_t offset,
                           const io::Alignment& alignment) {
@@ -39,13 +39,13 @@ TEST(Execution, makes_one_transfer_of_what_is_aligned_at_both_ends_and_in_memory
   EXPECT_TRUE(is_one(512, 512, 3 * 512, sectors));
   EXPECT_FALSE(is_one(0, page + 1, page, sectors)) << "a tail";
   EXPECT_FALSE(is_one(1, page, page + 1, sectors)) << "a head";
-  EXPECT_FALSE(is_one(8, page, page, sectors)) << "the memory's";
+  EXPECT_FALSE(is_one(8, page, page, sectors)) << "misaligned memory";
   EXPECT_TRUE(is_one(8, page, page, {512, 4}));
   EXPECT_FALSE(is_one(512, page, 512, {page, 512}));
-  EXPECT_FALSE(is_one(0, 2 * page, 0, {2 * page, 512})) << "of more than a page";
+  EXPECT_FALSE(is_one(0, 2 * page, 0, {2 * page, 512})) << "an alignment of more than a page";
 }
 
-TEST(Execution, reads_directly_up_to_the_end_and_says_what_came_how) {
+TEST(Execution, reads_directly_up_to_the_end_and_counts_the_bytes_of_each_way) {
   DataFile file(3 * page + 100);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   const auto direct = io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read);
@@ -65,7 +65,7 @@ TEST(Execution, reads_directly_up_to_the_end_and_says_what_came_how) {
             0);
 }
 
-TEST(Execution, reads_by_the_page_cache_what_is_refused_directly) {
+TEST(Execution, reads_by_the_page_cache_if_a_direct_transfer_is_refused) {
   DataFile file(3 * page);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   const auto direct = io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read);

@@ -1,6 +1,6 @@
-// Goal: requests for a file in which nothing was cached are not probed any more and still get
-// pread's answers, whatever becomes of the file and the descriptor then; and the first pages that
-// are found cached end that. Method: cold reads of a real file, into memory of each port, until
+// Goal: requests for a file in which nothing was cached are not probed any more. They still get
+// pread's answers, also after changes of the file or the descriptor, and the first pages that are
+// found cached end this state. Method: cold reads of a real file, into memory of each port, until
 // they are unprobed; then each possible change.
 
 #include <sys/mman.h>
@@ -32,17 +32,17 @@ class ExpectedAbsent : public WithMemory {
     ASSERT_EQ(stats().unprobed, 0u);
     ASSERT_EQ(stats().bytes_direct, warm_up * block);
   }
-  // The file in its present state.
+  // Expects the file's present content.
   void expect_read(std::size_t offset, std::size_t bytes = block) {
     WithMemory::expect_read(*reader_, file_, bytes, offset);
   }
-  // Each block once, none behind the one before it.
+  // Reads each block once, never a block behind its predecessor.
   void read_next() { expect_read(next_++ * 7 % blocks * block); }
   ssize_t pread(std::byte* memory, std::size_t bytes, std::size_t offset) {
     return reader_->pread(file_.descriptor(), memory, bytes, static_cast<std::int64_t>(offset));
   }
   [[nodiscard]] ReaderStats stats() const { return reader_->stats(); }
-  // How many of the next requests were probed.
+  // Makes `requests` requests; returns the number of probed ones.
   std::uint64_t probed_of(std::uint64_t requests) {
     const std::uint64_t before = stats().probed;
     for (std::uint64_t number = 0; number < requests; ++number) read_next();
@@ -56,11 +56,11 @@ class ExpectedAbsent : public WithMemory {
 };
 K2K_BOTH_PORTS(ExpectedAbsent);
 
-// A device's copies go to any address, and a device says itself where its memory ends.
+// For host memory only: a device's copies go to any address, and a device checks its addresses.
 class ExpectedAbsentOnHost : public ExpectedAbsent {};
 INSTANTIATE_TEST_SUITE_P(, ExpectedAbsentOnHost, testing::Values(Into::host), name_of);
 
-TEST_P(ExpectedAbsent, probes_one_in_so_many) {
+TEST_P(ExpectedAbsent, probes_one_request_in_one_probed_of) {
   EXPECT_EQ(probed_of(4 * one_probed_of), 4u);
   EXPECT_EQ(stats().bytes_direct, stats().reads * block);
   EXPECT_EQ(stats().bytes_cache, 0u);
@@ -77,11 +77,11 @@ TEST_P(ExpectedAbsent, copies_again_once_it_finds_all_pages_cached) {
   probed_of(one_probed_of);
   const std::uint64_t before = stats().bytes_cache;
   probed_of(4);
-  // The kernel evicts what it likes.
+  // The kernel may evict other pages as well.
   EXPECT_GT(stats().bytes_cache, before);
 }
 
-TEST_P(ExpectedAbsent, probes_long_requests_and_those_that_are_no_single_transfer) {
+TEST_P(ExpectedAbsent, probes_long_requests_and_requests_of_several_transfers) {
   constexpr std::size_t long_bytes = 257 * page;
   const std::pair<std::size_t, std::size_t> requests[] = {
       {3 * block, long_bytes}, {9 * block + 1, block}, {5 * block, block - 1}};
@@ -94,14 +94,14 @@ TEST_P(ExpectedAbsent, probes_long_requests_and_those_that_are_no_single_transfe
   }
 }
 
-TEST_P(ExpectedAbsentOnHost, reads_into_memory_that_lies_otherwise_by_a_copy_more) {
+TEST_P(ExpectedAbsentOnHost, reads_into_misaligned_memory_by_a_further_copy) {
   const Memory memory = memory_of(block + page);
   const std::uint64_t before = stats().misaligned;
   ASSERT_EQ(pread(memory.get() + 1, block, 3 * block), static_cast<ssize_t>(block));
   EXPECT_EQ(stats().misaligned, before + 1);
 }
 
-TEST_P(ExpectedAbsent, sees_what_others_write_and_is_not_yet_on_the_disk) {
+TEST_P(ExpectedAbsent, sees_data_of_other_writers_that_are_not_yet_on_the_disk) {
   for (std::size_t number = 0; number < 2 * one_probed_of; ++number) {
     const std::size_t at = number * 11 % blocks * block + 100;
     std::fill_n(file_.bytes().begin() + static_cast<std::ptrdiff_t>(at), 5000, std::byte(number));
@@ -117,7 +117,7 @@ TEST_P(ExpectedAbsent, probes_again_where_the_program_writes) {
   EXPECT_EQ(probed_of(4), 4u);
 }
 
-TEST_P(ExpectedAbsent, ends_where_a_file_does_that_was_cut_or_has_grown) {
+TEST_P(ExpectedAbsent, ends_at_the_present_end_of_a_file_that_was_cut_or_has_grown) {
   const auto resize = [&](std::size_t bytes) {
     ASSERT_EQ(::ftruncate(file_.descriptor(), static_cast<off_t>(bytes)), 0);
     file_.bytes().resize(bytes);
@@ -195,7 +195,7 @@ TEST_P(ExpectedAbsent, has_the_errors_of_the_descriptor_as_it_is_now) {
   EXPECT_EQ(reader_->pread(number, address(), block, 5 * block), -EBADF);
 }
 
-TEST_P(ExpectedAbsentOnHost, gives_the_bytes_before_memory_that_is_none) {
+TEST_P(ExpectedAbsentOnHost, gives_the_bytes_before_unmapped_memory) {
   void* const memory =
       ::mmap(nullptr, 2 * block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);

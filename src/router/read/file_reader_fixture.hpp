@@ -50,7 +50,7 @@ class MemoryOf {
   [[nodiscard]] std::span<std::byte> inside() const {
     return is_host() ? std::span(host_.get(), bytes) : device_->inside();
   }
-  // Copies arrive at the first look: for tests in which the time of reads counts.
+  // Copies arrive at the first look. For tests that depend on the duration of reads.
   void copy_at_once() const {
     if (device_) device_->set_looks_max(0);
   }
@@ -76,8 +76,8 @@ class WithMemory : public testing::TestWithParam<Into> {
     EXPECT_TRUE(made.ok()) << made.error().message;
     return std::move(made).value();
   }
-  // pread() into the memory's bytes from `at` on. The answer is the kernel's and
-  // the bytes are the file's; no byte behind them is touched.
+  // pread() into the memory's bytes from `at` on. Expects the kernel's answer and the file's bytes,
+  // and that no byte behind them is touched.
   void expect_read(FileReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
                    std::size_t at = 0) const {
     constexpr std::size_t behind = 64;
@@ -105,7 +105,7 @@ inline std::string name_of(const testing::TestParamInfo<Into>& each) {
   return testing::PrintToString(each.param);
 }
 
-// Every kind, and the two whose ports differ.
+// Every kind of memory, and the two kinds with different ports.
 #define K2K_ALL_MEMORY(suite)                                                                \
   INSTANTIATE_TEST_SUITE_P(, suite, testing::Values(Into::host, Into::staged, Into::mapped), \
                            name_of)

@@ -1,5 +1,5 @@
-// Goal: whatever is cached, and however a request lies in the file, its answer and its bytes are
-// those of pread(2); direct transfers are used where they pay; what the file system refuses is
+// Goal: for any cached pages and any place of a request in the file, the answer and the bytes are
+// those of pread(2); direct transfers are used if they pay; refusals of the file system are
 // remembered. Method: real files on the file system of the test's folder, compared with the written
 // bytes, into each kind of memory.
 
@@ -34,11 +34,11 @@ class FileReaderInto : public WithMemory {
 };
 K2K_ALL_MEMORY(FileReaderInto);
 
-// With threads, forks, and memory that is wrong or aligned differently from the file.
+// Tests with threads, forks, and memory that is wrong or aligned differently from the file.
 class FileReaderIntoHost : public FileReaderInto {};
 INSTANTIATE_TEST_SUITE_P(, FileReaderIntoHost, testing::Values(Into::host), name_of);
 
-TEST_P(FileReaderInto, reads_what_pread_would_whatever_is_cached) {
+TEST_P(FileReaderInto, reads_as_pread_for_any_cached_pages) {
   DataFile file(6'000'123);
   std::mt19937_64 random(2);
   const auto read = reader();
@@ -53,7 +53,7 @@ TEST_P(FileReaderInto, reads_what_pread_would_whatever_is_cached) {
         std::size_t offset = random() % file.size();
         if (aligned) offset = offset / page * page;
         const std::size_t bytes = 1 + random() % (3 << 20);
-        // Memory that lies as the offset does, or not at all so.
+        // Memory with the alignment of the offset, or without it.
         const std::size_t shift = random() % 4 == 0 ? random() % page : offset % page;
         expect_read(*read, file, bytes, offset, shift);
       }
@@ -94,7 +94,7 @@ TEST_P(FileReaderInto, serves_requests_of_many_parts) {
   expect_read(*read, file, file.size(), 0);
 }
 
-TEST_P(FileReaderInto, sees_what_was_just_written_and_not_yet_on_the_disk) {
+TEST_P(FileReaderInto, sees_written_data_that_are_not_yet_on_the_disk) {
   DataFile file(4 << 20);
   file.evict();
   const auto read = reader();
@@ -123,7 +123,7 @@ TEST_P(FileReaderInto, reads_holes_as_zeros) {
   expect_read(*read, file, 1 << 20, (2 << 20) - 4096);
 }
 
-TEST_P(FileReaderInto, answers_as_the_kernel_does_where_there_is_nothing_to_read) {
+TEST_P(FileReaderInto, answers_as_the_kernel_if_there_is_nothing_to_read) {
   const auto read = reader();
   DataFile file(1 << 20);
   EXPECT_EQ(read->pread(-1, address(), 1 << 20, 0), -EBADF);
@@ -147,13 +147,13 @@ TEST_P(FileReaderInto, answers_as_the_kernel_does_where_there_is_nothing_to_read
   file.evict();
   EXPECT_EQ(read->pread(write_only, address(), 1 << 20, 0), -EBADF);
   ::close(write_only);
-  if (!is_host()) return;  // A device says itself where its memory ends.
+  if (!is_host()) return;  // A device checks its own addresses.
   file.evict();
   auto* const nowhere = reinterpret_cast<std::byte*>(page);
   EXPECT_EQ(read->pread(file.descriptor(), nowhere, 1 << 20, 0), -EFAULT);
 }
 
-TEST_P(FileReaderIntoHost, gives_the_bytes_before_memory_that_is_none) {
+TEST_P(FileReaderIntoHost, gives_the_bytes_before_unmapped_memory) {
   DataFile file(1 << 20);
   file.evict();
   const auto read = reader();
@@ -202,7 +202,7 @@ TEST_P(FileReaderInto, stops_short_where_a_file_is_cut_meanwhile_and_never_gives
     while (!over.load()) {
       const std::size_t size = random() % file.size();
       EXPECT_EQ(::ftruncate(file.descriptor(), static_cast<off_t>(size)), 0);
-      // Back to its whole size: what was cut is zeros now.
+      // Back to its whole size: the cut part is zeros now.
       EXPECT_EQ(::ftruncate(file.descriptor(), static_cast<off_t>(file.size())), 0);
       EXPECT_EQ(::pwrite(file.descriptor(), file.bytes().data() + size, file.size() - size,
                          static_cast<off_t>(size)),
@@ -229,7 +229,7 @@ TEST_P(FileReaderInto, stops_short_where_a_file_is_cut_meanwhile_and_never_gives
   cutter.join();
 }
 
-// Reads a file that it neither owns nor may write, cold each time: 0 if some of it came directly.
+// As another user, reads a file that is cold each time. Returns 0 if some of it came directly.
 int read_as_another_user(int descriptor, std::size_t size) {
   constexpr unsigned nobody = 65534;
   constexpr std::size_t bytes = 1 << 20;
@@ -248,7 +248,7 @@ int read_as_another_user(int descriptor, std::size_t size) {
   return read->stats().bytes_direct > 0 ? 0 : 1;
 }
 
-TEST_P(FileReaderIntoHost, learns_from_their_time_that_reads_are_cold_where_it_may_not_probe) {
+TEST_P(FileReaderIntoHost, learns_cold_reads_from_their_duration_if_it_may_not_probe) {
   DataFile file(32 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   if (::geteuid() != 0) GTEST_SKIP() << "only root can read as another user";
@@ -285,7 +285,7 @@ TEST_P(FileReaderIntoHost, goes_on_in_a_forked_child) {
   expect_read(*read, file, 2 << 20, 8192);
 }
 
-TEST_P(FileReaderInto, writes_and_hands_advice_on) {
+TEST_P(FileReaderInto, writes_and_passes_advice_on) {
   DataFile file(1 << 20);
   const auto read = reader();
   std::fill_n(file.bytes().begin() + 100, 5000, std::byte{9});
@@ -299,7 +299,7 @@ TEST_P(FileReaderInto, writes_and_hands_advice_on) {
   EXPECT_EQ(read->advise(file.descriptor(), 0, 0, 99), EINVAL);
 }
 
-TEST_P(FileReaderInto, refuses_a_configuration_that_it_cannot_have) {
+TEST_P(FileReaderInto, refuses_an_impossible_configuration) {
   const MemoryOf memory(GetParam());
   const auto message = [&](const ReaderConfig& wrong) {
     return memory.create(wrong).error().message;
@@ -358,7 +358,7 @@ TEST_P(FileReaderInto, keeps_the_locks_of_the_program_until_it_closes) {
   }
 }
 
-TEST_P(FileReaderInto, plans_by_what_is_known_of_a_device_and_asks_that_once) {
+TEST_P(FileReaderInto, plans_by_the_model_of_the_device_and_requests_it_once) {
   DataFile one(4 << 20);
   DataFile other(4 << 20);
   if (!has_direct(one)) GTEST_SKIP() << "no direct transfers in this folder";
@@ -377,18 +377,18 @@ TEST_P(FileReaderInto, plans_by_what_is_known_of_a_device_and_asks_that_once) {
       file->cache([](std::size_t at) { return at % 64 != 0; });
       expect_read(*read, *file, 4 << 20, 0);
     }
-    EXPECT_EQ(asked, 1) << "of two files of one device";
+    EXPECT_EQ(asked, 1) << "one request for two files of one device";
     return read->stats().bytes_direct;
   };
   // A device that is as fast as the cache, and one with an impossible model.
-  EXPECT_GT(direct_bytes(50), direct_bytes(-1)) << "cached pages are taken along";
+  EXPECT_GT(direct_bytes(50), direct_bytes(-1)) << "the direct transfer includes cached pages";
 }
 
-TEST_P(FileReaderIntoHost, reads_directly_into_memory_that_does_not_lie_as_the_file_does) {
+TEST_P(FileReaderIntoHost, reads_directly_into_memory_with_another_alignment_than_the_file) {
   DataFile file((9 << 20) + 777);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   const auto direct = io::DirectFile::open(file.descriptor(), io::DirectFile::Access::read);
-  const std::size_t alignment = direct.value().alignment().memory;  // Some devices take any word.
+  const std::size_t alignment = direct.value().alignment().memory;  // Some devices accept any word.
   const auto read = reader();
   for (const std::size_t shift : {std::size_t{16}, std::size_t{64}, std::size_t{1}}) {
     const ReaderStats before = read->stats();
@@ -406,7 +406,7 @@ TEST_P(FileReaderIntoHost, reads_directly_into_memory_that_does_not_lie_as_the_f
   EXPECT_EQ(read->stats().fall_backs, 0u);
 }
 
-TEST_P(FileReaderIntoHost, says_of_wrong_memory_what_the_kernel_says_however_it_lies) {
+TEST_P(FileReaderIntoHost, answers_for_wrong_memory_of_any_alignment_as_the_kernel) {
   DataFile file(2 << 20);
   const auto read = reader();
   auto* const room = static_cast<std::byte*>(

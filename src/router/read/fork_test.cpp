@@ -1,6 +1,6 @@
-// Goal: a child forked at any moment of others' reads reads itself: no lock and no guard of a
-// static variable that a thread of the parent held keeps it. Method: processes in which nothing was
-// read yet, eight threads each, and forks one after another; who hangs is killed by an alarm.
+// Goal: a child forked at any moment of other threads' reads can read itself: no lock and no guard
+// of a static variable that a thread of the parent held blocks it. Method: fresh processes, eight
+// threads each, and forks one after another; an alarm kills a child that hangs.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -58,7 +58,7 @@ int status_of_child(FileReader& reader, DataFile& file, std::size_t offset) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : wrong;
 }
 
-// A process that has read nothing yet: threads that begin to, and children meanwhile.
+// For a process that has read nothing yet: starts threads that read, and forks children meanwhile.
 [[noreturn]] void fork_under_load(DataFile& file, std::size_t seed) {
   file.evict();
   const auto reader = reader_of_profiles();
@@ -75,14 +75,14 @@ int status_of_child(FileReader& reader, DataFile& file, std::size_t offset) {
   go.store(true);
   int status = good;
   for (int round = 0; round < forks && status == good; ++round) {
-    // From the first reads of the process on, at other moments in each process.
+    // The forks begin with the first reads of the process, at another moment in each process.
     for (std::size_t spin = 0; spin < (seed + 1) * 20'000; ++spin) asm volatile("");
     status = status_of_child(*reader, file, static_cast<std::size_t>(round) % 16 * part_bytes);
   }
   ::_exit(status);
 }
 
-// Run in a program of its own, where no other test has evaluated what is evaluated once.
+// Runs in a program of its own, where no other test has initialised static variables.
 [[noreturn]] void fork_in_fresh_processes() {
   DataFile file(read_bytes);
   int worst = good;
@@ -100,7 +100,7 @@ int status_of_child(FileReader& reader, DataFile& file, std::size_t offset) {
   ::_exit(worst);
 }
 
-TEST(Forking, a_child_reads_at_whatever_moment_of_others_reads_it_was_forked) {
+TEST(Forking, a_child_forked_at_any_moment_of_other_reads_can_read) {
 #if defined(K2K_TSAN)
   GTEST_SKIP() << "ThreadSanitizer permits no thread in the child of a process that has threads";
 #elif defined(K2K_ASAN)

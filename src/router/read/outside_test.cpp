@@ -1,4 +1,4 @@
-// Goal: a file costs what plain reads cost until there is something to gain (expectation.hpp).
+// Goal: a file costs the same as plain reads until the router can gain time (expectation.hpp).
 // Method: real files on the file system of the test's folder, with the product's settings, into
 // memory of each port.
 
@@ -15,7 +15,7 @@
 namespace k2k::router {
 namespace {
 
-// The product's settings: nothing is set up for a file until there is something to gain.
+// The product's settings: nothing is set up for a file until the router can gain time.
 class Outside : public WithMemory {
  protected:
   Outside() { copy_at_once(); }
@@ -30,7 +30,7 @@ class Outside : public WithMemory {
                  .partition_pages = pages,
                  .partition_where_free = where_free});
   }
-  // Descriptors of K2K's own: twins, and what an engine needs.
+  // The number of K2K's own descriptors: twins, and descriptors of engines.
   static int own_descriptors() {
     int own = 0;
     for (int at = 0; at < own_numbers_max; ++at) own += is_own(at) ? 1 : 0;
@@ -42,7 +42,7 @@ class Outside : public WithMemory {
 };
 K2K_BOTH_PORTS(Outside);
 
-TEST_P(Outside, small_files_are_plain_reads_whatever_is_asked_of_them) {
+TEST_P(Outside, small_files_are_plain_reads_for_any_request) {
   DataFile file(small_file_bytes_default);
   for (const std::uint32_t pages : {0u, 2048u}) {
     const auto read = product(pages);
@@ -66,12 +66,12 @@ TEST_P(Outside, a_large_file_that_is_cached_is_plain_reads_too) {
   if (io::cached_pages(file.descriptor(), {0, 1}) != 1) GTEST_SKIP() << "no cachestat(2) here";
   const auto read = product();
   const int before = own_descriptors();
-  expect_read(*read, file, 4 << 20, 4096);  // One: an interrupted read enters the file.
+  expect_read(*read, file, 4 << 20, 4096);  // Once: an interrupted read enters the file.
   EXPECT_EQ(own_descriptors(), before);
   EXPECT_EQ(read->stats().probed, 0u);
 }
 
-TEST_P(Outside, a_long_read_of_what_is_not_cached_enters_the_file_until_it_is_closed) {
+TEST_P(Outside, a_long_uncached_read_enters_the_file_until_it_is_closed) {
   DataFile file(6 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   const auto read = product();
@@ -80,7 +80,7 @@ TEST_P(Outside, a_long_read_of_what_is_not_cached_enters_the_file_until_it_is_cl
     file.evict();
     expect_read(*read, file, 4 << 20, 0);
     EXPECT_EQ(read->stats().bytes_direct, (round + 1u) * (4 << 20));
-    EXPECT_GT(own_descriptors(), before) << "its twin";
+    EXPECT_GT(own_descriptors(), before) << "the twin is open";
     const int entered = own_descriptors();
     read->closing(file.descriptor());
     EXPECT_EQ(own_descriptors(), entered - 1) << "the twin is closed";
@@ -110,7 +110,7 @@ TEST_P(Outside, a_short_read_that_is_slower_than_memory_enters_the_file) {
   EXPECT_GT(read->stats().bytes_direct, 0u);
 }
 
-TEST_P(Outside, where_read_ahead_is_bounded_everywhere_every_larger_file_is_entered) {
+TEST_P(Outside, with_bounded_read_ahead_every_larger_file_is_entered) {
   DataFile file(6 << 20);
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   file.evict();
@@ -150,10 +150,10 @@ TEST_P(Outside, a_read_that_may_not_wait_is_answered_from_memory_or_not_at_all) 
     ASSERT_TRUE(std::equal(inside(), inside(answer),
                            file.bytes().begin() + static_cast<std::ptrdiff_t>(offset)));
   }
-  EXPECT_EQ(tried(1 << 20, 0), -EAGAIN) << "a long one wants a plan";
+  EXPECT_EQ(tried(1 << 20, 0), -EAGAIN) << "a long read needs a plan";
   EXPECT_EQ(read->try_pread(-1, address(), 100, 0), -EBADF);
   EXPECT_EQ(read->try_pread(file.descriptor(), address(), 100, -1), -EINVAL);
-  EXPECT_EQ(read->stats().reads, 8u) << "without the reads that it left to other threads";
+  EXPECT_EQ(read->stats().reads, 8u) << "reads left to other threads do not count";
   if (is_host()) {
     EXPECT_EQ(read->try_pread(file.descriptor(), nullptr, 100, 0), -EFAULT);
   }
@@ -161,14 +161,14 @@ TEST_P(Outside, a_read_that_may_not_wait_is_answered_from_memory_or_not_at_all) 
   EXPECT_EQ(tried(65536, 0), -EAGAIN);
 }
 
-TEST_P(Outside, long_reads_of_what_has_been_cached_need_no_thread_that_waits) {
+TEST_P(Outside, long_reads_of_cached_files_need_no_waiting_thread) {
   DataFile file(4 << 20);
   const auto read = product();
   cache(file);
   const auto tried = [&](std::size_t bytes) {
     return read->try_pread(file.descriptor(), address(), bytes, 0);
   };
-  EXPECT_EQ(tried(1 << 20), -EAGAIN) << "nothing is known of it";
+  EXPECT_EQ(tried(1 << 20), -EAGAIN) << "the file is unknown";
   // An interrupted read teaches the opposite for a while.
   const std::size_t most = is_host() ? 1 << 20 : trial_bytes_default;
   for (int again = 0; again < 200 && tried(most) == -EAGAIN; ++again) {
@@ -190,7 +190,7 @@ TEST_P(Outside, a_read_of_a_file_system_that_cannot_tell_is_made_at_once) {
   ::close(status);
 }
 
-TEST_P(Outside, a_file_that_ends_with_a_page_is_not_taken_for_one_that_is_cached_in_part) {
+TEST_P(Outside, a_file_that_ends_with_a_page_does_not_look_cached_in_part) {
   DataFile file(16 * page);
   const auto read = product();
   const auto tried = [&] { return read->try_pread(file.descriptor(), address(), 32 * page, 0); };
@@ -217,12 +217,12 @@ TEST_P(Outside, tells_which_reads_are_plain) {
   EXPECT_TRUE(is_plain(small, 8 << 20));
   EXPECT_FALSE(read->is_plain(file.descriptor(), 100, -1));
   EXPECT_FALSE(read->is_plain(-1, 100, 0));
-  EXPECT_TRUE(is_plain(file, 64 << 10)) << "a question enters no file";
+  EXPECT_TRUE(is_plain(file, 64 << 10)) << "is_plain() enters no file";
   EXPECT_EQ(own_descriptors(), before);
   EXPECT_EQ(read->stats().reads, 0u);
 }
 
-TEST_P(Outside, a_plain_read_of_the_callers_counts_as_one_of_its_own) {
+TEST_P(Outside, a_plain_read_of_the_caller_counts_as_a_read) {
   DataFile file(4 << 20);
   const auto read = product();
   const int descriptor = file.descriptor();
@@ -235,7 +235,7 @@ TEST_P(Outside, a_plain_read_of_the_callers_counts_as_one_of_its_own) {
   read_within(64 << 10, 5000, slow_us);
   read_within(64 << 10, -EIO, slow_us);
   read_within(64 << 10, 64 << 10, fast_us);
-  EXPECT_TRUE(read->is_plain(descriptor, 64 << 10, 0)) << "none of them was long, whole and slow";
+  EXPECT_TRUE(read->is_plain(descriptor, 64 << 10, 0)) << "no read was long, whole and slow";
   read_within(64 << 10, 64 << 10, slow_us);
   EXPECT_FALSE(read->is_plain(descriptor, 64 << 10, 0)) << "the file is entered";
   EXPECT_TRUE(read->is_plain(descriptor, 100, 0));

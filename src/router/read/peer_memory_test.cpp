@@ -1,6 +1,6 @@
-// Goal: a read into memory of a PCI device is answered as one into ordinary memory: what is cached
-// by copies, the rest from device to device; where no way leads there, by copies alone. Method: a
-// real device with peer memory (io/gpu/peer_memory_fixture.hpp), files cached in part.
+// Goal: a read into memory of a PCI device has the answer of a read into ordinary memory. Cached
+// pages come by copies, the rest from device to device, or by copies where no way leads there.
+// Method: a real device with peer memory (io/gpu/peer_memory_fixture.hpp), files cached in part.
 
 #include <cstring>
 
@@ -83,7 +83,7 @@ TEST_F(ReaderOnPeerDevice, writes_whole_pages_directly_in_exclusive_mode) {
       FileReader::create({.exclusive = true, .direct_write_bytes = 4 * page}).value();
   const io::PeerMemory memory = allocated(peer_file_bytes);
   std::memset(memory.bytes().data(), 0x5a, peer_file_bytes);
-  // Twice: what was refused is not tried again.
+  // Twice: a refused file is not tried again.
   for (int again = 0; again < 2; ++again) {
     file.evict();
     ASSERT_EQ(writer->pwrite(file.descriptor(), memory.bytes().data() + 100, 32 * page, 100),

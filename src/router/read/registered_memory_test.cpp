@@ -1,6 +1,6 @@
-// Goal: calls with registered memory are its reader's, all others the kernel's; a range is served
-// until nobody uses it any more. Method: memory of the tests' own that faults when it is touched,
-// real files, a pipe that keeps a call waiting.
+// Goal: the reader of registered memory makes the calls with it, the kernel makes all others; a
+// range is served until no call uses it any more. Method: memory of the tests' own that faults when
+// it is touched, real files, a pipe that keeps a call waiting.
 
 #include "router/read/registered_memory.hpp"
 
@@ -36,7 +36,7 @@ class Registered : public testing::Test {
   DataFile file{registered_file_bytes};
 };
 
-TEST_F(Registered, memory_of_the_host_is_the_kernels_whatever_is_registered) {
+TEST_F(Registered, memory_of_the_host_is_always_left_to_the_kernel) {
   std::byte here[100];
   EXPECT_FALSE(registered.pread(file.descriptor(), here, 100, 0));
   ASSERT_TRUE(add(device, 0, 4096).ok());
@@ -50,13 +50,14 @@ TEST_F(Registered, memory_of_the_host_is_the_kernels_whatever_is_registered) {
   EXPECT_EQ(registered.stats().reads, 0u);
 }
 
-TEST_F(Registered, what_lies_in_a_range_is_read_and_written_by_its_reader) {
+TEST_F(Registered, memory_in_a_range_is_read_and_written_by_its_reader) {
   ASSERT_TRUE(add(device, 0, device_bytes).ok());
   EXPECT_EQ(registered.pread(file.descriptor(), device.address() + 5, 600'000, 1234), 600'000);
   expect_data(5, 600'000, 1234);
   EXPECT_EQ(registered.pread(file.descriptor(), device.address(), 100, registered_file_bytes), 0);
   EXPECT_EQ(registered.pread(-1, device.address(), 100, 0), -EBADF);
-  EXPECT_FALSE(registered.try_pread(file.descriptor(), device.address(), 0, 0)) << "the kernel's";
+  EXPECT_FALSE(registered.try_pread(file.descriptor(), device.address(), 0, 0))
+      << "left to the kernel";
   std::memset(device.inside(), 7, 100);
   EXPECT_EQ(registered.pwrite(file.descriptor(), device.address(), 100, 50), 100);
   std::byte back[100];
@@ -77,14 +78,14 @@ TEST_F(Registered, a_buffer_that_leaves_its_range_is_refused_and_nothing_moves) 
   const iovec pieces[] = {{address, 10}, {address + 10, 4096}};
   EXPECT_EQ(registered.call({.descriptor = file.descriptor(), .pieces = pieces}), -EFAULT);
   EXPECT_TRUE(registered.cuts(address, 4097));
-  EXPECT_FALSE(registered.cuts(address - 1, 10)) << "begins outside: the kernel's";
+  EXPECT_FALSE(registered.cuts(address - 1, 10)) << "begins outside: left to the kernel";
   EXPECT_FALSE(registered.holds(address, 4097));
   EXPECT_TRUE(registered.holds(address, 4096));
   EXPECT_FALSE(registered.pread(file.descriptor(), address - 1, 10, 0));
   for (std::size_t at = 0; at < 3 * 4096; ++at) ASSERT_EQ(device.inside()[at], std::byte{0xee});
 }
 
-TEST_F(Registered, no_bytes_are_the_kernels) {
+TEST_F(Registered, a_call_of_no_bytes_is_left_to_the_kernel) {
   ASSERT_TRUE(add(device, 0, 4096).ok());
   EXPECT_FALSE(registered.pread(file.descriptor(), device.address(), 0, 0));
   EXPECT_FALSE(registered.pwrite(file.descriptor(), device.address(), 0, 0));
@@ -120,7 +121,7 @@ TEST_F(Registered, vectors_of_host_and_device_are_one_call) {
             -EFAULT);
 }
 
-TEST_F(Registered, ranges_that_cannot_be_are_refused_with_the_reason) {
+TEST_F(Registered, impossible_ranges_are_refused_with_the_reason) {
   const auto refusal = [&](void* address, std::size_t bytes) {
     const Status status = registered.add(address, bytes, device.reader);
     EXPECT_FALSE(status.ok());
@@ -157,10 +158,10 @@ TEST_F(Registered, ranges_that_cannot_be_are_refused_with_the_reason) {
   for (std::size_t at = 0; at < RegisteredMemory::ranges_max; ++at) {
     ASSERT_TRUE(registered.remove(device.address() + at * 128).ok());
   }
-  EXPECT_EQ(registered.stats().reads, 1u) << "of a reader that went";
+  EXPECT_EQ(registered.stats().reads, 1u) << "the read of a removed reader stays counted";
 }
 
-TEST_F(Registered, who_takes_a_range_back_waits_for_its_calls_and_new_ones_are_the_kernels) {
+TEST_F(Registered, remove_waits_for_calls_and_leaves_new_calls_to_the_kernel) {
   ASSERT_TRUE(add(device, 0, 4096).ok());
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -176,7 +177,7 @@ TEST_F(Registered, who_takes_a_range_back_waits_for_its_calls_and_new_ones_are_t
   });
   while (registered.any()) std::this_thread::yield();
   EXPECT_FALSE(registered.pread(file.descriptor(), device.address(), 10, 0));
-  EXPECT_EQ(add(device, 0, 4096).error().code, EEXIST) << "it is still used";
+  EXPECT_EQ(add(device, 0, 4096).error().code, EEXIST) << "a call still uses the range";
   EXPECT_EQ(registered.remove(device.address()).error().code, ENOENT);
   EXPECT_FALSE(is_removed);
   ASSERT_EQ(::write(ends[1], "bytes", 5), 5);
@@ -188,7 +189,7 @@ TEST_F(Registered, who_takes_a_range_back_waits_for_its_calls_and_new_ones_are_t
   ::close(ends[1]);
 }
 
-TEST_F(Registered, threads_that_read_while_ranges_come_and_go_never_write_to_what_went) {
+TEST_F(Registered, threads_that_read_while_ranges_change_never_write_to_removed_ranges) {
   std::atomic<bool> is_over = false;
   std::atomic<int> right = 0;
   std::atomic<int> wrong = 0;
@@ -208,14 +209,14 @@ TEST_F(Registered, threads_that_read_while_ranges_come_and_go_never_write_to_wha
     ASSERT_TRUE(registered.remove(device.address()).ok());
     const std::uint32_t copies = device.memory->copies();
     std::this_thread::yield();
-    EXPECT_EQ(device.memory->copies(), copies) << "of a call that outlived its range";
+    EXPECT_EQ(device.memory->copies(), copies) << "a call outlived its range";
   }
   is_over = true;
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(Registered, what_readers_opened_is_closed_with_the_descriptor_and_with_the_last_range) {
+TEST_F(Registered, twins_of_readers_are_closed_with_the_descriptor_and_with_the_last_range) {
   if (!has_direct(file)) GTEST_SKIP() << "no direct transfers in this folder";
   const auto twin_is_open = [&] {
     struct stat ours{};

@@ -8,7 +8,7 @@
 namespace k2k::router {
 namespace {
 
-TEST(ThreadCounts, loses_nothing_whatever_the_number_of_threads) {
+TEST(ThreadCounts, loses_nothing_with_any_number_of_threads) {
   constexpr std::uint64_t threads = 2 * ThreadCounts::shared;
   constexpr std::uint64_t reads = 2'000;
   ThreadCounts counts;

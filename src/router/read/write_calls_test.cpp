@@ -31,7 +31,7 @@ TEST_F(ExclusiveWrites, that_must_be_one_call_are) {
     ASSERT_GE(descriptor, 0);
     EXPECT_EQ(writer->pwrite(descriptor, source.begin, source.bytes, 0), ssize_t{32 * page});
     cached += 32 * page;
-    // What it says at this moment counts.
+    // The descriptor's present flags count.
     if (flags == O_APPEND) {
       EXPECT_EQ(::lseek(descriptor, 0, SEEK_END), off_t{96 * page});
       EXPECT_EQ(::fcntl(data.descriptor(), F_SETFL, O_APPEND), 0);
@@ -48,13 +48,13 @@ TEST_F(ExclusiveWrites, that_must_be_one_call_are) {
   ASSERT_EQ(::fsync(data.descriptor()), 0);
   data.file().evict();
   EXPECT_EQ(writer->pwrite(data.descriptor(), source.begin, source.bytes, 0), ssize_t{32 * page});
-  EXPECT_EQ(writer->stats().writes_direct, 1u) << "and others are not";
-  // The twin was made while the descriptor did not append; what it writes does not either, though
-  // its twin be there when the descriptor does.
+  EXPECT_EQ(writer->stats().writes_direct, 1u) << "other writes are direct";
+  // The twin was opened while the descriptor did not append. Writes by the twin do not append
+  // either, although the descriptor appended meanwhile.
   EXPECT_EQ(::lseek(data.descriptor(), 0, SEEK_END), off_t{128 * page});
 }
 
-TEST_F(ExclusiveWrites, answer_as_the_kernel_does_where_nothing_can_be_written) {
+TEST_F(ExclusiveWrites, answer_as_the_kernel_if_nothing_can_be_written) {
   const auto writer = writer_of();
   Modelled data(64 * page);
   const Source source(32 * page, 0, 1);
@@ -78,7 +78,8 @@ TEST_F(ExclusiveWrites, answer_as_the_kernel_does_where_nothing_can_be_written) 
   EXPECT_EQ(write(read_only, source.begin, 0), -EBADF);
   auto* const nowhere = reinterpret_cast<std::byte*>(page);
   EXPECT_EQ(write(data.descriptor(), nowhere, 0), -EFAULT);
-  EXPECT_EQ(writer->stats().files_refused, 0u) << "that says nothing of the file";
+  EXPECT_EQ(writer->stats().files_refused, 0u)
+      << "an error of the memory is no refusal of the file";
   for (const int each : {read_only, ends[0], ends[1]}) ::close(each);
 }
 
@@ -100,7 +101,7 @@ TEST_F(ExclusiveWrites, give_the_bytes_before_memory_that_is_none) {
   ::munmap(memory, 2 * bytes);
 }
 
-// What a child that may not make its files longer than so is told, and how often it is signalled.
+// For a child with a limit on the length of files: checks the answers and the number of signals.
 int write_over_limit(bool exclusive, int descriptor) {
   static volatile std::sig_atomic_t signals = 0;
   signals = 0;
@@ -131,7 +132,7 @@ TEST_F(ExclusiveWrites, meet_the_limit_on_the_length_of_files_as_others_do) {
   }
 }
 
-TEST_F(ExclusiveWrites, need_memory_that_lies_as_the_file_does) {
+TEST_F(ExclusiveWrites, need_memory_with_the_alignment_of_the_file) {
   const auto writer = writer_of();
   Modelled data(64 * page);
   data.write(*writer, 32 * page, 0, 1, 1);
@@ -149,7 +150,7 @@ TEST_F(ExclusiveWrites, come_from_descriptors_that_can_only_write) {
   const Source source(32 * page, 5, 1);
   EXPECT_EQ(writer->pwrite(descriptor, source.begin, source.bytes, 5), ssize_t{32 * page});
   std::copy_n(source.begin, source.bytes, data.bytes().begin() + 5);
-  EXPECT_EQ(writer->stats().writes_direct, known ? 1u : 0u) << "else what is cached is a guess";
+  EXPECT_EQ(writer->stats().writes_direct, known ? 1u : 0u) << "otherwise residency is a guess";
   data.expect_content();
   ::close(descriptor);
 }
@@ -172,7 +173,7 @@ TEST_F(ExclusiveWrites, and_reads_of_one_file_have_a_twin_each_until_it_is_close
   EXPECT_EQ(writer->pread(data.descriptor(), memory.get(), 64 * page, 128 * page),
             ssize_t{64 * page});
   EXPECT_GT(own(), before + 1);
-  const int rings = own() - before - 2;  // Those of io_uring stay.
+  const int rings = own() - before - 2;  // Descriptors of io_uring stay.
   writer->closing(data.descriptor());
   EXPECT_EQ(own(), before + rings);
   data.write(*writer, 32 * page, 128 * page, 3);
@@ -209,17 +210,18 @@ TEST_F(ExclusiveWrites, keep_the_locks_of_the_program) {
   lock.l_type = F_UNLCK;
   ASSERT_EQ(::fcntl(data.descriptor(), F_SETLK, &lock), 0);
   data.write(*writer, 32 * page, 64 * page, 2);
-  EXPECT_EQ(writer->stats().writes_direct, 1u) << "tried again once it is unlocked";
+  EXPECT_EQ(writer->stats().writes_direct, 1u)
+      << "a direct write is tried again once the file is unlocked";
   lock.l_type = F_WRLCK;
   ASSERT_EQ(::fcntl(data.descriptor(), F_SETLK, &lock), 0);
   data.write(*writer, 32 * page, 128 * page, 3);
-  EXPECT_EQ(writer->stats().writes_direct, 2u) << "its twin was there before the lock";
+  EXPECT_EQ(writer->stats().writes_direct, 2u) << "the twin was open before the lock";
   EXPECT_TRUE(is_locked());
   data.expect_content();
 }
 
-// A file that was handed over, which its new owner could not open.
-int write_as_somebody_else(int descriptor) {
+// Writes to an inherited descriptor of a file that this user could not open.
+int write_as_another_user(int descriptor) {
   constexpr unsigned nobody = 65534;
   if (::setresuid(nobody, nobody, nobody) != 0 || ::prctl(PR_SET_DUMPABLE, 1) != 0) return 2;
   const auto writer = writer_of();
@@ -232,11 +234,11 @@ int write_as_somebody_else(int descriptor) {
 }
 
 TEST_F(ExclusiveWrites, of_files_that_cannot_be_opened_again_go_through_the_page_cache) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can write as somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can write as another user";
   Modelled data(64 * page);
   ASSERT_EQ(::fchmod(data.descriptor(), 0600), 0);
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(write_as_somebody_else(data.descriptor()));
+  if (child == 0) ::_exit(write_as_another_user(data.descriptor()));
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
@@ -274,12 +276,12 @@ TEST_F(ExclusiveWrites, go_on_in_a_forked_child) {
   data.expect_content();
 }
 
-TEST(Writes, refuse_a_length_that_they_cannot_have) {
+TEST(Writes, refuse_an_impossible_length) {
   EXPECT_EQ(FileReader::create({.direct_write_bytes = 100}).error().message,
             "direct_write_bytes is 100; permitted are 4096 to 1073741824");
 }
 
-TEST(OpenFiles, have_an_entry_for_writing_of_what_may_be_written_in_parts) {
+TEST(OpenFiles, have_an_entry_of_files_that_may_be_written_in_parts) {
   OpenFiles files([](int) { return Model(); });
   const DataFile file(8192);
   struct stat facts{};
@@ -287,7 +289,7 @@ TEST(OpenFiles, have_an_entry_for_writing_of_what_may_be_written_in_parts) {
   const OpenFile* const entry = files.find_for_writing(file.descriptor(), facts).get();
   ASSERT_NE(entry, nullptr);
   EXPECT_EQ(files.find_for_writing(file.descriptor(), facts).get(), entry);
-  EXPECT_EQ(files.known(file.descriptor()), nullptr) << "that of reading is another";
+  EXPECT_EQ(files.known(file.descriptor()), nullptr) << "the entry for reading is another";
   EXPECT_NE(files.find(file.descriptor()).get(), entry);
   EXPECT_EQ(files.size(), 2u);
   for (const int flags : {O_RDONLY, O_RDWR | O_APPEND, O_WRONLY | O_DSYNC, O_PATH}) {

@@ -1,5 +1,5 @@
 #pragma once
-// A file that is written in exclusive mode, and what it should hold.
+// A file that is written in exclusive mode, and its expected content.
 //
 // Threading: the test's.
 
@@ -23,7 +23,7 @@
 
 namespace k2k::router {
 
-inline constexpr std::uint32_t least = 4 * page;  // Of a direct body.
+inline constexpr std::uint32_t least = 4 * page;  // The shortest direct body.
 
 inline std::unique_ptr<FileReader> writer_of(bool exclusive = true,
                                              std::uint32_t partition_pages = 0) {
@@ -35,7 +35,7 @@ inline std::unique_ptr<FileReader> writer_of(bool exclusive = true,
   return std::move(made).value();
 }
 
-// Memory that lies as an offset of the file does, filled by a seed.
+// Memory with the alignment of an offset of the file, filled by a seed.
 struct Source {
   Source(std::size_t length, std::size_t offset, std::uint64_t seed)
       : room(memory_of(length + 2 * page)), bytes(length), begin(room.get() + offset % page) {
@@ -47,7 +47,7 @@ struct Source {
   std::byte* begin;
 };
 
-// A file and what it should hold.
+// A file and its expected content.
 class Modelled {
  public:
   explicit Modelled(std::size_t bytes = 0) : file_(bytes) { file_.evict(); }
@@ -56,7 +56,7 @@ class Modelled {
   std::vector<std::byte>& bytes() { return file_.bytes(); }
   [[nodiscard]] int descriptor() const { return file_.descriptor(); }
 
-  // All of it is written, and is in the model.
+  // Writes all bytes, also to the model.
   void write(FileReader& writer, std::size_t bytes, std::size_t offset, std::uint64_t seed,
              std::size_t skew = 0) {
     const Source source(bytes, offset + skew, seed);
@@ -70,7 +70,7 @@ class Modelled {
     ASSERT_EQ(::ftruncate(descriptor(), static_cast<off_t>(size)), 0);
     bytes().resize(size);
   }
-  // By every way that there is to see it.
+  // Compares the content by every way to read it.
   void expect_content() {
     struct stat facts{};
     ASSERT_EQ(::fstat(descriptor(), &facts), 0);
@@ -100,7 +100,7 @@ class Modelled {
   DataFile file_;
 };
 
-// How many of the pages that lie within are cached.
+// The number of cached pages within.
 inline std::size_t cached_pages(const DataFile& file, std::size_t begin, std::size_t end) {
   auto probe = io::ResidencyProbe::open(file.descriptor());
   EXPECT_TRUE(probe.ok());

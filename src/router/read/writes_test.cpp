@@ -1,7 +1,7 @@
-// Goal: in exclusive mode a write leaves the file as pwrite(2) would, wherever it begins and ends
-// and whatever lies there; without that mode nothing is direct, and a write is one call. Method:
-// real files on the file system of the test's folder, compared with a model in memory by the page
-// cache, by O_DIRECT and through a mapping.
+// Goal: in exclusive mode a write leaves the file as pwrite(2) would, for any range and any earlier
+// content; without that mode nothing is direct, and a write is one call. Method: real files on the
+// file system of the test's folder, compared with a model in memory by the page cache, by O_DIRECT
+// and through a mapping.
 
 #include "router/read/writes.hpp"
 
@@ -24,7 +24,7 @@ constexpr int rounds = 150;
 constexpr int rounds = 600;
 #endif
 
-TEST(Writes, leave_the_file_as_pwrite_would_whatever_lies_there) {
+TEST(Writes, leave_the_file_as_pwrite_would_for_any_earlier_content) {
   for (const bool exclusive : {true, false}) {
     const auto writer = writer_of(exclusive);
     Modelled data(1 << 20);
@@ -98,7 +98,7 @@ TEST_F(ExclusiveWrites, that_are_short_go_through_the_page_cache) {
   Modelled data(1 << 20);
   data.write(*writer, least - 1, 0, 1);
   data.write(*writer, least + page - 2, 64 * page + 1, 2);
-  EXPECT_EQ(writer->stats().writes_direct, 0u) << "of the second all but three pages are ends";
+  EXPECT_EQ(writer->stats().writes_direct, 0u) << "the body of the second write is three pages";
   data.write(*writer, least, 128 * page, 3);
   EXPECT_EQ(writer->stats().writes_direct, 1u);
   EXPECT_EQ(writer->stats().bytes_direct, least);
@@ -113,7 +113,7 @@ TEST_F(ExclusiveWrites, make_files_longer_with_zeros_before_them) {
         Modelled data(size);
         data.write(*writer, bytes, size + gap, bytes + gap);
         data.expect_content();
-        // And once more, on from there.
+        // A second write continues at the new end.
         data.write(*writer, bytes, data.bytes().size(), bytes);
         data.expect_content();
         writer->closing(data.descriptor());
@@ -123,7 +123,7 @@ TEST_F(ExclusiveWrites, make_files_longer_with_zeros_before_them) {
   EXPECT_GT(writer->stats().writes_direct, 36u);
 }
 
-TEST_F(ExclusiveWrites, never_show_what_was_on_the_disk_before) {
+TEST_F(ExclusiveWrites, never_show_earlier_data_of_the_disk) {
   const auto writer = writer_of();
   Modelled data;
   ASSERT_EQ(::fallocate(data.descriptor(), 0, 0, 256 * page), 0);
@@ -149,7 +149,7 @@ TEST_F(ExclusiveWrites, leave_pages_that_are_cached_where_they_are) {
   EXPECT_EQ(writer->stats().writes_direct, 0u);
   EXPECT_EQ(writer->stats().bytes_cache, 100 * page);
   data.expect_content();
-  // Only heads and tails may be.
+  // Cached pages in the head and the tail do not matter.
   ASSERT_EQ(::fsync(data.descriptor()), 0);
   data.file().cache([](std::size_t at) { return at == 128 || at == 160; });
   data.write(*writer, 32 * page, 128 * page + 7, 2);
@@ -164,11 +164,11 @@ TEST_F(ExclusiveWrites, are_seen_by_mappings_that_were_there_before) {
       ::mmap(nullptr, 64 * page, PROT_READ | PROT_WRITE, MAP_SHARED, data.descriptor(), 0);
   ASSERT_NE(map, MAP_FAILED);
   auto* const mapped = static_cast<std::byte*>(map);
-  // Nobody has looked yet: nothing is cached.
+  // The mapping was not read yet: nothing is cached.
   data.write(*writer, 32 * page, 0, 1);
   EXPECT_EQ(writer->stats().writes_direct, 1u);
   EXPECT_TRUE(std::equal(data.bytes().begin(), data.bytes().end(), mapped));
-  // Now all is, and some of it is dirty.
+  // Now all pages are cached, and one is dirty.
   mapped[40 * page] = data.bytes()[40 * page] = std::byte{1};
   data.write(*writer, 32 * page, 20 * page, 2);
   EXPECT_EQ(writer->stats().writes_direct, 1u);
@@ -177,9 +177,9 @@ TEST_F(ExclusiveWrites, are_seen_by_mappings_that_were_there_before) {
   data.expect_content();
 }
 
-// Outside of what the mode permits, for a page that becomes cached and dirty between the look and
-// the write: the kernel writes it out and drops it, or writes through the page cache itself. What
-// the file holds and what a mapping shows are one.
+// Outside of the mode's conditions: a page becomes cached and dirty between the probe and the
+// write. The kernel writes the page out and drops it, or writes through the page cache itself. The
+// file and the mapping have the same content.
 TEST_F(ExclusiveWrites, stay_coherent_with_a_mapping_that_is_written_meanwhile) {
   const auto writer = writer_of();
   constexpr std::size_t bytes = 256 * page;
@@ -190,7 +190,7 @@ TEST_F(ExclusiveWrites, stay_coherent_with_a_mapping_that_is_written_meanwhile) 
   auto* const mapped = static_cast<std::byte*>(map);
   std::atomic<bool> over{false};
   std::thread dirtier([&] {
-    // The last byte of a page, which is written directly as 1.
+    // The last byte of a page; the direct write stores 1 there.
     for (std::size_t at = 0; !over.load(); at = (at + 37) % 256) {
       std::atomic_ref(mapped[at * page + page - 1]).store(std::byte{2});
       if (at % 16 == 0) std::this_thread::yield();
@@ -215,7 +215,7 @@ TEST_F(ExclusiveWrites, stay_coherent_with_a_mapping_that_is_written_meanwhile) 
   ::munmap(map, bytes);
 }
 
-// Ranges that meet within pages: these are heads and tails.
+// Ranges that meet within pages, which are heads and tails.
 TEST_F(ExclusiveWrites, of_threads_to_ranges_of_their_own_are_all_there) {
   constexpr int threads_count = 4;
   constexpr std::size_t part = 61 * page + 333;
@@ -233,7 +233,7 @@ TEST_F(ExclusiveWrites, of_threads_to_ranges_of_their_own_are_all_there) {
     std::vector<std::thread> threads;
     for (std::size_t at = 0; at < threads_count; ++at) {
       threads.emplace_back([&, at] {
-        // In two: pieces that are cached by then, too.
+        // In two parts: some pages are cached by then, too.
         const auto offset = static_cast<std::int64_t>(at * part);
         EXPECT_EQ(writer->pwrite(data.descriptor(), sources[at].begin, part, offset),
                   static_cast<ssize_t>(part));
@@ -259,7 +259,7 @@ TEST_F(ExclusiveWrites, leave_the_read_ahead_cache_right) {
   };
   read_on(0, 1 << 20);
   EXPECT_GT(writer->pages_held(), 0u);
-  // What is there, is on its way, and is not there yet.
+  // Pages that are cached, pages that are being read, and pages that are not read yet.
   data.write(*writer, (3 << 20) + 777, 100 * page + 5, 1);
   read_on(1 << 20, 2 << 20);
   data.write(*writer, 100 * page, 900 * page, 2);
@@ -268,8 +268,8 @@ TEST_F(ExclusiveWrites, leave_the_read_ahead_cache_right) {
   EXPECT_LE(writer->pages_held(), 512u);
 }
 
-// Two threads write whole records to one place. ext4 and XFS let no O_DIRECT reader between the
-// pages of one write(2); between two calls it can be.
+// Two threads write whole records to one place. ext4 and XFS admit no O_DIRECT reader between the
+// pages of one write(2), but may admit it between two calls.
 bool is_seen_torn(bool exclusive) {
   constexpr std::size_t record = 48 * page;
   const auto writer = writer_of(exclusive);
@@ -308,7 +308,7 @@ TEST_F(ExclusiveWrites, alone_are_more_than_one_call) {
   EXPECT_FALSE(is_seen_torn(false));
   bool torn = false;
   for (int tries = 0; tries < 20 && !torn; ++tries) torn = is_seen_torn(true);
-  EXPECT_TRUE(torn) << "what is looked for can be seen";
+  EXPECT_TRUE(torn) << "the test can see a torn record";
 }
 
 }  // namespace

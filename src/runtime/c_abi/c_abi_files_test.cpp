@@ -63,7 +63,7 @@ class CAbiFiles : public testing::Test {
   nlohmann::json stats() {
     size_t needed = 0;
     EXPECT_EQ(k2k_files_stats_json(files_, nullptr, 0, &needed), -ERANGE);
-    std::string text(needed + 64, '\0');  // Counters may take digits more the second time.
+    std::string text(needed + 64, '\0');  // Counters may have more digits the second time.
     EXPECT_EQ(k2k_files_stats_json(files_, text.data(), text.size(), nullptr), 0);
     return nlohmann::json::parse(text.c_str());
   }
@@ -74,7 +74,7 @@ class CAbiFiles : public testing::Test {
   std::vector<Page> memory_ = std::vector<Page>(file_bytes / page_bytes + 3);
 };
 
-TEST_F(CAbiFiles, reads_what_the_file_holds_cold_and_cached) {
+TEST_F(CAbiFiles, reads_the_files_content_cold_and_cached) {
   for (const bool cold : {true, false}) {
     for (const std::size_t offset : {std::size_t{0}, std::size_t{4096}, std::size_t{1234567}}) {
       if (cold) drop_cache();
@@ -88,7 +88,7 @@ TEST_F(CAbiFiles, reads_what_the_file_holds_cold_and_cached) {
   }
 }
 
-TEST_F(CAbiFiles, statistics_tell_which_way_the_bytes_came) {
+TEST_F(CAbiFiles, statistics_count_the_bytes_of_each_way) {
   drop_cache();
   expect_file(0, file_bytes);
   const nlohmann::json now = stats();
@@ -121,7 +121,7 @@ TEST_F(CAbiFiles, closing_a_descriptor_closes_the_twin_of_its_file) {
   expect_file(0, file_bytes);
 }
 
-TEST_F(CAbiFiles, failures_are_those_of_pread_and_say_what_was_read) {
+TEST_F(CAbiFiles, failures_are_those_of_pread_with_the_request_in_the_text) {
   char byte = 0;
   EXPECT_EQ(k2k_files_pread(files_, -1, &byte, 1, 5), -EBADF);
   EXPECT_STREQ(k2k_last_error(),

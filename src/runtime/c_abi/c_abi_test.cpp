@@ -1,4 +1,4 @@
-// Goal: C can do all of it, every failure is a negative errno with a line of text, and the header
+// Goal: C has every function, every failure is a negative errno with a line of text, and the header
 // is C11.
 
 #include <gtest/gtest.h>
@@ -179,12 +179,12 @@ TEST_F(CAbi, functions_are_refused_with_a_reason) {
   EXPECT_EQ(k2k_withdraw(runtime_, nullptr), -EINVAL);
 }
 
-TEST_F(CAbi, statistics_fit_or_say_what_they_need) {
+TEST_F(CAbi, statistics_fit_or_return_the_needed_size) {
   Answers answers{};
   ASSERT_EQ(k2k_launch(runtime_, 1, 1, ask, &answers, "ask"), 0);
   size_t needed = 0;
   EXPECT_EQ(k2k_stats_json(runtime_, nullptr, 0, &needed), -ERANGE);
-  std::vector<char> buffer(needed + 64, 'x');  // Times may take a digit more the second time.
+  std::vector<char> buffer(needed + 64, 'x');  // Times may have another digit the second time.
   ASSERT_EQ(k2k_stats_json(runtime_, buffer.data(), buffer.size(), nullptr), 0);
   EXPECT_NE(std::string(buffer.data()).find("\"getpid\""), std::string::npos) << buffer.data();
   char small[4] = "abc";
@@ -241,7 +241,7 @@ TEST_F(CAbi, null_is_an_error_and_not_a_crash) {
   EXPECT_EQ(k2k_stats_json(runtime_, nullptr, 1, nullptr), -EINVAL);
   k2k_runtime_destroy(nullptr);
   k2k_options_destroy(nullptr);
-  EXPECT_EQ(k2k_cancel(runtime_), 0) << "nothing in progress";
+  EXPECT_EQ(k2k_cancel(runtime_), 0) << "no launch is in progress";
 }
 
 TEST(CAbiRuntime, without_options_reads_no_environment) {

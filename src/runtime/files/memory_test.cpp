@@ -101,7 +101,7 @@ TEST_F(MemoryOfGpu, of_cuda_is_served_by_its_driver) {
   EXPECT_EQ(vendor.pinned, pinned);
   EXPECT_EQ(vendor.wrong_copies, 0);
   EXPECT_TRUE(unregister_memory(address).ok());
-  EXPECT_EQ(vendor.pinned, pinned) << "kept: it may not be had again";
+  EXPECT_EQ(vendor.pinned, pinned) << "kept, because a later allocation may fail";
 }
 
 TEST_F(MemoryOfGpu, of_hip_is_served_by_its_runtime) {
@@ -137,10 +137,10 @@ TEST_F(MemoryOfGpu, follows_the_settings_of_the_operator) {
   EXPECT_TRUE(unregister_memory(address).ok());
 }
 
-TEST_F(MemoryOfGpu, a_driver_that_fails_is_told_and_may_be_tried_again) {
+TEST_F(MemoryOfGpu, a_failing_driver_is_an_error_and_may_be_tried_again) {
   io::vendor::Control& vendor = io::vendor_control();
   std::byte* const address = reinterpret_cast<std::byte*>(4096);
-  // Another name of the library: the reader is of one.
+  // Another name of the library, because each name has its own reader.
   const std::string library = "/proc/self/root" + io::vendor_library();
   const auto code = [&](const char* name, int with) {
     vendor.fail(name, with);
@@ -184,7 +184,7 @@ TEST_F(MemoryOfGpu, mistakes_have_their_errno_and_a_line) {
   EXPECT_EQ(k2k_memory_unregister(address), 0);
 }
 
-TEST_F(MemoryOfGpu, without_a_driver_there_is_none_to_register) {
+TEST_F(MemoryOfGpu, without_a_driver_no_memory_can_be_registered) {
   const auto driver = io::make_cuda_memory();
   if (driver.ok()) GTEST_SKIP() << "there is a driver";
   EXPECT_EQ(k2k_memory_register(this, 100, k2k_memory_cuda), -ENODEV);

@@ -35,7 +35,7 @@ server::Stats example() {
   return stats;
 }
 
-TEST(MetricsText, is_what_prometheus_reads) {
+TEST(MetricsText, can_be_read_by_prometheus) {
   const MetricsPage page =
       parse_metrics(to_prometheus(std::vector<RuntimeMetrics>{{1, example()}}));
   EXPECT_EQ(page.wrong, "");
@@ -52,7 +52,7 @@ TEST(MetricsText, is_what_prometheus_reads) {
   EXPECT_EQ(page.samples.at("k2k_call_requests_total{" + call + "}"), 3);
   EXPECT_EQ(page.samples.at("k2k_call_latency_seconds_bucket{" + call + ",le=\"1e-06\"}"), 1);
   EXPECT_EQ(page.samples.at("k2k_call_latency_seconds_bucket{" + call + ",le=\"10\"}"), 2)
-      << "the longest lasted years";
+      << "the largest latency is counted in years";
   EXPECT_EQ(page.samples.at("k2k_call_latency_seconds_count{" + call + "}"), 3);
 }
 
@@ -67,7 +67,7 @@ TEST(MetricsText, without_a_runtime_is_still_a_page) {
   EXPECT_EQ(parse_metrics(to_prometheus({})).wrong, "");
 }
 
-TEST(MetricsText, parser_of_this_test_sees_what_is_wrong) {
+TEST(MetricsText, parser_of_this_test_finds_mistakes) {
   EXPECT_NE(parse_metrics("k2k_requests_total 5\n").wrong, "") << "no TYPE";
   EXPECT_NE(parse_metrics("# TYPE a_total counter\n# HELP a_total x\na_total five\n").wrong, "");
   EXPECT_NE(parse_metrics("# HELP a x\n# TYPE a counter\na 5\n").wrong, "") << "no _total";
@@ -76,7 +76,7 @@ TEST(MetricsText, parser_of_this_test_sees_what_is_wrong) {
                           "h_bucket{le=\"+Inf\"} 1\nh_sum 1\nh_count 1\n")
                 .wrong,
             "")
-      << "falls";
+      << "a bucket falls";
 }
 
 }  // namespace

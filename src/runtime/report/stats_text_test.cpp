@@ -36,7 +36,7 @@ TEST(StatsText, tells_calls_coalescing_and_the_observer) {
   EXPECT_NE(text.find("1.250000 s  ledger -20.0 %"), std::string::npos) << text;
 }
 
-TEST(StatsText, tells_whose_time_it_was_and_where) {
+TEST(StatsText, tells_the_time_of_each_tenant_call_and_core) {
   const std::string text = to_table(sample());
   EXPECT_NE(text.find("tenant 7            0.250000 s  30 requests"), std::string::npos) << text;
   EXPECT_NE(text.find("core 1              1.000000 s"), std::string::npos) << text;
@@ -48,13 +48,13 @@ TEST(StatsText, tells_whose_time_it_was_and_where) {
   EXPECT_EQ(json["interrupts_saved"], 40);
 }
 
-TEST(StatsText, names_no_tenant_where_nobody_said_who_asks) {
+TEST(StatsText, names_no_tenant_if_all_requests_are_tenant_0) {
   server::Stats stats = sample();
   stats.tenants = {{0, 90, 0.75}};
   EXPECT_EQ(to_table(stats).find("tenant"), std::string::npos);
 }
 
-TEST(StatsText, tells_the_parts_of_requests_that_are_known) {
+TEST(StatsText, tells_the_measured_parts_of_requests) {
   server::Stats stats = sample();
   const auto times = std::make_unique<telemetry::RequestTimes>();
   times->record(telemetry::RequestPart::processing, 1000, 3);
@@ -64,7 +64,7 @@ TEST(StatsText, tells_the_parts_of_requests_that_are_known) {
   EXPECT_NE(to_table(stats).find("  processing"), std::string::npos);
 }
 
-TEST(StatsText, says_the_same_as_json) {
+TEST(StatsText, has_the_same_numbers_as_json) {
   const nlohmann::ordered_json json = to_json(sample());
   EXPECT_EQ(json["calls"][0]["p99_us"], 9.25);
   EXPECT_EQ(json["requests_per_bundle"], 3.0);
@@ -72,7 +72,7 @@ TEST(StatsText, says_the_same_as_json) {
   EXPECT_NEAR(json["ledger_disagreement_percent"].get<double>(), -20, 1e-9);
 }
 
-TEST(StatsText, tells_the_parts_of_page_faults_where_there_were_any) {
+TEST(StatsText, tells_the_parts_of_page_faults_after_faults) {
   EXPECT_EQ(to_table(sample()).find("page fault"), std::string::npos);
   EXPECT_EQ(to_json(sample())["faults"]["count"], 0);
   server::Stats stats = sample();
@@ -104,7 +104,7 @@ TEST(StatsText, tells_which_sensors_a_governor_has) {
   EXPECT_EQ(to_json(stats)["governor"]["sensor_seconds"], 0.25);
 }
 
-TEST(StatsText, tells_what_a_cap_was_charged_for_kernel_threads) {
+TEST(StatsText, tells_the_charges_for_kernel_threads) {
   server::Stats stats = sample();
   stats.governor.cap = 0.05;
   EXPECT_EQ(to_table(stats).find("kernel threads"), std::string::npos);
@@ -116,7 +116,7 @@ TEST(StatsText, tells_what_a_cap_was_charged_for_kernel_threads) {
   EXPECT_EQ(to_json(stats)["governor"]["kernel_thread_seconds"], 0.125);
 }
 
-TEST(StatsText, tells_the_hosts_limit_where_there_is_one) {
+TEST(StatsText, tells_the_hosts_limit_if_there_is_one) {
   EXPECT_EQ(to_table(sample()).find("host limit"), std::string::npos);
   EXPECT_EQ(to_json(sample())["governor"]["host_limit"], 0.0);
   server::Stats stats = sample();
@@ -130,7 +130,7 @@ TEST(StatsText, tells_the_hosts_limit_where_there_is_one) {
   EXPECT_EQ(to_json(stats)["governor"]["host_holders"], 3);
 }
 
-TEST(StatsText, says_why_there_is_no_control_socket) {
+TEST(StatsText, gives_the_reason_of_a_missing_control_socket) {
   EXPECT_EQ(to_table(sample()).find("control"), std::string::npos);
   server::Stats stats = sample();
   stats.control.absent = "control: why";

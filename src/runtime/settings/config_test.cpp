@@ -210,7 +210,7 @@ TEST_F(ConfigTest, suggests_the_nearest_key) {
             ":1: unknown key 'colour_of_the_sky' = 'blue'; 'k2k config show' lists every key");
 }
 
-TEST_F(ConfigTest, names_a_variable_of_files_with_a_value_that_is_not_permitted) {
+TEST_F(ConfigTest, names_a_variable_of_files_with_a_wrong_value) {
   EXPECT_EQ(environment_complaint("K2K_FILES_EXCLUSIVE", "maybe"),
             "environment K2K_FILES_EXCLUSIVE: files.exclusive = 'maybe'; permitted: true or false");
   EXPECT_EQ(environment_complaint("K2K_FILES_READ_AHEAD", "some"),
@@ -220,7 +220,7 @@ TEST_F(ConfigTest, names_a_variable_of_files_with_a_value_that_is_not_permitted)
             "environment K2K_CONSERVATIVE: files.conservative = ''; permitted: true or false");
 }
 
-TEST_F(ConfigTest, says_where_a_file_is_malformed) {
+TEST_F(ConfigTest, gives_the_place_where_a_file_is_malformed) {
   EXPECT_TRUE(complaint("[device]\nspin_us = = 5\n").starts_with(":2: "));
   EXPECT_TRUE(complaint("[device\n").starts_with(":1: "));
   EXPECT_TRUE(complaint("device.seed = 1\ndevice.seed = 2\n").starts_with(":2: "));
@@ -228,7 +228,7 @@ TEST_F(ConfigTest, says_where_a_file_is_malformed) {
   EXPECT_NE(complaint("device.seed = 99999999999999999999"), "");
 }
 
-TEST_F(ConfigTest, refuses_nul_bytes_and_invalid_utf8_where_they_stand) {
+TEST_F(ConfigTest, refuses_nul_bytes_and_invalid_utf8_with_their_place) {
   for (const std::string& text :
        {std::string("\nspin\0us = 5\n", 13), std::string("\nbackend = 'c\0u'\n", 17),
         std::string("\n# \xff\n"), std::string("\n'\xc3(' = 1\n"),
@@ -244,7 +244,7 @@ TEST_F(ConfigTest, refuses_keys_too_deep_for_the_parser) {
       ":2: more than 32 dots in a line; fix the file or name another with --config";
   EXPECT_EQ(complaint("\n" + deep + "a = 1\n"), message);
   EXPECT_EQ(complaint("\n [" + deep + "a]"), message);
-  EXPECT_EQ(complaint("  #" + deep + "\n"), "") << "a comment has as many as it likes";
+  EXPECT_EQ(complaint("  #" + deep + "\n"), "") << "a comment may have any number of dots";
   EXPECT_EQ(complaint("a.b.c = 1\n"),
             ":1: unknown section 'a.b'; permitted: device, server, files, control, metrics");
   std::string nested;
@@ -253,7 +253,7 @@ TEST_F(ConfigTest, refuses_keys_too_deep_for_the_parser) {
   EXPECT_NE(complaint("a = " + std::string(500'000, '[')), "");
 }
 
-TEST_F(ConfigTest, shows_the_beginning_of_what_is_long) {
+TEST_F(ConfigTest, shows_the_beginning_of_long_texts) {
   const std::string name(500'000, 'x');
   EXPECT_EQ(complaint(name + " = '" + name + "'\n"), ":1: unknown key '" + name.substr(0, 100) +
                                                          "...' = '" + name.substr(0, 99) +
@@ -308,9 +308,9 @@ TEST_F(ConfigTest, finds_the_file_where_the_base_directories_say) {
   EXPECT_TRUE(load_config(inputs).ok()) << "a missing default file is no error";
   inputs.environment.emplace_back("K2K_CONFIG", "/nonexistent/named.toml");
   EXPECT_EQ(config_path(inputs), "/nonexistent/named.toml");
-  EXPECT_FALSE(load_config(inputs).ok()) << "a missing named file is one";
+  EXPECT_FALSE(load_config(inputs).ok()) << "a missing named file is an error";
   inputs.file = "";
-  EXPECT_TRUE(load_config(inputs).ok()) << "--config '' reads none";
+  EXPECT_TRUE(load_config(inputs).ok()) << "--config '' reads no file";
 }
 
 TEST_F(ConfigTest, refuses_wrong_and_unknown_variables) {
@@ -343,7 +343,8 @@ TEST_F(ConfigTest, the_operators_settings_replace_the_programs) {
     const Result<Runtime> runtime = Runtime::create(wanted);
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     EXPECT_EQ(runtime->server_config().cap_permille, 50u);
-    EXPECT_EQ(runtime->server_config().spin_us, 7u) << "what nobody else sets is the program's";
+    EXPECT_EQ(runtime->server_config().spin_us, 7u)
+        << "the program's setting counts if no other source sets it";
   }
   wanted.operator_settings = false;
   {
@@ -371,14 +372,14 @@ TEST_F(ConfigTest, the_operators_settings_replace_the_programs) {
       << refused.error().message;
 }
 
-TEST_F(ConfigTest, what_load_config_returns_is_complete) {
+TEST_F(ConfigTest, the_result_of_load_config_is_complete) {
   EXPECT_FALSE(load_config({}).value().config.operator_settings);
 }
 
-// The sources around the table: which variables they read, which names documents have.
+// The sources and documents around the table: the variables and keys that they name.
 class Sources : public SourcesTest {
  protected:
-  // The texts of files below a folder whose names end so, one after another.
+  // The texts of the files below a folder with these endings, one after another.
   std::string texts(const std::string& folder, const std::vector<std::string>& endings,
                     const std::string& without = "build") const {
     std::string all;
@@ -413,7 +414,7 @@ class Sources : public SourcesTest {
   }
 };
 
-// What the shim or the Python package reads must not make `k2k` refuse its environment.
+// Variables of the shim and of the Python package must not make `k2k` refuse its environment.
 TEST_F(Sources, read_no_variable_that_is_not_in_the_table) {
   std::string all;
   for (const char* const folder : {"src", "shim", "python/k2k", "cli"}) {
@@ -439,7 +440,7 @@ TEST_F(Sources, read_every_variable_of_the_table) {
   own << std::ifstream(root_ / "src/runtime/settings" / table).rdbuf();
   all.erase(all.find(own.str()), own.str().size());
   const std::set<std::string> names = found(all, R"re("(K2K_[A-Z0-9_]+)[="])re");
-  std::set<std::string> composed;  // From keys, so that no source spells them.
+  std::set<std::string> composed;  // Composed from keys, so that no source spells them.
   for (const router::FilesKey& key : router::files_keys) {
     composed.insert(router::library_variable_of(key));
   }
@@ -449,13 +450,13 @@ TEST_F(Sources, read_every_variable_of_the_table) {
   }
 }
 
-// The other names of that kind are macros.
+// Other names that begin with K2K_ are macros.
 TEST_F(Sources, documents_name_only_variables_and_keys_of_the_table) {
   std::string code;
   for (const char* const folder : {"src", "include", "cmake"}) {
     code += texts(folder, {".hpp", ".h", ".cmake"});
   }
-  std::ostringstream options;  // Of the build.
+  std::ostringstream options;  // The options of the build.
   options << std::ifstream(root_ / "CMakeLists.txt").rdbuf();
   code += options.str();
   const std::set<std::string> macros =
@@ -482,7 +483,7 @@ TEST_F(Sources, have_a_page_with_every_key_and_variable) {
   EXPECT_EQ(page.str(), settings_page()) << "run ./dev format";
 }
 
-TEST_F(ConfigTest, has_the_keys_of_files_that_libk2k_io_has) {
+TEST_F(ConfigTest, has_the_same_keys_of_files_as_libk2k_io) {
   for (const router::FilesKey& key : router::files_keys) {
     const ConfigOption* const option = find_option(key.key);
     ASSERT_EQ(option != nullptr, key.kernels) << key.key;

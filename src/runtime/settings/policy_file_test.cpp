@@ -1,5 +1,5 @@
-// Goal: a policy file means what it says, and a mistake in it gives one line with the place, the
-// mistake and what was expected there.
+// Goal: a policy file has its documented meaning, and a mistake in it gives one line with the
+// place, the mistake and the expected text.
 
 #include "runtime/settings/policy_file.hpp"
 
@@ -39,7 +39,7 @@ class PolicyFileTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(PolicyFileTest, means_what_it_says) {
+TEST_F(PolicyFileTest, has_its_documented_meaning) {
   std::ofstream(path_) << "default = \"none\"\n"
                           "[calls]\n"
                           "allow = [\"pread64\", \"openat\", \"socket\", \"rt_sigqueueinfo\"]\n"
@@ -94,7 +94,7 @@ TEST_F(PolicyFileTest, permits_the_functions_that_it_names_or_all_of_them) {
   EXPECT_EQ(judged("default = \"none\"\n[calls]\nallow = [\"write\"]\n", calls::print_name), 0);
 }
 
-TEST_F(PolicyFileTest, names_a_mistake_its_place_and_what_was_expected) {
+TEST_F(PolicyFileTest, names_a_mistake_its_place_and_the_expected_text) {
   EXPECT_EQ(complaint("[calls]\nrefuse = [\"write\", \"socke\"]\n"),
             ":2:20: calls.refuse names 'socke'; did you mean 'socket'? expected: a name that k2k "
             "calls lists");

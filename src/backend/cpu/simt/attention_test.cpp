@@ -39,7 +39,7 @@ TEST_F(AttentionTest, ARowIsPostedOnceHaltingIsAnnounced) {
   EXPECT_EQ(attention.take_rows(1), std::uint64_t{1} << 5);
 }
 
-TEST_F(AttentionTest, WhatWasTakenIsGone) {
+TEST_F(AttentionTest, ATakenRowIsGone) {
   attention.announce_halting();
   EXPECT_FALSE(attention.resume_row(first_row));
   attention.resume_foreign();

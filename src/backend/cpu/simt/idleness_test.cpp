@@ -43,7 +43,7 @@ TEST_F(IdlenessTest, GoesOnFromWhereItBegan) {
   EXPECT_TRUE(idleness.is_early());
 }
 
-TEST_F(IdlenessTest, BeginsAnewAfterSomethingWasToDo) {
+TEST_F(IdlenessTest, BeginsAnewAfterWork) {
   idleness.begin_at(cycles() - ages / 2);
   idleness.end();
   idleness.begin();
@@ -58,11 +58,11 @@ TEST_F(IdlenessTest, NapsDoubleUpToAMaximum) {
   EXPECT_EQ(idleness.nap(), 16ms);
 }
 
-TEST_F(IdlenessTest, NapsAreShortAgainAfterSomethingWasToDo) {
+TEST_F(IdlenessTest, NapsAreShortAgainAfterWork) {
   idleness.begin();
   idleness.lengthen_nap();
   idleness.begin();
-  EXPECT_EQ(idleness.nap(), 2ms) << "it is the same idleness";
+  EXPECT_EQ(idleness.nap(), 2ms) << "the idle time goes on";
   idleness.end();
   idleness.begin();
   EXPECT_EQ(idleness.nap(), 1ms);
@@ -81,7 +81,7 @@ TEST_F(IdlenessTest, AUnitThatServesIsNeverBesideTheServer) {
     ASSERT_FALSE(idleness.is_beside_server(true));
     if (idleness.is_beside_server(false)) return;
   }
-  FAIL() << "beside a server of the same CPU";
+  FAIL() << "the unit never noticed a server on its own CPU";
 }
 
 }  // namespace

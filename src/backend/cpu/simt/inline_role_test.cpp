@@ -68,7 +68,7 @@ TEST_F(InlineRoleTest, IsInsideTheServiceOnlyDuringACall) {
   EXPECT_EQ(service.rests, 1);
 }
 
-TEST_F(InlineRoleTest, ALaunchEndsWhenNothingIsFoundAnyMore) {
+TEST_F(InlineRoleTest, ALaunchEndsWhenNoRequestIsLeft) {
   serve_from_now_on();
   service.answers = {Found::served, Found::busy, Found::served};
   role.end_launch();

@@ -73,7 +73,7 @@ TEST_P(EverySchedule, AShuffleReadsTheNamedLane) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_P(EverySchedule, WorkItemsThatReturnEarlyHoldNobodyUp) {
+TEST_P(EverySchedule, WorkItemsThatReturnEarlyDelayNoOther) {
   const auto device = EverySchedule::device();
   std::atomic<int> reached{0};
   std::atomic<std::uint64_t> last_ballot{0};
@@ -154,7 +154,7 @@ TEST(LocalMemory, BeyondTheLimitIsRefusedWithBothNumbers) {
   EXPECT_TRUE(run(*device, 4, 4, [] { platform::local_memory(&tag, 1024, 8); }).ok());
 }
 
-// The leader of a gathering doubles what each brought, and lets others run meanwhile.
+// The leader of a gathering doubles each lane's value, and lets other work-items run meanwhile.
 const protocol::Slot* double_all(const platform::Item& me, const std::uint64_t* brought,
                                  std::uint64_t lanes) {
   if ((lanes >> me.lane & 1) == 0) return nullptr;
@@ -181,7 +181,7 @@ TEST_P(EverySchedule, OneLaneWorksForAllThatGathered) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_P(EverySchedule, AnotherLaneLeadsOnceTheLastToComeHasEnded) {
+TEST_P(EverySchedule, AnotherLaneLeadsOnceTheLastArrivalHasEnded) {
   const auto device = EverySchedule::device();
   std::atomic<int> wrong{0};
   const auto report = run(*device, 1, 32, [&] {
@@ -227,7 +227,7 @@ const protocol::Slot* ask_for_all(const platform::Item& me, const std::uint64_t*
   return &area.slot(me.wave, 0);
 }
 
-TEST_P(EverySchedule, LanesThatGatheredToAskComeBackWithTheirAnswers) {
+TEST_P(EverySchedule, LanesThatGatheredForCallsGetTheirAnswers) {
   const auto device = EverySchedule::device();
   const Host host(*device, {.batch = 1, .delay = std::chrono::microseconds(50)});
   std::atomic<int> early{0};
@@ -237,7 +237,7 @@ TEST_P(EverySchedule, LanesThatGatheredToAskComeBackWithTheirAnswers) {
     for (std::uint64_t round = 0; round < 5; ++round) {
       Question question{me.rank * 100 + round, {}};
       platform::gather(&question, &ask_for_all, true);
-      // The leader goes on as soon as all is asked.
+      // The leader goes on as soon as all calls are published.
       const protocol::Slot& slot = me.area->slot(question.place.wave, question.place.lane);
       if (observe(slot).state != protocol::SlotState::finished) ++early;
       if (redeem(question.place) != me.rank * 100 + round + 1) ++wrong;

@@ -58,17 +58,17 @@ TEST_F(PollersTest, starts_empty) {
 TEST_F(PollersTest, wakes_in_order_and_looks_one_ahead) {
   wait_all();
   entries[0].finished = true;
-  look();  // The first look comes after a long time without any: all are seen.
+  look();  // The first look after a long time looks at all entries.
   forget_looks();
   entries[1].finished = entries[2].finished = true;
   clock += pace.rest_max;
   EXPECT_EQ(look(), 2u);
   EXPECT_EQ(woken, (std::vector<std::size_t>{0, 1, 2}));
-  EXPECT_EQ(looks(), 3) << "the two, and the one that is the oldest now";
+  EXPECT_EQ(looks(), 3) << "the two answered entries and the new oldest";
   EXPECT_EQ(pollers.size(), 5u);
 }
 
-TEST_F(PollersTest, leaves_those_behind_the_oldest_alone_while_it_is_patient) {
+TEST_F(PollersTest, looks_at_the_oldest_only_while_it_is_patient) {
   wait_all();
   look();
   forget_looks();
@@ -95,14 +95,14 @@ TEST_F(PollersTest, looks_at_all_for_a_while_once_an_answer_came_out_of_order) {
   look();
   clock += pace.rest_max;
   entries[6].finished = true;
-  EXPECT_EQ(look(), 0u) << "the while is over";
+  EXPECT_EQ(look(), 0u) << "the time of full looks is over";
 }
 
 TEST_F(PollersTest, rests_after_answers_and_no_longer_than_allowed) {
   wait_all();
   look();
   for (std::size_t index = 0; index < 4;
-       ++index) {  // Four are left at the end: the last that make it rest.
+       ++index) {  // Four entries are left at the end: the least number with a rest.
     clock += pace.rest_max;
     entries[index].finished = true;
     ASSERT_EQ(look(), 1u) << index;
@@ -115,7 +115,7 @@ TEST_F(PollersTest, rests_after_answers_and_no_longer_than_allowed) {
   }
 }
 
-TEST_F(PollersTest, does_not_rest_while_one_is_answered_again_and_again_before_many_older_ones) {
+TEST_F(PollersTest, does_not_rest_while_one_entry_is_answered_repeatedly_before_many_older_ones) {
   wait_all();
   look();
   for (int answer = 0; answer < 100; ++answer) {
@@ -130,7 +130,7 @@ TEST_F(PollersTest, does_not_rest_while_one_is_answered_again_and_again_before_m
   }
 }
 
-TEST_F(PollersTest, rests_where_many_are_answered_before_the_oldest) {
+TEST_F(PollersTest, rests_if_many_entries_are_answered_before_the_oldest) {
   wait_all();
   look();
   for (std::size_t index = 1; index < 5; ++index) entries[index].finished = true;
@@ -143,7 +143,7 @@ TEST_F(PollersTest, rests_where_many_are_answered_before_the_oldest) {
   EXPECT_EQ(look(), 4u);
 }
 
-TEST_F(PollersTest, never_rests_with_few_that_wait) {
+TEST_F(PollersTest, never_rests_with_few_entries) {
   for (std::size_t index = 0; index < 3; ++index) pollers.push(entries[index]);
   for (std::size_t index = 0; index < 3; ++index) {
     entries[index].finished = true;

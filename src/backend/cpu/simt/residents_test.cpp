@@ -19,7 +19,7 @@ class ResidentsTest : public testing::Test {
     units.launch.next_group.store(0);
     residents.begin_launch();
   }
-  // The work-items that came.
+  // Returns the admitted work-items.
   std::vector<WorkItem*> admit() {
     std::vector<WorkItem*> came;
     residents.admit([&](WorkItem& item) {
@@ -52,7 +52,7 @@ TEST_F(ResidentsTest, TakesNoMoreGroupsThanHaveRoom) {
   begin(1'000, 32);
   EXPECT_EQ(admit().size(), 4 * 32u) << "resident_groups";
   begin(1'000, 32 * 32);
-  EXPECT_EQ(admit().size(), 2 * 32 * 32u) << "of 32 waves each, in 70 rows";
+  EXPECT_EQ(admit().size(), 2 * 32 * 32u) << "two groups of 32 waves in 70 rows";
 }
 
 TEST_F(ResidentsTest, TakesTheNextGroupWhenOneEnded) {

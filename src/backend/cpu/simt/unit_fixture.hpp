@@ -20,7 +20,7 @@ namespace k2k::backend::cpu {
 
 class TwoUnits {
  public:
-  static constexpr std::uint32_t rows = 70;  // Of a unit: more than one word of bits.
+  static constexpr std::uint32_t rows = 70;  // Rows of a unit: more than one word of bits.
   static constexpr std::uint32_t lanes = 32;
 
   TwoUnits() : memory_(config(), 2 * rows, page_bytes, protocol::DeviceScope::many_threads) {
@@ -44,7 +44,7 @@ class TwoUnits {
 
   [[nodiscard]] Unit& unit(std::uint32_t index) { return *units_[index]; }
   [[nodiscard]] std::byte* local() { return local_[0].data(); }
-  // Lane 0's of a row of the area.
+  // The slot of lane 0 in a row of the area.
   [[nodiscard]] protocol::Slot& slot(std::uint32_t row) { return memory_.area().slot(row, 0); }
   void finish(std::uint32_t row) {
     __atomic_store_n(&slot(row).control, static_cast<std::uint32_t>(protocol::SlotState::finished),

@@ -22,7 +22,7 @@ class WaitersTest : public testing::Test {
     EXPECT_EQ(any, !ready.empty());
     return ready;
   }
-  // As the server: a row of the unit, or of the other one.
+  // Completes as the server does: a row of the unit, or of the other unit.
   void answer(std::uint32_t row) {
     units.finish(row);
     Waiters& home = row < TwoUnits::rows ? waiters : units.unit(1).scheduler().waiters();
@@ -60,7 +60,7 @@ TEST_F(WaitersTest, AHaltedWorkItemIsNotLookedAtBeforeItsRowIsPosted) {
   EXPECT_TRUE(waiters.empty());
 }
 
-TEST_F(WaitersTest, OfARowOnlyTheFinishedSlotsAreReady) {
+TEST_F(WaitersTest, OnlyTheFinishedSlotsOfARowAreReady) {
   ASSERT_TRUE(waiters.halt(one, units.slot(5)));
   ASSERT_TRUE(waiters.halt(two, *(&units.slot(5) + 1)));
   answer(5);
@@ -91,7 +91,7 @@ TEST_F(WaitersTest, AWorkItemMayHaltForAForeignSlot) {
   EXPECT_FALSE(foreigners_wait_at_the_other_unit());
 }
 
-TEST_F(WaitersTest, OnlyTheLastThatBeganToPollIsTakenBack) {
+TEST_F(WaitersTest, OnlyTheLatestPollerIsTakenBack) {
   waiters.poll(one, units.slot(1));
   waiters.poll(two, units.slot(2));
   EXPECT_FALSE(waiters.take_back(two)) << "not finished";

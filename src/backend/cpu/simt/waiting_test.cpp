@@ -45,7 +45,7 @@ TEST_P(BothWaits, EveryWorkItemGetsItsOwnAnswer) {
   EXPECT_EQ(report.value().unredeemed_tickets, 0u);
 }
 
-// What no portable runtime allows: progress of the neighbours while one waits for the host.
+// No portable runtime allows this: the neighbours of a work-item that waits make progress.
 TEST_P(BothWaits, TheHostMayAnswerOnlyOnceAllAreOutstanding) {
   DeviceConfig config = small_device();
   config.compute_units = 1;
@@ -125,7 +125,7 @@ TEST(Waiting, AWakeBeforeTheParkIsKept) {
   device->wait_doorbell(positions, 1ms);
 }
 
-// The share of `longest` that a server takes which has nothing to do but to wait for a doorbell.
+// The share of `longest` that an idle server takes to wait for a doorbell.
 double awake_in(Backend& device, const std::uint64_t* positions, Nanoseconds longest) {
   const Nanoseconds used = thread_time();
   const Instant begin = now();
@@ -139,9 +139,9 @@ TEST(Waiting, TicketsThatAreNeverRungDoNotKeepTheServerAwake) {
   const protocol::DoorbellRing& ring = device->area().rings[0];
   std::vector<std::uint64_t> positions(device->area().ring_count, any_position);
   positions[0] = 0;
-  protocol::take_ticket(ring);  // By a work-item that was cancelled, or forged.
+  protocol::take_ticket(ring);  // The ticket of a cancelled work-item, or a forged one.
   EXPECT_LT(awake_in(*device, positions.data(), 200ms), 0.25);
-  protocol::take_ticket(ring);  // Another one behind it changes nothing.
+  protocol::take_ticket(ring);  // A second ticket changes nothing.
   EXPECT_LT(awake_in(*device, positions.data(), 200ms), 0.25);
   const auto wakes = [&] {
     const Instant begin = now();
@@ -149,12 +149,12 @@ TEST(Waiting, TicketsThatAreNeverRungDoNotKeepTheServerAwake) {
     return now() - begin < 5s;
   };
   protocol::ring(ring, protocol::take_ticket(ring), 0, 1);
-  EXPECT_TRUE(wakes()) << "a doorbell behind holes is one";
+  EXPECT_TRUE(wakes()) << "a doorbell behind holes wakes the server";
   protocol::ring(ring, 0, 0, 1);
-  EXPECT_TRUE(wakes()) << "it was only slow";
+  EXPECT_TRUE(wakes()) << "the owner of the ticket was only slow";
 }
 
-TEST(Sweep, CountsTicketsNobodyRedeemedAndFreesTheirSlots) {
+TEST(Sweep, CountsUnredeemedTicketsAndFreesTheirSlots) {
   const auto device = build(small_device());
   const Host host(*device, {.delay = 1ms});
   const auto report = run(*device, 2, 8, [] { submit(1, 0, protocol::flag::async); });
@@ -260,7 +260,7 @@ TEST(Failures, AnExceptionInFlightStaysWithItsWorkItem) {
   EXPECT_EQ(wrong, 0);
 }
 
-// A device, and what its watchdog reports.
+// A device, and the reports of its watchdog.
 struct Watched {
   Watched(
       std::uint32_t units, std::chrono::milliseconds patience,
@@ -308,7 +308,7 @@ TEST(Failures, WorkItemsThatOnlyYieldAreAStall) {
       "1 yields");
 }
 
-TEST(Failures, WhoWaitsForTheHostIsNamedBeforeThoseThatYieldForIt) {
+TEST(Failures, WorkItemsThatWaitForTheHostAreNamedBeforeYieldingOnes) {
   const Watched watched(1, 30ms);
   const Host host(*watched.device, {.delay = 300ms});
   std::atomic<bool> answered{false};
@@ -328,7 +328,7 @@ TEST(Failures, WhoWaitsForTheHostIsNamedBeforeThoseThatYieldForIt) {
       << watched.reports[0];
 }
 
-TEST(Failures, CallsThatAreAnsweredAreProgressWhateverElseYields) {
+TEST(Failures, AnsweredCallsAreProgressThoughOtherWorkItemsYield) {
   const Watched watched(1, 200ms);
   const Host host(*watched.device, {.delay = 10ms});
   std::atomic<bool> answered{false};
@@ -343,7 +343,7 @@ TEST(Failures, CallsThatAreAnsweredAreProgressWhateverElseYields) {
   EXPECT_TRUE(watched.reports.empty()) << watched.reports[0];
 }
 
-// Writes `bytes` of stack; by then the frames below belong to somebody else.
+// Writes `bytes` of stack; frames below belong to other data by then.
 __attribute__((noinline)) void use_stack(std::size_t bytes, bool yields) {
   volatile char deep[24 * 1024];
   for (std::size_t index = 0; index < bytes; ++index) deep[sizeof(deep) - 1 - index] = 1;
@@ -420,7 +420,7 @@ long resident_kib() {
   return pages * 4;
 }
 
-TEST(Memory, AnIdleDeviceOfAnySizeTakesNextToNone) {
+TEST(Memory, AnIdleDeviceOfAnySizeTakesHardlyAny) {
   DeviceConfig config;
   config.compute_units = 4;
   config.resident_waves = 4096;  // 16,384 waves, 32 MB of slots, 34 GB of stacks.
@@ -431,7 +431,7 @@ TEST(Memory, AnIdleDeviceOfAnySizeTakesNextToNone) {
 
 TEST(Memory, ADeviceThatRestsGivesTheStacksOfALargeLaunchBack) {
 #if defined(K2K_ASAN) || defined(K2K_TSAN)
-  constexpr bool counted = false;  // What a sanitizer keeps for itself is resident, too.
+  constexpr bool counted = false;  // A sanitizer's own memory is resident, too.
 #else
   constexpr bool counted = true;
 #endif
@@ -447,7 +447,7 @@ TEST(Memory, ADeviceThatRestsGivesTheStacksOfALargeLaunchBack) {
     char frame[3 * 4096];
     frame[0] = 1;
     asm volatile("" : : "r"(frame) : "memory");
-    platform::barrier();  // All of a group are on their stacks.
+    platform::barrier();  // All work-items of a group are on their stacks.
     ++ran;
   };
   const long before = resident_kib();
@@ -460,7 +460,7 @@ TEST(Memory, ADeviceThatRestsGivesTheStacksOfALargeLaunchBack) {
     std::this_thread::sleep_for(50ms);
   }
   EXPECT_TRUE(!counted || resident_kib() <= kept) << resident_kib();
-  ASSERT_TRUE(run(*device, items / 32, 32, big).ok()) << "and can be had again";
+  ASSERT_TRUE(run(*device, items / 32, 32, big).ok()) << "the stacks are available again";
   EXPECT_EQ(ran.load(), 2 * items);
 }
 

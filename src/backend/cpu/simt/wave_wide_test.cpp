@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using protocol::Side;
 using protocol::SlotState;
 
-// Answers what is ready, rung for or not: a wave that is cancelled may leave both kinds.
+// Answers all ready requests, with and without a doorbell: a cancelled wave may leave both kinds.
 class ScanningHost {
  public:
   explicit ScanningHost(const protocol::AreaView& area) : thread_([this, &area] { serve(area); }) {}
@@ -52,7 +52,7 @@ class ScanningHost {
   static void answer(protocol::Slot& slot) {
     protocol::move<SlotState::ready, SlotState::processing, Side::host>(slot);
     const std::uint8_t flags = protocol::unpack_attributes(slot.attributes).flags;
-    if ((flags & protocol::flag::detached) != 0) {  // What the sweep made of a claim.
+    if ((flags & protocol::flag::detached) != 0) {  // The sweep turned a claim into this call.
       protocol::move<SlotState::processing, SlotState::free, Side::host>(slot);
     } else {
       protocol::move<SlotState::processing, SlotState::finished, Side::host>(slot);
@@ -115,7 +115,7 @@ TYPED_TEST(WaveWide, leaves_a_row_alone_of_which_the_host_has_a_slot) {
     EXPECT_EQ(handles[lane].generation, 1u);
   }
   TestFixture::expect_unlocked(*device);
-  EXPECT_EQ(device->area().slot(0, 0).generation, 0u) << "a life that nobody lived";
+  EXPECT_EQ(device->area().slot(0, 0).generation, 0u) << "no call used the slot";
 }
 
 // Tickets hold slots of all rows: some waves find a row, others call lane by lane.
@@ -146,7 +146,7 @@ TYPED_TEST(WaveWide, leaves_no_lock_behind_when_the_launch_is_cancelled) {
   for (int launch = 0; launch < 5; ++launch) {
     std::atomic<bool> ended{false};
     std::thread canceller([&] {
-      while (!ended) {  // One that comes before the launch is forgotten.
+      while (!ended) {  // A cancel before the launch has no effect.
         std::this_thread::sleep_for(10ms);
         device->cancel();
       }

@@ -78,7 +78,7 @@ class Memory {
 };
 
 Memory& memory() {
-  static Memory* const all = new Memory;  // Programs free until their end.
+  static Memory* const all = new Memory;  // Never destroyed: programs free memory until their end.
   return *all;
 }
 
@@ -142,7 +142,7 @@ K2K_VENDOR(cudaMemcpy, void* to, const void* from, std::size_t bytes, int) {
   std::memcpy(target, source, bytes);
   return 0;
 }
-// In the order of a stream, which got there already.
+// In the order of a stream; the stream is idle, so at once.
 K2K_VENDOR(cuMemAllocAsync, unsigned long long* address, std::size_t bytes, void* stream) {
   k2k_vendor.last_stream = stream;
   return cuMemAlloc_v2(address, bytes);

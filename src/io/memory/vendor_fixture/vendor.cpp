@@ -62,7 +62,7 @@ int k2k::io::vendor::told(const char* name) {
   return k2k_vendor.code;
 }
 
-// A copy that is made late, of memory that may be freed until then.
+// A late copy; its memory may have been freed meanwhile.
 static void copy(std::byte* to, const std::byte* from, std::size_t bytes, const void* device) {
   if (inside(device, bytes) == nullptr) {
     ++k2k_vendor.wrong_copies;
@@ -247,7 +247,7 @@ K2K_BOTH(ssize_t, Read, (void* handle, void* base, std::size_t bytes, off_t offs
   k2k_vendor.last_base = base;
   k2k_vendor.last_offset = within;
   if (const int code = told("Read"); code != 0) {
-    if (code < 5000) errno = code;  // 4999: nothing is said.
+    if (code < 5000) errno = code;  // 4999 leaves errno unchanged.
     if (code == 4999) errno = 0;
     return code < 5000 ? -1 : -code;
   }
