@@ -157,8 +157,10 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     const std::int16_t row = row_of(control.number);
     const bool never_blocks =
         !pass.how.defer && row >= 0 && calls::rows[row].blocking == calls::Blocking::never;
-    const protocol::Attributes attributes = protocol::unpack_attributes(slot.attributes);
-    const std::uint32_t stamp = slot.stamp;
+    // Atomic loads: a compiler must not read again what the device may have changed.
+    const protocol::Attributes attributes =
+        protocol::unpack_attributes(protocol::load_hint(&slot.attributes));
+    const std::uint32_t stamp = protocol::load_hint(&slot.stamp);
     ++pass.accepted;
     if (pass.how.trace) {
       pass.stats.events.record({pass.moment, telemetry::EventKind::accepted,

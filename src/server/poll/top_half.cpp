@@ -70,7 +70,9 @@ std::uint32_t TopHalf::drain(Bundle& bundle, std::uint32_t requests_max, ThreadS
   for (protocol::RingConsumer* ring : rings_) {
     protocol::Doorbell doorbell;
     std::uint64_t doorbells = 0;
-    while (requests < requests_max && ring->poll(doorbell)) {
+    // A device that forges doorbells faster than they are read must not hold this thread: each
+    // doorbell counts as one request, whatever it rings for.
+    while (requests < requests_max && doorbells < requests_max && ring->poll(doorbell)) {
       ++doorbells;
       // A row beyond the area can only come from a scribbled ring entry.
       if (doorbell.wave >= area_->wave_count) continue;
@@ -97,9 +99,9 @@ void TopHalf::prefetch_slots() const {
   for (const protocol::RingConsumer* ring : rings_) {
     protocol::Doorbell doorbell;
     for (std::uint32_t ahead = 0; ahead < prefetch_max && ring->peek(ahead, doorbell); ++ahead) {
-      if (doorbell.wave >= area_->wave_count) continue;
-      const auto lane = lowest_bit(doorbell.lanes);
-      prefetch_to_write(&area_->slot(doorbell.wave, lane));
+      const std::uint64_t lanes = doorbell.lanes & (~std::uint64_t{0} >> (64 - area_->wave_lanes));
+      if (doorbell.wave >= area_->wave_count || lanes == 0) continue;
+      prefetch_to_write(&area_->slot(doorbell.wave, lowest_bit(lanes)));
     }
   }
 }

@@ -153,6 +153,31 @@ TEST_F(TopHalfTest, drops_a_doorbell_that_names_a_row_beyond_the_area) {
   EXPECT_EQ(stats->doorbells.value(), 3u);
 }
 
+// A device that forges doorbells as fast as they are read must not hold the thread.
+TEST_F(TopHalfTest, reads_a_bounded_number_of_forged_doorbells_at_a_time) {
+  protocol::PlainArea area({.ring_entries = 1024});
+  Halves server(area.view(), config);
+  const protocol::DoorbellRing& ring = area->rings[0];
+  for (int time = 0; time < 1000; ++time) {
+    protocol::ring(ring, protocol::take_ticket(ring), 0xffffffff, 1);
+  }
+  static_cast<void>(server.halves[0].collect(bundle, *stats));
+  EXPECT_TRUE(bundle.empty());
+  EXPECT_EQ(stats->doorbells.value(), config.coalesce_max);
+}
+
+// The masks of doorbells ahead are only looked at for a prefetch (the sanitizers judge it).
+TEST_F(TopHalfTest, looks_ahead_past_doorbells_that_ring_for_no_lane) {
+  protocol::PlainArea area({.lanes = 8});
+  Halves server(area.view(), config);
+  area.ring(0, 0);
+  area.ring(1, ~std::uint64_t{0xff});
+  publish_and_ring(area, 2, 3);
+  server.halves[0].prefetch_slots();
+  ASSERT_TRUE(server.halves[0].collect(bundle, *stats));
+  EXPECT_EQ(bundle.size(), 3u);
+}
+
 TEST_F(TopHalfTest, finds_a_request_whose_doorbell_was_lost_within_a_bounded_number_of_rescans) {
   protocol::PlainArea area({.waves = 3 * TopHalf::slice_slots / 32 + 1, .lanes = 32});
   Halves server(area.view(), config);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <iterator>
+#include <new>
 
 #include "base/clock.hpp"
 #include "services/file.hpp"
@@ -136,6 +137,16 @@ DescriptorWaits::Lines::iterator DescriptorWaits::leave(Lines::iterator line) {
 // -- the waits ------------------------------------------------------------------------------------
 
 void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
+  if (!slots_.add(call.request)) return;
+  try {
+    insert(call, moment, round);
+  } catch (const std::bad_alloc&) {
+    slots_.remove(call.request);
+    throw;
+  }
+}
+
+void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) {
   const int descriptor = call.readiness.descriptor;
   if (descriptor < 0) {
     sleeps_.emplace(call.readiness.moment, call);
@@ -195,6 +206,7 @@ void DescriptorWaits::wait(int wake, Round& round) {
   }
   const auto asleep = sleeps_.upper_bound(moment);
   for (auto sleep = sleeps_.begin(); sleep != asleep; ++sleep) {
+    slots_.remove(sleep->second.request);
     round.answered.push_back({sleep->second, 0});
   }
   sleeps_.erase(sleeps_.begin(), asleep);
@@ -262,6 +274,7 @@ DescriptorWaits::Lines::iterator DescriptorWaits::serve(Lines::iterator place, s
 
 DescriptorWaits::Line::iterator DescriptorWaits::remove(Line& line, Line::iterator wait) {
   --size_;
+  slots_.remove(wait->call.request);
   if (wait->deadline != never) deadlines_.erase(deadlines_.find(wait->deadline));
   return line.erase(wait);
 }
@@ -298,6 +311,7 @@ void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
   give_up([&](const Wait& wait) { return ends(wait.call); }, ECANCELED, answered);
   std::erase_if(sleeps_, [&](const Sleeps::value_type& sleep) {
     if (!ends(sleep.second)) return false;
+    slots_.remove(sleep.second.request);
     answered.push_back({sleep.second, -ECANCELED});
     return true;
   });

@@ -31,6 +31,7 @@
 #include "base/descriptor.hpp"
 #include "base/units.hpp"
 #include "server/poll/bottom_half.hpp"
+#include "server/pool/once_a_slot.hpp"
 
 struct epoll_event;
 
@@ -62,7 +63,7 @@ class DescriptorWaits {
 
   // `call` was tried and is to wait for call.readiness. Results are appended: the call itself where
   // epoll does not take its descriptor, and older ones whose descriptor was closed. Throws
-  // std::bad_alloc, and does nothing then.
+  // std::bad_alloc, and does nothing then. Drops a call whose slot has one here already.
   void add(const Pending& call, Instant moment, Round& round);
   [[nodiscard]] std::size_t size() const { return size_ + sleeps_.size(); }
 
@@ -89,6 +90,7 @@ class DescriptorWaits {
 
   // Makes the set, and registers all lines.
   void open(Round& round);
+  void insert(const Pending& call, Instant moment, Round& round);
   void watch_wake(int wake);
   void lose_wake();
   // epoll_ctl(2) with the events of `line`. The error; 0 also if there is no set any more.
@@ -121,6 +123,7 @@ class DescriptorWaits {
   Deadlines deadlines_;  // Of the waits in `lines_` that have one.
   Sleeps sleeps_;
   std::size_t size_ = 0;  // Of all lines.
+  OnceASlot slots_;       // Of the calls in `lines_` and `sleeps_`.
   Instant renewed_{};
   int wake_ = -1;              // The wake descriptor in `set_`.
   bool fine_timeouts_ = true;  // Linux 5.11: epoll_pwait2(2).

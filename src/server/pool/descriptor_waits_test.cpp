@@ -408,6 +408,19 @@ TEST_F(DescriptorWaitsTest, gives_up_on_a_descriptor_that_is_ready_and_never_giv
   EXPECT_EQ(waits.size(), 0u);
 }
 
+// A device that publishes a slot anew while its call waits must not use up the host's memory.
+TEST_F(DescriptorWaitsTest, keeps_one_call_of_a_slot_until_it_is_answered) {
+  char letter = 0;
+  for (int time = 0; time < 1000; ++time) begin(1, __NR_read, pipe[0], &letter, 1);
+  EXPECT_EQ(waits.size(), 1u);
+  ASSERT_EQ(::write(pipe[1], "ab", 2), 2);
+  EXPECT_EQ(round(), (Answers{{1, 1}}));
+  EXPECT_EQ(letter, 'a');
+  ASSERT_EQ(::read(pipe[0], &letter, 1), 1);
+  begin(1, __NR_read, pipe[0], &letter, 1);
+  EXPECT_EQ(waits.size(), 1u);
+}
+
 TEST_F(DescriptorWaitsTest, ends_all_or_the_ones_that_are_not_detached) {
   const std::string text(200'000, 'w');
   begin(1, __NR_read, pipe[0], buffer, 8);

@@ -1,7 +1,7 @@
 #pragma once
 // Requests that a role's holder has accepted and may not serve yet: the budget of their tenant is
 // used up. One queue a budget, in the order of acceptance; each is asked for again when its budget
-// says so. There are never more than the device has slots.
+// says so. There are never more than the device has slots: a second request of a slot is dropped.
 //
 // Threading: the role's holder only.
 
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "server/poll/bottom_half.hpp"
+#include "server/pool/once_a_slot.hpp"
 
 namespace k2k::server {
 
@@ -28,10 +29,14 @@ class ParkedRequests {
   // `due`: when its budget is worth asking again.
   // False: there is no memory for it.
   bool add(const Pending& call, std::size_t budget, std::uint64_t due) {
+    bool alone = false;
     try {
       if (queues_.size() <= budget) queues_.resize(budget + 1);
+      alone = slots_.add(call.request);
+      if (!alone) return true;
       queues_[budget].calls.push_back(call);
     } catch (const std::bad_alloc&) {
+      if (alone) slots_.remove(call.request);
       return false;
     }
     queues_[budget].due = due;
@@ -59,6 +64,7 @@ class ParkedRequests {
           break;
         }
         batch.push_back(first);
+        slots_.remove(first.request);
         queue.calls.pop_front();
         --count_;
         ++taken;
@@ -76,6 +82,7 @@ class ParkedRequests {
 
  private:
   std::vector<Queue> queues_;
+  OnceASlot slots_;
   std::uint64_t due_ = never;
   std::size_t count_ = 0;
 };

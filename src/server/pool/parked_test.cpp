@@ -67,6 +67,17 @@ TEST(ParkedRequests, keeps_what_is_not_admitted_until_it_is_worth_asking) {
   EXPECT_EQ(take(parked, 500, 8), (std::vector<std::uint32_t>{7}));
 }
 
+// A device that publishes a slot anew while its request is parked must not use up the host's
+// memory.
+TEST(ParkedRequests, keeps_one_request_of_a_slot_until_it_is_taken) {
+  ParkedRequests parked;
+  for (int time = 0; time < 1000; ++time) EXPECT_TRUE(parked.add(call(7), 1, 10));
+  EXPECT_EQ(parked.count(), 1u);
+  EXPECT_EQ(take(parked, 10, 8), (std::vector<std::uint32_t>{7}));
+  EXPECT_TRUE(parked.add(call(7), 1, 10));
+  EXPECT_EQ(parked.count(), 1u);
+}
+
 TEST(ParkedRequests, forgets_none_when_it_is_drained) {
   ParkedRequests parked;
   for (std::uint32_t wave = 0; wave < 10; ++wave) parked.add(call(wave), wave % 3, 1000);
