@@ -1,11 +1,12 @@
 """k2k check-floors: prove that the include arrows only point down.
 
-floors.toml lists the modules of src/ from the ground up with what each may use. A module may only
-name modules listed before it, so a graph that obeys the file has no cycle. A large module has
-rooms, folders with arrows of their own, by the same rule. The CMake targets must say the same, the
-folders outside src/ may only use the doors listed for them, and the headers of GPU vendors stay in
-the places named there. No two files include each other, directly or by others, and no two modules
-of Psylang import each other. No class has more member functions than floors.toml permits.
+floors.toml lists the modules of src/ from the ground up, with the modules that each may use. A
+module may only name modules listed before it, so a graph that obeys the file has no cycle. A large
+module has rooms, folders with arrows of their own, by the same rule. The CMake targets must have
+the same arrows, the folders outside src/ may only use the doors listed for them, and the headers of
+GPU vendors stay in the places named there. No two files include each other, directly or by others,
+and no two modules of Psylang import each other. No class has more member functions than floors.toml
+permits.
 """
 
 import argparse
@@ -29,22 +30,22 @@ KEYWORDS = {"USES", "LIBS", "TEST_LIBS", "EXCLUDE"}
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".cuh", ".cu", ".inl"}
 DOORS = Path("include/k2k")  # The public headers, "k2k/…": a room of `runtime`, where it has rooms.
 CLASSES = ("src", "shim", "include")  # Where the size of a class is limited.
-FILES_MAX = 25  # That are not for tests, in a folder of src/: more do not fit into one look.
+FILES_MAX = 25  # In a folder of src/, without tests: a reader can look over so many.
 PYTHON_PACKAGES = {"psylang": Path("psylang")}  # A package → the folder in which it lies.
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What floors.toml says."""
+    """The content of floors.toml."""
 
-    modules: dict[str, set[str]]  # From the ground up; what each may use.
+    modules: dict[str, set[str]]  # From the ground up → the modules that each may use.
     rooms: dict[
         str, dict[str, set[str]]
-    ]  # Module → its rooms, from the ground up; what each may use.
+    ]  # Module → its rooms, from the ground up → the modules and rooms that each may use.
     outside: dict[str, set[str]]  # Folder outside src/ → the modules it may use.
     vendor_headers: list[str]  # Patterns of header names.
     vendor_allowed: list[str]  # Patterns of paths that may include them.
-    methods_max: int | None  # Of a class, as class_sizes.py counts them. None: no limit.
+    methods_max: int | None  # Per class, as class_sizes.py counts them. None: no limit.
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Include:
 class Tree:
     """The C++ files of src/ and of the folders outside it, each read once."""
 
-    includes: dict[Path, list[Include]]  # File, relative to the root → what it includes.
+    includes: dict[Path, list[Include]]  # File, relative to the root → its includes.
     files: dict[Path, list[Path]]  # Folder → the files in it and in folders below it, sorted.
 
     def includes_under(self, folder: Path) -> Iterator[Include]:
@@ -158,7 +159,7 @@ def upward_arrows(plan: Plan) -> Iterator[str]:
 
 
 def upward_arrows_of_rooms(plan: Plan) -> Iterator[str]:
-    """Yields the arrows of rooms to neither an earlier room nor a module that theirs uses."""
+    """Yields the arrows of rooms to neither an earlier room nor a module that their module uses."""
     for module, rooms in plan.rooms.items():
         below = set(plan.modules[module])
         for room, uses in rooms.items():
@@ -170,14 +171,14 @@ def upward_arrows_of_rooms(plan: Plan) -> Iterator[str]:
 
 
 def unknown_folders(tree: Tree, plan: Plan) -> Iterator[str]:
-    """Yields the folders of src/ that the plan does not know."""
+    """Yields the folders of src/ that the plan does not name."""
     for folder in folders_in(tree, Path("src")):
         if folder.name not in plan.modules:
             yield f"src/{folder.name}: no module of floors.toml; add it there, above what it uses"
 
 
 def unknown_rooms(tree: Tree, plan: Plan) -> Iterator[str]:
-    """Yields the folders of modules with rooms that are none."""
+    """Yields the folders of modules with rooms that are no room."""
     for module, rooms in plan.rooms.items():
         for folder in folders_in(tree, Path("src") / module):
             if folder.name not in rooms:
@@ -223,7 +224,7 @@ def forbidden_includes(tree: Tree, plan: Plan) -> Iterator[str]:
 def forbidden_includes_of_rooms(tree: Tree, plan: Plan) -> Iterator[str]:
     """Yields the includes between rooms that the plan does not allow.
 
-    A test may include whatever its module may. The room "." is what lies in no folder; where the
+    A test may include what its module may include. The room "." is the files in no folder; if the
     plan does not name it, it stands above all rooms.
     """
     for module, rooms in plan.rooms.items():
@@ -255,7 +256,7 @@ def is_for_tests(path: Path) -> bool:
 def module_of(name: str) -> tuple[str, bool]:
     """The first folder of an include, a door's module for it, and whether there is a folder at all.
 
-    C's doors are anybody's: they include nothing.
+    Any folder may include C's doors: they include nothing.
     """
     first, slash, rest = name.partition("/")
     if first == DOORS.name and rest.endswith(".hpp"):
@@ -264,7 +265,7 @@ def module_of(name: str) -> tuple[str, bool]:
 
 
 def room_of(parts: list[str]) -> str:
-    """Of an include of the own module, by the parts of its path from src/ or include/."""
+    """The room of an include within the module, by the parts of its path from src/ or include/."""
     if parts[0] == DOORS.name:
         return parts[0]
     return parts[1] if len(parts) > 2 else "."
@@ -301,11 +302,11 @@ def disagreeing_targets(root: Path, plan: Plan) -> Iterator[str]:
 
 
 def circles(verb: str, graph: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Yields a circle of the graph if it has one. Another is found when that one is cut."""
+    """Yields a circle of the graph if it has one. Another circle is found once this one is cut."""
     try:
         TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).prepare()
     except CycleError as error:
-        # Each of what it names is used by the one behind it.
+        # Each file is included by the file behind it.
         circle = list(reversed(error.args[1]))
         yield f"{circle[0]}: a circle of those that {verb} each other: {' → '.join(circle)}"
 
@@ -327,7 +328,7 @@ def files_that_include(tree: Tree, plan: Plan) -> dict[str, set[str]]:
 
 
 def modules_that_import(root: Path) -> dict[str, set[str]]:
-    """Every Python module of ours → those that it imports, for types alone as well."""
+    """Each of our Python modules → the modules that it imports, also for types alone."""
     found: dict[str, Path] = {}
     for package, folder in PYTHON_PACKAGES.items():
         for path in sorted((root / folder / package).rglob("*.py")):
@@ -337,7 +338,7 @@ def modules_that_import(root: Path) -> dict[str, set[str]]:
 
 
 def imported(path: Path, name: str, known: Set[str]) -> Iterator[str]:
-    """The known modules that a file imports: `from a import b` is a.b where that is one."""
+    """The known modules that a file imports: `from a import b` is a.b if a.b is a module."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             named = [(alias.name, "") for alias in node.names]
@@ -384,7 +385,7 @@ def words_after(keyword: str, arguments: str) -> set[str]:
 
 
 def includes_of(path: Path, file: Path) -> Iterator[Include]:
-    """The includes of the file at `path`, which they name `file`."""
+    """The includes of the file at `path`, with `file` as their includer."""
     text = path.read_text(errors="replace")
     for match in INCLUDE.finditer(text):
         line = text.count("\n", 0, match.start(1)) + 1

@@ -1,12 +1,12 @@
-"""How many member functions each class of a C++ file declares.
+"""The number of member functions that each class of a C++ file declares.
 
 A tokenizer and a reader of declarations: no compiler, no macro is expanded. Function bodies are
 skipped, with the classes in them. Of `#if … #else …` the longest branch is read.
 
-Counted is every function that the body of the class declares or defines: constructors, destructor,
-operators, static functions, templates and overrides. Not counted: friends, inherited functions,
-and functions of nested classes, which count for themselves. A deleted function is no function
-that a reader has to know.
+Every function counts that the body of the class declares or defines: constructors, destructor,
+operators, static functions, templates and overrides. Friends and inherited functions do not count,
+nor do functions of nested classes, which count for themselves. A deleted function does not count,
+because a reader need not know it.
 """
 
 import re
@@ -63,7 +63,7 @@ def class_sizes(source: str) -> list[ClassSize]:
 def longest_branches(source: str) -> str:
     """The text without directives, of each condition only the longest branch; the lines stay."""
     lines = source.split("\n")
-    conditions: list[list[int]] = []  # The lines of those that are open: `#if`, `#elif`, `#else`.
+    conditions: list[list[int]] = []  # The lines of open conditions: `#if`, `#elif`, `#else`.
     continues = False
     for number, line in enumerate(lines):
         directive = None if continues else DIRECTIVE.match(line)
@@ -119,7 +119,7 @@ class Reader:
         return 0 <= place < len(self.tokens) and self.tokens[place].kind == "word"
 
     def read_scope(self, around: str, name: str) -> int:
-        """Reads declarations up to the closing brace, or to the end; how many are functions."""
+        """Reads declarations up to a closing brace or the end; returns the number of functions."""
         methods = 0
         while self.text() not in ("", "}"):
             if self.text() in ("public", "protected", "private") and self.text(1) == ":":
@@ -146,7 +146,7 @@ class Reader:
             self.close(line)
 
     def read_declaration(self, around: str) -> int:
-        """Reads one declaration; 1 if it is a function that is not deleted, else 0."""
+        """Reads one declaration. Returns 1 for a function that is not deleted, else 0."""
         function = False
         member = True
         while True:
@@ -182,7 +182,7 @@ class Reader:
                 self.skip_one()
 
     def begins_parameters(self) -> bool:
-        """A parenthesis behind a name, which does not hold the name of a pointer."""
+        """Passes a parenthesis behind a name, if it does not contain the name of a pointer."""
         pointer = self.text(1) in ("*", "&") or (self.text(2) == "::" and self.text(3) == "*")
         return self.is_word(-1) and self.text(-1) not in NO_FUNCTION and not pointer
 
@@ -224,7 +224,7 @@ class Reader:
         self.at += 1
 
     def skip_one(self) -> None:
-        """A token, or all between brackets."""
+        """Passes a token, or a pair of brackets with its content."""
         if self.text() in CLOSING:
             self.skip_group()
         elif self.text() == "<":
@@ -241,7 +241,7 @@ class Reader:
             self.skip_group()
 
     def skip_value(self) -> None:
-        """From `=` to the end of the declaration."""
+        """Passes the text from `=` to the end of the declaration."""
         while self.text() not in ("", *";}"):
             if self.text() in CLOSING:
                 self.skip_group()
@@ -249,7 +249,7 @@ class Reader:
                 self.at += 1
 
     def skip_initialisers(self) -> None:
-        """Those of a constructor, up to the brace of its body."""
+        """Passes the initialisers of a constructor, up to the brace of its body."""
         self.at += 1
         while self.text() not in ("", *";}"):
             if self.text() == "{" and not (self.is_word(-1) or self.text(-1) == ">"):
@@ -257,7 +257,7 @@ class Reader:
             self.skip_one()
 
     def skip_group(self) -> None:
-        """A pair of brackets and all between them."""
+        """Passes a pair of brackets and its content."""
         line = self.tokens[self.at].line
         expected: list[str] = []
         while self.text() != "":
@@ -274,7 +274,7 @@ class Reader:
         raise ValueError(f"line {line}: no closing bracket")
 
     def skip_angles(self) -> None:
-        """The arguments of a template; the sign alone where it is a comparison."""
+        """Passes the arguments of a template, or only the sign if it is a comparison."""
         begin = self.at
         depth = 0
         while self.text() not in ("", *";}])"):

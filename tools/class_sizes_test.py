@@ -1,4 +1,4 @@
-"""The counter of member functions, on what makes counting hard."""
+"""The counter of member functions, on declarations that are hard to count."""
 
 import pytest
 

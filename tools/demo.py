@@ -1,6 +1,6 @@
 """Runs k2k grep and GNU grep over /usr/include and compares them.
 
-In k2k grep a device kernel does all of it: it walks the directories, opens, reads and closes the
+In k2k grep a device kernel does all the work: it walks the directories, opens, reads and closes the
 files and writes the names. The lists must be equal; times are medians of warm, interleaved runs.
 The program is k2k-grep: the command `k2k grep` alone, which is built sooner than all of k2k.
 """
@@ -27,7 +27,7 @@ DIFFERENCES_SHOWN = 5
 
 
 class DemoError(Exception):
-    """What went wrong, in one line that says what to do."""
+    """An error, as one line with the remedy."""
 
 
 @dataclass

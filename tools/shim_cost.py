@@ -1,9 +1,9 @@
 """Instructions of ordinary programs with and without libk2k_io.so, counted by callgrind.
 
-Each program is run without, with an empty library, and with ours; instructions are exact, so once
-is enough. What the library adds is its loading, once a process, and a few instructions a call;
-callgrind does not see what the kernel does. Not part of any check: valgrind is needed, and a
-minute. The last line is JSON.
+Each program is run without a library, with an empty library, and with ours; instructions are exact,
+so one run is enough. The library adds its loading, once a process, and a few instructions per call;
+callgrind does not see the kernel's work. Not part of any check: valgrind is needed, and a minute.
+The last line is JSON.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def main() -> int:
 
 
 def make_empty_library(folder: Path) -> str:
-    """What loading any library costs."""
+    """The cost of loading any library."""
     source = folder / "empty.c"
     source.write_text("int k2k_nothing;\n")
     library = folder / "empty.so"

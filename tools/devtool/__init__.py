@@ -1,1 +1,1 @@
-"""What ./dev does: bring the tools, build, test, check, install. Standard library only."""
+"""The parts of ./dev: bring the tools, build, test, check, install. Standard library only."""

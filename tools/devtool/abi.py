@@ -1,6 +1,6 @@
-"""What the shared libraries offer, against the lists in cmake/abi/: no symbol comes or goes unseen.
+"""The exported symbols of the shared libraries, compared with the lists in cmake/abi/.
 
-A line of a list is a symbol, with `@VERSION` where it has one, and what it is called in C++.
+A line of a list is a symbol, with `@VERSION` if it has one, and its name in C++.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ LIBRARIES = (
 
 
 def changed_exports() -> list[str]:
-    """Returns a line for each symbol that a library lost or gained, and what to do."""
+    """Returns a line for each symbol that a library lost or gained, and the remedy."""
     offered = _built()
     lines = _differences(offered)
     if lines:
@@ -46,7 +46,7 @@ def changed_exports() -> list[str]:
 
 
 def renew_lists() -> list[str]:
-    """Writes the lists anew. Returns what became different."""
+    """Writes the lists anew. Returns the lists that changed."""
     offered = _built()
     lines = _differences(offered)
     for one in LIBRARIES:
@@ -78,7 +78,7 @@ def text_of(symbols: Mapping[str, str]) -> str:
 
 
 def parsed(text: str) -> dict[str, str]:
-    """A list → each symbol, and what it is called."""
+    """A list → each symbol, and its name in C++."""
     symbols: dict[str, str] = {}
     for line in text.splitlines():
         symbol, _, shown = line.partition(" ")
@@ -87,7 +87,7 @@ def parsed(text: str) -> dict[str, str]:
 
 
 def exported(listing: str, demangled: str) -> dict[str, str]:
-    """What `nm` prints, without and with -C and line by line the same → as parsed()."""
+    """The output of `nm`, without and with -C, line by line the same → as parsed()."""
     symbols: dict[str, str] = {}
     for line, readable in zip(listing.splitlines(), demangled.splitlines(), strict=True):
         _, kind, symbol = line.split(" ", 2)

@@ -1,4 +1,4 @@
-"""The lists of what the libraries offer: read, written and compared."""
+"""The lists of exported symbols are read, written and compared."""
 
 from devtool.abi import differences, exported, parsed, text_of
 

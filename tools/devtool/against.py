@@ -1,9 +1,9 @@
 """./dev bench --against COMMIT: is this tree as fast as that commit was?
 
 Both programs run in turns on the same machine, in random order, and each figure is the ratio of the
-two runs of a turn: what disturbs the machine for a while disturbs both. A commit is built once and
-kept in build/against/. Compared with itself a commit shows how far figures differ by chance: from
-such runs come the tolerances (bench/tolerances.toml) within which two commits are the same.
+two runs of a turn: a temporary disturbance of the machine affects both. A commit is built once and
+kept in build/against/. The comparison of a commit with itself shows the differences that chance
+makes: such runs give the tolerances (bench/tolerances.toml) within which two commits are the same.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ FOLDER = BUILD / "against"
 RECORDS = RESULTS / "against.jsonl"
 SHA_LENGTH = 12
 ROUNDS_MIN = 2
-MORE_ROUNDS_MAX = 1000  # Nobody waits longer.
+MORE_ROUNDS_MAX = 1000  # More rounds would take too long.
 RUN_LIMIT_S = 120
 SLOWER, SAME, FASTER = "slower", "same", "faster"
 OPTIONS = ("-DK2K_TESTS=OFF", "-DK2K_INSTALL=OFF")
@@ -42,13 +42,13 @@ OPTIONS = ("-DK2K_TESTS=OFF", "-DK2K_INSTALL=OFF")
 
 @dataclass(frozen=True)
 class Bench:
-    """What users run: its figures, and one run of it."""
+    """A program that users run: its figures, and a function that runs it once."""
 
     name: str
     rounds: int
     figures: dict[str, Better]
     measure: Callable[[Program], Numbers]
-    needs: str = ""  # The benchmark of k2k that a commit may not have yet.
+    needs: str = ""  # A benchmark of k2k that an older commit may lack.
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Figure:
         return f"{self.bench} {self.name}"
 
     def seen(self) -> Interval:
-        """How many times as fast as before."""
+        """The speed as a multiple of the speed before."""
         pairs = zip(self.before, self.now, strict=True)
         higher = self.better == "higher"
         return trimmed_interval_of([now / old if higher else old / now for old, now in pairs])
@@ -215,7 +215,7 @@ def as_object(one: Figure, known: dict[str, float]) -> dict[str, Any]:
 
 
 def chosen(names: Sequence[str]) -> list[Bench]:
-    """Errors: Refused, naming those there are."""
+    """Errors: Refused, with the known names."""
     known = {bench.name: bench for bench in BENCHES}
     if unknown := [name for name in names if name not in known]:
         raise Refused(
@@ -242,7 +242,7 @@ def this_tree() -> tuple[str, bool]:
     return commit_of("HEAD"), bool(changes)
 
 
-# What the commit is built with may have left the project since: its own installer knows.
+# A build dependency of the commit may have left the project since: its own installer has it.
 OWN_PACKAGES = """
 import sys
 sys.path.insert(0, "tools")
@@ -305,7 +305,7 @@ def _extract(sha: str, folder: Path) -> None:
 
 
 def both_have(benches: Sequence[Bench], before: Side, now: Side) -> tuple[list[Bench], list[str]]:
-    """Those that both can run, and a line for each other one."""
+    """The benchmarks that both can run, and a line for each other benchmark."""
     lists = {side.name: _listed(side.program) for side in (before, now)}
     left: list[Bench] = []
     skipped: list[str] = []

@@ -1,4 +1,4 @@
-"""./dev bench --against: what it says of two programs, and of what it cannot compare."""
+"""./dev bench --against: its verdict about two programs, and its answer if it cannot compare."""
 
 import json
 import random
@@ -22,7 +22,7 @@ def interval(low: float, mean: float, high: float) -> Interval:
     ("seen", "expected"),
     [
         (interval(0.98, 1.0, 1.02), ("same", None)),
-        (interval(0.97, 0.98, 0.99), ("same", None)),  # Surely slower, by less than counts.
+        (interval(0.97, 0.98, 0.99), ("same", None)),  # Surely slower, by less than the tolerance.
         (interval(0.80, 0.90, 0.94), ("slower", None)),
         (interval(0.90, 0.94, 0.99), ("slower", None)),
         (interval(1.01, 1.08, 1.15), ("faster", None)),
@@ -138,7 +138,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One commit whose CMakeLists.txt is none."""
+    """A repository with one commit, whose CMakeLists.txt is malformed."""
     root = tmp_path / "root"
     root.mkdir()
     git(root, "init", "-q")
@@ -227,7 +227,7 @@ def test_chance_is_no_tolerance(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert tolerances.read(path) == {}
     steady = Interval(0.96, 1.0, 1.03, 8)
     tolerances.record({"grep ms": steady}, "abd", "two cores", path)
-    # What was measured on a quiet machine stays.
+    # Tolerances measured on a quiet machine stay.
     tolerances.record({"grep ms": noise}, "abe", "two cores", path)
     assert tolerances.read(path) == {"grep ms": 0.042}
     assert 'commit = "abd"' in path.read_text()

@@ -17,9 +17,9 @@ from devtool.tree import ROOT, shown
 
 PRESET = "release"
 RESULTS = ROOT / "bench/results"
-# Benchmarks of others, run only if named: what builds the program that measures them.
+# Foreign benchmarks, run only if named: the function that builds the measuring program.
 PEERS = {"llvm_rpc": peers.llvm_rpc}
-# Laboratories and simulations, run only if named: the words behind k2k.
+# Laboratories and simulations, run only if named: the arguments of k2k.
 LABS = {
     "adaptive_coalescing": ["lab", "coalescing"],
     "generators": ["lab", "generators"],
@@ -51,7 +51,7 @@ def programs() -> dict[str, Path]:
 
 
 def system_benchmarks(kind: str = "benchmarks") -> list[str]:
-    """The names of `k2k bench`; "long_runs" are those that take minutes. Expects it to be built."""
+    """The names of `k2k bench`; "long_runs" take minutes. Expects the program to be built."""
     listed = json.loads(capture([build.folder(PRESET) / "cli/k2k", "bench", "--json"]))
     return [str(name) for name in listed[kind]]
 

@@ -1,7 +1,7 @@
-"""bench/budgets.toml: every figure that K2K boasts of, what it should be, and what fails the check.
+"""bench/budgets.toml: every figure that K2K promises, with its goal and its floor.
 
-A floor is only ever raised: git knows what it was before. Whoever lowers one writes down why, in
-docs/decisions/, and names that record in `lowered`.
+A floor is only ever raised: git knows its earlier values. A commit that lowers a floor adds the
+reason to docs/decisions/ and names that record in `lowered`.
 """
 
 import difflib
@@ -19,12 +19,12 @@ from devtool.verdict import Better
 BUDGETS = ROOT / "bench/budgets.toml"
 DECISIONS = ROOT / "docs/decisions"
 SHA_LENGTH = 12
-REMOVED = "removed"  # A table: a figure that is no longer measured → the record that says why.
+REMOVED = "removed"  # A table: a figure that is no longer measured → the record with the reason.
 
 
 @dataclass(frozen=True)
 class SetBy:
-    """The run that the floor was set by."""
+    """The run from which the floor was set."""
 
     commit: str
     machine: str
@@ -39,11 +39,11 @@ class Budget:
     command: str  # `k2k …`, `psylang …`, or `measure NAME` of devtool/speed_measures.py.
     ratio: str  # Read from the command's JSON: `a.b / c`.
     better: Better
-    goal: float  # What it should be. Missing it is told, and fails nothing.
-    floor: float  # What fails.
+    goal: float  # The desired value. A missed goal is reported and fails nothing.
+    floor: float  # A value beyond the floor fails the check.
     rounds: int  # Runs of the command.
     set_by: SetBy
-    lowered: str = ""  # The number of the record that says why the floor is lower than before.
+    lowered: str = ""  # The number of the record with the reason for the lower floor.
 
     def below(self, floor: float, other: float) -> bool:
         """Is `floor` the weaker promise?"""
@@ -57,7 +57,7 @@ class Budgets:
 
 
 def read(path: Path = BUDGETS) -> Budgets:
-    """Errors: Refused, one line that says what to mend."""
+    """Errors: Refused, one line with the mistake and its remedy."""
     try:
         text = path.read_text()
     except OSError as error:
@@ -66,7 +66,7 @@ def read(path: Path = BUDGETS) -> Budgets:
 
 
 def parsed(text: str, file: str) -> Budgets:
-    """Errors: Refused, one line that says what to mend in `file`."""
+    """Errors: Refused, one line with the mistake in `file` and its remedy."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -161,7 +161,7 @@ def lowered_floors(
 
 
 def compared_with_history(now: Budgets) -> list[str]:
-    """Against HEAD, its parent, and where it left the main branch; those that have the file."""
+    """The commits to compare with: HEAD, its parent, the branch point from main; with the file."""
     problems: dict[str, None] = {}
     for revision in _revisions():
         shown = run(["git", "show", f"{revision}:bench/budgets.toml"])
@@ -170,7 +170,7 @@ def compared_with_history(now: Budgets) -> list[str]:
         try:
             before = parsed(shown.stdout, revision)
         except Refused:
-            continue  # It was refused then, too, or had other keys.
+            continue  # The old file was malformed, or had other keys.
         problems |= dict.fromkeys(lowered_floors(now, before, revision))
     return list(problems)
 

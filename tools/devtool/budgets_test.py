@@ -1,4 +1,5 @@
-"""A budget file says what it means, or one line says what to mend; floors are only raised."""
+"""A budget file has its documented meaning or gives one line with the remedy; floors are only
+raised."""
 
 from pathlib import Path
 

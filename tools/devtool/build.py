@@ -30,7 +30,7 @@ def folder(preset: str) -> Path:
 
 
 def configure(preset: str) -> None:
-    """Runs CMake where it must: never yet, or the presets changed. Ninja sees the other reasons."""
+    """Runs CMake for a new build folder or changed presets. Ninja sees the other reasons."""
     if preset not in presets():
         raise Refused(f"there is no preset {preset}; choose from: {', '.join(presets())}", 2)
     need_packages(BUILD_PACKAGES)
@@ -76,7 +76,7 @@ def _errors(log: str) -> str:
         (i for i, line in enumerate(lines) if line.startswith(("FAILED:", "CMake Error"))),
         max(0, len(lines) - ERROR_LINES_MAX),
     )
-    # The command line of the compiler is long and says nothing about the error.
+    # The command line of the compiler is long and does not describe the error.
     useful = [line for line in lines[first:] if not COMPILER_COMMAND.match(line)]
     more = len(useful) - ERROR_LINES_MAX
     return "\n".join(useful[:ERROR_LINES_MAX] + ([f"… {more} more lines"] if more > 0 else []))

@@ -1,4 +1,5 @@
-"""./dev check: every step runs, whatever the others found; a table at the end tells all."""
+"""./dev check: runs every step, also after a failed one, and prints a table of all steps at the
+end."""
 
 import re
 import subprocess
@@ -41,11 +42,11 @@ class Step:
     name: str
     says: str
     run: Callable[[], Outcome]
-    always: bool = True  # False: only when it is asked for by name.
+    always: bool = True  # False: runs only by name.
 
 
 def check(only: Sequence[str]) -> bool:
-    """Runs the steps (all of them, or those named) and prints the table. True if all is well."""
+    """Runs all steps or the named ones, and prints the table. Returns True if no step failed."""
     unknown = set(only) - {step.name for step in STEPS}
     if unknown:
         names = ", ".join(step.name for step in STEPS)
@@ -135,7 +136,7 @@ def _pytest(tools: Path, folder: str, env: Mapping[str, str] | None = None) -> O
 
 
 def device_headers() -> list[tuple[Path, list[str]]]:
-    """What device code may include, with the options to compile it. Fixtures are for tests."""
+    """The headers that device code may include, with their compile options. No fixtures."""
     plan = tomllib.loads((ROOT / "floors.toml").read_text())
     modules = [module for module, table in plan.items() if table.get("freestanding")]
     options = {module: ["-ffreestanding", "-nostdlib"] for module in modules} | {"device": []}
@@ -150,7 +151,7 @@ def device_headers() -> list[tuple[Path, list[str]]]:
 def freestanding() -> Outcome:
     """Each header that device code includes, alone: C++17, without library if floors.toml says.
 
-    Then the public headers, each as what may include it."""
+    Then the public headers, each in every language that may include it."""
     headers = device_headers()
 
     def compile_alone(header: tuple[Path, list[str]]) -> Outcome:

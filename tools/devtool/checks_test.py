@@ -1,4 +1,4 @@
-"""The steps look at what they should."""
+"""Each step checks the files that it should."""
 
 from devtool.checks import device_headers
 from devtool.tree import shown

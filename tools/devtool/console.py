@@ -1,4 +1,4 @@
-"""Talking to whoever runs ./dev: one status line for long work, messages that name the fix."""
+"""Messages to the user of ./dev: one status line for long work, messages that name the fix."""
 
 import sys
 import time
@@ -8,8 +8,8 @@ from typing import Self
 HEARTBEAT_S = 60
 
 
-class Refused(Exception):  # noqa: N818  It is an answer more often than an error.
-    """Something the user must know about; shown as it is, never with a traceback."""
+class Refused(Exception):  # noqa: N818  An answer more often than an error.
+    """A message for the user, shown unchanged and never with a traceback."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""./dev check --only cuda: what the CUDA build can be held to without a device.
+"""./dev check --only cuda: the checks of the CUDA build that need no device.
 
 1. Backend and all programs with kernels build: command line, examples, conformance, benchmark.
 2. No kernel holds a read-modify-write at system scope: on host memory it would not be atomic
@@ -38,9 +38,9 @@ GLIBC_MAX = (2, 34)
 # "ATOM.E.CAS.64.STRONG.SYS", "RED.E.ADD.STRONG.SYS" in machine code, "atom.acq_rel.sys.add" in PTX.
 SYSTEM_RMW = re.compile(r"\b(?:ATOM[GS]?|RED[GS]?)\.\S*\bSYS\b|\b(?:atom|red)\.\S*\bsys\b\S*")
 KERNEL_LINE = re.compile(r"^\s*(?:Function : |\.(?:visible |weak )?\.?entry )(\S+?)[(\s]*$")
-# The compiler's own: a machine's are preferred, ours may need a newer glibc.
+# The compiler's own libraries. The machine's are preferred: these may need a newer glibc.
 COMPILER_LIBRARIES = ("libstdc++.", "libgcc_s.")
-# Libraries that every machine with glibc has; the others travel along.
+# Libraries that every machine with glibc has; the other libraries are packed.
 SYSTEM_LIBRARIES = ("libc.", "libm.", "libdl.", "librt.", "libpthread.", "ld-linux", "linux-vdso")
 
 
@@ -99,7 +99,7 @@ def check_cuda() -> tuple[list[str], str]:
 
 
 def binaries_with_kernels() -> list[Path]:
-    """The programs of the build that hold device code."""
+    """The programs of the build that contain device code."""
     folder = build.folder(PRESET)
     found = []
     for path in sorted(folder.rglob("*")):
@@ -127,7 +127,7 @@ class Disassembler:
         return [f"{shown(binary)}: {found}" for found in system_rmw_in(code)]
 
     def usages(self, binary: Path) -> Iterator[Usage]:
-        """By assembling the PTX again: the report does not depend on what a cache kept."""
+        """Assembles the PTX again, so that the report does not depend on a compiler cache."""
         folder = build.folder(PRESET) / "ptx" / binary.name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -141,7 +141,7 @@ class Disassembler:
 
 
 def system_rmw_in(code: str) -> list[str]:
-    """Each read-modify-write at system scope, with the kernel it is in."""
+    """Each read-modify-write at system scope, with its kernel."""
     kernel = "?"
     found = []
     for line in code.splitlines():
@@ -153,7 +153,7 @@ def system_rmw_in(code: str) -> list[str]:
 
 
 def usages_in(report: str) -> Iterator[Usage]:
-    """What `ptxas -v` says of each kernel."""
+    """The facts of each kernel from the output of `ptxas -v`."""
     kernel = ""
     frame = (0, 0, 0)
     for line in report.splitlines():
@@ -186,7 +186,7 @@ extern "C" __global__ void kernel(const LaunchContext context, int fd) {
 
 def nvrtc_seconds(toolkit: Path, source: bytes) -> float:
     """Best time that NVRTC takes from source to PTX, as C++17; the first run warms it up."""
-    # Loaded first, under the name by which the other one asks for it.
+    # Loaded first, under the name by which the other library searches for it.
     ctypes.CDLL(str(next((toolkit / "lib").glob("libnvrtc-builtins.so.*"))))
     library = ctypes.CDLL(str(next((toolkit / "lib").glob("libnvrtc.so.*"))))
     options = [

@@ -1,4 +1,4 @@
-"""What is looked for in machine code is found, and nothing else."""
+"""Exactly the forbidden instructions are found in machine code."""
 
 from devtool.cuda_check import Usage, newest_glibc, system_rmw_in, usages_in
 

@@ -1,4 +1,4 @@
-"""The CUDA toolkit: wheels in a virtual environment of their own, only when it is asked for."""
+"""The CUDA toolkit: wheels in a virtual environment of their own, installed only on request."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ from devtool.environment import EXIT_MISSING, make_venv, need_requirements
 from devtool.tree import ROOT
 
 VENV = ROOT / ".venv-cuda"
-TOOLKIT = VENV / "toolkit"  # What CMakePresets.json names: a link, because wheels lie deeper.
+TOOLKIT = VENV / "toolkit"  # The path in CMakePresets.json: a link, because wheels lie deeper.
 
 
 def need_cuda_toolkit() -> Path:
-    """Installs the toolkit if it is not there as requirements-cuda.txt says. Returns its root."""
+    """Installs the toolkit of requirements-cuda.txt if it is missing. Returns its root."""
     need_requirements(
         "requirements-cuda.txt",
         VENV,

@@ -1,7 +1,7 @@
 """Brings a kernel of Debian's into build/guest, for virtual machines. The host keeps its own.
 
-apt is asked with lists, cache and sources of our own: what the host has configured stays as it is,
-and gives the mirror alone.
+apt runs with lists, cache and sources of our own: the host's configuration stays unchanged, and
+gives only the mirror.
 """
 
 import lzma
@@ -18,7 +18,7 @@ from devtool.tree import BUILD
 
 WORK = BUILD / "guest"
 KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-DEPENDENCIES_MAX = 4  # From the meta-package to the one that has the kernel.
+DEPENDENCIES_MAX = 4  # From the meta-package to the package with the kernel.
 # Since 6.19 the kernel itself is in a package of its own.
 DEPENDENCY = re.compile(r"\b(linux-(?:image|binary)-\d[\w.+-]*)")
 
@@ -29,7 +29,7 @@ class DebianKernel:
 
     suite: str
     package: str
-    modules: tuple[str, ...] = ()  # File names of what is loaded in the guest, in that order.
+    modules: tuple[str, ...] = ()  # File names of the modules that the guest loads, in that order.
 
     @property
     def folder(self) -> Path:
@@ -44,7 +44,7 @@ class DebianKernel:
 
 
 def need_kernel(kernel: DebianKernel) -> None:
-    """Downloads it unless it is there. What the suite has next is not asked for: rm build/guest."""
+    """Downloads the kernel if it is missing. For the suite's next kernel: rm build/guest."""
     if all(path.exists() for path in (kernel.image, *kernel.module_files())):
         return
     if not shutil.which("apt-get"):
@@ -85,14 +85,14 @@ def _bring(kernel: DebianKernel, status: Status) -> None:
 
 
 def _unpack(name: str, download: Path, kernel: DebianKernel) -> None:
-    """Of 400 MB the kernel and the modules that are wanted."""
+    """Extracts the kernel and the needed modules from 400 MB."""
     listed: dict[str, Path] = {}
     for package in download.glob("*.deb"):
         content = package.with_suffix(".tar")
         with content.open("wb") as tar:
             subprocess.run(["dpkg-deb", "--fsys-tarfile", package], stdout=tar, check=True)
         listed |= dict.fromkeys(capture(["tar", "--list", "--file", content]).splitlines(), content)
-    for file in (*kernel.module_files(), kernel.image):  # The kernel last: it says all are there.
+    for file in (*kernel.module_files(), kernel.image):  # The kernel last: it marks the end.
         wanted = re.compile(rf"/{re.escape(file.name)}(-\d[^/]*|\.xz)?$")
         found = next((path for path in listed if wanted.search(path)), None)
         if found is None:
@@ -114,15 +114,15 @@ def _apt_options(suite: str) -> list[str]:
         "Dir::Etc::SourceParts=/dev/null",
         f"Dir::State::Lists={folder / 'lists'}",
         f"Dir::Cache={folder / 'cache'}",
-        "APT::Sandbox::User=root",  # Nobody else can write here.
+        "APT::Sandbox::User=root",  # No other user can write here.
     )
     return [part for setting in settings for part in ("-o", setting)]
 
 
 def _mirror() -> str:
-    """Where the host gets Debian from."""
+    """The mirror from which the host gets Debian."""
     listed = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages"]
-    # Whose a repository is, is not known before the first `apt-get update`.
+    # The origin of a repository is unknown before the first `apt-get update`.
     found = mirror_of(run([*listed, "Origin: Debian"]).stdout) or mirror_of(
         "\n".join(line for line in run(listed).stdout.splitlines() if "debian" in line)
     )
@@ -132,7 +132,7 @@ def _mirror() -> str:
 
 
 def mirror_of(indexes: str) -> str | None:
-    """The first of the listed repositories that has all suites: Debian's security has none."""
+    """The first listed repository that has all suites: Debian's security archive has not."""
     for line in indexes.splitlines():
         if line.startswith(("http", "file:", "mirror")) and "security" not in line:
             return line.rstrip("/")

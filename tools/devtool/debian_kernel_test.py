@@ -68,7 +68,7 @@ def test_the_kernel_and_its_modules_are_found_below_the_meta_package(packages: P
     assert kernel.image.read_bytes() == b"kernel"
     assert kernel.module_files()[0].read_bytes() == b"module"
     (packages / "linux-binary-9.1-tiny.deb").unlink()
-    need_kernel(kernel)  # It is there: nothing is downloaded.
+    need_kernel(kernel)  # The kernel is there: nothing is downloaded.
 
 
 def test_a_module_that_no_package_has_is_named(packages: Path) -> None:

@@ -31,12 +31,12 @@ DOXYGEN_FILES = (
 HEADERS = (".hpp", ".h")
 ADDRESS = "127.0.0.1:8000"
 LOOK_S = 1.0
-# For the extension of Griffe; and no advertisement among the warnings.
+# The path of Griffe's extension, and no advertisement among the warnings.
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "tools"), "NO_MKDOCS_2_WARNING": "true"}
 
 
 def build_site() -> Path:
-    """Builds the site and returns its first page. Refused: a warning, or a link that is dead."""
+    """Builds the site and returns its first page. Errors: Refused for a warning or a dead link."""
     mkdocs = _prepared()
     with Status("site"):
         done = run(
@@ -52,7 +52,7 @@ def build_site() -> Path:
 
 
 def serve_site() -> int:
-    """Serves the site to those who write it, until Ctrl-C; what they save is shown at once."""
+    """Serves the site until Ctrl-C, and rebuilds it when a page is saved."""
     mkdocs = _prepared()
     command = [str(mkdocs), "serve", "--dev-addr", ADDRESS, "--config-file", str(CONFIG)]
     said = ""
@@ -71,7 +71,7 @@ def serve_site() -> int:
 
 
 def _prepared() -> Path:
-    """Everything that mkdocs reads. Returns the program."""
+    """Makes everything that mkdocs reads. Returns mkdocs' path."""
     need_packages(DOCS_PACKAGES)
     mkdocs = need_docs_tools() / "mkdocs"
     make_reference()
@@ -80,7 +80,7 @@ def _prepared() -> Path:
 
 
 def make_reference() -> None:
-    """Doxygen's pages, unless there are newer ones than all that they are made of."""
+    """Makes Doxygen's pages, unless they are newer than all their sources."""
     page = REFERENCE / "html/index.html"
     headers = [path for folder in ("include", "src") for path in files(*HEADERS, under=folder)]
     if TAGS.exists() and page.exists():
@@ -91,12 +91,12 @@ def make_reference() -> None:
     with Status("doxygen"):
         done = run(["doxygen", "docs/Doxyfile"])
     if done.returncode != 0:
-        page.unlink(missing_ok=True)  # The next time it says so again.
+        page.unlink(missing_ok=True)  # The next run reports it again.
         raise Refused(done.stdout.replace(f"{ROOT}/", "").strip())
 
 
 def stage() -> None:
-    """Brings build/docs up to date. What is right already is not written: mkdocs watches."""
+    """Brings build/docs up to date. Writes changed files only, because mkdocs watches them."""
     where = docs_pages.places(TAGS)
     wanted = dict(docs_pages.staged(where))
     cpp = SOURCE / docs_pages.CPP
@@ -127,6 +127,6 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def own_pages(site: Path) -> list[Path]:
-    """All but Doxygen's, which it links by itself."""
+    """All pages except Doxygen's, which contain their own links."""
     cpp = site / docs_pages.CPP
     return sorted(page for page in site.rglob("*.html") if not page.is_relative_to(cpp))

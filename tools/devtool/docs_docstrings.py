@@ -1,6 +1,6 @@
 """Docstrings of ours as Markdown: an extension of Griffe, which reads them for the site.
 
-Our docstrings describe arguments and errors in the text, as `name: what it is.` Here each becomes
+Our docstrings describe arguments and errors in the text, as `name: its meaning.` Here each becomes
 an item of a list. Tests need no Griffe.
 """
 
@@ -18,7 +18,7 @@ ERROR = re.compile(r"[A-Z]\w*Error")
 
 
 class Docstrings(Extension):  # type: ignore[misc, unused-ignore]
-    """Modules lose theirs: the page says what a module is."""
+    """Removes the docstrings of modules: the page describes the module."""
 
     def on_module(self, *, mod: Any, **_: Any) -> None:
         mod.docstring = None
@@ -38,7 +38,7 @@ def _rewrite(described: Any, names: Collection[str]) -> None:
 
 
 def as_markdown(text: str, names: Collection[str]) -> str:
-    """The text with a list for what it says of each of the names, and of errors."""
+    """The text, with a list of the descriptions of names and errors."""
     return "\n\n".join(_paragraph(part, names) for part in re.split(r"\n\s*\n", text.strip()))
 
 

@@ -1,4 +1,4 @@
-"""What a docstring says of a name becomes an item of a list."""
+"""The description of a name in a docstring becomes an item of a list."""
 
 from devtool.docs_docstrings import as_markdown
 

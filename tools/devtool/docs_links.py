@@ -1,4 +1,4 @@
-"""What leads nowhere in built HTML, and what it loads from other hosts: a site needs no network."""
+"""Dead links in built HTML, and loads from other hosts: a site needs no network."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ ON_OTHER_HOSTS = re.compile(r"""(?:url\(|@import)\s*["']?\s*(?:https?:)?//[^)"'\
 
 
 class Html(HTMLParser):
-    """Of one file: the anchors, and what it links to and loads, with the lines."""
+    """The anchors, links and loads of one file, with their lines."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -34,8 +34,8 @@ class Html(HTMLParser):
 
 
 def problems(site: Path, pages: Iterable[Path]) -> list[str]:
-    """One line for each link of the pages whose file or anchor is not there, and for what the pages
-    or the site's style sheets load from another host."""
+    """One line for each link of the pages to a missing file or anchor, and for each load of the
+    pages or the site's style sheets from another host."""
     read = cache(Html)
     found = [
         f"{page.relative_to(site)}:{line}: {problem}"
@@ -57,7 +57,7 @@ def _problems_of(
         if loaded and parts.scheme != "data":
             yield f"loads {target} from another host"
         return
-    # The page of errors does not know at which address it is shown: its links begin at the root.
+    # The page of errors is shown at any address: its links begin at the root.
     way = unquote(parts.path)
     if way.startswith("/") and page.name == "404.html":
         file = site / way.lstrip("/")

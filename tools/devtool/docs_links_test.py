@@ -1,4 +1,4 @@
-"""A dead link is found, and a live one is not."""
+"""Dead links are found, and live links are not."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""Which Markdown of the repository is which page of the site, and what its links become there.
+"""The page of the site for each Markdown file of the repository, and its links there.
 
-A link to a file of the repository stays a link if there is a page of it: of Markdown its own, of a
-header Doxygen's. Of any other file only the text stays, as code. A link to nothing is refused.
+A link to a file of the repository stays a link if the file has a page: Markdown its own, a header
+Doxygen's. Of a link to any other file only the text stays, as code. A link to nothing is refused.
 """
 
 import posixpath
@@ -15,11 +15,11 @@ from xml.etree import ElementTree
 from devtool.console import Refused
 from devtool.tree import ROOT, files, shown
 
-# Where Doxygen's pages stand in the site. The name is taken from the repository's point of view:
+# The place of Doxygen's pages in the site, as the repository names it:
 # docs/reference/README.md links to cpp/files.html.
 CPP = "reference/cpp"
 ASSETS = frozenset({".css", ".js", ".svg"})
-# The sections in their order: places, or patterns of places that no section before has.
+# The sections in their order: places, or patterns of places that no earlier section has.
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "Home": ("README.md",),
     "Guides": (
@@ -37,7 +37,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     ),
     "Project": ("CHANGELOG.md", "CONTRIBUTING.md", "STYLE.md"),
 }
-TITLES = {f"{CPP}/files.html": "C and C++: every header"}  # Of what is no Markdown.
+TITLES = {f"{CPP}/files.html": "C and C++: every header"}  # Of pages without Markdown.
 
 CODE_OR_LINK = re.compile(
     r"(?P<fence>^ *```.*?^ *```[^\S\n]*$)"
@@ -50,7 +50,7 @@ ODD_FENCE = re.compile(r"^(?! {4}| {8}|`) +```", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Places:
-    """Where files of the repository stand in the site, both as texts relative to their roots."""
+    """File of the repository → its place in the site, both relative to their roots."""
 
     pages: Mapping[str, str]
     assets: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Places:
 
 
 def places(tags: Path) -> Places:
-    """All Markdown of the repository, what it shows, and the headers in Doxygen's tag file."""
+    """All Markdown of the repository, its images, and the headers in Doxygen's tag file."""
     return Places(
         {shown(path): site_place(shown(path)) for path in files(".md")},
         {shown(path): site_place(shown(path)) for path in files(*ASSETS, under="docs")},
@@ -91,7 +91,7 @@ def headers_in(tags: Path) -> dict[str, str]:
 
 
 def navigation(pages: Mapping[str, str]) -> list[dict[str, object]]:
-    """What mkdocs calls nav. A page that no section has is left out, and the build refuses it."""
+    """The nav of mkdocs. A page without a section is left out, and the build refuses it."""
     left = dict.fromkeys([*sorted(pages.values()), *TITLES])
     sections: list[dict[str, object]] = []
     for title, patterns in NAVIGATION.items():
@@ -105,9 +105,9 @@ def navigation(pages: Mapping[str, str]) -> list[dict[str, object]]:
 
 
 def page_text(text: str, file: str, where: Places) -> str:
-    """The Markdown of a file, as the site is built from it.
+    """The Markdown of a file, as the site needs it.
 
-    Refused: a link to a file that is not there; a fence that Python-Markdown would take for text.
+    Errors: Refused for a link to a missing file or a fence that Python-Markdown reads as text.
     """
     odd = ODD_FENCE.search(text)
     if odd:
@@ -140,7 +140,7 @@ def line_of(text: str, at: int) -> int:
 
 
 def staged(where: Places) -> Iterator[tuple[str, bytes]]:
-    """Each place of the site that is made of the repository's files, and what stands there."""
+    """Each place of the site that comes from the repository's files, with its content."""
     for file, place in where.pages.items():
         yield place, page_text((ROOT / file).read_text(), file, where).encode()
     for file, place in where.assets.items():

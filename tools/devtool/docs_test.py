@@ -1,4 +1,4 @@
-"""What mkdocs reads is brought up to date, and left alone where it is."""
+"""The input of mkdocs is brought up to date, and unchanged files are left alone."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The public headers, each compiled alone, as every language that may include it.
 
-So are the headers behind them, for who opens one finds it whole. How many of ours a door brings
-into a program is counted, and bounded.
+The headers behind them are compiled alone as well, for readers who open them. The number of our
+headers that a door brings into a program is counted, and bounded.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ BEHIND_MAX = {"runtime.hpp": 20}  # A door → the headers of ours that it may b
 @dataclass(frozen=True)
 class Tree:
     include: Path  # Holds k2k/.
-    modules: Path  # What the doors include: src/, or where that is installed.
+    modules: Path  # The folder of the headers behind the doors: src/, or the installed copy.
 
     @property
     def places(self) -> list[str]:
-        """Of an installation one include path must do."""
+        """The include paths. An installation needs only one."""
         installed = self.modules.is_relative_to(self.include)
         return [f"-I{self.include}", *([] if installed else [f"-I{self.modules}"])]
 
@@ -36,7 +36,7 @@ class Compiled:
     header: Path
     standard: str
     error: str = ""
-    behind: set[Path] = field(default_factory=set)  # Of ours, brought by it.
+    behind: set[Path] = field(default_factory=set)  # Our headers that it brings.
 
 
 def wrong_doors(tree: Tree) -> list[str]:

@@ -1,4 +1,4 @@
-"""The public headers: what does not stand alone is found, and what brings too many."""
+"""Public headers that do not compile alone, or bring too many others, are found."""
 
 from pathlib import Path
 

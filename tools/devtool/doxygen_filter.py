@@ -13,14 +13,14 @@ from pathlib import Path
 COMMENT = re.compile(r"^(\s*)//(?!/) ?(.*)$")
 TRAILING = re.compile(r'^(?P<code>[^"]*?[;,{}\w)])(?P<gap>\s+)// (?P<text>.*)$')
 BLOCK_END = "@endverbatim */"
-ENDS = re.compile(r"\s*(}|#\s*(else|endif))")  # What stands behind these says what ends there.
+ENDS = re.compile(r"\s*(}|#\s*(else|endif))")  # A comment behind these names the end of a block.
 C_COMMENT = re.compile(r"^(?P<before>.*?)/\*(?!\*) ?(?P<text>.*)$")
 
 
 def document(lines: list[str], name: str = "") -> list[str]:
     """Returns the same number of lines, so that warnings name the right one.
 
-    name: of a file that says what it is in its first line, instead of below `#pragma once`.
+    name: of a file with its head in the first line, instead of below `#pragma once`.
     """
     out: list[str] = []
     at = 0
@@ -53,7 +53,7 @@ def document(lines: list[str], name: str = "") -> list[str]:
 
 
 def as_line_comments(lines: list[str]) -> list[str]:
-    """The lines of a C header, where each comment is the last thing of its lines."""
+    """The lines of a C header in which each comment ends its line."""
     out: list[str] = []
     inside = False
     for line in lines:

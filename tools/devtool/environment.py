@@ -1,4 +1,4 @@
-"""Brings what is missing: Debian packages when we may install them, Python tools in .venv."""
+"""Installs missing tools: Debian packages if permitted, Python tools in .venv."""
 
 import hashlib
 import importlib.util
@@ -22,7 +22,7 @@ EXIT_MISSING = 3
 
 @dataclass(frozen=True)
 class Package:
-    """A Debian package; `command` satisfies the need as well, wherever it comes from."""
+    """A Debian package; a `command` from any other source is enough, too."""
 
     name: str
     command: str = ""
@@ -62,7 +62,7 @@ CHECK_PACKAGES = (
 
 
 def need_packages(packages: tuple[Package, ...]) -> None:
-    """Installs the missing packages, or says in one line how to."""
+    """Installs the missing packages, or prints the one command that does."""
     missing = _missing(packages)
     if not missing:
         return
@@ -82,28 +82,28 @@ def need_packages(packages: tuple[Package, ...]) -> None:
 
 
 def need_python_tools() -> Path:
-    """Makes .venv as requirements-dev.txt says, if it is not so yet. Returns its bin folder."""
+    """Brings .venv to the state of requirements-dev.txt. Returns its bin folder."""
     need_requirements("requirements-dev.txt", VENV, begin=lambda: make_venv(VENV))
     need_paths(VENV, ROOT / "psylang")
     return VENV / "bin"
 
 
 def need_plot_tools() -> Path:
-    """The same, and what draws plots: too heavy for those who only build and test."""
+    """The same with the packages for plots, which building and testing do not need."""
     bin_folder = need_python_tools()
     need_requirements("requirements-plot.txt", VENV, stamp="requirements-plot.sha256")
     return bin_folder
 
 
 def need_docs_tools() -> Path:
-    """The same, and what builds the site."""
+    """The same with the packages that build the site."""
     bin_folder = need_python_tools()
     need_requirements("requirements-docs.txt", VENV, stamp="requirements-docs.sha256")
     return bin_folder
 
 
 def need_paths(venv_folder: Path, *paths: Path) -> None:
-    """Python of the virtual environment finds packages there, wherever it is started."""
+    """The Python of the virtual environment finds its packages from any folder."""
     text = "".join(f"{path}\n" for path in paths)
     for packages in venv_folder.glob("lib/python*/site-packages"):
         file = packages / "repository.pth"
@@ -124,7 +124,7 @@ def need_requirements(
     end: Callable[[], None] = lambda: None,
     options: Sequence[str] = (),
 ) -> None:
-    """Installs what the file `name` lists into a virtual environment, if it is not there yet.
+    """Installs the packages of the file `name` into a virtual environment, if they are missing.
 
     `begin` comes before, `end` after, both only if something is installed. options: of pip.
     """

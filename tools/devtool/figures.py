@@ -1,6 +1,6 @@
-"""What `k2k bench` measured for figures and tables of the thesis, as typed data and as text.
+"""Measurements of `k2k bench` for figures and tables of the thesis, as typed data and as text.
 
-bench/command/figure.hpp says what a figure is in JSON. A record is one line of bench/results.
+bench/command/figure.hpp defines a figure in JSON. A record is one line of bench/results.
 """
 
 import json
@@ -14,7 +14,7 @@ from devtool.console import Refused
 
 Record = dict[str, Any]
 
-NAMES_LETTERS_MAX = 80  # Of the names of a plot's bars, side by side.
+NAMES_LETTERS_MAX = 80  # Letters in the names of a plot's bars, side by side.
 NAMES_LINES_MAX = 4
 
 
@@ -29,7 +29,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """One manner of doing it; a value for each place of the x axis."""
+    """One way of doing the work; a value for each place of the x axis."""
 
     median: list[float]
     mean: list[float]
@@ -46,7 +46,7 @@ class Figure:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Expects what Figure::json() makes. Errors: ValueError, naming what is wrong."""
+        """Expects the output of Figure::json(). Errors: ValueError with the mistake."""
         try:
             figure = cls(
                 x=Axis(value["x"]["name"], value["x"]["unit"]),
@@ -66,7 +66,7 @@ class Figure:
         return figure
 
     def ratio(self, series: str, base: str, place: int) -> float:
-        """How many times the median of `base` that of `series` is, at a place."""
+        """The median of `series` divided by the median of `base`, at a place."""
         return self.series[series].median[place] / self.series[base].median[place]
 
     def markdown(self) -> str:
@@ -107,7 +107,7 @@ def newest(path: Path) -> Record | None:
 
 
 def measured(bench: str, record: Record) -> str:
-    """What made a record, where. Errors: Refused, if it does not say."""
+    """The commit and the machine of a record. Errors: Refused if the record lacks them."""
     try:
         about = f"commit {record['commit']}, {record['machine']}, {record['time']}"
         return f"`{record['command']}`, {about}\n"
@@ -120,7 +120,7 @@ def missing(bench: str) -> str:
 
 
 def broken_names(names: Sequence[str]) -> list[str] | None:
-    """At commas and spaces, so that they do not touch side by side; None if a word is too long."""
+    """Breaks names at commas and spaces, so that they do not touch. None if a word is too long."""
     width = NAMES_LETTERS_MAX // len(names)
     lines = [
         [line for part in name.split(", ") for line in wrap(part, width, break_long_words=False)]

@@ -1,4 +1,4 @@
-"""Records become figures, tables and a page, or a message that names what is wrong with them."""
+"""Records become figures, tables and a page, or an error with the mistake."""
 
 from pathlib import Path
 from typing import Any

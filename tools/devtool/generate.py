@@ -1,5 +1,5 @@
-"""Files of the tree that are printed from others. They are committed, so that reading and compiling
-K2K needs no generator; `./dev format` renews them and `./dev check` compares."""
+"""Generated files of the tree. They are committed, so that reading and compiling K2K needs no
+generator; `./dev format` renews them and `./dev check` compares."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ PRESET = "release"
 @dataclass(frozen=True)
 class Generated:
     file: Path
-    text: Callable[[], str]  # What it should say.
+    text: Callable[[], str]  # The expected content.
 
 
 def outdated() -> list[Generated]:
@@ -24,7 +24,7 @@ def outdated() -> list[Generated]:
 
 
 def renew() -> list[Path]:
-    """Writes the files whose generator says something else now. Returns them."""
+    """Writes the files that differ from their generator's output. Returns them."""
     changed = outdated()
     for one in changed:
         path = ROOT / one.file
@@ -39,7 +39,7 @@ def _current(one: Generated) -> str:
 
 
 def _printed_by(target: str) -> str:
-    """What a program of the tree prints."""
+    """The output of a program of the tree."""
     build.build(PRESET, [target])
     programs = [path for path in build.folder(PRESET).rglob(target) if path.is_file()]
     if len(programs) != 1:

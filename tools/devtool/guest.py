@@ -1,4 +1,4 @@
-"""Runs programs of a build in a virtual machine: another kernel, devices that are not here.
+"""Runs programs of a build in a virtual machine, with another kernel and other devices.
 
 The machine is emulated (QEMU's TCG) and starts everywhere; times in it mean nothing. Its disk is
 an ext4 file system made of the programs, at the paths that they have here, and of the shared
@@ -34,7 +34,7 @@ COMMAND_LINE = "console=ttyS0 panic=-1 quiet mitigations=off tsc=reliable rw ini
 DISK_BYTES = 384 << 20
 PARTITION_AT = 1 << 20
 SECTOR = 512
-DISK_LABEL = 0x6B326B  # The kernel finds its root by it: the order of NVMe drives is by chance.
+DISK_LABEL = 0x6B326B  # The kernel finds its root by it: the order of NVMe drives varies.
 EXIT_TIMED_OUT = 124
 OUTPUT_LINES_MAX = 60
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|c)")
@@ -55,10 +55,10 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What a job said."""
+    """The output of a job."""
 
     lines: list[str] = field(default_factory=list)
-    status: int | None = None  # None: it did not end.
+    status: int | None = None  # None: the job did not end.
 
     @property
     def passed(self) -> int:
@@ -79,11 +79,11 @@ class Guest:
     cpu: str
     files: Sequence[Path]  # Programs and libraries of the build or the host.
     devices: Sequence[str] = ()
-    limit_s: int = 600  # A hanging one ends here: eight times what it takes on an idle machine.
+    limit_s: int = 600  # Ends a hanging guest: eight times the duration on an idle machine.
 
 
 def run_in_guest(guest: Guest, jobs: Sequence[Job]) -> tuple[list[str], dict[str, Outcome]]:
-    """Returns the problems found, and what each job said."""
+    """Returns the problems found, and the output of each job."""
     need_packages(PACKAGES)
     need_kernel(guest.kernel)
     disk = WORK / f"{guest.name}.img"
@@ -110,7 +110,7 @@ def run_in_guest(guest: Guest, jobs: Sequence[Job]) -> tuple[list[str], dict[str
 
 
 def read_console(text: str) -> dict[str, Outcome]:
-    """What stands between `@begin NAME` and `@end NAME STATUS`, by name."""
+    """The text between `@begin NAME` and `@end NAME STATUS`, by name."""
     outcomes: dict[str, Outcome] = {}
     current = None
     for line in _plain(text):
@@ -189,7 +189,7 @@ def _make_disk(guest: Guest, jobs: Sequence[Job], disk: Path) -> None:
 
 
 def _fill(root: Path, guest: Guest, jobs: Sequence[Job]) -> None:
-    """What the guest's disk holds."""
+    """The content of the guest's disk."""
     for folder in ("bin", "dev", "proc", "sys", "tmp", "guest"):
         (root / folder).mkdir(parents=True)
     shutil.copy(_busybox(), root / "bin/busybox")

@@ -19,7 +19,7 @@ from devtool.process import capture
 PRESET = "release"
 NONE: frozenset[str] = frozenset()
 
-# The cloud kernels have ext4 and NVMe built in; else they are what every Debian machine has.
+# The cloud kernels have ext4 and NVMe built in; otherwise they equal Debian's usual kernels.
 KERNEL_6_1 = DebianKernel("bookworm", "linux-image-cloud-amd64", ("overlay.ko", "loop.ko"))
 KERNEL_P2PDMA = DebianKernel("trixie-backports", "linux-image-cloud-amd64", ("loop.ko",))
 
@@ -34,8 +34,8 @@ def _tests(program: str, only: str, skips: frozenset[str] = NONE, env: str = "")
     return Job(path.name, f"{env} timeout 240 {path} --gtest_filter='{only}'".lstrip(), skips)
 
 
-# What is left out asks nothing of a kernel, or takes long there: no read of an emulated processor
-# is so short that it can be from memory (CachedReads).
+# The other tests do not depend on the kernel, or take long there: on an emulated processor no read
+# is so short that it counts as a read from memory (CachedReads).
 SMOKE = (
     ("src/io/io_test", "*-PeerTransfers.*:NvidiaLibrary.*"),
     (
@@ -51,13 +51,13 @@ SMOKE = (
     ),
 )
 SMOKE_SKIPS = {
-    # By its skip the guest proves that it has no cachestat.
-    # Linux 6.3 takes back the place of a ring.
+    # The skip proves that the guest has no cachestat.
+    # Only Linux 6.3 and later take back the place of a ring.
     "io_test": {
         "OthersFile.is_reported_by_cachestat_for_a_descriptor_that_can_write",
         "RingOfThreadTest.GivesItsPlaceBack",
     },
-    "shim_test": {"Programs.the_library_needs_libc_and_nothing_else"},  # Asks readelf.
+    "shim_test": {"Programs.the_library_needs_libc_and_nothing_else"},  # Needs readelf.
 }
 SMOKE_NEEDS = (
     "src/io/libk2k_io_vendor.so",
@@ -94,7 +94,7 @@ def check_kernel_6_1() -> tuple[list[str], str]:
 
 
 def _grep_by_kernel() -> str:
-    """A kernel walks a folder, opens and reads its files, and names what grep would."""
+    """A kernel walks a folder, opens and reads its files, and prints the names that grep prints."""
     folder = "mkdir found && echo needle > found/one && echo hay > found/two"
     return (
         f"{folder} && {_built('cli/k2k')} grep -F -l needle found 2>/dev/null | grep -x found/one"
@@ -102,7 +102,7 @@ def _grep_by_kernel() -> str:
 
 
 # A drive whose controller has memory of its own, beside the disk. The processor decides whether
-# Linux trusts the way between two devices on the root bus: on AMD's from family 17h on it does.
+# Linux trusts the way between two devices on the root bus: it does on AMD's from family 17h on.
 CMB_MIB = 64
 CMB_DRIVE = (
     *("-blockdev", f"driver=null-co,node-name=cmb,size={CMB_MIB << 20},read-zeroes=on"),
@@ -169,13 +169,13 @@ def _peer_tests(skips: frozenset[str], env: str = "") -> list[Job]:
 
 
 def _of(skips: frozenset[str], only: str) -> frozenset[str]:
-    """Those of a program: by the suites in its filter."""
+    """The expected skips of a program, by the suites in its filter."""
     return frozenset(test for test in skips if f"{test.partition('.')[0]}.*" in only.split(":"))
 
 
 def _host_tools() -> list[Path]:
     found = [Path(capture(["which", name]).strip()) for name in HOST_TOOLS]
-    return [*found, Path("/bin/sh")]  # Where popen(3) looks.
+    return [*found, Path("/bin/sh")]  # The shell of popen(3).
 
 
 def _note(outcomes: dict[str, Outcome]) -> str:

@@ -1,6 +1,6 @@
 """./dev check --only hip: the same kernels compile for an AMD GPU. Compiled, never run.
 
-Only the device's half: there is no HIP backend yet that would launch them.
+Device code only: no HIP backend exists yet that would launch the kernels.
 """
 
 from devtool.console import Status
@@ -38,7 +38,7 @@ def check_hip() -> tuple[list[str], str]:
                 [
                     *("hipcc", "-x", "hip", f"--offload-arch={ARCHITECTURE}"),
                     *("--cuda-device-only", "-S", "-std=c++20", "-O2", "-Wall", "-Wextra"),
-                    "-Qunused-arguments",  # hipcc adds what only linking uses.
+                    "-Qunused-arguments",  # hipcc adds options that only linking uses.
                     *(f"-I{ROOT}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}"),
                     *(source, "-o", assembly),
                 ]

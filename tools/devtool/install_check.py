@@ -63,7 +63,7 @@ def check_install() -> list[str]:
 
 
 def installs_unbuilt() -> list[str]:
-    """Of a tree that is not wholly built, as after `./dev demo`, nothing is installed."""
+    """An incomplete build, as after `./dev demo`, installs nothing."""
     folder = WORK / "unbuilt"
     prefix = WORK / "of-unbuilt"
     options = ["-DK2K_TESTS=OFF", "-DK2K_BENCH=OFF", "-G", "Ninja"]
@@ -80,7 +80,7 @@ def installs_unbuilt() -> list[str]:
 
 
 def _install_and_move() -> Path:
-    """An installation must work where it was moved to: nothing in it may know its first place."""
+    """An installation must work after a move: no file may contain its first place."""
     first = WORK / "first"
     capture(["cmake", "--install", build.folder(PRESET), "--prefix", first])
     return first.rename(WORK / "prefix")
@@ -109,7 +109,7 @@ def _names_of_this_machine(prefix: Path) -> list[str]:
 
 
 def headers_of_tests(prefix: Path) -> list[str]:
-    """Fixtures, tests and benchmarks by their names, and what includes their libraries."""
+    """Fixtures, tests and benchmarks by their names, and files that include their libraries."""
     return [
         f"{path.relative_to(prefix)} is for tests or benchmarks and must not be installed"
         for path in sorted((prefix / "include").rglob("*.*"))
@@ -120,7 +120,7 @@ def headers_of_tests(prefix: Path) -> list[str]:
 
 
 def wrong_pages(prefix: Path) -> list[str]:
-    """The manual is what `k2k man --list` names, and every shell has its completion."""
+    """Every page of `k2k man --list` is installed, and the completion of every shell."""
     wanted = set(capture([prefix / "bin/k2k", "man", "--list"]).split())
     found = {path.name for path in (prefix / "share/man/man1").glob("*")}
     shells = [
@@ -140,7 +140,7 @@ def wrong_pages(prefix: Path) -> list[str]:
 
 
 def older_standard(prefix: Path) -> list[str]:
-    """Who compiles the README's program as C++17 is told of C++20 by the first error."""
+    """A compilation of the README's program as C++17 fails first with a message about C++20."""
     source = ROOT / "examples/01_read_a_file.cpp"
     options = ["-std=c++17", "-fsyntax-only", f"-I{prefix / 'include'}"]
     done = run(["g++", *options, source])
@@ -149,7 +149,7 @@ def older_standard(prefix: Path) -> list[str]:
 
 
 def preloaded_reads(prefix: Path) -> list[str]:
-    """An unmodified program reads into registered memory, by the library where it was moved to."""
+    """An unmodified program reads into registered memory by the moved library."""
     library = next(prefix.rglob("libk2k_io.so"), None)
     if library is None:
         return ["libk2k_io.so is not installed"]
@@ -201,14 +201,14 @@ def _use_by_pip() -> list[str]:
     capture([*pip, "wheel", "--no-deps", "--wheel-dir", WORK / "wheel", ROOT / "python"])
     (wheel,) = (WORK / "wheel").iterdir()
     capture([*pip, "install", wheel])
-    # Neither the sources' package nor a library of the environment's.
+    # Without the package in the sources and without a library from the environment.
     env = {"PYTHONPATH": "", "K2K_LIBRARY": "", "LD_LIBRARY_PATH": ""}
     capture([WORK / "venv/bin/python", ROOT / "tests/install/wheel.py"], env=env)
     return wrong_wheel(wheel)
 
 
 def wrong_wheel(wheel: Path) -> list[str]:
-    """It is for any Python 3 of this platform, and its library has no debug information."""
+    """The wheel is for any Python 3 of this platform; its library has no debug information."""
     problems = []
     if not wheel.name.endswith("-py3-none-linux_x86_64.whl"):
         problems.append(f"{wheel.name} is not tagged py3-none-linux_x86_64")

@@ -1,4 +1,4 @@
-"""Builds what K2K is compared with, from source packages, when a benchmark asks for it.
+"""Builds programs that K2K is compared with, from source packages, when a benchmark needs them.
 
 LLVM libc's GPU RPC: its headers are in Debian's source package of LLVM 19. They are fetched by apt
 into build/peers and compiled with bench/peers/llvm_rpc; nothing of them enters the repository.
@@ -13,13 +13,13 @@ from devtool.tree import BUILD, ROOT
 
 PEERS = BUILD / "peers"
 SOURCE_PACKAGE = "llvm-toolchain-19"
-# What the RPC's headers include, all below the package's folder.
+# The headers that the RPC's headers include, all below the package's folder.
 HEADERS = ("libc/hdr/", "libc/include/", "libc/src/__support/", "libc/src/string/memory_utils/")
 SOURCES = ROOT / "bench/peers/llvm_rpc"
 
 
 def llvm_rpc() -> Path:
-    """The program that measures LLVM's RPC. Fetches (165 MB, once) and builds what is missing."""
+    """The program that measures LLVM's RPC. Fetches its source (165 MB, once) and builds it."""
     program = PEERS / "llvm_rpc_peer"
     headers = PEERS / "llvm"
     inputs = [path for path in SOURCES.rglob("*") if path.is_file()]

@@ -91,7 +91,7 @@ def _canvas(title: str) -> tuple[Any, Any]:
 
 
 def _legend(canvas: Any, count: int) -> None:
-    """Below the axes, where it hides nothing."""
+    """Puts the legend below the axes, where it hides nothing."""
     columns = min(count, LEGEND_COLUMNS_MAX)
     canvas.legend(loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
 

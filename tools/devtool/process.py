@@ -28,7 +28,7 @@ def capture(command: Command, cwd: Path = ROOT, env: Mapping[str, str] | None = 
 def run(
     command: Command, cwd: Path = ROOT, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs to the end; standard output and error together in .stdout."""
+    """Runs a command to its end, with standard output and error together in .stdout."""
     return subprocess.run(
         [str(c) for c in command],
         cwd=cwd,
@@ -43,9 +43,9 @@ def run(
 
 
 def last_json(done: subprocess.CompletedProcess[str]) -> Any:
-    """What a benchmark printed last, an object or a list; None if it failed.
+    """The last object or list that a benchmark printed; None if it failed.
 
-    Status 1 with a result is one in which a goal is missed: recorded and compared as any other.
+    Status 1 with a result means a missed goal: the result is recorded and compared as any other.
     """
     lines = done.stdout.splitlines()
     if done.returncode not in (0, 1) or not lines:
@@ -67,7 +67,7 @@ def run_logged(
 ) -> int:
     """Runs with all output in `log`, calling `on_line` for each line. Returns the exit status.
 
-    Ctrl-C reaches the command too: it has the time to stop before the exception goes on.
+    Ctrl-C reaches the command too: it gets time to stop before the exception continues.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with (

@@ -1,4 +1,4 @@
-"""Psylang: its tests, the layers of its packages, and an installation that runs by itself."""
+"""Psylang: its tests, the layers of its packages, and an installation outside the repository."""
 
 import shutil
 from pathlib import Path
@@ -17,9 +17,9 @@ TRIALS = 1000
 
 
 def check_psylang() -> Ended:
-    """Runs all of it, whatever the others found."""
+    """Runs all parts, also after a failed one."""
     tools = need_python_tools()
-    # Its tests are deterministic: one that fails is broken, however it ends the next time.
+    # Its tests are deterministic: a failed test is broken, even if it passes the next time.
     tests = run_pytest(
         tools / "pytest", "psylang", "pytest of psylang/", once=True, workers=cores()
     )
@@ -51,7 +51,7 @@ def lint_imports(tools: Path) -> Command:
 def _install() -> list[str]:
     """`pip install ./psylang` alone, into nothing, must suffice for `psylang run`."""
     shutil.rmtree(WORK, ignore_errors=True)
-    # pip builds in the source's folder: in a copy of it.
+    # pip builds in the source's folder, so the check gives it a copy.
     shutil.copytree(PACKAGE, WORK / "source", ignore=shutil.ignore_patterns("__pycache__", ".*"))
     make_venv(WORK / "venv")
     python, outside = WORK / "venv/bin/python", WORK / "outside"

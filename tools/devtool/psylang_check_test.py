@@ -1,4 +1,4 @@
-"""The step `psylang` finds what it is there for."""
+"""The step `psylang` finds each kind of problem."""
 
 import sys
 from pathlib import Path

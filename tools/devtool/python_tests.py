@@ -1,6 +1,7 @@
-"""Runs pytest. Few tests that failed are run again, alone, and named if they pass, as by ctest.
+"""Runs pytest. If few tests failed, runs them again, alone, and names those that pass, as for
+ctest.
 
-Where all is deterministic (psylang) none is run again: what failed is broken.
+Deterministic tests (psylang) are not run again: a failed one is broken.
 """
 
 import re
@@ -14,7 +15,7 @@ from devtool.process import Command, run
 from devtool.testing import AGAIN_MAX, NEVER_AGAIN
 from devtool.tree import ROOT
 
-PRESET = "python"  # What the record of unsteady tests calls it.
+PRESET = "python"  # The name in the record of unsteady tests.
 TESTS_FAILED = 1  # The exit status of pytest that means nothing worse.
 FAILED = re.compile(r"^FAILED (.+?)(?: - .*)?$", re.MULTILINE)
 ERROR = re.compile(r"^ERROR ", re.MULTILINE)
@@ -23,7 +24,7 @@ ERROR = re.compile(r"^ERROR ", re.MULTILINE)
 @dataclass(frozen=True)
 class Ended:
     problems: list[str] = field(default_factory=list)
-    note: str = ""  # Names what passed only alone.
+    note: str = ""  # Names the tests that passed only alone.
 
 
 def run_pytest(
@@ -59,7 +60,7 @@ def run_pytest(
 
 
 def failed_tests(status: int, output: str) -> list[str]:
-    """Those that are worth another run: few, and each failed by itself."""
+    """The failed tests to run again, if they are few and each failed by itself."""
     names: list[str] = FAILED.findall(output)
     own = status == TESTS_FAILED and not ERROR.search(output) and not NEVER_AGAIN.search(output)
     return names if own and len(names) <= AGAIN_MAX else []

@@ -2,7 +2,7 @@
 
 Every number of a table comes from the newest record of bench/results/NAME.jsonl and is put between
 the marks of that name in README.md (devtool/generate.py): `./dev format` renews them. The plots are
-drawn by `./dev plot`. What the tables mean is written in README.md by hand.
+drawn by `./dev plot`. The sentences about the tables in README.md are written by hand.
 """
 
 import re
@@ -19,13 +19,13 @@ from devtool.tree import ROOT, shown
 RESULTS = ROOT / "bench/results"
 FOLDER = ROOT / "docs/results"
 PAGE = FOLDER / "README.md"
-# What stands between two marks of one name is generated.
+# The text between two marks of one name is generated.
 MARKED = re.compile(r"<!-- (?P<name>\w+) -->\n.*?<!-- /(?P=name) -->\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure of a record: its key, what stands above the plot, whether y is logarithmic."""
+    """A figure of a record: its key, its title, whether y is logarithmic."""
 
     key: str
     title: str
@@ -67,7 +67,7 @@ def page(results: Path = RESULTS, file: Path = PAGE) -> str:
 
 
 def blocks(results: Path) -> dict[str, str]:
-    """By benchmark: tables, plots, and which commit measured them on which machine."""
+    """By benchmark: tables, plots, and the commit and machine that measured them."""
     made = {}
     for experiment in EXPERIMENTS:
         record = newest(results / f"{experiment.bench}.jsonl")
@@ -80,7 +80,7 @@ def _between_marks(name: str, text: str) -> str:
 
 
 def draw(results: Path, folder: Path) -> None:
-    """Draws every figure and table there is a record of. Expects matplotlib."""
+    """Draws every figure and table with a record. Expects matplotlib."""
     from devtool import plots
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from devtool.report_labs import Bars, Laboratory
 from devtool.verdict import Interval, Judgement, judge
 
 KIB_A_MIB = 1024
-ROUNDS_BEFORE = 12  # Of a full run whose record does not say it.
+ROUNDS_BEFORE = 12  # The rounds of a full run, for records without that number.
 READS_HEADING = [
     *("block", "cached", "extents", "threads", "page cache", "O_DIRECT", "router"),
     *("against", "ratio", "95 % interval", "target", "verdict"),
@@ -21,7 +21,7 @@ def _gbs(row: Record, key: str) -> str:
 
 
 def _judged(row: Record) -> Judgement:
-    """Records of before were judged by another rule: what they say themselves does not count."""
+    """The verdict by the present rule: older records contain verdicts by another rule."""
     rounds = int(row.get("rounds", ROUNDS_BEFORE))
     return judge(Interval(row["low"], row["ratio"], row["high"], rounds), row["target"], "higher")
 
@@ -44,7 +44,7 @@ def _cells(row: Record) -> list[str]:
 
 
 def _block(row: Record) -> str:
-    """Of streams with the bound on their read-ahead: "64 KiB, 512 pages ahead"."""
+    """The request size, and the bound on read-ahead if there is one: "64 KiB, 512 pages ahead"."""
     return ", ".join([_size(row["block_kib"]), *row["what"].split(", ")[1:]])
 
 

@@ -1,4 +1,4 @@
-"""What is said of reads and of the model is what the newest records say."""
+"""The tables of reads and of the model have the numbers of the newest records."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the tests of the results share: records written into a folder."""
+"""Shared by the tests of the results: records written into a folder."""
 
 import json
 from pathlib import Path

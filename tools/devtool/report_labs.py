@@ -1,4 +1,4 @@
-"""The laboratories of docs/results: what `k2k lab` measured, as tables and bars.
+"""The laboratories of docs/results: measurements of `k2k lab`, as tables and bars.
 
 Each takes the newest record of bench/results/NAME.jsonl. A laboratory gives one or more tables
 whose numbers are also drawn.
@@ -13,7 +13,7 @@ from devtool.figures import Record, markdown_table, measured, missing, newest
 from devtool.tree import shown
 from devtool.verdict import MISSED, Interval, Judgement, judge
 
-# Adaptive coalescing costs at most so much of the best fixed setting (labs/.../compare.hpp).
+# The permitted cost of adaptive coalescing beside the best fixed setting (labs/.../compare.hpp).
 COALESCING_TARGET = 1.05
 
 
@@ -43,7 +43,7 @@ def blocks(results: Path, laboratories: Sequence[Laboratory]) -> dict[str, str]:
 
 
 def draw(results: Path, folder: Path, laboratories: Sequence[Laboratory]) -> None:
-    """Draws every laboratory there is a record of. Expects matplotlib."""
+    """Draws every laboratory with a record. Expects matplotlib."""
     from devtool import plots
 
     for one in laboratories:
@@ -76,7 +76,7 @@ def _bars(one: Laboratory, record: Record) -> list[Bars]:
 
 
 def _rows(record: Record) -> list[Record]:
-    """Each with the rounds of the record, unless it tells its own."""
+    """The rows, each with the record's rounds unless the row has its own."""
     rounds = {"rounds": record["rounds"]} if "rounds" in record else {}
     return [rounds | row for row in record["rows"]]
 
@@ -178,7 +178,7 @@ def _orthogonal_bars(rows: list[Record]) -> list[Bars]:
 
 
 def _coalescing_judged(row: Record) -> Judgement:
-    """The bound on the mean delay is a promise of its own: adaptive that breaks it has missed."""
+    """The bound on the mean delay is a promise of its own: breaking it misses the goal."""
     if row.get("bound_broken") and row["verdict"] == MISSED:
         return Judgement(MISSED)
     seen = Interval(row["low"], row["ratio"], row["high"], int(row.get("rounds", 0)))

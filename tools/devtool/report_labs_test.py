@@ -1,4 +1,4 @@
-"""The laboratories' part of the page says what the newest records say."""
+"""The laboratories' part of the page has the numbers of the newest records."""
 
 from pathlib import Path
 from typing import Any

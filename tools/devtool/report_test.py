@@ -1,4 +1,4 @@
-"""The tables say what the newest records say, and what is written below them is about those."""
+"""The tables have the numbers of the newest records, and the sentences below name their commit."""
 
 import re
 from pathlib import Path

@@ -27,12 +27,12 @@ from devtool.verdict import MET, Interval, Judgement, judge, trimmed_interval_of
 
 PRESET = "release"
 TARGETS = ("k2k_cli", "k2k", "k2k_shim", "k2k_shim_router")
-PEER = "openmp_grep"  # Where the compiler has OpenMP.
-LONGER = 3  # So many times the rounds, for what missed its floor.
+PEER = "openmp_grep"  # Built only if the compiler has OpenMP.
+LONGER = 3  # The factor of rounds for figures below their floor.
 SEED = 1
 RUN_LIMIT_S = 120
 CORES_MIN = 2
-QUIET = 0.05  # Others may take so much of the CPU time.
+QUIET = 0.05  # The share of the CPU time that other programs may take.
 PATH = re.compile(r"[\w.\-]+")
 
 
@@ -41,7 +41,7 @@ class Found:
     budget: Budget
     seen: Interval
     median: float
-    again: bool = False  # It was below the floor the first time.
+    again: bool = False  # The figure was below its floor the first time.
 
     @property
     def holds(self) -> bool:
@@ -64,7 +64,7 @@ Measure = Callable[[str], Any]
 
 
 def check_speed() -> Ended:
-    """Builds what is measured, measures, prints the table. Errors: Refused."""
+    """Builds the programs, measures, prints the table. Errors: Refused."""
     wanted = budgets.read()
     history = budgets.compared_with_history(wanted)
     if cores() < CORES_MIN:
@@ -94,7 +94,7 @@ def _build() -> None:
 def measure_all(
     rows: Iterable[Budget], measure: Measure, longer: int = LONGER
 ) -> tuple[list[Found], list[str]]:
-    """In the order of the rows; and a line for each that cannot be measured here."""
+    """The rows in order, and a line for each row that cannot be measured here."""
     groups: dict[str, list[Budget]] = {}
     for row in rows:
         groups.setdefault(row.command, []).append(row)
@@ -131,7 +131,7 @@ def _rounds(command: str, rounds: int, measure: Measure) -> list[Any]:
 
 
 def _found(row: Budget, rounds: Sequence[Any], again: bool = False) -> Found | None:
-    """None where the command does not say what the row reads. Errors: Refused."""
+    """None if the command's output lacks the row's value. Errors: Refused."""
     try:
         ratios = [value(row.ratio, numbers) for numbers in rounds]
     except KeyError:
@@ -180,7 +180,7 @@ def _operand(word: str, numbers: Any) -> float:
 
 
 class Neighbours:
-    """What part of the machine's CPU time others took since this object was made."""
+    """The share of the machine's CPU time that other programs took since this object was made."""
 
     def __init__(self) -> None:
         self._begin = self._now()
@@ -204,7 +204,7 @@ class Neighbours:
 
 
 class Machine:
-    """Runs the commands of the budgets on what is built here."""
+    """Runs the commands of the budgets on the programs built here."""
 
     def __init__(self) -> None:
         environment = speed_measures.plain_environment()
@@ -257,7 +257,7 @@ class Machine:
 
 
 def _words(text: str) -> list[str]:
-    """As a shell would take them: words in apostrophes stay together."""
+    """Splits words as a shell does: words in apostrophes stay together."""
     return [quoted or word for quoted, word in re.findall(r"'([^']*)'|(\S+)", text)]
 
 
@@ -286,7 +286,7 @@ def table(found: Sequence[Found]) -> str:
 
 
 def failure(one: Found) -> str:
-    """What is too slow, how it was read, and what to do."""
+    """The figures that are too slow, their readings, and the remedy."""
     row = one.budget
     beyond = "below" if row.better == "higher" else "above"
     return (

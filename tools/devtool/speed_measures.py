@@ -1,4 +1,4 @@
-"""What `./dev check --only speed` measures from outside: whole programs over trees, and sizes.
+"""The outside measurements of `./dev check --only speed`: whole programs over trees, and sizes.
 
 Each function measures one round and returns numbers by name, as `k2k bench --json` does; a row of
 bench/budgets.toml calls it `measure NAME`. Whose turn it is within a round is random.
@@ -44,7 +44,7 @@ PRODUCTS = {
 
 @dataclass(frozen=True)
 class Program:
-    """A k2k of which build, and the environment in which all are measured."""
+    """The build of a k2k, and the environment in which all programs are measured."""
 
     release: Path  # The folder of the build.
     environment: dict[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def plain_environment() -> dict[str, str]:
 
 
 def timed_ms(command: Sequence[str | Path], environment: dict[str, str]) -> tuple[float, bytes]:
-    """Milliseconds from start to end, and what it printed. Errors: Refused."""
+    """The milliseconds from start to end, and the output. Errors: Refused."""
     name = Path(command[0]).name
     begin = time.perf_counter()
     try:
@@ -203,7 +203,7 @@ def tiny_tree() -> Path:
 
 
 def tree(name: str, file_bytes: Sequence[int]) -> Path:
-    """Files of these sizes, without any word that is looked for. Made once, whole or not at all."""
+    """Files of these sizes, without any searched word. Made once, completely or not at all."""
     folder = FOLDER / name
     if folder.exists():
         return folder
@@ -225,12 +225,12 @@ _warm: set[Path] = set()  # Trees that were read since their pages were dropped.
 
 
 def warm(folder: Path) -> None:
-    """Reads all files, the first time: whoever is measured first finds what the others find."""
+    """Reads all files, the first time: the first program finds the same cache as the others."""
     if folder in _warm:
         return
     for path, _, names in os.walk(folder):
         for name in names:
-            # Broken links, and what only others may read.
+            # Broken links, and files that only others may read.
             with contextlib.suppress(OSError), open(f"{path}/{name}", "rb") as file:  # noqa: PTH123
                 while file.read(1 << 20):
                     pass

@@ -1,4 +1,4 @@
-"""The gate: what is below its floor twice fails, what is disturbed once does not."""
+"""A figure that is twice below its floor fails, a figure that was disturbed once does not."""
 
 import os
 import random
@@ -15,7 +15,7 @@ from devtool.console import Refused
 from devtool.speed import failure, measure_all, note, table, value
 from devtool.speed_measures import Program, grep_command, timed_ms
 
-# What `measure small_files` said of the router at 9c83b11, and with the router off.
+# The output of `measure small_files` with the router at 9c83b11, and with the router off.
 RECORDED_SLOW = [{"on_ms": on, "off_ms": off} for on, off in ((421, 98), (415, 101), (430, 99))]
 RECORDED_FAST = [{"on_ms": on, "off_ms": off} for on, off in ((99, 98), (101, 101), (98, 99))]
 SMALL = ROW.replace("device_gbps / direct_gbps", "off_ms / on_ms").replace("0.65", "0.85")
@@ -26,7 +26,7 @@ def row(text: str = ROW) -> Budget:
 
 
 def of(*rounds: Any) -> tuple[list[str], Any]:
-    """The commands that were asked for, and what answers them, one round after the other."""
+    """Records the commands, and answers them, one round after the other."""
     asked: list[str] = []
     left = list(rounds)
 
@@ -181,7 +181,7 @@ def test_a_program_that_is_slow_with_the_router_fails(
     monkeypatch.setattr(speed_measures, "HEADER_FILES", 10)
     program = fake_k2k(tmp_path, slow_s)
     source = random.Random(1)
-    # Starting a shell takes no even time: 0.3 is far from both.
+    # The start of a shell takes a varying time: 0.3 is far from both.
     text = SMALL.replace("0.85", "0.3").replace("k2k bench pread", "measure small_files_cold")
     (found,), _ = measure_all(
         [row(text)], lambda _: speed_measures.small_files_cold(program, source)

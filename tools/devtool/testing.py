@@ -1,4 +1,5 @@
-"""Runs the tests of a preset and counts: passed, failed, and skipped, which is never passed."""
+"""Runs the tests of a preset and counts passed, failed and skipped ones; skipped is never
+passed."""
 
 import os
 import re
@@ -29,7 +30,7 @@ class Tally:
     skipped: list[str] = field(default_factory=list)
     unsteady: list[str] = field(default_factory=list)  # Passed, but only alone.
     unsteady_before: list[str] = field(default_factory=list)  # A line for each that did so before.
-    outputs: dict[str, str] = field(default_factory=dict)  # Of what failed, the first time.
+    outputs: dict[str, str] = field(default_factory=dict)  # Of failed tests, the first time.
     by_assertion: set[str] = field(default_factory=set)  # Of the failed.
 
     def __str__(self) -> str:
@@ -69,7 +70,7 @@ def run_tests(preset: str, pattern: str = "") -> Tally:
 
 
 def report(tally: Tally) -> None:
-    """Prints what is not green, and as the last line the counts."""
+    """Prints the failed and skipped tests, and the counts as the last line."""
     for output in tally.outputs.values():
         say(output)
     for name in tally.skipped:

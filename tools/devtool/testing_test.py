@@ -1,4 +1,5 @@
-"""What counts as passed: a disturbed test that passes alone, never a crash or a report."""
+"""The meaning of passed: a disturbed test that passes alone, never a crash or a sanitizer's
+report."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""clang-tidy over our own sources, remembering what was clean.
+"""clang-tidy over our own sources, with a memory of clean files.
 
 A file is clean until its text, its text after the preprocessor, its compile command, .clang-tidy or
 clang-tidy itself changes: the cache key is the hash of all five.

@@ -15,21 +15,21 @@ from devtool.verdict import Interval
 
 FILE = ROOT / "bench/tolerances.toml"
 SHOWN = "bench/tolerances.toml"
-DEFAULT = 0.05  # Of a figure without a tolerance.
-LEAST = 0.02  # Where code lies moves most figures by so much.
+DEFAULT = 0.05  # For a figure without a tolerance.
+LEAST = 0.02  # The placement of code moves most figures by so much.
 MOST = 0.1  # A pair of equal builds that differs by more shows the machine, not the builds.
 HEAD = """\
 # How far two builds of one commit differ: the far end of the 95 % interval of their ratio, and at
 # least 2 %. `./dev bench --against HEAD --record` measures it again.
 #
 # A figure without a tolerance has 5 %: on that machine chance moved the ratio of two equal builds
-# by more than 10 %. Each comparison has its own interval for chance, so a tolerance must hold no
-# more than what builds differ by.
+# by more than 10 %. Each comparison has its own interval for chance, so a tolerance contains only
+# the difference of builds.
 """
 
 
 def read(path: Path = FILE) -> dict[str, float]:
-    """By figure. Errors: Refused, one line that says what to mend."""
+    """The tolerances by figure. Errors: Refused, one line with the remedy."""
     if not path.exists():
         return {}
     try:
@@ -54,7 +54,7 @@ def of(figure: str, known: dict[str, float]) -> float:
 
 
 def record(seen: dict[str, Interval], commit: str, machine: str, path: Path = FILE) -> None:
-    """Replaces what is known of these figures. A known tolerance stays where chance was larger."""
+    """Replaces the tolerances of these figures. A known tolerance stays if chance was larger."""
     old = tomllib.loads(path.read_text()) if path.exists() else {}
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     unsteady: list[str] = []

@@ -1,4 +1,4 @@
-"""Where things are in the repository, and which files are ours."""
+"""The places of things in the repository, and the list of our own files."""
 
 import os
 from collections.abc import Iterator

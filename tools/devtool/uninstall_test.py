@@ -1,4 +1,4 @@
-"""The uninstaller removes what is ours and refuses everything doubtful."""
+"""The uninstaller removes our files and refuses everything doubtful."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """tests/unsteady.toml: tests that passed only when they were run again, alone.
 
-The first time is written down and forgiven. The second time fails, until the test is mended. Who
-mends it removes its entry, and says in that commit what was wrong.
+The first failure is recorded and forgiven. The second one fails, until the test is mended. The
+commit that mends it removes the entry and names the cause.
 """
 
 import datetime
@@ -19,9 +19,9 @@ from devtool.tree import ROOT
 FILE = ROOT / "tests/unsteady.toml"
 SHOWN = "tests/unsteady.toml"
 HEAD = """\
-# Tests that passed only when they were run again, alone. `./dev test` and `./dev check` add what
-# they see: commit it. A test that is here already fails when it happens again. Who mends a test
-# removes its entry and says in that commit what was wrong (tools/devtool/unsteady.py).
+# Tests that passed only when they were run again, alone. `./dev test` and `./dev check` add tests:
+# commit the entries. A test with an entry fails when it happens again. The commit that mends a test
+# removes its entry and names the cause (tools/devtool/unsteady.py).
 """
 
 
@@ -38,7 +38,7 @@ class Unsteady:
 
 
 def read(path: Path = FILE) -> list[Unsteady]:
-    """Errors: Refused, one line that says what to mend."""
+    """Errors: Refused, one line with the mistake and its remedy."""
     if not path.exists():
         return []
     try:
@@ -60,7 +60,7 @@ def _entry(number: int, one: Any) -> Unsteady:
 
 
 def second_times(names: Sequence[str], preset: str, path: Path = FILE) -> list[str]:
-    """Of tests that passed only alone: a line for each that did so before. The others are added."""
+    """A line for each test that passed only alone and did so before. The others are added."""
     known = {one.name: one for one in read(path)}
     problems: list[str] = []
     added: list[Unsteady] = []

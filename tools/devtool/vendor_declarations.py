@@ -1,4 +1,4 @@
-"""Part of ./dev check --only cuda: what src/io declares of CUDA and cuFile is what NVIDIA declares.
+"""Part of ./dev check --only cuda: src/io declares CUDA and cuFile exactly as NVIDIA does.
 
 io/ is compiled without a vendor's header and finds the libraries by name. Here the header is there:
 a source is written that compares names (with their versions), numbers, structures and the sizes of
@@ -108,13 +108,13 @@ def same(theirs: str, ours: str) -> str:
 
 
 def entries(header: Path) -> list[tuple[str, str]]:
-    """Members and names of what a header looks up."""
+    """Members and names of the functions that a header looks up."""
     gap = r"[\s\\]*"  # A macro goes on behind a backslash.
     return re.findall(rf"entry\({gap}(\w+),{gap}\"(\w+)\"", header.read_text())
 
 
 def unchecked_numbers(header: Path, checked: dict[str, str]) -> list[str]:
-    """Numbers of a header that nothing is compared with."""
+    """Numbers of a header that no assertion compares."""
     declared = re.findall(r"^inline constexpr \w+ (\w+) = \d", header.read_text(), re.MULTILINE)
     return [f"{shown(header)}: {name} is not compared" for name in declared if name not in checked]
 

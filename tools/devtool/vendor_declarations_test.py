@@ -1,4 +1,4 @@
-"""What is compared with NVIDIA's headers is all that src/io declares."""
+"""Every declaration of src/io is compared with NVIDIA's headers."""
 
 from devtool.vendor_declarations import (
     CUDA_CALLS,

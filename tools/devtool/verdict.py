@@ -1,8 +1,8 @@
 """Did a figure reach its target? The rule of bench/verdict.hpp, for reports and for the gate.
 
-A figure has met its target where its whole 95 % interval reaches it, and missed it where none of it
-does. Between the two the run cannot tell, and says how many rounds more could. The cases of
-bench/verdicts.json prove that Python and C++ agree.
+A figure has met its target if its whole 95 % interval reaches it, and missed it if no part of the
+interval does. Between the two the run cannot tell, and gives the number of further rounds that
+could decide. The cases of bench/verdicts.json prove that Python and C++ agree.
 """
 
 import math
@@ -21,12 +21,12 @@ NORMAL = 1.96
 
 @dataclass(frozen=True)
 class Interval:
-    """95 % of a ratio."""
+    """The 95 % interval of a ratio."""
 
     low: float
     mean: float
     high: float
-    rounds: int = 0  # That it was made from; 0 where a record does not say.
+    rounds: int = 0  # The number of rounds; 0 if the record does not contain it.
 
     def __str__(self) -> str:
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
@@ -35,7 +35,7 @@ class Interval:
 @dataclass(frozen=True)
 class Judgement:
     verdict: str
-    more_rounds: int | None = None  # None also where no number worth waiting for could tell.
+    more_rounds: int | None = None  # None also if too many rounds would be needed.
 
     def __str__(self) -> str:
         if self.more_rounds is None:
@@ -57,8 +57,8 @@ def student(freedom: int) -> float:
 
 
 def trimmed_interval_of(ratios: Sequence[float]) -> Interval:
-    """95 % of the mean of the rounds' logarithms; expects two ratios or more, above 0. Of five
-    rounds or more only the middle three fifths count, for machines with neighbours.
+    """The 95 % interval of the mean of the rounds' logarithms. Expects two or more ratios above 0.
+    Of five rounds or more only the middle three fifths count, for machines with neighbours.
 
     A trimmed mean, and its interval from the winsorised deviation (Tukey and McLaughlin, 1963).
     """

@@ -1,4 +1,4 @@
-"""The rule of verdicts is that of bench/verdict.hpp: both read the same cases."""
+"""The rule of verdicts equals bench/verdict.hpp's: both read the same cases."""
 
 import json
 import math
