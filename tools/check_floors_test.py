@@ -113,7 +113,7 @@ def test_accepts_a_tree_that_obeys(root: Path, capsys: pytest.CaptureFixture[str
         ),
     ],
 )
-def test_names_what_breaks_a_rule(root: Path, path: str, text: str, problem: str) -> None:
+def test_names_the_file_that_breaks_a_rule(root: Path, path: str, text: str, problem: str) -> None:
     write(root, path, text)
     assert problems(root) == [problem]
 
@@ -193,7 +193,9 @@ def test_accepts_rooms_that_obey(rooms: Path, capsys: pytest.CaptureFixture[str]
         ),
     ],
 )
-def test_names_what_breaks_a_rule_of_rooms(rooms: Path, path: str, text: str, problem: str) -> None:
+def test_names_the_file_that_breaks_a_rule_of_rooms(
+    rooms: Path, path: str, text: str, problem: str
+) -> None:
     write(rooms, path, text)
     assert problems(rooms) == [problem]
 
@@ -211,7 +213,7 @@ def test_the_doors_are_a_room(rooms: Path) -> None:
     ]
 
 
-def test_a_test_in_a_room_may_include_what_its_module_may(rooms: Path) -> None:
+def test_a_test_in_a_room_may_use_the_modules_of_its_module(rooms: Path) -> None:
     text = '#include "runtime/high/b.hpp"\n#include "device/k2k.hpp"\n'
     write(rooms, "src/runtime/low/a_test.cpp", text)
     assert problems(rooms) == []
@@ -248,7 +250,7 @@ def test_refuses_a_room_with_the_name_of_a_module(rooms: Path) -> None:
     assert problems(rooms) == ["floors.toml: the room runtime/device has the name of a module"]
 
 
-def test_what_is_for_tests_may_lie_in_a_folder_of_its_own(rooms: Path) -> None:
+def test_files_for_tests_may_lie_in_a_folder_of_their_own(rooms: Path) -> None:
     write(rooms, "src/runtime/low/x_fixture/x.cpp", '#include "runtime/high/b.hpp"\n')
     assert problems(rooms) == []
 

@@ -125,7 +125,7 @@ class Exporter:
 
 
 @pytest.mark.parametrize("versioned", [True, False])
-def test_takes_what_exports_dlpack(path: Path, content: bytes, versioned: bool) -> None:
+def test_takes_objects_that_export_dlpack(path: Path, content: bytes, versioned: bool) -> None:
     inner = np.zeros((5, 4, 2), dtype=np.int16)
     assert k2k.read_into(Exporter(inner, versioned), path, 3) == 80
     assert inner.tobytes() == content[3:83]
@@ -168,7 +168,7 @@ def test_device_memory_is_refused_and_not_touched(path: Path, device: int, name:
     )
 
 
-def test_names_what_is_wrong_with_a_buffer(path: Path) -> None:
+def test_names_the_mistake_in_a_buffer(path: Path) -> None:
     frozen = np.zeros(4)
     frozen.flags.writeable = False
     wrong: list[tuple[Any, type[Exception], str]] = [
@@ -188,7 +188,7 @@ def test_names_what_is_wrong_with_a_buffer(path: Path) -> None:
             k2k.read_into(buffer, path)
 
 
-def test_names_what_is_wrong_with_a_file(path: Path, tmp_path: Path) -> None:
+def test_names_the_mistake_in_a_file(path: Path, tmp_path: Path) -> None:
     buffer = bytearray(8)
     with pytest.raises(FileNotFoundError) as missing:
         k2k.read_into(buffer, tmp_path / "none")

@@ -124,7 +124,7 @@ def test_arrays_of_cuda_that_are_not_registered_are_named_and_not_touched(tmp_pa
     assert not memory.any()
 
 
-def test_names_what_cannot_be_registered() -> None:
+def test_names_memory_that_cannot_be_registered() -> None:
     with pytest.raises(ValueError, match="kind is 'tpu'; permitted are 'cuda', 'hip'"):
         k2k.register_memory(4096, 10, "tpu")
     for address, nbytes, what in (0, 10, "address is 0"), (4096, 0, "nbytes is 0"):

@@ -301,7 +301,7 @@ def test_a_file_that_is_truncated_meanwhile_is_an_error(tmp_path: Path) -> None:
     assert threading.active_count() == 1
 
 
-def test_what_is_no_file_of_tensors_is_an_error(tmp_path: Path) -> None:
+def test_a_file_without_tensors_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         k2k.load_safetensors(tmp_path / "none")
     with pytest.raises(SafetensorsError, match="is no regular file"):

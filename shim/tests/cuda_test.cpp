@@ -105,7 +105,7 @@ TEST_F(CudaPrograms, rows_are_served_with_the_bytes_between_them) {
   EXPECT_EQ(outcome.out, "pitch: 1024\n" + life("rows", "20480", "now") + "no rows: 1\n");
 }
 
-TEST_F(CudaPrograms, memory_of_hip_is_served_as_that_of_cuda) {
+TEST_F(CudaPrograms, memory_of_hip_is_served_like_memory_of_cuda) {
   // The folder in which the loader finds the tests' own library of HIP.
   const std::string found =
       "LD_LIBRARY_PATH=" +

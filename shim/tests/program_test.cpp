@@ -67,7 +67,7 @@ TEST_F(Programs, twins_end_with_the_last_descriptor_of_a_file_and_not_before) {
   EXPECT_EQ(stat_of(outcome, "kept"), 3) << outcome.error;
 }
 
-TEST_F(Programs, calls_by_number_are_served_as_those_by_name_and_counted) {
+TEST_F(Programs, calls_by_number_are_served_like_calls_by_name_and_counted) {
   const Outcome served = play_in(K2K_SHIM_PROBE, "by_number", preloaded());
   EXPECT_EQ(stat_of(served, "by_number"), 16) << served.error;
   EXPECT_EQ(stat_of(served, "reads") + stat_of(served, "writes") + stat_of(served, "by_kernel"), 16)

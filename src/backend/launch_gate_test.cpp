@@ -137,7 +137,7 @@ TEST_F(LaunchGateTest, never_sleeps_through_a_launch) {
 
 // A thread that finds the gate closed sees the last launch's writes: a plain word carries them, so
 // that ThreadSanitizer checks the order.
-TEST_F(LaunchGateTest, shows_what_the_last_launch_left) {
+TEST_F(LaunchGateTest, shows_the_writes_of_the_last_launch) {
   std::uint64_t ring = 0;
   std::uint64_t seen = 0;
   gate.open();

@@ -126,7 +126,7 @@ TEST(Ranges, takes_256_in_any_order_and_no_more) {
   EXPECT_EQ(ranges.add(at(1), 1), 0);
 }
 
-TEST(Ranges, one_that_stays_is_seen_while_others_come_and_go) {
+TEST(Ranges, a_range_that_stays_is_seen_while_others_come_and_go) {
   const auto ranges = std::make_unique<Ranges>();
   ASSERT_EQ(ranges->add(at(50000), 100), 0);
   std::atomic<bool> done{false};

@@ -105,7 +105,7 @@ TEST(Parts, grant_wishes_up_to_the_fair_share_completely) {
   });
 }
 
-TEST(Parts, rise_or_stay_with_ones_own_cap) {
+TEST(Parts, rise_or_stay_when_the_processs_own_cap_rises) {
   for_all([](double limit, std::vector<Wish> wishes, std::mt19937& random) {
     for (std::size_t place = 0; place < wishes.size(); ++place) {
       const double before = divide(limit, wishes)[place];

@@ -187,7 +187,7 @@ TEST_F(HoldersTest, of_one_user_are_bounded) {
   EXPECT_TRUE(holders.value().crowded);
 }
 
-TEST_F(HoldersTest, of_one_user_take_the_place_of_those_that_end) {
+TEST_F(HoldersTest, of_one_user_take_the_place_of_holders_that_end) {
   std::vector<std::unique_ptr<Forged>> many;
   for (std::size_t number = 0; number <= holders_of_user_max; ++number) {
     many.push_back(

@@ -20,7 +20,7 @@ bool same(const Event& left, const Event& right) {
          left.number == right.number && left.wave == right.wave;
 }
 
-TEST(EventRing, gives_back_what_was_recorded_oldest_first) {
+TEST(EventRing, gives_records_back_oldest_first) {
   const auto ring = std::make_unique<EventRing>();
   EXPECT_TRUE(ring->copy().empty());
   for (std::uint64_t number = 0; number < 5; ++number) ring->record(event_of(number));

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 K2K_EVERY_DEVICE(Faults);
 
-TEST_P(Faults, untouched_pages_read_as_zero_and_keep_what_is_written) {
+TEST_P(Faults, untouched_pages_read_as_zero_and_keep_writes) {
   Runtime runtime = start();
   const std::uint32_t items = scaled(128, 40);
   const DemandRegion region = made(DemandRegion::zero(runtime, items * page));

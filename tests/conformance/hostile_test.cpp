@@ -169,7 +169,7 @@ class Hostile : public DeviceUnderTest {
 };
 K2K_EVERY_DEVICE(Hostile);
 
-TEST_P(Hostile, typed_calls_cannot_close_what_is_k2ks) {
+TEST_P(Hostile, typed_calls_cannot_close_k2ks_descriptors) {
   const int status = status_of_child([this] {
     std::set<int> own;
     Runtime runtime = start_and_look(own, server::CallPolicy::known_only);
@@ -193,7 +193,7 @@ TEST_P(Hostile, typed_calls_cannot_close_what_is_k2ks) {
   EXPECT_EQ(WEXITSTATUS(status), good);
 }
 
-TEST_P(Hostile, no_call_can_close_replace_or_shut_down_what_is_k2ks) {
+TEST_P(Hostile, no_call_can_close_replace_or_shut_down_k2ks_descriptors) {
   const int status = status_of_child([this] {
     std::set<int> own;
     Runtime runtime = start_and_look(own, server::CallPolicy::any);
@@ -266,7 +266,7 @@ TEST_P(Hostile, no_call_can_unmap_protect_move_replace_or_discard_memory_that_is
   EXPECT_EQ(WEXITSTATUS(status), good);
 }
 
-TEST_P(Hostile, a_kernel_that_unmaps_what_it_mapped_is_not_refused) {
+TEST_P(Hostile, a_kernel_may_unmap_its_own_mappings) {
   const int status = status_of_child([this] {
     std::set<int> own;
     Runtime runtime = start_and_look(own, server::CallPolicy::any);

@@ -75,7 +75,7 @@ TEST_P(Portable, a_work_group_calls_once_and_all_get_the_answer) {
   EXPECT_EQ(::read(pipe.in(), &more, 1), -1) << "called more than once a group";
 }
 
-TEST_P(Portable, a_strong_write_carries_what_every_lane_wrote_before) {
+TEST_P(Portable, a_strong_write_carries_the_earlier_stores_of_every_lane) {
   Runtime runtime = start_portable();
   const TemporaryFile file;
   launch(runtime, 4, items, StrongWriteKernel{file.fd});

@@ -29,7 +29,7 @@ TEST_P(Scopes, a_work_group_calls_once_and_all_get_the_answer) {
   EXPECT_EQ(::read(pipe.in(), &more, 1), -1) << "called more than once a group";
 }
 
-TEST_P(Scopes, a_strong_write_carries_what_every_lane_wrote_before) {
+TEST_P(Scopes, a_strong_write_carries_the_earlier_stores_of_every_lane) {
   Runtime runtime = start();
   const TemporaryFile file;
   launch(runtime, 4, items, [&] {

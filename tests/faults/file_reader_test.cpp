@@ -286,7 +286,7 @@ TEST_F(FileReaderOnFaults, lets_others_read_while_every_channel_waits_for_a_slow
   for (const auto& each : held) EXPECT_TRUE(is_over(each));
 }
 
-TEST_F(FileReaderOnFaults, reads_what_was_there_before_or_after_a_cut_behind_its_back) {
+TEST_F(FileReaderOnFaults, reads_the_content_before_or_after_a_concurrent_cut) {
   const io::Opened file = open("data");
   const io::Opened behind = io::open_file(system().folder() + "/data", O_RDWR);
   const auto reader = make_reader();

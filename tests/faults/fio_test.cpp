@@ -71,7 +71,7 @@ class Fio : public shim::Programs, public testing::WithParamInterface<const char
   }
 };
 
-TEST_P(Fio, verifies_what_it_wrote_from_device_memory) {
+TEST_P(Fio, verifies_writes_from_device_memory) {
   const int seconds = seconds_wanted();
   const Outcome mixed = play(
       seconds > 0 ? fmt::format("--time_based --verify_backlog=256 --runtime={}", seconds) : "");

@@ -140,7 +140,7 @@ TEST_F(ShimOnFuse, a_full_disk_takes_as_much_and_says_the_same) {
   EXPECT_NE(outcome.out.find("ENOSPC"), std::string::npos) << outcome.out;
 }
 
-TEST_F(ShimOnFuse, closing_another_file_does_not_wait_for_one_that_hangs) {
+TEST_F(ShimOnFuse, closing_another_file_does_not_wait_for_a_file_that_hangs) {
   const std::string path = std::filesystem::absolute(control_path()).string();
   ASSERT_EQ(::setenv("K2K_FAULT_CONTROL", path.c_str(), 1), 0);
   const Outcome outcome = expect_same_there("hanging");

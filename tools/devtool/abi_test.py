@@ -19,13 +19,13 @@ def test_takes_symbols_with_versions_and_leaves_out_the_versions_themselves() ->
     assert exported(MANGLED, READABLE) == SYMBOLS
 
 
-def test_reads_what_it_writes() -> None:
+def test_reads_its_own_output() -> None:
     text = text_of(SYMBOLS)
     assert text == "_ZN3k2k4openEi@@K2K_1 k2k::open(int)@@K2K_1\nk2k_open\n"
     assert parsed(text) == SYMBOLS
 
 
-def test_says_what_came_and_what_went() -> None:
+def test_names_added_and_removed_symbols() -> None:
     assert differences("libk2k.so", {"a": "a", "b": "b"}, {"b": "b", "_Zc": "c()"}) == [
         "libk2k.so no longer offers a",
         "libk2k.so newly offers c()",

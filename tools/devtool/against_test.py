@@ -116,7 +116,7 @@ def refused(*arguments: str) -> str:
     return str(refusal.value)
 
 
-def test_bad_words_are_one_line_that_says_what_to_do() -> None:
+def test_bad_words_are_one_line_with_the_remedy() -> None:
     assert refused("no-such-commit").startswith(
         "--against: there is no commit no-such-commit here; `git log --oneline` lists them"
     )

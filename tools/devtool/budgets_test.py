@@ -56,7 +56,7 @@ def test_the_file_of_the_tree_can_be_read_and_its_records_exist() -> None:
         ("[pread]", "[removed]\npread = 1\n[pread]", r'\[removed\]: write `figure = "NNNN"`'),
     ],
 )
-def test_a_mistake_is_one_line_that_says_what_to_mend(old: str, new: str, message: str) -> None:
+def test_a_mistake_is_one_line_with_the_remedy(old: str, new: str, message: str) -> None:
     with pytest.raises(Refused, match=message) as refused:
         parsed(ROW.replace(old, new), "f")
     assert "\n" not in str(refused.value)
@@ -79,7 +79,7 @@ def test_a_floor_may_be_raised_and_not_lowered() -> None:
     assert 'lowered = "NNNN"' in problem
 
 
-def test_of_what_should_be_small_a_raised_number_is_a_lowered_floor() -> None:
+def test_of_a_figure_that_should_be_small_a_raised_number_is_a_lowered_floor() -> None:
     before = with_floor(2, better="lower")
     assert lowered_floors(with_floor(1.9, better="lower"), before, "abc", no_record) == []
     assert lowered_floors(with_floor(2.1, better="lower"), before, "abc", no_record)
@@ -100,7 +100,7 @@ def test_a_figure_goes_only_with_a_record() -> None:
     assert lowered_floors(Budgets({}, {"pread": "0040"}), before, "abc", the_record) == []
 
 
-def test_git_remembers_what_a_floor_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_has_the_former_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*words: str) -> None:
         author = ("-c", "user.name=a", "-c", "user.email=a@b")
         assert process.run(["git", *author, *words], tmp_path).returncode == 0

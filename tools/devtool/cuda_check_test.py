@@ -49,6 +49,6 @@ ptxas info    : Used 32 registers, used 1 barriers, 160 bytes cumulative stack s
     assert list(usages_in(report)) == [Usage("_Zkernel", 32, 160, 184, 176, 4560)]
 
 
-def test_the_newest_glibc_is_that_of_the_numbers() -> None:
+def test_the_newest_glibc_is_found_by_number() -> None:
     assert newest_glibc("GLIBC_2.9 memcpy\nGLIBC_2.34 x\nGLIBC_2.4 y") == (2, 34)
     assert newest_glibc("nothing") == (0, 0)

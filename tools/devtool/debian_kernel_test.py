@@ -80,7 +80,7 @@ def test_a_module_that_no_package_has_is_named(packages: Path) -> None:
     assert not kernel.image.exists()
 
 
-def test_a_download_that_fails_says_what_to_do(packages: Path) -> None:
+def test_a_download_that_fails_names_the_remedy(packages: Path) -> None:
     (packages / "bin/apt-get").write_text(
         "#!/bin/sh\n"
         'case "$*" in *indextargets*) echo https://mirror.example/debian/ && exit ;; esac\n'

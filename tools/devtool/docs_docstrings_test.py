@@ -30,7 +30,7 @@ def test_names_within_a_sentence_are_found_and_others_are_left() -> None:
     )
 
 
-def test_what_is_no_markup_is_shown_as_it_is() -> None:
+def test_text_that_is_no_markup_is_shown_unchanged() -> None:
     assert as_markdown("2**63, __array__, a < b, `__all__ < 2**3`", []) == (
         r"2\*\*63, \_\_array\_\_, a &lt; b, `__all__ < 2**3`"
     )

@@ -33,7 +33,7 @@ def told(site: Path, html: str, name: str = "sub/page.html") -> list[str]:
         "<img src='data:image/png;base64,AAAA'>",
     ],
 )
-def test_what_is_there_is_no_problem(site: Path, html: str) -> None:
+def test_a_link_with_a_target_is_no_problem(site: Path, html: str) -> None:
     assert told(site, html) == []
 
 
@@ -59,7 +59,7 @@ def test_what_is_there_is_no_problem(site: Path, html: str) -> None:
         ),
     ],
 )
-def test_what_is_not_there_is_told_with_page_and_line(site: Path, html: str, problem: str) -> None:
+def test_a_dead_link_is_reported_with_page_and_line(site: Path, html: str, problem: str) -> None:
     assert told(site, f"<p>\n{html}") == [f"sub/page.html:2: {problem}"]
 
 

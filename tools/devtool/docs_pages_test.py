@@ -90,7 +90,7 @@ def test_every_page_of_the_repository_stands_in_one_section() -> None:
 @pytest.mark.parametrize(
     ("package", "page"), [("python/k2k", "k2k"), ("psylang/psylang", "psylang")]
 )
-def test_the_reference_lists_what_a_package_exports(package: str, page: str) -> None:
+def test_the_reference_lists_the_exports_of_a_package(package: str, page: str) -> None:
     tree = ast.parse((ROOT / package / "__init__.py").read_text())
     exported = next(
         ast.literal_eval(node.value)

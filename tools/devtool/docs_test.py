@@ -32,7 +32,7 @@ def test_pages_stand_where_the_navigation_says(folder: Path) -> None:
     assert (folder / "docs/source/reference/cpp").resolve() == folder / "reference/html"
 
 
-def test_what_is_up_to_date_is_not_written_and_what_is_gone_is_removed(folder: Path) -> None:
+def test_current_pages_are_not_written_and_pages_without_a_source_are_removed(folder: Path) -> None:
     docs.stage()
     before = times(folder / "docs")
     stale = folder / "docs/source/design/gone.md"

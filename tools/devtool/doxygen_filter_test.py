@@ -3,7 +3,7 @@
 from devtool.doxygen_filter import as_line_comments, document
 
 
-def test_a_comment_documents_what_follows_it_or_stands_before_it() -> None:
+def test_a_comment_documents_the_declaration_behind_it_or_before_it() -> None:
     source = [
         "#pragma once",
         "// What it is.",
@@ -22,7 +22,7 @@ def test_a_comment_documents_what_follows_it_or_stands_before_it() -> None:
     ]  # fmt: skip
 
 
-def test_what_ends_is_not_documented_by_its_name() -> None:
+def test_the_end_of_a_scope_is_not_documented_by_its_name() -> None:
     source = ["#pragma once", "}  // namespace k2k", "#endif  // K2K_H", "int x;     // A value."]
     assert document(source)[1:3] == source[1:3]
     assert document(source)[3] == "int x;     /**< @verbatim A value. @endverbatim */"

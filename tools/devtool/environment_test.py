@@ -18,7 +18,7 @@ def test_packages_are_found_from_anywhere_and_after_a_move(tmp_path: Path) -> No
     assert (packages / "repository.pth").read_text() == f"{tmp_path}\n"
 
 
-def test_what_is_already_so_is_not_written_again(tmp_path: Path) -> None:
+def test_an_unchanged_file_is_not_written_again(tmp_path: Path) -> None:
     packages = tmp_path / "lib/python3.11/site-packages"
     packages.mkdir(parents=True)
     need_paths(tmp_path, ROOT)

@@ -27,7 +27,7 @@ def test_a_figure_is_read_as_it_was_written() -> None:
     assert figure.series["kernel"].sd == [0.5, 0.0]
 
 
-def test_a_ratio_is_that_of_medians() -> None:
+def test_a_ratio_is_the_ratio_of_medians() -> None:
     assert Figure.of(FIGURE).ratio("work-item", "kernel", 0) == 2
     assert Figure.of(FIGURE).ratio("work-item", "kernel", 1) == 0.5
 
@@ -42,7 +42,7 @@ def test_a_figure_as_markdown_has_a_line_a_place() -> None:
 
 
 @pytest.mark.parametrize("broken", [None, 7, {}, {**FIGURE, "series": {"a": {"median": [1, 2]}}}])
-def test_what_is_no_figure_is_refused(broken: Any) -> None:
+def test_a_line_that_is_no_figure_is_refused(broken: Any) -> None:
     with pytest.raises(ValueError, match="no figure of k2k bench"):
         Figure.of(broken)
 

@@ -124,7 +124,7 @@ WHERE_REACHED = frozenset(
         "PeerTransfers.read_a_file_past_the_page_cache",
         "PeerTransfers.write_a_file_past_the_page_cache",
         "PeerTransfers.end_where_the_file_does_and_are_refused_misaligned",
-        "ReaderOnPeerDevice.reads_what_is_cached_by_copies_and_the_rest_directly",
+        "ReaderOnPeerDevice.reads_cached_pages_by_copies_and_the_rest_directly",
         "ReaderOnPeerDevice.completes_unaligned_ends_by_copies",
     }
 )

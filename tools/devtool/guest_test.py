@@ -21,7 +21,7 @@ without a last newline@end io_test 0\r
 TESTS = Job("io_test", "io_test", frozenset({"Probe.by_cachestat"}))
 
 
-def test_what_each_job_said_is_found_in_the_console() -> None:
+def test_the_output_of_each_job_is_found_in_the_console() -> None:
     outcomes = read_console(CONSOLE)
     assert outcomes["kernel"] == Outcome(["6.1.0-50"], 0)
     assert (outcomes["io_test"].passed, outcomes["io_test"].status) == (7, 0)
@@ -52,7 +52,7 @@ def test_a_job_that_did_not_is_one(job: Job, problem: str) -> None:
     assert found[0].startswith(problem)
 
 
-def test_a_failed_job_is_shown_with_what_it_said() -> None:
+def test_a_failed_job_is_shown_with_its_output() -> None:
     outcomes = {"io_test": Outcome(["Expected: 1"], 1)}
     assert problems_of([TESTS], outcomes) == ["io_test ended with 1:\nExpected: 1"]
 

@@ -24,7 +24,7 @@ def test_finds_fixtures_and_headers_that_include_a_test_library(tmp_path: Path) 
     ]
 
 
-def test_compares_the_manual_with_what_the_program_lists(tmp_path: Path) -> None:
+def test_compares_the_manual_with_the_commands_of_the_program(tmp_path: Path) -> None:
     put(tmp_path / "bin/k2k", "#!/bin/sh\nprintf 'k2k.1\\nk2k-grep.1\\n'\n")
     (tmp_path / "bin/k2k").chmod(0o755)
     put(tmp_path / "share/man/man1/k2k.1", "")

@@ -52,7 +52,7 @@ def test_one_that_passed_only_alone_before_is_a_problem(tmp_path: Path) -> None:
     assert "test_second_time[a b] passed only when run again, alone, as it did at" in problem
 
 
-def test_what_is_deterministic_is_never_run_again(tmp_path: Path) -> None:
+def test_deterministic_tests_are_never_run_again(tmp_path: Path) -> None:
     ended = run_pytest(PYTEST, written(tmp_path, UNSTEADY), "t", once=True)
     (problem,) = ended.problems
     assert "too early" in problem
@@ -66,7 +66,7 @@ def test_one_that_fails_twice_is_a_problem_with_its_words(tmp_path: Path) -> Non
     assert ended.note == ""
 
 
-def test_what_passes_is_not_named(tmp_path: Path) -> None:
+def test_tests_that_pass_are_not_named(tmp_path: Path) -> None:
     ended = run_pytest(PYTEST, written(tmp_path, "def test_it():\n    pass\n"), "t")
     assert (ended.problems, ended.note) == ([], "")
 

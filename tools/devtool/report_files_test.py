@@ -24,7 +24,7 @@ def cell(what: str, block_kib: float, threads: int, verdict: str, **more: Any) -
     }
 
 
-def test_reads_are_told_with_what_was_missed(tmp_path: Path) -> None:
+def test_reads_are_reported_with_their_missed_goals(tmp_path: Path) -> None:
     short = cell("random", 2, 4, "met", against="buffered", target=1.0)
     del short["direct_gbs"]
     missed = cell("mixed", 8192, 1, "met", out_of_reach=True)

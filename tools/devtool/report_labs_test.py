@@ -71,7 +71,7 @@ def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
     assert "not resolvable" not in text
 
 
-def test_simulated_rows_are_those_of_the_study(tmp_path: Path) -> None:
+def test_simulated_rows_are_the_rows_of_the_study(tmp_path: Path) -> None:
     other = governed("budget", 0.01, 0.9, 9.0) | {"load": "one core"}
     write(tmp_path, "governor_simulated", GOVERNOR | {"rows": [other, *GOVERNOR["rows"]]})
     text = report.blocks(tmp_path)["governor_simulated"]
@@ -79,7 +79,7 @@ def test_simulated_rows_are_those_of_the_study(tmp_path: Path) -> None:
     assert "90 %" not in text
 
 
-def test_a_record_without_what_is_drawn_is_refused(tmp_path: Path) -> None:
+def test_a_record_without_the_plotted_rows_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "orthogonal", ABOUT | {"rows": [{"steering": "spread"}]})
     with pytest.raises(Refused, match=r"orthogonal\.jsonl: the newest record has no 'coalescing'"):
         report.blocks(tmp_path)
@@ -88,6 +88,6 @@ def test_a_record_without_what_is_drawn_is_refused(tmp_path: Path) -> None:
         report.blocks(tmp_path)
 
 
-def test_what_was_not_recorded_says_how_to(tmp_path: Path) -> None:
+def test_a_missing_record_is_reported_with_its_command(tmp_path: Path) -> None:
     for name, text in report_labs.blocks(tmp_path, report_labs.LABORATORIES).items():
         assert f"`./dev bench --record {name}`" in text

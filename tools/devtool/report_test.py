@@ -45,7 +45,7 @@ def test_numbers_come_from_the_newest_record_and_name_its_commit(tmp_path: Path)
     assert "| 1 | 10 ± 0 | 7 ± 0 | 8 ± 0 | 5 ± 0 |" in text
 
 
-def test_what_was_not_recorded_says_how_to(tmp_path: Path) -> None:
+def test_a_missing_record_is_reported_with_its_command(tmp_path: Path) -> None:
     text = report.blocks(tmp_path)["grep"]
     assert "`./dev bench --record grep`" in text
 
@@ -71,7 +71,7 @@ def test_a_table_without_a_column_is_refused(tmp_path: Path) -> None:
         report._rows(experiment, {"programs": programs}, table)
 
 
-def test_only_what_stands_between_the_marks_is_renewed(tmp_path: Path) -> None:
+def test_only_the_text_between_the_marks_is_renewed(tmp_path: Path) -> None:
     write(tmp_path, "ordering", ORDERING)
     names = list(report.blocks(tmp_path))
     page = tmp_path / "README.md"
@@ -97,7 +97,7 @@ def test_every_table_of_the_tree_names_its_machine_and_commit() -> None:
         assert re.fullmatch(r"`k2k .*`, commit [0-9a-f]{12}, .*, \d+ cores, Linux .*, \S+", last)
 
 
-def test_what_is_written_below_a_table_is_about_its_commit() -> None:
+def test_the_text_below_a_table_is_about_the_tables_commit() -> None:
     page = report.PAGE.read_text()
     remarks = re.findall(r"<!-- /(\w+) -->\n\n\*Here, commit (\w+):\*", page)
     assert dict(remarks) == {

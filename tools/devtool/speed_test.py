@@ -59,7 +59,7 @@ def test_the_regression_that_no_check_saw_fails_and_its_mend_passes() -> None:
     assert found.holds
 
 
-def test_what_holds_is_measured_once() -> None:
+def test_a_figure_that_holds_is_measured_once() -> None:
     asked, measure = of(*ratios(0.7, 0.72, 0.71))
     (found,), skipped = measure_all([row()], measure)
     assert asked == ["k2k bench pread"] * 3
@@ -122,19 +122,19 @@ def test_a_table_has_goal_floor_and_verdict() -> None:
         ("a / b.c * rows.1.x", 14.0),
     ],
 )
-def test_a_ratio_is_read_from_what_a_command_prints(expression: str, expected: float) -> None:
+def test_a_ratio_is_read_from_the_output_of_a_command(expression: str, expected: float) -> None:
     assert value(expression, {"a": 6, "b": {"c": 3}, "rows": [{}, {"x": 7}]}) == expected
 
 
 @pytest.mark.parametrize("expression", ["a /", "a + a", "a / (a)", ""])
-def test_what_is_no_ratio_is_refused(expression: str) -> None:
+def test_output_without_a_ratio_is_refused(expression: str) -> None:
     _, measure = of(*[{"a": 1}] * 3)
     with pytest.raises(Refused, match=r"bench/budgets.toml: \[pread\]: ratio: "):
         measure_all([row(ROW.replace("device_gbps / direct_gbps", expression))], measure)
 
 
 @pytest.mark.parametrize("expression", ["b", "rows.2", "rows.x", "a.b", "text"])
-def test_what_is_not_there_is_a_missing_key(expression: str) -> None:
+def test_a_key_that_is_absent_is_a_missing_key(expression: str) -> None:
     with pytest.raises(KeyError):
         value(expression, {"a": 6, "rows": [1, 2], "text": "1"})
 
@@ -157,7 +157,7 @@ def test_a_benchmark_that_misses_a_goal_is_measured(tmp_path: Path) -> None:
         speed.Machine()._json("k2k bench pread", [program])
 
 
-def test_neighbours_are_those_who_are_not_ours() -> None:
+def test_neighbours_are_processes_that_are_not_ours() -> None:
     neighbours = speed.Neighbours()
     sum(range(3_000_000))  # Ours.
     assert 0 <= neighbours.share() <= 1

@@ -32,7 +32,7 @@ def test_removes_its_files_and_the_folders_it_made(tmp_path: Path) -> None:
     assert not prefix.exists()
 
 
-def test_leaves_what_others_put_there(tmp_path: Path) -> None:
+def test_leaves_files_of_others(tmp_path: Path) -> None:
     install(
         tmp_path,
         ["file bin/k2k", f"file {MANIFEST}", "folder share/k2k", "folder share", "folder bin"],

@@ -53,9 +53,7 @@ def test_the_file_of_the_tree_can_be_read() -> None:
         ),
     ],
 )
-def test_a_broken_file_is_refused_with_what_to_mend(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_a_broken_file_is_refused_with_the_remedy(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "unsteady.toml"
     path.write_text(text)
     with pytest.raises(Refused, match=message):

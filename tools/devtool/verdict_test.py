@@ -14,7 +14,7 @@ CASES: dict[str, Any] = json.loads((ROOT / "bench/verdicts.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES["judgements"], ids=str)
-def test_a_verdict_is_what_the_shared_cases_say(case: dict[str, Any]) -> None:
+def test_verdicts_agree_with_the_shared_cases(case: dict[str, Any]) -> None:
     seen = Interval(case["low"], 1, case["high"], case["rounds"])
     judgement = judge(seen, case["target"], case["better"])
     assert judgement == Judgement(case["verdict"], case["more_rounds"])
@@ -24,7 +24,7 @@ FEW = [case for case in CASES["intervals"] if len(case["ratios"]) < 5]
 
 
 @pytest.mark.parametrize("case", FEW, ids=str)
-def test_an_interval_of_few_rounds_is_what_the_shared_cases_say(case: dict[str, Any]) -> None:
+def test_intervals_of_few_rounds_agree_with_the_shared_cases(case: dict[str, Any]) -> None:
     seen = trimmed_interval_of(case["ratios"])
     assert seen.rounds == len(case["ratios"])
     for name in ("low", "mean", "high"):

@@ -48,7 +48,7 @@ TEST(Shares, of_a_late_reading_are_not_taken_for_a_burst) {
   EXPECT_NEAR(worst_share_of(readings, 100ms, 1), 0.1, 1e-9);
 }
 
-TEST(Shares, of_less_than_a_window_are_those_of_all) {
+TEST(Shares, of_less_than_a_window_equal_the_shares_of_all) {
   EXPECT_DOUBLE_EQ(worst_share_of(every(10ms, {0ms, 5ms}), 100ms, 1), 0.5);
   EXPECT_EQ(worst_share_of({}, 100ms, 1), 0);
 }

@@ -102,7 +102,7 @@ def give(build: ProgramBuilder, name: str, dtype: DType) -> dict[str, list[Any]]
 
 @TARGETS
 @pytest.mark.parametrize("name", ELEMENTWISE)
-def test_each_operation_is_what_the_interpreter_says(name: str, isa: Target) -> None:
+def test_each_operation_agrees_with_the_interpreter(name: str, isa: Target) -> None:
     build = ProgramBuilder(name)
     given: dict[str, Any] = {}
     for dtype in DType:

@@ -39,7 +39,7 @@ def compare(program: Program) -> None:
 
 
 @pytest.mark.parametrize("numerics", ["fast", "exact"])
-def test_random_programs_are_what_the_interpreter_says(numerics: Numerics) -> None:
+def test_random_programs_agree_with_the_interpreter(numerics: Numerics) -> None:
     @QUICK
     @given(programs(numerics=numerics))
     def one(program: Program) -> None:

@@ -89,7 +89,7 @@ def test_a_program_is_printed_as_it_reads() -> None:
     assert print_program(race()) == RACE
 
 
-def test_what_was_printed_parses_back() -> None:
+def test_printed_programs_parse_back() -> None:
     program = parse_program(RACE)
     verify(program)
     assert print_program(program) == RACE
@@ -182,7 +182,7 @@ def test_any_name_and_origin_parses_back(name: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(before: str, after: str, message: str) -> None:
+def test_a_mistake_is_reported_with_its_place(before: str, after: str, message: str) -> None:
     assert before in RACE
     with pytest.raises(ParseError) as error:
         parse_program(RACE.replace(before, after, 1))

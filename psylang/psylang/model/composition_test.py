@@ -271,7 +271,7 @@ def test_recurrence_reads_the_activity_before() -> None:
 
 
 @pytest.mark.parametrize("numerics", ["exact", "fast"])
-def test_a_varied_beginning_of_what_goes_on(numerics: Any) -> None:
+def test_a_varied_beginning_of_a_state_that_goes_on(numerics: Any) -> None:
     """The state before the first trial is of the parameters that run() is given."""
     model = Model("m")
     gain = model.parameter("gain", 2.0)

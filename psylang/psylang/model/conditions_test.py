@@ -190,7 +190,7 @@ def test_a_node_that_finishes_lets_others_run() -> None:
     assert given["truncated"].tolist() == [False, False]
 
 
-def test_together_sees_what_was_before() -> None:
+def test_together_sees_the_values_from_before() -> None:
     model = Model("m")
     for name in "ab":
         model.add(Transfer(name, reset="never"))

@@ -71,7 +71,7 @@ def test_costs_and_directions() -> None:
     assert given["allocation"].tolist() == [[0.0]]
 
 
-def test_of_equal_ones_the_first() -> None:
+def test_of_equal_candidates_the_first() -> None:
     signal = ControlSignal("layer.function.slope", Listed((5.0, 1.0, 3.0)))
     given = interpret(hill_climber(signal).program("exact"), inputs={"x": [[0.0]]})
     assert given["allocation"].tolist() == [[5.0]]

@@ -222,7 +222,9 @@ def remote(x):  # type: ignore[no-untyped-def]
         (matrices, [[1.0, 2.0, 3.0], [1.0]], r"no product of shapes \(3,\) and \(1,\)"),
     ],
 )
-def test_what_is_refused_and_where(tested: Function, data: list[Any], why: str) -> None:
+def test_refusals_name_the_reason_and_the_place(
+    tested: Function, data: list[Any], why: str
+) -> None:
     with pytest.raises(ModelError, match=rf"^function_test.py:\d+: .*{why}"):
         compiled(tested, *data)
 

@@ -284,7 +284,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
 
 
 @pytest.mark.parametrize(("python", "why"), REFUSED, ids=lambda one: getattr(one, "__name__", ""))
-def test_what_could_differ_is_refused(python: Callable[..., Any], why: str) -> None:
+def test_python_that_could_differ_is_refused(python: Callable[..., Any], why: str) -> None:
     with pytest.raises(ModelError, match=rf"^python_test.py:\d+: .*{why}"):
         compiled(function(python), np.array([1.0, 2.0]), 0.5)
 

@@ -117,7 +117,7 @@ SPECIAL = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 710.0, -746.0, -1.
 
 @pytest.mark.parametrize("type", [F64, F32], ids=str)
 @pytest.mark.parametrize("name", ["exp", "log", "tanh"])
-def test_what_is_no_number_is_as_in_libm(name: str, type: Type) -> None:
+def test_nan_and_infinity_are_as_in_libm(name: str, type: Type) -> None:
     with np.errstate(all="ignore"):
         true = getattr(np, name)(SPECIAL.astype(type.dtype.numpy))
     found = values_of(name, SPECIAL, type=type)

@@ -184,7 +184,9 @@ def _word(build: ProgramBuilder, x: Value, k: int, c: int) -> Value:
         (lambda b, x, y: b.op("bitcast", b.op("bitcast", x, to="f64"), to="i64"), I64, []),
     ],
 )
-def test_what_is_left_is_as_short_as_it_can_be(make: Make, of: Type, left: list[str]) -> None:
+def test_the_remaining_program_is_as_short_as_it_can_be(
+    make: Make, of: Type, left: list[str]
+) -> None:
     before = _program(make, of)
     after = _simple(before)
     assert names(after) == left, print_program(after)

@@ -74,6 +74,6 @@ def test_an_expansion_is_asked_once_for_each_kind_of_operation() -> None:
     assert len(set(values)) == 6
 
 
-def test_what_has_no_expansion_stays() -> None:
+def test_operations_without_an_expansion_stay() -> None:
     program = _exp()
     assert expand(program, {}) is program

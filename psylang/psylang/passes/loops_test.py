@@ -137,7 +137,7 @@ def _with_dead_parts() -> Program:
     return build.build()
 
 
-def test_the_pipeline_says_what_it_removed_and_where_it_came_from() -> None:
+def test_the_pipeline_reports_removed_parts_and_their_origin() -> None:
     records: list[Record] = []
     after = optimise(_with_dead_parts(), EXPANSIONS, records=records)
     by = {record.name: record for record in records}
@@ -151,7 +151,7 @@ def test_the_pipeline_says_what_it_removed_and_where_it_came_from() -> None:
     assert records[-1].ops_after == len(names(after))
 
 
-def test_the_signature_loses_what_nobody_reads_unless_it_is_kept() -> None:
+def test_the_signature_loses_unread_inputs_unless_they_are_kept() -> None:
     program = _with_dead_parts()
     after = optimise(program, EXPANSIONS)
     assert [one.name for one in after.parameters] == ["x"]

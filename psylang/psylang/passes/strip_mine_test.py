@@ -74,7 +74,7 @@ def test_one_block_serves_four_draws() -> None:
     assert mined["lshr"] == 1
 
 
-def test_rounds_two_and_three_share_what_is_the_same_of_step_over_two() -> None:
+def test_rounds_two_and_three_share_the_common_part_of_step_over_two() -> None:
     build = ProgramBuilder("pairs")
     stream = build.stream("noise")
 

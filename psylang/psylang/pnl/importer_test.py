@@ -58,7 +58,7 @@ def test_a_broken_installation_is_told_apart(monkeypatch: pytest.MonkeyPatch) ->
         psylang.from_psyneulink(object())
 
 
-def test_what_is_no_composition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_that_is_no_composition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, "0.21.0.0")
     module = ModuleType("psyneulink")
     module.Composition = type("Composition", (), {})  # type: ignore[attr-defined]
@@ -96,7 +96,7 @@ def test_every_class_is_in_one_table() -> None:
         assert not refused.keys() & TABLES[kind].keys()
 
 
-def test_an_unknown_class_is_refused_with_what_there_is() -> None:
+def test_an_unknown_class_is_refused_with_the_known_classes() -> None:
     with pytest.raises(RefusedError, match="the noise NoSuchDist is not imported") as caught:
         converter("noise", "NoSuchDist")
     assert "NormalDist" in caught.value.nearest

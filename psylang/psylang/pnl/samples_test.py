@@ -45,7 +45,7 @@ def test_a_script_gives_psyneulinks_results(script: Script) -> None:
 
 
 @pytest.mark.parametrize("script", REFUSED, ids=lambda one: one.__name__)
-def test_what_is_not_supported_is_refused_before_compilation(script: Script) -> None:
+def test_unsupported_compositions_are_refused_before_compilation(script: Script) -> None:
     composition, given = built(script)
     with pytest.raises(psylang.NotImportedError, match=REFUSED[script]) as caught:
         from_psyneulink(composition, termination_processing=given.get("termination_processing"))

@@ -74,7 +74,7 @@ def test_arguments_of_the_command_line_come_first(
         ),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(
+def test_an_impossible_request_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, given: list[str], said: str
 ) -> None:
     assert main(["run", written(tmp_path, text), *given]) == 2

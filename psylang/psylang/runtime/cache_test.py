@@ -40,7 +40,7 @@ def child(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def test_what_was_put_is_got_by_another(tmp_path: Path) -> None:
+def test_a_stored_object_is_found_by_another_cache(tmp_path: Path) -> None:
     ObjectCache(tmp_path / "a/b").put("key", PAYLOAD)
     assert ObjectCache(tmp_path / "a/b").get("key") == PAYLOAD
     assert ObjectCache(tmp_path / "a/b").get("other") is None
@@ -97,13 +97,13 @@ def test_the_folder_is_bounded_and_the_longest_unused_goes_first(tmp_path: Path)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 5000
 
 
-def test_what_is_larger_than_the_bound_is_not_kept(tmp_path: Path) -> None:
+def test_an_object_larger_than_the_bound_is_not_kept(tmp_path: Path) -> None:
     ObjectCache(tmp_path, bytes_max=100).put("key", PAYLOAD)
     ObjectCache(tmp_path, bytes_max=0).put("key", b"")
     assert names(tmp_path) == []
 
 
-def test_what_a_killed_writer_left_is_removed_later_not_at_once(tmp_path: Path) -> None:
+def test_the_file_of_a_killed_writer_is_removed_later_not_at_once(tmp_path: Path) -> None:
     cache = ObjectCache(tmp_path)
     left, fresh = tmp_path / "key.object.12.part", tmp_path / "key.object.34.part"
     left.write_bytes(b"half")
@@ -254,7 +254,7 @@ def test_folders_that_are_swapped_while_it_reads_plant_nothing(
     assert got <= ({PAYLOAD, None} if parent_mode == 0o700 else {None})
 
 
-def test_what_was_planted_while_the_folder_was_open_is_not_run(tmp_path: Path) -> None:
+def test_an_object_planted_while_the_folder_was_open_is_not_run(tmp_path: Path) -> None:
     cache = ObjectCache(tmp_path)
     cache.put("key", PAYLOAD)
     (tmp_path / "key.object").chmod(0o666)
@@ -267,7 +267,7 @@ def test_what_was_planted_while_the_folder_was_open_is_not_run(tmp_path: Path) -
     assert cache.get("key") == PAYLOAD
 
 
-def test_whatever_the_umask_nobody_else_may_write_objects(tmp_path: Path) -> None:
+def test_whatever_the_umask_no_other_user_may_write_objects(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         ObjectCache(tmp_path / "a/b").put("key", PAYLOAD)

@@ -151,7 +151,7 @@ def test_a_call_that_changes_the_model_is_seen(call: Callable[[Model], Any]) -> 
         watch.check()
 
 
-def test_what_cannot_change_is_not_looked_at() -> None:
+def test_objects_that_cannot_change_are_not_looked_at() -> None:
     array = np.zeros(3)
     array.setflags(write=False)
     assert len(Watch(Frozen((1, "a", array, Frozen(len))))._parts) == 0

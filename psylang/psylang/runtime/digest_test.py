@@ -39,7 +39,7 @@ def test_hints_and_defaults_do_not_count() -> None:
         replace(program(), parameters=(replace(program().parameters[0], range=(0.0, 1.0)),)),
     ],
 )
-def test_what_changes_the_code_changes_the_digest(other: Program) -> None:
+def test_a_change_of_the_code_changes_the_digest(other: Program) -> None:
     assert digest(other) != digest(program())
 
 

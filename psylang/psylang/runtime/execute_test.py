@@ -72,7 +72,7 @@ def test_runs_are_their_trials(
 
 
 @given(some.integers(1, 5), some.integers(1, 5), some.sampled_from([(), (2,), (3, 1)]))
-def test_rows_repeat_what_is_given_for_all(
+def test_rows_repeat_a_value_given_for_all(
     sequences: int, trials: int, shape: tuple[int, ...]
 ) -> None:
     wide = (sequences, trials, *shape)

@@ -32,7 +32,7 @@ def agree(results: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("trials", [1, 7, 64, 65, 40_000])
-def test_a_run_is_what_the_interpreter_says(trials: int, threads: int) -> None:
+def test_a_run_agrees_with_the_interpreter(trials: int, threads: int) -> None:
     plan = psylang.compile(straight())
     for _ in range(2):  # The second time it is known how long a trial takes.
         results = plan.run(trials=trials, seed=5, params={"a": 3.0}, threads=threads)
@@ -113,7 +113,7 @@ def test_fixed_parameters_are_constants_and_varied_ones_stay() -> None:
     assert plan.run(params={"a": 4.0}).v.tolist() == [[1.0, 2.0, 3.0]]
 
 
-def test_only_what_is_recorded_is_kept_and_computed() -> None:
+def test_only_recorded_outputs_are_kept_and_computed() -> None:
     plan = psylang.compile(straight())
     results = plan.run(record=["s"], trials=3, seed=9)
     assert dict(results).keys() == {"s"}
@@ -195,7 +195,7 @@ def test_histograms_by_another_output() -> None:
         ({"progress": 3}, TypeError, "progress is 3; give True or a function"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_arguments_that_do_not_fit_are_refused(
     arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(psylang.PsylangError, match=message) as caught:
@@ -255,12 +255,12 @@ def test_ranges_are_kept() -> None:
         ({"precision": "single"}, "precision is 'single'; there are 'f64' and 'f32'"),
     ],
 )
-def test_compile_refuses_what_does_not_fit(arguments: dict[str, Any], message: str) -> None:
+def test_compile_refuses_arguments_that_do_not_fit(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(psylang.PsylangError, match=message):
         psylang.compile(straight(), **arguments)
 
 
-def test_what_is_no_model_is_refused() -> None:
+def test_an_object_that_is_no_model_is_refused() -> None:
     with pytest.raises(psylang.ArgumentTypeError, match="of type int is no model"):
         psylang.compile(3)  # type: ignore[arg-type]
 

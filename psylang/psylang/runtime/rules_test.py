@@ -36,7 +36,9 @@ NAMES = ["threshold", "dt", "noise", "drift", "starting_point"]
 
 
 @pytest.mark.parametrize(("params", "message"), WRONG)
-def test_what_run_and_search_and_compile_are_given(params: dict[str, Any], message: str) -> None:
+def test_mistakes_in_arguments_of_run_search_and_compile(
+    params: dict[str, Any], message: str
+) -> None:
     plan = psylang.compile(ddm(), vary=NAMES)
     rows = {name: np.array(value) for name, value in params.items()}
     with pytest.raises(ModelError, match=message):
@@ -50,7 +52,7 @@ def test_what_run_and_search_and_compile_are_given(params: dict[str, Any], messa
         pickle.loads(pickle.dumps(plan)).run(params=rows)
 
 
-def test_a_constant_bounds_what_varies() -> None:
+def test_a_constant_bounds_a_varied_parameter() -> None:
     plan = psylang.compile(ddm(), vary=["starting_point"], fix={"threshold": 0.5})
     with pytest.raises(ModelError, match=r"`starting_point` is 0.7; .* ±0.5"):
         plan.run(params={"starting_point": 0.7})

@@ -61,7 +61,7 @@ def test_chunks_take_about_a_slice_and_respect_the_bound() -> None:
     assert max(sizes) == 7
 
 
-def test_what_trials_took_before_does_not_make_the_first_chunk_long() -> None:
+def test_the_times_of_earlier_trials_do_not_make_the_first_chunk_long() -> None:
     sizes: list[int] = []
 
     def run(begin: int, end: int, checkpoint: Checkpoint) -> None:
@@ -77,7 +77,7 @@ def test_what_trials_took_before_does_not_make_the_first_chunk_long() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_what_a_chunk_raises_comes_out_after_all_have_left(threads: int) -> None:
+def test_an_error_of_a_chunk_is_raised_after_all_threads_have_left(threads: int) -> None:
     before = threading.active_count()
 
     def run(begin: int, end: int, checkpoint: Checkpoint) -> None:
@@ -93,7 +93,7 @@ def test_what_a_chunk_raises_comes_out_after_all_have_left(threads: int) -> None
     assert threading.active_count() == before
 
 
-def test_rows_done_are_those_before_the_first_gap() -> None:
+def test_rows_done_are_the_rows_before_the_first_gap() -> None:
     schedule = Schedule(kernel(), 10, 1, lambda *_: None)
     for part in [(6, 8), (0, 2), (2, 4)]:
         schedule._checkpoint(*part)

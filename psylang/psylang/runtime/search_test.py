@@ -94,7 +94,7 @@ def test_points_without_a_number_are_not_the_best() -> None:
         ({"grid": {"a": [1.0]}, "trials": 0}, "trials is 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(arguments: dict[str, Any], message: str) -> None:
+def test_arguments_that_do_not_fit_are_refused(arguments: dict[str, Any], message: str) -> None:
     plan = psylang.compile(straight())
     with pytest.raises(psylang.PsylangError, match=message):
         plan.search(**{"objective": "y", **arguments})

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_what_is_ours_alone_is_read(folder: Path) -> None:
+def test_a_file_of_ours_alone_is_read(folder: Path) -> None:
     assert content(folder) == b"code"
     assert content(folder / "../../up/down") == b"code"
 
@@ -65,7 +65,7 @@ def test_a_parent_that_others_may_write_is_refused_unless_it_is_sticky(
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777], ids=oct)
-def test_the_folder_itself_is_nobody_elses_to_write(folder: Path, mode: int) -> None:
+def test_the_folder_may_be_written_by_no_other_user(folder: Path, mode: int) -> None:
     folder.chmod(mode)
     with pytest.raises(UntrustedError, match=f"others may write to {folder}; run chmod go-w"):
         content(folder)
@@ -85,7 +85,7 @@ def test_folders_of_others_are_refused(folder: Path, depth: int) -> None:
         content(folder)
 
 
-def test_our_own_links_are_followed_and_what_they_lead_to_is_checked(folder: Path) -> None:
+def test_our_own_links_are_followed_and_their_targets_are_checked(folder: Path) -> None:
     top = folder.parent.parent
     (top / "absolute").symlink_to(folder)
     (top / "relative").symlink_to("up/../up/down")

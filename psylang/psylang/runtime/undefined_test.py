@@ -79,7 +79,7 @@ def test_a_transfer_of_nan_is_truncated(until: Any) -> None:
     assert found.truncated.tolist() == [True]
 
 
-def test_nan_is_counted_and_named_with_what_made_it() -> None:
+def test_nan_is_counted_and_named_with_its_operation() -> None:
     plan = psylang.compile(made_of(root))
     inputs = {"x": np.array([1.0, 4.0, -1.0, -2.0])}
     with pytest.raises(

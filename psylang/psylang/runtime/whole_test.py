@@ -92,7 +92,7 @@ def test_a_search_is_its_points() -> None:
     assert found["choice"][1] == runs.choice[1].mean()
 
 
-def test_histograms_are_those_of_the_stored_trials() -> None:
+def test_histograms_agree_with_the_stored_trials() -> None:
     plan = psylang.compile(race())
     stored = plan.run(trials=100_000, threads=1)
     counted = plan.run(trials=100_000, threads=2, histogram={"x": (50, 0.0, 4.0)})
@@ -137,7 +137,7 @@ def test_the_cache_can_be_switched_off(monkeypatch: pytest.MonkeyPatch, empty_ca
     assert not empty_cache.exists()
 
 
-def test_what_was_removed_is_explained() -> None:
+def test_removed_parts_are_explained() -> None:
     build = ProgramBuilder("wasteful")
     a = build.parameter("a", 1.0)
     with build.at(Origin("idle")):

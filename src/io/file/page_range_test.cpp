@@ -7,7 +7,7 @@
 namespace k2k::io {
 namespace {
 
-TEST(PagesOf, are_those_that_bytes_lie_in) {
+TEST(PagesOf, are_the_pages_that_contain_the_bytes) {
   EXPECT_EQ(pages_of(0, 0), (PageRange{0, 0}));
   EXPECT_EQ(pages_of(0, 1), (PageRange{0, 1}));
   EXPECT_EQ(pages_of(0, 4096), (PageRange{0, 1}));

@@ -195,7 +195,7 @@ class LoopDevice {
   int descriptor_ = -1;
 };
 
-TEST_F(Residency, of_a_block_device_is_that_of_its_own_pages) {
+TEST_F(Residency, of_a_block_device_counts_its_own_pages) {
   const LoopDevice device(file.descriptor());
   if (device.descriptor() < 0) GTEST_SKIP() << "no loop device is available";
   ::posix_fadvise(device.descriptor(), 0, 0, POSIX_FADV_RANDOM);

@@ -205,7 +205,7 @@ TEST(ResidencyProbe, is_refused_for_files_without_pages) {
   ::close(ends[1]);
 }
 
-TEST(ResidencyProbe, has_names_for_its_ways) {
+TEST(ResidencyProbe, names_its_methods) {
   EXPECT_STREQ(name_of(ProbeMethod::cachestat), "cachestat");
   EXPECT_STREQ(name_of(ProbeMethod::mincore), "mincore");
   EXPECT_STREQ(name_of(ProbeMethod::sampled), "sampled");

@@ -233,7 +233,7 @@ TEST_P(PrefetchingOnHost, begins_anew_in_a_forked_child) {
   read_all_of(*read, 256, 512, 4 * page);
 }
 
-TEST_P(Prefetching, does_not_guess_what_is_cached) {
+TEST_P(Prefetching, does_not_guess_the_cached_pages) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs a file of another user";
   ASSERT_EQ(::chmod(file.path().c_str(), 0444), 0);
   const pid_t child = ::fork();

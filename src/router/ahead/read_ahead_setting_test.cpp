@@ -84,7 +84,7 @@ TEST(ReadAheadKib, is_refused_if_it_is_no_number) {
   }
 }
 
-TEST(ReadAheadPages, of_a_file_are_those_of_its_device) {
+TEST(ReadAheadPages, of_a_file_follow_its_device) {
   const io::OwnFile file;
   const PlantedSys sys;
   struct stat status = {};

@@ -61,7 +61,7 @@ TEST(FilesKeys, without_a_variable_have_the_defaults) {
   EXPECT_EQ(FilesOptions{}.read_ahead_pages, read_ahead_pages_default);
 }
 
-TEST(FilesKeys, of_the_library_override_those_of_all) {
+TEST(FilesKeys, of_the_library_override_the_common_keys) {
   const FilesOptions options = good({{"K2K_FILES_EXCLUSIVE", "true"},
                                      {"K2K_CONSERVATIVE", "1"},
                                      {"K2K_IO_CONSERVATIVE", "0"},

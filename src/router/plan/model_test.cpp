@@ -33,7 +33,7 @@ TEST(Model, in_ticks_is_the_same) {
   }
 }
 
-TEST(Model, cutoff_of_whole_pages_is_exactly_those) {
+TEST(Model, cutoff_of_whole_pages_is_exact) {
   const Costs costs = costs_of({}).value();
   EXPECT_EQ(costs.cutoff, 128 * costs.direct_page);
 }

@@ -39,7 +39,7 @@ class CachedRead : public testing::Test {
   CachedReads reads;
 };
 
-TEST_F(CachedRead, is_plain_after_sixty_four_short_ones) {
+TEST_F(CachedRead, is_plain_after_sixty_four_short_reads) {
   read_short(CachedReads::streak_from - 1);
   EXPECT_FALSE(is_plain());
   read_short(1);
@@ -49,7 +49,7 @@ TEST_F(CachedRead, is_plain_after_sixty_four_short_ones) {
   EXPECT_TRUE(is_plain());
 }
 
-TEST_F(CachedRead, of_more_than_the_short_ones_makes_no_streak) {
+TEST_F(CachedRead, of_more_than_short_bytes_makes_no_streak) {
   for (int at = 0; at < 200; ++at) {
     ASSERT_EQ(read(CachedReads::short_bytes + 1, 0),
               static_cast<std::int64_t>(CachedReads::short_bytes + 1));
@@ -73,7 +73,7 @@ TEST_F(CachedRead, answers_as_the_kernel_does_tried_and_plain) {
   }
 }
 
-TEST_F(CachedRead, of_what_no_call_moves_is_left_to_a_plain_call) {
+TEST_F(CachedRead, of_impossible_lengths_is_left_to_a_plain_call) {
   EXPECT_EQ(read(SIZE_MAX, 0), -EOPNOTSUPP);
   EXPECT_EQ(read(SIZE_MAX / 2, 0), -EOPNOTSUPP);
 }
@@ -106,7 +106,7 @@ TEST_F(CachedRead, of_a_high_number_is_always_tried) {
   ::close(high);
 }
 
-TEST_F(CachedRead, of_what_is_not_there_says_so_and_ends_the_streak) {
+TEST_F(CachedRead, of_uncached_pages_says_so_and_ends_the_streak) {
   read_short(CachedReads::streak_from - 1);
   file.evict();
   if (read(page, 32 * page) != -EAGAIN) GTEST_SKIP() << "nothing of a file is evicted here";

@@ -33,7 +33,7 @@ class ReaderOnPeerDevice : public io::OnPeerDevice {
   }
 };
 
-TEST_F(ReaderOnPeerDevice, reads_what_is_cached_by_copies_and_the_rest_directly) {
+TEST_F(ReaderOnPeerDevice, reads_cached_pages_by_copies_and_the_rest_directly) {
   if (refused_ != 0) GTEST_SKIP() << "the drive does not reach it";
   DataFile file(peer_file_bytes);
   const auto read = reader();

@@ -63,7 +63,7 @@ std::string environment_complaint(const std::string& name, const std::string& va
   return loaded ? "" : loaded.error().message;
 }
 
-TEST_F(ConfigTest, defaults_are_those_of_the_structures) {
+TEST_F(ConfigTest, defaults_equal_the_structures) {
   const Result<LoadedConfig> loaded = load_config({});
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   const RuntimeConfig defaults;

@@ -75,7 +75,7 @@ TEST_F(AnswersTest, that_are_late_tell_an_interrupted_wait_as_shutdown) {
   EXPECT_EQ(control_of(interrupted).error, TransportError::shutdown);
 }
 
-TEST_F(AnswersTest, of_faults_leave_out_those_that_would_wait) {
+TEST_F(AnswersTest, of_faults_leave_out_faults_that_would_wait) {
   services::Fault waits{accept(1, 0), {}};
   waits.answer.would_wait = true;
   std::vector<services::Fault> faults{waits, {accept(1, 1), {}}, {accept(1, 2), {}}};
@@ -102,7 +102,7 @@ TEST_F(AnswersTest, are_waited_for_until_no_request_is_open) {
   EXPECT_TRUE(answers.wait_for_all(1ms));
 }
 
-TEST_F(AnswersTest, refuse_what_is_published_or_accepted_and_then_drop_late_answers) {
+TEST_F(AnswersTest, refuse_published_and_accepted_requests_and_then_drop_late_answers) {
   const services::Request done = accept(0, 0);
   answers.answer(*stats, done, 5, {1, 2});
   const services::Request accepted = accept(0, 1);

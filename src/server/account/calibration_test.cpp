@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Calibration, measures_what_waking_and_sleeping_cost) {
+TEST(Calibration, measures_the_cost_of_waking_and_sleeping) {
   const governor::Costs& costs = calibrated_costs();
   // A system call takes no less anywhere; a second would be a stopwatch gone wrong.
   for (const Nanoseconds cost : {costs.interrupt, costs.wake, costs.sleep, costs.tick}) {

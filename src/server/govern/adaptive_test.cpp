@@ -48,7 +48,7 @@ TEST_F(AdaptiveTest, is_off_unless_asked_for) {
   EXPECT_FALSE(adaptive.on());
 }
 
-TEST_F(AdaptiveTest, begins_with_no_window_and_finds_the_one_that_is_cheaper) {
+TEST_F(AdaptiveTest, begins_with_no_window_and_finds_the_cheaper_window) {
   begin();
   EXPECT_EQ(adaptive.setting().window_us, 0u);
   std::uint32_t at_long_windows = 0;
@@ -94,7 +94,7 @@ TEST_F(AdaptiveTest, keeps_nothing_that_delays_too_long) {
   EXPECT_LE(late, 5u);
 }
 
-TEST_F(AdaptiveTest, does_not_count_a_silence_among_the_costs_of_what_comes_behind_it) {
+TEST_F(AdaptiveTest, does_not_charge_a_silence_to_the_requests_behind_it) {
   begin();
   EXPECT_TRUE(pass(11ms, 100, 10us, 1us)) << "a trial";
   EXPECT_FALSE(pass(20ms, 0, 0us, 0us));
@@ -103,7 +103,7 @@ TEST_F(AdaptiveTest, does_not_count_a_silence_among_the_costs_of_what_comes_behi
   EXPECT_TRUE(pass(11ms, 100, 10us, 1us)) << "the trial is over";
 }
 
-TEST_F(AdaptiveTest, adds_up_the_books_of_those_who_serve_together) {
+TEST_F(AdaptiveTest, adds_up_the_books_of_threads_that_serve_together) {
   auto other = std::make_unique<ThreadStats>();
   stats->answered.add(3);
   other->answered.add(4);
@@ -114,7 +114,7 @@ TEST_F(AdaptiveTest, adds_up_the_books_of_those_who_serve_together) {
   EXPECT_EQ(sum.cpu_ns, 5'000u);
 }
 
-TEST_F(AdaptiveTest, forgets_what_another_thread_had_counted) {
+TEST_F(AdaptiveTest, forgets_the_counts_of_another_thread) {
   begin();
   ThreadStats& before = *stats;
   before.answered.add(1'000);

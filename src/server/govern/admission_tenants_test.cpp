@@ -122,7 +122,7 @@ TEST(AdmissionOfTenants, lets_every_request_through_while_suspended_and_wakes_sl
   EXPECT_TRUE(server.admission.admits(server.account, 1));
 }
 
-TEST(AdmissionOfTenants, forgets_what_was_spent_under_other_budgets) {
+TEST(AdmissionOfTenants, forgets_time_spent_under_other_budgets) {
   Server server(shared(1, "1:weight=1"));
   ASSERT_TRUE(server.admission.admits(server.account, 1));
   server.work(1, 20ms);

@@ -125,7 +125,7 @@ TEST(Admission, charges_the_time_that_kernel_threads_may_have_worked) {
   EXPECT_DOUBLE_EQ(admission.stats().kernel_thread_seconds, 0.02);
 }
 
-TEST(Admission, charges_the_tenant_for_whom_kernel_threads_worked) {
+TEST(Admission, charges_the_tenant_whose_call_kernel_threads_worked_for) {
   Admission admission;
   ServerConfig config = config_capped(20);
   config.tenants = "1:weight=1 2:weight=1";
@@ -142,7 +142,7 @@ TEST(Admission, charges_the_tenant_for_whom_kernel_threads_worked) {
   EXPECT_TRUE(admission.admits(account, 2));
 }
 
-TEST(Admission, forgets_what_was_spent_before_there_was_a_cap) {
+TEST(Admission, forgets_time_spent_before_there_was_a_cap) {
   Admission admission;
   ASSERT_TRUE(admission.configure({}).ok());
   ServiceAccount account;
@@ -238,7 +238,7 @@ Nanoseconds wait_behind_a_refund() {
   return passed_at.load() - begin.time_since_epoch();
 }
 
-TEST(Admission, wakes_a_sleeper_when_others_give_back_what_they_did_not_need) {
+TEST(Admission, wakes_a_sleeper_when_others_give_back_the_rest_of_their_grants) {
   // A batch of 250 us under a thousandth of the cores: a thread that is not woken sleeps so long.
   const auto unwoken = Nanoseconds(static_cast<std::int64_t>(250e3 / fraction_of(1)));
   // Negative: the sleeper was late, and had not to wait. Where threads are slow to begin, every
@@ -347,7 +347,7 @@ TEST_F(AdmissionWithSensors, wakes_a_debtor_once_a_core_is_seen_idle) {
   EXPECT_TRUE(woken);
 }
 
-TEST_F(AdmissionWithSensors, charges_what_another_program_wanted) {
+TEST_F(AdmissionWithSensors, charges_time_that_another_program_wanted) {
   all_busy(true);
   ASSERT_TRUE(admission_.configure(asked_for(governor::Policy::displaced, 100)).ok());
   EXPECT_TRUE(serve(admission_, account_, 400));
@@ -427,7 +427,7 @@ TEST_F(AdmissionWithSensors, follows_the_loss_that_is_allowed) {
   EXPECT_GT(admission_.stats().cap, 0.2);
 }
 
-TEST_F(AdmissionWithSensors, says_which_sensors_are_missing_and_goes_by_what_is_taken) {
+TEST_F(AdmissionWithSensors, names_missing_sensors_and_goes_by_the_time_taken) {
   ASSERT_TRUE(admission_.configure(asked_for(governor::Policy::automatic, 500)).ok());
   EXPECT_EQ(admission_.stats().sensors,
             "no canary: cannot open " + proc_.path() +

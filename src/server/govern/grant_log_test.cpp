@@ -43,7 +43,7 @@ TEST(GrantLog, takes_a_clock_that_was_read_too_early_for_the_last_moment) {
   EXPECT_EQ(log.between(first, first + 20us), 20us);
 }
 
-TEST(GrantLog, forgets_what_is_long_ago) {
+TEST(GrantLog, forgets_old_grants) {
   GrantLog log;
   Instant when = first;
   for (std::size_t grant = 0; grant < 10 * GrantLog::entries; ++grant) {

@@ -161,7 +161,7 @@ TEST(Grants, are_as_long_as_the_cap_pays_for) {
   EXPECT_NEAR(share, 0.1 * online_cores(), 0.005 * online_cores());
 }
 
-TEST(Grants, tell_what_was_given_back_if_it_is_worth_a_wake) {
+TEST(Grants, report_a_refund_that_is_worth_a_wake) {
   ReplayedThread thread(capped(500));
   thread.pass();
   ASSERT_TRUE(thread.account.open);
@@ -220,7 +220,7 @@ TEST(GrantsOfTenants, share_the_cap_by_weight) {
   EXPECT_NEAR(total, 10'000 * 0.1 * online_cores(), 10'000 * 0.005 * online_cores());
 }
 
-TEST(GrantsOfTenants, lend_what_idle_tenants_leave) {
+TEST(GrantsOfTenants, lend_the_tokens_of_idle_tenants) {
   ReplayedThread alone(capped(50, "1:weight=1 2:weight=9"));
   alone.serve({1}, 600ms);
   ReplayedThread both(capped(50, "1:weight=1 2:weight=9"));
@@ -235,7 +235,7 @@ TEST(GrantsOfTenants, keep_a_guarantee_whatever_the_weights) {
   EXPECT_NEAR(thread.used_ms(1) / total, 0.6, 0.02);
 }
 
-TEST(GrantsOfTenants, have_one_thread_pay_what_its_books_say) {
+TEST(GrantsOfTenants, bill_a_thread_by_its_books) {
   ReplayedThread thread(capped(200, "1:weight=1 2:weight=1"));
   thread.serve({1, 2, 5}, 300ms);
   const GovernorStats stats = thread.grants.stats();

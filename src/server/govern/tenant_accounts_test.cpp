@@ -59,7 +59,7 @@ TEST_F(TenantAccountsTest, is_not_divided_without_a_cap) {
   EXPECT_FALSE(tenants_.divided());
 }
 
-TEST_F(TenantAccountsTest, bills_what_was_worked_once) {
+TEST_F(TenantAccountsTest, bills_work_once) {
   work(3, 2ms);
   work(9, 1ms);
   auto bills = bill(0ms);

@@ -139,7 +139,7 @@ TEST_F(BottomHalfTest, holds_a_copy_that_later_scribbling_cannot_change) {
   EXPECT_EQ(batch[0].request.attributes.flags, 0);
 }
 
-TEST_F(BottomHalfTest, takes_any_scribbled_attributes_for_what_they_are) {
+TEST_F(BottomHalfTest, survives_any_scribbled_attributes) {
   protocol::Slot& slot = backend.plain.publish(0, 0, __NR_getpid);
   slot.attributes = 0xfffffffdu & ~(std::uint32_t{protocol::flag::detached} << 2);
   slot.stamp = 12345;
@@ -232,7 +232,7 @@ TEST(DetachedErrors, are_counted_by_call_and_errno_and_handed_over_once) {
   EXPECT_TRUE(errors.take().empty());
 }
 
-TEST(DetachedErrors, lose_none_that_come_while_they_are_taken) {
+TEST(DetachedErrors, lose_no_error_that_comes_while_errors_are_taken) {
   DetachedErrors errors;
   constexpr std::uint64_t count = 20'000;
   std::thread server([&] {

@@ -74,7 +74,7 @@ TEST(RoleWord, is_not_taken_over_from_a_later_call) {
   EXPECT_TRUE(role.word.take_over(holder, role.mark, role.mark.view(), other));
 }
 
-TEST(RoleWord, is_not_taken_over_from_whom_it_is_not_held_by) {
+TEST(RoleWord, is_not_taken_over_from_a_thread_that_does_not_hold_it) {
   InCall role;
   EXPECT_FALSE(role.word.take_over(other, role.mark, role.mark.view(), 11));
   RoleWord vacant;

@@ -33,7 +33,7 @@ class RequestQueueTest : public testing::Test {
   RequestQueue other{places};
 };
 
-TEST_F(RequestQueueTest, gives_back_from_both_ends_what_was_put_in) {
+TEST_F(RequestQueueTest, gives_requests_back_from_both_ends) {
   for (std::uint8_t lane = 0; lane < 4; ++lane) queue.push_back(call_of(3, lane, 10u + lane));
   EXPECT_EQ(queue.size(), 4u);
   EXPECT_EQ(queue.pop_front().request.arguments[0], 10u);

@@ -81,7 +81,7 @@ TEST_F(RolesTest, are_taken_over_from_a_holder_in_one_call_at_two_looks) {
   EXPECT_FALSE(role->word.still_held_by(one.index));
 }
 
-TEST_F(RolesTest, of_units_count_the_thread_that_stands_by_and_the_one_that_rescues) {
+TEST_F(RolesTest, of_units_count_the_thread_that_stands_by_and_the_thread_that_rescues) {
   ServerConfig config = config_of(1);
   config.bottom_half = BottomHalfMode::on_unit;
   EXPECT_TRUE(roles.assign(config).empty());

@@ -71,7 +71,7 @@ TEST_F(SystemCallsTest, try_a_call_without_waiting) {
   EXPECT_EQ(done.value, 3);
 }
 
-TEST_F(SystemCallsTest, do_not_try_on_a_unit_what_may_sleep) {
+TEST_F(SystemCallsTest, do_not_try_calls_that_may_sleep_on_a_unit) {
   ServiceThread& unit = parts->threads.add_unit();
   Pending call;
   call.request = parts->accept(0, __NR_openat, AT_FDCWD, "/dev/null", O_RDONLY, 0);

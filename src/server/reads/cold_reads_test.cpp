@@ -170,7 +170,7 @@ TEST_F(ColdReadsTest, end_where_the_file_does) {
   EXPECT_EQ(parts->value_of(call.request), ssize_t{page + 777});
 }
 
-TEST_F(ColdReadsTest, leave_to_the_pool_what_does_not_suit_a_ring) {
+TEST_F(ColdReadsTest, leave_reads_that_do_not_suit_a_ring_to_the_pool) {
   begin();
   const auto suits = [&](const Pending& call, const router::Files& files) {
     return suits_a_ring(call.request, files);

@@ -71,7 +71,7 @@ class RingReadsTest : public testing::Test {
   RingReads::Round round;
 };
 
-TEST_F(RingReadsTest, reads_what_the_file_has) {
+TEST_F(RingReadsTest, reads_the_content_of_the_file) {
   add(0, file.descriptor(), page, 0);
   add(1, file.descriptor(), 64 * page, 100 * page);
   add(2, file.descriptor(), 5000, 250 * page + 5);

@@ -18,7 +18,7 @@ TEST(Tenants, without_the_setting_all_have_one_budget) {
   for (const std::uint8_t budget : made.value().budget_of) EXPECT_EQ(budget, 0);
 }
 
-TEST(Tenants, named_ones_have_their_own_and_the_others_one_together) {
+TEST(Tenants, named_tenants_have_their_own_budgets_and_the_others_share_one) {
   const auto made =
       parse_tenants(" 5:weight=3\t63:guarantee=2.5%,rate=500 \n 7:rate=1,weight=0.5 ");
   ASSERT_TRUE(made.ok()) << made.error().message;
@@ -38,7 +38,7 @@ TEST(Tenants, named_ones_have_their_own_and_the_others_one_together) {
   EXPECT_EQ(budgets.budgets[3].name, "tenant 7");
 }
 
-TEST(Tenants, the_budget_of_tenant_0_is_that_of_all_who_are_not_named) {
+TEST(Tenants, the_budget_of_tenant_0_is_shared_by_all_unnamed_tenants) {
   const auto made = parse_tenants("1:weight=2 0:weight=4");
   ASSERT_TRUE(made.ok());
   ASSERT_EQ(made.value().budgets.size(), 2u);
@@ -56,7 +56,7 @@ TEST(Tenants, all_of_them_may_be_named) {
   EXPECT_EQ(made.value().budgets.size(), protocol::tenants_max);
 }
 
-TEST(Tenants, says_what_is_wrong_with_an_entry) {
+TEST(Tenants, names_the_mistake_in_an_entry) {
   const struct {
     const char* text;
     const char* complaint;
