@@ -3,7 +3,7 @@
 # The toolkit is the one of `./dev build --preset cuda` (wheels in .venv-cuda, see
 # tools/devtool/cuda_toolkit.py) unless CMAKE_CUDA_COMPILER or CUDACXX names another. The run-time
 # library is linked statically, the driver is loaded when it is needed: nothing of CUDA is needed to
-# start what is built here.
+# start the programs that are built here.
 
 if(NOT EXISTS "${CMAKE_CUDA_COMPILER}" AND NOT DEFINED ENV{CUDACXX})
   message(FATAL_ERROR
@@ -12,7 +12,7 @@ if(NOT EXISTS "${CMAKE_CUDA_COMPILER}" AND NOT DEFINED ENV{CUDACXX})
 endif()
 
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 90)  # Machine code for 9.0, and PTX for what comes later.
+  set(CMAKE_CUDA_ARCHITECTURES 90)  # Machine code for 9.0, and PTX for later GPUs.
 endif()
 set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
 enable_language(CUDA)
@@ -25,7 +25,7 @@ string(APPEND CMAKE_CUDA_FLAGS " --extended-lambda")
 get_filename_component(K2K_CUDA_ROOT "${CMAKE_CUDA_COMPILER}" DIRECTORY)
 get_filename_component(K2K_CUDA_ROOT "${K2K_CUDA_ROOT}" DIRECTORY)
 
-add_custom_target(gpu_programs)  # Collects what holds device code.
+add_custom_target(gpu_programs)  # Collects the targets with device code.
 
 # k2k_add_cuda_sources(<target> <source>...)
 #   Compiles sources (relative to the calling folder) by nvcc into <target>, each through a file of

@@ -1,4 +1,4 @@
-# What K2K is built with. Names are Debian 12's: `./dev build` installs what is missing.
+# The dependencies of the build. Package names are Debian 12's: `./dev build` installs what is missing.
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)

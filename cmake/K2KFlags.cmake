@@ -9,9 +9,9 @@ if(PROJECT_IS_TOP_LEVEL)
     find_program(K2K_CCACHE ccache)
     mark_as_advanced(K2K_CCACHE)
     if(K2K_CCACHE)
-      # Paths below the repository are taken relative to it, so that another clone finds what this
-      # one compiled. Dependencies are the compiler's own list: ccache preprocesses nothing by itself.
-      # Without the sloppiness it declines whatever uses a precompiled header.
+      # Paths below the repository are taken relative to it, so that another clone finds the objects of this
+      # clone. Dependencies are the compiler's own list: ccache preprocesses nothing by itself.
+      # Without the sloppiness it declines every source with a precompiled header.
       set(launcher "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
         CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
         "${K2K_CCACHE}")
@@ -42,7 +42,7 @@ if(K2K_WERROR)
   target_compile_options(k2k_flags INTERFACE $<${for_cxx}:-Werror>)
 endif()
 if(K2K_CUDA)
-  # What nvcc writes for the host is not ours: conversions and shadows in it are not looked at.
+  # nvcc writes the code for the host: its conversions and shadows are not looked at.
   target_compile_options(k2k_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers;-Wno-deprecated-gpu-targets>")
   if(K2K_WERROR)

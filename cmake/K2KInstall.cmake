@@ -1,7 +1,7 @@
 # cmake --install: headers, libk2k, libk2k_io, the command line with its pages, the CMake package and k2k.pc.
 #
-# Everything is relocatable. What was installed is written to <prefix>/share/k2k/manifest.txt, from
-# which `./dev uninstall <prefix>` removes exactly that.
+# Everything is relocatable. <prefix>/share/k2k/manifest.txt lists the installed files;
+# `./dev uninstall <prefix>` removes exactly these files.
 
 include(CMakePackageConfigHelpers)
 
@@ -12,7 +12,7 @@ set(fish_dir "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/k2k")
 set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-# --- Is there what is to be installed? `cmake --install` builds nothing.
+# --- Do the files to be installed exist? `cmake --install` builds nothing.
 set(built "")
 foreach(target IN ITEMS k2k k2k_shim k2k_shim_router k2k_cli)
   if(TARGET ${target})
@@ -58,18 +58,18 @@ if(TARGET k2k)
   install(FILES "${PROJECT_BINARY_DIR}/k2k.pc" DESTINATION "${pkgconfig_dir}")
 endif()
 
-# --- The library for LD_PRELOAD, and what it loads from beside itself
+# --- The library for LD_PRELOAD, and the library that it loads from beside itself
 if(TARGET k2k_shim)
   install(TARGETS k2k_shim k2k_shim_router LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 
-# --- The headers: the public doors, and what they include
+# --- The headers: the public doors, and the headers that they include
 install(CODE "set(K2K_SOURCE \"${PROJECT_SOURCE_DIR}\")
 set(K2K_HEADERS_TO \"${CMAKE_INSTALL_INCLUDEDIR}\")
 set(K2K_HEADERS_MADE \"${PROJECT_BINARY_DIR}/headers\")")
 install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake")
 
-# What NVRTC lacks of the standard library: -I<include>/k2k/modules/device/nvrtc.
+# The headers of the standard library that NVRTC lacks: -I<include>/k2k/modules/device/nvrtc.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/device/nvrtc"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/device")
 

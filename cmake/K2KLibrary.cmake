@@ -1,5 +1,5 @@
-# The modules put together: k2k_all for programs of this tree (static), k2k for everybody else
-# (libk2k.so, only what is marked K2K_API is visible).
+# The modules put together: k2k_all for programs of this tree (static), k2k for all other programs
+# (libk2k.so, only functions marked K2K_API are visible).
 
 get_property(modules GLOBAL PROPERTY K2K_MODULES)
 get_property(libs GLOBAL PROPERTY K2K_LIBS)

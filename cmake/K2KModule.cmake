@@ -4,13 +4,13 @@
 #              [TIMED <filter>...] [EXCLUDE <path>...])
 #       src/<name>/. Builds k2k_<name> from *.cpp (static, or interface when there is none),
 #       <name>_test from *_test.cpp (label unit), <name>_bench from *_bench.cpp (K2K_BENCH).
-#       USES must be what floors.toml says: tools/check_floors.py compares them. ONE_THREAD: nothing in
+#       USES must repeat floors.toml: tools/check_floors.py compares them. ONE_THREAD: nothing in
 #       it is shared between threads, so its tests are left out where races are looked for.
-#       OPTIMISED_TESTS: the tests compile what they test, headers with device code or a protocol.
+#       OPTIMISED_TESTS: the tests compile the tested code: headers with device code or a protocol.
 #
 #   k2k_program(<target> [OUTPUT <file name>] [LIBS <library>...] [EXCLUDE <path>...])
 #       A program on the runtime, from *.cpp; *_test.cpp beside it become <target>_test. A test links
-#       neither main.cpp nor a file named in MAIN: keep what is worth testing in the other files.
+#       neither main.cpp nor a file named in MAIN: keep code that is worth testing in the other files.
 #
 #   k2k_suite(<target> [OPTIMISED_TESTS] LABEL <label> [LIBS <library>...] [TIMED <filter>...] [EXCLUDE <path>...])
 #       Tests that span modules, from every *.cpp.
@@ -112,8 +112,8 @@ function(k2k_add_tests target label)
   cmake_parse_arguments(PARSE_ARGV 2 arg "OWN_HEADER;OPTIMISED" "" "SOURCES;LIBS;TIMED")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gtest_main k2k_flags)
-  # What tests consist of, assertions, takes a fifth less time to compile so. Those that compile what
-  # they test, device code above all, are OPTIMISED as everything else.
+  # Assertions, most of a test, take a fifth less time to compile so. Tests that compile the tested
+  # code, device code above all, are OPTIMISED as everything else.
   set(optimised OFF)
   if(arg_OPTIMISED OR K2K_SANITIZE OR NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     set(optimised ON)

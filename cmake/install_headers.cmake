@@ -1,4 +1,4 @@
-# Runs in `cmake --install`: the doors, and of src/ what they include, directly or by others. Found
+# Runs in `cmake --install`: the doors, and the headers of src/ that they include, directly or by others. Found
 # then and not when configuring, for an include may come or go with any header. "base/api.hpp" is
 # installed as <k2k/modules/base/api.hpp>: the include path that finds <k2k/runtime.hpp> finds all.
 # Given: K2K_SOURCE, K2K_HEADERS_TO (relative to the prefix, or absolute), K2K_HEADERS_MADE, a folder
@@ -7,7 +7,7 @@
 cmake_policy(PUSH)
 cmake_policy(VERSION 3.25)
 
-# Installs a header as <folder>/<its name> below k2k/. What was written before keeps its time.
+# Installs a header as <folder>/<its name> below k2k/. A header that is unchanged keeps its time.
 function(k2k_install_header header folder)
   cmake_path(GET header FILENAME name)
   set(made "${K2K_HEADERS_MADE}/${folder}/${name}")

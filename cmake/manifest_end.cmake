@@ -1,5 +1,5 @@
 # Runs last in `cmake --install`: writes <prefix>/share/k2k/manifest.txt, one `file PATH` or
-# `folder PATH` a line, relative to the prefix, folders after what they hold. manifest_begin.cmake.in
+# `folder PATH` a line, relative to the prefix, folders after their files. manifest_begin.cmake.in
 # is the other half.
 
 cmake_policy(PUSH)

@@ -1,5 +1,5 @@
-# Runs before anything is installed: a tree of which only a part was built (./dev demo builds what it
-# runs) installs nothing, and says what builds the rest.
+# Runs before anything is installed: a tree of which only a part was built (as by ./dev demo)
+# installs nothing, and names the command that builds the rest.
 #
 # K2K_BUILT: the files that a whole build has made. K2K_BUILD: the command that makes them.
 

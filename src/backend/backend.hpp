@@ -29,14 +29,14 @@
 
 namespace k2k::backend {
 
-// What wait_launch() says.
+// The answer of wait_launch().
 enum class LaunchWait : std::uint8_t {
   in_progress,  // It did not wait: a kernel runs.
   began,        // A launch began while it waited.
   none,         // No kernel runs.
 };
 
-// For wait_doorbell: this ring is somebody else's.
+// For wait_doorbell: another thread polls this ring.
 inline constexpr std::uint64_t any_position = ~std::uint64_t{0};
 
 // Serves requests on the threads of a device's own units (Backend::serve_inline).
@@ -98,7 +98,7 @@ class Backend {
   virtual void cancel() noexcept = 0;
 
   // True from the moment a launch ends early (cancelled, or one of the errors above) until the next
-  // one begins: nobody will take the answers of calls that are not detached.
+  // launch begins: no work-item will take the answers of calls that are not detached.
   [[nodiscard]] virtual bool abandoned() const noexcept = 0;
   // `listener` is called by launch() when a launch ends early, before it waits for the calls in
   // flight. Set it while none is in progress; an empty one takes it back.
@@ -108,9 +108,9 @@ class Backend {
   // any_position for a ring the caller does not serve), wake_server() was called, or `longest` has
   // passed.
   virtual void wait_doorbell(const std::uint64_t* positions, Nanoseconds longest) = 0;
-  // While no launch is in progress nobody rings: blocks until one begins, wake_server() was called,
-  // or `longest` has passed. Does not wait where a launch is in progress, a doorbell is there that
-  // `positions` (as above) do not know, or this backend cannot tell.
+  // While no launch is in progress no doorbell rings: blocks until one begins, wake_server() was
+  // called, or `longest` has passed. Does not wait where a launch is in progress, a doorbell is
+  // there that `positions` (as above) do not know, or this backend cannot tell.
   [[nodiscard]] virtual LaunchWait wait_launch(const std::uint64_t* /*positions*/,
                                                Nanoseconds /*longest*/) {
     return LaunchWait::in_progress;
@@ -144,9 +144,9 @@ class Backend {
                               "' cannot halt at a page fault; demand-paged regions need backend = "
                               "\"cpu\""};
   }
-  // What faults of work-items took that became requests, since the device was made.
+  // The times of work-items' faults that became requests, since the device was made.
   [[nodiscard]] virtual telemetry::RequestReport fault_report() const { return {}; }
-  // Likewise of the calls that a work-item waited for, what the device knows: initialisation,
+  // Likewise of the calls that a work-item waited for, as far as the device knows: initialisation,
   // completion and total. Empty where the clocks of host and device cannot be compared.
   [[nodiscard]] virtual telemetry::RequestReport call_report() const { return {}; }
 

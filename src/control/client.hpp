@@ -24,7 +24,8 @@ struct Endpoint {
   std::string name;  // The name that users type: "PID", "PID-2".
 };
 
-// All runtimes that the caller may see, by process and number, without those that no longer listen.
+// All runtimes that the caller may see, by process and number, without runtimes that no longer
+// listen.
 std::vector<Endpoint> endpoints();
 
 // Errors: as parse_reply(); ESRCH, the runtime has ended; ETIMEDOUT, it does not answer (stopped?).

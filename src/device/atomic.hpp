@@ -232,7 +232,7 @@ K2K_HD inline T most(T* word, T value) {
   return __hip_atomic_fetch_max(word, value, built_in<order>, hip_scope<scope>);
 }
 #else
-// An exchange even if the value stays the same: the order is that of an operation that stores.
+// An exchange even if the value stays the same: it has the order of a store.
 template <MemoryOrder order, MemoryScope scope, class T>
 K2K_HD inline T least(T* word, T value) {
   T seen = load<MemoryOrder::relaxed, scope>(word);

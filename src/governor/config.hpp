@@ -15,7 +15,7 @@
 
 namespace k2k::governor {
 
-// Guarantees may exceed what they are parts of by rounding: that is no conflict.
+// Guarantees may exceed the cap by a rounding error: that is no conflict.
 inline constexpr double guarantee_rounding = 1e-9;
 
 // The owner of requests. Budgets of tenants are parts of the cap.

@@ -22,7 +22,7 @@ struct Costs {
   Nanoseconds tick{1'000};       // One round of a periodic accounting thread.
 };
 
-// The CPU time of a tenant's requests, learnt from those that were served: mean and mean deviation,
+// The CPU time of a tenant's requests, learnt from served requests: mean and mean deviation,
 // and a reserve of four deviations above the mean. Jacobson's estimator (SIGCOMM'88, appendix A).
 class RequestCost {
  public:
@@ -38,7 +38,7 @@ class RequestCost {
 
   // In nanoseconds; 0: not yet known.
   [[nodiscard]] double mean() const { return mean_; }
-  // What few requests exceed.
+  // A cost that few requests exceed.
   [[nodiscard]] double reserve() const { return mean_ + spreads_reserved * spread_; }
 
  private:

@@ -39,7 +39,7 @@ std::uint32_t crash_users = 0;  // Guarded by `crash_changing`.
 std::mutex crash_changing;
 
 // Another thread may hold a lock while this one forks: the child would wait for it for ever. The
-// order is that of CrashReports.
+// order is the order of CrashReports.
 void lock_handlers() {
   crash_changing.lock();
   lock_fault_handlers();

@@ -25,7 +25,7 @@ struct LaunchState {
   }
   // Ends the launch with this error, unless it ends already.
   void fail(int code, const char* format, ...) __attribute__((format(printf, 3, 4)));
-  // Every unit looks again at what it waits for. Async-signal-safe.
+  // Every unit looks again at the slots that it waits for. Async-signal-safe.
   void wake_units() const noexcept;
 
   // Set by launch().

@@ -139,7 +139,7 @@ Status Units::prepare_faults() {
                              std::to_string(least) +
                              " for the signal frame and the request of a fault"};
   }
-  const std::lock_guard lock(faults_);  // Not that of launches: a kernel may be running.
+  const std::lock_guard lock(faults_);  // Not the lock of launches: a kernel may be running.
   if (fault_times_ != nullptr) return {};
   fault_times_ = std::make_unique<telemetry::RequestTimes[]>(plan_.config.compute_units);
   plan_.fault_times.store(fault_times_.get(), std::memory_order_release);

@@ -1,5 +1,5 @@
 #pragma once
-// The units of a device, their threads, and what they share.
+// The units of a device, their threads, and their shared state.
 //
 // Threads: one per unit, "k2k/unit0" and so on, made when a launch first needs it, with all signals
 // blocked except those of faults, parked between launches. A forked child has none of them.

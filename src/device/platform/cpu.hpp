@@ -70,7 +70,7 @@ K2K_API std::uint32_t stamp() noexcept;
 // Decides at a call's beginning whether the call is timed, and how many calls its times represent.
 K2K_API CallTiming begin_call(std::uint16_t number) noexcept;
 
-// Records the times of an answered call, which represent those of `calls` calls: stamps of its
+// Records the times of an answered call, which represent the times of `calls` calls: stamps of its
 // beginning and of its publication, and the host's cycles() at its end.
 K2K_API void note_times(std::uint32_t begun, std::uint32_t published, std::uint64_t done,
                         std::uint32_t calls) noexcept;

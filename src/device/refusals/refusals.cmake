@@ -1,6 +1,6 @@
 # cmake -DCOMPILER=<c++> -DSOURCE=<refusals.cpp> -DINCLUDE=<src> -P refusals.cmake
 # Compiles every case of refusals.cpp: 0 must compile, each other one must fail with its words.
-# Device code is C++17, so that is what is compiled.
+# Device code is C++17, and so are the cases.
 
 file(READ "${SOURCE}" text)
 string(REGEX MATCHALL "// expect: [^\n]*" expectations "${text}")

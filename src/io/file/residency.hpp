@@ -9,7 +9,7 @@
 //   sampled        if neither can be trusted: the fraction of the file's recent buffered reads that
 //                  did not wait predicts the residency; the whole range gets one answer
 //
-// Block devices behave as files: the probes see their own pages, not those of files on them.
+// Block devices behave as files: the probes see their own pages, not the pages of files on them.
 //
 // RWF_NOWAIT is never used as a probe: a miss starts reading the range into the cache.
 //

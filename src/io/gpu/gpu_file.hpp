@@ -14,7 +14,7 @@
 // UNVERIFIED ON HARDWARE: run against a library of the tests; of NVIDIA's cuFile, only the look-up
 // of its symbols and its refusal without a GPU were run. hipFile's library was never loaded.
 //
-// Threading: any thread. A child of fork() may only destroy what its parent made.
+// Threading: any thread. A child of fork() may only destroy the engines that its parent made.
 
 #include <cstdint>
 #include <functional>

@@ -22,7 +22,7 @@ using cuda::Handle;
 constexpr const char* sonames[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                    "libamdhip64.so"};
 
-// What has another form than CUDA's.
+// The calls with another form than CUDA's.
 struct Own {
   const char* (*error_name)(Code) = nullptr;
   const char* (*error_string)(Code) = nullptr;

@@ -17,7 +17,7 @@ struct FilesOptions {
 
   bool router = true;  // Reads of 16 KiB and more by the fastest mix of page cache and O_DIRECT.
   ReadAhead read_ahead = ReadAhead::automatic;
-  // The bound: what may be in the page cache only because it was read ahead for a device, 4 KiB
+  // The bound: pages that may be in the page cache only because of read-ahead for a device, 4 KiB
   // each. 0: as conservative.
   std::uint32_t read_ahead_pages = 2048;
   // The operating system reads ahead as it likes, and nothing is evicted.

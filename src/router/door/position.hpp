@@ -6,8 +6,9 @@
 //   read     at the place that was taken
 //   return   the position moves back over the bytes that were not read
 //
-// Threads of this process take and return one after the other. What can be seen: in another process
-// that shares the description, while a read falls short, the position is ahead for that moment.
+// Threads of this process take and return one after the other. One effect is visible: in another
+// process that shares the description, while a read falls short, the position is ahead for that
+// moment.
 //
 // libk2k_io.so is linked with this file, and with libc alone.
 //

@@ -8,7 +8,7 @@
 //
 // cuFile, hipFile and CUDA's memory: UNVERIFIED ON HARDWARE.
 //
-// Threading: any thread, once created. The device memory outlives it and what it makes.
+// Threading: any thread, once created. The device memory outlives it and its engines.
 
 #include <cstdint>
 #include <functional>
@@ -43,7 +43,7 @@ class DevicePaths {
   // io::GpuFileDriver::open() says; `automatic` takes staging instead.
   static Result<DevicePaths> create(io::DeviceMemory& memory, const DevicePathsConfig& config);
 
-  // What models and profiles belong to: "cuda-staging-uring", "cuda-cufile".
+  // The engine that models and profiles belong to: "cuda-staging-uring", "cuda-cufile".
   [[nodiscard]] const std::string& name() const { return name_; }
 
   // EINVAL: the configuration's numbers. ENOMEM, EIO, ENODEV: as io::DeviceMemory::make_queue().

@@ -199,8 +199,8 @@ Outcome Execution::run(const FileRequest& request, const Plan& plan, const io::D
     complete(piece, request, outcome, by_cache);
     if (!waiting.empty()) poll(0);
   }
-  // With nothing left to submit the thread is woken once, not by each of them; but what bounces is
-  // copied while the others are in flight.
+  // With nothing left to submit the thread is woken once, not by each of them; but bounced pieces
+  // are copied while the others are in flight.
   while (engine.outstanding() > 0 || !waiting.empty()) {
     poll(waiting.empty() && bounce_.empty() ? completions.size() : 1);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Does what a plan says for one request: direct transfers are submitted first and are in flight
+// Executes the plan of one request: direct transfers are submitted first and are in flight
 // while this thread copies the cached pages.
 //
 //   bytes of the request   |head|      body, whole multiples of the alignment       |tail|
@@ -11,8 +11,8 @@
 // next ones are in flight (SPIN, USENIX ATC'17, 4.3.1, bounces such ends). The kernel makes the
 // copy, so that a wrong address is EFAULT there, too.
 //
-// A direct piece that is refused or comes short is completed by the page cache, which then says
-// what the kernel would have: the end of the file, or the error. The answer counts the bytes up to
+// A direct piece that is refused or comes short is completed by the page cache, which then gives
+// the kernel's answer: the end of the file, or the error. The answer counts the bytes up to
 // the first piece that stayed short.
 //
 // Threading: one owner.
@@ -55,7 +55,7 @@ struct Outcome {
   std::uint64_t bytes_direct = 0;
   std::uint64_t bytes_cache = 0;
   std::uint32_t refused = 0;  // Direct pieces that came by the page cache instead.
-  // Refused for what the file is: EREMOTEIO, EINVAL, EOPNOTSUPP; or EIO of bytes that the page
+  // Refused because of the file: EREMOTEIO, EINVAL, EOPNOTSUPP; or EIO of bytes that the page
   // cache then could read (device mapper and LVM answer so).
   bool is_no_direct_file = false;
 };
@@ -63,7 +63,7 @@ struct Outcome {
 // May a transfer that begins at `offset` use `memory`? The rest of a request then may as well.
 bool is_aligned(const FileRequest& request, const io::Alignment& alignment);
 
-// A part of a request, and what became of it.
+// A part of a request, and its outcome.
 struct Piece {
   std::uint64_t offset = 0;  // In the file.
   std::size_t bytes = 0;
@@ -72,7 +72,7 @@ struct Piece {
 };
 
 // A plan's pieces in the file's order. Direct ones are whole multiples of `alignment` (offsets of
-// direct transfers); what lies around them comes by the page cache.
+// direct transfers); the bytes around them come by the page cache.
 void cut(const FileRequest& request, const Plan& plan, std::uint32_t alignment,
          std::vector<Piece>& pieces);
 
@@ -95,8 +95,8 @@ void complete(Piece& piece, const FileRequest& request, Outcome& outcome, ReadRe
   if (count < 0 && done == 0) piece.result = count;
 }
 
-// The same of a direct piece, whose transfer has ended: what it brought and what it says of the
-// file is in the outcome then.
+// The same of a direct piece, whose transfer has ended: its count and its verdict on the file are
+// in the outcome then.
 template <class ReadRest>
 void complete_direct(Piece& piece, const FileRequest& request, Outcome& outcome,
                      ReadRest read_rest) {
@@ -122,10 +122,10 @@ ssize_t answer_of(std::span<Piece> pieces, Finish finish) {
   return static_cast<ssize_t>(done);
 }
 
-// A file's first transfer is made alone, and what it says of the file is known sooner so.
+// A file's first transfer is made alone, so that its verdict on the file is known sooner.
 void shortest_first(std::span<io::Transfer> transfers);
 
-// Notes what became of the first of these, made before the others. False if it was refused: then
+// Notes the outcome of the first of these, made before the others. False if it was refused: then
 // all are pieces of the page cache.
 bool note_first(std::span<const io::Transfer> transfers, std::int64_t result,
                 std::span<Piece> pieces);

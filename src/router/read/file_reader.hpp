@@ -77,7 +77,7 @@ struct ReaderConfig {
   // Requests of this length at most are plain reads while their file is outside; longer ones are
   // probed. 0: every file is entered at its first request. If read-ahead is bounded everywhere
   // (partition_pages without partition_where_free), every file that is not small is entered, too,
-  // because the read-ahead cache would not track what the kernel reads ahead of a plain read.
+  // because the read-ahead cache would not track the kernel's read-ahead of a plain read.
   std::uint32_t trial_bytes = 0;
   std::uint32_t read_ahead_bytes = 512 * 1024;  // The kernel's read-ahead of a sequential reader.
   std::uint32_t grain_pages = 8;  // Stretches in which residency is probed. 1 to 4096.
@@ -114,7 +114,7 @@ class FileReader {
   // range above. ENOMEM.
   static Result<std::unique_ptr<FileReader>> create(const ReaderConfig& config);
   // For a device's memory that the CPU cannot address. Errors: likewise; else
-  // DevicePaths::create()'s, and those of engines that cannot be made here.
+  // DevicePaths::create()'s, and the errors of engines that cannot be made here.
   static Result<std::unique_ptr<FileReader>> create(std::shared_ptr<io::DeviceMemory> memory,
                                                     const ReaderConfig& config,
                                                     const DeviceChannelsConfig& channels);

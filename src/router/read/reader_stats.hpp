@@ -25,11 +25,11 @@ struct ReaderStats {
   // direct transfers were wanted: reads take a copy more, writes go by pwrite.
   std::uint64_t misaligned = 0;
   std::uint64_t pages_ahead = 0;    // Absent, and read ahead.
-  std::uint64_t pages_evicted = 0;  // Of those, chosen for eviction; Linux keeps pages in use.
-  std::uint64_t pages_held = 0;     // Of those, not evicted: at most partition_pages.
-  std::uint64_t pages_kept = 0;     // Of those, kept because a host program used them.
+  std::uint64_t pages_evicted = 0;  // Of pages_ahead, chosen for eviction; used pages stay.
+  std::uint64_t pages_held = 0;     // Of pages_ahead, not evicted: at most partition_pages.
+  std::uint64_t pages_kept = 0;     // Of pages_ahead, kept because a host program used them.
   std::uint64_t pages_again = 0;    // Of pages_ahead, pages read again after eviction.
-  std::uint64_t writes_direct = 0;  // Of writes, those that went past the page cache in part.
+  std::uint64_t writes_direct = 0;  // Writes that went past the page cache in part.
 };
 
 }  // namespace k2k::router

@@ -127,7 +127,7 @@ class RegisteredMemory {
   void drop_reader(const std::shared_ptr<FileReader>& reader);
   void become_child();
 
-  Ranges ranges_;  // Those that do not leave. Changed under the lock.
+  Ranges ranges_;  // Without ranges that leave. Changed under the lock.
   mutable std::mutex mutex_;
   std::condition_variable call_ended_;
   std::map<std::uintptr_t, std::shared_ptr<Range>> by_first_;
@@ -137,7 +137,7 @@ class RegisteredMemory {
 };
 
 void add_to(ReaderStats& sum, const ReaderStats& more);
-// What was counted since `before`.
+// The counts since `before`.
 ReaderStats since(const ReaderStats& before, ReaderStats now);
 
 }  // namespace k2k::router

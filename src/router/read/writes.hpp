@@ -4,7 +4,7 @@
 //
 //   bytes of the request   |head|        body, whole pages        |tail|
 //   calls                  |pwrite|  one O_DIRECT pwrite  |  pwrite    |
-//                          in the file's order, so that a count is what was written
+//                          in the file's order, so that a count is a written prefix
 //
 //   shorter body, or no regular file              pwrite(2), as the program would have made it
 //   O_APPEND, O_SYNC, O_DSYNC                     likewise: these flags need one call

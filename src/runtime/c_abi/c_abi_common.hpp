@@ -26,7 +26,7 @@ inline int failed(const Error& error) noexcept { return failed(error.code, error
 int missing(const char* what) noexcept;
 [[nodiscard]] const char* last_error() noexcept;
 
-// For the ..._json functions: what k2k.h says of k2k_stats_json().
+// For the ..._json functions: as k2k.h describes k2k_stats_json().
 int copy_out(const std::string& text, char* buffer, std::size_t bytes, std::size_t* needed);
 
 template <class Body>

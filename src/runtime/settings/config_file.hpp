@@ -22,8 +22,8 @@ struct FileEntry {
   std::uint32_t line = 0;
 };
 
-// The text of a file that is to be parsed as TOML; `mend` completes the message. Errors: those of
-// read_config_file() but that of malformed TOML.
+// The text of a file that is to be parsed as TOML; `mend` completes the message. Errors: the errors
+// of read_config_file(), except malformed TOML.
 Result<std::string> read_toml_text(const std::string& path, std::string_view mend);
 
 // Every value of the file, in the order of its keys; an empty section is an entry too. Errors, with

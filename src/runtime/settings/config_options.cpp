@@ -303,7 +303,7 @@ std::optional<std::vector<std::uint32_t>> cores_of(std::string_view text) {
   return list;
 }
 
-// Tests compare this table with what the sources read and with what documents name.
+// Tests compare this table with the variables in the sources and in the documents.
 const OtherVariable others[] = {
     {"K2K_CONFIG", "The configuration file; empty reads none."},
     {"K2K_HOST_DIR", "The folder of the host limit, instead of /run/k2k."},

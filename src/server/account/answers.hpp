@@ -2,7 +2,7 @@
 // Answers requests: the result into the slot, the books of the answering thread, the device told.
 //
 // An answer is late if its thread may have been left behind meanwhile (a stuck call, stop()). Then
-// the area may be gone: refuse_the_rest() answers what is still open and drops every later answer.
+// the area may be gone: refuse_the_rest() answers open requests and drops every later answer.
 //
 // Threading: from anywhere. A thread answers a request that it owns, and counts in its own books.
 // The lock orders late answers before or behind refuse_the_rest(). The caller may hold no lock that
@@ -49,7 +49,7 @@ class Answers {
     stats.booking.end();
     backend_->resume(&request.wave, 1);
   }
-  // Answers all faults but those that would wait. `rows` is scratch of the thread.
+  // Answers all faults except faults that would wait. `rows` is scratch of the thread.
   void answer_faults(ThreadStats& stats, std::vector<std::uint32_t>& rows,
                      std::span<const services::Fault> faults, const Moments& moments);
 

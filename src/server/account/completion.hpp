@@ -27,8 +27,8 @@ struct Moments {
   std::uint64_t done = 0;   // Its call had returned.
 };
 
-// The result into the slot, and the slot to whom it belongs now. The device may run on before the
-// books are made: call it, and what books it, inside `stats.booking`.
+// The result into the slot, and the slot to its next owner. The device may run on before the
+// books are made: call it, and the function that books it, inside `stats.booking`.
 inline void publish_answer(protocol::Slot& slot, std::uint16_t number, bool detached,
                            std::int64_t value, protocol::TransportError error,
                            const Moments& moments, DetachedErrors& detached_errors) {
@@ -64,8 +64,8 @@ inline void book_times(ThreadStats& stats, CallCounters& call, std::uint32_t sta
   stats.times.record(telemetry::RequestPart::scheduling, cycles_since(stamp, moments.begun), calls);
 }
 
-// Books answers. Those of a wave are mostly of one call, one tenant and one moment: what counts
-// them is added to once. Leaves in `stats.shares` whose they were.
+// Books answers. A wave's answers are mostly of one call, one tenant and one moment: each counter
+// is added to once. Leaves their calls and tenants in `stats.shares`.
 class Bookkeeper {
  public:
   // Passed in, so that one clock read serves a bundle.
@@ -90,12 +90,12 @@ class Bookkeeper {
   void add(const services::Request& request, std::int64_t value) {
     add(request.row, request.attributes, request.stamp, value);
   }
-  // What is added from now on has these moments.
+  // Answers that are added from now on have these moments.
   void reckon(const Moments& moments) {
     settle();
     moments_ = moments;
   }
-  // Books what was added. Expects `stats.booking` begun.
+  // Books the added answers. Expects `stats.booking` begun.
   void settle() {
     if (count_ == 0) return;
     CallCounters& call = counters();
@@ -124,8 +124,8 @@ class Bookkeeper {
   std::uint8_t flags_ = 0;
 };
 
-// What `requests` requests took together, `cycles` in `stage`, of which those in `stats.shares`
-// were answered: theirs is charged to their calls and tenants. Takes the shares.
+// The time that `requests` requests took together, `cycles` in `stage`. Of these, the requests in
+// `stats.shares` were answered: their time is charged to their calls and tenants. Takes the shares.
 inline void charge_shares(ThreadStats& stats, telemetry::Stage stage, std::uint64_t cycles,
                           std::uint64_t requests) {
   stats.ledger.charge(stage, cycles);
@@ -162,7 +162,7 @@ inline void complete_untimed(const protocol::AreaView& area, const services::Req
   book_answer(stats, request.row, request.attributes, value);
 }
 
-// Both, of one request; what it took is charged by the caller.
+// Both, of one request; the caller charges its time.
 inline void complete(const protocol::AreaView& area, const services::Request& request,
                      std::int64_t value, protocol::TransportError error, const Moments& moments,
                      ThreadStats& stats, DetachedErrors& detached_errors) {

@@ -35,7 +35,7 @@ class DetachedErrors {
     const std::lock_guard lock(mutex_);
     return listed(counts_, untold_);
   }
-  // What is added meanwhile stays for the next one.
+  // Errors that are added meanwhile stay for the next drain.
   std::vector<DetachedError> take() {
     Counts taken;
     std::uint64_t untold = 0;

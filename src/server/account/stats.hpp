@@ -1,5 +1,5 @@
 #pragma once
-// What a running server tells: plain numbers, a consistent-enough copy, cheap to take.
+// The statistics of a running server: plain numbers, a consistent-enough copy, cheap to take.
 
 #include <array>
 #include <cstdint>
@@ -44,23 +44,23 @@ struct DetachedError {
 // One budget of server.tenants; tenants that are not named there share the budget of tenant 0.
 struct BudgetStats {
   std::uint32_t tenant = 0;
-  double part = 0;  // Of all cores' CPU time: its own, without what others leave it.
+  double part = 0;  // Of all cores' CPU time: its own, without time that others leave it.
   double throttled_seconds = 0;
   std::uint64_t waits = 0;
 };
 
-// What the cap did; all zero without one.
+// The effects of the cap; all zero without one.
 struct GovernorStats {
   double cap = 0;                // In force; fraction of the CPU time of all cores.
   double throttled_seconds = 0;  // Time ordered to be waited.
   std::uint64_t waits = 0;       // Timers armed.
   std::uint64_t forced = 0;      // Requests served in debt, because none may wait for ever.
-  // What the sensors of `displaced` and `auto` are, and what they say.
+  // The sensors of `displaced` and `auto`, and their readings.
   std::string sensors;  // "idle cores"; "canary, pressure", or why one is missing.
   // CPU time of their thread, of the ticker of `backoff`, and under a cap of the limit keeper; not
   // in Stats::thread_seconds, which is compared with the ledger of the service threads.
   double sensor_seconds = 0;
-  // Charged for what threads of the kernel may have worked for calls like fsync: the time that
+  // Charged for the possible work of kernel threads for calls like fsync: the time that
   // service threads waited for them. In no other sum.
   double kernel_thread_seconds = 0;
   double free_seconds = 0;         // `displaced`: CPU time that no program wanted; not charged.
@@ -72,7 +72,7 @@ struct GovernorStats {
   double host_part = 0;
   std::uint32_t host_holders = 0;    // That share it now, this runtime among them.
   std::vector<BudgetStats> budgets;  // Where tenants have their own.
-  // Guarantees of tenants that the cap does not allow: what is missing, and what mends it.
+  // Guarantees of tenants that the cap does not allow, with the missing share and the remedy.
   std::vector<std::string> conflicts;
 };
 
@@ -101,7 +101,7 @@ struct Stats {
   std::uint32_t threads = 0;
   std::uint64_t coalescing_changes = 0;  // Times that adaptive coalescing chose another setting.
   std::array<double, telemetry::stage_count> stage_seconds{};  // The ledger's view.
-  std::vector<TenantStats> tenants;                            // Those that asked, by number.
+  std::vector<TenantStats> tenants;                            // Tenants with requests, by number.
   std::vector<CoreStats> cores;    // Those on which service threads ran, by number.
   double idle_seconds = 0;         // Of the ledger's: without requests. Tenants have the rest.
   double thread_seconds = 0;       // The observer's: CPU clocks of all service threads.
@@ -109,8 +109,8 @@ struct Stats {
   telemetry::RequestReport times;  // All that were answered, page faults included.
   GovernorStats governor;
   ControlStats control;
-  telemetry::RequestReport faults;             // Page faults of kernels.
-  std::uint64_t fault_ranges = 0;              // What they were resolved as: neighbours are one.
+  telemetry::RequestReport faults;  // Page faults of kernels.
+  std::uint64_t fault_ranges = 0;   // Ranges that they were resolved as: neighbours are one.
   std::vector<DetachedError> detached_errors;  // Since the last drain().
 };
 

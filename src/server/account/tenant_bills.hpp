@@ -1,9 +1,9 @@
 #pragma once
-// What each budget owes for the work of one service thread, read from the thread's books.
+// The debt of each budget for the work of one service thread, read from the thread's books.
 //
 // The ledger spreads all CPU time of a period over the tenants that were served in it, in
-// proportion: so the bills add up to what the thread used, polling and waking included, and they
-// are what `--stats` shows for each tenant.
+// proportion: so the bills add up to the thread's CPU time, polling and waking included, and
+// `--stats` shows them for each tenant.
 //
 // Threading: the owning thread only.
 

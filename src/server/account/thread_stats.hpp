@@ -1,5 +1,5 @@
 #pragma once
-// What one service thread counts. Written by that thread alone, read by Server::stats().
+// The counters of one service thread. Written by that thread alone, read by Server::stats().
 
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Adaptive coalescing of one top half: takes samples of what requests cost and how long they wait,
+// Adaptive coalescing of one top half: takes samples of the cost and the wait of requests,
 // and asks the policy for the setting. Behind a monolithic bottom half the samples are of the
 // holder's books, split of all threads', since whose requests they serve is not known.
 //
@@ -19,7 +19,7 @@ namespace k2k::server {
 
 class Adaptive {
  public:
-  // What books say, of one thread or of several.
+  // The sums of books, of one thread or of several.
   struct Counted {
     std::uint64_t cpu_ns = 0;
     std::uint64_t answered = 0;
@@ -34,7 +34,7 @@ class Adaptive {
     }
   };
 
-  // Off unless the configuration says adaptive; what was learnt is forgotten. True if it is on.
+  // Off unless the configuration says adaptive; earlier samples are forgotten. True if it is on.
   bool configure(const ServerConfig& config) {
     coalescer_.reset();
     if (config.coalescing != Coalescing::adaptive) return false;
@@ -58,7 +58,7 @@ class Adaptive {
   bool look(const Counted& now, std::uint64_t moment) {
     const std::uint64_t elapsed = moment - since_moment_;
     const std::uint64_t requests = now.answered - since_.answered;
-    // What a silence costs is no cost of the requests behind it. Where they are so rare, each is
+    // The cost of a silence is no cost of the requests behind it. Where they are so rare, each is
     // alone in any window.
     if (requests == 0 || elapsed > cycles_in(governor::Coalescer::sample_max)) {
       begin(now, moment);

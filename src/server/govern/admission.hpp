@@ -99,11 +99,11 @@ class Admission {
   }
 
   // While suspended every thread passes, so that roles can change hands and nothing accepted is
-  // left behind at the end; what is spent meanwhile is owed.
+  // left behind at the end; time spent meanwhile is owed.
   void suspend() { waiting_.suspend(); }
   void resume() { waiting_.resume(); }
 
-  // Ends the threads of the limit keeper and of the sensors. What has been configured stays.
+  // Ends the threads of the limit keeper and of the sensors. The configuration stays.
   void stop() { keeper_.stop(); }
 
   [[nodiscard]] GovernorStats stats() const;

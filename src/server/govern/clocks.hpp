@@ -44,7 +44,7 @@ class Clocks {
   static constexpr double longest_ns = 1e18;  // 30 years: the sum stays an Instant.
 };
 
-// Those of base/clock.hpp.
+// The clocks of base/clock.hpp.
 inline const Clocks& real_clocks() {
   static const Clocks clocks;
   return clocks;

@@ -51,7 +51,7 @@ class PublishedLimits {
     const std::uint64_t word = word_.load(std::memory_order_relaxed);
     return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
   }
-  // Relaxed: the word stands for itself; what it refers to lies under the lock of Grants.
+  // Relaxed: the word stands for itself; the grants that it refers to lie under the lock of Grants.
   void publish(double cap, std::uint32_t epoch) {
     const auto billionths = static_cast<std::uint32_t>(std::lround(cap * billion));
     word_.store(std::uint64_t{epoch} << 32 | billionths, std::memory_order_relaxed);

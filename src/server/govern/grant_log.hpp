@@ -1,8 +1,9 @@
 #pragma once
-// When service threads were within grants of the governor: what a canary's wait is compared with.
+// The times at which service threads were within grants of the governor: a canary's wait is
+// compared with them.
 //
-// Keeps the last 128 beginnings and ends; of what was before, between() knows nothing and counts
-// nothing. Grants of `auto` last some hundred microseconds, so that is tens of milliseconds.
+// Keeps the last 128 beginnings and ends; between() counts nothing of the time before
+// them. Grants of `auto` last some hundred microseconds, so that is tens of milliseconds.
 //
 // Threading: the caller serialises.
 

@@ -32,7 +32,7 @@
 
 namespace k2k::server {
 
-// What the thread of `auto` saw since the last sample.
+// The readings of the thread of `auto` since the last sample.
 struct SensorReading {
   double pressure = -1;  // As in governor::HostSample.
   governor::CanarySight canary;
@@ -61,10 +61,10 @@ class Grants {
 
   explicit Grants(const Clocks& clocks = real_clocks()) : clocks_(clocks) {}
 
-  // Accounts begin anew: what was spent before is no debt. `rule` takes the former one. Needs no
+  // Accounts begin anew: time spent before is no debt. `rule` takes the former one. Needs no
   // memory. Returns the epoch that grants have from now on.
   std::uint32_t replace(Rule& rule);
-  // What was saved or is owed stays. Errors: as Governor::set_cap().
+  // Savings and debts stay. Errors: as Governor::set_cap().
   Status set_cap(double cap);
 
   // `woken`: an interrupt has just ended a sleep of the thread.
@@ -113,12 +113,12 @@ class Grants {
   Rule rule_;
   GrantLog log_;
   governor::LossFilter filter_;
-  GovernorStats counted_;         // What is counted here; the rest is the governor's.
+  GovernorStats counted_;         // Counted here; the rest is the governor's.
   Nanoseconds charged_{};         // In all; the parts below included.
   Nanoseconds free_{};            // Not charged: no other program wanted it.
   Nanoseconds sensors_cpu_{};     // Of the sensors' thread and the limit keeper.
   Nanoseconds keeper_cpu_{};      // Of the limit keeper alone.
-  Nanoseconds kernel_threads_{};  // Charged for what they may have worked.
+  Nanoseconds kernel_threads_{};  // Charged for their possible work.
   Nanoseconds sampled_{};         // charged_ at the last sample,
   Instant sampled_at_{};          // which was then.
   std::uint32_t epoch_ = 0;       // Counts governors.

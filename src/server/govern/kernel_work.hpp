@@ -1,5 +1,5 @@
 #pragma once
-// Under a cap: what threads of the kernel may have worked for a call, from before it to behind it.
+// Under a cap: the time that threads of the kernel may have worked for a call, measured around it.
 //
 // It is charged by its bound, the time that the caller waited. Where a disk takes most of that time
 // too much is charged, and such calls are the rarer; a cap that does not hold would be worse.

@@ -58,10 +58,10 @@ Instant LimitKeeper::wake_by(Instant now) {
 KeeperThread::Next LimitKeeper::run() {
   const std::lock_guard refreshing(refreshing_);
   try {
-    // What is wrong with the host's limit was said at the start, or is by `k2k doctor`.
+    // The start reported the mistake in the host's limit, or `k2k doctor` does.
     static_cast<void>(refresh());
   } catch (const std::bad_alloc&) {
-    // What was known holds on.
+    // The last known limit stays in force.
     return {now() + refresh_without_memory, false};
   }
   const Nanoseconds cpu = thread_time();
@@ -97,7 +97,7 @@ Status LimitKeeper::apply() {
   return wanted == capped ? adjust_cap(wanted) : replace_rule(wanted);
 }
 
-// What was saved or is owed stays.
+// Savings and debts stay.
 Status LimitKeeper::adjust_cap(const EffectiveLimits& wanted) {
   if (Status status = grants_.set_cap(wanted.cap); !status) return status;
   in_force_ = wanted;

@@ -36,9 +36,9 @@ class LimitKeeper {
   LimitKeeper(const LimitKeeper&) = delete;
   LimitKeeper& operator=(const LimitKeeper&) = delete;
 
-  // Applies cap and policy. A cap that stays keeps what was saved or is owed. The first time, looks
+  // Applies cap and policy. A cap that stays keeps savings and debts. The first time, looks
   // at the host's limit and starts the thread.
-  // Errors: those of prepare(); the first time those of host::Share::look() and of
+  // Errors: prepare()'s; the first time the errors of host::Share::look() and of
   // KeeperThread::start(), too. Nothing has changed then.
   Status configure(const ServerConfig& config);
   // Ends the threads. The limits in force stay.

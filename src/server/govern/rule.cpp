@@ -29,7 +29,7 @@ governor::GovernorConfig governor_of(const EffectiveLimits& limits, double cap_m
   made.threads = config.threads_max;
   made.loss_max = config.loss_max_permille / 1000.0;
   made.cap_min = std::min(made.cap_min, made.cap);
-  // `auto` is expected to take about what may be lost.
+  // `auto` is expected to take about the permitted loss.
   const bool automatic = made.policy == governor::Policy::automatic;
   const double expected = automatic ? std::min(cap_most, made.loss_max) : cap_most;
   // Each budget may save a burst.

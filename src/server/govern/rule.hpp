@@ -22,7 +22,7 @@ struct PreparedRule {
 
 // For the policy `none`: an empty rule. The sensors report to `grants` and wake `waiting`, which
 // outlive them, and read the files of `proc`.
-// Errors: EINVAL as of governor::validate() and parse_tenants(), those of Sensors::start().
+// Errors: EINVAL as of governor::validate() and parse_tenants(), and Sensors::start()'s.
 Result<PreparedRule> prepare(const EffectiveLimits& limits, const ServerConfig& config,
                              const HostLimit& host, Instant now, Grants& grants,
                              WaitingThreads& waiting, const std::string& proc);

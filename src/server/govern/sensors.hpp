@@ -42,7 +42,7 @@ class Sensors {
   // Empty for a policy that needs no thread. `grants` and `waiting` outlive it. `proc` is where
   // files are read. A sensor of `auto` that this machine does not have is no error: about() says
   // so.
-  // Errors: EAGAIN, no thread; `displaced`: those of host::IdleCores::open().
+  // Errors: EAGAIN, no thread; `displaced`: host::IdleCores::open()'s.
   static Result<std::unique_ptr<Sensors>> start(const governor::GovernorConfig& config,
                                                 Grants& grants, WaitingThreads& waiting,
                                                 const std::string& proc);
@@ -66,7 +66,7 @@ class Sensors {
   KeeperThread::Next look();  // displaced
   void watch();               // auto
   void tick();                // backoff
-  // What the canary lost to service; zero without one.
+  // The canary's loss to service; zero without a canary.
   governor::CanarySight sight(std::optional<host::Canary>& canary) const;
   // True once it is to end.
   bool sleep_until(Instant when);

@@ -1,5 +1,5 @@
 #pragma once
-// What a service thread has been granted and what it has been charged for.
+// The grants of a service thread, and its charges.
 //
 // Threading: belongs to one service thread.
 

@@ -3,7 +3,7 @@
 // tenants"): the budget of each tenant, and the bills that a service thread's books make out.
 //
 // CPU time without requests (looks, interrupts) is for the tenants that are served next: until then
-// no tenant owes it, and idle tenants lend what they have.
+// no tenant owes it, and idle tenants lend their tokens.
 //
 // Threading: divided() and budget_of() from anywhere. divide() and tenants() under the lock of
 // Grants, and so are bills, whose account belongs to the calling thread.
@@ -41,7 +41,8 @@ class TenantAccounts {
 
   // Up to the thread's CPU clock `clock`, nothing is owed. Expects an account with books.
   static void begin(ServiceAccount& account, Nanoseconds clock, const Clocks& clocks);
-  // What each budget owes since then; `extra` is CPU time beside the thread's clock. One a budget.
+  // The debt of each budget since then; `extra` is CPU time beside the thread's clock. One a
+  // budget.
   std::span<const Bill> bill(ServiceAccount& account, Nanoseconds clock, Nanoseconds extra,
                              const Clocks& clocks, Bills& bills) const;
   // The first moment before `until` at which a request that the thread keeps may be admitted.

@@ -32,7 +32,7 @@ class WaitingThreads {
   };
 
   // To be taken before the question whose answer makes the thread sleep. Pairs with wake_all() and
-  // suspend(): a thread with their ticket sees what they announce.
+  // suspend(): a thread with their ticket sees the change that they announce.
   [[nodiscard]] std::uint64_t ticket() const { return generation_.load(std::memory_order_acquire); }
 
   // False if it did not sleep, because threads were woken since the ticket was taken.

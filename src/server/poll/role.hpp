@@ -12,8 +12,8 @@
 // (base/asymmetric_barrier.hpp) and looks at the mark: either it sees that the call ended, or the
 // holder will see the claim.
 //
-// Threading: as drawn; one taker at a time. A take or take-over acquires what the previous holder
-// wrote to the role before it vacated, or before it began the call.
+// Threading: as drawn; one taker at a time. A take or take-over acquires the previous holder's
+// writes to the role before it vacated, or before it began the call.
 
 #include <atomic>
 #include <cstdint>

@@ -33,15 +33,16 @@ class TopHalf {
   void configure(const ServerConfig& config);
   // From now on doorbells are held so long, and at most so many requests.
   void hold(std::uint32_t window_us, std::uint32_t requests_max);
-  // What is left of a window is slept, where it is longer than this: then an urgent request waits
+  // The rest of a window is slept, where it is longer than this: then an urgent request waits
   // for up to urgent_look. At first it is spun.
   void sleep_beyond(std::uint64_t cycles) { nap_cycles_ = cycles; }
 
-  // Appends what is there to `bundle`; with a window, waits for more. False if nothing was there.
+  // Appends the waiting doorbells to `bundle`; with a window, waits for more. False: there were
+  // none.
   bool collect(Bundle& bundle, ThreadStats& stats);
 
-  // Asks for the cache lines that the next collect() and what follows it will need: first those of
-  // the rings, then, some time later, those of the slots that were rung meanwhile. For a thread
+  // Asks for the cache lines that the next collect() and its caller will need: first the lines of
+  // the rings, then, some time later, the lines of the slots that were rung meanwhile. For a thread
   // that has a call to make first: the lines travel while it does.
   void prefetch_rings() const;
   void prefetch_slots() const;

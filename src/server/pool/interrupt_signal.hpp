@@ -6,7 +6,7 @@
 //                that no program handles, by a handler that does nothing
 //   heard        by service threads; the masks of all others are the program's
 //   sent         to a thread that is in such a call, unless the program handles it itself by now
-//   given back   by the last server: it is what it was before
+//   given back   by the last server: its former action is restored
 //
 // Threading: from anywhere; listen() is for the calling thread.
 

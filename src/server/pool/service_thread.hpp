@@ -24,8 +24,8 @@
 
 namespace k2k::server {
 
-// The most requests that a role's holder works on at once: coalesce_max, or those that a rescan
-// finds, and the doorbell that exceeds it; or the parked requests that are served together.
+// The most requests that a role's holder works on at once: coalesce_max, or the requests that a
+// rescan finds, and the doorbell that exceeds it; or the parked requests that are served together.
 inline constexpr std::size_t bundle_requests_max =
     std::max<std::size_t>(4'096, services::faults_max* protocol::tenants_max) +
     protocol::wave_lanes_max;

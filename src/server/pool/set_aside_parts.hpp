@@ -1,5 +1,5 @@
 #pragma once
-// What a thread needs that takes calls out of the pool's hands, answers them, or gives them back.
+// The parts for a thread that takes calls from the pool, answers them, or gives them back.
 //
 // Threading: a value of references.
 

@@ -64,7 +64,7 @@ class SleepingCalls {
     return interrupted;
   }
 
-  // Sends the signal to all sleeping calls, or to those of launches. False: no call sleeps, or
+  // Sends the signal to all sleeping calls, or to the calls of launches. False: no call sleeps, or
   // there is no signal.
   bool interrupt(bool detached_too) {
     bool any = false;

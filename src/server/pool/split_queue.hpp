@@ -9,7 +9,7 @@
 // The queue hands out attempts one at a time: while a call keeps one thread, the watcher finds the
 // other attempts here.
 //
-// Threading: from anywhere; one lock, below that of the thread pool.
+// Threading: from anywhere; one lock, below the thread pool's.
 
 #include <algorithm>
 #include <atomic>

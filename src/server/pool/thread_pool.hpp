@@ -32,7 +32,8 @@ namespace k2k::server {
 
 class ThreadPool {
  public:
-  // What the threads do: `work` asks next_work() again and again, `guard` next_for_guard().
+  // The functions of the threads: `work` asks next_work() again and again, `guard`
+  // next_for_guard().
   struct Mains {
     ServiceThreads::Main work;
     ServiceThreads::Main guard;

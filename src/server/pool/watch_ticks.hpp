@@ -11,7 +11,7 @@ namespace k2k::server {
 
 class WatchTicks {
  public:
-  // Calls so far: those that holders were about to make, and those that threads began.
+  // Calls so far: calls that holders were about to make, and calls that threads began.
   struct Seen {
     std::uint64_t announced = 0;
     std::uint64_t made = 0;

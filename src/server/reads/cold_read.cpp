@@ -36,8 +36,8 @@ std::size_t bytes_in_file(const ColdRead& read) {
   return read.offset < end ? std::min<std::uint64_t>(read.bytes, end - read.offset) : 0;
 }
 
-// Is all of this memory there? A page that is not may be a disk's, or that of a program that
-// answers page faults (userfaultfd(2)).
+// Is all of this memory there? A missing page may be on a disk, or come from a program that answers
+// page faults (userfaultfd(2)).
 bool is_resident(std::byte* memory, std::size_t bytes) {
   std::array<unsigned char, ring_read_bytes_max / io::page_bytes + 1> seen;
   const std::size_t ahead = reinterpret_cast<std::uintptr_t>(memory) % io::page_bytes;

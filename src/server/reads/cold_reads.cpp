@@ -73,7 +73,7 @@ void ColdReads::serve(ServiceThread& self, RingReads& reads) {
     const bool may_wait = reads.submit(round);
     if (!may_wait && round.for_pool.empty()) return;  // It cannot be woken any more.
     if (may_wait) {
-      parts_.admission.leave(self.account);  // What is copied while it waits is owed.
+      parts_.admission.leave(self.account);  // The time of copies while it waits is owed.
       reads.wait(round);
     }
     answer(self, round);

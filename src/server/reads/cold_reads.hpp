@@ -49,7 +49,7 @@ class ColdReads {
  private:
   void run(ServiceThread& self);
   void serve(ServiceThread& self, RingReads& reads);
-  // Moves queued reads to the ring, or ends those of a launch that has ended early. True once
+  // Moves queued reads to the ring, or ends the reads of a launch that has ended early. True once
   // stop() was called and none is left.
   bool take_new(ServiceThread& self, RingReads& reads);
   void answer(ServiceThread& self, const RingReads::Round& round);

@@ -39,7 +39,7 @@ class ReadTable {
 
   // Its place. Expects a call that suits a ring, and a place that is free.
   std::uint32_t add(const Pending& call, std::uint64_t moment);
-  // What is left to be read.
+  // The rest to be read.
   [[nodiscard]] ColdRead rest(std::uint32_t place) const;
   // The kernel has read as many bytes of the rest, or gives a negative errno.
   Step completed(std::uint32_t place, std::int64_t result);

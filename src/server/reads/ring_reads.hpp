@@ -45,8 +45,8 @@ class RingReads {
 
   // Expects a call that suits a ring, and room.
   void add(const Pending& call, std::uint64_t moment) { prepare(table_.add(call, moment)); }
-  // Gives the reads to the kernel; the pool is to make those that it does not take. False: nothing
-  // is in flight, and nothing can be: wait() would never return.
+  // Gives the reads to the kernel; the pool makes the reads that the kernel does not take. False:
+  // nothing is in flight, and nothing can be: wait() would never return.
   bool submit(Round& round);
   // Returns once a read has ended, the event has happened, or a signal came.
   void wait(Round& round);

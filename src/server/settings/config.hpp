@@ -38,7 +38,7 @@ enum class Notify : std::uint8_t {
 
 // Which calls device code may make.
 enum class CallPolicy : std::uint8_t {
-  any,         // Every call but those that would harm the host process (services/policy.hpp).
+  any,         // Every call that would not harm the host process (services/policy.hpp).
   known_only,  // Only calls with a row in calls/rows.hpp.
   file,        // As ServerConfig::policy_file says (services/rules/call_rules.hpp).
 };
@@ -68,7 +68,7 @@ struct ServerConfig {
   std::uint32_t cap_permille = 0;
   // How the cap is kept (governor/config.hpp). With none it is not kept.
   governor::Policy governor = governor::Policy::budget;
-  // Of what CPU programs do, they lose at most this by serving: 1 to 1000. The policy `auto`
+  // CPU programs lose at most this part of their work by serving: 1 to 1000. The policy `auto`
   // chooses the cap for it, cap_permille at most.
   std::uint32_t loss_max_permille = 50;
   // Budgets of tenants under the cap (tenants.hpp): "1:weight=3 2:guarantee=2%,rate=500".

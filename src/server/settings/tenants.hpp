@@ -3,8 +3,8 @@
 //
 //   "1:weight=3 2:guarantee=2% 3:rate=500,weight=0.5"
 //
-// Tenants are LaunchShape::tenant, 0 to 63. Those not named have one budget together, as 0 says
-// (weight 1 if it is not named either). What the words mean: governor::TenantConfig.
+// Tenants are LaunchShape::tenant, 0 to 63. Unnamed tenants share one budget, as 0 says
+// (weight 1 if it is not named either). The meaning of the words: governor::TenantConfig.
 //
 // Threading: pure functions and plain values.
 
@@ -28,7 +28,7 @@ struct TenantBudgets {
   std::array<std::uint8_t, protocol::tenants_max> budget_of{};
 };
 
-// Errors: EINVAL; the message names the entry, what is wrong with it, and what is permitted.
+// Errors: EINVAL; the message names the entry, the mistake, and the permitted values.
 Result<TenantBudgets> parse_tenants(std::string_view text);
 
 }  // namespace k2k::server

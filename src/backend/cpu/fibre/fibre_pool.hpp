@@ -2,11 +2,11 @@
 // The stacks of one compute unit: handed out, given back, and used again without being unmapped.
 //
 //   reserve  | spare | stack 0 | stack 1 | … |        address space, one range a unit
-//              └ takes what overflows stack 0, so that the check below gets to see it; its lowest
+//              └ takes the overflow of stack 0, so that the check below sees it; its lowest
 //                page is inaccessible
 //
-// Only what work-items touched takes memory. A fibre given back runs its next work-item from the
-// loop at its base; one whose work-item was abandoned starts from its base again.
+// Only pages that work-items touched take memory. A fibre given back runs its next work-item from
+// the loop at its base; a fibre whose work-item was abandoned starts from its base again.
 //
 // Overflow: in debug builds the lowest page of a stack is inaccessible. Otherwise the stack pointer
 // is compared at every switch, and when a work-item ends the lowest 64 bytes must still be zero
@@ -49,7 +49,7 @@ inline constexpr bool guard_pages = true;
 
 class FibrePool {
  public:
-  // `base` is what every fibre runs; it never returns. `range` is reserved for spare + `count`
+  // Every fibre runs `base`, which never returns. `range` is reserved for spare + `count`
   // stacks, see bytes_for().
   FibrePool(std::byte* range, std::uint32_t count, std::size_t stack_bytes, void (*base)());
   ~FibrePool();

@@ -17,7 +17,7 @@ void prepare_context(Context& context, std::byte* stack, std::size_t stack_bytes
 #else
 
 void prepare_context(Context& context, std::byte* stack, std::size_t stack_bytes, void (*entry)()) {
-  // What the switch pops: the entry. Above it a return address of zero, which ends every backtrace
+  // The switch pops the entry. Above it a return address of zero, which ends every backtrace
   // and leaves the stack aligned as at any function's first instruction.
   auto* const top = reinterpret_cast<std::uint64_t*>(stack + stack_bytes);
   std::uint64_t* const frame = top - 2;

@@ -1,13 +1,13 @@
 #pragma once
 // Leaving one stack and continuing on another: the heart of the executor.
 //
-// x86-64 has its own switch of a dozen instructions: the compiler saves what is live, the switch
+// x86-64 has its own switch of a dozen instructions: the compiler saves live registers, the switch
 // swaps the stack pointer. Signal masks and the floating-point control words are not part of a
-// work-item. Elsewhere, or with
-// -DK2K_UCONTEXT, the C library's ucontext does it, about a hundred times slower.
+// work-item. Elsewhere, or with -DK2K_UCONTEXT, the C library's ucontext does it, about a hundred
+// times slower.
 //
-// Threading: a context belongs to one thread. What a sanitizer must know is said around the
-// switch (sanitizers.hpp), not here. Compiled without ThreadSanitizer's instrumentation.
+// Threading: a context belongs to one thread. Sanitizers are told around the switch
+// (sanitizers.hpp), not here. Compiled without ThreadSanitizer's instrumentation.
 
 #include <cstddef>
 

@@ -1,15 +1,15 @@
 #pragma once
-// What ThreadSanitizer and AddressSanitizer must be told, so that they check device code.
+// Tells ThreadSanitizer and AddressSanitizer of fibres, so that they check device code.
 //
 // ThreadSanitizer: every fibre is a thread of its own, and a switch orders nothing. The edges that
 // the model promises are said one by one with release() and acquire() on a token:
 //   launch begins → every work-item; every work-item → launch ends; barrier; ballot and shuffle.
 // So two work-items that share data without a barrier are reported although one OS thread runs
 // both. The scheduler itself is compiled without instrumentation (src/backend/CMakeLists.txt) and
-// ignores what intercepted C library calls would record for it: its own data would be seen to race
-// between fibres, and an edge through it would hide races of the kernel.
-// In those files use no inline function that instrumented files use too unless it is always
-// inlined (std::atomic of integers is): the linker keeps one copy of each.
+// ignores the accesses that intercepted C library calls would record for it: its own data would be
+// seen to race between fibres, and an edge through it would hide races of the kernel. In those
+// files use no inline function that instrumented files use too unless it is always inlined
+// (std::atomic of integers is): the linker keeps one copy of each.
 //
 // AddressSanitizer: is told which stack is current.
 //
@@ -49,7 +49,7 @@ K2K_ALWAYS_INLINE void acquire_edge([[maybe_unused]] EdgeToken& token) {
 #endif
 }
 
-// What a sanitizer remembers of one stack of execution.
+// The record that a sanitizer keeps of one stack of execution.
 struct SanitizerContext {
 #if defined(K2K_TSAN)
   void* thread = nullptr;

@@ -1,6 +1,6 @@
 #pragma once
-// What other threads write for a unit: a unit sleeps on it, and finds there which halted work-items
-// to look at again.
+// The words that other threads write for a unit: the unit sleeps on them, and finds there the
+// halted work-items to look at again.
 //
 //   server                               unit
 //   slot = finished                      begin_sleep(): word |= sleeping, (barrier)
@@ -10,7 +10,7 @@
 //   seen has sleeping: clear it, wake
 //   seen has foreigners: tell all units  a slot of another unit's row: foreigner_comes() there
 //
-// Each side stores, then loads what the other stores, so each needs a full barrier in between. The
+// Each side stores, then loads the other side's word, so each needs a full barrier in between. The
 // server is there once a call, the unit once a nap: the unit pays for both with membarrier(2), and
 // an awake unit costs resume_row() one plain load. Without membarrier both use a read-modify-write.
 //

@@ -1,9 +1,9 @@
 #pragma once
-// What one compute unit knows of its work-items, waves and work-groups.
+// The state of one compute unit's work-items, waves and work-groups.
 //
 // Plain data in preallocated rows: a group that ends leaves its row to the next. The rules that
-// move the states are in turns.hpp and waiters.hpp, those of the meetings of a group and of a wave
-// in meeting.cpp.
+// move the states are in turns.hpp and waiters.hpp, the rules of the meetings of a group and of
+// a wave in meeting.cpp.
 //
 //                      ┌──────────── yield ───────────┐
 //                      ▼                              │
@@ -42,7 +42,7 @@ enum class ItemState : std::uint8_t {
 };
 
 struct WorkItem {
-  device::platform::Item visible;  // What the kernel sees: current().
+  device::platform::Item visible;  // The kernel's view: current().
   Unit* unit = nullptr;
   Group* group = nullptr;
   Wave* wave = nullptr;
@@ -54,7 +54,7 @@ struct WorkItem {
   bool yielded = false;  // Ready because it yielded, not because a wait of it is over.
 };
 
-// What the lanes of a wave meet for: the kinds cannot be mixed in one meeting.
+// The purpose of a meeting of a wave's lanes: one meeting has one kind.
 enum class Meeting : std::uint8_t { none, ballot, shuffle, gather };
 
 // One resident wave; its index in the unit is its row in the syscall area.

@@ -1,11 +1,11 @@
 // Where work-items of one group or one wave meet: barrier, ballot, shuffle, gather.
 //
-// Members of a group live on one unit, so a meeting is a count: who comes last opens it and goes
-// on, the others become ready. Only live members count; one that ends is counted out, so a
-// work-item that returns early never holds up the rest.
+// Members of a group live on one unit, so a meeting is a count: the last member opens it and goes
+// on, the others become ready. Only live members count; a member that ends is counted out, so a
+// work-item that returns early never delays the rest.
 //
 // Threading: the unit's thread, on the fibre of the caller or on the scheduler's stack. The edges
-// are what ThreadSanitizer learns of it (sanitizers.hpp); between work-items of one thread the
+// are for ThreadSanitizer (sanitizers.hpp); between work-items of one thread the
 // program order of the thread does the rest.
 
 #include "backend/cpu/simt/group.hpp"
@@ -64,7 +64,7 @@ std::uint64_t Wave::shuffle(Turns& turns, WorkItem& me, std::uint64_t value,
   return meet(turns, me, Meeting::shuffle);
 }
 
-// One lane leads: it works for all, on what each brought. Nobody can end meanwhile, so it may
+// One lane leads: it works for all, on the value of each. No lane can end meanwhile, so it may
 // yield.
 void Wave::gather(Turns& turns, Waiters& waiters, WorkItem& me, void* brought,
                   device::platform::Lead lead, bool polls) noexcept {
@@ -85,7 +85,7 @@ void Wave::gather(Turns& turns, Waiters& waiters, WorkItem& me, void* brought,
   dismiss(turns, waiters, me, polls ? row : nullptr);
 }
 
-// The others go on, or first wait for the answers to what the leader published for them.
+// The others go on, or first wait for the answers to the requests that the leader published.
 void Wave::dismiss(Turns& turns, Waiters& waiters, const WorkItem& leader,
                    const protocol::Slot* row) {
   for (std::uint64_t left = arrived; left != 0; left &= left - 1) {

@@ -8,10 +8,10 @@
 //   in order   Answers mostly come in the order of the calls. Only the oldest is looked at, then
 //              the next; all of them once the oldest has kept its place for `patience`.
 //   scattered  If that found an answer, all are looked at for a while.
-//   rest       After answers were found, nothing is looked at until half of those that still
-//              wait should be ready, judged by the pace so far. With fewer than four: at once. Nor
-//              after fewer than four that overtook all others: the older ones wait for something
-//              else, a disk perhaps, and have no part in that pace.
+//   rest       After answers were found, nothing is looked at until half of the entries
+//              that still wait should be ready, judged by the pace so far. With fewer than four: at
+//              once. Nor after fewer than four that overtook all others: the older ones wait for
+//              something else, a disk perhaps, and have no part in that pace.
 //
 // Time is an argument: cycles(). A template so that ThreadSanitizer's build keeps the scheduler's
 // copy apart (sanitizers.hpp).

@@ -184,7 +184,7 @@ void Scheduler::idle() {
   sleep();
 }
 
-// True: at least one request was served. At first only those of this unit's ring: another unit
+// True: at least one request was served. At first only requests of this unit's ring: another unit
 // serves its own soon, without a hand-over between cores.
 bool Scheduler::serve_idle() {
   const auto reach = idleness_.is_early() ? InlineService::Reach::own : InlineService::Reach::all;

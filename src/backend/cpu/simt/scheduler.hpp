@@ -5,9 +5,9 @@
 //                ▲          ├─▶ polling, halted ───┤   nothing ready: look, spin, sleep
 //                └──────────┴──────────────────────┘
 //
-// Its parts own the state: whose turn it is (turns.hpp), which groups live here (residents.hpp),
-// who waits for the host (waiters.hpp), how long nothing was ready (idleness.hpp), and the requests
-// that the unit serves itself (inline_role.hpp).
+// Its parts own the state: the order of turns (turns.hpp), the groups that live here
+// (residents.hpp), the work-items that wait for the host (waiters.hpp), the time since a work-item
+// was ready (idleness.hpp), and the requests that the unit serves itself (inline_role.hpp).
 //
 // Threading: the unit's thread. Not instrumented for ThreadSanitizer (sanitizers.hpp).
 

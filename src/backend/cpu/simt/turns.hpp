@@ -62,7 +62,7 @@ class Turns {
     fibres_.give_back(*item.fibre);
     item.fibre = nullptr;
   }
-  // It never runs again: the destructors of what is on its stack do not run.
+  // It never runs again: the destructors of the objects on its stack do not run.
   void abandon(WorkItem& item);
 
   // --- On the fibre of `me`.

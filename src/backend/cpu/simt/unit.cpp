@@ -32,7 +32,7 @@ void Unit::thread_main() {
     await_order(done);
     if (quit_.load(std::memory_order_relaxed) != 0) break;
     scheduler_.run_launch();
-    // Pairs with launch(), which reads what this unit wrote.
+    // Pairs with launch(), which reads this unit's results.
     if (launch_.units_running.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       futex_wake_all(launch_.units_running);
     }

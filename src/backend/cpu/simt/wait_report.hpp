@@ -33,7 +33,7 @@ class WaitReport {
   const Residents& residents_;
   const protocol::AreaView& area_;
   LaunchState& launch_;
-  std::uint64_t progress_asked_ = no_question;  // What it was at the watchdog's question.
+  std::uint64_t progress_asked_ = no_question;  // Its value at the watchdog's question.
 };
 
 }  // namespace k2k::backend::cpu

@@ -30,7 +30,7 @@ K2K_ALWAYS_INLINE bool finished(const protocol::Slot& slot) {
          static_cast<std::uint32_t>(protocol::SlotState::finished);
 }
 
-// At those that poll: as often as it pays, or once at all of them.
+// Looks at the polling work-items: as often as it pays, or once at all of them.
 enum class Look : bool { as_it_pays, at_all };
 
 class Waiters {
