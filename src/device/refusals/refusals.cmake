@@ -1,6 +1,11 @@
-# cmake -DCOMPILER=<c++> -DSOURCE=<refusals.cpp> -DINCLUDE=<src> -P refusals.cmake
+# cmake -DCOMPILER=<c++> -DSOURCE=<refusals.cpp> -DINCLUDE=<folders> [-DSTANDARD=20] -P refusals.cmake
 # Compiles every case of refusals.cpp: 0 must compile, each other one must fail with its words.
-# Device code is C++17, and so are the cases.
+# Device code is C++17, and so are the cases unless STANDARD names another.
+
+if(NOT STANDARD)
+  set(STANDARD 17)
+endif()
+list(TRANSFORM INCLUDE PREPEND "-I")
 
 file(READ "${SOURCE}" text)
 string(REGEX MATCHALL "// expect: [^\n]*" expectations "${text}")
@@ -8,7 +13,8 @@ list(LENGTH expectations count)
 set(failed 0)
 foreach(case RANGE 0 ${count})
   execute_process(
-    COMMAND "${COMPILER}" -std=c++17 -fsyntax-only -Wall -Wextra "-DREFUSED=${case}" "-I${INCLUDE}"
+    COMMAND "${COMPILER}" -std=c++${STANDARD} -fsyntax-only -Wall -Wextra "-DREFUSED=${case}"
+      ${INCLUDE}
       "${SOURCE}"
     ERROR_VARIABLE error RESULT_VARIABLE status)
   if(case EQUAL 0)
