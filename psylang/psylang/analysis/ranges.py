@@ -25,13 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from psylang.analysis import arithmetic, words
+from psylang.analysis.arguments import Pair, given_ranges, landmarks
 from psylang.analysis.conditions import Assumed, Facts
 from psylang.analysis.intervals import (
     INFINITY,
-    Ends,
     Range,
-    anything,
     between,
     exactly,
     join,
@@ -42,6 +40,7 @@ from psylang.analysis.intervals import (
     widen,
     within,
 )
+from psylang.analysis.operations import result_of
 from psylang.analysis.recurrences import Evolution, evolution
 from psylang.errors import ProgramError
 from psylang.ir.graph import Op, Program, Region, Value
@@ -50,24 +49,16 @@ from psylang.ir.ops import DRAWS
 from psylang.ir.types import I64, DType, Type
 from psylang.numerics import expansions
 
-Pair = tuple[Any, Any]
 # Of one loop: rounds that are followed one by one, operations in them altogether.
 PEELED = 64
 PEELED_OPS = 2_000
 NESTED = 20  # The share of them in a loop within a loop.
-JOINED = (
-    3  # Rounds that are joined before ends are widened; after SLOW, at once to the type's ends.
-)
+# Rounds that are joined before ends are widened; after SLOW, at once to the type's ends.
+JOINED = 3
 SLOW = 40
 NARROWED = 6
 DRAWN_MAX = 100_000  # Draws that are remembered.
-# |z| of a normal number: `fast` has 33 bits of radius (numerics/draws.py), f32 one less; the polar
-# method of `exact` at most sqrt(-2 log 2**-104) < 12.02.
-NORMAL = {"fast": 6.77, "exact": 12.02}
-UNIFORM = {DType.F64: 1 - 2.0**-53, DType.F32: 1 - 2.0**-24}
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _DRAWN: dict[Hashable, float] = {}
-_LANDMARKS = (0.0, 1.0, -1.0)
 _ENDS = {dtype: np.array(limits(dtype)) for dtype in DType}
 
 
@@ -123,8 +114,8 @@ class Ranges:
         self._facts = Facts(program.body)
         self._depth = 0  # Of loops.
         self._quiet = 0  # Above 0 while a range is only tried.
-        self._landmarks = _landmarks(program.body)
-        given = _given(program, parameters or {}, inputs or {}, cases)
+        self._landmarks = landmarks(program.body)
+        given = given_ranges(program, parameters or {}, inputs or {}, cases)
         with np.errstate(all="ignore"):
             self._run(given, trials)
 
@@ -263,7 +254,7 @@ class Ranges:
             if known is not None:
                 return exactly(op.result.type, known, self._cases)
         alike = len(operands) == 2 and self._facts.same(*op.operands)
-        made = _result(op, operands, self.program.numerics, self._cases, alike)
+        made = result_of(op, operands, self.program.numerics, self._cases, alike)
         shape = (*op.result.type.shape, self._cases)
         never = np.zeros(self._cases, bool)
         for one in operands:
@@ -452,164 +443,3 @@ def _possible(range: Range, possible: Any) -> Range:
         np.where(possible, range.high, -INFINITY),
         range.nan & possible,
     )
-
-
-def _given(
-    program: Program, parameters: Mapping[str, Pair], inputs: Mapping[str, Pair], cases: int
-) -> list[Range]:
-    for kind, given, known in (
-        ("parameter", parameters, program.parameters),
-        ("input", inputs, program.inputs),
-    ):
-        names = [one.name for one in known]
-        for name in given:
-            if name not in names:
-                listed = ", ".join(names) or "none"
-                raise ProgramError(f"`{program.name}` has no {kind} `{name}`; it has {listed}")
-    made = []
-    for one in program.parameters:
-        pair = parameters.get(one.name, one.range)
-        made.append(_of_pair(one.name, one.type, pair, cases))
-    for each in program.inputs:
-        made.append(_of_pair(each.name, each.type, inputs.get(each.name), cases))
-    return made
-
-
-def _of_pair(name: str, type: Type, pair: Pair | None, cases: int) -> Range:
-    """Of a parameter or an input. NaN is refused by run(), unless it is asked for."""
-    if pair is None:
-        return anything(type, cases, nan=False)
-    shape = (*type.shape, cases)
-    try:
-        low, high = (np.asarray(end, np.float64) for end in pair)
-        least, most = (
-            np.broadcast_to(end[..., np.newaxis] if end.shape != shape else end, shape)
-            for end in (low, high)
-        )
-    except (TypeError, ValueError):
-        raise ProgramError(
-            f"the range of `{name}` is {pair!r}; give (least, greatest), numbers or arrays of "
-            f"shape {type.shape}"
-        ) from None
-    if not np.all(least <= most):
-        raise ProgramError(f"the range of `{name}` is {pair!r}, which nothing is in")
-    if type.dtype is DType.F32:
-        least, most = arithmetic.outward(least, most, type.dtype, True)
-    return Range(least, most, np.zeros(shape, bool))
-
-
-def _landmarks(body: Region) -> Mapping[DType, Ends]:
-    """Where widened ends stop: constants of the program, and the ends of the types."""
-    numbers = set(_LANDMARKS)
-    for op in body.walk():
-        if op.name == "constant":
-            flat = np.asarray(op.attributes["value"], np.float64).ravel()
-            numbers.update(float(x) for x in flat if np.isfinite(x))
-            numbers.update(-float(x) for x in flat if np.isfinite(x))
-    powers = [sign * 10.0**k for k in (*range(-3, 6), *range(6, 19, 3)) for sign in (1, -1)]
-    every = np.array(sorted({*numbers, *powers}))
-    made = {}
-    for dtype in DType:
-        low, high = limits(dtype)
-        inside = every[(every > low) & (every < high)]
-        if dtype.is_int:
-            inside = inside[inside == np.floor(inside)]
-        if dtype is DType.F32:
-            inside = inside[np.abs(inside) < 3e38].astype(np.float32).astype(np.float64)
-        made[dtype] = np.array([low, *inside, high])
-    return made
-
-
-# Operations without regions.
-
-
-def _result(op: Op, operands: Sequence[Range], numerics: str, cases: int, alike: bool) -> Range:
-    """alike: both operands are always equal."""
-    name, type = op.name, op.result.type
-    match name:
-        case "constant":
-            return exactly(type, op.attributes["value"], cases)
-        case "stack":
-            return _stacked(operands, type, cases)
-        case "extract":
-            return _each(operands[0], lambda ends: ends[op.attributes["index"]])
-        case "dot":
-            return _dot(op, operands, cases)
-        case "sum" | "reduce_max" | "reduce_min":
-            fold = {"sum": "add", "reduce_max": "max", "reduce_min": "min"}[name]
-            flat = _each(operands[0], lambda ends: ends.reshape(-1, ends.shape[-1]))
-            rows = [_each(flat, lambda ends, k=k: ends[k]) for k in range(len(flat.low))]  # type: ignore[misc]
-            return reduce(lambda a, b: elementwise(fold, type.dtype, [a, b]), rows)
-        case "random.uniform":
-            return between(type, 0.0, UNIFORM[type.dtype], cases)
-        case "random.normal":
-            return between(type, -NORMAL[numerics], NORMAL[numerics], cases)
-        case "convert":
-            return words.convert(operands[0], op.operands[0].type.dtype, type.dtype)
-        case "uconvert":
-            return words.uconvert(operands[0], op.operands[0].type.dtype, type.dtype)
-        case "bitcast":
-            same = op.operands[0].type == type
-            return operands[0] if same else anything(type, cases)
-        case "ult":
-            return words.unsigned_less(*operands)
-        case "mul" if type.dtype.is_float and alike:
-            return _numbers(arithmetic.square(operands[0], type.dtype), operands)
-        case "sin" | "cos":
-            quarter = int(name == "cos")
-            made = arithmetic.sine(operands[0], type.dtype, quarter, numerics == "fast")
-            return _numbers(made, operands)
-    if name in _COMPARISONS:
-        if alike:
-            return words.with_itself(name, operands[0])
-        return words.compared(name, *operands)
-    return elementwise(name, type.dtype, operands)
-
-
-def elementwise(name: str, dtype: DType, operands: Sequence[Range]) -> Range:
-    """The rule of an operation for elements of one type."""
-    if not dtype.is_float:
-        return words.INTEGERS[name](*operands, dtype)
-    made = arithmetic.FLOATS[name](*operands, dtype)
-    return made if name in ("min", "max", "pow") else _numbers(made, operands)
-
-
-def _numbers(made: Range, operands: Sequence[Range]) -> Range:
-    """No number comes of NaN alone."""
-    none = reduce(np.logical_or, [one.empty for one in operands])
-    return Range(np.where(none, INFINITY, made.low), np.where(none, -INFINITY, made.high), made.nan)
-
-
-def _each(range: Range, of: Callable[[Any], Any]) -> Range:
-    return Range(of(range.low), of(range.high), of(range.nan))
-
-
-def _stacked(operands: Sequence[Range], type: Type, cases: int) -> Range:
-    shape = (*type.shape, cases)
-
-    def stacked(parts: Sequence[Any]) -> Any:
-        full = [np.broadcast_to(part, (cases,)) for part in parts]
-        return np.array(full).reshape(shape) if full else np.empty(shape)
-
-    return Range(
-        stacked([one.low for one in operands]),
-        stacked([one.high for one in operands]),
-        stacked([one.nan for one in operands]).astype(bool),
-    )
-
-
-def _dot(op: Op, operands: Sequence[Range], cases: int) -> Range:
-    left, right = operands
-    of = op.result.type
-    inner = op.operands[0].type.shape[-1]
-    a = _each(left, lambda ends: ends.reshape(-1, inner, ends.shape[-1]))
-    b = _each(right, lambda ends: ends.reshape(inner, -1, ends.shape[-1]))
-    total: Range | None = None
-    for k in range(inner):
-        rows = _each(a, lambda ends, k=k: ends[:, k, np.newaxis, :])  # type: ignore[misc]
-        columns = _each(b, lambda ends, k=k: ends[np.newaxis, k, :, :])  # type: ignore[misc]
-        product = elementwise("mul", of.dtype, [rows, columns])
-        total = product if total is None else elementwise("add", of.dtype, [total, product])
-    if total is None:
-        return exactly(of, np.zeros(of.shape), cases)
-    return _each(total, lambda ends: ends.reshape(*of.shape, ends.shape[-1]))

@@ -20,11 +20,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from psylang.analysis.arithmetic import GREATEST
 from psylang.analysis.intervals import INFINITY, limits, shown
 from psylang.ir.graph import Op, Region, Value
 from psylang.ir.types import DType
 
 Hull = tuple[float, float]
+ROUNDS_MAX = 2.0**62  # The least rounds of a loop without an end.
 WAY_MAX = 100_000  # Rounds of a geometric value that are followed.
 # Half a unit in the last place, relative; of the arithmetic below twice that.
 _EPSILON = {DType.F64: 2.0**-53, DType.F32: 2.0**-24}
@@ -63,26 +65,24 @@ class Recurrence:
 
     def within(self, rounds: float) -> Hull:
         """Of x at the begin of each round, and after the last of so many."""
-        low, high = self.first
         if self.affine:
             down, up = self.step
-            low += rounds * down if down < 0 else 0.0
-            high += rounds * up if up > 0 else 0.0
-        elif not self.geometric:
+            return _moved(
+                self.first, rounds * down if down < 0 else 0.0, rounds * up if up > 0 else 0.0
+            )
+        if not self.geometric:
             return -INFINITY, INFINITY
-        else:
-            rest = self.fixed_points()
-            low, high = min(low, rest[0]), max(high, rest[1])
-        return low - _SLACK * abs(low), high + _SLACK * abs(high)
+        rest = self.fixed_points()
+        return _moved((min(self.first[0], rest[0]), max(self.first[1], rest[1])), 0.0, 0.0)
 
     def after(self, least: float, most: float) -> Hull:
         """Of x behind the last of `least` to `most` rounds."""
         if not self.affine:
             return self.within(most)
         down, up = self.step
-        low = self.first[0] + (least if down > 0 else most) * down if down else self.first[0]
-        high = self.first[1] + (most if up > 0 else least) * up if up else self.first[1]
-        return low - _SLACK * abs(low), high + _SLACK * abs(high)
+        below = (least if down > 0 else most) * down if down else 0.0
+        above = (most if up > 0 else least) * up if up else 0.0
+        return _moved(self.first, below, above)
 
     def __str__(self) -> str:
         begin = shown(*self.first, False)
@@ -94,6 +94,15 @@ class Recurrence:
             rest = shown(*self.fixed_points(), False)
             return f"from {begin} towards {rest}: the distance times {a} a round"
         return f"x * {a} + {b} a round, from {begin}"
+
+
+def _moved(ends: Hull, below: float, above: float) -> Hull:
+    """Ends that moved, with what this arithmetic may be off."""
+    low, high = ends[0] + below, ends[1] + above
+    return (
+        low - _SLACK * (abs(ends[0]) + abs(below)),
+        high + _SLACK * (abs(ends[1]) + abs(above)),
+    )
 
 
 @dataclass(frozen=True)
@@ -135,14 +144,17 @@ def evolution(op: Op, first: Sequence[Hull], hull: Callable[[Value], Hull | None
         most, because = float(limit), "the loop's limit"
     every = [one if one in known else _bounded(one, most) for one in found]
     kept = tuple(_exact(one, most) for one in every if one is not None)
-    return Evolution(kept, int(min(max(least, 1), most)), most, because)
+    return Evolution(kept, int(min(max(least, 1), most, ROUNDS_MAX)), most, because)
 
 
 def _bounded(one: Recurrence, most: float) -> Recurrence | None:
     """An affine value that only the number of rounds bounds: its rounding is that of the greatest
     value that so many steps may make."""
     size = max(map(abs, one.first)) + most * max(map(abs, one.b))
-    error = 4 * one.ops * _EPSILON[one.value.type.dtype] * size if one.affine else INFINITY
+    dtype = one.value.type.dtype
+    if not one.affine or not size <= GREATEST[dtype] / 4:
+        return None
+    error = 4 * one.ops * _EPSILON[dtype] * size + one.ops * _LEAST[dtype]
     return replace(one, error=error) if most * error <= size else None
 
 

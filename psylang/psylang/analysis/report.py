@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from psylang.analysis.arguments import Pair
 from psylang.analysis.clones import compare, difference, first_passage
 from psylang.analysis.decided import Decision, narrowed
 from psylang.analysis.intervals import Range, anything, exactly, join, within
 from psylang.analysis.liveness import Liveness, liveness
 from psylang.analysis.picture import dot, svg
-from psylang.analysis.ranges import Pair, Ranges
+from psylang.analysis.ranges import Ranges
 from psylang.analysis.structure import Structure, structure_of
 from psylang.ir.graph import Op, Origin, Program, Region, Value
 

@@ -69,7 +69,8 @@ def greatest(a: Range, b: Range, dtype: DType) -> Range:
 
 
 def udiv(a: Range, b: Range, dtype: DType) -> Range:
-    known = _positive(a) & (b.low >= 1) & (a.high < EXACT_MAX)
+    # Far below 2**53 no quotient is rounded up to the next integer.
+    known = _positive(a) & (b.low >= 1) & (a.high < 2.0**50) & (b.high < 2.0**50)
     divisor = [np.maximum(b.high, 1), np.maximum(b.low, 1)]
     quotient = ranged(np.floor(a.low / divisor[0]), np.floor(a.high / divisor[1]))
     return where(known, quotient, _everything(quotient, dtype))

@@ -1,5 +1,6 @@
 """Compiles models, keeps the machine code, and runs it."""
 
+from psylang.runtime.compiling import Model, compile
 from psylang.runtime.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -13,7 +14,7 @@ from psylang.runtime.errors import (
     UndefinedError,
 )
 from psylang.runtime.histogram import Histogram
-from psylang.runtime.plan import Model, Plan, compile
+from psylang.runtime.plan import Plan
 from psylang.runtime.results import Results
 from psylang.runtime.search import Search
 

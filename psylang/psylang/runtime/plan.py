@@ -1,15 +1,15 @@
-"""compile() and its result, the Plan: a model's machine code, ready to run any number of times."""
+"""The Plan: a model's machine code, ready to run any number of times."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psylang.errors import ProgramError
-from psylang.ir.graph import Numerics, Program
+from psylang.ir.graph import Program
 from psylang.runtime.arguments import bound
 from psylang.runtime.changes import Watch
 from psylang.runtime.errors import (
@@ -26,7 +26,6 @@ from psylang.runtime.progress import Progress, ProgressLine
 from psylang.runtime.results import Results
 from psylang.runtime.schedule import THREADS_MAX, cores
 from psylang.runtime.search import Block, Reduce, Search, search
-from psylang.runtime.specialise import specialised
 from psylang.runtime.undefined import counted, refuse
 from psylang.runtime.values import known, memory_for, row_bytes, whole
 from psylang.runtime.variants import Variant, Variants
@@ -39,81 +38,6 @@ ANALYSED_MAX = 10_000  # Trials that are followed one by one.
 
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]]
-
-
-class Model(Protocol):
-    """The models that compile() accepts besides programs of the IR."""
-
-    def program(
-        self,
-        *,
-        numerics: Numerics,
-        fix: Mapping[str, Any],
-        vary: Collection[str],
-        ranges: Mapping[str, tuple[float, float]],
-    ) -> Program:
-        """The program of one trial. Wrong arguments raise the model's own ValueErrors."""
-        ...
-
-
-def compile(
-    model: Model | Program,
-    *,
-    fix: Mapping[str, Any] | None = None,
-    vary: Collection[str] | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    numerics: Numerics | None = None,
-    precision: Precision = "f64",
-    use_ranges: bool = False,
-) -> Plan:
-    """Makes machine code of a model, or finds it in the cache.
-
-    fix: parameters that become constants. vary: parameters that run() may set, without another
-    compilation; all others become constants. None: none of a model's, all of a program's that are
-    not fixed. ranges: (least, greatest) of parameters: promises, which run() keeps by checking.
-    numerics: "fast" (own mathematics and counted random numbers; the default) or "exact" (libm and
-    Mersenne Twister, one trial at a time). A Program has its numerics already.
-    precision: "f32" computes with half the digits, faster; arrays stay f64. Of `fast` only.
-    use_ranges: leaves out comparisons and guards that `ranges` make idle (plan.analyse() lists
-    them); the same bits, found by an analysis of 0.1 to 3 s.
-
-    ArgumentError, ArgumentTypeError: names, values, ranges, precision. NotSupportedError: f32 of a
-    program that looks at the bits of f64. CompileError: LLVM refused. A model's own refusals come
-    out as they are.
-    """
-    if numerics not in (None, "fast", "exact"):
-        raise ArgumentError(f"numerics is {numerics!r}; there are 'fast' and 'exact'")
-    if isinstance(vary, str):
-        raise ArgumentTypeError(f"vary is the text {vary!r}; give a list, vary=[{vary!r}]")
-    for name, given in (("fix", fix), ("ranges", ranges)):
-        if given is not None and not isinstance(given, Mapping):
-            raise ArgumentTypeError(
-                f"{name} is {type(given).__name__}; give a mapping, {{name: …}}"
-            )
-    if isinstance(model, Program):
-        if numerics not in (None, model.numerics):
-            raise ArgumentError(
-                f"the program `{model.name}` is written with {model.numerics} numerics; "
-                f"numerics={numerics!r} must be asked for where it is built"
-            )
-        made = specialised(model, fix or {}, vary, ranges or {})
-        return Plan(model, made, precision, None, use_ranges)
-    if isinstance(model, type) or not callable(getattr(model, "program", None)):
-        if callable(model):
-            name = getattr(model, "__name__", "model")
-            raise ArgumentTypeError(
-                f"`{name}` is no model, though calling it may make one: psylang.compile({name}(…))"
-            )
-        raise ArgumentTypeError(
-            f"what is of type {type(model).__name__} is no model; give one of psylang.models, a "
-            "psylang.model.Model, or a psylang.ir Program"
-        )
-    made = model.program(
-        numerics=numerics or "fast", fix=fix or {}, vary=vary or (), ranges=ranges or {}
-    )
-    rules = getattr(model, "rules", None)
-    checked = rules(fix) if callable(rules) else None
-    return Plan(model, made, precision, checked, use_ranges)
 
 
 class Rules(Protocol):
@@ -133,7 +57,7 @@ class Plan:
 
     def __init__(
         self,
-        model: Model | Program,
+        model: object,
         program: Program,
         precision: Precision = "f64",
         rules: Rules | None = None,
