@@ -203,7 +203,7 @@ class _Reader:
             found = self.hull(value)
             return None if found is None else _Linear((0.0, 0.0), found)
         op = self.definition.get(value)
-        if op is None or op.result.type.shape or op.name not in _LINEAR:
+        if op is None or op.name not in _LINEAR or value.type.shape:
             return None
         parts = [part for part in (self.linear(x, one) for one in op.operands) if part is not None]
         made = _combined(op.name, parts) if len(parts) == len(op.operands) else None

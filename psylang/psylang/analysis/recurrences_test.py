@@ -134,6 +134,28 @@ def test_a_sum_that_only_a_counter_bounds_is_bounded() -> None:
     assert 0.9 < low <= interpret(build.build())["time"].item() <= high < 1.1
 
 
+def test_what_a_branch_gives_is_no_recurrence_but_its_loop_is_bounded() -> None:
+    build = ProgramBuilder("branch", "exact")
+    limit = build.input("limit")
+
+    def inside(x: Value, y: Value, n: Value) -> tuple[Value, list[Value]]:
+        n = build.add(n, 1)
+        x, y = build.if_(build.lt(x, y), lambda: [build.add(x, 1.0), y], lambda: [y, x])
+        return build.and_(build.lt(x, limit), build.lt(n, 90)), [x, y, n]
+
+    first = [build.constant(0.0), build.constant(3.5), build.constant(0, I32)]
+    x, _, n = build.loop(first, inside)
+    build.output("x", x)
+    build.output("n", n)
+    program = build.build()
+    found = Ranges(program, inputs={"limit": (1.0, 9.0)}, peeled=2)
+    loop = found.evolution(only(program, "loop"))
+    assert [one.value.type for one in loop.recurrences] == [I32]
+    values = interpret(program, trials=2, inputs={"limit": np.array([1.0, 9.0])})
+    assert all(loop.least <= n <= loop.most for n in values["n"])
+    assert all(contains(found.outputs()["x"], x) for x in values["x"])
+
+
 def test_a_counter_that_wraps_is_no_recurrence() -> None:
     build = ProgramBuilder("wraps", "exact")
     go = build.input("go")
