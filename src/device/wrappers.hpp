@@ -100,46 +100,6 @@ K2K_DEVICE inline auto lseek(Scope scope, int fd, std::int64_t offset, int whenc
   return device::call<8>(scope, strong, fd, offset, whence);
 }
 
-// mmap(2): producer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto mmap(Scope scope, Chosen options, void* address, std::size_t length, int protection, int flags, int fd, std::int64_t offset) {
-  return device::call<9>(scope, options, address, length, protection, flags, fd, offset);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto mmap(Scope scope, void* address, std::size_t length, int protection, int flags, int fd, std::int64_t offset) {
-  return device::call<9>(scope, strong, address, length, protection, flags, fd, offset);
-}
-
-// mprotect(2): consumer, never blocks.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto mprotect(Scope scope, Chosen options, void* address, std::size_t length, int protection) {
-  return device::call<10>(scope, options, address, length, protection);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto mprotect(Scope scope, void* address, std::size_t length, int protection) {
-  return device::call<10>(scope, strong, address, length, protection);
-}
-
-// munmap(2): consumer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto munmap(Scope scope, Chosen options, void* address, std::size_t length) {
-  return device::call<11>(scope, options, address, length);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto munmap(Scope scope, void* address, std::size_t length) {
-  return device::call<11>(scope, strong, address, length);
-}
-
-// ioctl(2): consumer and producer, may wait for a peer.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto ioctl(Scope scope, Chosen options, int fd, unsigned long request, void* argument) {
-  return device::call<16>(scope, options, fd, request, argument);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto ioctl(Scope scope, int fd, unsigned long request, void* argument) {
-  return device::call<16>(scope, strong, fd, request, argument);
-}
-
 // pread(2): producer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto pread(Scope scope, Chosen options, int fd, void* buffer, std::size_t count, std::int64_t offset) {
@@ -160,36 +120,6 @@ K2K_DEVICE inline auto pwrite(Scope scope, int fd, const void* buffer, std::size
   return device::call<18>(scope, strong, fd, buffer, count, offset);
 }
 
-// access(2): producer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto access(Scope scope, Chosen options, const char* path, int mode) {
-  return device::call<21>(scope, options, path, mode);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto access(Scope scope, const char* path, int mode) {
-  return device::call<21>(scope, strong, path, mode);
-}
-
-// msync(2): consumer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto msync(Scope scope, Chosen options, void* address, std::size_t length, int flags) {
-  return device::call<26>(scope, options, address, length, flags);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto msync(Scope scope, void* address, std::size_t length, int flags) {
-  return device::call<26>(scope, strong, address, length, flags);
-}
-
-// madvise(2): consumer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto madvise(Scope scope, Chosen options, void* address, std::size_t length, int advice) {
-  return device::call<28>(scope, options, address, length, advice);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto madvise(Scope scope, void* address, std::size_t length, int advice) {
-  return device::call<28>(scope, strong, address, length, advice);
-}
-
 // dup(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto dup(Scope scope, Chosen options, int fd) {
@@ -198,86 +128,6 @@ K2K_DEVICE inline auto dup(Scope scope, Chosen options, int fd) {
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto dup(Scope scope, int fd) {
   return device::call<32>(scope, strong, fd);
-}
-
-// nanosleep(2): consumer, may wait for a peer.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto nanosleep(Scope scope, Chosen options, const void* request, void* remaining = nullptr) {
-  return device::call<35>(scope, options, request, remaining);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto nanosleep(Scope scope, const void* request, void* remaining = nullptr) {
-  return device::call<35>(scope, strong, request, remaining);
-}
-
-// getpid(2): producer, never blocks.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto getpid(Scope scope, Chosen options) {
-  return device::call<39>(scope, options);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto getpid(Scope scope) {
-  return device::call<39>(scope, strong);
-}
-
-// socket(2): producer, never blocks.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto socket(Scope scope, Chosen options, int domain, int type, int protocol) {
-  return device::call<41>(scope, options, domain, type, protocol);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto socket(Scope scope, int domain, int type, int protocol) {
-  return device::call<41>(scope, strong, domain, type, protocol);
-}
-
-// sendto(2): consumer, may wait for a peer.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto sendto(Scope scope, Chosen options, int fd, const void* buffer, std::size_t count, int flags, const void* address, std::uint32_t address_length) {
-  return device::call<44>(scope, options, fd, buffer, count, flags, address, address_length);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto sendto(Scope scope, int fd, const void* buffer, std::size_t count, int flags, const void* address, std::uint32_t address_length) {
-  return device::call<44>(scope, strong, fd, buffer, count, flags, address, address_length);
-}
-
-// recvfrom(2): producer, may wait for a peer.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto recvfrom(Scope scope, Chosen options, int fd, void* buffer, std::size_t count, int flags, void* address, void* address_length) {
-  return device::call<45>(scope, options, fd, buffer, count, flags, address, address_length);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto recvfrom(Scope scope, int fd, void* buffer, std::size_t count, int flags, void* address, void* address_length) {
-  return device::call<45>(scope, strong, fd, buffer, count, flags, address, address_length);
-}
-
-// shutdown(2): consumer, never blocks.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto shutdown(Scope scope, Chosen options, int fd, int how) {
-  return device::call<48>(scope, options, fd, how);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto shutdown(Scope scope, int fd, int how) {
-  return device::call<48>(scope, strong, fd, how);
-}
-
-// listen(2): consumer, never blocks.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto listen(Scope scope, Chosen options, int fd, int backlog) {
-  return device::call<50>(scope, options, fd, backlog);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto listen(Scope scope, int fd, int backlog) {
-  return device::call<50>(scope, strong, fd, backlog);
-}
-
-// uname(2): producer, never blocks.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto uname(Scope scope, Chosen options, void* name) {
-  return device::call<63>(scope, options, name);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto uname(Scope scope, void* name) {
-  return device::call<63>(scope, strong, name);
 }
 
 // fsync(2): consumer, may wait for a disk.
@@ -318,6 +168,106 @@ K2K_DEVICE inline auto ftruncate(Scope scope, Chosen options, int fd, std::int64
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto ftruncate(Scope scope, int fd, std::int64_t length) {
   return device::call<77>(scope, strong, fd, length);
+}
+
+// fstatfs(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fstatfs(Scope scope, Chosen options, int fd, void* status) {
+  return device::call<138>(scope, options, fd, status);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fstatfs(Scope scope, int fd, void* status) {
+  return device::call<138>(scope, strong, fd, status);
+}
+
+// sync(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sync(Scope scope, Chosen options) {
+  return device::call<162>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sync(Scope scope) {
+  return device::call<162>(scope, strong);
+}
+
+// fadvise64(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fadvise64(Scope scope, Chosen options, int fd, std::int64_t offset, std::size_t count, int advice) {
+  return device::call<221>(scope, options, fd, offset, count, advice);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fadvise64(Scope scope, int fd, std::int64_t offset, std::size_t count, int advice) {
+  return device::call<221>(scope, strong, fd, offset, count, advice);
+}
+
+// openat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto openat(Scope scope, Chosen options, int directory, const char* path, int flags, std::uint32_t mode = 0) {
+  return device::call<257>(scope, options, directory, path, flags, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto openat(Scope scope, int directory, const char* path, int flags, std::uint32_t mode = 0) {
+  return device::call<257>(scope, strong, directory, path, flags, mode);
+}
+
+// newfstatat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto newfstatat(Scope scope, Chosen options, int directory, const char* path, void* status, int flags) {
+  return device::call<262>(scope, options, directory, path, status, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto newfstatat(Scope scope, int directory, const char* path, void* status, int flags) {
+  return device::call<262>(scope, strong, directory, path, status, flags);
+}
+
+// fallocate(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fallocate(Scope scope, Chosen options, int fd, int mode, std::int64_t offset, std::int64_t length) {
+  return device::call<285>(scope, options, fd, mode, offset, length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fallocate(Scope scope, int fd, int mode, std::int64_t offset, std::int64_t length) {
+  return device::call<285>(scope, strong, fd, mode, offset, length);
+}
+
+// pipe2(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pipe2(Scope scope, Chosen options, void* descriptors, int flags = 0) {
+  return device::call<293>(scope, options, descriptors, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pipe2(Scope scope, void* descriptors, int flags = 0) {
+  return device::call<293>(scope, strong, descriptors, flags);
+}
+
+// copy_file_range(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto copy_file_range(Scope scope, Chosen options, int fd, void* offset, int to, void* to_offset, std::size_t count, unsigned flags = 0) {
+  return device::call<326>(scope, options, fd, offset, to, to_offset, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto copy_file_range(Scope scope, int fd, void* offset, int to, void* to_offset, std::size_t count, unsigned flags = 0) {
+  return device::call<326>(scope, strong, fd, offset, to, to_offset, count, flags);
+}
+
+// statx(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto statx(Scope scope, Chosen options, int directory, const char* path, int flags, unsigned mask, void* status) {
+  return device::call<332>(scope, options, directory, path, flags, mask, status);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto statx(Scope scope, int directory, const char* path, int flags, unsigned mask, void* status) {
+  return device::call<332>(scope, strong, directory, path, flags, mask, status);
+}
+
+// access(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto access(Scope scope, Chosen options, const char* path, int mode) {
+  return device::call<21>(scope, options, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto access(Scope scope, const char* path, int mode) {
+  return device::call<21>(scope, strong, path, mode);
 }
 
 // rename(2): consumer, may wait for a disk.
@@ -400,14 +350,164 @@ K2K_DEVICE inline auto fchmod(Scope scope, int fd, std::uint32_t mode) {
   return device::call<91>(scope, strong, fd, mode);
 }
 
-// gettimeofday(2): producer, never blocks.
+// statfs(2): producer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto gettimeofday(Scope scope, Chosen options, void* time, void* zone = nullptr) {
-  return device::call<96>(scope, options, time, zone);
+K2K_DEVICE inline auto statfs(Scope scope, Chosen options, const char* path, void* status) {
+  return device::call<137>(scope, options, path, status);
 }
 template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto gettimeofday(Scope scope, void* time, void* zone = nullptr) {
-  return device::call<96>(scope, strong, time, zone);
+K2K_DEVICE inline auto statfs(Scope scope, const char* path, void* status) {
+  return device::call<137>(scope, strong, path, status);
+}
+
+// getdents64(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getdents64(Scope scope, Chosen options, int fd, void* entries, std::size_t count) {
+  return device::call<217>(scope, options, fd, entries, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getdents64(Scope scope, int fd, void* entries, std::size_t count) {
+  return device::call<217>(scope, strong, fd, entries, count);
+}
+
+// mkdirat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mkdirat(Scope scope, Chosen options, int directory, const char* path, std::uint32_t mode) {
+  return device::call<258>(scope, options, directory, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mkdirat(Scope scope, int directory, const char* path, std::uint32_t mode) {
+  return device::call<258>(scope, strong, directory, path, mode);
+}
+
+// unlinkat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto unlinkat(Scope scope, Chosen options, int directory, const char* path, int flags = 0) {
+  return device::call<263>(scope, options, directory, path, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto unlinkat(Scope scope, int directory, const char* path, int flags = 0) {
+  return device::call<263>(scope, strong, directory, path, flags);
+}
+
+// utimensat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto utimensat(Scope scope, Chosen options, int directory, const char* path, const void* times, int flags = 0) {
+  return device::call<280>(scope, options, directory, path, times, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto utimensat(Scope scope, int directory, const char* path, const void* times, int flags = 0) {
+  return device::call<280>(scope, strong, directory, path, times, flags);
+}
+
+// socket(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto socket(Scope scope, Chosen options, int domain, int type, int protocol) {
+  return device::call<41>(scope, options, domain, type, protocol);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto socket(Scope scope, int domain, int type, int protocol) {
+  return device::call<41>(scope, strong, domain, type, protocol);
+}
+
+// sendto(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sendto(Scope scope, Chosen options, int fd, const void* buffer, std::size_t count, int flags, const void* address, std::uint32_t address_length) {
+  return device::call<44>(scope, options, fd, buffer, count, flags, address, address_length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sendto(Scope scope, int fd, const void* buffer, std::size_t count, int flags, const void* address, std::uint32_t address_length) {
+  return device::call<44>(scope, strong, fd, buffer, count, flags, address, address_length);
+}
+
+// recvfrom(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto recvfrom(Scope scope, Chosen options, int fd, void* buffer, std::size_t count, int flags, void* address, void* address_length) {
+  return device::call<45>(scope, options, fd, buffer, count, flags, address, address_length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto recvfrom(Scope scope, int fd, void* buffer, std::size_t count, int flags, void* address, void* address_length) {
+  return device::call<45>(scope, strong, fd, buffer, count, flags, address, address_length);
+}
+
+// shutdown(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto shutdown(Scope scope, Chosen options, int fd, int how) {
+  return device::call<48>(scope, options, fd, how);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto shutdown(Scope scope, int fd, int how) {
+  return device::call<48>(scope, strong, fd, how);
+}
+
+// listen(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto listen(Scope scope, Chosen options, int fd, int backlog) {
+  return device::call<50>(scope, options, fd, backlog);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto listen(Scope scope, int fd, int backlog) {
+  return device::call<50>(scope, strong, fd, backlog);
+}
+
+// mmap(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mmap(Scope scope, Chosen options, void* address, std::size_t length, int protection, int flags, int fd, std::int64_t offset) {
+  return device::call<9>(scope, options, address, length, protection, flags, fd, offset);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mmap(Scope scope, void* address, std::size_t length, int protection, int flags, int fd, std::int64_t offset) {
+  return device::call<9>(scope, strong, address, length, protection, flags, fd, offset);
+}
+
+// mprotect(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mprotect(Scope scope, Chosen options, void* address, std::size_t length, int protection) {
+  return device::call<10>(scope, options, address, length, protection);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mprotect(Scope scope, void* address, std::size_t length, int protection) {
+  return device::call<10>(scope, strong, address, length, protection);
+}
+
+// munmap(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto munmap(Scope scope, Chosen options, void* address, std::size_t length) {
+  return device::call<11>(scope, options, address, length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto munmap(Scope scope, void* address, std::size_t length) {
+  return device::call<11>(scope, strong, address, length);
+}
+
+// msync(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto msync(Scope scope, Chosen options, void* address, std::size_t length, int flags) {
+  return device::call<26>(scope, options, address, length, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto msync(Scope scope, void* address, std::size_t length, int flags) {
+  return device::call<26>(scope, strong, address, length, flags);
+}
+
+// madvise(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto madvise(Scope scope, Chosen options, void* address, std::size_t length, int advice) {
+  return device::call<28>(scope, options, address, length, advice);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto madvise(Scope scope, void* address, std::size_t length, int advice) {
+  return device::call<28>(scope, strong, address, length, advice);
+}
+
+// getpid(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getpid(Scope scope, Chosen options) {
+  return device::call<39>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getpid(Scope scope) {
+  return device::call<39>(scope, strong);
 }
 
 // getrlimit(2): producer, never blocks.
@@ -428,26 +528,6 @@ K2K_DEVICE inline auto getrusage(Scope scope, Chosen options, int who, void* usa
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto getrusage(Scope scope, int who, void* usage) {
   return device::call<98>(scope, strong, who, usage);
-}
-
-// sysinfo(2): producer, never blocks.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto sysinfo(Scope scope, Chosen options, void* information) {
-  return device::call<99>(scope, options, information);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto sysinfo(Scope scope, void* information) {
-  return device::call<99>(scope, strong, information);
-}
-
-// times(2): producer, never blocks.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto times(Scope scope, Chosen options, void* times) {
-  return device::call<100>(scope, options, times);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto times(Scope scope, void* times) {
-  return device::call<100>(scope, strong, times);
 }
 
 // getuid(2): producer, never blocks.
@@ -560,34 +640,44 @@ K2K_DEVICE inline auto rt_sigqueueinfo(Scope scope, int process, int signal, con
   return device::call<129>(scope, strong, process, signal, info);
 }
 
-// statfs(2): producer, may wait for a disk.
+// ioctl(2): consumer and producer, may wait for a peer.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto statfs(Scope scope, Chosen options, const char* path, void* status) {
-  return device::call<137>(scope, options, path, status);
+K2K_DEVICE inline auto ioctl(Scope scope, Chosen options, int fd, unsigned long request, void* argument) {
+  return device::call<16>(scope, options, fd, request, argument);
 }
 template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto statfs(Scope scope, const char* path, void* status) {
-  return device::call<137>(scope, strong, path, status);
+K2K_DEVICE inline auto ioctl(Scope scope, int fd, unsigned long request, void* argument) {
+  return device::call<16>(scope, strong, fd, request, argument);
 }
 
-// fstatfs(2): producer, may wait for a disk.
+// nanosleep(2): consumer, may wait for a peer.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto fstatfs(Scope scope, Chosen options, int fd, void* status) {
-  return device::call<138>(scope, options, fd, status);
+K2K_DEVICE inline auto nanosleep(Scope scope, Chosen options, const void* request, void* remaining = nullptr) {
+  return device::call<35>(scope, options, request, remaining);
 }
 template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto fstatfs(Scope scope, int fd, void* status) {
-  return device::call<138>(scope, strong, fd, status);
+K2K_DEVICE inline auto nanosleep(Scope scope, const void* request, void* remaining = nullptr) {
+  return device::call<35>(scope, strong, request, remaining);
 }
 
-// sync(2): consumer, may wait for a disk.
+// gettimeofday(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto sync(Scope scope, Chosen options) {
-  return device::call<162>(scope, options);
+K2K_DEVICE inline auto gettimeofday(Scope scope, Chosen options, void* time, void* zone = nullptr) {
+  return device::call<96>(scope, options, time, zone);
 }
 template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto sync(Scope scope) {
-  return device::call<162>(scope, strong);
+K2K_DEVICE inline auto gettimeofday(Scope scope, void* time, void* zone = nullptr) {
+  return device::call<96>(scope, strong, time, zone);
+}
+
+// times(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto times(Scope scope, Chosen options, void* times) {
+  return device::call<100>(scope, options, times);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto times(Scope scope, void* times) {
+  return device::call<100>(scope, strong, times);
 }
 
 // time(2): producer, never blocks.
@@ -598,26 +688,6 @@ K2K_DEVICE inline auto time(Scope scope, Chosen options, void* time = nullptr) {
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto time(Scope scope, void* time = nullptr) {
   return device::call<201>(scope, strong, time);
-}
-
-// getdents64(2): producer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto getdents64(Scope scope, Chosen options, int fd, void* entries, std::size_t count) {
-  return device::call<217>(scope, options, fd, entries, count);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto getdents64(Scope scope, int fd, void* entries, std::size_t count) {
-  return device::call<217>(scope, strong, fd, entries, count);
-}
-
-// fadvise64(2): consumer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto fadvise64(Scope scope, Chosen options, int fd, std::int64_t offset, std::size_t count, int advice) {
-  return device::call<221>(scope, options, fd, offset, count, advice);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto fadvise64(Scope scope, int fd, std::int64_t offset, std::size_t count, int advice) {
-  return device::call<221>(scope, strong, fd, offset, count, advice);
 }
 
 // clock_gettime(2): producer, never blocks.
@@ -640,56 +710,6 @@ K2K_DEVICE inline auto clock_getres(Scope scope, int clock, void* resolution) {
   return device::call<229>(scope, strong, clock, resolution);
 }
 
-// openat(2): producer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto openat(Scope scope, Chosen options, int directory, const char* path, int flags, std::uint32_t mode = 0) {
-  return device::call<257>(scope, options, directory, path, flags, mode);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto openat(Scope scope, int directory, const char* path, int flags, std::uint32_t mode = 0) {
-  return device::call<257>(scope, strong, directory, path, flags, mode);
-}
-
-// mkdirat(2): consumer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto mkdirat(Scope scope, Chosen options, int directory, const char* path, std::uint32_t mode) {
-  return device::call<258>(scope, options, directory, path, mode);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto mkdirat(Scope scope, int directory, const char* path, std::uint32_t mode) {
-  return device::call<258>(scope, strong, directory, path, mode);
-}
-
-// newfstatat(2): producer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto newfstatat(Scope scope, Chosen options, int directory, const char* path, void* status, int flags) {
-  return device::call<262>(scope, options, directory, path, status, flags);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto newfstatat(Scope scope, int directory, const char* path, void* status, int flags) {
-  return device::call<262>(scope, strong, directory, path, status, flags);
-}
-
-// unlinkat(2): consumer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto unlinkat(Scope scope, Chosen options, int directory, const char* path, int flags = 0) {
-  return device::call<263>(scope, options, directory, path, flags);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto unlinkat(Scope scope, int directory, const char* path, int flags = 0) {
-  return device::call<263>(scope, strong, directory, path, flags);
-}
-
-// utimensat(2): consumer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto utimensat(Scope scope, Chosen options, int directory, const char* path, const void* times, int flags = 0) {
-  return device::call<280>(scope, options, directory, path, times, flags);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto utimensat(Scope scope, int directory, const char* path, const void* times, int flags = 0) {
-  return device::call<280>(scope, strong, directory, path, times, flags);
-}
-
 // eventfd(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto eventfd(Scope scope, Chosen options, unsigned value) {
@@ -700,44 +720,24 @@ K2K_DEVICE inline auto eventfd(Scope scope, unsigned value) {
   return device::call<284>(scope, strong, value);
 }
 
-// fallocate(2): consumer, may wait for a disk.
+// uname(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto fallocate(Scope scope, Chosen options, int fd, int mode, std::int64_t offset, std::int64_t length) {
-  return device::call<285>(scope, options, fd, mode, offset, length);
+K2K_DEVICE inline auto uname(Scope scope, Chosen options, void* name) {
+  return device::call<63>(scope, options, name);
 }
 template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto fallocate(Scope scope, int fd, int mode, std::int64_t offset, std::int64_t length) {
-  return device::call<285>(scope, strong, fd, mode, offset, length);
+K2K_DEVICE inline auto uname(Scope scope, void* name) {
+  return device::call<63>(scope, strong, name);
 }
 
-// pipe2(2): producer, never blocks.
+// sysinfo(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto pipe2(Scope scope, Chosen options, void* descriptors, int flags = 0) {
-  return device::call<293>(scope, options, descriptors, flags);
+K2K_DEVICE inline auto sysinfo(Scope scope, Chosen options, void* information) {
+  return device::call<99>(scope, options, information);
 }
 template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto pipe2(Scope scope, void* descriptors, int flags = 0) {
-  return device::call<293>(scope, strong, descriptors, flags);
-}
-
-// copy_file_range(2): consumer and producer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto copy_file_range(Scope scope, Chosen options, int fd, void* offset, int to, void* to_offset, std::size_t count, unsigned flags = 0) {
-  return device::call<326>(scope, options, fd, offset, to, to_offset, count, flags);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto copy_file_range(Scope scope, int fd, void* offset, int to, void* to_offset, std::size_t count, unsigned flags = 0) {
-  return device::call<326>(scope, strong, fd, offset, to, to_offset, count, flags);
-}
-
-// statx(2): producer, may wait for a disk.
-template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto statx(Scope scope, Chosen options, int directory, const char* path, int flags, unsigned mask, void* status) {
-  return device::call<332>(scope, options, directory, path, flags, mask, status);
-}
-template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto statx(Scope scope, int directory, const char* path, int flags, unsigned mask, void* status) {
-  return device::call<332>(scope, strong, directory, path, flags, mask, status);
+K2K_DEVICE inline auto sysinfo(Scope scope, void* information) {
+  return device::call<99>(scope, strong, information);
 }
 
 // fault_in(k2k): consumer and producer, may wait for a disk.

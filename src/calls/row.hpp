@@ -1,0 +1,130 @@
+#pragma once
+// The form of a row: one system call with a typed wrapper, its arguments, and the bytes behind each
+// pointer. The rows are in calls/wrapped/, a file a family; calls/rows.hpp joins them.
+//
+// C++17, freestanding, constant.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.hpp"
+
+namespace k2k::calls {
+
+enum class Family : std::uint8_t {
+  own,
+  file,
+  directory,
+  network,
+  memory,
+  process,
+  scheduling,
+  device,
+  time,
+  event,
+  ipc,
+  system,
+};
+
+// Whether the call may block its thread; this decides how the server executes it
+// (docs/decisions/0004).
+enum class Blocking : std::uint8_t {
+  never,   // Answers from memory.
+  rarely,  // Answers from a cache, or waits for a disk.
+  waits,   // Waits for a peer, a person or a clock.
+};
+
+// The barrier that relaxed order may drop (thesis, section 3.5.1).
+enum class Role : std::uint8_t {
+  consumer,  // Takes data from the group, which does not need the call's result: no barrier after
+             // it.
+  producer,  // Gives data to the group, and needs none from it: no barrier before it.
+  both,      // Keeps both barriers; at kernel scope the caller must name a role.
+};
+
+enum class Kind : std::uint8_t {
+  none,
+  value,         // A number.
+  descriptor,    // A file descriptor.
+  address,       // An address the call does not follow (mmap, munmap, madvise).
+  opaque,        // A pointer whose meaning depends on the call (ioctl); must be host-visible.
+  path,          // A NUL-terminated string, read.
+  in_bytes,      // Read; its size is the argument `size_from`, clamped to the available space.
+  out_bytes,     // Written; its size as for in_bytes.
+  in_struct,     // Read; `bytes` long. May be null.
+  out_struct,    // Written; `bytes` long. May be null.
+  in_sized,      // Read; its size is the argument `size_from`, at most `bytes`. May be null.
+  out_sized,     // Written; its size is the u32 that the argument `size_from` points to, at most
+                 // `bytes`. May be null.
+  inout_struct,  // Read and written; `bytes` long. May be null.
+};
+
+struct Parameter {
+  Kind kind = Kind::none;
+  const char* type = "";
+  const char* name = "";
+  std::uint8_t size_from = 0;
+  std::uint16_t bytes = 0;
+  const char* fallback = nullptr;  // The wrapper's default argument, if POSIX has one.
+};
+
+inline constexpr int parameters_max = 6;
+
+struct Row {
+  const char* name;  // As in the manual, section 2.
+  std::uint16_t number;
+  Family family;
+  Blocking blocking;
+  Role role;
+  Parameter parameters[parameters_max];
+};
+
+// K2K's own call: has no effect; the server answers it. For measurements and tests.
+inline constexpr std::uint16_t nop_number = 0xffff;
+// K2K's own call: runs a function of the host program (calls/host_call.hpp describes the words).
+inline constexpr std::uint16_t host_call_number = 0xfffc;
+// K2K's own call: fills the pages of demand-paged regions in [address, address + count), at most
+// fault_bytes_max bytes. Returns the number of bytes from `address` on that are now present, or
+// -EFAULT outside of regions, and other errors (backend/demand_pages.hpp). The handler of a fault
+// makes this call; from a kernel, it is a prefetch.
+inline constexpr std::uint16_t fault_in_number = 0xfffd;
+inline constexpr std::size_t fault_bytes_max = std::size_t{256} << 10;
+
+// Parameters that many rows share.
+namespace parts {
+K2K_HD constexpr Parameter value(const char* type, const char* name,
+                                 const char* fallback = nullptr) {
+  return {Kind::value, type, name, 0, 0, fallback};
+}
+K2K_HD constexpr Parameter in_struct(const char* name, std::uint16_t bytes) {
+  return {Kind::in_struct, "const void*", name, 0, bytes};
+}
+K2K_HD constexpr Parameter out_struct(const char* name, std::uint16_t bytes,
+                                      const char* fallback = nullptr) {
+  return {Kind::out_struct, "void*", name, 0, bytes, fallback};
+}
+K2K_HD constexpr Parameter inout_struct(const char* name, std::uint16_t bytes) {
+  return {Kind::inout_struct, "void*", name, 0, bytes};
+}
+inline constexpr Parameter fd = {Kind::descriptor, "int", "fd", 0, 0};
+inline constexpr Parameter directory = {Kind::descriptor, "int", "directory", 0, 0};
+inline constexpr Parameter address = {Kind::address, "void*", "address", 0, 0};
+inline constexpr Parameter path = {Kind::path, "const char*", "path", 0, 0};
+inline constexpr Parameter count = {Kind::value, "std::size_t", "count", 0, 0};
+inline constexpr Parameter mode = {Kind::value, "std::uint32_t", "mode", 0, 0, "0"};
+inline constexpr Parameter offset = {Kind::value, "std::int64_t", "offset", 0, 0};
+K2K_HD constexpr Parameter in(const char* name, std::uint8_t size_from) {
+  return {Kind::in_bytes, "const void*", name, size_from, 0};
+}
+K2K_HD constexpr Parameter out(const char* name, std::uint8_t size_from) {
+  return {Kind::out_bytes, "void*", name, size_from, 0};
+}
+}  // namespace parts
+
+K2K_HD constexpr int parameter_count(const Row& row) {
+  int count = 0;
+  while (count < parameters_max && row.parameters[count].kind != Kind::none) ++count;
+  return count;
+}
+
+}  // namespace k2k::calls
