@@ -1,10 +1,12 @@
-// k2k calls: lists the system calls of Linux as the table has them, and how device code makes each.
+// k2k calls: lists the system calls of Linux as the table has them, and how device code makes each;
+// with --verify, compares what kernels and threads of the host get from them.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "calls/table.hpp"
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
+#include "cli/verify/verify.hpp"
 
 namespace k2k::cli {
 
@@ -28,6 +31,7 @@ struct Wanted {
   std::string family;
   std::string kind;
   bool wrapped = false;
+  bool verify = false;
 };
 
 const char* family_name(calls::Family family) {
@@ -236,6 +240,79 @@ int run_calls(const Context& context, const Wanted& wanted) {
                share_line("Of Linux 4.11", of_4_11));
 }
 
+const char* outcome_name(verify::Outcome outcome) {
+  switch (outcome) {
+    case verify::Outcome::same:
+      return "same";
+    case verify::Outcome::refused:
+      return "refused";
+    case verify::Outcome::mismatched:
+      return "mismatched";
+    case verify::Outcome::unverifiable:
+      return "unverifiable";
+    case verify::Outcome::without_case:
+      return "without_case";
+  }
+  return "?";
+}
+
+// {"ready", "verified", "mismatched", "unverifiable", "without_case"}: numbers of calls.
+ordered_json counts_of(const verify::Report& report) {
+  std::array<int, 5> counts{};
+  for (const verify::Verdict& verdict : report.verdicts) {
+    ++counts[static_cast<std::size_t>(verdict.outcome)];
+  }
+  const auto of = [&](verify::Outcome outcome) {
+    return counts[static_cast<std::size_t>(outcome)];
+  };
+  return {{"ready", report.verdicts.size()},
+          {"verified", of(verify::Outcome::same) + of(verify::Outcome::refused)},
+          {"mismatched", of(verify::Outcome::mismatched)},
+          {"unverifiable", of(verify::Outcome::unverifiable)},
+          {"without_case", of(verify::Outcome::without_case)}};
+}
+
+int print_verified(const Context& context, const verify::Report& report) {
+  const ordered_json counts = counts_of(report);
+  if (context.json) {
+    ordered_json calls = ordered_json::array();
+    for (const verify::Verdict& verdict : report.verdicts) {
+      calls.push_back({{"name", verdict.call->name},
+                       {"outcome", outcome_name(verdict.outcome)},
+                       {"comparisons", verdict.comparisons},
+                       {"notes", verdict.notes}});
+    }
+    ordered_json shown = {{"calls", calls}, {"isolated", report.isolated}};
+    shown.update(counts);
+    return print(shown.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+  }
+  std::vector<std::vector<std::string>> rows = {{"call", "outcome", "comparisons", "notes"}};
+  for (const verify::Verdict& verdict : report.verdicts) {
+    rows.push_back({verdict.call->name, outcome_name(verdict.outcome),
+                    std::to_string(verdict.comparisons),
+                    fmt::format("{}", fmt::join(verdict.notes, "; "))});
+  }
+  std::string line;
+  for (const auto& [name, count] : counts.items()) {
+    line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name, count.get<int>());
+  }
+  return print(text_table(rows, context.color) + "\n" + line + "\n");
+}
+
+int run_verify(const Context& context) {
+  try {
+    const verify::Report report = verify::verify();
+    const int status = print_verified(context, report);
+    const bool differs = std::any_of(report.verdicts.begin(), report.verdicts.end(),
+                                     [](const verify::Verdict& verdict) {
+                                       return verdict.outcome == verify::Outcome::mismatched;
+                                     });
+    return differs ? exit_failure : status;
+  } catch (const std::exception& error) {
+    return complain(fmt::format("the calls cannot be compared: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 Command calls_command() {
@@ -247,18 +324,26 @@ Command calls_command() {
           "block its thread (never; rarely: a disk; waits: a peer or a clock), the widest state "
           "that it changes (call: what its arguments name; thread; process), and whether kernels "
           "make it by a typed wrapper, by number with k2k::syscall, or not at all (refused). The "
-          "last lines give the share of each class.",
+          "last lines give the share of each class.\n\nWith --verify, makes every ready call that "
+          "has "
+          "a case from kernels of a strict device and from a thread, in sandboxes that are alike, "
+          "and compares answers, buffers and effects. Exit status 1: a call differs.",
       .examples = {{"k2k calls --wrapped", "List the calls with typed wrappers."},
                    {"k2k calls --class needs_device_hardware", "List the calls of one class."},
                    {"k2k calls --json | jq -r '.calls[] | select(.made_by == \"refused\").name'",
-                    "Names of the calls that are refused."}},
+                    "Names of the calls that are refused."},
+                   {"k2k calls --verify", "Compare the calls of kernels with a thread's."}},
       .has_json = true,
       .add = [](CommandLine& line, Context& context) -> Run {
         auto wanted = std::make_shared<Wanted>();
         line.option("--family", wanted->family, "Only calls of this family").one_of(family_names());
         line.option("--class", wanted->kind, "Only calls of this class").one_of(class_names());
         line.flag("--wrapped", wanted->wrapped, "Only calls with a typed wrapper");
-        return [&context, wanted] { return run_calls(context, *wanted); };
+        line.flag("--verify", wanted->verify,
+                  "Compare what kernels and a thread get from every ready call");
+        return [&context, wanted] {
+          return wanted->verify ? run_verify(context) : run_calls(context, *wanted);
+        };
       },
   };
 }

@@ -200,7 +200,9 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
   return 0;
 }
 
-// Copies the call's outputs back and releases the block. `value` is the call's answer.
+// Copies the call's outputs back and releases the block. `value` is the call's answer. A call that
+// failed may have written small outputs (the time that a sleep has left, sizes); how much it wrote
+// of a large buffer is not known.
 template <std::uint16_t number>
 K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
                                                 const Transfer& transfer, std::int64_t value) {
@@ -208,11 +210,14 @@ K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
   constexpr calls::Row row = calls::rows[calls::find(number)];
   constexpr int count = calls::parameter_count(row);
   const std::byte* const block = block_of(area, transfer);
-  for (int index = 0; index < count && value >= 0; ++index) {
+  // At its end the runtime answers for calls that may still be under way.
+  const bool ended = value != -error::cancelled && value != -error::timed_out;
+  for (int index = 0; index < count && ended; ++index) {
     std::uint64_t bytes = transfer.bytes[index];
     if (bytes == 0 || !is_written(row.parameters[index].kind)) continue;
-    if (is_bulk(row.parameters[index].kind) && static_cast<std::uint64_t>(value) < bytes) {
-      bytes = static_cast<std::uint64_t>(value);
+    if (is_bulk(row.parameters[index].kind)) {
+      if (value < 0) continue;
+      if (static_cast<std::uint64_t>(value) < bytes) bytes = static_cast<std::uint64_t>(value);
     }
     copy_bytes(reinterpret_cast<void*>(transfer.original.word[index]),
                block + transfer.offset[index], bytes);

@@ -267,6 +267,27 @@ TEST_F(Cli, calls_are_filtered_by_family_class_and_wrapper) {
   EXPECT_NE(outcome.error.find("ready"), std::string::npos) << outcome.error;
 }
 
+TEST_F(Cli, calls_of_kernels_do_what_those_of_a_thread_do) {
+  const Outcome outcome = k2k("calls --verify --json");
+  const json shown = json::parse(outcome.out);
+  for (const json& call : shown["calls"]) {
+    EXPECT_NE(call["outcome"], "mismatched") << call;
+    if (call["outcome"] == "unverifiable") {
+      EXPECT_EQ(call["notes"].size(), 1u) << call;
+    }
+    const bool compared = call["outcome"] == "same" || call["outcome"] == "refused";
+    EXPECT_EQ(call["comparisons"] > 0, compared) << call;
+  }
+  EXPECT_EQ(shown["ready"], shown["calls"].size());
+  EXPECT_EQ(shown["mismatched"], 0);
+  EXPECT_LE(shown["unverifiable"], 10);
+  EXPECT_GE(shown["verified"], 89);
+  EXPECT_EQ(shown["verified"].get<int>() + shown["unverifiable"].get<int>() +
+                shown["without_case"].get<int>(),
+            shown["ready"]);
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+}
+
 TEST_F(Cli, every_command_says_that_its_output_cannot_be_written) {
   const std::string said = "k2k: cannot write to standard output: ";
   const std::string fix = "; send it elsewhere with > FILE\n";

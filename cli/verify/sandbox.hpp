@@ -1,0 +1,58 @@
+#pragma once
+// What a compared call acts upon: a tree of names, a descriptor of every kind, a mapping. Two
+// sandboxes are alike but for the name of their root, which always has the same length.
+//
+// Threading: one thread. Errors: a sandbox that cannot be made throws std::system_error.
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "cli/verify/case.hpp"
+
+namespace k2k::cli::verify {
+
+inline constexpr std::size_t page_bytes = 4096;
+inline constexpr std::size_t mapping_pages = 4;
+
+class Sandbox {
+ public:
+  Sandbox();
+  ~Sandbox();
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  [[nodiscard]] const std::string& root() const { return root_; }
+  [[nodiscard]] int descriptor(Object object) const {
+    return descriptors_[static_cast<std::size_t>(object)];
+  }
+  [[nodiscard]] char* mapping() const { return mapping_; }
+
+  // What a call may have changed, as lines of text: names, contents, descriptors, mapping.
+  [[nodiscard]] std::string state() const;
+
+  using Identity = std::pair<dev_t, ino_t>;
+
+ private:
+  void make_tree() const;
+  void open_files();
+  void open_sockets();
+  void open_others();
+  void take(Object object, int descriptor);
+
+  std::string root_;
+  std::array<int, object_count> descriptors_;
+  std::array<Identity, object_count> identities_;  // Of the files behind them.
+  char* mapping_ = nullptr;
+};
+
+// "file /file O_RDWR", without what differs between two sandboxes.
+std::string described(int descriptor, const std::string& root);
+
+// The page that nobody may access.
+const void* nowhere();
+
+}  // namespace k2k::cli::verify

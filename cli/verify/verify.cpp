@@ -1,0 +1,285 @@
+#include "cli/verify/verify.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <sstream>
+
+#include "calls/rows.hpp"
+#include "calls/table.hpp"
+#include "cli/verify/case.hpp"
+#include "cli/verify/maker.hpp"
+#include "cli/verify/sandbox.hpp"
+
+namespace k2k::cli::verify {
+
+namespace {
+
+constexpr std::size_t notes_max = 8;  // Of one call.
+// Answers of Linux from here on are errors.
+constexpr std::int64_t errors_begin = -4095;
+
+bool is_error(std::int64_t answer) { return answer < 0 && answer >= errors_begin; }
+
+// A call whose outcome cannot be compared, and why: the reason completes a sentence that begins
+// with the name.
+struct Unverifiable {
+  std::uint16_t number;
+  const char* reason;
+};
+constexpr Unverifiable unverifiable[] = {
+    {SYS_reboot, "would stop the machine"},
+};
+
+std::string escaped(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    const auto code = static_cast<unsigned char>(byte);
+    text += code >= ' ' && code < 0x7f ? std::string(1, byte) : fmt::format("\\{:02x}", code);
+  }
+  return text;
+}
+
+void replace_all(std::string& text, const std::string& old, const std::string& fresh) {
+  for (std::size_t at = 0; (at = text.find(old, at)) != std::string::npos; at += fresh.size()) {
+    text.replace(at, old.size(), fresh);
+  }
+}
+
+std::string shown_answer(Answer kind, std::int64_t answer, const std::string& root) {
+  if (is_error(answer)) return fmt::format("error {}", -answer);
+  switch (kind) {
+    case Answer::exact:
+      return std::to_string(answer);
+    case Answer::varies:
+      return "no error";
+    case Answer::descriptor: {
+      const std::string shown = described(static_cast<int>(answer), root);
+      ::close(static_cast<int>(answer));
+      return shown;
+    }
+    case Answer::address: {
+      auto* const page = reinterpret_cast<char*>(answer);
+      const std::string shown = fmt::format("memory with {}", static_cast<int>(*page));
+      ::munmap(page, page_bytes);
+      return shown;
+    }
+  }
+  return "?";
+}
+
+std::string shown_descriptors(const std::string& bytes, const std::string& root) {
+  std::string shown;
+  for (std::size_t at = 0; at + sizeof(int) <= bytes.size(); at += sizeof(int)) {
+    int descriptor = -1;
+    std::memcpy(&descriptor, bytes.data() + at, sizeof(descriptor));
+    shown += described(descriptor, root) + "; ";
+    ::close(descriptor);
+  }
+  return shown;
+}
+
+// Bytes that may differ become '?' where the call wrote them.
+void blank(std::string& bytes, const std::string& before, const Ignored& ignored) {
+  const std::size_t end = std::min(bytes.size(), ignored.from + ignored.bytes);
+  if (ignored.from >= end) return;
+  const std::size_t count = end - ignored.from;
+  if (bytes.compare(ignored.from, count, before, ignored.from, count) == 0) return;
+  std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(ignored.from), count, '?');
+}
+
+// A wrapper does not know how much a call that failed has written of a large buffer.
+bool is_large_output(const Case& the_case, std::size_t argument) {
+  const int row = calls::find(the_case.number);
+  return row >= 0 && calls::rows[row].parameters[argument].kind == calls::Kind::out_bytes;
+}
+
+// The outcome of one call as lines of text, without what may differ.
+std::string outcome_of(const Case& the_case, const Sandbox& sandbox, const Image& before,
+                       const Image& after, std::int64_t answer) {
+  std::string lines =
+      fmt::format("answer: {}\n", shown_answer(the_case.answer, answer, sandbox.root()));
+  for (const Image::Span& span : after.spans) {
+    if (is_error(answer) && is_large_output(the_case, span.argument)) continue;
+    std::string bytes = after.bytes.substr(span.from, span.bytes);
+    if (the_case.arguments[span.argument].gives_descriptors && !is_error(answer)) {
+      bytes = shown_descriptors(bytes, sandbox.root());
+    }
+    const std::string was = before.bytes.substr(span.from, span.bytes);
+    for (const Ignored& ignored : the_case.ignored) {
+      if (ignored.argument == span.argument) blank(bytes, was, ignored);
+    }
+    replace_all(bytes, sandbox.root(), "$");
+    lines += fmt::format("argument {}: {}\n", span.argument, escaped(bytes));
+  }
+  return lines + sandbox.state();
+}
+
+template <class Make>
+std::string outcome_from(const Case& the_case, const Make& make) {
+  const Sandbox sandbox;
+  const Image before = image_of(the_case, sandbox);
+  Image after = before;
+  const std::int64_t answer = make(after);
+  return outcome_of(the_case, sandbox, before, after, answer);
+}
+
+// The first line in which two outcomes differ; empty if there is none.
+std::string difference(const std::string& of_kernel, const std::string& of_thread) {
+  std::istringstream kernel(of_kernel);
+  std::istringstream thread(of_thread);
+  std::string kernel_line;
+  std::string thread_line;
+  while (true) {
+    const bool more_kernel = static_cast<bool>(std::getline(kernel, kernel_line));
+    const bool more_thread = static_cast<bool>(std::getline(thread, thread_line));
+    if (!more_kernel && !more_thread) return "";
+    if (!more_kernel) kernel_line = "nothing";
+    if (!more_thread) thread_line = "nothing";
+    if (kernel_line != thread_line) return kernel_line + " | thread: " + thread_line;
+  }
+}
+
+bool is_pointer(const Argument& argument) {
+  return argument.kind == Argument::Kind::buffer || argument.kind == Argument::Kind::rooted;
+}
+
+struct Variation {
+  Case changed;
+  std::string says;
+  bool strict = true;  // A strict device reads the memory behind a pointer itself.
+};
+
+std::vector<Variation> variations_of(const Case& the_case) {
+  std::vector<Variation> all{{the_case, the_case.says, true}};
+  if (!the_case.vary) return all;
+  const auto add = [&](std::size_t index, Argument argument, const char* what, bool strict) {
+    Variation variation{the_case, fmt::format("{}, argument {} {}", the_case.says, index, what),
+                        strict};
+    variation.changed.arguments[index] = std::move(argument);
+    all.push_back(std::move(variation));
+  };
+  for (std::size_t index = 0; index < the_case.arguments.size(); ++index) {
+    const Argument& argument = the_case.arguments[index];
+    if (argument.kind == Argument::Kind::object) add(index, number(-1), "is no descriptor", true);
+    if (!is_pointer(argument)) continue;
+    add(index, null(), "is null", true);
+    add(index, {.kind = Argument::Kind::nowhere}, "points to no memory", false);
+  }
+  return all;
+}
+
+class Verifier {
+ public:
+  void compare(Verdict& verdict, const Case& the_case) {
+    for (const Variation& variation : variations_of(the_case)) compare(verdict, variation);
+  }
+
+  // Of a call that every policy refuses.
+  void ask(Verdict& verdict) {
+    Image image;
+    const std::int64_t answer = strict_.call(verdict.call->number, image, Place::shared);
+    ++verdict.comparisons;
+    verdict.outcome = answer == -EPERM ? Outcome::refused : Outcome::mismatched;
+    if (answer != -EPERM) verdict.notes.push_back(fmt::format("answered {}, not EPERM", answer));
+  }
+
+ private:
+  void compare(Verdict& verdict, const Variation& variation) {
+    const std::uint16_t number = verdict.call->number;
+    const std::string of_thread = outcome_from(
+        variation.changed, [&](Image& image) { return call_from_thread(number, image); });
+    const bool wrapped = calls::find(number) >= 0;
+    for (const Place place : {Place::stack, Place::local, Place::device, Place::shared}) {
+      // Nothing is copied for a call without a wrapper.
+      if (place != Place::shared && (!wrapped || !variation.strict)) continue;
+      Kernels& kernels = variation.strict ? strict_ : open_;
+      const std::string of_kernel = outcome_from(
+          variation.changed, [&](Image& image) { return kernels.call(number, image, place); });
+      ++verdict.comparisons;
+      const std::string differs = difference(of_kernel, of_thread);
+      if (differs.empty()) continue;
+      verdict.outcome = Outcome::mismatched;
+      if (verdict.notes.size() < notes_max) {
+        verdict.notes.push_back(
+            fmt::format("{} from {}: {}", variation.says, name_of(place), differs));
+      }
+    }
+  }
+
+  Kernels strict_{true};
+  Kernels open_{false};
+};
+
+std::multimap<std::uint16_t, Case> all_cases() {
+  std::multimap<std::uint16_t, Case> cases;
+  for (const auto family : {file_cases, directory_cases, network_cases, memory_cases, process_cases,
+                            time_cases, event_cases, system_cases}) {
+    for (Case& the_case : family()) cases.emplace(the_case.number, std::move(the_case));
+  }
+  return cases;
+}
+
+void write_text(const char* path, const std::string& text) {
+  const int descriptor = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  static_cast<void>(::write(descriptor, text.data(), text.size()));
+  ::close(descriptor);
+}
+
+// Namespaces of this process for what has names in the machine. A process without the right to
+// them takes a namespace of users, too, in which it keeps its identity.
+bool isolate() {
+  constexpr int spaces = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+  if (::unshare(spaces) == 0) return true;
+  const std::string user = fmt::format("{0} {0} 1", ::geteuid());
+  const std::string group = fmt::format("{0} {0} 1", ::getegid());
+  if (::unshare(spaces | CLONE_NEWUSER) != 0) return false;
+  write_text("/proc/self/setgroups", "deny");
+  write_text("/proc/self/uid_map", user);
+  write_text("/proc/self/gid_map", group);
+  return true;
+}
+
+const char* reason_of(std::uint16_t number) {
+  for (const Unverifiable& call : unverifiable) {
+    if (call.number == number) return call.reason;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Report verify() {
+  Report report;
+  report.isolated = isolate();
+  const std::multimap<std::uint16_t, Case> cases = all_cases();
+  Verifier verifier;
+  for (std::uint16_t number = 0; number < calls::entry_numbers_end; ++number) {
+    const calls::Entry* const entry = calls::entry_of(number);
+    if (entry == nullptr || entry->kind != calls::Class::ready) continue;
+    Verdict verdict{.call = entry};
+    const auto [begin, end] = cases.equal_range(number);
+    if (entry->access == calls::Access::refused) {
+      verifier.ask(verdict);
+    } else if (const char* const reason = reason_of(number)) {
+      verdict.outcome = Outcome::unverifiable;
+      verdict.notes.emplace_back(reason);
+    } else if (begin != end) {
+      verdict.outcome = Outcome::same;
+      for (auto the_case = begin; the_case != end; ++the_case) {
+        verifier.compare(verdict, the_case->second);
+      }
+    }
+    report.verdicts.push_back(std::move(verdict));
+  }
+  return report;
+}
+
+}  // namespace k2k::cli::verify

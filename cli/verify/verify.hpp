@@ -1,0 +1,44 @@
+#pragma once
+// Proves that a kernel's system call does what the same call of a host thread does: makes both in
+// sandboxes that are alike, and compares answers, buffers and the sandboxes' states.
+//
+// Each case is made by a thread of the host that is not the main one, and by kernels of a strict
+// device with the arguments on a stack, in local, in device and in shared memory. Cases are varied:
+// each descriptor is replaced by -1, each pointer by null, and, on a device that is not strict, by
+// a page that nobody may access.
+//
+// Threading: the main thread, before the process has others.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "calls/entry.hpp"
+
+namespace k2k::cli::verify {
+
+enum class Outcome : std::uint8_t {
+  same,
+  refused,       // By every policy, as a kernel that made the call was told.
+  mismatched,    // `notes` are the differences.
+  unverifiable,  // `notes` is the reason.
+  without_case,
+};
+
+struct Verdict {
+  const calls::Entry* call = nullptr;
+  Outcome outcome = Outcome::without_case;
+  int comparisons = 0;
+  std::vector<std::string> notes = {};
+};
+
+struct Report {
+  std::vector<Verdict> verdicts;  // Of every call of the class `ready`, by number.
+  // Network, System V objects and the host's name are those of a namespace of this process.
+  bool isolated = false;
+};
+
+// Errors throw std::runtime_error: no sandbox, no runtime.
+Report verify();
+
+}  // namespace k2k::cli::verify
