@@ -49,8 +49,9 @@ std::optional<Nanoseconds> cpu_time_of(std::string_view schedstat) {
 
 bool is_service_thread(std::string_view comm) {
   if (comm.ends_with('\n')) comm.remove_suffix(1);
-  for (const char* const name : {"k2k/wait", "k2k/reads", "k2k/fault", "k2k/guard", "k2k/limit",
-                                 "k2k/canary", "k2k/ticker", "k2k/cores"}) {
+  for (const char* const name :
+       {"k2k/wait", "k2k/reads", "k2k/fault", "k2k/host", "k2k/clerk", "k2k/guard", "k2k/limit",
+        "k2k/canary", "k2k/ticker", "k2k/cores"}) {
     if (comm == name) return true;
   }
   return comm.starts_with("k2k/serve");

@@ -23,8 +23,8 @@ namespace k2k::host {
 // Parses the first field of /proc/PID/task/TID/schedstat: time on a CPU. Empty: no such line.
 std::optional<Nanoseconds> cpu_time_of(std::string_view schedstat);
 // Decides by the line in /proc/PID/task/TID/comm: "k2k/serve0", "k2k/wait", "k2k/reads",
-// "k2k/fault", "k2k/guard", and the governor's "k2k/limit", "k2k/canary", "k2k/ticker" and
-// "k2k/cores". The control socket's thread "k2k/control" serves no request.
+// "k2k/fault", "k2k/host", "k2k/clerk", "k2k/guard", and the governor's "k2k/limit", "k2k/canary",
+// "k2k/ticker" and "k2k/cores". The control socket's thread "k2k/control" serves no request.
 bool is_service_thread(std::string_view comm);
 // "k2k/unit0": the device, whose CPU time is not the server's.
 bool is_device_thread(std::string_view comm);

@@ -30,6 +30,8 @@ TEST(Observer, recognises_service_threads_by_their_names) {
   EXPECT_TRUE(is_service_thread("k2k/serve255"));
   EXPECT_TRUE(is_service_thread("k2k/wait\n"));
   EXPECT_TRUE(is_service_thread("k2k/reads\n"));
+  EXPECT_TRUE(is_service_thread("k2k/host\n"));
+  EXPECT_TRUE(is_service_thread("k2k/clerk\n"));
   EXPECT_TRUE(is_service_thread("k2k/fault"));
   EXPECT_TRUE(is_service_thread("k2k/guard\n"));
   EXPECT_TRUE(is_service_thread("k2k/limit\n"));
