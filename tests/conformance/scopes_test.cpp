@@ -174,13 +174,16 @@ TEST_P(Scopes, a_wave_that_calls_together_rings_once) {
   Runtime runtime = start([](RuntimeConfig& config) { config.server.rescan_us = 1'000'000; });
   const TemporaryFile file(std::string(64, 'w'));
   std::atomic<std::uint32_t> right{0};
-  launch(runtime, 8, 64, [&] {  // 16 waves.
+  const LaunchReport report = launch(runtime, 8, 64, [&] {  // 16 waves.
     char letter = 0;
     right += k2k::pread(k2k::work_item, k2k::wave_wide, file.fd, &letter, 1, item_rank()) == 1 &&
              letter == 'w';
   });
   EXPECT_EQ(right.load(), 512u);
-  EXPECT_EQ(runtime.stats().doorbells, 16u);
+  EXPECT_LE(runtime.stats().doorbells, 16u);
+  if (report.elapsed < std::chrono::milliseconds(900)) {  // No rescan was due.
+    EXPECT_EQ(runtime.stats().doorbells, 16u);
+  }
   EXPECT_EQ(runtime.stats().requests, 512u);
 }
 
