@@ -78,10 +78,7 @@ DescriptorWaits::DescriptorWaits(router::Files& files)
 void DescriptorWaits::open(Round& round) {
   set_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   wake_ = -1;
-  for (auto line = lines_.begin(); line != lines_.end();) {
-    enter(line->first, line->second, round);
-    line = line->second.empty() ? lines_.erase(line) : std::next(line);
-  }
+  visit_lines([&](int descriptor, Line& line) { enter(descriptor, line, round); });
 }
 
 void DescriptorWaits::watch_wake(int wake) {
@@ -114,15 +111,14 @@ void DescriptorWaits::enter(int descriptor, Line& line, Round& round) {
   }
 }
 
-bool DescriptorWaits::renew(int descriptor, const Line& line) {
-  return !set_.open() || change(EPOLL_CTL_MOD, descriptor, line) == 0;
+bool DescriptorWaits::renew(int descriptor, Line& line, std::size_t kept, Round& round) {
+  if (!set_.open() || change(EPOLL_CTL_MOD, descriptor, line) == 0) return true;
+  end_older(line, kept, EBADF, round.answered);
+  return false;
 }
 
 void DescriptorWaits::renew_all(Round& round) {
-  for (auto line = lines_.begin(); line != lines_.end();) {
-    if (!renew(line->first, line->second)) end_older(line->second, 0, EBADF, round.answered);
-    line = line->second.empty() ? leave(line) : std::next(line);
-  }
+  visit_lines([&](int descriptor, Line& line) { renew(descriptor, line, 0, round); });
   if (wake_lost_ || !set_.open()) return;
   wake_lost_ = control(set_.number(), EPOLL_CTL_MOD, wake_, EPOLLIN, wake_key) != 0;
 }
@@ -132,6 +128,14 @@ void DescriptorWaits::renew_all(Round& round) {
 DescriptorWaits::Lines::iterator DescriptorWaits::leave(Lines::iterator line) {
   if (set_.open()) control(set_.number(), EPOLL_CTL_DEL, line->first, 0, 0);
   return lines_.erase(line);
+}
+
+template <class Visit>
+void DescriptorWaits::visit_lines(Visit visit) {
+  for (auto place = lines_.begin(); place != lines_.end();) {
+    visit(place->first, place->second);
+    place = place->second.empty() ? leave(place) : std::next(place);
+  }
 }
 
 // -- the waits ------------------------------------------------------------------------------------
@@ -155,6 +159,7 @@ void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) 
   const Instant deadline = deadline_of(call.readiness, moment);
   Deadlines held;  // Made first: what may throw comes before what changes anything.
   if (deadline != never) held.insert(deadline);
+  if (lines_.empty()) renewed_ = moment;
   const auto place = lines_.try_emplace(descriptor).first;
   Line& line = place->second;
   try {
@@ -164,11 +169,8 @@ void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) 
     throw;
   }
   deadlines_.merge(held);
-  if (size_++ == 0) renewed_ = moment;
-  if (line.size() > 1) {
-    if (renew(descriptor, line)) return;
-    end_older(line, 1, EBADF, round.answered);  // They wait for a file that lost its number.
-  }
+  // Older calls may wait for a file that lost its number.
+  if (line.size() > 1 && renew(descriptor, line, 1, round)) return;
   enter(descriptor, line, round);
   if (line.empty()) lines_.erase(place);
 }
@@ -187,14 +189,13 @@ void DescriptorWaits::wait(int wake, Round& round) {
         if (!read_off(wake)) lose_wake();
       } else if (const auto line = lines_.find(static_cast<int>(report.data.u64));
                  line != lines_.end()) {
-        serve(line, report.events, round);
+        serve(line->first, line->second, report.events, round);
+        if (line->second.empty()) leave(line);
       }
     }
   } else {
     ::usleep(static_cast<useconds_t>(timeout_until(next_look())) * 1'000);
-    for (auto line = lines_.begin(); line != lines_.end();) {
-      line = serve(line, EPOLLERR, round);
-    }
+    visit_lines([&](int descriptor, Line& line) { serve(descriptor, line, EPOLLERR, round); });
   }
   const Instant moment = now();
   if (!lines_.empty() && moment - renewed_ >= check_every) {
@@ -241,11 +242,9 @@ Instant DescriptorWaits::next_look() const {
 }
 
 // First come, first served, each direction for itself, until one would wait again.
-DescriptorWaits::Lines::iterator DescriptorWaits::serve(Lines::iterator place, std::uint32_t ready,
-                                                        Round& round) {
+void DescriptorWaits::serve(int descriptor, Line& line, std::uint32_t ready, Round& round) {
   const bool broken = (ready & ~std::uint32_t{EPOLLIN | EPOLLOUT}) != 0;  // The call tells how.
   std::uint32_t open = ~std::uint32_t{0};
-  Line& line = place->second;
   for (auto wait = line.begin(); wait != line.end();) {
     const auto events = static_cast<std::uint32_t>(wait->call.readiness.events);
     if ((events & open) == 0 || ((events & ready) == 0 && !broken)) {
@@ -268,12 +267,10 @@ DescriptorWaits::Lines::iterator DescriptorWaits::serve(Lines::iterator place, s
     }
     wait = remove(line, wait);
   }
-  if (!line.empty() && !renew(place->first, line)) end_older(line, 0, EBADF, round.answered);
-  return line.empty() ? leave(place) : std::next(place);
+  if (!line.empty()) renew(descriptor, line, 0, round);
 }
 
 DescriptorWaits::Line::iterator DescriptorWaits::remove(Line& line, Line::iterator wait) {
-  --size_;
   slots_.remove(wait->call.request);
   if (wait->deadline != never) deadlines_.erase(deadlines_.find(wait->deadline));
   return line.erase(wait);
@@ -295,13 +292,11 @@ void DescriptorWaits::end_older(Line& line, std::size_t kept, int error,
 
 template <class Over>
 void DescriptorWaits::give_up(Over over, int error, std::vector<Answered>& answered) {
-  for (auto place = lines_.begin(); place != lines_.end();) {
-    Line& line = place->second;
+  visit_lines([&](int /*descriptor*/, Line& line) {
     for (auto wait = line.begin(); wait != line.end();) {
       wait = over(*wait) ? end_wait(line, wait, error, answered) : std::next(wait);
     }
-    place = line.empty() ? leave(place) : std::next(place);
-  }
+  });
 }
 
 void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {

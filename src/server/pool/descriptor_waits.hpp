@@ -65,7 +65,7 @@ class DescriptorWaits {
   // epoll does not take its descriptor, and older ones whose descriptor was closed. Throws
   // std::bad_alloc, and does nothing then. Drops a call whose slot has one here already.
   void add(const Pending& call, Instant moment, Round& round);
-  [[nodiscard]] std::size_t size() const { return size_ + sleeps_.size(); }
+  [[nodiscard]] std::size_t size() const { return slots_.size(); }
 
   // Blocks until a descriptor is ready, a timeout has passed, `wake` is readable, or check_every
   // has passed with calls waiting; tries the calls whose descriptor became ready. Results are
@@ -97,16 +97,19 @@ class DescriptorWaits {
   int change(int operation, int descriptor, const Line& line);
   // Registers `descriptor`. The calls of `line` end if that fails.
   void enter(int descriptor, Line& line, Round& round);
-  // Registers it again. False: the number is closed or another file's.
-  bool renew(int descriptor, const Line& line);
+  // Registers it again. False: the number is closed or another file's, and all calls of `line` but
+  // the newest `kept` ended.
+  bool renew(int descriptor, Line& line, std::size_t kept, Round& round);
   void renew_all(Round& round);
   // Fills `reports`, or waits until `end`. The number of reports, or -1 and errno.
   int wait_for_reports(std::span<epoll_event> reports, Instant end);
   Lines::iterator leave(Lines::iterator line);
+  // Calls visit(descriptor, line) for each line. Lines that it empties leave.
+  template <class Visit>
+  void visit_lines(Visit visit);
 
   [[nodiscard]] Instant next_look() const;
-  // Returns the next line.
-  Lines::iterator serve(Lines::iterator place, std::uint32_t ready, Round& round);
+  void serve(int descriptor, Line& line, std::uint32_t ready, Round& round);
   Line::iterator remove(Line& line, Line::iterator wait);
   // Answers -error where nothing was moved.
   Line::iterator end_wait(Line& line, Line::iterator wait, int error,
@@ -122,8 +125,7 @@ class DescriptorWaits {
   Lines lines_;
   Deadlines deadlines_;  // Of the waits in `lines_` that have one.
   Sleeps sleeps_;
-  std::size_t size_ = 0;  // Of all lines.
-  OnceASlot slots_;       // Of the calls in `lines_` and `sleeps_`.
+  OnceASlot slots_;  // Of the calls in `lines_` and `sleeps_`.
   Instant renewed_{};
   int wake_ = -1;              // The wake descriptor in `set_`.
   bool fine_timeouts_ = true;  // Linux 5.11: epoll_pwait2(2).

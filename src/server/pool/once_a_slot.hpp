@@ -6,6 +6,7 @@
 //
 // Threading: one owner.
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_set>
 
@@ -19,6 +20,7 @@ class OnceASlot {
   // False: a request of its slot waits already. Throws std::bad_alloc, and does nothing then.
   bool add(const services::Request& request) { return slots_.insert(slot_of(request)).second; }
   void remove(const services::Request& request) { slots_.erase(slot_of(request)); }
+  [[nodiscard]] std::size_t size() const { return slots_.size(); }
 
  private:
   static std::uint64_t slot_of(const services::Request& request) {
