@@ -3,12 +3,12 @@
 #include <limits.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <vector>
 
 #include "router/door/files.hpp"
+#include "services/copy_in.hpp"
 
 namespace k2k::services {
 
@@ -18,10 +18,7 @@ namespace {
 std::vector<iovec> vector_of(std::uint64_t address, std::uint64_t count) {
   if (count == 0 || count > IOV_MAX) return {};
   std::vector<iovec> pieces(count);
-  const iovec here{pieces.data(), count * sizeof(iovec)};
-  const iovec there{reinterpret_cast<void*>(address), here.iov_len};
-  const ssize_t copied = ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0);
-  if (copied != static_cast<ssize_t>(here.iov_len)) return {};
+  if (copy_in(address, pieces.data(), count * sizeof(iovec)) != 0) return {};
   return pieces;
 }
 

@@ -1,8 +1,6 @@
 #include "services/sleep.hpp"
 
 #include <poll.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +8,7 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "services/copy_in.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {
@@ -20,16 +19,6 @@ constexpr Answer by_thread{.would_wait = true};
 
 // Longer waits end with the launch: a century, so that no sum overflows.
 constexpr std::int64_t seconds_max = 3'155'760'000;
-
-// 0, EFAULT, or another error if the system refuses such copies.
-template <class Value>
-int copy_in(std::uint64_t address, Value& into) {
-  const iovec here{&into, sizeof(into)};
-  const iovec there{reinterpret_cast<void*>(address), sizeof(into)};
-  const ssize_t copied = ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0);
-  if (copied == static_cast<ssize_t>(sizeof(into))) return 0;
-  return copied < 0 ? errno : EFAULT;
-}
 
 // -- sleeps ---------------------------------------------------------------------------------------
 
@@ -53,7 +42,7 @@ std::optional<Sleep> sleep_of(const Request& request) {
 
 Answer try_sleep(const Sleep& sleep) {
   timespec duration{};
-  const int error = copy_in(sleep.duration, duration);
+  const int error = copy_in(sleep.duration, &duration, sizeof(duration));
   if (error == EFAULT) return {.value = -EFAULT};
   if (error != 0) return by_thread;
   if (duration.tv_sec < 0 || duration.tv_nsec < 0 || duration.tv_nsec >= 1'000'000'000) {
@@ -90,7 +79,8 @@ Readiness descriptor_of(const Request& request) {
     return {.descriptor = static_cast<int>(request.arguments[0]), .events = POLLIN};
   }
   pollfd watched{-1, 0, 0};
-  if (request.arguments[1] != 0) static_cast<void>(copy_in(request.arguments[0], watched));
+  if (request.arguments[1] != 0)
+    static_cast<void>(copy_in(request.arguments[0], &watched, sizeof(watched)));
   return {.descriptor = watched.fd, .events = watched.events};
 }
 
