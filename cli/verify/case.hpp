@@ -63,6 +63,10 @@ struct Argument {
   bool gives_descriptors = false;  // The call writes an array of new descriptors.
 };
 
+inline bool is_buffer(const Argument& argument) {
+  return argument.kind == Argument::Kind::buffer || argument.kind == Argument::Kind::rooted;
+}
+
 struct Part {
   std::size_t offset = 0;
   Argument target;

@@ -35,10 +35,6 @@ class Layout {
   }
 
  private:
-  static bool is_buffer(const Argument& argument) {
-    return argument.kind == Argument::Kind::buffer || argument.kind == Argument::Kind::rooted;
-  }
-
   [[nodiscard]] std::uint64_t value_of(const Argument& argument) const {
     switch (argument.kind) {
       case Argument::Kind::object:

@@ -11,6 +11,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/system_call.hpp"
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
 #include "cli/verify/case.hpp"
@@ -22,10 +23,6 @@ namespace k2k::cli::verify {
 namespace {
 
 constexpr std::size_t notes_max = 8;  // Of one call.
-// Answers of Linux from here on are errors.
-constexpr std::int64_t errors_begin = -4095;
-
-bool is_error(std::int64_t answer) { return answer < 0 && answer >= errors_begin; }
 
 // A call whose outcome cannot be compared, and why: the reason completes a sentence that begins
 // with the name.
@@ -146,10 +143,6 @@ std::string difference(const std::string& of_kernel, const std::string& of_threa
   }
 }
 
-bool is_pointer(const Argument& argument) {
-  return argument.kind == Argument::Kind::buffer || argument.kind == Argument::Kind::rooted;
-}
-
 struct Variation {
   Case changed;
   std::string says;
@@ -168,7 +161,7 @@ std::vector<Variation> variations_of(const Case& the_case) {
   for (std::size_t index = 0; index < the_case.arguments.size(); ++index) {
     const Argument& argument = the_case.arguments[index];
     if (argument.kind == Argument::Kind::object) add(index, number(-1), "is no descriptor", true);
-    if (!is_pointer(argument)) continue;
+    if (!is_buffer(argument)) continue;
     add(index, null(), "is null", true);
     add(index, {.kind = Argument::Kind::nowhere}, "points to no memory", false);
   }

@@ -50,6 +50,10 @@ inline std::int64_t call(long number, long a, long b, long c, long d, long e, lo
 
 }  // namespace system_call_detail
 
+// Answers from -errno_max to -1 are errors.
+inline constexpr std::int64_t errno_max = 4095;
+constexpr bool is_error(std::int64_t answer) { return answer < 0 && answer >= -errno_max; }
+
 // Up to six arguments: integers and pointers.
 template <class... Arguments>
 inline std::int64_t system_call(long number, Arguments... arguments) {

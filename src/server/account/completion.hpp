@@ -7,14 +7,13 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
+#include "base/system_call.hpp"
 #include "protocol/area.hpp"
 #include "server/account/detached_errors.hpp"
 #include "server/account/thread_stats.hpp"
 #include "services/request.hpp"
 
 namespace k2k::server {
-
-inline bool is_error(std::int64_t value) { return value < 0 && value >= -4095; }
 
 // The times of this request are not measured: another request of its kind stands for it.
 inline bool is_untimed(const protocol::Attributes& attributes, std::uint32_t stamp) {

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/naps.hpp"
+#include "base/system_call.hpp"
 #include "calls/host_call.hpp"
 #include "calls/rows.hpp"
 #include "services/functions/host_frame.hpp"
@@ -206,14 +207,14 @@ std::int64_t HostFunctions::invoke(const Entry& entry, const HostArguments& argu
   try {
     const std::int64_t value = entry.function.body(arguments);
     if (value >= 0) return 0;
-    return value < -4095 ? -EIO : value;
+    return is_error(value) ? value : -EIO;
   } catch (const std::bad_alloc& thrown) {
     log_exception(name, thrown.what(), ENOMEM);
     return -ENOMEM;
   } catch (const std::system_error& thrown) {
     const std::error_condition condition = thrown.code().default_error_condition();
     const bool is_errno = condition.category() == std::generic_category() &&
-                          condition.value() > 0 && condition.value() <= 4095;
+                          condition.value() > 0 && condition.value() <= errno_max;
     const int code = is_errno ? condition.value() : EIO;
     log_exception(name, thrown.what(), code);
     return -code;
