@@ -26,47 +26,33 @@ namespace k2k {
 
 // The buffers of a host function. `Out` arrives zeroed; what the function leaves alone is zero.
 // After an error the contents of `Out` and `InOut` are unspecified.
-template <class T>
-struct In {
-  const T* data = nullptr;
+template <class Element>
+struct BufferArgument {
+  Element* data = nullptr;
   std::size_t count = 0;  // Elements.
-  [[nodiscard]] K2K_HD constexpr const T* begin() const { return data; }
-  [[nodiscard]] K2K_HD constexpr const T* end() const { return data + count; }
+  [[nodiscard]] K2K_HD constexpr Element* begin() const { return data; }
+  [[nodiscard]] K2K_HD constexpr Element* end() const { return data + count; }
   [[nodiscard]] K2K_HD constexpr std::size_t size() const { return count; }
-  K2K_HD constexpr const T& operator[](std::size_t index) const { return data[index]; }
+  K2K_HD constexpr Element& operator[](std::size_t index) const { return data[index]; }
 };
-
 template <class T>
-struct Out {
-  T* data = nullptr;
-  std::size_t count = 0;
-  [[nodiscard]] K2K_HD constexpr T* begin() const { return data; }
-  [[nodiscard]] K2K_HD constexpr T* end() const { return data + count; }
-  [[nodiscard]] K2K_HD constexpr std::size_t size() const { return count; }
-  K2K_HD constexpr T& operator[](std::size_t index) const { return data[index]; }
-};
-
+struct In : BufferArgument<const T> {};
 template <class T>
-struct InOut {
-  T* data = nullptr;
-  std::size_t count = 0;
-  [[nodiscard]] K2K_HD constexpr T* begin() const { return data; }
-  [[nodiscard]] K2K_HD constexpr T* end() const { return data + count; }
-  [[nodiscard]] K2K_HD constexpr std::size_t size() const { return count; }
-  K2K_HD constexpr T& operator[](std::size_t index) const { return data[index]; }
-};
+struct Out : BufferArgument<T> {};
+template <class T>
+struct InOut : BufferArgument<T> {};
 
 template <class T>
 K2K_HD constexpr In<T> in(const T* data, std::size_t count) {
-  return {data, count};
+  return {{data, count}};
 }
 template <class T>
 K2K_HD constexpr Out<T> out(T* data, std::size_t count) {
-  return {data, count};
+  return {{data, count}};
 }
 template <class T>
 K2K_HD constexpr InOut<T> inout(T* data, std::size_t count) {
-  return {data, count};
+  return {{data, count}};
 }
 
 }  // namespace k2k

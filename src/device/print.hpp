@@ -122,7 +122,7 @@ K2K_DEVICE inline Reply print_with(Scope scope, Chosen chosen, int descriptor,
                 "a print takes about 250 numbers or 125 texts: print in parts");
   alignas(8) std::byte frame[layout.frame_bytes()];
   FrameFiller filler(frame, layout.arguments_at());
-  filler.add(In<char>{format.text, format.size});
+  filler.add(In<char>{{format.text, format.size}});
   (add_print_argument(filler, arguments), ...);
   return call<calls::host_call_number>(scope, chosen, calls::host_id(calls::print_name), descriptor,
                                        &frame[0], layout.frame_bytes(), 0, layout.shape());
