@@ -165,8 +165,7 @@ class _Reader:
         return counts
 
     def _raise_if(self, code: int) -> None:
-        if code < 0:
-            raise OSError(-code, self._library.k2k_last_error().decode(errors="replace"))
+        _library.raise_if(self._library, code)
 
 
 _reader: _Reader | None = None

@@ -40,6 +40,18 @@ def load(package: Path = PACKAGE) -> ctypes.CDLL:
     raise LibraryError(f"libk2k.so was not found in {looked}, nor by the dynamic linker. {FIX}")
 
 
+def last_error(library: ctypes.CDLL) -> str:
+    """The message of this thread's last failed call."""
+    text: bytes = library.k2k_last_error()
+    return text.decode(errors="replace")
+
+
+def raise_if(library: ctypes.CDLL, code: int) -> None:
+    """OSError: the call answered a negative errno."""
+    if code < 0:
+        raise OSError(-code, last_error(library))
+
+
 def candidates(package: Path) -> list[Path]:
     """Where the library may lie, given where the package lies."""
     tree = package.parent.parent

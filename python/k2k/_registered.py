@@ -23,7 +23,7 @@ def register_memory(address: int, nbytes: int, kind: str = "cuda") -> None:
     if not 0 < nbytes < 2**64 - address:
         raise ValueError(f"nbytes is {nbytes}; permitted are 1 to the end of the address space")
     library = _library.load()
-    _raise_if(library.k2k_memory_register(address, nbytes, KINDS[kind]))
+    _library.raise_if(library, library.k2k_memory_register(address, nbytes, KINDS[kind]))
 
 
 def unregister_memory(address: int) -> None:
@@ -32,7 +32,8 @@ def unregister_memory(address: int) -> None:
     OSError: ENOENT: no registered memory begins at the address.
     """
     _check(address)
-    _raise_if(_library.load().k2k_memory_unregister(address))
+    library = _library.load()
+    _library.raise_if(library, library.k2k_memory_unregister(address))
 
 
 def is_registered(address: int, nbytes: int) -> bool:
@@ -43,8 +44,3 @@ def is_registered(address: int, nbytes: int) -> bool:
 def _check(address: int) -> None:
     if not 0 < address < 2**64:
         raise ValueError(f"address is {address}; pass that of the memory")
-
-
-def _raise_if(code: int) -> None:
-    if code < 0:
-        raise OSError(-code, _library.load().k2k_last_error().decode(errors="replace"))

@@ -47,7 +47,7 @@ class Runtime:
             for key, value in options.items():
                 text = str(value).lower() if isinstance(value, bool) else str(value)
                 if self._library.k2k_options_set(chosen, key.encode(), text.encode()) < 0:
-                    raise ValueError(self._message())
+                    raise ValueError(_library.last_error(self._library))
             self._raise_if(self._library.k2k_runtime_create(chosen, ctypes.byref(handle)))
         finally:
             self._library.k2k_options_destroy(chosen)
@@ -179,13 +179,8 @@ class Runtime:
             raise ValueError("the runtime is closed")
         return self._handle
 
-    def _message(self) -> str:
-        text: bytes = self._library.k2k_last_error()
-        return text.decode(errors="replace")
-
     def _raise_if(self, code: int) -> None:
-        if code < 0:
-            raise OSError(-code, self._message())
+        _library.raise_if(self._library, code)
 
 
 _open_lock = threading.Lock()
