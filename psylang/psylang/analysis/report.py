@@ -160,10 +160,6 @@ def analyse(
     return Report(structure, findings, live)
 
 
-def _where(origin: Origin) -> str:
-    return str(origin)
-
-
 def _ends(found: Range) -> dict[str, Any]:
     low, high, nan = found.hull()
     return {"low": low, "high": high, "nan": nan}
@@ -193,7 +189,7 @@ def _ranges(program: Program, ranges: Ranges, structure: Structure) -> Iterator[
         text = f"state {state.name} in {found}"
         yield Finding("range", node, text, {"state": state.name, **_ends(found)})
     for origin, found in _leaving(program, ranges).items():
-        yield Finding("range", _where(origin), f"gives {found}", _ends(found))
+        yield Finding("range", str(origin), f"gives {found}", _ends(found))
 
 
 def _states(program: Program, ranges: Ranges) -> list[Range]:
@@ -260,12 +256,12 @@ def _loops(program: Program, ranges: Ranges) -> Iterator[Finding]:
         text = f"{found.least} rounds at least, {most}{because}"
         if found.least == found.most:
             text = f"{found.least} rounds"
-        yield Finding("loop", _where(op.origin), text, {"least": found.least, "most": found.most})
+        yield Finding("loop", str(op.origin), text, {"least": found.least, "most": found.most})
         for one in found.recurrences:
             name = one.value.hint or "a carried value"
             yield Finding(
                 "loop",
-                _where(op.origin),
+                str(op.origin),
                 f"{name}: {one}",
                 {"value": name, "a": list(one.a), "b": list(one.b), "first": list(one.first)},
             )
@@ -279,7 +275,7 @@ def _decided(decisions: Sequence[Decision]) -> Iterator[Finding]:
         times = f", {count} times" if count > 1 else ""
         text = f"{one.text}{times}: {one.because}"
         yield Finding(
-            "decided", _where(one.origin), text, {"decision": one.kind, "because": one.because}
+            "decided", str(one.origin), text, {"decision": one.kind, "because": one.because}
         )
 
 

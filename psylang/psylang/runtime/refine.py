@@ -28,7 +28,7 @@ from psylang.ir.types import Type
 from psylang.numerics import expansions
 from psylang.passes.scalarise import Scalarise
 from psylang.runtime.errors import ArgumentError, NotSupportedError, listed
-from psylang.runtime.search import TRUNCATED, grid_of
+from psylang.runtime.search import TRUNCATED, grid_of, point_of, shown_best
 from psylang.runtime.values import SEED_MAX, as_array, known, refuse_nan, refuse_outside, whole
 
 BATCH = 2048  # Boxes that are bounded side by side.
@@ -58,11 +58,9 @@ class Refined:
     interpreted: int
 
     def __repr__(self) -> str:
-        shape = " x ".join(f"{name} {len(values)}" for name, values in self.grid.items())
-        best = ", ".join(f"{name} {value}" for name, value in self.best.items())
         share = self.evaluations / self.points
         return (
-            f"Refined({shape}; best: {best}, objective {self.best_value:.6g}; certified by "
+            f"Refined({shown_best(self.grid, self.best, self.best_value)}; certified by "
             f"{self.evaluations} evaluations, {share:.2%} of the grid's)"
         )
 
@@ -203,10 +201,7 @@ class _Search:
         sign = -1.0 if self._problem.maximize else 1.0
         return Refined(
             self._grid,
-            {
-                name: values[i].copy() if values.ndim > 1 else values[i].item()
-                for (name, values), i in zip(self._grid.items(), best, strict=True)
-            },
+            point_of(self._grid, best),
             best,
             sign * value,
             sign * bound,
@@ -218,28 +213,25 @@ class _Search:
 
     def _bounded(self, boxes: NDArray[Any]) -> NDArray[np.float64]:
         """The least objective that each box may have."""
-        lows = []
-        for first in range(0, len(boxes), BATCH):
-            some = boxes[first : first + BATCH]
-            low, high = self._objective(some)
-            lows.append(low)
-            self._least = min(self._least, float(high.min()))
-            for row in np.flatnonzero((some[:, :, 1] - some[:, :, 0] == 1).all(axis=1)):
-                index = tuple(int(i) for i in some[row, :, 0])
-                self._known[index] = (float(low[row]), float(high[row]))
         self._boxes += len(boxes)
-        return np.concatenate(lows)
+        starts = range(0, len(boxes), BATCH)
+        return np.concatenate([self._looked(boxes[first : first + BATCH]) for first in starts])
+
+    def _looked(self, boxes: NDArray[Any]) -> NDArray[np.float64]:
+        """The least objective that each box may have. Points, which are boxes of one, are kept."""
+        low, high = self._objective(boxes)
+        self._least = min(self._least, float(high.min()))
+        for row in np.flatnonzero((boxes[:, :, 1] - boxes[:, :, 0] == 1).all(axis=1)):
+            index = tuple(int(i) for i in boxes[row, :, 0])
+            self._known[index] = (float(low[row]), float(high[row]))
+        return low
 
     def _probe(self, boxes: NDArray[Any]) -> None:
         """Looks at the middles of boxes."""
         middles = {tuple(int(i) for i in row) for row in boxes.sum(axis=2) // 2}
         new = np.array(sorted(middles - self._known.keys()), int).reshape(-1, len(self._shape))
-        if not len(new):
-            return
-        low, high = self._objective(np.stack([new, new + 1], axis=2))
-        self._least = min(self._least, float(high.min()))
-        for row, index in enumerate(new.tolist()):
-            self._known[tuple(index)] = (float(low[row]), float(high[row]))
+        if len(new):
+            self._looked(np.stack([new, new + 1], axis=2))
 
     def _halves(self, boxes: NDArray[Any]) -> NDArray[Any]:
         """The two halves of each box across the axis on which its values differ most."""

@@ -67,10 +67,7 @@ class Search:
         index = np.unravel_index(int(np.nanargmin(ordered)), objective.shape)
         self.best_index = tuple(int(i) for i in index)
         self.best_value = float(objective[self.best_index])
-        self.best = {
-            name: values[i].copy() if values.ndim > 1 else values[i].item()
-            for (name, values), i in zip(grid.items(), self.best_index, strict=True)
-        }
+        self.best = point_of(self.grid, self.best_index)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self.table:
@@ -99,9 +96,21 @@ class Search:
         return xarray.Dataset(data, coords=coordinates)
 
     def __repr__(self) -> str:
-        shape = " x ".join(f"{name} {len(values)}" for name, values in self.grid.items())
-        best = ", ".join(f"{name} {value}" for name, value in self.best.items())
-        return f"Search({shape}; best: {best}, objective {self.best_value:.6g})"
+        return f"Search({shown_best(self.grid, self.best, self.best_value)})"
+
+
+def shown_best(grid: Mapping[str, NDArray[Any]], best: Mapping[str, Any], best_value: float) -> str:
+    shape = " x ".join(f"{name} {len(values)}" for name, values in grid.items())
+    point = ", ".join(f"{name} {value}" for name, value in best.items())
+    return f"{shape}; best: {point}, objective {best_value:.6g}"
+
+
+def point_of(grid: Mapping[str, NDArray[Any]], index: Sequence[int]) -> dict[str, Any]:
+    """The parameters of a point: numbers, or rows of their own."""
+    return {
+        name: values[i].copy() if values.ndim > 1 else values[i].item()
+        for (name, values), i in zip(grid.items(), index, strict=True)
+    }
 
 
 @dataclass(frozen=True)
