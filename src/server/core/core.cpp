@@ -140,12 +140,10 @@ Status Server::Core::start() {
   assign_roles();
   pool_.resume(config_);
   // One thread polls, another one watches.
-  for (int count = 0; count < 2; ++count) {
-    if (!pool_.add_worker()) {
-      return Error{EAGAIN,
-                   "no service thread could be started; raise the limits on processes and "
-                   "memory: ulimit -u, ulimit -v"};
-    }
+  if (!pool_.add_workers(2)) {
+    return Error{EAGAIN,
+                 "no service thread could be started; raise the limits on processes and "
+                 "memory: ulimit -u, ulimit -v"};
   }
   if (!units_.begin(config_)) {
     return Error{ENOMEM,

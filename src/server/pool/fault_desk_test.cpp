@@ -171,7 +171,7 @@ TEST_F(FaultDeskTest, leaves_faults_to_the_pool_where_no_thread_reads_files) {
   config.threads_max = 2;
   parts->pool.resume(config);
   parts->roles.pause();
-  ASSERT_TRUE(parts->pool.add_worker());
+  ASSERT_TRUE(parts->pool.add_workers(1));
   parts->desk.stop();
   const services::Request request = serve(0, on_disk);
   const Instant patience = now() + 10s;

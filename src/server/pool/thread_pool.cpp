@@ -12,9 +12,12 @@ namespace {
 constexpr auto guard_tick_min = std::chrono::milliseconds(1);
 }  // namespace
 
-bool ThreadPool::add_worker() {
+bool ThreadPool::add_workers(int count) {
+  // In one step: the first worker takes a role at once and would add the second one itself.
   const std::lock_guard lock(mutex_);
-  return add_worker_locked();
+  bool added = true;
+  while (added && count-- > 0) added = add_worker_locked();
+  return added;
 }
 
 bool ThreadPool::add_worker_locked() {

@@ -52,8 +52,8 @@ class ThreadPool {
 
   // Once, before the first worker.
   void run(Mains mains) { mains_ = std::move(mains); }
-  // False: the system gives no thread, or no memory for one.
-  bool add_worker();
+  // False: the system gives fewer threads, or no memory for one.
+  bool add_workers(int count);
 
   enum class Task : std::uint8_t { role, rescue, attempt, bundle, call, end };
   struct Work {

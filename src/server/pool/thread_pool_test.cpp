@@ -39,7 +39,7 @@ class ThreadPoolTest : public testing::Test {
   void start(std::uint32_t threads_max, int workers = 2) {
     config.threads_max = threads_max;
     parts->pool.resume(config);
-    for (int worker = 0; worker < workers; ++worker) ASSERT_TRUE(parts->pool.add_worker());
+    ASSERT_TRUE(parts->pool.add_workers(workers));
   }
 
   // A worker: a call lasts until `proceed`; a role is held until it is not wanted, where `stuck` in

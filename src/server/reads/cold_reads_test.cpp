@@ -210,7 +210,7 @@ TEST_F(ColdReadsTest, leave_reads_that_do_not_suit_a_ring_to_the_pool) {
 TEST_F(ColdReadsTest, are_made_by_the_pool_where_there_is_no_ring) {
   begin(no_ring);
   parts->pool.resume({});
-  ASSERT_TRUE(parts->pool.add_worker());
+  ASSERT_TRUE(parts->pool.add_workers(1));
   const Pending first = accepted(0, 3);
   ASSERT_TRUE(parts->reads.take(first)) << "nothing is known yet";
   ASSERT_TRUE(is_answered(first.request));
@@ -225,7 +225,7 @@ TEST_F(ColdReadsTest, are_made_by_the_pool_where_the_kernel_refuses_rings) {
     const int status = io::where_refused(__NR_io_uring_setup, code, [this] {
       begin();
       parts->pool.resume({});
-      if (!parts->pool.add_worker()) return 1;
+      if (!parts->pool.add_workers(1)) return 1;
       const Pending call = accepted(0, 3);
       if (!parts->reads.take(call) || !is_answered(call.request)) return 2;
       if (parts->value_of(call.request) != ssize_t{page} || calls_of_pool != 1) return 3;
@@ -241,7 +241,7 @@ TEST_F(ColdReadsTest, are_made_by_the_pool_where_the_kernel_refuses_rings) {
 TEST_F(ColdReadsTest, that_the_ring_gives_back_are_made_by_the_pool) {
   begin();
   parts->pool.resume({});
-  ASSERT_TRUE(parts->pool.add_worker());
+  ASSERT_TRUE(parts->pool.add_workers(1));
   const int direct = ::open(file.path().c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
   if (direct < 0) GTEST_SKIP() << "no direct reads in this folder";
   Pending call = accepted(0, 77);
