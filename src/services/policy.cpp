@@ -15,11 +15,6 @@ namespace k2k::services {
 
 namespace {
 
-// Whether the answer is an address, which the device may not be able to follow.
-constexpr bool answers_an_address(std::uint16_t number) {
-  return number == SYS_mmap || number == SYS_mremap || number == SYS_shmat;
-}
-
 // 0, or the errno for a call that is open but for these arguments.
 std::int64_t admit_arguments(const Request& request, const backend::Backend& backend) {
   if (answers_an_address(request.number) && !backend.info().reaches_host_pages) return -ENOTSUP;
@@ -29,10 +24,6 @@ std::int64_t admit_arguments(const Request& request, const backend::Backend& bac
     return -EPERM;
   }
   return 0;
-}
-
-constexpr bool has_condition(std::uint16_t number) {
-  return answers_an_address(number) || number == SYS_getrusage;
 }
 
 constexpr bool is_pointer(calls::Kind kind) {
@@ -47,7 +38,7 @@ constexpr unsigned conditional = 1u << calls::parameters_max;
 constexpr std::array<std::uint8_t, calls::row_count> checks_of_row = [] {
   std::array<std::uint8_t, calls::row_count> masks{};
   for (std::size_t row = 0; row < masks.size(); ++row) {
-    if (has_condition(calls::rows[row].number)) masks[row] = conditional;
+    if (arguments_decide(calls::rows[row].number)) masks[row] = conditional;
     for (unsigned index = 0; index < calls::parameters_max; ++index) {
       if (is_pointer(calls::rows[row].parameters[index].kind)) {
         masks[row] = static_cast<std::uint8_t>(masks[row] | 1u << index);

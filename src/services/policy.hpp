@@ -4,6 +4,8 @@
 // On the cpu backend a kernel is native code in this process, so this guards against faults, not
 // malice; on a GPU the slot is the only door and this is a wall (decision 12).
 
+#include <sys/syscall.h>
+
 #include <cstdint>
 
 #include "backend/backend.hpp"
@@ -27,6 +29,15 @@ enum class Openness : std::uint8_t { any, known_only };
 //   -ENOTSUP  mmap, mremap or shmat for a device that does not reach the host's pages
 std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
                    const router::Files& files);
+
+// Whether the answer is an address, which the device may not be able to follow.
+constexpr bool answers_an_address(std::uint16_t number) {
+  return number == SYS_mmap || number == SYS_mremap || number == SYS_shmat;
+}
+// Whether admit() looks at the arguments of a call, whatever memory the host reaches.
+constexpr bool arguments_decide(std::uint16_t number) {
+  return answers_an_address(number) || number == SYS_getrusage;
+}
 
 // The reason why `number` is always refused, a sentence that begins with the call's name; nullptr
 // if it is not.

@@ -163,6 +163,26 @@ TEST_P(Faults, the_thread_of_a_unit_runs_others_while_a_work_item_waits_for_its_
   EXPECT_EQ(seen, 'd');
 }
 
+TEST_P(Faults, a_query_waits_for_the_page_that_its_answer_goes_to) {
+  StuckMemory memory(1);
+  if (!memory.ok()) GTEST_SKIP() << StuckMemory::needs;
+  Runtime runtime = start();
+  const DemandRegion region = made(DemandRegion::copy_of(runtime, memory.data(), memory.bytes()));
+  auto* const time = region.as<timespec>();
+  std::thread fetcher([&] {
+    while (!memory.awaited()) std::this_thread::sleep_for(100us);
+    memory.release('q');
+  });
+  timespec before{};
+  ::clock_gettime(CLOCK_REALTIME, &before);
+  std::atomic<long> answer{-1};
+  launch(runtime, 1, 1, [&] { answer = k2k::clock_gettime(k2k::work_item, CLOCK_REALTIME, time); });
+  fetcher.join();
+  EXPECT_EQ(answer.load(), 0);
+  EXPECT_GE(time->tv_sec, before.tv_sec);
+  EXPECT_LE(time->tv_sec, before.tv_sec + 3600) << "the call was made, not only answered";
+}
+
 TEST_P(Faults, a_region_destroyed_while_faults_wait_ends_their_launch_and_nothing_else) {
   StuckMemory memory(2);
   if (!memory.ok()) GTEST_SKIP() << StuckMemory::needs;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "base/bits.hpp"
 #include "base/cache_line.hpp"
@@ -199,12 +200,19 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     ready().describe(request);
     protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                    protocol::Side::host>(slot, control.number);
-    std::int64_t value = row >= 0 && !checks_rows_ ? 0 : admit(request, pass.how.openness);
+    const bool open = row >= 0 && !checks_rows_ && !services::arguments_decide(control.number);
+    std::int64_t value = open ? 0 : admit(request, pass.how.openness);
     if (value == 0 && !never_blocks) continue;
     if (value != 0) {
       pass.stats.refused.add();
     } else {
-      value = services::execute_without_waiting(request, pending.progress, *files_).value;
+      const services::Answer answer =
+          services::execute_without_waiting(request, pending.progress, *files_);
+      if (answer.would_wait) [[unlikely]] {  // For a page that its argument lies in.
+        pass.batch.push_back(std::exchange(pending, {}));
+        continue;
+      }
+      value = answer.value;
     }
     publish_answer(slot, request.number, request.detached(), value, protocol::TransportError::none,
                    moments, *detached_errors_);

@@ -5,6 +5,7 @@
 
 #include <asm/unistd.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -104,6 +105,15 @@ TEST_F(BottomHalfTest, refuses_without_executing) {
   protocol::Slot& again = backend.plain.publish(1, 0, __NR_exit_group);
   process({{1, 1}}, services::Openness::any);
   EXPECT_EQ(static_cast<std::int64_t>(again.arguments[0]), -EPERM);
+}
+
+TEST_F(BottomHalfTest, looks_at_the_arguments_that_decide_though_it_checks_no_memory) {
+  protocol::Slot& slot = backend.plain.publish(0, 0, __NR_getrusage);
+  rusage usage{};
+  slot.arguments[0] = static_cast<std::uint64_t>(RUSAGE_THREAD);
+  slot.arguments[1] = reinterpret_cast<std::uint64_t>(&usage);
+  process({{0, 1}});
+  EXPECT_EQ(static_cast<std::int64_t>(slot.arguments[0]), -EPERM);
 }
 
 TEST_F(BottomHalfTest, answers_efault_for_memory_the_host_cannot_reach) {
