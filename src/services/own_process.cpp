@@ -1,6 +1,7 @@
 #include "services/own_process.hpp"
 
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -29,6 +30,9 @@ constexpr std::uint16_t watched[] = {
     SYS_fcntl,
     SYS_rt_sigqueueinfo,
     SYS_remap_file_pages,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_keyctl,
     SYS_rt_tgsigqueueinfo,
     SYS_pkey_mprotect,
 };
@@ -74,6 +78,44 @@ bool ends_or_stops(std::uint64_t signal) {
   return static_cast<int>(signal) == SIGKILL || static_cast<int>(signal) == SIGSTOP;
 }
 
+// Keyrings that Linux keeps for each thread. It makes a process keyring, too, for one thread and
+// those that this thread starts later.
+bool is_keyring_of_thread(std::uint64_t key) {
+  const auto number = static_cast<std::int32_t>(key);
+  return number == KEY_SPEC_THREAD_KEYRING || number == KEY_SPEC_PROCESS_KEYRING ||
+         number == KEY_SPEC_REQKEY_AUTH_KEY || number == KEY_SPEC_REQUESTOR_KEYRING;
+}
+
+// An operation of keyctl: does it change the thread, and which of its arguments name keys?
+struct KeyOperation {
+  std::uint32_t number;
+  bool changes_thread;
+  std::array<std::uint8_t, 3> keys{};  // 0 = no further one.
+};
+constexpr KeyOperation key_operations[] = {
+    {KEYCTL_JOIN_SESSION_KEYRING, true}, {KEYCTL_SESSION_TO_PARENT, true},
+    {KEYCTL_SET_REQKEY_KEYRING, true},   {KEYCTL_ASSUME_AUTHORITY, true},
+    {KEYCTL_DH_COMPUTE, false},    // Pointers.
+    {KEYCTL_PKEY_ENCRYPT, false},  // Likewise, and the next three.
+    {KEYCTL_PKEY_DECRYPT, false},        {KEYCTL_PKEY_SIGN, false},
+    {KEYCTL_PKEY_VERIFY, false},         {KEYCTL_CAPABILITIES, false},
+    {KEYCTL_GET_PERSISTENT, false, {2}}, {KEYCTL_LINK, false, {1, 2}},
+    {KEYCTL_UNLINK, false, {1, 2}},      {KEYCTL_SEARCH, false, {1, 4}},
+    {KEYCTL_INSTANTIATE, false, {1, 4}}, {KEYCTL_INSTANTIATE_IOV, false, {1, 4}},
+    {KEYCTL_REJECT, false, {1, 4}},      {KEYCTL_NEGATE, false, {1, 3}},
+    {KEYCTL_MOVE, false, {1, 2, 3}},
+};
+
+bool changes_keys_of_thread(const std::uint64_t (&word)[protocol::argument_count]) {
+  constexpr KeyOperation other{0, false, {1}};
+  const auto* const found =
+      std::ranges::find(key_operations, static_cast<std::uint32_t>(word[0]), &KeyOperation::number);
+  const KeyOperation& operation = found == std::end(key_operations) ? other : *found;
+  return operation.changes_thread || std::ranges::any_of(operation.keys, [&](std::uint8_t at) {
+           return at != 0 && is_keyring_of_thread(word[at]);
+         });
+}
+
 // Linux takes the number of any thread for its process.
 bool is_in_this_process(std::uint64_t thread) {
   return raw(SYS_tgkill, ::getpid(), static_cast<pid_t>(thread), 0) == 0;
@@ -100,6 +142,12 @@ bool harms_own(const Request& request) {
              attaches_to_own(static_cast<int>(word[0]), word[1]);
     case SYS_fcntl:
       return static_cast<int>(word[1]) == F_SETSIG && ends_or_stops(word[2]);
+    case SYS_add_key:
+      return is_keyring_of_thread(word[4]);
+    case SYS_request_key:
+      return is_keyring_of_thread(word[3]);
+    case SYS_keyctl:
+      return changes_keys_of_thread(word);
     case SYS_rt_sigqueueinfo:
       return ends_or_stops(word[1]) && is_in_this_process(word[0]);
     case SYS_rt_tgsigqueueinfo:

@@ -9,6 +9,9 @@
 //   threads      rt_tgsigqueueinfo to a thread of K2K's; rt_sigqueueinfo and rt_tgsigqueueinfo to
 //                this process, by the number of any of its threads, with SIGKILL or SIGSTOP; fcntl
 //                that chooses one of these two for a descriptor (F_SETSIG)             EPERM
+//   keyrings     add_key, request_key and keyctl that name the keyring of a thread, a process or a
+//                request, or that choose other keyrings for the calling thread: Linux keeps all of
+//                these for each thread, and the thread is a service thread             EPERM
 //
 // kill, tkill, tgkill and pidfd_send_signal are refused whatever they name (calls/families).
 //

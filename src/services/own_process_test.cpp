@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/keyctl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -125,6 +126,32 @@ TEST_F(OwnProcess, no_signal_ends_or_stops_the_process_under_the_number_of_any_t
     EXPECT_EQ(refused(SYS_rt_sigqueueinfo, {process, SIGUSR1}), 0);
     EXPECT_EQ(refused(SYS_fcntl, {0, F_SETSIG, SIGUSR1}), 0);
   }).join();
+}
+
+TEST_F(OwnProcess, keyrings_of_a_thread_are_no_kernels_business) {
+  for (const int key : {KEY_SPEC_THREAD_KEYRING, KEY_SPEC_PROCESS_KEYRING, KEY_SPEC_REQKEY_AUTH_KEY,
+                        KEY_SPEC_REQUESTOR_KEYRING}) {
+    SCOPED_TRACE(key);
+    const auto wide = static_cast<std::uint64_t>(key);
+    for (const std::uint64_t word : {wide, wide & 0xffffffff}) {  // Linux looks at 32 bits.
+      EXPECT_EQ(refused(SYS_add_key, {0, 0, 0, 0, word}), -EPERM);
+      EXPECT_EQ(refused(SYS_request_key, {0, 0, 0, word}), -EPERM);
+      EXPECT_EQ(refused(SYS_keyctl, {KEYCTL_GET_KEYRING_ID, word, 1}), -EPERM);
+      EXPECT_EQ(refused(SYS_keyctl, {KEYCTL_LINK, 5, word}), -EPERM);
+      EXPECT_EQ(refused(SYS_keyctl, {KEYCTL_MOVE, 5, 6, word}), -EPERM);
+      EXPECT_EQ(refused(SYS_keyctl, {KEYCTL_SEARCH, 5, 0, 0, word}), -EPERM);
+      EXPECT_EQ(refused(SYS_keyctl, {KEYCTL_GET_PERSISTENT, word, 5}), 0) << "a user";
+      EXPECT_EQ(refused(SYS_keyctl, {KEYCTL_CHOWN, 5, word, word}), 0) << "users and groups";
+      EXPECT_EQ(refused(SYS_keyctl, {999, word}), -EPERM) << "an operation of a later Linux";
+    }
+  }
+  for (const int operation : {KEYCTL_JOIN_SESSION_KEYRING, KEYCTL_SESSION_TO_PARENT,
+                              KEYCTL_SET_REQKEY_KEYRING, KEYCTL_ASSUME_AUTHORITY}) {
+    EXPECT_EQ(refused(SYS_keyctl, {static_cast<std::uint64_t>(operation)}), -EPERM) << operation;
+  }
+  const auto session = static_cast<std::uint64_t>(KEY_SPEC_SESSION_KEYRING);
+  EXPECT_EQ(refused(SYS_add_key, {0, 0, 0, 0, session}), 0);
+  EXPECT_EQ(refused(SYS_keyctl, {KEYCTL_DESCRIBE, session}), 0);
 }
 
 }  // namespace
