@@ -73,7 +73,8 @@ inline constexpr FilesKey files_keys[] = {
         "files.read_ahead_pages", FilesKey::Kind::number, read_ahead_pages_max, "",
         "pages of 4 KiB",
         "Most pages that are in the page cache only because of read-ahead for kernels; further "
-        "pages are evicted. 0: as files.conservative."),
+        "pages are evicted. Memory of the host and memory of each kind of GPU have this bound "
+        "each. 0: as files.conservative."),
     files_key<&FilesOptions::read_ahead>(
         "files.read_ahead", FilesKey::Kind::choice, 0, "auto|bounded", "",
         "Where to keep files.read_ahead_pages: on devices whose read_ahead_kb is at most an eighth "

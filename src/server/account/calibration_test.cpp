@@ -1,4 +1,4 @@
-// Goal: the costs that the governor and the books rely on are measured, not made up.
+// Goal: the costs that the governor and the accounting rely on are measured, not made up.
 
 #include "server/account/calibration.hpp"
 

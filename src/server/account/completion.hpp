@@ -1,5 +1,5 @@
 #pragma once
-// The last step of a request: its result into the slot, the state released, the books kept.
+// The last step of a request: its result into the slot, the state released, the call booked.
 //
 // Waking is left to the caller, once for many: Backend::resume after the last of them.
 

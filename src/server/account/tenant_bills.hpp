@@ -1,5 +1,5 @@
 #pragma once
-// The debt of each budget for the work of one service thread, read from the thread's books.
+// The debt of each budget for the work of one service thread, read from the thread's statistics.
 //
 // The ledger spreads all CPU time of a period over the tenants that were served in it, in
 // proportion: so the bills add up to the thread's CPU time, polling and waking included, and

@@ -147,7 +147,7 @@ Status Server::Core::start() {
   }
   if (!units_.begin(config_)) {
     return Error{ENOMEM,
-                 "no memory for the books of units that serve; set server.bottom_half = "
+                 "no memory for the accounts of units that serve; set server.bottom_half = "
                  "\"monolithic\""};
   }
   backend_->on_abandon([this] {

@@ -1,7 +1,7 @@
 #pragma once
 // Adaptive coalescing of one top half: takes samples of the cost and the wait of requests,
 // and asks the policy for the setting. Behind a monolithic bottom half the samples are of the
-// holder's books, split of all threads', since whose requests they serve is not known.
+// holder's statistics, split of all threads', since whose requests they serve is not known.
 //
 // Owned by a role: used by its holder, never by two threads; changes() from anywhere.
 
@@ -19,7 +19,7 @@ namespace k2k::server {
 
 class Adaptive {
  public:
-  // The sums of books, of one thread or of several.
+  // The sums of statistics, of one thread or of several.
   struct Counted {
     std::uint64_t cpu_ns = 0;
     std::uint64_t answered = 0;
@@ -54,7 +54,8 @@ class Adaptive {
   [[nodiscard]] bool due(std::uint64_t moment) const {
     return on() && moment - since_moment_ >= cycles_in(governor::Coalescer::sample_min);
   }
-  // Right after the holder's books were settled. True if there is another setting. Expects due().
+  // Right after the holder's statistics were settled. True if there is another setting. Expects
+  // due().
   bool look(const Counted& now, std::uint64_t moment) {
     const std::uint64_t elapsed = moment - since_moment_;
     const std::uint64_t requests = now.answered - since_.answered;

@@ -1,5 +1,5 @@
 // Goal: a top half's setting follows what its requests cost, and is left alone where nothing can be
-// said. Method: books that the test fills; the policy itself is tested beside it.
+// said. Method: statistics that the test fills; the policy itself is tested beside it.
 
 #include "server/govern/adaptive.hpp"
 

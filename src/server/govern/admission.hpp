@@ -68,7 +68,7 @@ class Admission {
   // Have tenants budgets of their own?
   [[nodiscard]] bool by_tenant() const { return grants_.tenants().divided(); }
   // Then: may a request of this tenant be served now? If not, asking again is worth while from
-  // ask_at() on. Expects an account with books.
+  // ask_at() on. Expects an account with statistics.
   bool admits(ServiceAccount& account, std::uint32_t tenant) {
     return cycles() < account.grants[budget_of(tenant)].until || ask(account, tenant);
   }

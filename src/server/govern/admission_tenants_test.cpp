@@ -1,7 +1,7 @@
 // Goal: tenants keep to their budgets under one cap. A tenant in debt is told no while others are
 // served, and other budgets, a suspension or another limit change that. grants_test.cpp replays how
 // the cap is shared.
-// Method: one thread whose books are written by hand, so that nothing else runs in their time.
+// Method: one thread whose statistics are written by hand, so that nothing else runs in their time.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Grants of CPU time, and the charges to the cap: the governor, its books, and the tenants.
+// Grants of CPU time, and the charges to the cap: the governor, its ledger, and the tenants.
 //
 //   renew()   settles the account and asks: a grant, or the moment to ask again at
 //   ask()     the same for one tenant's requests, without an account that looks for them
@@ -73,8 +73,8 @@ class Grants {
   bool settle(ServiceAccount& account, bool woken);
   // As settle(), and until when the source is to stay masked; nothing if it need not.
   std::optional<Instant> rest_masked(ServiceAccount& account);
-  // Where tenants have budgets: may one's requests be served now? Expects an account with books.
-  // The tenant's budget is looked up under the lock: another rule may have fewer.
+  // Where tenants have budgets: may one's requests be served now? Expects an account with
+  // statistics. The tenant's budget is looked up under the lock: another rule may have fewer.
   bool ask(ServiceAccount& account, std::uint32_t tenant);
 
   // For a call of this tenant, threads of the kernel worked at most so long; see kernel_work.hpp.

@@ -1,5 +1,5 @@
 // Goal: whatever a service thread does in which order, what it spends under a cap is charged once,
-// a grant lasts as long as the books say, and a debtor is told a moment at which it may go on.
+// a grant lasts as long as the charges say, and a debtor is told a moment at which it may go on.
 // Method: clocks are handed in, so that every sequence of moves up to a length is replayed.
 
 #include "server/govern/grants.hpp"
@@ -37,7 +37,7 @@ enum class Move : std::uint8_t {
 };
 constexpr std::size_t moves = 9;
 
-// What the books must say, kept beside Grants.
+// The charges that Grants must arrive at, summed beside it.
 class Model {
  public:
   Model() : thread_(capped(10)) {}

@@ -29,7 +29,7 @@ struct ServiceAccount {
     std::uint64_t ask_at = 0;  // cycles() before which the answer stays no.
   };
   governor::Tenant payer = 0;    // The budget that pays for looks at doorbells.
-  ThreadStats* stats = nullptr;  // The thread's books; nullptr = requests are not told apart.
+  ThreadStats* stats = nullptr;  // Of the thread; nullptr = requests are not told apart.
   TenantBills bills;
   Nanoseconds unbilled{};  // Looks and interrupts, for the tenant that will be served next.
   std::array<Grant, governor::tenants_max> grants{};

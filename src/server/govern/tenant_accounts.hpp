@@ -1,6 +1,6 @@
 #pragma once
 // Where tenants have budgets of their own under the cap (docs/design/server.md, "Budgets of
-// tenants"): the budget of each tenant, and the bills that a service thread's books make out.
+// tenants"): the budget of each tenant, and the charges from a service thread's statistics.
 //
 // CPU time without requests (looks, interrupts) is for the tenants that are served next: until then
 // no tenant owes it, and idle tenants lend their tokens.
@@ -39,7 +39,7 @@ class TenantAccounts {
   // The owner of each budget; of the shared one 0.
   [[nodiscard]] const std::vector<std::uint32_t>& tenants() const { return tenants_; }
 
-  // Up to the thread's CPU clock `clock`, nothing is owed. Expects an account with books.
+  // Up to the thread's CPU clock `clock`, nothing is owed. Expects an account with statistics.
   static void begin(ServiceAccount& account, Nanoseconds clock, const Clocks& clocks);
   // The debt of each budget since then; `extra` is CPU time beside the thread's clock. One a
   // budget.

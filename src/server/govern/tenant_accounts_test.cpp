@@ -1,5 +1,5 @@
-// Goal: each budget is billed what a thread's books say, and time without requests goes to the
-// tenants that are served next.
+// Goal: each budget is charged what a thread's statistics say, and time without requests goes to
+// the tenants that are served next.
 
 #include "server/govern/tenant_accounts.hpp"
 

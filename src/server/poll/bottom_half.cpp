@@ -126,7 +126,7 @@ bool BottomHalf::is_for_the_spot(std::int16_t row) const {
 }
 
 bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
-  if (!pass.unsettled) pass.books.settle();  // Books stay open while a call is made: none are due.
+  if (!pass.unsettled) pass.books.settle();  // No bookkeeping is open while a call is made.
   switch (pass.how.on_the_spot->serve(ready, pass.here.request)) {
     case OnTheSpot::Outcome::declined:
       return false;
