@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/descriptor.hpp"
-#include "server/pool/descriptor_waits.hpp"
+#include "server/waits/descriptor_waits.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/set_aside_parts.hpp"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "server/poll/bottom_half.hpp"
-#include "server/pool/once_a_slot.hpp"
+#include "server/waits/once_a_slot.hpp"
 
 namespace k2k::server {
 

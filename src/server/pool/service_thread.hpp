@@ -18,7 +18,7 @@
 #include "server/account/thread_stats.hpp"
 #include "server/govern/service_account.hpp"
 #include "server/poll/bottom_half.hpp"
-#include "server/pool/sleeping_calls.hpp"
+#include "server/waits/sleeping_calls.hpp"
 #include "services/fault.hpp"
 #include "telemetry/mark.hpp"
 

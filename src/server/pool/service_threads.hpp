@@ -19,7 +19,7 @@
 #include "server/account/stats.hpp"
 #include "server/govern/adaptive.hpp"
 #include "server/pool/service_thread.hpp"
-#include "server/pool/sleeping_calls.hpp"
+#include "server/waits/sleeping_calls.hpp"
 #include "telemetry/event_ring.hpp"
 #include "telemetry/mark.hpp"
 

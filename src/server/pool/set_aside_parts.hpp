@@ -9,7 +9,7 @@
 #include "server/govern/admission.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/service_threads.hpp"
-#include "server/pool/sleeping_calls.hpp"
+#include "server/waits/sleeping_calls.hpp"
 #include "server/pool/thread_pool.hpp"
 
 namespace k2k::server {

@@ -22,7 +22,7 @@
 #include "server/govern/admission.hpp"
 #include "server/govern/kernel_work.hpp"
 #include "server/pool/service_thread.hpp"
-#include "server/pool/sleeping_calls.hpp"
+#include "server/waits/sleeping_calls.hpp"
 #include "services/functions/host_functions.hpp"
 #include "services/services.hpp"
 

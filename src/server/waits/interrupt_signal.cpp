@@ -1,4 +1,4 @@
-#include "server/pool/interrupt_signal.hpp"
+#include "server/waits/interrupt_signal.hpp"
 
 #include <sched.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "server/pool/descriptor_waits.hpp"
+#include "server/waits/descriptor_waits.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 // Goal: a call that waits on a descriptor is answered as the system call would have been, however
 // many wait; none waits in the kernel. Method: real pipes and sockets; the test is the peer.
 
-#include "server/pool/descriptor_waits.hpp"
+#include "server/waits/descriptor_waits.hpp"
 
 #include <asm/unistd.h>
 #include <fcntl.h>

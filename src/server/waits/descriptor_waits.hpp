@@ -31,7 +31,7 @@
 #include "base/descriptor.hpp"
 #include "base/units.hpp"
 #include "server/poll/bottom_half.hpp"
-#include "server/pool/once_a_slot.hpp"
+#include "server/waits/once_a_slot.hpp"
 
 struct epoll_event;
 

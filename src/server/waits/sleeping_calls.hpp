@@ -15,7 +15,7 @@
 #include <mutex>
 #include <utility>
 
-#include "server/pool/interrupt_signal.hpp"
+#include "server/waits/interrupt_signal.hpp"
 
 namespace k2k::server {
 

@@ -1,6 +1,6 @@
 // Goal: a call that sleeps is ended when its launch is or at the end, and no other call is.
 
-#include "server/pool/sleeping_calls.hpp"
+#include "server/waits/sleeping_calls.hpp"
 
 #include <gtest/gtest.h>
 
