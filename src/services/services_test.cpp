@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -519,6 +520,34 @@ TEST_F(ServicesTest, an_epoll_wait_waits_for_its_set) {
   EXPECT_EQ(at_once(make(__NR_epoll_wait, pipe[0], &got, 1, -1)), -EINVAL);
   EXPECT_EQ(at_once(make(__NR_epoll_wait, -1, &got, 1, -1)), -EBADF);
   ::close(set);
+}
+
+TEST_F(ServicesTest, an_accept_waits_for_a_connection) {
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_un nowhere{AF_UNIX, {}};
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&nowhere), sizeof(sa_family_t)), 0);
+  EXPECT_EQ(at_once(make(__NR_accept, listener, 0, 0)), -EINVAL) << "it does not listen";
+  ASSERT_EQ(::listen(listener, 4), 0);
+  sockaddr_un name{};
+  socklen_t bytes = sizeof(name);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&name), &bytes), 0);
+  Progress progress;
+  const Request request = make(__NR_accept4, listener, 0, 0, SOCK_CLOEXEC);
+  const Answer answer = execute_without_waiting(request, progress, files);
+  ASSERT_TRUE(answer.would_wait);
+  EXPECT_EQ(answer.readiness.descriptor, listener);
+  EXPECT_EQ(answer.readiness.events, POLLIN);
+  EXPECT_EQ(at_once(make(__NR_accept4, listener, 0, 0, 1)), -EINVAL) << "no such flag";
+  const int peer = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::connect(peer, reinterpret_cast<const sockaddr*>(&name), bytes), 0);
+  const auto taken = static_cast<int>(at_once(request));
+  EXPECT_GE(taken, 0);
+  EXPECT_EQ(::fcntl(taken, F_GETFD), FD_CLOEXEC);
+  ASSERT_EQ(::fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+  EXPECT_EQ(at_once(request), -EAGAIN);
+  EXPECT_EQ(at_once(make(__NR_accept, pipe[0], 0, 0)), -ENOTSOCK);
+  EXPECT_EQ(at_once(make(__NR_accept, -1, 0, 0)), -EBADF);
+  for (const int fd : {listener, peer, taken}) ::close(fd);
 }
 
 TEST_F(ServicesTest, nothing_answers_zero) {

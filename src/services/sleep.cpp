@@ -1,6 +1,7 @@
 #include "services/sleep.hpp"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "services/copy_in.hpp"
+#include "services/file.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {
@@ -95,9 +97,34 @@ Answer try_poll(const Request& request, std::size_t timeout_at) {
   return wait;
 }
 
+// -- waits for a connection -----------------------------------------------------------------------
+
+// Whether the call could sleep: it has a socket that listens, and flags that Linux knows.
+bool waits_for_connection(const Request& request) {
+  const auto descriptor = static_cast<int>(request.arguments[0]);
+  const auto flags = static_cast<int>(request.arguments[3]);
+  if (request.number == SYS_accept4 && (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0) return false;
+  int listens = 0;
+  socklen_t bytes = sizeof(listens);
+  return ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 &&
+         listens != 0 && !never_waits(descriptor);
+}
+
+Answer try_accept(const Request& request) {
+  if (waits_for_connection(request)) {
+    pollfd listener{static_cast<int>(request.arguments[0]), POLLIN, 0};
+    if (::poll(&listener, 1, 0) == 0) {
+      return {.would_wait = true,
+              .readiness = {.descriptor = listener.fd, .events = listener.events}};
+    }
+  }
+  return {.value = pass_on(request)};
+}
+
 }  // namespace
 
 Answer sleep_or_wait(const Request& request) {
+  if (sleeps_if_too_late(request.number)) return try_accept(request);
   if (const std::optional<Sleep> sleep = sleep_of(request)) return try_sleep(*sleep);
   if (const auto timeout_at = timeout_place(request)) return try_poll(request, *timeout_at);
   return by_thread;

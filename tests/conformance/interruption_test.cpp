@@ -83,6 +83,18 @@ TEST_P(Interruption, ends_sleeps_by_a_clock) {
       << "by the server's own clock, and on a thread";
 }
 
+TEST_P(Interruption, ends_accepts) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  Runtime runtime = start();
+  EXPECT_LT(
+      cancelled(runtime, {2, 64},
+                [&] { k2k::syscall(k2k::work_item, k2k::strong, SYS_accept4, listener, 0, 0, 0); }),
+      2s)
+      << "they outnumber the service threads";
+  ::close(listener);
+}
+
 TEST_P(Interruption, ends_a_wait_for_a_futex) {
   Runtime runtime = start();
   std::uint32_t word = 7;

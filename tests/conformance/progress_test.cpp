@@ -1,17 +1,24 @@
 // Goal: a work-item that waits for the host never delays other work-items.
 
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <ctime>
 #include <memory>
+#include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance::progress_test {
 namespace {
+
+using namespace std::chrono_literals;
 
 class Progress : public DeviceUnderTest {};
 K2K_EVERY_DEVICE(Progress);
@@ -204,6 +211,45 @@ TEST_P(Progress, polls_need_no_threads) {
   });
   EXPECT_EQ(seen.load(), 256u);
   EXPECT_GE(passed.load(), 1u) << "the byte comes after a timeout";
+}
+
+TEST_P(Progress, accepts_need_no_threads) {
+  constexpr std::uint32_t waiting = 1'000;
+  Runtime runtime = start([](RuntimeConfig& config) {
+    config.server.threads_max = 16;
+    config.device.compute_units = 1;
+    config.device.resident_waves = 64;
+    config.device.resident_groups = 8;
+  });
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof(name);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&name), bytes), 0);
+  ASSERT_EQ(::listen(listener, static_cast<int>(waiting)), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&name), &bytes), 0);
+  std::atomic<std::uint32_t> accepted{0};
+  std::thread client([&] {
+    const Instant patience = now() + 5s;
+    while (runtime.stats().in_flight < waiting && now() < patience) {
+      std::this_thread::sleep_for(1ms);
+    }
+    for (std::uint32_t count = 0; count < waiting; ++count) {
+      const int peer = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      EXPECT_EQ(::connect(peer, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+      ::close(peer);
+    }
+  });
+  launch(runtime, 8, waiting / 8, [&] {
+    const long taken = k2k::syscall(k2k::work_item, k2k::strong, SYS_accept4, listener, 0, 0, 0);
+    accepted += taken >= 0;
+    if (taken >= 0) k2k::close(k2k::work_item, static_cast<int>(taken));
+  });
+  client.join();
+  ::close(listener);
+  EXPECT_EQ(accepted.load(), waiting);
+  EXPECT_LT(runtime.stats().threads, 8u);
 }
 
 TEST_P(Progress, a_receive_ends_at_the_timeout_of_its_socket) {

@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "base/descriptor.hpp"
-#include "server/waits/descriptor_waits.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/set_aside_parts.hpp"
+#include "server/waits/descriptor_waits.hpp"
 
 namespace k2k::server {
 

@@ -9,8 +9,8 @@
 #include "server/govern/admission.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/service_threads.hpp"
-#include "server/waits/sleeping_calls.hpp"
 #include "server/pool/thread_pool.hpp"
+#include "server/waits/sleeping_calls.hpp"
 
 namespace k2k::server {
 

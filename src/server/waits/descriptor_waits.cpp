@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "services/file.hpp"
+#include "services/sleep.hpp"
 
 namespace k2k::server {
 
@@ -142,6 +143,11 @@ void DescriptorWaits::visit_lines(Visit visit) {
 
 void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
   if (!slots_.add(call.request)) return;
+  if (services::sleeps_if_too_late(call.request.number) && !timer_.open()) {
+    slots_.remove(call.request);
+    round.stubborn.push_back(call);
+    return;
+  }
   try {
     insert(call, moment, round);
   } catch (const std::bad_alloc&) {
@@ -253,8 +259,7 @@ void DescriptorWaits::serve(int descriptor, Line& line, std::uint32_t ready, Rou
     }
     Pending& call = wait->call;
     const std::uint64_t before = call.progress.bytes;
-    const services::Answer answer =
-        services::execute_without_waiting(call.request, call.progress, *files_);
+    const services::Answer answer = attempt(call);
     if (!answer.would_wait) {
       round.answered.push_back({call, answer.value});
     } else if (answer.readiness.descriptor < 0 || wait->fruitless == fruitless_max) {
@@ -268,6 +273,17 @@ void DescriptorWaits::serve(int descriptor, Line& line, std::uint32_t ready, Rou
     wait = remove(line, wait);
   }
   if (!line.empty()) renew(descriptor, line, 0, round);
+}
+
+services::Answer DescriptorWaits::attempt(Pending& call) {
+  const bool may_sleep = services::sleeps_if_too_late(call.request.number);
+  if (may_sleep) timer_.begin();
+  const services::Answer answer =
+      services::execute_without_waiting(call.request, call.progress, *files_);
+  if (!may_sleep) return answer;
+  timer_.end();
+  if (answer.would_wait || answer.value != -EINTR) return answer;
+  return {.would_wait = true, .readiness = call.readiness};
 }
 
 DescriptorWaits::Line::iterator DescriptorWaits::remove(Line& line, Line::iterator wait) {

@@ -6,9 +6,9 @@
 //                          ▲                                         │ would wait: another took it
 //                          └─────────────────────────────────────────┘
 //
-// A call is tried only when epoll reports its descriptor, and never waits in the kernel: if another
-// reader took the data meanwhile, the call waits again. A send or receive timeout of the socket
-// ends the wait as it would end the call, and a timeout of the call itself with 0.
+// A call is tried only when epoll reports its descriptor, and never waits in the kernel for long:
+// if another reader took the data meanwhile, the call waits again. A send or receive timeout of the
+// socket ends the wait as it would end the call, and a timeout of the call itself with 0.
 //
 // A call answers EBADF if its descriptor is closed, or gets another file, while the call waits:
 // when the descriptor is reported, or check_every later at the latest. The kernel would go on
@@ -31,6 +31,7 @@
 #include "base/descriptor.hpp"
 #include "base/units.hpp"
 #include "server/poll/bottom_half.hpp"
+#include "server/waits/attempt_timer.hpp"
 #include "server/waits/once_a_slot.hpp"
 
 struct epoll_event;
@@ -62,8 +63,9 @@ class DescriptorWaits {
   explicit DescriptorWaits(router::Files& files);
 
   // `call` was tried and is to wait for call.readiness. Results are appended: the call itself where
-  // epoll does not take its descriptor, and older ones whose descriptor was closed. Throws
-  // std::bad_alloc, and does nothing then. Drops a call whose slot has one here already.
+  // epoll does not take its descriptor or nothing could end an attempt, and older ones whose
+  // descriptor was closed. Throws std::bad_alloc, and does nothing then. Drops a call whose slot
+  // has one here already.
   void add(const Pending& call, Instant moment, Round& round);
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
 
@@ -110,6 +112,7 @@ class DescriptorWaits {
 
   [[nodiscard]] Instant next_look() const;
   void serve(int descriptor, Line& line, std::uint32_t ready, Round& round);
+  services::Answer attempt(Pending& call);
   Line::iterator remove(Line& line, Line::iterator wait);
   // Answers -error where nothing was moved.
   Line::iterator end_wait(Line& line, Line::iterator wait, int error,
@@ -121,6 +124,7 @@ class DescriptorWaits {
   void give_up(Over over, int error, std::vector<Answered>& answered);
 
   router::Files* files_;
+  AttemptTimer timer_;
   Descriptor set_;  // epoll(7): an entry a line, and the wake descriptor.
   Lines lines_;
   Deadlines deadlines_;  // Of the waits in `lines_` that have one.

@@ -10,12 +10,15 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -96,6 +99,22 @@ class DescriptorWaitsTest : public testing::Test {
     for (const auto& one : answered) answers.emplace_back(one.call.request.lane, one.value);
     return answers;
   }
+  // A socket that listens, and connections to it.
+  int listens() {
+    const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un nowhere{AF_UNIX, {}};
+    EXPECT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&nowhere), sizeof(sa_family_t)),
+              0);
+    EXPECT_EQ(::listen(listener, 1'000), 0);
+    name_bytes = sizeof(name);
+    EXPECT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&name), &name_bytes), 0);
+    return listener;
+  }
+  [[nodiscard]] int connected() const {
+    const int peer = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(::connect(peer, reinterpret_cast<const sockaddr*>(&name), name_bytes), 0);
+    return peer;
+  }
   void ring() const {
     const std::uint64_t one = 1;
     ASSERT_EQ(::write(wake, &one, sizeof(one)), 8);
@@ -105,6 +124,8 @@ class DescriptorWaitsTest : public testing::Test {
   int pipe[2] = {-1, -1};
   int stream[2] = {-1, -1};
   char buffer[64] = {};
+  sockaddr_un name{};  // Of the socket that listens.
+  socklen_t name_bytes = 0;
   Answers at_once;  // Of calls that ended while others were added.
   router::Files files;
   DescriptorWaits waits{files};
@@ -438,6 +459,104 @@ TEST_F(DescriptorWaitsTest, ends_all_or_the_ones_that_are_not_detached) {
   waits.end(DescriptorWaits::Whose::everybody, answered);
   EXPECT_EQ(told(answered), (Answers{{2, -ECANCELED}}));
   EXPECT_EQ(waits.size(), 0u);
+}
+
+TEST_F(DescriptorWaitsTest, a_connection_ends_one_of_the_accepts_that_wait_for_it) {
+  const int listener = listens();
+  for (std::uint8_t lane = 0; lane < 3; ++lane) begin(lane, __NR_accept4, listener, 0, 0, 0);
+  const int first = connected();
+  Answers answers = rounds();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].first, 0);
+  EXPECT_GE(answers[0].second, 0);
+  EXPECT_EQ(waits.size(), 2u);
+  const int second = connected();
+  const Answers more = rounds();
+  ASSERT_EQ(more.size(), 1u);
+  EXPECT_EQ(more[0].first, 1);
+  ::close(static_cast<int>(more[0].second));
+  DescriptorWaits::Round end;
+  waits.end(DescriptorWaits::Whose::everybody, end.answered);
+  EXPECT_EQ(told(end.answered), (Answers{{2, -ECANCELED}}));
+  for (const int fd : {static_cast<int>(answers[0].second), first, second, listener}) ::close(fd);
+}
+
+TEST_F(DescriptorWaitsTest, an_accept_ends_by_the_timeout_of_its_socket) {
+  const int listener = listens();
+  const timeval limit{0, 20'000};
+  ASSERT_EQ(::setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+  begin(0, __NR_accept, listener, 0, 0);
+  EXPECT_EQ(rounds(), (Answers{{0, -EAGAIN}}));
+  ::close(listener);
+}
+
+// Another thread of the process takes connections, too: some between epoll's report and the call.
+TEST_F(DescriptorWaitsTest, no_accept_keeps_the_thread_where_another_takes_the_connection) {
+  constexpr int count = 400;
+  const int listener = listens();
+  std::atomic<int> stolen{0};
+  std::atomic<bool> over{false};
+  std::thread thief([&] {
+    pollfd watched{listener, POLLIN, 0};
+    AttemptTimer timer;
+    ASSERT_TRUE(timer.open());
+    while (!over) {
+      if (::poll(&watched, 1, 1) != 1) continue;
+      timer.begin();
+      const int taken = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      timer.end();
+      if (taken < 0) continue;
+      ++stolen;
+      ::close(taken);
+    }
+  });
+  int accepted = 0;
+  std::uint8_t lane = 0;
+  for (int connection = 0; connection < count; ++connection) {
+    if (waits.size() == 0) {
+      Pending call;
+      call.request.lane = lane++ % 32;
+      call.request.number = __NR_accept4;
+      call.request.row = -1;
+      call.request.arguments[0] = static_cast<std::uint64_t>(listener);
+      call.readiness = {.descriptor = listener, .events = POLLIN};
+      add(call);
+    }
+    const int peer = connected();
+    const Instant patience = now() + 20s;
+    while (accepted + stolen <= connection && now() < patience) {
+      ring();  // So that a stolen connection ends the round.
+      for (const auto& [which, value] : round()) {
+        ASSERT_GE(value, 0) << which;
+        ::close(static_cast<int>(value));
+        ++accepted;
+      }
+    }
+    ASSERT_EQ(accepted + stolen, connection + 1);
+    ::close(peer);
+  }
+  over = true;
+  thief.join();
+  ::close(listener);
+}
+
+TEST(AttemptTimerTest, ends_a_call_that_sleeps_and_no_call_after_it) {
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  AttemptTimer timer;
+  ASSERT_TRUE(timer.open());
+  ASSERT_TRUE(timer.open()) << "again";
+  char byte = 0;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    timer.begin();
+    EXPECT_EQ(::read(pipe[0], &byte, 1), -1);
+    EXPECT_EQ(errno, EINTR);
+    timer.end();
+    const timespec later{0, 5'000'000};
+    EXPECT_EQ(::nanosleep(&later, nullptr), 0) << "no signal comes any more";
+  }
+  ::close(pipe[0]);
+  ::close(pipe[1]);
 }
 
 }  // namespace

@@ -79,8 +79,11 @@ void InterruptSignal::listen() const {
   pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
 }
 
+int InterruptSignal::number() const { return number_ != 0 && is_ours(number_) ? number_ : 0; }
+
 bool InterruptSignal::send(pthread_t thread) const {
-  return number_ != 0 && is_ours(number_) && ::pthread_kill(thread, number_) == 0;
+  const int usable = number();
+  return usable != 0 && ::pthread_kill(thread, usable) == 0;
 }
 
 }  // namespace k2k::server

@@ -24,6 +24,8 @@ class InterruptSignal {
   // The calling thread may be interrupted from now on. A signal sent before has arrived when this
   // returns.
   void listen() const;
+  // Its number; 0: none was free, or the program handles it itself by now.
+  [[nodiscard]] int number() const;
   // False: nothing was sent.
   [[nodiscard]] bool send(pthread_t thread) const;
 
