@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,19 +22,13 @@ namespace k2k::services {
 namespace {
 
 constexpr std::uint16_t watched[] = {
-    SYS_mmap,
-    SYS_mprotect,
-    SYS_munmap,
-    SYS_mremap,
-    SYS_madvise,
-    SYS_shmat,
-    SYS_fcntl,
-    SYS_rt_sigqueueinfo,
-    SYS_remap_file_pages,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_keyctl,
-    SYS_rt_tgsigqueueinfo,
+    SYS_mmap,          SYS_mprotect,
+    SYS_munmap,        SYS_mremap,
+    SYS_madvise,       SYS_shmat,
+    SYS_fcntl,         SYS_rt_sigqueueinfo,
+    SYS_waitid,        SYS_remap_file_pages,
+    SYS_add_key,       SYS_request_key,
+    SYS_keyctl,        SYS_rt_tgsigqueueinfo,
     SYS_pkey_mprotect,
 };
 
@@ -140,6 +135,9 @@ bool harms_own(const Request& request) {
     case SYS_shmat:
       return (static_cast<int>(word[2]) & SHM_REMAP) != 0 &&
              attaches_to_own(static_cast<int>(word[0]), word[1]);
+    case SYS_waitid:
+      // A kernel has no children of its own: it cannot make any.
+      return (word[3] & WNOWAIT) == 0;
     case SYS_fcntl:
       return static_cast<int>(word[1]) == F_SETSIG && ends_or_stops(word[2]);
     case SYS_add_key:

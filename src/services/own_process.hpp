@@ -12,8 +12,11 @@
 //   keyrings     add_key, request_key and keyctl that name the keyring of a thread, a process or a
 //                request, or that choose other keyrings for the calling thread: Linux keeps all of
 //                these for each thread, and the thread is a service thread             EPERM
+//   children     waitid without WNOWAIT: it reaps a child of the host program, which then waits for
+//                it in vain                                                            EPERM
 //
-// kill, tkill, tgkill and pidfd_send_signal are refused whatever they name (calls/families).
+// wait4, which always reaps, and kill, tkill, tgkill and pidfd_send_signal are refused whatever
+// they name (calls/families).
 //
 // Threading: any thread.
 

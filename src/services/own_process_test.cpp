@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -126,6 +127,14 @@ TEST_F(OwnProcess, no_signal_ends_or_stops_the_process_under_the_number_of_any_t
     EXPECT_EQ(refused(SYS_rt_sigqueueinfo, {process, SIGUSR1}), 0);
     EXPECT_EQ(refused(SYS_fcntl, {0, F_SETSIG, SIGUSR1}), 0);
   }).join();
+}
+
+TEST_F(OwnProcess, children_of_the_host_program_are_looked_at_and_not_reaped) {
+  for (const std::uint64_t events : {WEXITED, WSTOPPED | WCONTINUED, WEXITED | WNOHANG}) {
+    EXPECT_EQ(refused(SYS_waitid, {P_ALL, 0, 0, events}), -EPERM) << events;
+    EXPECT_EQ(refused(SYS_waitid, {P_PID, 7, 0, events}), -EPERM) << events;
+    EXPECT_EQ(refused(SYS_waitid, {P_ALL, 0, 0, events | WNOWAIT}), 0) << events;
+  }
 }
 
 TEST_F(OwnProcess, keyrings_of_a_thread_are_no_kernels_business) {

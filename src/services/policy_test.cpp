@@ -52,7 +52,7 @@ TEST_F(PolicyTest, refuses_what_would_end_replace_or_cripple_the_host_process) {
         __NR_kill, __NR_pidfd_send_signal, __NR_prlimit64, __NR_process_vm_writev,
         __NR_sched_setattr, __NR_sched_setparam, __NR_sched_setscheduler, __NR_set_mempolicy,
         __NR_setitimer, __NR_setpriority, __NR_setrlimit, __NR_setsid, __NR_tgkill,
-        __NR_userfaultfd, __NR_pkey_alloc, 335, 336, 460, 462, 471}) {
+        __NR_userfaultfd, __NR_pkey_alloc, __NR_wait4, 335, 336, 460, 462, 471}) {
     const Request request = request_of(static_cast<std::uint16_t>(number));
     EXPECT_EQ(admit(request, Openness::any, backend, files), -EPERM) << number;
     ASSERT_NE(refusal_of(request.number), nullptr) << number;

@@ -38,6 +38,7 @@ enum Outcome {
   descriptors_lost,
   not_started,
   not_refused,
+  child_lost,
 };
 
 std::set<int> open_numbers() {
@@ -307,6 +308,36 @@ TEST_P(Hostile, no_call_can_signal_a_thread_of_k2k_or_end_the_process) {
     };
     expect(runtime.launch({1, 1}, attack).ok(), not_served);
     expect(refused.load() == 4 * threads.size() + 4, not_refused);
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+TEST_P(Hostile, no_call_can_reap_a_child_of_the_host_program) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::any);
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(3);
+    std::atomic<int> refused{0};
+    std::atomic<bool> seen{false};
+    siginfo_t information{};
+    const auto attack = [&] {
+      const auto wait = [&](auto... arguments) {
+        return k2k::syscall(k2k::work_item, k2k::strong, arguments...);
+      };
+      seen = wait(__NR_waitid, P_PID, child, &information, WEXITED | WNOWAIT, 0).ok();
+      refused += wait(__NR_wait4, child, 0, 0, 0).error() == EPERM;
+      refused += wait(__NR_wait4, -1, 0, WNOHANG, 0).error() == EPERM;
+      refused += wait(__NR_waitid, P_PID, child, &information, WEXITED, 0).error() == EPERM;
+      refused += wait(__NR_waitid, P_ALL, 0, 0, WEXITED | WNOHANG, 0).error() == EPERM;
+    };
+    expect(runtime.launch({1, 1}, attack).ok(), not_served);
+    expect(seen.load() && information.si_pid == child, not_served);
+    expect(refused.load() == 4, not_refused);
+    int exit_status = 0;
+    expect(::waitpid(child, &exit_status, 0) == child && WEXITSTATUS(exit_status) == 3, child_lost);
     expect_unharmed(runtime);
   });
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
