@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "router/door/files.hpp"
-#include "services/copy_in.hpp"
+#include "services/opens/copy_in.hpp"
 
 namespace k2k::services {
 

@@ -10,6 +10,7 @@
 #include "services/fault.hpp"
 #include "services/file.hpp"
 #include "services/network.hpp"
+#include "services/opens/guarded_open.hpp"
 #include "services/own_descriptors.hpp"
 #include "services/own_process.hpp"
 #include "services/raw.hpp"
@@ -45,6 +46,12 @@ std::int64_t pass_on(const Request& request, router::Files& files) {
       return pass_on(request);
     case SYS_close_range:
       return close_range(word[0], word[1], word[2]);
+    case SYS_open:
+    case SYS_creat:
+    case SYS_openat:
+    case SYS_openat2:
+      if (const auto answer = open_guarded(request.number, word)) return *answer;
+      break;
     default:
       break;
   }

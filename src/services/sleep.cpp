@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "base/clock.hpp"
-#include "services/copy_in.hpp"
 #include "services/file.hpp"
+#include "services/opens/copy_in.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {

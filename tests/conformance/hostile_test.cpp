@@ -314,6 +314,48 @@ TEST_P(Hostile, no_call_can_signal_a_thread_of_k2k_or_end_the_process) {
   EXPECT_EQ(WEXITSTATUS(status), good);
 }
 
+TEST_P(Hostile, no_call_can_open_memory_of_the_process_for_writing) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::any);
+    const std::string link = testing::TempDir() + "k2k_hostile_" + std::to_string(::getpid());
+    expect(::symlink("/proc/self/mem", link.c_str()) == 0, not_started);
+    const int process = ::open("/proc/self", O_PATH | O_CLOEXEC);
+    std::atomic<std::uint64_t> word{7};
+    std::atomic<int> refused{0};
+    std::atomic<bool> opens_others{false};
+    const auto attack = [&] {
+      const auto try_to_write = [&](const k2k::Reply& file) {
+        refused += file.error() == EPERM;
+        const std::uint64_t forged = 8;
+        if (file.ok()) {
+          k2k::pwrite(k2k::work_item, file.fd(), &forged, 8, reinterpret_cast<std::int64_t>(&word));
+        }
+      };
+      const char* const path = link.c_str();
+      try_to_write(k2k::open(k2k::work_item, "/proc/self/mem", O_RDWR));
+      try_to_write(k2k::open(k2k::work_item, "/proc/thread-self/mem", O_WRONLY));
+      try_to_write(k2k::open(k2k::work_item, path, O_RDWR | O_CREAT, 0600));
+      try_to_write(k2k::openat(k2k::work_item, process, "mem", O_RDWR));
+      try_to_write(k2k::syscall(k2k::work_item, k2k::strong, __NR_creat, path, 0600));
+      const std::uint64_t how[3] = {O_RDWR, 0, 0};
+      try_to_write(
+          k2k::syscall(k2k::work_item, k2k::strong, __NR_openat2, AT_FDCWD, path, how, 24));
+      refused += k2k::syscall(k2k::work_item, k2k::strong, __NR_process_vm_writev, ::getpid(), 0, 0,
+                              0, 0, 0)
+                     .error() == EPERM;
+      opens_others = k2k::open(k2k::work_item, "/dev/null", O_RDWR).ok();
+    };
+    expect(runtime.launch({1, 1}, attack).ok(), not_served);
+    ::unlink(link.c_str());
+    expect(word.load() == 7 && refused.load() == 7, not_refused);
+    expect(opens_others.load(), not_served);
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
 TEST_P(Hostile, no_call_can_reap_a_child_of_the_host_program) {
   const int status = status_of_child([this] {
     std::set<int> own;

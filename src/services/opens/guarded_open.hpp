@@ -1,0 +1,28 @@
+#pragma once
+// Opens files for kernels, but the memory of no process for writing (/proc/PID/mem): who writes
+// there passes every check of addresses (decision 0072).
+//
+//   1. O_PATH opens the path: the descriptor permits neither reads nor writes
+//   2. dup3 moves it to a number that is K2K's own for as long as the thread lives: no request can
+//      put another file there
+//   3. the file under this number is looked at
+//   4. /proc/self/fd opens the same file as the request asked for
+//
+// A file that the open makes is no memory, and neither is one in the mount of the root or of the
+// working folder: these take two calls.
+//
+// Threading: any thread. May wait for a disk, or for the peer of a FIFO.
+
+#include <cstdint>
+#include <optional>
+
+#include "protocol/slot.hpp"
+
+namespace k2k::services {
+
+// The answer of open, openat, creat or openat2; nothing if the call is none of these, or cannot
+// write. -EPERM: the file is memory, or /proc is not there. -EMFILE: no number is left for step 2.
+std::optional<std::int64_t> open_guarded(std::uint16_t number,
+                                         const std::uint64_t (&word)[protocol::argument_count]);
+
+}  // namespace k2k::services
