@@ -42,6 +42,14 @@ constexpr Named defaults[] = {
     {"none", static_cast<int>(WantedRules::Otherwise::none)},
 };
 
+std::vector<std::uint16_t> confined_calls() {
+  std::vector<std::uint16_t> numbers;
+  for (std::uint16_t number = 0; number < calls::entry_numbers_end; ++number) {
+    if (RootedFiles::confines(number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 std::vector<std::string> names_of_calls() {
   std::vector<std::string> names;
   for (std::uint16_t number = 0; number < calls::entry_numbers_end; ++number) {
@@ -72,6 +80,7 @@ class PolicyReader {
     for (const auto& [key, node] : table) read_key(key.str(), node);
     for (const auto& [number, node] : allowed_) check_allowed(number, *node);
     check_needed(families_, {SYS_socket, SYS_socketpair}, "a socket can be made");
+    check_needed(roots_, confined_calls(), "a path can be reached");
     check_needed(targets_, {SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}, "a signal can be sent");
     if (wanted_.roots && wanted_.families &&
         std::ranges::find(*wanted_.families, AF_UNIX) != wanted_.families->end()) {
@@ -185,6 +194,7 @@ class PolicyReader {
   }
 
   void read_roots(const toml::node& node) {
+    roots_ = &node;
     wanted_.roots.emplace();
     read_array(node, "files.roots", "paths", [&](const toml::node& entry) {
       const toml::value<std::string>* const path = entry.as_string();
@@ -275,7 +285,7 @@ class PolicyReader {
   }
 
   // A list is of no use if none of these calls is permitted.
-  void check_needed(const toml::node* node, std::initializer_list<std::uint16_t> numbers,
+  void check_needed(const toml::node* node, const std::vector<std::uint16_t>& numbers,
                     std::string_view purpose) {
     if (node == nullptr || node->as_array() == nullptr || node->as_array()->empty()) return;
     const bool possible = std::ranges::any_of(numbers, [this](std::uint16_t number) {
@@ -296,6 +306,7 @@ class PolicyReader {
   WantedRules wanted_;
   Calls allowed_;
   Calls refused_;
+  const toml::node* roots_ = nullptr;
   const toml::node* families_ = nullptr;
   const toml::node* targets_ = nullptr;
   std::optional<Error> error_;

@@ -161,6 +161,16 @@ TEST_F(PolicyFileTest, refuses_contradictions) {
             ":3:12: the list is not empty, but no call is permitted by which a socket can be made; "
             "name one of socket, socketpair in calls.allow, or remove the list");
   EXPECT_EQ(complaint("default = \"none\"\n[sockets]\nfamilies = []\n"), "");
+  EXPECT_EQ(
+      complaint("default = \"none\"\n[calls]\nallow = [\"read\"]\n[files]\nroots = [\"/usr\"]\n"),
+      ":5:9: the list is not empty, but no call is permitted by which a path can be reached; name "
+      "one of open, stat, lstat, access, rename, mkdir, rmdir, creat, unlink, readlink, openat, "
+      "mkdirat, newfstatat, unlinkat, renameat, readlinkat, faccessat, renameat2, statx, "
+      "faccessat2 in calls.allow, or remove the list");
+  EXPECT_EQ(
+      complaint("default = \"none\"\n[calls]\nallow = [\"stat\"]\n[files]\nroots = [\"/usr\"]\n"),
+      "");
+  EXPECT_EQ(complaint("default = \"none\"\n[files]\nroots = []\n"), "");
 }
 
 TEST_F(PolicyFileTest, is_named_by_the_setting_and_ends_the_start_of_a_runtime) {
