@@ -7,9 +7,11 @@
 #include <asm/unistd.h>
 #include <dirent.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <memory>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "calls/table.hpp"
 #include "tests/conformance/busy_share.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
@@ -350,6 +353,108 @@ TEST_P(Hostile, no_call_can_open_memory_of_the_process_for_writing) {
     ::unlink(link.c_str());
     expect(word.load() == 7 && refused.load() == 7, not_refused);
     expect(opens_others.load(), not_served);
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+// The table of calls says which these are; a call that is not refused here could do any harm.
+TEST_P(Hostile, every_call_that_the_table_refuses_answers_eperm) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::any);
+    std::vector<std::uint16_t> numbers;
+    for (std::uint16_t number = 0; number < calls::entry_numbers_end; ++number) {
+      const calls::Entry* const entry = calls::entry_of(number);
+      if (entry != nullptr && entry->access == calls::Access::refused) numbers.push_back(number);
+    }
+    for (const int number : {__NR_ptrace, __NR_execve, __NR_io_uring_setup, __NR_kill}) {
+      expect(std::ranges::find(numbers, number) != numbers.end(), not_refused);
+    }
+    std::atomic<std::size_t> refused{0};
+    const auto attack = [&] {
+      for (const std::uint16_t number : numbers) {
+        refused +=
+            k2k::syscall(k2k::work_item, k2k::strong, number, 0, 0, 0, 0, 0, 0).error() == EPERM;
+      }
+    };
+    expect(runtime.launch({1, 1}, attack).ok(), not_served);
+    expect(refused.load() == numbers.size(), not_refused);
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+TEST_P(Hostile, a_kernel_that_takes_all_descriptors_gets_emfile_and_k2k_goes_on) {
+  const int status = status_of_child([this] {
+    constexpr std::uint64_t numbers = 128;
+    const rlimit few{numbers, numbers};
+    expect(::setrlimit(RLIMIT_NOFILE, &few) == 0, not_started);
+    const Pair pipe;
+    const Pair never;
+    // Nothing has waited yet: K2K opens what it needs for a wait when the first call waits.
+    Runtime runtime = start();
+    std::atomic<int> taken{0};
+    std::atomic<int> errors{0};
+    const auto take = [&] {
+      for (std::uint64_t round = 0; round < numbers; ++round) {
+        const bool writes = round % 2 != 0;
+        const k2k::Reply file = k2k::open(k2k::work_item, "/dev/null", writes ? O_RDWR : O_RDONLY);
+        taken += file.ok();
+        errors += file.error() == EMFILE;
+      }
+    };
+    expect(runtime.launch({1, 1}, take).ok(), not_served);
+    expect(taken.load() > 0 && errors.load() > 0, not_refused);
+    expect(taken.load() + errors.load() == static_cast<int>(numbers), not_refused);
+    expect(serves(runtime), not_served);
+    std::thread host([&] {
+      std::this_thread::sleep_for(30ms);
+      static_cast<void>(::write(pipe.out(), "12345678", 8));
+    });
+    std::atomic<int> right{0};
+    const auto wait = [&] {
+      char letter = 0;
+      right += k2k::read(k2k::work_item, k2k::halting, pipe.in(), &letter, 1) == 1;
+    };
+    expect(runtime.launch({1, 8}, wait).ok() && right.load() == 8, not_woken);
+    host.join();
+    std::this_thread::sleep_for(50ms);
+    expect(busy_share(300ms) < 0.25, busy);
+    ::close_range(64, numbers, 0);  // The kernel's are among these.
+    expect(serves(runtime), not_served);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
+// The others make calls that a window holds together; were they held for ever, the flood would not
+// end either.
+TEST_P(Hostile, a_flood_of_urgent_calls_keeps_no_call_of_others_waiting) {
+  const int status = status_of_child([this] {
+    const bool coalesces = !GetParam().on_units;
+    Runtime runtime = start([coalesces](RuntimeConfig& config) {
+      config.server.coalesce_window_us = coalesces ? 2'000 : 0;
+      config.server.coalesce_max = 4096;
+    });
+    constexpr std::uint32_t items = 32;
+    constexpr std::uint32_t calls_of_others = 8;
+    std::atomic<std::uint32_t> answered{0};
+    std::atomic<std::uint32_t> urgent_answered{0};
+    const auto flood = [&] {
+      if (k2k::group_rank() == 0) {
+        for (std::uint32_t call = 0; call < calls_of_others; ++call) {
+          answered += k2k::getpid(k2k::work_item) == ::getpid();
+        }
+      }
+      while (answered.load() < items * calls_of_others) {
+        urgent_answered += k2k::getpid(k2k::work_item, k2k::urgent) == ::getpid();
+      }
+    };
+    expect(runtime.launch({4, items}, flood).ok(), not_served);
+    expect(urgent_answered.load() > 0, not_served);
     expect_unharmed(runtime);
   });
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);

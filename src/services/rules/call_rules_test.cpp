@@ -169,12 +169,16 @@ TEST_F(CallRulesTest, links_lead_nowhere_else) {
   make();
   fs::create_symlink("../secret", folder_ / "root/relative");
   fs::create_symlink(at("secret"), folder_ / "root/absolute");
-  fs::create_symlink("/proc/self/fd/0", folder_ / "root/magic");
+  const Descriptor secret(::open(at("secret").c_str(), O_RDONLY | O_CLOEXEC));
+  fs::create_symlink("/proc/self/fd/" + std::to_string(secret.number()), folder_ / "root/magic");
+  fs::create_symlink("/proc/self/root", folder_ / "root/all");
+  fs::create_symlink("/proc/self/cwd", folder_ / "root/here");
   fs::create_directory_symlink("..", folder_ / "root/above");
   fs::create_symlink("inner/../file", folder_ / "root/within");
   EXPECT_EQ(opens(at("root/within")), 0);
   for (const char* const link :
-       {"root/relative", "root/absolute", "root/magic", "root/above/secret"}) {
+       {"root/relative", "root/absolute", "root/magic", "root/above/secret", "root/all/etc/passwd",
+        "root/all", "root/here"}) {
     EXPECT_EQ(opens(at(link)), -EACCES) << link;
     EXPECT_EQ(opens(at(link), O_CREAT | O_WRONLY), -EACCES) << link;
   }
@@ -268,6 +272,41 @@ TEST_F(CallRulesTest, a_race_never_opens_the_secret) {
   ends = true;
   attacker.join();
   EXPECT_GT(inside, 0);
+}
+
+// Another thread moves a folder out of the root while a path goes through it and back by `..`.
+TEST_F(CallRulesTest, a_folder_that_moves_out_of_the_root_leads_no_path_out) {
+  make();
+  fs::create_directories(folder_ / "root/outer/deep");
+  std::ofstream(folder_ / "root/outer/secret") << "inside";
+  const std::string path = at("root/outer/deep/../secret");
+  std::atomic<bool> ends{false};
+  std::thread attacker([&] {
+    while (!ends.load(std::memory_order_relaxed)) {
+      ::rename(at("root/outer/deep").c_str(), at("moved").c_str());
+      ::rename(at("moved").c_str(), at("root/outer/deep").c_str());
+    }
+  });
+  int inside = 0;
+  int refused = 0;
+  for (int round = 0; round < 2'000; ++round) {
+    const std::int64_t file =
+        rules->perform(request_with(SYS_open, {as_word(path.c_str()), O_RDONLY, 0}));
+    if (file < 0) {
+      EXPECT_TRUE(file == -EACCES || file == -ENOENT) << file;
+      ++refused;
+      continue;
+    }
+    char text[8] = {};
+    EXPECT_GT(::read(static_cast<int>(file), text, 7), 0);
+    ::close(static_cast<int>(file));
+    ASSERT_STREQ(text, "inside");
+    ++inside;
+  }
+  ends = true;
+  attacker.join();
+  EXPECT_GT(inside, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST_F(CallRulesTest, a_flood_of_refusals_fills_no_disk_and_a_path_forges_no_line) {
