@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "labs/interference/coalescing/lab.hpp"
+#include "labs/interference/escapes/lab.hpp"
 #include "labs/interference/generators/lab.hpp"
 #include "labs/interference/governor/lab.hpp"
 #include "labs/interference/orthogonal/lab.hpp"
@@ -29,6 +30,7 @@ constexpr Lab labs[] = {
      k2k::labs::orthogonal::add_lab},
     {"coalescing", "Adaptive coalescing against the best fixed setting",
      k2k::labs::coalescing::add_lab},
+    {"escapes", "Attempts to make the host work beyond a cap", k2k::labs::escapes::add_lab},
     {"trace", "Replays an accelerator's requests, without an accelerator",
      k2k::labs::trace::add_lab},
 };
@@ -69,7 +71,11 @@ Command lab_command() {
           "the host serve requests from a file or a computed load, without an accelerator "
           "that occupies a core? 'coalescing': how much does a request cost under adaptive "
           "coalescing, compared with the best of many fixed settings, with the same bound on the "
-          "mean delay, over five load shapes?",
+          "mean delay, over five load shapes? 'escapes': does a cap hold against kernels that let "
+          "Linux "
+          "work elsewhere, in interrupts, kernel threads or other processes? 'machine' is the CPU "
+          "time of the attempt's processes, without the threads of the device, and of Linux "
+          "beyond a moment without requests; 'charged' is what the governors saw.",
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
                    {"k2k lab governor --policy budget --cap 3% --seconds 5",
                     "One row of 5 s, and 2 s without a cap for comparison."},
@@ -87,6 +93,7 @@ Command lab_command() {
                    {"k2k lab orthogonal", "Eight combinations under three caps, in 60 s."},
                    {"k2k lab coalescing --quick", "Five load shapes in less than a minute."},
                    {"k2k lab coalescing dense --rounds 40", "One shape, with a narrower interval."},
+                   {"k2k lab escapes", "Nine attempts under a cap of 5 %, in 40 s."},
                    {"k2k lab trace uniform --cap 5%", "The study's load, replayed under a cap."},
                    {"k2k lab trace requests.trace --outstanding 16 --json",
                     "A file, to its end, as JSON."}},

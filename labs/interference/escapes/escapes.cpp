@@ -1,0 +1,273 @@
+#include "labs/interference/escapes/escapes.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "labs/interference/escapes/kernel_time.hpp"
+#include "labs/interference/escapes/target.hpp"
+#include "labs/interference/governor/observer.hpp"
+#include "labs/interference/governor/study.hpp"
+
+namespace k2k::labs::escapes {
+
+namespace {
+
+using namespace std::chrono_literals;
+using governor::rounded;
+using nlohmann::ordered_json;
+
+constexpr Nanoseconds warm_up = 300ms;  // A full bucket is spent at the start.
+constexpr Nanoseconds start_max = 10s;
+constexpr double tolerance = 0.02;  // Of the machine: other programs, ticks.
+
+enum class Phase : std::uint32_t { starts, attacks, measures, ends };
+
+// Shared with the processes of an attempt.
+struct Report {
+  std::atomic<std::uint32_t> state{0};  // 1 = ready, 2 = measured, 3 = failed.
+  double charged_seconds = 0;
+  double device_seconds = 0;
+  std::atomic<std::uint64_t> answered{0};
+  std::atomic<std::uint64_t> refused{0};
+  int error = 0;
+  std::array<char, 256> message{};
+};
+struct Shared {
+  std::atomic<Phase> phase{Phase::starts};
+  std::array<Report, processes_max> reports;
+};
+
+void wait_for(const Shared& shared, Phase phase) {
+  while (shared.phase.load() < phase) std::this_thread::sleep_for(1ms);
+}
+
+double charged_by(const Runtime& runtime) {
+  const server::Stats stats = runtime.stats();
+  return stats.thread_seconds + stats.interrupt_seconds + stats.governor.kernel_thread_seconds;
+}
+
+[[noreturn]] void fail(Report& report, const Error& error) {
+  report.error = error.code;
+  fmt::format_to_n(report.message.data(), report.message.size() - 1, "{}", error.message);
+  report.state = 3;
+  ::_exit(1);
+}
+
+// The life of one process of an attempt.
+[[noreturn]] void attack(const RuntimeConfig& config, Deed deed, Shared& shared, Report& report) {
+  const Result<Target> target = Target::make(deed);
+  if (!target) fail(report, target.error());
+  Result<Runtime> runtime = Runtime::create(config);
+  if (!runtime) fail(report, runtime.error());
+  report.state = 1;
+  wait_for(shared, Phase::attacks);
+  std::thread launches([&] {
+    const auto kernel = [&shared, &report, one = target.value()] {
+      while (shared.phase.load(std::memory_order_relaxed) < Phase::ends) {
+        const long answer = one.round(k2k::item_rank());
+        (answer == -EPERM ? report.refused : report.answered).fetch_add(1);
+      }
+    };
+    const auto launched = runtime->launch({.groups = 1, .group_items = items}, kernel, "escapes");
+    if (!launched && shared.phase.load() < Phase::ends) fail(report, launched.error());
+  });
+  wait_for(shared, Phase::measures);
+  governor::Observer device(governor::is_device_thread);
+  const auto device_seconds = [&device] {
+    const auto reading = device.read();
+    return reading ? static_cast<double>(reading.value().cpu.count()) / 1e9 : 0.0;
+  };
+  const double charged = charged_by(runtime.value());
+  const double of_device = device_seconds();
+  wait_for(shared, Phase::ends);
+  report.charged_seconds = charged_by(runtime.value()) - charged;
+  report.device_seconds = device_seconds() - of_device;
+  report.state = 2;
+  launches.detach();
+  ::_exit(0);  // Requests in debt would delay the end.
+}
+
+// The processes end with this object.
+class Attackers {
+ public:
+  Attackers() = default;
+  Attackers(const Attackers&) = delete;
+  Attackers& operator=(const Attackers&) = delete;
+  ~Attackers() {
+    for (const pid_t process : processes_) {
+      ::kill(process, SIGKILL);
+      ::waitpid(process, nullptr, 0);
+    }
+  }
+  Status start(const RuntimeConfig& config, const Attempt& attempt, Shared& shared) {
+    std::fflush(nullptr);
+    for (std::uint32_t index = 0; index < attempt.processes; ++index) {
+      const pid_t process = ::fork();
+      if (process < 0) {
+        return Error{errno, fmt::format("no process for an attempt: {}", std::strerror(errno))};
+      }
+      if (process == 0) attack(config, attempt.deed, shared, shared.reports[index]);
+      processes_.push_back(process);
+    }
+    return {};
+  }
+  // Until each report has this state. Errors: the process' own; ETIMEDOUT.
+  Status reach(const Shared& shared, std::uint32_t state) const {
+    const Instant end = now() + start_max;
+    for (std::size_t index = 0; index < processes_.size(); ++index) {
+      const Report& report = shared.reports[index];
+      while (report.state.load() != state) {
+        if (report.state.load() == 3) return Error{report.error, report.message.data()};
+        if (now() > end) return Error{ETIMEDOUT, "a process of an attempt does not answer"};
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+    return {};
+  }
+  [[nodiscard]] const std::vector<pid_t>& processes() const { return processes_; }
+
+ private:
+  std::vector<pid_t> processes_;
+};
+
+struct Shares {
+  Shares() {
+    void* const memory =
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) shared = new (memory) Shared;
+  }
+  ~Shares() {
+    if (shared != nullptr) ::munmap(shared, sizeof(Shared));
+  }
+  Shares(const Shares&) = delete;
+  Shares& operator=(const Shares&) = delete;
+  Shared* shared = nullptr;
+};
+
+// CPU time of the processes, in seconds: they have no thread that ends.
+Result<double> cpu_seconds(const std::vector<pid_t>& processes) {
+  double sum = 0;
+  for (const pid_t process : processes) {
+    clockid_t clock{};
+    timespec time{};
+    if (const int failed = ::clock_getcpuclockid(process, &clock); failed != 0) {
+      return Error{failed, fmt::format("a process of an attempt ended: {}", std::strerror(failed))};
+    }
+    ::clock_gettime(clock, &time);
+    sum += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+  }
+  return sum;
+}
+
+// CPU time over a time, in seconds.
+struct Worked {
+  double processes = 0;
+  double kernel = 0;
+  double elapsed = 0;
+};
+
+Result<Worked> watch(const std::vector<pid_t>& processes, KernelTime& kernel, double seconds) {
+  Worked worked;
+  const Instant begin = now();
+  for (const double sign : {-1.0, 1.0}) {
+    if (sign > 0) std::this_thread::sleep_for(Nanoseconds(std::llround(seconds * 1e9)));
+    const Result<double> of_processes = cpu_seconds(processes);
+    if (!of_processes) return of_processes.error();
+    const Result<double> of_kernel = kernel.read();
+    if (!of_kernel) return of_kernel.error();
+    worked.processes += sign * of_processes.value();
+    worked.kernel += sign * of_kernel.value();
+  }
+  worked.elapsed = static_cast<double>((now() - begin).count()) / 1e9;
+  return worked;
+}
+
+}  // namespace
+
+const std::vector<Attempt>& all_attempts() {
+  static const std::vector<Attempt> attempts = {
+      {"datagrams over loopback", Deed::sends},
+      {"dirty pages", Deed::dirty_pages},
+      {"direct reads", Deed::direct_reads},
+      {"fsync", Deed::fsync},
+      {"unmapping of filled memory", Deed::unmapping},
+      {"urgent calls", Deed::urgent_calls},
+      {"urgent calls of three processes", Deed::urgent_calls, 3},
+      {"io_uring", Deed::ring_of_calls},
+      {"fork", Deed::child},
+  };
+  return attempts;
+}
+
+const char* verdict(const Found& found, double cap) {
+  if (found.answered == 0 && found.refused != 0) return "refused";
+  return found.machine > cap + tolerance ? "escaped" : "charged";
+}
+
+Result<ordered_json> measure(const RuntimeConfig& base, const Attempt& attempt,
+                             std::uint32_t cap_permille, double seconds) {
+  RuntimeConfig config = base;
+  config.backend = "cpu";
+  config.device.compute_units = 1;
+  config.server.policy = server::CallPolicy::any;
+  config.server.cap_permille = cap_permille;
+  config.server.governor = k2k::governor::Policy::budget;
+  const Shares shares;
+  if (shares.shared == nullptr) return Error{ENOMEM, "no memory for the reports of an attempt"};
+  Shared& shared = *shares.shared;
+  Attackers attackers;
+  if (Status status = attackers.start(config, attempt, shared); !status) return status.error();
+  if (Status status = attackers.reach(shared, 1); !status) return status.error();
+  const auto cores = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  KernelTime kernel;
+  const Result<Worked> baseline = watch(attackers.processes(), kernel, seconds);
+  if (!baseline) return baseline.error();
+  shared.phase = Phase::attacks;
+  std::this_thread::sleep_for(warm_up);
+  shared.phase = Phase::measures;
+  const Result<Worked> attacked = watch(attackers.processes(), kernel, seconds);
+  if (!attacked) return attacked.error();
+  shared.phase = Phase::ends;
+  if (Status status = attackers.reach(shared, 2); !status) return status.error();
+
+  Found found;
+  double of_device = 0;
+  for (const Report& report : shared.reports) {
+    found.charged += report.charged_seconds;
+    of_device += report.device_seconds;
+    found.answered += report.answered.load();
+    found.refused += report.refused.load();
+  }
+  const double capacity = attacked.value().elapsed * cores;
+  found.charged /= capacity;
+  const double usual = baseline.value().kernel / baseline.value().elapsed;
+  const double of_kernel = attacked.value().kernel - usual * attacked.value().elapsed;
+  found.machine = (attacked.value().processes - of_device + of_kernel) / capacity;
+  const double cap = cap_permille / 1000.0;
+  return ordered_json{{"attempt", attempt.name},
+                      {"processes", attempt.processes},
+                      {"cap", cap},
+                      {"machine", rounded(found.machine)},
+                      {"charged", rounded(found.charged)},
+                      {"answered", found.answered},
+                      {"refused", found.refused},
+                      {"kernel_threads", kernel.threads()},
+                      {"verdict", verdict(found, cap)}};
+}
+
+}  // namespace k2k::labs::escapes

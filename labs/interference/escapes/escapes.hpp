@@ -1,0 +1,58 @@
+#pragma once
+// Can a kernel make the host work beyond the governor's cap? Each attempt is a stream of requests
+// whose work Linux may do elsewhere: in interrupts, in kernel threads, in other processes. It runs
+// in processes of its own; the parent measures their CPU time and that of Linux (kernel_time.hpp).
+// Other programs are in no sum, but the work of Linux for them is.
+//
+// Threading: the caller's thread measures. It forks, so no other thread may run.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "k2k/runtime.hpp"
+
+namespace k2k::labs::escapes {
+
+enum class Deed : std::uint8_t {
+  sends,          // Datagrams to a socket of this machine, which is full.
+  dirty_pages,    // Writes to a file whose pages are written back at once.
+  direct_reads,   // Reads with O_DIRECT.
+  fsync,          // A byte, made durable.
+  unmapping,      // 8 MiB of memory, filled and given back.
+  urgent_calls,   // Calls that no window holds.
+  ring_of_calls,  // io_uring_setup.
+  child,          // fork.
+};
+
+struct Attempt {
+  const char* name;
+  Deed deed;
+  std::uint32_t processes = 1;  // Each with a runtime under the cap.
+};
+inline constexpr std::uint32_t processes_max = 3;
+
+// The attempts of a run, in their order.
+const std::vector<Attempt>& all_attempts();
+
+struct Found {
+  double machine = 0;  // CPU time of the processes without their devices, and of Linux beyond the
+                       // baseline; a fraction of the capacity of all cores.
+  double charged = 0;  // By the governors: the same fraction.
+  std::uint64_t answered = 0;
+  std::uint64_t refused = 0;  // With EPERM.
+};
+
+// "refused": every request was; "escaped": the machine works for the requests more than the cap
+// and a tolerance for other programs; else "charged".
+const char* verdict(const Found& found, double cap);
+
+// A row: attempt, processes, cap, machine, charged, answered, refused, kernel_threads (that are
+// visible), verdict. `seconds` are measured twice, without and with requests.
+// Errors: of the runtime, of files in TMPDIR (EINVAL: it has no direct reads), of fork and /proc.
+Result<nlohmann::ordered_json> measure(const RuntimeConfig& base, const Attempt& attempt,
+                                       std::uint32_t cap_permille, double seconds);
+
+}  // namespace k2k::labs::escapes

@@ -1,0 +1,139 @@
+// Goal: a row reports what the machine did for an attempt; verdicts follow from the numbers; what
+// cannot be measured is an error.
+
+#include "labs/interference/escapes/escapes.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "labs/interference/escapes/kernel_time.hpp"
+
+namespace k2k::labs::escapes {
+namespace {
+
+const Attempt& attempt_for(Deed deed) {
+  for (const Attempt& attempt : all_attempts()) {
+    if (attempt.deed == deed) return attempt;
+  }
+  std::abort();
+}
+
+TEST(Escapes, attempts_cover_every_deed_and_have_names_of_their_own) {
+  std::set<std::string> names;
+  std::set<Deed> deeds;
+  for (const Attempt& attempt : all_attempts()) {
+    names.insert(attempt.name);
+    deeds.insert(attempt.deed);
+    EXPECT_GE(attempt.processes, 1u);
+    EXPECT_LE(attempt.processes, processes_max);
+  }
+  EXPECT_EQ(names.size(), all_attempts().size());
+  EXPECT_EQ(deeds.size(), 8u);
+}
+
+TEST(Escapes, verdicts_follow_from_the_numbers) {
+  EXPECT_STREQ(verdict({.machine = 0.05, .charged = 0.05, .answered = 9, .refused = 0}, 0.05),
+               "charged");
+  EXPECT_STREQ(verdict({.machine = 0.069, .charged = 0.01, .answered = 9, .refused = 0}, 0.05),
+               "charged");
+  EXPECT_STREQ(verdict({.machine = 0.08, .charged = 0.05, .answered = 9, .refused = 0}, 0.05),
+               "escaped");
+  EXPECT_STREQ(verdict({.machine = 0.05, .charged = 0.05, .answered = 0, .refused = 9}, 0.05),
+               "refused");
+  EXPECT_STREQ(verdict({.machine = 0.2, .charged = 0.05, .answered = 1, .refused = 9}, 0.05),
+               "escaped");
+}
+
+TEST(KernelTime, has_interrupts_hard_and_soft) {
+  const auto ticks = ticks_in_interrupts("cpu  1 2 3 4 5 60 7 8 9 10");
+  ASSERT_TRUE(ticks.ok()) << ticks.error().message;
+  EXPECT_EQ(ticks.value(), 67u);
+  for (const char* const line :
+       {"", "cpu", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6", "cpu  1 2 3 4 5 x 7 8"}) {
+    const auto wrong = ticks_in_interrupts(line);
+    ASSERT_FALSE(wrong.ok()) << line;
+    EXPECT_EQ(wrong.error().code, EPROTO);
+    EXPECT_EQ(wrong.error().message, "/proc/stat begins with '" + std::string(line) + "'");
+  }
+}
+
+TEST(KernelTime, has_the_threads_of_linux_and_no_process) {
+  EXPECT_TRUE(is_kernel_thread("11 (kworker/0:1 (x)) I 2 0 0"));
+  EXPECT_FALSE(is_kernel_thread("2 (kthreadd) S 0 0 0"));
+  EXPECT_FALSE(is_kernel_thread("99 (2) R 1 2 2"));
+  EXPECT_FALSE(is_kernel_thread(""));
+  std::string folder = testing::TempDir() + "k2k_proc_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const auto put = [&](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(folder + name).parent_path());
+    std::ofstream(folder + name) << text;
+  };
+  const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  put("/stat", "cpu  0 0 0 0 0 1 1 0\n");
+  put("/11/stat", "11 (jbd2) S 2 0");
+  put("/11/schedstat", "1000000000 5 6\n");
+  put("/12/stat", "12 (program) S 1 0");
+  put("/12/schedstat", "9000000000 5 6\n");
+  put("/tty/stat", "11 (no process) S 2 0");
+  KernelTime time(folder);
+  const auto before = time.read();
+  ASSERT_TRUE(before.ok()) << before.error().message;
+  EXPECT_EQ(time.threads(), 1u);
+  put("/stat", "cpu  0 0 0 0 0 2 2 0\n");
+  put("/11/schedstat", "3000000000 5 6\n");
+  EXPECT_NEAR(time.read().value() - before.value(), 2 + 2 * tick, 1e-9);
+  std::filesystem::remove_all(folder);
+  const auto gone = time.read();
+  ASSERT_FALSE(gone.ok());
+  EXPECT_EQ(gone.error().code, EPROTO);
+}
+
+TEST(Escapes, rows_report_the_measurements) {
+  const auto row = measure({}, attempt_for(Deed::sends), 50, 0.3);
+  ASSERT_TRUE(row.ok()) << row.error().message;
+  EXPECT_EQ(row.value()["attempt"], "datagrams over loopback");
+  EXPECT_EQ(row.value()["processes"], 1);
+  EXPECT_EQ(row.value()["cap"], 0.05);
+  EXPECT_GT(row.value()["machine"].get<double>(), 0);
+  EXPECT_GT(row.value()["charged"].get<double>(), 0);
+  EXPECT_LE(row.value()["charged"].get<double>(), 1);
+  EXPECT_GT(row.value()["answered"].get<std::uint64_t>(), 0u);
+  EXPECT_EQ(row.value()["refused"], 0);
+}
+
+TEST(Escapes, each_deed_is_answered_or_refused) {
+  for (const Attempt& attempt : all_attempts()) {
+    if (attempt.deed == Deed::direct_reads) continue;  // TMPDIR may have none.
+    SCOPED_TRACE(attempt.name);
+    const auto row = measure({}, attempt, 200, 0.2);
+    ASSERT_TRUE(row.ok()) << row.error().message;
+    const bool refuses = attempt.deed == Deed::ring_of_calls || attempt.deed == Deed::child;
+    EXPECT_EQ(row.value()["verdict"] == "refused", refuses) << row.value();
+    EXPECT_EQ(row.value()["refused"].get<std::uint64_t>() > 0, refuses) << row.value();
+  }
+}
+
+TEST(Escapes, an_attempt_that_cannot_start_is_an_error) {
+  ASSERT_EQ(::setenv("TMPDIR", "/nowhere", 1), 0);
+  const auto row = measure({}, attempt_for(Deed::fsync), 50, 0.2);
+  ::unsetenv("TMPDIR");
+  ASSERT_FALSE(row.ok());
+  EXPECT_EQ(row.error().code, ENOENT);
+  EXPECT_EQ(row.error().message,
+            "cannot make a file in '/nowhere'; set TMPDIR to another folder: No such file or "
+            "directory");
+  RuntimeConfig config;
+  config.device.stack_bytes = 1;
+  EXPECT_FALSE(measure(config, attempt_for(Deed::sends), 50, 0.2).ok());
+}
+
+}  // namespace
+}  // namespace k2k::labs::escapes

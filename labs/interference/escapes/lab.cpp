@@ -1,0 +1,110 @@
+#include "labs/interference/escapes/lab.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/text_table.hpp"
+#include "labs/interference/escapes/escapes.hpp"
+#include "labs/interference/options.hpp"
+#include "labs/interference/progress_line.hpp"
+
+namespace k2k::labs::escapes {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double seconds_min = 0.2;
+constexpr double seconds_max = 60;
+
+// Option values as given; empty: not given.
+struct Options {
+  std::string seconds;
+  std::string cap;
+};
+
+struct Wanted {
+  double seconds = 2;
+  std::uint32_t cap_permille = 50;
+};
+
+Result<Wanted> read_options(const Options& options) {
+  Wanted wanted;
+  if (!options.seconds.empty() &&
+      !(read_number(options.seconds, wanted.seconds) && wanted.seconds >= seconds_min &&
+        wanted.seconds <= seconds_max)) {
+    return Error{EINVAL, fmt::format("--seconds is '{}'; permitted are {:g} to {:g}",
+                                     options.seconds, seconds_min, seconds_max)};
+  }
+  if (options.cap.empty()) return wanted;
+  const Result<double> cap = read_cap(options.cap);
+  if (!cap) return cap.error();
+  if (Status status = check_real_cap(cap.value()); !status) return status.error();
+  wanted.cap_permille = static_cast<std::uint32_t>(std::lround(cap.value() * 1000));
+  return wanted;
+}
+
+std::string table(const std::vector<ordered_json>& rows, bool color) {
+  std::vector<std::vector<std::string>> lines = {
+      {"attempt", "cap", "machine", "charged", "requests", "verdict"}};
+  const auto percent = [](const ordered_json& value) {
+    return fmt::format("{:.2f} %", value.get<double>() * 100);
+  };
+  for (const ordered_json& row : rows) {
+    const std::uint64_t requests =
+        row["answered"].get<std::uint64_t>() + row["refused"].get<std::uint64_t>();
+    lines.push_back({row["attempt"], percent(row["cap"]), percent(row["machine"]),
+                     percent(row["charged"]), fmt::format("{}", requests), row["verdict"]});
+  }
+  const bool sees_kernel = rows.front()["kernel_threads"].get<std::size_t>() != 0;
+  return cli::text_table(lines, color) +
+         (sees_kernel ? ""
+                      : "No thread of Linux is visible here, as in most containers: 'machine' has "
+                        "no work of theirs.\n");
+}
+
+Result<std::vector<ordered_json>> run_all(const RuntimeConfig& config, const Wanted& wanted) {
+  ProgressLine progress(all_attempts().size());
+  std::vector<ordered_json> rows;
+  for (const Attempt& attempt : all_attempts()) {
+    progress.next(fmt::format("{}, {:g} s", attempt.name, 2 * wanted.seconds));
+    Result<ordered_json> row = measure(config, attempt, wanted.cap_permille, wanted.seconds);
+    if (!row)
+      return Error{row.error().code, fmt::format("{}: {}", attempt.name, row.error().message)};
+    rows.push_back(std::move(row.value()));
+  }
+  return rows;
+}
+
+int run(const cli::Context& context, const Options& options) {
+  const auto complain = [](const Error& error, int status) {
+    return cli::complain(fmt::format("lab escapes: {}", error.message), status);
+  };
+  const Result<Wanted> wanted = read_options(options);
+  if (!wanted) return complain(wanted.error(), cli::exit_usage);
+  const auto loaded = context.load();
+  if (!loaded) return cli::complain_config(loaded.error());
+  const Result<std::vector<ordered_json>> rows = run_all(loaded.value().config, wanted.value());
+  if (!rows) return complain(rows.error(), cli::exit_failure);
+  if (!context.json) return cli::print(table(rows.value(), context.color));
+  return cli::print(ordered_json{{"rows", rows.value()}}.dump() + "\n");
+}
+
+}  // namespace
+
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
+  auto options = std::make_shared<Options>();
+  line.option("--seconds", options->seconds,
+              "Time of each attempt, and as long before it without requests, 0.2 to 60 (2)");
+  line.option("--cap", options->cap,
+              "The cap of each process: a fraction of all cores' CPU time, or a percentage (5%)");
+  return [&context, options] { return run(context, *options); };
+}
+
+}  // namespace k2k::labs::escapes
