@@ -33,6 +33,7 @@ from psylang.version import __version__
 
 if TYPE_CHECKING:
     from psylang.analysis import Finding, PictureError, Report
+    from psylang.likelihood import LikelihoodError
     from psylang.pnl import NotImportedError, PsyNeuLinkError, from_psyneulink
     from psylang.runtime.refine import Refined
 
@@ -44,6 +45,7 @@ __all__ = [
     "Finding",
     "Histogram",
     "InterruptedRunError",
+    "LikelihoodError",
     "MissingResultError",
     "ModelChangedError",
     "NotImportedError",
@@ -62,10 +64,11 @@ __all__ = [
     "from_psyneulink",
 ]
 
-_PACKAGES = frozenset({"analysis", "ir", "model", "models", "pnl"})
+_PACKAGES = frozenset({"analysis", "ir", "likelihood", "model", "models", "pnl"})
 _LATE = {
     **dict.fromkeys(("NotImportedError", "PsyNeuLinkError", "from_psyneulink"), "psylang.pnl"),
     **dict.fromkeys(("Finding", "PictureError", "Report"), "psylang.analysis"),
+    "LikelihoodError": "psylang.likelihood",
     "Refined": "psylang.runtime.refine",
 }
 

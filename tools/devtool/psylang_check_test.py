@@ -32,7 +32,7 @@ def test_an_import_against_the_layers_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "psylang"
-    layers = ["cli", "runtime", "analysis", "emit", "passes", "numerics", "ir"]
+    layers = ["cli", "runtime", "analysis", "likelihood", "emit", "passes", "numerics", "ir"]
     for name in (*layers, "model", "models", "pnl"):
         folder = package / "psylang" / name
         folder.mkdir(parents=True)
