@@ -33,7 +33,7 @@ from psylang.version import __version__
 
 if TYPE_CHECKING:
     from psylang.analysis import Finding, PictureError, Report
-    from psylang.likelihood import LikelihoodError
+    from psylang.likelihood import Fit, LikelihoodError
     from psylang.pnl import NotImportedError, PsyNeuLinkError, from_psyneulink
     from psylang.runtime.refine import Refined
 
@@ -43,6 +43,7 @@ __all__ = [
     "CacheWarning",
     "CompileError",
     "Finding",
+    "Fit",
     "Histogram",
     "InterruptedRunError",
     "LikelihoodError",
@@ -68,7 +69,7 @@ _PACKAGES = frozenset({"analysis", "ir", "likelihood", "model", "models", "pnl"}
 _LATE = {
     **dict.fromkeys(("NotImportedError", "PsyNeuLinkError", "from_psyneulink"), "psylang.pnl"),
     **dict.fromkeys(("Finding", "PictureError", "Report"), "psylang.analysis"),
-    "LikelihoodError": "psylang.likelihood",
+    **dict.fromkeys(("Fit", "LikelihoodError"), "psylang.likelihood"),
     "Refined": "psylang.runtime.refine",
 }
 

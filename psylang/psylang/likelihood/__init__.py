@@ -1,9 +1,12 @@
 """Likelihoods of choices and response times, and parameters that are fitted to data.
 
 psylang.likelihood.ddm_log_density(rt, choice, v=0.5, a=1.4, z=0.5, t=0.3)
+print(psylang.likelihood.fit({"rt": rt, "choice": choice}))
 """
 
 from psylang.likelihood.ddm import ddm_density, ddm_log_density
+from psylang.likelihood.ddm_fit import fit
 from psylang.likelihood.errors import LikelihoodError
+from psylang.likelihood.fitted import Fit
 
-__all__ = ["LikelihoodError", "ddm_density", "ddm_log_density"]
+__all__ = ["Fit", "LikelihoodError", "ddm_density", "ddm_log_density", "fit"]

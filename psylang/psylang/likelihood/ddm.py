@@ -98,8 +98,10 @@ def _hold(name: str, array: Floats, right: Any, limits: str) -> None:
         raise LikelihoodError(f"{name} is {worst:g}; it must {limits}")
 
 
-def log_densities(rt: Floats, upper: Any, p: Mapping[str, Floats]) -> Floats:
-    """Of checked rows; all arrays have one dimension and one length."""
+def log_densities(
+    rt: Floats, upper: Any, p: Mapping[str, Floats], change: float = CHANGE
+) -> Floats:
+    """Of checked rows; all arrays have one dimension and one length. change: see CHANGE."""
     # Reaching the upper boundary is reaching the lower one in a mirror.
     v = np.where(upper, -p["v"], p["v"])
     w = np.where(upper, 1 - p["z"], p["z"])
@@ -112,7 +114,7 @@ def log_densities(rt: Floats, upper: Any, p: Mapping[str, Floats]) -> Floats:
     made[plain] = _log_at(*(rows[name][plain] for name in ("tau", "v", "a", "w", "sv")))
     spread &= possible
     if spread.any():
-        made[spread] = _spread({name: one[spread] for name, one in rows.items()})
+        made[spread] = _spread({name: one[spread] for name, one in rows.items()}, change)
     return made
 
 
@@ -126,7 +128,7 @@ def _log_at(tau: Floats, v: Floats, a: Floats, w: Floats, sv: Floats) -> Floats:
     return np.asarray(exponent - 0.5 * np.log(wide) - 2 * np.log(a) + passage)
 
 
-def _spread(rows: Mapping[str, Floats]) -> Floats:
+def _spread(rows: Mapping[str, Floats], change: float) -> Floats:
     """Averaged over the ranges of z and t."""
     made = _averaged(rows, NODES_MIN)
     left = np.arange(len(made))
@@ -134,7 +136,7 @@ def _spread(rows: Mapping[str, Floats]) -> Floats:
     while left.size and nodes <= NODES_MAX:
         better = _averaged({name: one[left] for name, one in rows.items()}, nodes)
         with np.errstate(invalid="ignore"):  # Of -inf twice.
-            moved = ~(np.abs(better - made[left]) < CHANGE) & (better != made[left])
+            moved = ~(np.abs(better - made[left]) < change) & (better != made[left])
         made[left] = better
         left = left[moved]
         nodes *= 2
