@@ -33,7 +33,7 @@ from psylang.version import __version__
 
 if TYPE_CHECKING:
     from psylang.analysis import Finding, PictureError, Report
-    from psylang.likelihood import Fit, LikelihoodError
+    from psylang.likelihood import Fit, LikelihoodError, SimulatedLikelihood
     from psylang.pnl import NotImportedError, PsyNeuLinkError, from_psyneulink
     from psylang.runtime.refine import Refined
 
@@ -59,6 +59,7 @@ __all__ = [
     "Report",
     "Results",
     "Search",
+    "SimulatedLikelihood",
     "UndefinedError",
     "__version__",
     "compile",
@@ -69,7 +70,7 @@ _PACKAGES = frozenset({"analysis", "ir", "likelihood", "model", "models", "pnl"}
 _LATE = {
     **dict.fromkeys(("NotImportedError", "PsyNeuLinkError", "from_psyneulink"), "psylang.pnl"),
     **dict.fromkeys(("Finding", "PictureError", "Report"), "psylang.analysis"),
-    **dict.fromkeys(("Fit", "LikelihoodError"), "psylang.likelihood"),
+    **dict.fromkeys(("Fit", "LikelihoodError", "SimulatedLikelihood"), "psylang.likelihood"),
     "Refined": "psylang.runtime.refine",
 }
 

@@ -8,5 +8,13 @@ from psylang.likelihood.ddm import ddm_density, ddm_log_density
 from psylang.likelihood.ddm_fit import fit
 from psylang.likelihood.errors import LikelihoodError
 from psylang.likelihood.fitted import Fit
+from psylang.likelihood.simulated import SimulatedLikelihood
 
-__all__ = ["Fit", "LikelihoodError", "ddm_density", "ddm_log_density", "fit"]
+__all__ = [
+    "Fit",
+    "LikelihoodError",
+    "SimulatedLikelihood",
+    "ddm_density",
+    "ddm_log_density",
+    "fit",
+]

@@ -54,14 +54,17 @@ def choices(name: str, given: Any, allowed: tuple[int, ...] | None = None) -> ND
 
 
 def observed(
-    data: Columns, allowed: tuple[int, ...] | None = None
+    data: Columns,
+    allowed: tuple[int, ...] | None = None,
+    names: tuple[str, str] | None = None,
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """The columns of times and of choices, a trial a row.
+    """The columns of times and of choices, a trial a row; names: others that they may have.
 
     LikelihoodError: a column is missing, has a value that cannot be, or not the other's length.
     """
-    rt = times(*_column(data, TIMES))
-    choice = choices(*_column(data, CHOICES), allowed)
+    named = [(name,) for name in names] if names else [(), ()]
+    rt = times(*_column(data, tuple(dict.fromkeys((*named[0], *TIMES)))))
+    choice = choices(*_column(data, tuple(dict.fromkeys((*named[1], *CHOICES)))), allowed)
     if rt.ndim != 1 or rt.shape != choice.shape or not rt.size:
         raise LikelihoodError(
             f"data: times of shape {rt.shape} and choices of shape {choice.shape}; give columns of "

@@ -1,9 +1,7 @@
-"""The maximum of a log-likelihood within limits, and the standard errors there.
+"""The maximum of a log-likelihood within limits.
 
 The search is the simplex of Nelder and Mead, because a likelihood may be -inf beside its maximum
-and may be simulated; it begins anew at its result until that gains nothing. The errors are those of
-the inverse Hessian (Fisher's observed information), by central differences of a step in proportion
-to the error itself.
+and may be simulated; it begins anew at its result until that gains nothing.
 """
 
 from __future__ import annotations
@@ -14,14 +12,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from psylang.likelihood.curvature import Place, errors_at
 from psylang.likelihood.data import Floats
 from psylang.likelihood.errors import LikelihoodError
 
 RESTARTS_MAX = 6
 EVALUATIONS_MAX = 500  # By parameter, in each start.
-GAIN_MIN = 1e-4  # Of the log-likelihood, that is worth another start.
-STEP = 0.1  # Of a difference, in standard errors.
-NEAR = 1e-2  # Of the scale: an estimate so near to a limit is at it.
+
+
+@dataclass(frozen=True)
+class Fineness:
+    """near, level: the simplex ends at this size, in scales, and at this difference of height.
+
+    gain: of height, that is worth another start. smooth: the height has no ripples.
+    """
+
+    near: float
+    level: float
+    gain: float
+    smooth: bool
+
+
+COMPUTED = Fineness(near=1e-5, level=1e-7, gain=1e-4, smooth=True)
+SIMULATED = Fineness(near=1e-3, level=1e-2, gain=5e-2, smooth=False)
 
 
 @dataclass(frozen=True)
@@ -47,12 +60,13 @@ class Maximum:
 
 
 def maximise(
-    function: Callable[[dict[str, float]], float], ranges: Mapping[str, Range], step: float = STEP
+    function: Callable[[dict[str, float]], float],
+    ranges: Mapping[str, Range],
+    fineness: Fineness = COMPUTED,
 ) -> Maximum:
     """The greatest value of `function`, which may be -inf but not NaN.
 
-    step: of differences, in standard errors. LikelihoodError: there is no scipy, or the value at
-    the start is not finite.
+    LikelihoodError: there is no scipy, or the value at the start is not finite.
     """
     try:
         from scipy.optimize import minimize
@@ -86,18 +100,19 @@ def maximise(
             method="Nelder-Mead",
             options={
                 "initial_simplex": _simplex(origin, unit * 0.5**turn, low, high, unit),
-                "xatol": 1e-5,
-                "fatol": 1e-7,
+                "xatol": fineness.near,
+                "fatol": fineness.level,
                 "maxfev": EVALUATIONS_MAX * len(names),
             },
         )
         gain = least - float(ended.fun)
         if gain > 0:
             best, least = np.clip(origin + ended.x * unit, low, high), float(ended.fun)
-        if ended.success and gain < GAIN_MIN:
+        if ended.success and gain < fineness.gain:
             converged = True
             break
-    errors, notes = _errors(at, names, best, unit, low, high, step)
+    around = Place(best, unit, np.minimum(best - low, high - best))
+    errors, notes = errors_at(at, names, around, fineness.smooth)
     values = dict(zip(names, best.tolist(), strict=True))
     return Maximum(values, errors, -least, count, converged, notes)
 
@@ -107,69 +122,3 @@ def _simplex(origin: Floats, size: Floats, low: Floats, high: Floats, unit: Floa
     away = np.where(high - origin >= origin - low, 1.0, -1.0)
     corners = np.clip(origin + np.diag(away * size), low, high)
     return np.vstack([np.zeros(len(origin)), (corners - origin) / unit])
-
-
-def _errors(
-    at: Callable[[Floats], float],
-    names: list[str],
-    best: Floats,
-    unit: Floats,
-    low: Floats,
-    high: Floats,
-    step: float,
-) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Of the parameters that are at no limit."""
-    errors = dict.fromkeys(names, math.nan)
-    notes = []
-    room = np.minimum(best - low, high - best)
-    inner = [i for i in range(len(names)) if room[i] > NEAR * unit[i]]
-    for i in sorted(set(range(len(names))) - set(inner)):
-        notes.append(f"{names[i]} is at its limit {best[i]:.4g}: it has no standard error")
-    steps = np.minimum(1e-2 * unit, room / 4)
-    found = None
-    # The first errors only give the steps of the second ones.
-    for _ in range(2):
-        hessian = _hessian(at, best, steps, inner)
-        found = _deviations(hessian)
-        if found is None:
-            break
-        steps[inner] = np.minimum(step * found, room[inner] / 4)
-    if found is None and inner:
-        notes.append("the likelihood is flat or has no maximum here: there are no standard errors")
-    elif found is not None:
-        errors |= {names[i]: float(one) for i, one in zip(inner, found, strict=True)}
-    return errors, tuple(notes)
-
-
-def _deviations(hessian: Floats) -> Floats | None:
-    """Of the inverse; None: it is not positive definite."""
-    if not np.isfinite(hessian).all():
-        return None
-    try:
-        factor = np.linalg.cholesky(hessian)
-        inverse = np.linalg.inv(factor)
-    except np.linalg.LinAlgError:
-        return None
-    return np.asarray(np.sqrt((inverse**2).sum(axis=0)))
-
-
-def _hessian(
-    at: Callable[[Floats], float], best: Floats, steps: Floats, inner: list[int]
-) -> Floats:
-    """By central differences; infinite or NaN where the function is not finite."""
-    moves = np.diag(steps)[inner]
-    middle = at(best)
-    made = np.empty((len(inner), len(inner)))
-    with np.errstate(invalid="ignore"):
-        for i, one in enumerate(moves):
-            size = steps[inner[i]]
-            made[i, i] = (at(best + one) - 2 * middle + at(best - one)) / size**2
-            for j, other in enumerate(moves[:i]):
-                corners = (
-                    at(best + one + other)
-                    - at(best + one - other)
-                    - at(best - one + other)
-                    + at(best - one - other)
-                )
-                made[i, j] = made[j, i] = corners / (4 * size * steps[inner[j]])
-    return made

@@ -32,6 +32,8 @@ from psylang.runtime.variants import Variant, Variants
 
 if TYPE_CHECKING:
     from psylang.analysis import Report
+    from psylang.likelihood import Fit
+    from psylang.likelihood.data import Columns
     from psylang.runtime.refine import Refined
 
 ANALYSED_MAX = 10_000  # Trials that are followed one by one.
@@ -442,6 +444,36 @@ class Plan:
             )
         except ProgramError as error:
             raise ArgumentError(str(error)) from None
+
+    def fit(
+        self,
+        data: Columns,
+        start: Mapping[str, float],
+        *,
+        limits: Mapping[str, tuple[float, float]] | None = None,
+        params: Mapping[str, Any] | None = None,
+        outputs: tuple[str, str] = ("response_time", "choice"),
+        method: Literal["kde", "bins"] = "kde",
+        trials: int = 10_000,
+        seed: int = 1,
+        inputs: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> Fit:
+        """The parameters at which choices and response times are most likely, by simulation: those
+        of `start`, where the search begins. SimulatedLikelihood(self, …).fit(…), which see.
+        """
+        from psylang.likelihood import SimulatedLikelihood
+
+        likelihood = SimulatedLikelihood(
+            self,
+            outputs,
+            method=method,
+            trials=trials,
+            seed=seed,
+            inputs=inputs,
+            threads=threads,
+        )
+        return likelihood.fit(data, start, limits=limits, params=params)
 
     def __repr__(self) -> str:
         how = self.program.numerics + (", f32" if self.precision == "f32" else "")
