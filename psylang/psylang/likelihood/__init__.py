@@ -8,10 +8,12 @@ from psylang.likelihood.ddm import ddm_density, ddm_log_density
 from psylang.likelihood.ddm_fit import fit
 from psylang.likelihood.errors import LikelihoodError
 from psylang.likelihood.fitted import Fit
+from psylang.likelihood.hssm import HSSMSimulator
 from psylang.likelihood.simulated import SimulatedLikelihood
 
 __all__ = [
     "Fit",
+    "HSSMSimulator",
     "LikelihoodError",
     "SimulatedLikelihood",
     "ddm_density",
