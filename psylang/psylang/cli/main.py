@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from psylang.cli.options import add_common, add_model, add_run
+from psylang.cli.options import add_common, add_likelihood, add_model, add_run
 from psylang.version import __version__
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
@@ -30,6 +30,7 @@ examples:
   psylang explain psylang.models:lca --set size=3
   psylang compile mine.py:model --emit assembly --output mine.s
   psylang compile mine.py:model --emit ir --output mine.ir
+  psylang likelihood ddm data.csv --json
   psylang completion bash > ~/.local/share/bash-completion/completions/psylang
 
 exit status:
@@ -137,6 +138,20 @@ def parser() -> argparse.ArgumentParser:
         "and --range hold for the parameters that it has, too",
     )
     analyse.add_argument("--svg", metavar="FILE", help="draw the model; needs Graphviz's dot")
+
+    likelihood = add(
+        "likelihood",
+        "tell how likely data are under a model, and fit its parameters",
+        "\nDATA.csv has a line of names and a line for each trial, with the columns rt (or\n"
+        "response_time) and choice (or response). The MODEL ddm, without a module, is the density\n"
+        "of the drift-diffusion model in closed form, with the parameters v, a, z, t, sv, sz and\n"
+        "st; it is fitted unless --param has v and a. Other models are simulated, and fitted if\n"
+        "there is a --start. Fits need scipy: pip install 'psylang[fit]'.",
+    )
+    add_model(likelihood)
+    likelihood.add_argument("data", metavar="DATA.csv", help="choices and response times")
+    add_common(likelihood)
+    add_likelihood(likelihood)
 
     completion = add("completion", "print the completion of a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")

@@ -91,3 +91,51 @@ def add_run(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--output", metavar="FILE.npz", help="write the arrays there")
     command.add_argument("--progress", action="store_true", help="a line on standard error")
+
+
+def add_likelihood(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--start",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter to fit, and where the search begins; may be repeated",
+    )
+    command.add_argument(
+        "--limits",
+        action="append",
+        default=[],
+        metavar="NAME=LOW,HIGH",
+        help="where the search of a model's parameter ends; may be repeated",
+    )
+    command.add_argument(
+        "--fit",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a parameter of ddm to fit; may be repeated; default: those of v, a, z, t without "
+        "--param",
+    )
+    command.add_argument(
+        "--method",
+        choices=("kde", "bins"),
+        default="kde",
+        help="how simulated times become a density; default: kde",
+    )
+    command.add_argument(
+        "--trials",
+        type=int,
+        default=10_000,
+        metavar="N",
+        help="simulated at each point; default: 10000",
+    )
+    command.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of every point; default: 1"
+    )
+    command.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an input: a value for all trials; may be repeated",
+    )
