@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -50,12 +51,23 @@ const Descriptor& root_folder() {
   return root;
 }
 
+// True also if Linux does not tell. A file system of the network is asked once, not at each open.
+bool works_in_procfs() {
+  static constinit std::atomic<std::uint64_t> other_device{0};  // 0 = none known yet.
+  struct statx folder{};
+  if (::statx(AT_FDCWD, ".", AT_STATX_DONT_SYNC, STATX_TYPE, &folder) != 0) return true;
+  const std::uint64_t device = std::uint64_t{folder.stx_dev_major} << 32 | folder.stx_dev_minor;
+  if (device == other_device.load(std::memory_order_relaxed) && device != 0) return false;
+  struct statfs system{};
+  if (::statfs(".", &system) != 0 || system.f_type == PROC_SUPER_MAGIC) return true;
+  other_device.store(device, std::memory_order_relaxed);
+  return false;
+}
+
 // Linux walks without entering a mount, and neither the root nor the working folder is in procfs;
 // nothing if it would leave their mounts.
 std::optional<std::int64_t> open_in_mount(const Opening& opening) {
-  struct statfs system{};
-  if (opening.strict || opening.folder != AT_FDCWD) return {};
-  if (::statfs(".", &system) != 0 || system.f_type == PROC_SUPER_MAGIC) return {};
+  if (opening.strict || opening.folder != AT_FDCWD || works_in_procfs()) return {};
   open_how how = opening.how;
   how.resolve = RESOLVE_NO_XDEV;
   how.mode = (how.flags & O_CREAT) != 0 ? how.mode & 07777 : 0;

@@ -128,6 +128,11 @@ TEST_F(GuardedOpen, memory_is_found_where_the_working_folder_is_a_process) {
   fs::current_path("/proc/self");
   EXPECT_EQ(opens("mem", O_RDWR), -EPERM);
   EXPECT_EQ(opens("./task/../mem", O_RDWR), -EPERM);
+  fs::current_path(folder_);
+  EXPECT_EQ(closed(opens("file", O_RDWR | O_CREAT)), 0);
+  EXPECT_EQ(opens("/proc/self/mem", O_RDWR), -EPERM);
+  fs::current_path("/proc/self");
+  EXPECT_EQ(opens("mem", O_RDWR), -EPERM) << "the device of another folder is known by now";
   fs::current_path(before);
 }
 
