@@ -31,6 +31,7 @@ struct Wanted {
   std::string family;
   std::string kind;
   bool wrapped = false;
+  bool basic = false;
   bool verify = false;
 };
 
@@ -160,6 +161,7 @@ std::vector<const calls::Entry*> chosen(const Wanted& wanted) {
     if (!wanted.family.empty() && wanted.family != family_name(entry->family)) continue;
     if (!wanted.kind.empty() && wanted.kind != class_name(entry->kind)) continue;
     if (wanted.wrapped && calls::find(number) < 0) continue;
+    if (wanted.basic && !calls::is_basic(calls::find(number))) continue;
     entries.push_back(entry);
   }
   return entries;
@@ -192,6 +194,7 @@ ordered_json as_json(const calls::Entry& entry) {
                         {"blocking", blocking_name(entry.blocking)},
                         {"changes", changes_name(entry.changes)},
                         {"made_by", way_of(entry)},
+                        {"basic", calls::is_basic(calls::find(entry.number))},
                         {"reason", entry.reason}};
   if (const int index = calls::find(entry.number); index >= 0) {
     const calls::Row& row = calls::rows[index];
@@ -339,6 +342,8 @@ Command calls_command() {
         line.option("--family", wanted->family, "Only calls of this family").one_of(family_names());
         line.option("--class", wanted->kind, "Only calls of this class").one_of(class_names());
         line.flag("--wrapped", wanted->wrapped, "Only calls with a typed wrapper");
+        line.flag("--basic", wanted->basic,
+                  "Only calls that server.policy = \"known_only\" permits");
         line.flag("--verify", wanted->verify,
                   "Compare what kernels and a thread get from every ready call");
         return [&context, wanted] {

@@ -70,6 +70,13 @@ struct Parameter {
 
 inline constexpr int parameters_max = 6;
 
+// What the host needs of a parameter: its texts are for the generator and `k2k calls`.
+struct Extent {
+  Kind kind = Kind::none;
+  std::uint8_t size_from = 0;
+  std::uint16_t bytes = 0;
+};
+
 struct Row {
   const char* name;  // As in the manual, section 2.
   std::uint16_t number;
@@ -77,6 +84,15 @@ struct Row {
   Blocking blocking;
   Role role;
   Parameter parameters[parameters_max];
+};
+
+// What the host needs of a row. A tenth of its bytes, which every process with libk2k loads.
+struct Shape {
+  const char* name = "";
+  std::uint16_t number = 0;
+  Family family = Family::own;
+  Blocking blocking = Blocking::never;
+  Extent parameters[parameters_max] = {};
 };
 
 // K2K's own call: has no effect; the server answers it. For measurements and tests.

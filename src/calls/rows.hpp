@@ -21,6 +21,7 @@
 #include "calls/wrapped/network.hpp"
 #include "calls/wrapped/own.hpp"
 #include "calls/wrapped/process.hpp"
+#include "calls/wrapped/scheduling.hpp"
 #include "calls/wrapped/system.hpp"
 #include "calls/wrapped/time.hpp"
 
@@ -33,14 +34,16 @@ constexpr int size_of(const Row (&)[count]) {
   return count;
 }
 
-inline constexpr int rows_of_families =
+inline constexpr int rows_of_basic =
     size_of(wrapped::file_rows) + size_of(wrapped::directory_rows) +
     size_of(wrapped::network_rows) + size_of(wrapped::memory_rows) +
     size_of(wrapped::process_rows) + size_of(wrapped::device_rows) + size_of(wrapped::time_rows) +
     size_of(wrapped::event_rows) + size_of(wrapped::system_rows) + size_of(wrapped::own_rows);
 
+inline constexpr int rows_of_all = rows_of_basic + size_of(wrapped::further_scheduling_rows);
+
 struct Rows {
-  Row row[rows_of_families] = {};
+  Row row[rows_of_all] = {};
   int count = 0;
 };
 
@@ -61,20 +64,52 @@ constexpr Rows rows_of_all_families() {
   add_rows(joined, wrapped::event_rows);
   add_rows(joined, wrapped::system_rows);
   add_rows(joined, wrapped::own_rows);
+  add_rows(joined, wrapped::further_scheduling_rows);
   return joined;
 }
 
 inline constexpr Rows joined = rows_of_all_families();
 
+struct Shapes {
+  Shape shape[rows_of_all] = {};
+};
+
+constexpr Shapes shapes_of_rows() {
+  Shapes shapes;
+  for (int index = 0; index < rows_of_all; ++index) {
+    const Row& row = joined.row[index];
+    Shape& shape = shapes.shape[index];
+    shape.name = row.name;
+    shape.number = row.number;
+    shape.family = row.family;
+    shape.blocking = row.blocking;
+    for (int at = 0; at < parameters_max; ++at) {
+      const Parameter& parameter = row.parameters[at];
+      shape.parameters[at] = {parameter.kind, parameter.size_from, parameter.bytes};
+    }
+  }
+  return shapes;
+}
+
+inline constexpr Shapes shapes = shapes_of_rows();
+
 }  // namespace detail
 
-inline constexpr int row_count = detail::rows_of_families;
+inline constexpr int row_count = detail::rows_of_all;
 inline constexpr const Row (&rows)[row_count] = detail::joined.row;
+// Of the same indices. For host code that runs, as opposed to what a compiler evaluates.
+inline constexpr const Shape (&shapes)[row_count] = detail::shapes.shape;
+
+// The basic calls: those that `server.policy = "known_only"` permits, and that have statistics of
+// their own (decision 0075). Their rows come first. A call is basic only if its row is in an array
+// of wrapped/ whose name does not begin with `further`.
+inline constexpr int basic_count = detail::rows_of_basic;
+K2K_HD constexpr bool is_basic(int row) { return row >= 0 && row < basic_count; }
 
 // Index into rows, or -1: a call without a row is passed on unchanged (services/policy.hpp).
 K2K_HD constexpr int find(std::uint16_t number) {
   for (int index = 0; index < row_count; ++index) {
-    if (rows[index].number == number) return index;
+    if (shapes[index].number == number) return index;
   }
   return -1;
 }

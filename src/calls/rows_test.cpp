@@ -57,6 +57,30 @@ TEST(Rows, are_found_by_their_number_and_only_by_it) {
   EXPECT_EQ(find(1023), -1);
 }
 
+TEST(Rows, have_shapes_for_the_host_at_the_same_places) {
+  for (int index = 0; index < row_count; ++index) {
+    const Row& row = rows[index];
+    const Shape& shape = shapes[index];
+    EXPECT_STREQ(shape.name, row.name);
+    EXPECT_EQ(shape.number, row.number);
+    EXPECT_EQ(shape.family, row.family);
+    EXPECT_EQ(shape.blocking, row.blocking);
+    for (int at = 0; at < parameters_max; ++at) {
+      EXPECT_EQ(shape.parameters[at].kind, row.parameters[at].kind) << row.name;
+      EXPECT_EQ(shape.parameters[at].size_from, row.parameters[at].size_from) << row.name;
+      EXPECT_EQ(shape.parameters[at].bytes, row.parameters[at].bytes) << row.name;
+    }
+  }
+}
+
+TEST(Rows, of_basic_calls_come_first) {
+  EXPECT_TRUE(is_basic(find(0)));
+  EXPECT_TRUE(is_basic(find(nop_number)));
+  EXPECT_EQ(find(nop_number), basic_count - 1);
+  EXPECT_FALSE(is_basic(find(324)));
+  EXPECT_FALSE(is_basic(-1));
+}
+
 TEST(Rows, say_how_long_everything_is_that_a_pointer_points_to) {
   for (const Row& row : rows) {
     const int count = parameter_count(row);

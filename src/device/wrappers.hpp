@@ -760,4 +760,34 @@ K2K_DEVICE inline auto nop(Scope scope) {
   return device::call<65535>(scope, strong);
 }
 
+// sched_get_priority_max(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sched_get_priority_max(Scope scope, Chosen options, int policy) {
+  return device::call<146>(scope, options, policy);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sched_get_priority_max(Scope scope, int policy) {
+  return device::call<146>(scope, strong, policy);
+}
+
+// sched_get_priority_min(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sched_get_priority_min(Scope scope, Chosen options, int policy) {
+  return device::call<147>(scope, options, policy);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sched_get_priority_min(Scope scope, int policy) {
+  return device::call<147>(scope, strong, policy);
+}
+
+// membarrier(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto membarrier(Scope scope, Chosen options, int command, unsigned flags = 0, int processor = 0) {
+  return device::call<324>(scope, options, command, flags, processor);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto membarrier(Scope scope, int command, unsigned flags = 0, int processor = 0) {
+  return device::call<324>(scope, strong, command, flags, processor);
+}
+
 }  // namespace k2k

@@ -85,9 +85,9 @@ std::size_t resolve(std::span<Fault> faults, backend::Reading reading) {
 
 std::int64_t bring_in_arguments(const Request& request, backend::Reading reading) {
   if (request.row < 0 || !backend::any_region()) return 0;
-  const calls::Row& row = calls::rows[request.row];
+  const calls::Shape& row = calls::shapes[request.row];
   for (std::size_t index = 0; index < calls::parameters_max; ++index) {
-    const calls::Parameter& parameter = row.parameters[index];
+    const calls::Extent& parameter = row.parameters[index];
     const std::uint64_t address = request.arguments[index];
     std::uint64_t bytes = reach_of(parameter, request);
     if (parameter.kind == calls::Kind::path) bytes = path_bytes_max;

@@ -22,7 +22,7 @@ constexpr std::array<Mask, calls::row_count> masks_of_rows = [] {
   std::array<Mask, calls::row_count> masks{};
   for (std::size_t row = 0; row < masks.size(); ++row) {
     for (unsigned index = 0; index < calls::parameters_max; ++index) {
-      if (calls::rows[row].parameters[index].kind != calls::Kind::descriptor) continue;
+      if (calls::shapes[row].parameters[index].kind != calls::Kind::descriptor) continue;
       masks[row] = static_cast<Mask>(masks[row] | 1u << index);
     }
   }
@@ -110,7 +110,7 @@ constexpr std::size_t numbers_end = 512;
 constexpr std::array<Mask, numbers_end> masks_of_numbers = [] {
   std::array<Mask, numbers_end> masks{};
   for (std::size_t row = 0; row < masks_of_rows.size(); ++row) {
-    const std::uint16_t number = calls::rows[row].number;
+    const std::uint16_t number = calls::shapes[row].number;
     if (number < numbers_end) masks[number] = masks_of_rows[row];
   }
   for (const Named& call : named) masks[call.number] = call.mask;

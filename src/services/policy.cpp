@@ -38,9 +38,9 @@ constexpr unsigned conditional = 1u << calls::parameters_max;
 constexpr std::array<std::uint8_t, calls::row_count> checks_of_row = [] {
   std::array<std::uint8_t, calls::row_count> masks{};
   for (std::size_t row = 0; row < masks.size(); ++row) {
-    if (arguments_decide(calls::rows[row].number)) masks[row] = conditional;
+    if (arguments_decide(calls::shapes[row].number)) masks[row] = conditional;
     for (unsigned index = 0; index < calls::parameters_max; ++index) {
-      if (is_pointer(calls::rows[row].parameters[index].kind)) {
+      if (is_pointer(calls::shapes[row].parameters[index].kind)) {
         masks[row] = static_cast<std::uint8_t>(masks[row] | 1u << index);
       }
     }
@@ -50,7 +50,7 @@ constexpr std::array<std::uint8_t, calls::row_count> checks_of_row = [] {
 
 }  // namespace
 
-std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request) {
+std::uint64_t reach_of(const calls::Extent& parameter, const Request& request) {
   switch (parameter.kind) {
     case calls::Kind::path:
     case calls::Kind::opaque:
@@ -76,12 +76,13 @@ const char* refusal_of(std::uint16_t number) {
 
 std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
                    const router::Files& files) {
+  if (openness == Openness::known_only && !calls::is_basic(request.row)) return -ENOSYS;
   if (request.row < 0) {
-    if (request.number >= call_number_end || openness == Openness::known_only) return -ENOSYS;
+    if (request.number >= call_number_end) return -ENOSYS;
     if (refusal_of(request.number) != nullptr) return -EPERM;
     return admit_arguments(request, backend);
   }
-  const calls::Row& row = calls::rows[request.row];
+  const calls::Shape& row = calls::shapes[request.row];
   unsigned checks = checks_of_row[static_cast<std::size_t>(request.row)];
   if ((checks & conditional) != 0) [[unlikely]] {
     if (const std::int64_t error = admit_arguments(request, backend); error != 0) return error;

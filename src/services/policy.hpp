@@ -21,7 +21,7 @@ namespace k2k::services {
 enum class Openness : std::uint8_t { any, known_only };
 
 // 0 if the call may be executed, or the negative errno it is answered with:
-//   -ENOSYS   no such call, or known_only and the call has no row
+//   -ENOSYS   no such call, or known_only and the call is not basic (calls/rows.hpp)
 //   -EPERM    executed by a service thread it would end, replace or cripple the host process, or
 //             answer for that thread (getrusage of RUSAGE_THREAD); calls/table.hpp has the reasons
 //   -EFAULT   a pointer to memory the host cannot reach; but reads and writes take what is
@@ -45,7 +45,7 @@ const char* refusal_of(std::uint16_t number);
 
 // Bytes the host would touch behind a parameter; 0 for none. Never follows a pointer: of a string
 // or of what only the call knows it says 1.
-std::uint64_t reach_of(const calls::Parameter& parameter, const Request& request);
+std::uint64_t reach_of(const calls::Extent& parameter, const Request& request);
 
 // The first number beyond all system calls of Linux.
 inline constexpr std::uint16_t call_number_end = 1024;

@@ -21,10 +21,10 @@ namespace k2k::services {
 namespace {
 
 // Families whose calls may wait and can be tried first.
-bool is_transfer(const calls::Row& row) {
+bool is_transfer(const calls::Shape& row) {
   return row.family == calls::Family::file && row.blocking == calls::Blocking::waits;
 }
-bool is_message(const calls::Row& row) {
+bool is_message(const calls::Shape& row) {
   return row.family == calls::Family::network && row.blocking == calls::Blocking::waits;
 }
 
@@ -103,7 +103,7 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
     if (!answers_from_memory(request.number)) return sleep_or_wait(request);
     return {.value = pass_on(request, files)};
   }
-  const calls::Row& row = calls::rows[request.row];
+  const calls::Shape& row = calls::shapes[request.row];
   if (row.number == calls::nop_number) return {};
   if (is_fault(request)) return resolve_alone(request, backend::Reading::cached_only);
   const std::int64_t missing = bring_in_arguments(request, backend::Reading::cached_only);
@@ -130,7 +130,7 @@ std::int64_t wait_and_execute(const Request& request, Progress& progress, Interr
     if (is_fault(request)) return resolve_alone(request, backend::Reading::blocking).value;
     const std::int64_t missing = bring_in_arguments(request, backend::Reading::blocking);
     if (missing != 0) return missing;
-    const calls::Row& row = calls::rows[request.row];
+    const calls::Shape& row = calls::shapes[request.row];
     if (is_transfer(row)) {
       if (progress.bytes == 0) {
         const auto count = read_at_position(request, files, router::Patience::endless);

@@ -262,6 +262,10 @@ TEST_F(Cli, calls_are_filtered_by_family_class_and_wrapper) {
   for (const json& call : wrapped["calls"]) {
     EXPECT_EQ(call["made_by"], "wrapper");
   }
+  const json basic = json::parse(k2k("calls --basic --json").out);
+  EXPECT_EQ(basic["calls"].size(), 72u);
+  EXPECT_GT(wrapped["calls"].size(), basic["calls"].size());
+  for (const json& call : basic["calls"]) EXPECT_EQ(call["basic"], true) << call;
   const auto outcome = k2k("calls --class raedy");
   EXPECT_NE(outcome.status, 0);
   EXPECT_NE(outcome.error.find("ready"), std::string::npos) << outcome.error;

@@ -259,7 +259,7 @@ const ConfigOption options[] = {
                                        "How long the end of a runtime waits for calls in flight."),
     {"server.policy", policy, 0, path_bytes_max, "any|known_only", "",
      "Calls that kernels may make: all calls that do not act on the host's own process and "
-     "threads, only those that have typed wrappers, or as a policy file says.",
+     "threads, only the basic calls (k2k calls --basic), or as a policy file says.",
      store_policy, show_policy},
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record the events of each request."),

@@ -65,7 +65,7 @@ std::optional<std::uint16_t> call_named(std::string_view name) {
     const calls::Entry* const entry = calls::entry_of(number);
     if (entry != nullptr && entry->name == name) return number;
   }
-  for (const calls::Row& row : calls::rows) {
+  for (const calls::Shape& row : calls::shapes) {
     if (row.name == name && row.number < services::call_number_end) return row.number;
   }
   return {};
@@ -292,7 +292,8 @@ class PolicyReader {
       if (std::ranges::find(wanted_.refused, number) != wanted_.refused.end()) return false;
       if (std::ranges::find(wanted_.allowed, number) != wanted_.allowed.end()) return true;
       return wanted_.otherwise == WantedRules::Otherwise::any ||
-             (wanted_.otherwise == WantedRules::Otherwise::known_only && calls::find(number) >= 0);
+             (wanted_.otherwise == WantedRules::Otherwise::known_only &&
+              calls::is_basic(calls::find(number)));
     });
     if (possible) return;
     std::vector<std::string_view> names;

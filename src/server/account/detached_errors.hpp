@@ -18,7 +18,7 @@ namespace k2k::server {
 
 inline std::string call_name(std::uint16_t number) {
   const int row = calls::find(number);
-  return row < 0 ? "call " + std::to_string(number) : calls::rows[row].name;
+  return row < 0 ? "call " + std::to_string(number) : calls::shapes[row].name;
 }
 
 class DetachedErrors {

@@ -20,11 +20,11 @@
 
 namespace k2k::server {
 
-// Calls without a row share the last place.
-inline constexpr std::size_t call_places = calls::row_count + 1;
+// A place takes 4 KiB of each thread, so calls that are not basic share the last one.
+inline constexpr std::size_t call_places = calls::basic_count + 1;
 
 constexpr std::size_t call_place(std::int16_t row) {
-  return row < 0 ? call_places - 1 : static_cast<std::size_t>(row);
+  return calls::is_basic(row) ? static_cast<std::size_t>(row) : call_places - 1;
 }
 // A slot is untrusted: a number that is no tenant counts as tenant 0.
 constexpr std::size_t tenant_place(const protocol::Attributes& attributes) {

@@ -119,7 +119,7 @@ void SpotCalls::end_run(std::uint64_t moment) {
   const std::uint64_t took = moment - begun_;
   // The time of the walk counts as service; the time of an answer was measured before.
   const std::uint64_t answering = std::min(took, calls_ * self_->answer_cycles);
-  const bool of_reads = row_ >= 0 && calls::rows[row_].number == SYS_pread64;
+  const bool of_reads = row_ >= 0 && calls::shapes[row_].number == SYS_pread64;
   if (of_reads && parts_->system_calls.have_waited(calls_, took)) parts_->files.note_waited();
   self_->stats.ledger.charge_request(took - answering, answering, call_place(row_), tenant_);
   charged_ += took;

@@ -23,8 +23,8 @@ constexpr std::array<std::int16_t, table_size> row_table = [] {
   std::array<std::int16_t, table_size> table{};
   for (std::int16_t& entry : table) entry = -1;
   for (int row = 0; row < calls::row_count; ++row) {
-    if (calls::rows[row].number < table_size) {
-      table[calls::rows[row].number] = static_cast<std::int16_t>(row);
+    if (calls::shapes[row].number < table_size) {
+      table[calls::shapes[row].number] = static_cast<std::int16_t>(row);
     }
   }
   return table;
@@ -157,7 +157,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     if (control.state != protocol::SlotState::ready) continue;
     const std::int16_t row = row_of(control.number);
     const bool never_blocks =
-        !pass.how.defer && row >= 0 && calls::rows[row].blocking == calls::Blocking::never;
+        !pass.how.defer && row >= 0 && calls::shapes[row].blocking == calls::Blocking::never;
     // Atomic loads: a compiler must not read again what the device may have changed.
     const protocol::Attributes attributes =
         protocol::unpack_attributes(protocol::load_hint(&slot.attributes));
@@ -200,7 +200,9 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     ready().describe(request);
     protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                    protocol::Side::host>(slot, control.number);
-    const bool open = row >= 0 && !checks_rows_ && !services::arguments_decide(control.number);
+    const bool permitted =
+        pass.how.openness == services::Openness::any ? row >= 0 : calls::is_basic(row);
+    const bool open = permitted && !checks_rows_ && !services::arguments_decide(control.number);
     std::int64_t value = open ? 0 : admit(request, pass.how.openness);
     if (value == 0 && !never_blocks) continue;
     if (value != 0) {

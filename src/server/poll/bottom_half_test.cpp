@@ -107,6 +107,19 @@ TEST_F(BottomHalfTest, refuses_without_executing) {
   EXPECT_EQ(static_cast<std::int64_t>(again.arguments[0]), -EPERM);
 }
 
+TEST_F(BottomHalfTest, permits_a_call_that_is_not_basic_only_where_all_are_open) {
+  const int row = calls::find(__NR_sched_get_priority_max);
+  ASSERT_GE(row, calls::basic_count);
+  protocol::Slot& refused = backend.plain.publish(0, 0, __NR_sched_get_priority_max);
+  process({{0, 1}}, services::Openness::known_only);
+  EXPECT_EQ(static_cast<std::int64_t>(refused.arguments[0]), -ENOSYS);
+  protocol::Slot& answered_at_once = backend.plain.publish(1, 0, __NR_sched_get_priority_max);
+  process({{1, 1}}, services::Openness::any);
+  EXPECT_EQ(static_cast<std::int64_t>(answered_at_once.arguments[0]), 0);
+  EXPECT_EQ(stats->calls[call_places - 1].count.value(), 2u) << "it has no place of its own";
+  EXPECT_EQ(stats->calls.size(), static_cast<std::size_t>(calls::basic_count) + 1);
+}
+
 TEST_F(BottomHalfTest, looks_at_the_arguments_that_decide_though_it_checks_no_memory) {
   protocol::Slot& slot = backend.plain.publish(0, 0, __NR_getrusage);
   rusage usage{};

@@ -16,9 +16,9 @@ namespace {
 CallStats merge_call(std::size_t place,
                      const std::vector<std::unique_ptr<ServiceThread>>& threads) {
   CallStats merged;
-  const bool known = place < static_cast<std::size_t>(calls::row_count);
-  merged.name = known ? calls::rows[place].name : "other";
-  merged.number = known ? calls::rows[place].number : 0;
+  const bool known = place < call_places - 1;
+  merged.name = known ? calls::shapes[place].name : "other";
+  merged.number = known ? calls::shapes[place].number : 0;
   for (const auto& thread : threads) {
     const CallCounters& counters = thread->stats.calls[place];
     merged.count += counters.count.value();

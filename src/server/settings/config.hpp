@@ -39,7 +39,7 @@ enum class Notify : std::uint8_t {
 // Which calls device code may make.
 enum class CallPolicy : std::uint8_t {
   any,         // Every call that would not harm the host process (services/policy.hpp).
-  known_only,  // Only calls with a row in calls/rows.hpp.
+  known_only,  // Only the basic calls (calls/rows.hpp).
   file,        // As ServerConfig::policy_file says (services/rules/call_rules.hpp).
 };
 

@@ -34,7 +34,7 @@ std::string name_of_call(std::uint16_t number) {
   const calls::Entry* const entry = calls::entry_of(number);
   if (entry != nullptr) return entry->name;
   const int row = calls::find(number);  // Of K2K's own calls.
-  return row >= 0 ? calls::rows[row].name : fmt::format("call {}", number);
+  return row >= 0 ? calls::shapes[row].name : fmt::format("call {}", number);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ CallRules::CallRules(WantedRules wanted, RootedFiles files, AuditLog audit)
   for (std::uint16_t number = 0; number < call_number_end; ++number) {
     Verdict& verdict = verdicts_[number];
     if (wanted_.otherwise == Otherwise::none) verdict = Verdict::refused;
-    if (wanted_.otherwise == Otherwise::known_only && calls::find(number) < 0) {
+    if (wanted_.otherwise == Otherwise::known_only && !calls::is_basic(calls::find(number))) {
       verdict = Verdict::unknown;
     }
   }

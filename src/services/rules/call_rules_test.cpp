@@ -98,6 +98,8 @@ TEST_F(CallRulesTest, calls_are_judged_by_number) {
   EXPECT_EQ(rules->judge(request_with(SYS_write, {})), 0);
   EXPECT_EQ(rules->judge(request_with(SYS_read, {})), -EPERM);
   EXPECT_EQ(rules->judge(request_with(SYS_ptrace, {})), -ENOSYS);
+  ASSERT_GE(calls::find(SYS_membarrier), 0);
+  EXPECT_EQ(rules->judge(request_with(SYS_membarrier, {})), -ENOSYS) << "a row, but not basic";
 }
 
 TEST_F(CallRulesTest, sockets_are_judged_by_their_family) {
@@ -135,7 +137,7 @@ TEST_F(CallRulesTest, under_roots_each_call_with_a_path_is_confined_or_refused) 
     EXPECT_EQ(rules->confines(number), RootedFiles::confines(number)) << number;
     if (rules->confines(number)) {
       const int row = calls::find(number);
-      const bool in_place = row >= 0 && calls::rows[row].blocking == calls::Blocking::never;
+      const bool in_place = row >= 0 && calls::shapes[row].blocking == calls::Blocking::never;
       EXPECT_FALSE(in_place) << number << ": perform() may wait";
       EXPECT_NE(calls::entry_of(number)->blocking, calls::Blocking::never) << number;
       EXPECT_EQ(rules->judge(request_with(number, {})), 0) << number;

@@ -41,7 +41,7 @@ const char* name_of(protocol::SlotState state) {
 
 const char* call_name(std::uint16_t number) {
   const int row = calls::find(number);
-  return row < 0 ? "no row" : calls::rows[row].name;
+  return row < 0 ? "no row" : calls::shapes[row].name;
 }
 
 void describe_slot(Text& text, const protocol::AreaView& area, const protocol::Slot& slot) {
