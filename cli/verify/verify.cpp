@@ -94,7 +94,9 @@ void blank(std::string& bytes, const std::string& before, const Ignored& ignored
 // A wrapper does not know how much a call that failed has written of a large buffer.
 bool is_large_output(const Case& the_case, std::size_t argument) {
   const int row = calls::find(the_case.number);
-  return row >= 0 && calls::rows[row].parameters[argument].kind == calls::Kind::out_bytes;
+  if (row < 0) return false;
+  const calls::Kind kind = calls::shapes[row].parameters[argument].kind;
+  return kind == calls::Kind::out_bytes || kind == calls::Kind::out_array;
 }
 
 // The outcome of one call as lines of text, without what may differ.

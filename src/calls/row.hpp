@@ -45,6 +45,7 @@ enum class Role : std::uint8_t {
 enum class Kind : std::uint8_t {
   none,
   value,         // A number.
+  length,        // A number of bytes or elements that Linux takes as an int: below 0, it is none.
   descriptor,    // A file descriptor.
   address,       // An address the call does not follow (mmap, munmap, madvise).
   opaque,        // A pointer whose meaning depends on the call (ioctl); must be host-visible.
@@ -57,6 +58,12 @@ enum class Kind : std::uint8_t {
   out_sized,     // Written; its size is the u32 that the argument `size_from` points to, at most
                  // `bytes`. May be null.
   inout_struct,  // Read and written; `bytes` long. May be null.
+  out_limited,   // As out_sized, but Linux may write all that the u32 says: a copy of more than
+                 // `bytes` is refused.
+  text,          // A string, read, of which Linux reads no more than `bytes`.
+  in_array,      // Read; elements of `bytes` each, their number is the argument `size_from`.
+  out_array,     // Written; as in_array. The call answers the number of elements that it wrote.
+  inout_array,   // Read and written; as in_array.
 };
 
 struct Parameter {
@@ -85,6 +92,23 @@ struct Row {
   Role role;
   Parameter parameters[parameters_max];
 };
+
+// The number of bytes or elements that an argument of kind value or length gives.
+K2K_HD constexpr std::uint64_t number_in(Kind kind, std::uint64_t word) {
+  if (kind != Kind::length) return word;
+  const auto number = static_cast<std::int32_t>(static_cast<std::uint32_t>(word));
+  return number < 0 ? 0 : static_cast<std::uint64_t>(number);
+}
+
+K2K_HD constexpr bool is_array(Kind kind) {
+  return kind == Kind::in_array || kind == Kind::out_array || kind == Kind::inout_array;
+}
+
+// Bytes of `number` elements, at most 2^62: behind any address, the sum with that does not wrap.
+K2K_HD constexpr std::uint64_t bytes_of(std::uint64_t number, std::uint64_t bytes_each) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;
+  return bytes_each != 0 && number > most / bytes_each ? most : number * bytes_each;
+}
 
 // What the host needs of a row. A tenth of its bytes, which every process with libk2k loads.
 struct Shape {
@@ -121,6 +145,38 @@ K2K_HD constexpr Parameter out_struct(const char* name, std::uint16_t bytes,
 }
 K2K_HD constexpr Parameter inout_struct(const char* name, std::uint16_t bytes) {
   return {Kind::inout_struct, "void*", name, 0, bytes};
+}
+K2K_HD constexpr Parameter length(const char* name) { return {Kind::length, "int", name, 0, 0}; }
+K2K_HD constexpr Parameter descriptor(const char* name) {
+  return {Kind::descriptor, "int", name, 0, 0};
+}
+K2K_HD constexpr Parameter text(const char* name, std::uint16_t bytes) {
+  return {Kind::text, "const char*", name, 0, bytes};
+}
+K2K_HD constexpr Parameter path_of(const char* name) {
+  return {Kind::path, "const char*", name, 0, 0};
+}
+K2K_HD constexpr Parameter in_sized(const char* name, std::uint8_t size_from, std::uint16_t bytes) {
+  return {Kind::in_sized, "const void*", name, size_from, bytes};
+}
+K2K_HD constexpr Parameter out_sized(const char* name, std::uint8_t size_from,
+                                     std::uint16_t bytes) {
+  return {Kind::out_sized, "void*", name, size_from, bytes};
+}
+K2K_HD constexpr Parameter out_limited(const char* name, std::uint8_t size_from,
+                                       std::uint16_t bytes) {
+  return {Kind::out_limited, "void*", name, size_from, bytes};
+}
+K2K_HD constexpr Parameter in_array(const char* name, std::uint8_t size_from, std::uint16_t bytes) {
+  return {Kind::in_array, "const void*", name, size_from, bytes};
+}
+K2K_HD constexpr Parameter out_array(const char* name, std::uint8_t size_from,
+                                     std::uint16_t bytes) {
+  return {Kind::out_array, "void*", name, size_from, bytes};
+}
+K2K_HD constexpr Parameter inout_array(const char* name, std::uint8_t size_from,
+                                       std::uint16_t bytes) {
+  return {Kind::inout_array, "void*", name, size_from, bytes};
 }
 inline constexpr Parameter fd = {Kind::descriptor, "int", "fd", 0, 0};
 inline constexpr Parameter directory = {Kind::descriptor, "int", "directory", 0, 0};

@@ -32,6 +32,11 @@ bool is_buffer(Kind kind) {
     case Kind::in_sized:
     case Kind::out_sized:
     case Kind::inout_struct:
+    case Kind::out_limited:
+    case Kind::text:
+    case Kind::in_array:
+    case Kind::out_array:
+    case Kind::inout_array:
       return true;
     default:
       return false;
@@ -73,6 +78,15 @@ TEST(Rows, have_shapes_for_the_host_at_the_same_places) {
   }
 }
 
+TEST(Rows, count_as_linux_does) {
+  EXPECT_EQ(number_in(Kind::value, ~std::uint64_t{0}), ~std::uint64_t{0});
+  EXPECT_EQ(number_in(Kind::length, ~std::uint64_t{0}), 0u);
+  EXPECT_EQ(number_in(Kind::length, 0x80000000), 0u) << "an int below 0";
+  EXPECT_EQ(number_in(Kind::length, 0x700000007), 7u) << "32 bits of it";
+  EXPECT_EQ(bytes_of(3, 12), 36u);
+  EXPECT_EQ(bytes_of(std::uint64_t{1} << 62, 12), std::uint64_t{1} << 62);
+}
+
 TEST(Rows, of_basic_calls_come_first) {
   EXPECT_TRUE(is_basic(find(0)));
   EXPECT_TRUE(is_basic(find(nop_number)));
@@ -95,9 +109,16 @@ TEST(Rows, say_how_long_everything_is_that_a_pointer_points_to) {
         case Kind::in_bytes:
         case Kind::out_bytes:
         case Kind::in_sized:
+        case Kind::in_array:
+        case Kind::out_array:
+        case Kind::inout_array:
           ASSERT_LT(parameter.size_from, count);
-          EXPECT_EQ(row.parameters[parameter.size_from].kind, Kind::value);
+          // Linux reads an int as one.
+          EXPECT_EQ(row.parameters[parameter.size_from].kind,
+                    std::string(row.parameters[parameter.size_from].type) == "int" ? Kind::length
+                                                                                   : Kind::value);
           break;
+        case Kind::out_limited:
         case Kind::out_sized:
           ASSERT_LT(parameter.size_from, count);
           EXPECT_EQ(row.parameters[parameter.size_from].kind, Kind::inout_struct);
@@ -108,12 +129,15 @@ TEST(Rows, say_how_long_everything_is_that_a_pointer_points_to) {
       }
       if (parameter.kind == Kind::in_struct || parameter.kind == Kind::out_struct ||
           parameter.kind == Kind::inout_struct || parameter.kind == Kind::in_sized ||
-          parameter.kind == Kind::out_sized) {
+          parameter.kind == Kind::out_sized || parameter.kind == Kind::out_limited ||
+          parameter.kind == Kind::text || is_array(parameter.kind)) {
         EXPECT_GT(parameter.bytes, 0);
       }
       // Read-only parameters are const for the caller, written ones are not.
       const bool read_only = parameter.kind == Kind::path || parameter.kind == Kind::in_bytes ||
-                             parameter.kind == Kind::in_struct || parameter.kind == Kind::in_sized;
+                             parameter.kind == Kind::in_struct ||
+                             parameter.kind == Kind::in_sized || parameter.kind == Kind::text ||
+                             parameter.kind == Kind::in_array;
       EXPECT_EQ(type.starts_with("const "), read_only);
     }
     for (int index = count; index < parameters_max; ++index) {

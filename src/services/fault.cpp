@@ -33,7 +33,8 @@ Range range_of(const Request& request) {
 // What the kernel will do with the memory behind a parameter.
 backend::PageAccess access_of(calls::Kind kind) {
   const bool reads = kind == calls::Kind::path || kind == calls::Kind::in_bytes ||
-                     kind == calls::Kind::in_struct || kind == calls::Kind::in_sized;
+                     kind == calls::Kind::in_struct || kind == calls::Kind::in_sized ||
+                     kind == calls::Kind::text || kind == calls::Kind::in_array;
   return reads ? backend::PageAccess::read : backend::PageAccess::write;
 }
 
@@ -89,8 +90,11 @@ std::int64_t bring_in_arguments(const Request& request, backend::Reading reading
   for (std::size_t index = 0; index < calls::parameters_max; ++index) {
     const calls::Extent& parameter = row.parameters[index];
     const std::uint64_t address = request.arguments[index];
-    std::uint64_t bytes = reach_of(parameter, request);
+    std::uint64_t bytes = reach_of(row, index, request);
     if (parameter.kind == calls::Kind::path) bytes = path_bytes_max;
+    const bool unmeasured =
+        parameter.kind == calls::Kind::text || parameter.kind == calls::Kind::out_limited;
+    if (unmeasured) bytes = parameter.bytes;
     if (address == 0 || bytes == 0) continue;
     const int error = backend::populate_missing(address, bytes, access_of(parameter.kind), reading);
     if (error == EAGAIN) return -EAGAIN;

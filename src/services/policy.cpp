@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -27,7 +28,7 @@ std::int64_t admit_arguments(const Request& request, const backend::Backend& bac
 }
 
 constexpr bool is_pointer(calls::Kind kind) {
-  return kind != calls::Kind::none && kind != calls::Kind::value &&
+  return kind != calls::Kind::none && kind != calls::Kind::value && kind != calls::Kind::length &&
          kind != calls::Kind::descriptor && kind != calls::Kind::address;
 }
 
@@ -50,15 +51,25 @@ constexpr std::array<std::uint8_t, calls::row_count> checks_of_row = [] {
 
 }  // namespace
 
-std::uint64_t reach_of(const calls::Extent& parameter, const Request& request) {
+std::uint64_t reach_of(const calls::Shape& row, std::size_t index, const Request& request) {
+  const calls::Extent& parameter = row.parameters[index];
+  const std::uint64_t size = calls::number_in(row.parameters[parameter.size_from].kind,
+                                              request.arguments[parameter.size_from]);
   switch (parameter.kind) {
     case calls::Kind::path:
+    case calls::Kind::text:
     case calls::Kind::opaque:
+    case calls::Kind::out_limited:
       return 1;
     case calls::Kind::in_bytes:
     case calls::Kind::out_bytes:
-      return request.arguments[parameter.size_from];
+      return size;
+    case calls::Kind::in_array:
+    case calls::Kind::out_array:
+    case calls::Kind::inout_array:
+      return calls::bytes_of(size, parameter.bytes);
     case calls::Kind::in_sized:
+      return std::min<std::uint64_t>(size, parameter.bytes);
     case calls::Kind::out_sized:
     case calls::Kind::in_struct:
     case calls::Kind::out_struct:
@@ -91,7 +102,7 @@ std::int64_t admit(const Request& request, Openness openness, const backend::Bac
   for (; checks != 0; checks &= checks - 1) {
     const auto index = static_cast<std::size_t>(std::countr_zero(checks));
     const std::uint64_t address = request.arguments[index];
-    const std::uint64_t bytes = reach_of(row.parameters[index], request);
+    const std::uint64_t bytes = reach_of(row, index, request);
     if (address == 0 || bytes == 0) continue;
     const auto* const memory = reinterpret_cast<const void*>(address);
     if (backend.host_may_access(memory, bytes)) continue;

@@ -1,6 +1,8 @@
 #include "services/services.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <new>
 
 #include "calls/rows.hpp"
@@ -20,12 +22,15 @@ namespace k2k::services {
 
 namespace {
 
-// Families whose calls may wait and can be tried first.
+// Calls that may wait and can be tried first, by number: other calls of their families wait, too.
+constexpr std::uint16_t transfers[] = {SYS_read, SYS_write};
+constexpr std::uint16_t messages[] = {SYS_sendto, SYS_recvfrom};
+
 bool is_transfer(const calls::Shape& row) {
-  return row.family == calls::Family::file && row.blocking == calls::Blocking::waits;
+  return std::ranges::find(transfers, row.number) != std::end(transfers);
 }
 bool is_message(const calls::Shape& row) {
-  return row.family == calls::Family::network && row.blocking == calls::Blocking::waits;
+  return std::ranges::find(messages, row.number) != std::end(messages);
 }
 
 // The request as it stands, but for what the router does instead.

@@ -65,6 +65,7 @@ Answer execute_without_waiting(const Request& request, Progress& progress, route
 // True if a call that is expected to be short may block for a peer. An open of a FIFO cannot be
 // recognised beforehand, but with O_NONBLOCK it does not wait.
 inline bool may_sleep_at_once(const Request& request) {
+  if (request.number == SYS_creat || request.number == SYS_openat2) return true;
   if (request.number != SYS_openat && request.number != SYS_open) return false;
   const std::size_t flags = request.number == SYS_openat ? 2 : 1;
   return (request.arguments[flags] & O_NONBLOCK) == 0;
