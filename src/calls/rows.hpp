@@ -40,7 +40,10 @@ inline constexpr int rows_of_basic =
     size_of(wrapped::process_rows) + size_of(wrapped::device_rows) + size_of(wrapped::time_rows) +
     size_of(wrapped::event_rows) + size_of(wrapped::system_rows) + size_of(wrapped::own_rows);
 
-inline constexpr int rows_of_all = rows_of_basic + size_of(wrapped::further_scheduling_rows);
+inline constexpr int rows_of_all =
+    rows_of_basic + size_of(wrapped::further_file_rows) + size_of(wrapped::further_directory_rows) +
+    size_of(wrapped::further_event_rows) + size_of(wrapped::further_time_rows) +
+    size_of(wrapped::further_scheduling_rows);
 
 struct Rows {
   Row row[rows_of_all] = {};
@@ -64,6 +67,10 @@ constexpr Rows rows_of_all_families() {
   add_rows(joined, wrapped::event_rows);
   add_rows(joined, wrapped::system_rows);
   add_rows(joined, wrapped::own_rows);
+  add_rows(joined, wrapped::further_file_rows);
+  add_rows(joined, wrapped::further_directory_rows);
+  add_rows(joined, wrapped::further_event_rows);
+  add_rows(joined, wrapped::further_time_rows);
   add_rows(joined, wrapped::further_scheduling_rows);
   return joined;
 }

@@ -760,6 +760,826 @@ K2K_DEVICE inline auto nop(Scope scope) {
   return device::call<65535>(scope, strong);
 }
 
+// pipe(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pipe(Scope scope, Chosen options, void* descriptors) {
+  return device::call<22>(scope, options, descriptors);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pipe(Scope scope, void* descriptors) {
+  return device::call<22>(scope, strong, descriptors);
+}
+
+// dup2(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto dup2(Scope scope, Chosen options, int fd, int to) {
+  return device::call<33>(scope, options, fd, to);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto dup2(Scope scope, int fd, int to) {
+  return device::call<33>(scope, strong, fd, to);
+}
+
+// sendfile(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sendfile(Scope scope, Chosen options, int to, int from, void* offset, std::size_t count) {
+  return device::call<40>(scope, options, to, from, offset, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sendfile(Scope scope, int to, int from, void* offset, std::size_t count) {
+  return device::call<40>(scope, strong, to, from, offset, count);
+}
+
+// flock(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto flock(Scope scope, Chosen options, int fd, int operation) {
+  return device::call<73>(scope, options, fd, operation);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto flock(Scope scope, int fd, int operation) {
+  return device::call<73>(scope, strong, fd, operation);
+}
+
+// creat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto creat(Scope scope, Chosen options, const char* path, std::uint32_t mode) {
+  return device::call<85>(scope, options, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto creat(Scope scope, const char* path, std::uint32_t mode) {
+  return device::call<85>(scope, strong, path, mode);
+}
+
+// readahead(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto readahead(Scope scope, Chosen options, int fd, std::int64_t offset, std::size_t count) {
+  return device::call<187>(scope, options, fd, offset, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto readahead(Scope scope, int fd, std::int64_t offset, std::size_t count) {
+  return device::call<187>(scope, strong, fd, offset, count);
+}
+
+// splice(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto splice(Scope scope, Chosen options, int fd, void* offset, int to, void* to_offset, std::size_t count, unsigned flags = 0) {
+  return device::call<275>(scope, options, fd, offset, to, to_offset, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto splice(Scope scope, int fd, void* offset, int to, void* to_offset, std::size_t count, unsigned flags = 0) {
+  return device::call<275>(scope, strong, fd, offset, to, to_offset, count, flags);
+}
+
+// tee(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto tee(Scope scope, Chosen options, int fd, int to, std::size_t count, unsigned flags = 0) {
+  return device::call<276>(scope, options, fd, to, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto tee(Scope scope, int fd, int to, std::size_t count, unsigned flags = 0) {
+  return device::call<276>(scope, strong, fd, to, count, flags);
+}
+
+// sync_file_range(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sync_file_range(Scope scope, Chosen options, int fd, std::int64_t offset, std::int64_t length, unsigned flags) {
+  return device::call<277>(scope, options, fd, offset, length, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sync_file_range(Scope scope, int fd, std::int64_t offset, std::int64_t length, unsigned flags) {
+  return device::call<277>(scope, strong, fd, offset, length, flags);
+}
+
+// dup3(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto dup3(Scope scope, Chosen options, int fd, int to, int flags = 0) {
+  return device::call<292>(scope, options, fd, to, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto dup3(Scope scope, int fd, int to, int flags = 0) {
+  return device::call<292>(scope, strong, fd, to, flags);
+}
+
+// syncfs(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto syncfs(Scope scope, Chosen options, int fd) {
+  return device::call<306>(scope, options, fd);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto syncfs(Scope scope, int fd) {
+  return device::call<306>(scope, strong, fd);
+}
+
+// close_range(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto close_range(Scope scope, Chosen options, unsigned first, unsigned last, int flags = 0) {
+  return device::call<436>(scope, options, first, last, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto close_range(Scope scope, unsigned first, unsigned last, int flags = 0) {
+  return device::call<436>(scope, strong, first, last, flags);
+}
+
+// openat2(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto openat2(Scope scope, Chosen options, int directory, const char* path, const void* how, std::size_t count) {
+  return device::call<437>(scope, options, directory, path, how, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto openat2(Scope scope, int directory, const char* path, const void* how, std::size_t count) {
+  return device::call<437>(scope, strong, directory, path, how, count);
+}
+
+// cachestat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto cachestat(Scope scope, Chosen options, int fd, const void* range, void* status, unsigned flags = 0) {
+  return device::call<451>(scope, options, fd, range, status, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto cachestat(Scope scope, int fd, const void* range, void* status, unsigned flags = 0) {
+  return device::call<451>(scope, strong, fd, range, status, flags);
+}
+
+// getdents(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getdents(Scope scope, Chosen options, int fd, void* entries, std::size_t count) {
+  return device::call<78>(scope, options, fd, entries, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getdents(Scope scope, int fd, void* entries, std::size_t count) {
+  return device::call<78>(scope, strong, fd, entries, count);
+}
+
+// getcwd(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getcwd(Scope scope, Chosen options, void* path, std::size_t count) {
+  return device::call<79>(scope, options, path, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getcwd(Scope scope, void* path, std::size_t count) {
+  return device::call<79>(scope, strong, path, count);
+}
+
+// readlink(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto readlink(Scope scope, Chosen options, const char* path, void* target, int count) {
+  return device::call<89>(scope, options, path, target, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto readlink(Scope scope, const char* path, void* target, int count) {
+  return device::call<89>(scope, strong, path, target, count);
+}
+
+// chown(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto chown(Scope scope, Chosen options, const char* path, std::uint32_t owner, std::uint32_t group) {
+  return device::call<92>(scope, options, path, owner, group);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto chown(Scope scope, const char* path, std::uint32_t owner, std::uint32_t group) {
+  return device::call<92>(scope, strong, path, owner, group);
+}
+
+// fchown(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fchown(Scope scope, Chosen options, int fd, std::uint32_t owner, std::uint32_t group) {
+  return device::call<93>(scope, options, fd, owner, group);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fchown(Scope scope, int fd, std::uint32_t owner, std::uint32_t group) {
+  return device::call<93>(scope, strong, fd, owner, group);
+}
+
+// lchown(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto lchown(Scope scope, Chosen options, const char* path, std::uint32_t owner, std::uint32_t group) {
+  return device::call<94>(scope, options, path, owner, group);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto lchown(Scope scope, const char* path, std::uint32_t owner, std::uint32_t group) {
+  return device::call<94>(scope, strong, path, owner, group);
+}
+
+// utime(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto utime(Scope scope, Chosen options, const char* path, const void* times) {
+  return device::call<132>(scope, options, path, times);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto utime(Scope scope, const char* path, const void* times) {
+  return device::call<132>(scope, strong, path, times);
+}
+
+// mknod(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mknod(Scope scope, Chosen options, const char* path, std::uint32_t mode, unsigned device = 0) {
+  return device::call<133>(scope, options, path, mode, device);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mknod(Scope scope, const char* path, std::uint32_t mode, unsigned device = 0) {
+  return device::call<133>(scope, strong, path, mode, device);
+}
+
+// umount2(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto umount2(Scope scope, Chosen options, const char* path, int flags = 0) {
+  return device::call<166>(scope, options, path, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto umount2(Scope scope, const char* path, int flags = 0) {
+  return device::call<166>(scope, strong, path, flags);
+}
+
+// setxattr(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto setxattr(Scope scope, Chosen options, const char* path, const char* name, const void* content, std::size_t count, int flags = 0) {
+  return device::call<188>(scope, options, path, name, content, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto setxattr(Scope scope, const char* path, const char* name, const void* content, std::size_t count, int flags = 0) {
+  return device::call<188>(scope, strong, path, name, content, count, flags);
+}
+
+// lsetxattr(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto lsetxattr(Scope scope, Chosen options, const char* path, const char* name, const void* content, std::size_t count, int flags = 0) {
+  return device::call<189>(scope, options, path, name, content, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto lsetxattr(Scope scope, const char* path, const char* name, const void* content, std::size_t count, int flags = 0) {
+  return device::call<189>(scope, strong, path, name, content, count, flags);
+}
+
+// fsetxattr(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fsetxattr(Scope scope, Chosen options, int fd, const char* name, const void* content, std::size_t count, int flags = 0) {
+  return device::call<190>(scope, options, fd, name, content, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fsetxattr(Scope scope, int fd, const char* name, const void* content, std::size_t count, int flags = 0) {
+  return device::call<190>(scope, strong, fd, name, content, count, flags);
+}
+
+// getxattr(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getxattr(Scope scope, Chosen options, const char* path, const char* name, void* content, std::size_t count) {
+  return device::call<191>(scope, options, path, name, content, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getxattr(Scope scope, const char* path, const char* name, void* content, std::size_t count) {
+  return device::call<191>(scope, strong, path, name, content, count);
+}
+
+// lgetxattr(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto lgetxattr(Scope scope, Chosen options, const char* path, const char* name, void* content, std::size_t count) {
+  return device::call<192>(scope, options, path, name, content, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto lgetxattr(Scope scope, const char* path, const char* name, void* content, std::size_t count) {
+  return device::call<192>(scope, strong, path, name, content, count);
+}
+
+// fgetxattr(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fgetxattr(Scope scope, Chosen options, int fd, const char* name, void* content, std::size_t count) {
+  return device::call<193>(scope, options, fd, name, content, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fgetxattr(Scope scope, int fd, const char* name, void* content, std::size_t count) {
+  return device::call<193>(scope, strong, fd, name, content, count);
+}
+
+// listxattr(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto listxattr(Scope scope, Chosen options, const char* path, void* names, std::size_t count) {
+  return device::call<194>(scope, options, path, names, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto listxattr(Scope scope, const char* path, void* names, std::size_t count) {
+  return device::call<194>(scope, strong, path, names, count);
+}
+
+// llistxattr(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto llistxattr(Scope scope, Chosen options, const char* path, void* names, std::size_t count) {
+  return device::call<195>(scope, options, path, names, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto llistxattr(Scope scope, const char* path, void* names, std::size_t count) {
+  return device::call<195>(scope, strong, path, names, count);
+}
+
+// flistxattr(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto flistxattr(Scope scope, Chosen options, int fd, void* names, std::size_t count) {
+  return device::call<196>(scope, options, fd, names, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto flistxattr(Scope scope, int fd, void* names, std::size_t count) {
+  return device::call<196>(scope, strong, fd, names, count);
+}
+
+// removexattr(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto removexattr(Scope scope, Chosen options, const char* path, const char* name) {
+  return device::call<197>(scope, options, path, name);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto removexattr(Scope scope, const char* path, const char* name) {
+  return device::call<197>(scope, strong, path, name);
+}
+
+// lremovexattr(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto lremovexattr(Scope scope, Chosen options, const char* path, const char* name) {
+  return device::call<198>(scope, options, path, name);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto lremovexattr(Scope scope, const char* path, const char* name) {
+  return device::call<198>(scope, strong, path, name);
+}
+
+// fremovexattr(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fremovexattr(Scope scope, Chosen options, int fd, const char* name) {
+  return device::call<199>(scope, options, fd, name);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fremovexattr(Scope scope, int fd, const char* name) {
+  return device::call<199>(scope, strong, fd, name);
+}
+
+// utimes(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto utimes(Scope scope, Chosen options, const char* path, const void* times) {
+  return device::call<235>(scope, options, path, times);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto utimes(Scope scope, const char* path, const void* times) {
+  return device::call<235>(scope, strong, path, times);
+}
+
+// mknodat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mknodat(Scope scope, Chosen options, int directory, const char* path, std::uint32_t mode, unsigned device = 0) {
+  return device::call<259>(scope, options, directory, path, mode, device);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mknodat(Scope scope, int directory, const char* path, std::uint32_t mode, unsigned device = 0) {
+  return device::call<259>(scope, strong, directory, path, mode, device);
+}
+
+// fchownat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fchownat(Scope scope, Chosen options, int directory, const char* path, std::uint32_t owner, std::uint32_t group, int flags = 0) {
+  return device::call<260>(scope, options, directory, path, owner, group, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fchownat(Scope scope, int directory, const char* path, std::uint32_t owner, std::uint32_t group, int flags = 0) {
+  return device::call<260>(scope, strong, directory, path, owner, group, flags);
+}
+
+// futimesat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto futimesat(Scope scope, Chosen options, int directory, const char* path, const void* times) {
+  return device::call<261>(scope, options, directory, path, times);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto futimesat(Scope scope, int directory, const char* path, const void* times) {
+  return device::call<261>(scope, strong, directory, path, times);
+}
+
+// renameat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto renameat(Scope scope, Chosen options, int directory, const char* path, int to_directory, const char* to) {
+  return device::call<264>(scope, options, directory, path, to_directory, to);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto renameat(Scope scope, int directory, const char* path, int to_directory, const char* to) {
+  return device::call<264>(scope, strong, directory, path, to_directory, to);
+}
+
+// linkat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto linkat(Scope scope, Chosen options, int directory, const char* path, int to_directory, const char* to, int flags = 0) {
+  return device::call<265>(scope, options, directory, path, to_directory, to, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto linkat(Scope scope, int directory, const char* path, int to_directory, const char* to, int flags = 0) {
+  return device::call<265>(scope, strong, directory, path, to_directory, to, flags);
+}
+
+// symlinkat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto symlinkat(Scope scope, Chosen options, const char* target, int directory, const char* path) {
+  return device::call<266>(scope, options, target, directory, path);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto symlinkat(Scope scope, const char* target, int directory, const char* path) {
+  return device::call<266>(scope, strong, target, directory, path);
+}
+
+// readlinkat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto readlinkat(Scope scope, Chosen options, int directory, const char* path, void* target, int count) {
+  return device::call<267>(scope, options, directory, path, target, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto readlinkat(Scope scope, int directory, const char* path, void* target, int count) {
+  return device::call<267>(scope, strong, directory, path, target, count);
+}
+
+// fchmodat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fchmodat(Scope scope, Chosen options, int directory, const char* path, std::uint32_t mode) {
+  return device::call<268>(scope, options, directory, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fchmodat(Scope scope, int directory, const char* path, std::uint32_t mode) {
+  return device::call<268>(scope, strong, directory, path, mode);
+}
+
+// faccessat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto faccessat(Scope scope, Chosen options, int directory, const char* path, int mode) {
+  return device::call<269>(scope, options, directory, path, mode);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto faccessat(Scope scope, int directory, const char* path, int mode) {
+  return device::call<269>(scope, strong, directory, path, mode);
+}
+
+// renameat2(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto renameat2(Scope scope, Chosen options, int directory, const char* path, int to_directory, const char* to, unsigned flags = 0) {
+  return device::call<316>(scope, options, directory, path, to_directory, to, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto renameat2(Scope scope, int directory, const char* path, int to_directory, const char* to, unsigned flags = 0) {
+  return device::call<316>(scope, strong, directory, path, to_directory, to, flags);
+}
+
+// open_tree(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto open_tree(Scope scope, Chosen options, int directory, const char* path, unsigned flags) {
+  return device::call<428>(scope, options, directory, path, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto open_tree(Scope scope, int directory, const char* path, unsigned flags) {
+  return device::call<428>(scope, strong, directory, path, flags);
+}
+
+// move_mount(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto move_mount(Scope scope, Chosen options, int directory, const char* path, int to_directory, const char* to, unsigned flags) {
+  return device::call<429>(scope, options, directory, path, to_directory, to, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto move_mount(Scope scope, int directory, const char* path, int to_directory, const char* to, unsigned flags) {
+  return device::call<429>(scope, strong, directory, path, to_directory, to, flags);
+}
+
+// fsopen(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fsopen(Scope scope, Chosen options, const char* type, unsigned flags = 0) {
+  return device::call<430>(scope, options, type, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fsopen(Scope scope, const char* type, unsigned flags = 0) {
+  return device::call<430>(scope, strong, type, flags);
+}
+
+// fsmount(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fsmount(Scope scope, Chosen options, int fd, unsigned flags, unsigned attributes) {
+  return device::call<432>(scope, options, fd, flags, attributes);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fsmount(Scope scope, int fd, unsigned flags, unsigned attributes) {
+  return device::call<432>(scope, strong, fd, flags, attributes);
+}
+
+// fspick(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fspick(Scope scope, Chosen options, int directory, const char* path, unsigned flags) {
+  return device::call<433>(scope, options, directory, path, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fspick(Scope scope, int directory, const char* path, unsigned flags) {
+  return device::call<433>(scope, strong, directory, path, flags);
+}
+
+// faccessat2(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto faccessat2(Scope scope, Chosen options, int directory, const char* path, int mode, int flags) {
+  return device::call<439>(scope, options, directory, path, mode, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto faccessat2(Scope scope, int directory, const char* path, int mode, int flags) {
+  return device::call<439>(scope, strong, directory, path, mode, flags);
+}
+
+// mount_setattr(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mount_setattr(Scope scope, Chosen options, int directory, const char* path, unsigned flags, const void* attributes, std::size_t count) {
+  return device::call<442>(scope, options, directory, path, flags, attributes, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mount_setattr(Scope scope, int directory, const char* path, unsigned flags, const void* attributes, std::size_t count) {
+  return device::call<442>(scope, strong, directory, path, flags, attributes, count);
+}
+
+// fchmodat2(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fchmodat2(Scope scope, Chosen options, int directory, const char* path, std::uint32_t mode, unsigned flags) {
+  return device::call<452>(scope, options, directory, path, mode, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fchmodat2(Scope scope, int directory, const char* path, std::uint32_t mode, unsigned flags) {
+  return device::call<452>(scope, strong, directory, path, mode, flags);
+}
+
+// poll(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto poll(Scope scope, Chosen options, void* watched, unsigned count, int timeout) {
+  return device::call<7>(scope, options, watched, count, timeout);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto poll(Scope scope, void* watched, unsigned count, int timeout) {
+  return device::call<7>(scope, strong, watched, count, timeout);
+}
+
+// epoll_create(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto epoll_create(Scope scope, Chosen options, int size) {
+  return device::call<213>(scope, options, size);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto epoll_create(Scope scope, int size) {
+  return device::call<213>(scope, strong, size);
+}
+
+// epoll_wait(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto epoll_wait(Scope scope, Chosen options, int fd, void* events, int count, int timeout) {
+  return device::call<232>(scope, options, fd, events, count, timeout);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto epoll_wait(Scope scope, int fd, void* events, int count, int timeout) {
+  return device::call<232>(scope, strong, fd, events, count, timeout);
+}
+
+// epoll_ctl(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto epoll_ctl(Scope scope, Chosen options, int fd, int operation, int watched, const void* event) {
+  return device::call<233>(scope, options, fd, operation, watched, event);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto epoll_ctl(Scope scope, int fd, int operation, int watched, const void* event) {
+  return device::call<233>(scope, strong, fd, operation, watched, event);
+}
+
+// inotify_init(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto inotify_init(Scope scope, Chosen options) {
+  return device::call<253>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto inotify_init(Scope scope) {
+  return device::call<253>(scope, strong);
+}
+
+// inotify_add_watch(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto inotify_add_watch(Scope scope, Chosen options, int fd, const char* path, std::uint32_t mask) {
+  return device::call<254>(scope, options, fd, path, mask);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto inotify_add_watch(Scope scope, int fd, const char* path, std::uint32_t mask) {
+  return device::call<254>(scope, strong, fd, path, mask);
+}
+
+// inotify_rm_watch(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto inotify_rm_watch(Scope scope, Chosen options, int fd, int watch) {
+  return device::call<255>(scope, options, fd, watch);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto inotify_rm_watch(Scope scope, int fd, int watch) {
+  return device::call<255>(scope, strong, fd, watch);
+}
+
+// ppoll(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto ppoll(Scope scope, Chosen options, void* watched, unsigned count, void* timeout, const void* mask, std::size_t mask_size) {
+  return device::call<271>(scope, options, watched, count, timeout, mask, mask_size);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto ppoll(Scope scope, void* watched, unsigned count, void* timeout, const void* mask, std::size_t mask_size) {
+  return device::call<271>(scope, strong, watched, count, timeout, mask, mask_size);
+}
+
+// epoll_pwait(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto epoll_pwait(Scope scope, Chosen options, int fd, void* events, int count, int timeout, const void* mask, std::size_t mask_size) {
+  return device::call<281>(scope, options, fd, events, count, timeout, mask, mask_size);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto epoll_pwait(Scope scope, int fd, void* events, int count, int timeout, const void* mask, std::size_t mask_size) {
+  return device::call<281>(scope, strong, fd, events, count, timeout, mask, mask_size);
+}
+
+// eventfd2(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto eventfd2(Scope scope, Chosen options, unsigned value, int flags = 0) {
+  return device::call<290>(scope, options, value, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto eventfd2(Scope scope, unsigned value, int flags = 0) {
+  return device::call<290>(scope, strong, value, flags);
+}
+
+// epoll_create1(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto epoll_create1(Scope scope, Chosen options, int flags = 0) {
+  return device::call<291>(scope, options, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto epoll_create1(Scope scope, int flags = 0) {
+  return device::call<291>(scope, strong, flags);
+}
+
+// inotify_init1(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto inotify_init1(Scope scope, Chosen options, int flags = 0) {
+  return device::call<294>(scope, options, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto inotify_init1(Scope scope, int flags = 0) {
+  return device::call<294>(scope, strong, flags);
+}
+
+// fanotify_init(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fanotify_init(Scope scope, Chosen options, unsigned flags, unsigned event_flags) {
+  return device::call<300>(scope, options, flags, event_flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fanotify_init(Scope scope, unsigned flags, unsigned event_flags) {
+  return device::call<300>(scope, strong, flags, event_flags);
+}
+
+// fanotify_mark(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fanotify_mark(Scope scope, Chosen options, int fd, unsigned flags, std::uint64_t mask, int directory, const char* path) {
+  return device::call<301>(scope, options, fd, flags, mask, directory, path);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fanotify_mark(Scope scope, int fd, unsigned flags, std::uint64_t mask, int directory, const char* path) {
+  return device::call<301>(scope, strong, fd, flags, mask, directory, path);
+}
+
+// epoll_pwait2(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto epoll_pwait2(Scope scope, Chosen options, int fd, void* events, int count, const void* timeout, const void* mask, std::size_t mask_size) {
+  return device::call<441>(scope, options, fd, events, count, timeout, mask, mask_size);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto epoll_pwait2(Scope scope, int fd, void* events, int count, const void* timeout, const void* mask, std::size_t mask_size) {
+  return device::call<441>(scope, strong, fd, events, count, timeout, mask, mask_size);
+}
+
+// getitimer(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getitimer(Scope scope, Chosen options, int which, void* timer) {
+  return device::call<36>(scope, options, which, timer);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getitimer(Scope scope, int which, void* timer) {
+  return device::call<36>(scope, strong, which, timer);
+}
+
+// adjtimex(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto adjtimex(Scope scope, Chosen options, void* state) {
+  return device::call<159>(scope, options, state);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto adjtimex(Scope scope, void* state) {
+  return device::call<159>(scope, strong, state);
+}
+
+// settimeofday(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto settimeofday(Scope scope, Chosen options, const void* time, const void* zone) {
+  return device::call<164>(scope, options, time, zone);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto settimeofday(Scope scope, const void* time, const void* zone) {
+  return device::call<164>(scope, strong, time, zone);
+}
+
+// timer_settime(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto timer_settime(Scope scope, Chosen options, int timer, int flags, const void* setting, void* before = nullptr) {
+  return device::call<223>(scope, options, timer, flags, setting, before);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto timer_settime(Scope scope, int timer, int flags, const void* setting, void* before = nullptr) {
+  return device::call<223>(scope, strong, timer, flags, setting, before);
+}
+
+// timer_gettime(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto timer_gettime(Scope scope, Chosen options, int timer, void* setting) {
+  return device::call<224>(scope, options, timer, setting);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto timer_gettime(Scope scope, int timer, void* setting) {
+  return device::call<224>(scope, strong, timer, setting);
+}
+
+// timer_getoverrun(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto timer_getoverrun(Scope scope, Chosen options, int timer) {
+  return device::call<225>(scope, options, timer);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto timer_getoverrun(Scope scope, int timer) {
+  return device::call<225>(scope, strong, timer);
+}
+
+// timer_delete(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto timer_delete(Scope scope, Chosen options, int timer) {
+  return device::call<226>(scope, options, timer);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto timer_delete(Scope scope, int timer) {
+  return device::call<226>(scope, strong, timer);
+}
+
+// clock_settime(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto clock_settime(Scope scope, Chosen options, int clock, const void* time) {
+  return device::call<227>(scope, options, clock, time);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto clock_settime(Scope scope, int clock, const void* time) {
+  return device::call<227>(scope, strong, clock, time);
+}
+
+// clock_nanosleep(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto clock_nanosleep(Scope scope, Chosen options, int clock, int flags, const void* request, void* remaining = nullptr) {
+  return device::call<230>(scope, options, clock, flags, request, remaining);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto clock_nanosleep(Scope scope, int clock, int flags, const void* request, void* remaining = nullptr) {
+  return device::call<230>(scope, strong, clock, flags, request, remaining);
+}
+
+// timerfd_create(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto timerfd_create(Scope scope, Chosen options, int clock, int flags = 0) {
+  return device::call<283>(scope, options, clock, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto timerfd_create(Scope scope, int clock, int flags = 0) {
+  return device::call<283>(scope, strong, clock, flags);
+}
+
+// timerfd_settime(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto timerfd_settime(Scope scope, Chosen options, int fd, int flags, const void* setting, void* before = nullptr) {
+  return device::call<286>(scope, options, fd, flags, setting, before);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto timerfd_settime(Scope scope, int fd, int flags, const void* setting, void* before = nullptr) {
+  return device::call<286>(scope, strong, fd, flags, setting, before);
+}
+
+// timerfd_gettime(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto timerfd_gettime(Scope scope, Chosen options, int fd, void* setting) {
+  return device::call<287>(scope, options, fd, setting);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto timerfd_gettime(Scope scope, int fd, void* setting) {
+  return device::call<287>(scope, strong, fd, setting);
+}
+
+// clock_adjtime(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto clock_adjtime(Scope scope, Chosen options, int clock, void* state) {
+  return device::call<305>(scope, options, clock, state);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto clock_adjtime(Scope scope, int clock, void* state) {
+  return device::call<305>(scope, strong, clock, state);
+}
+
 // sched_get_priority_max(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto sched_get_priority_max(Scope scope, Chosen options, int policy) {

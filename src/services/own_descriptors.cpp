@@ -40,8 +40,6 @@ constexpr Mask third = 4;
 constexpr Named named[] = {
     {19, first},            // readv
     {20, first},            // writev
-    {33, first | second},   // dup2
-    {40, first | second},   // sendfile
     {42, first},            // connect
     {43, first},            // accept
     {46, first},            // sendmsg
@@ -52,57 +50,21 @@ constexpr Named named[] = {
     {54, first},            // setsockopt
     {55, first},            // getsockopt
     {72, first},            // fcntl
-    {73, first},            // flock
-    {78, first},            // getdents
-    {93, first},            // fchown
-    {187, first},           // readahead
-    {190, first},           // fsetxattr
-    {193, first},           // fgetxattr
-    {196, first},           // flistxattr
-    {199, first},           // fremovexattr
-    {232, first},           // epoll_wait
-    {233, first | third},   // epoll_ctl
-    {254, first},           // inotify_add_watch
-    {255, first},           // inotify_rm_watch
-    {259, first},           // mknodat
-    {260, first},           // fchownat
-    {261, first},           // futimesat
-    {264, first | third},   // renameat
-    {265, first | third},   // linkat
-    {266, second},          // symlinkat
-    {267, first},           // readlinkat
-    {268, first},           // fchmodat
-    {269, first},           // faccessat
-    {275, first | third},   // splice
-    {276, first | second},  // tee
-    {277, first},           // sync_file_range
     {278, first},           // vmsplice
-    {281, first},           // epoll_pwait
     {282, first},           // signalfd
-    {286, first},           // timerfd_settime
-    {287, first},           // timerfd_gettime
     {288, first},           // accept4
     {289, first},           // signalfd4
-    {292, first | second},  // dup3
     {295, first},           // preadv
     {296, first},           // pwritev
     {299, first},           // recvmmsg
-    {301, first},           // fanotify_mark
     {303, first},           // name_to_handle_at
     {304, first},           // open_by_handle_at
-    {306, first},           // syncfs
     {307, first},           // sendmmsg
     {313, first},           // finit_module
-    {316, first | third},   // renameat2
     {327, first},           // preadv2
     {328, first},           // pwritev2
-    {437, first},           // openat2
     {438, first | second},  // pidfd_getfd: of this process, and by its number of any other
-    {439, first},           // faccessat2
-    {441, first},           // epoll_pwait2
     {443, first},           // quotactl_fd
-    {451, first},           // cachestat
-    {452, first},           // fchmodat2
 };
 
 constexpr std::size_t numbers_end = 512;

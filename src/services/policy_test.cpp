@@ -81,7 +81,7 @@ TEST_F(PolicyTest, knows_only_the_basic_calls_though_more_have_rows) {
 }
 
 TEST_F(PolicyTest, passes_on_an_unknown_call_unless_only_known_ones_are_open) {
-  const Request request = request_of(__NR_getitimer);
+  const Request request = request_of(__NR_request_key);
   ASSERT_LT(request.row, 0);
   EXPECT_EQ(admit(request, Openness::any, backend, files), 0);
   EXPECT_EQ(admit(request, Openness::known_only, backend, files), -ENOSYS);
@@ -107,7 +107,8 @@ TEST_F(PolicyTest, refuses_every_kind_of_pointer_the_host_cannot_reach) {
   };
   for (const Case& call : {Case{0, 1, 2}, Case{1, 1, 2}, Case{2, 0, -1}, Case{16, 2, -1},
                            Case{35, 0, -1}, Case{35, 1, -1}, Case{44, 4, 5}, Case{45, 4, -1},
-                           Case{45, 5, -1}, Case{98, 1, -1}, Case{262, 1, -1}, Case{262, 2, -1}}) {
+                           Case{45, 5, -1}, Case{98, 1, -1}, Case{262, 1, -1}, Case{262, 2, -1},
+                           Case{7, 0, 1}, Case{188, 1, -1}, Case{188, 2, 3}, Case{232, 1, 2}}) {
     SCOPED_TRACE(testing::Message() << call.number << " argument " << call.argument);
     Request request = request_of(call.number);
     if (call.size_argument >= 0) request.arguments[call.size_argument] = 16;
@@ -118,6 +119,27 @@ TEST_F(PolicyTest, refuses_every_kind_of_pointer_the_host_cannot_reach) {
     backend.hidden_end = 0;
     backend.hidden_begin = ~std::uintptr_t{0};
   }
+}
+
+TEST_F(PolicyTest, looks_at_all_elements_of_an_array) {
+  hide_buffer();
+  Request request = request_of(__NR_poll);
+  const char* const before = buffer - 4 * 8;
+  request.arguments[1] = 4;
+  EXPECT_EQ(admit_with(request, 0, before), 0);
+  request.arguments[1] = 5;
+  EXPECT_EQ(admit_with(request, 0, before), -EFAULT);
+  request.arguments[1] = (~std::uint64_t{0} / 8) + 2;
+  EXPECT_EQ(admit_with(request, 0, before), -EFAULT) << "its bytes do not wrap to a few";
+}
+
+TEST_F(PolicyTest, takes_an_int_as_linux_does) {
+  hide_buffer();
+  Request request = request_of(__NR_epoll_wait);
+  request.arguments[2] = static_cast<std::uint64_t>(std::int64_t{-1});
+  EXPECT_EQ(admit_with(request, 1, buffer), 0) << "the call itself refuses it";
+  request.arguments[2] = 0x500000001;
+  EXPECT_EQ(admit_with(request, 1, buffer), -EFAULT);
 }
 
 TEST_F(PolicyTest, maps_no_memory_for_a_device_that_does_not_reach_it) {

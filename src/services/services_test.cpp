@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -403,8 +404,9 @@ TEST_F(ServicesTest, a_call_that_the_table_does_not_know_is_never_tried_where_it
 }
 
 TEST_F(ServicesTest, a_call_without_a_wrapper_that_may_block_is_never_tried_where_it_could_block) {
-  EXPECT_TRUE(would_wait(make(__NR_dup3, 12345, 12346, 0)));
-  EXPECT_EQ(served(make(__NR_dup3, 12345, 12346, 0)), -EBADF);
+  ASSERT_LT(calls::find(__NR_preadv2), 0);
+  EXPECT_TRUE(would_wait(make(__NR_preadv2, 12345, 0, 0, 0, 0, 0)));
+  EXPECT_EQ(served(make(__NR_preadv2, 12345, 0, 0, 0, 0, 0)), -EBADF);
 }
 
 TEST_F(ServicesTest, waiting_for_a_clock_is_never_tried_where_it_could_block) {
@@ -485,6 +487,33 @@ TEST_F(ServicesTest, a_poll_of_one_descriptor_tells_it_and_the_end) {
   ASSERT_EQ(::write(pipe[1], "x", 1), 1);
   EXPECT_EQ(at_once(make(__NR_poll, &watched, 1, 5'000)), 1);
   EXPECT_EQ(watched.revents, POLLIN);
+}
+
+TEST_F(ServicesTest, each_open_of_what_may_be_a_fifo_may_sleep) {
+  EXPECT_TRUE(may_sleep_at_once(make(__NR_open, "f", O_WRONLY)));
+  EXPECT_FALSE(may_sleep_at_once(make(__NR_open, "f", O_WRONLY | O_NONBLOCK)));
+  EXPECT_TRUE(may_sleep_at_once(make(__NR_openat, AT_FDCWD, "f", O_WRONLY)));
+  EXPECT_TRUE(may_sleep_at_once(make(__NR_creat, "f", 0600)));
+  EXPECT_TRUE(may_sleep_at_once(make(__NR_openat2, AT_FDCWD, "f", "", 0)));
+  EXPECT_FALSE(may_sleep_at_once(make(__NR_mkdir, "f", 0700)));
+}
+
+TEST_F(ServicesTest, a_call_that_waits_is_no_transfer_because_of_its_family) {
+  const std::string name = "/proc/self/fd/" + std::to_string(::memfd_create("lock", MFD_CLOEXEC));
+  const int holder = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
+  const int other = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  ASSERT_GE(calls::find(__NR_flock), 0);
+  const Request request = make(__NR_flock, other, LOCK_EX | LOCK_NB);
+  Progress progress;
+  const Answer answer = execute_without_waiting(request, progress, files);
+  EXPECT_TRUE(answer.would_wait) << "a lock may wait for ever";
+  EXPECT_FALSE(answer.readiness.exists());
+  EXPECT_EQ(execute_waiting(request, progress, interruption, files), -EWOULDBLOCK);
+  ASSERT_EQ(::flock(holder, LOCK_UN), 0);
+  EXPECT_EQ(served(request), 0);
+  ::close(holder);
+  ::close(other);
 }
 
 TEST_F(ServicesTest, a_poll_of_nothing_is_a_sleep_and_of_two_takes_a_thread) {

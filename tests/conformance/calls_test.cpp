@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 
 #include "tests/conformance/device_under_test.hpp"
 
@@ -148,6 +149,25 @@ TEST_P(Calls, memory_is_mapped_advised_used_and_unmapped) {
         k2k::mmap(k2k::work_item, nullptr, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   });
   EXPECT_EQ(answers, (std::array<long, 4>{0, 0, 0, -EINVAL}));
+}
+
+TEST_P(Calls, what_does_not_fit_a_block_is_a_part_of_an_output_and_no_input) {
+  Runtime runtime = start_strict();
+  const TemporaryFile file("");
+  std::array<long, 4> answers{};
+  launch(runtime, 1, 1, [&] {
+    char path[128] = {};
+    std::memcpy(path, file.path.c_str(), file.path.size() + 1);
+    char content[8192] = {};
+    answers[0] = k2k::setxattr(k2k::work_item, path, "user.long", content, sizeof(content));
+    answers[1] = k2k::poll(k2k::work_item, content, sizeof(content) / 8, 0);
+    answers[2] = k2k::getcwd(k2k::work_item, content, sizeof(content));
+    answers[3] = answers[2] > 0 && content[0] == '/' && content[answers[2] - 1] == '\0';
+  });
+  EXPECT_EQ(answers[0], -EMSGSIZE);
+  EXPECT_EQ(answers[1], -EMSGSIZE);
+  EXPECT_EQ(answers[2], static_cast<long>(std::filesystem::current_path().string().size()) + 1);
+  EXPECT_EQ(answers[3], 1);
 }
 
 TEST_P(Calls, queries_fill_structures_of_a_strict_device) {

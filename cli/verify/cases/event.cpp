@@ -1,12 +1,100 @@
 // Waiting for descriptors, and notification.
 
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+
+#include <ctime>
+
 #include "cli/verify/case.hpp"
 
 namespace k2k::cli::verify {
 
+namespace {
+
+constexpr timespec at_once = {0, 0};
+constexpr epoll_event given_event = {.events = EPOLLIN, .data = {.u64 = 78}};
+
+// One pollfd for the counter of the sandbox.
+Argument watched(short events) {
+  Argument argument = structure(pollfd{0, events, 0});
+  argument.parts.push_back({0, object(Object::event)});
+  return argument;
+}
+
+}  // namespace
+
 std::vector<Case> event_cases() {
   return {
       {SYS_eventfd, "a counter", {number(5)}, Answer::descriptor},
+
+      {SYS_poll, "a counter", {watched(POLLIN), number(1), number(0)}},
+      {SYS_poll, "nothing", {null(), number(0), number(0)}},
+      {SYS_poll, "what is no descriptor", {structure(pollfd{-5, POLLIN, 0}), number(1), number(0)}},
+      {SYS_epoll_create, "a set", {number(1)}, Answer::descriptor},
+      {SYS_epoll_create, "of no size", {number(0)}},
+      {SYS_epoll_wait, "a counter", {object(Object::epoll), space(24), number(2), number(0)}},
+      {SYS_epoll_wait, "for nothing", {object(Object::epoll), space(24), number(0), number(0)}},
+      {SYS_epoll_wait,
+       "for less than nothing",
+       {object(Object::epoll), space(24), number(-1), number(0)}},
+      {SYS_epoll_wait, "of a file", {object(Object::file), space(24), number(2), number(0)}},
+      {SYS_epoll_ctl,
+       "one more",
+       {object(Object::epoll), number(EPOLL_CTL_ADD), object(Object::pipe_in),
+        structure(given_event)}},
+      {SYS_epoll_ctl,
+       "one again",
+       {object(Object::epoll), number(EPOLL_CTL_ADD), object(Object::event),
+        structure(given_event)}},
+      {SYS_epoll_ctl,
+       "one less",
+       {object(Object::epoll), number(EPOLL_CTL_DEL), object(Object::event), null()}},
+      {SYS_inotify_init, "an instance", {}, Answer::descriptor},
+      {SYS_inotify_add_watch, "a file", {object(Object::notify), path("file"), number(IN_MODIFY)}},
+      {SYS_inotify_add_watch, "for nothing", {object(Object::notify), path("file"), number(0)}},
+      {SYS_inotify_add_watch,
+       "by a pipe",
+       {object(Object::pipe_in), path("file"), number(IN_MODIFY)}},
+      {SYS_inotify_rm_watch, "no watch", {object(Object::notify), number(1)}},
+      {SYS_ppoll,
+       "a counter",
+       {watched(POLLIN), number(1), structure(at_once), null(), number(0)},
+       Answer::exact,
+       {},
+       false},  // Without a timeout it waits.
+      {SYS_ppoll,
+       "with a mask",
+       {watched(POLLOUT), number(1), structure(at_once), bytes(std::string(8, '\0')), number(8)},
+       Answer::exact,
+       {},
+       false},
+      {SYS_ppoll,
+       "with a mask of a wrong size",
+       {watched(POLLIN), number(1), structure(at_once), bytes(std::string(8, '\0')), number(4)},
+       Answer::exact,
+       {},
+       false},
+      {SYS_epoll_pwait,
+       "a counter",
+       {object(Object::epoll), space(24), number(2), number(0), bytes(std::string(8, '\0')),
+        number(8)}},
+      {SYS_eventfd2,
+       "a counter",
+       {number(5), number(EFD_CLOEXEC | EFD_NONBLOCK)},
+       Answer::descriptor},
+      {SYS_eventfd2, "a wrong flag", {number(5), number(64)}},
+      {SYS_epoll_create1, "a set", {number(EPOLL_CLOEXEC)}, Answer::descriptor},
+      {SYS_epoll_create1, "a wrong flag", {number(64)}},
+      {SYS_inotify_init1, "an instance", {number(IN_CLOEXEC)}, Answer::descriptor},
+      {SYS_fanotify_init, "a wrong flag", {number(0x40000000), number(0)}},
+      {SYS_fanotify_mark,
+       "by what is no group",
+       {object(Object::notify), number(1), number(2), object(Object::directory), text("file")}},
+      {SYS_epoll_pwait2,
+       "a counter",
+       {object(Object::epoll), space(24), number(2), structure(at_once), null(), number(0)}},
   };
 }
 

@@ -1,6 +1,8 @@
 // Data and status of open files.
 
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +10,13 @@
 #include "cli/verify/cases/ignored.hpp"
 
 namespace k2k::cli::verify {
+
+namespace {
+
+constexpr std::uint16_t cachestat_number = 451;  // Newer than the headers of Linux 6.1.
+constexpr open_how to_read = {.flags = O_RDONLY | O_CLOEXEC, .mode = 0, .resolve = 0};
+
+}  // namespace
 
 std::vector<Case> file_cases() {
   return {
@@ -94,6 +103,76 @@ std::vector<Case> file_cases() {
        {object(Object::directory), text("file"), number(0), number(0x7ff), space(256)},
        Answer::exact,
        of_statx(4)},
+
+      {SYS_pipe, "both ends", {descriptors(2)}},
+      {SYS_dup2, "over another", {object(Object::file), object(Object::other)}, Answer::descriptor},
+      {SYS_dup2, "over itself", {object(Object::file), object(Object::file)}, Answer::descriptor},
+      {SYS_sendfile,
+       "from the offset",
+       {object(Object::other), object(Object::file), null(), number(4)}},
+      {SYS_sendfile,
+       "from a given offset",
+       {object(Object::stream), object(Object::file), structure(std::int64_t{1}), number(5)}},
+      {SYS_sendfile,
+       "from a pipe",
+       {object(Object::other), object(Object::pipe_in), null(), number(4)}},
+      {SYS_flock, "alone", {object(Object::file), number(LOCK_EX | LOCK_NB)}},
+      {SYS_flock, "in no way", {object(Object::file), number(99)}},
+      {SYS_creat, "a file", {path("new"), number(0640)}, Answer::descriptor},
+      {SYS_creat, "a directory", {path("folder"), number(0640)}},
+      {SYS_readahead, "a file", {object(Object::file), number(0), number(10)}},
+      {SYS_readahead, "a pipe", {object(Object::pipe_in), number(0), number(10)}},
+      {SYS_splice,
+       "from a pipe to an offset",
+       {object(Object::pipe_in), null(), object(Object::other), structure(std::int64_t{2}),
+        number(4), number(0)}},
+      {SYS_splice,
+       "from a file to a pipe",
+       {object(Object::file), structure(std::int64_t{1}), object(Object::pipe_out), null(),
+        number(3), number(0)}},
+      {SYS_splice,
+       "between files",
+       {object(Object::file), null(), object(Object::other), null(), number(3), number(0)}},
+      {SYS_tee,
+       "a pipe into itself",
+       {object(Object::pipe_in), object(Object::pipe_out), number(4), number(0)}},
+      {SYS_tee,
+       "from a file",
+       {object(Object::file), object(Object::pipe_out), number(4), number(0)}},
+      {SYS_sync_file_range,
+       "a part",
+       {object(Object::file), number(0), number(4), number(SYNC_FILE_RANGE_WRITE)}},
+      {SYS_sync_file_range,
+       "a wrong flag",
+       {object(Object::file), number(0), number(4), number(64)}},
+      {SYS_dup3,
+       "over another",
+       {object(Object::file), object(Object::other), number(O_CLOEXEC)},
+       Answer::descriptor},
+      {SYS_dup3, "over itself", {object(Object::file), object(Object::file), number(0)}},
+      {SYS_syncfs, "of a file", {object(Object::file)}},
+      {SYS_close_range,
+       "one",
+       {object(Object::file), object(Object::file), number(0)},
+       Answer::exact,
+       {},
+       false},  // Up to -1 is all.
+      {SYS_close_range, "a wrong order", {number(5), number(4), number(0)}},
+      {SYS_openat2,
+       "a file",
+       {object(Object::directory), text("file"), structure(to_read), number(sizeof(to_read))},
+       Answer::descriptor},
+      {SYS_openat2,
+       "with less than a structure",
+       {object(Object::directory), text("file"), structure(to_read), number(8)}},
+      {cachestat_number,
+       "a file",
+       {object(Object::file), bytes(std::string(16, '\0')), space(40), number(0)},
+       Answer::exact,
+       all_of(2, 40)},
+      {cachestat_number,
+       "a wrong flag",
+       {object(Object::file), bytes(std::string(16, '\0')), space(40), number(1)}},
   };
 }
 
