@@ -42,7 +42,8 @@ class Server {
   };
 
   // Starts serving. The backend outlives the server.
-  // Errors: those of validate(); EAGAIN if no thread can be started.
+  // Errors: those of validate(); EAGAIN if no thread can be started; ENOTSUP where the kernel lacks
+  // a wall of WallMode::strict.
   static Result<std::unique_ptr<Server>> start(backend::Backend& backend,
                                                const ServerConfig& config, Provided provided);
   static Result<std::unique_ptr<Server>> start(backend::Backend& backend,

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <string_view>
 
 namespace k2k::conformance {
 
@@ -67,6 +68,12 @@ RuntimeConfig config_of(const Setup& setup) {
   config.device.watchdog_ms = 0;
   config.server.shutdown_ms = 200;
   if (setup.on_units) config.server.bottom_half = server::BottomHalfMode::on_unit;
+  // K2K_SERVER_WALLS=strict runs the suite behind walls.
+  const char* const walls = std::getenv("K2K_SERVER_WALLS");
+  if (walls != nullptr && !setup.on_units) {
+    config.server.walls =
+        std::string_view(walls) == "strict" ? server::WallMode::strict : server::WallMode::off;
+  }
   return config;
 }
 

@@ -261,6 +261,10 @@ const ConfigOption options[] = {
      "Calls that kernels may make: all calls that do not act on the host's own process and "
      "threads, only the basic calls (k2k calls --basic), or as a policy file says.",
      store_policy, show_policy},
+    server<&ServerConfig::walls>(
+        "server.walls", choice, 0, 0, "off|on|strict", "",
+        "Let Linux refuse the threads that make calls for kernels what the policy refuses kernels: "
+        "never, as far as this kernel can, or strictly: without it, the runtime does not start."),
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record the events of each request."),
 

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "base/clock.hpp"
 #include "server/account/calibration.hpp"
 #include "server/server.hpp"
+#include "services/walls/walls.hpp"
 
 namespace k2k::server {
 
@@ -28,6 +30,16 @@ Status check_policy(const ServerConfig& config, bool has_rules) {
   if ((config.policy == CallPolicy::file) == has_rules) return {};
   return Error{EINVAL, has_rules ? "server.policy is a file since the start, and stays it"
                                  : "server.policy names a file, which is read at start only"};
+}
+
+Status check_walls(const ServerConfig& config, const ServerConfig& before) {
+  if (config.walls != before.walls) {
+    return Error{EINVAL, "server.walls stays as it was at start: a thread cannot leave its walls"};
+  }
+  if (config.walls == WallMode::off || config.policy == before.policy) return {};
+  return Error{EINVAL,
+               "server.policy stays as it was at start: server.walls were built for it, and a "
+               "thread cannot leave them"};
 }
 
 }  // namespace
@@ -130,7 +142,23 @@ Status Server::Core::open_events() {
   return {};
 }
 
+Status Server::Core::build_walls() {
+  if (config_.walls == WallMode::off) return {};
+  const bool known_only = config_.policy == CallPolicy::known_only;
+  auto walls = services::Walls::create(
+      {.openness = known_only ? services::Openness::known_only : services::Openness::any,
+       .rules = rules_.get(),
+       .strict = config_.walls == WallMode::strict});
+  if (!walls) return walls.error();
+  if (const std::string& missing = walls.value()->missing(); !missing.empty()) {
+    std::fprintf(stderr, "k2k: server.walls = \"on\": %s\n", missing.c_str());
+  }
+  threads_.enclose_in(std::move(walls).value());
+  return {};
+}
+
 Status Server::Core::start() {
+  if (Status status = build_walls(); !status) return status;
   if (Status status = open_events(); !status) return status;
   if (Status status = admission_.configure(config_); !status) return status;
   register_asymmetric_barrier();  // For RoleWord.
@@ -208,6 +236,7 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
   if (config.policy_file != config_.policy_file) {
     return Error{EINVAL, "server.policy names another file; a file is read at start only"};
   }
+  if (Status status = check_walls(config, config_); !status) return status;
   if (Status status = admission_.configure(config); !status) return status;
   ServerConfig wanted = config;  // Copied here, since a copy needs memory.
   units_.end();

@@ -58,6 +58,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   SetAsideParts set_aside_parts();
   // The eventfds for calls that wait. Errors: EMFILE, ENFILE, ENOMEM.
   Status open_events();
+  // For all service threads, before the first one. Errors: those of Walls::create().
+  Status build_walls();
   // A worker of the pool, until the pool ends.
   void work(ServiceThread& self);
   void do_work(ServiceThread& self, const ThreadPool::Work& work);

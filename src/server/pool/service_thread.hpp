@@ -46,9 +46,11 @@ struct ServiceThread {
   bool placed = false;
   bool ledger_begun = false;            // Of a unit, whose first request begins its ledger.
   std::atomic<pid_t> system_thread{0};  // Of a unit that has served: its number in the system.
-  SleepingCalls::Sleeper sleeper;       // The call that may keep it.
-  bool ended = false;                   // Under the lock of ServiceThreads.
-  std::int64_t cpu_ns = 0;              // Likewise: its CPU time once it ended.
+  enum class Enclosure : std::uint8_t { pending, inherited, done, failed };
+  std::atomic<Enclosure> enclosure{Enclosure::done};  // For the thread that starts this one.
+  SleepingCalls::Sleeper sleeper;                     // The call that may keep it.
+  bool ended = false;                                 // Under the lock of ServiceThreads.
+  std::int64_t cpu_ns = 0;                            // Likewise: its CPU time once it ended.
 
   // Room for all that one bundle can fill, so that serving it needs no memory.
   void reserve() {

@@ -31,10 +31,16 @@ bool ServiceThreads::add(const Main& main, const char* name, std::uint32_t numbe
   const std::size_t before = threads_.size();
   try {
     ServiceThread& self = add_books();
+    using Enclosure = ServiceThread::Enclosure;
+    if (walls_ != nullptr) {
+      self.enclosure = walls_->enclose_this_thread() ? Enclosure::inherited : Enclosure::pending;
+    }
     self.thread = std::thread([this, owner = owner_.lock(), main, name, number, &self] {
       run(self, main, name, number);
     });
-    return true;
+    self.enclosure.wait(Enclosure::pending);
+    if (self.enclosure != Enclosure::failed) return true;
+    self.thread.join();
   } catch (const std::system_error&) {
   } catch (const std::bad_alloc&) {
   }
@@ -49,6 +55,7 @@ void ServiceThreads::run(ServiceThread& self, const Main& main, const char* name
   std::snprintf(whole.data(), whole.size(), name, number);
   pthread_setname_np(pthread_self(), whole.data());
   prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
+  if (!enter_walls(self)) return;
   sleeping_->join(self.sleeper);
   main(self);
   sleeping_->leave(self.sleeper);
@@ -57,6 +64,25 @@ void ServiceThreads::run(ServiceThread& self, const Main& main, const char* name
   self.cpu_ns = thread_time().count();
   self.ended = true;
   ended_.notify_all();
+}
+
+bool ServiceThreads::enter_walls(ServiceThread& self) const {
+  using Enclosure = ServiceThread::Enclosure;
+  switch (self.enclosure.load()) {
+    case Enclosure::inherited:
+      walls_->inherit();
+      return true;
+    case Enclosure::pending: {
+      const bool enclosed = walls_->enclose() == 0;
+      self.enclosure = enclosed ? Enclosure::done : Enclosure::failed;
+      self.enclosure.notify_one();
+      return enclosed;
+    }
+    case Enclosure::done:
+    case Enclosure::failed:
+      break;
+  }
+  return true;
 }
 
 ServiceThread& ServiceThreads::add_unit() {

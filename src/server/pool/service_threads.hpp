@@ -20,6 +20,7 @@
 #include "server/govern/adaptive.hpp"
 #include "server/pool/service_thread.hpp"
 #include "server/waits/sleeping_calls.hpp"
+#include "services/walls/walls.hpp"
 #include "telemetry/event_ring.hpp"
 #include "telemetry/mark.hpp"
 
@@ -37,8 +38,11 @@ class ServiceThreads {
   // From now on each thread that is started keeps `owner` alive.
   void keep_alive(std::weak_ptr<void> owner) { owner_ = std::move(owner); }
 
+  // From now on each thread that is started is behind these walls before it serves.
+  void enclose_in(std::shared_ptr<const services::Walls> walls) { walls_ = std::move(walls); }
+
   // Starts a thread; `name` is a format for `number`. False: the system gives no thread, or no
-  // memory for one, or release() was called.
+  // memory for one or for its walls, or release() was called.
   bool add(const Main& main, const char* name, std::uint32_t number = 0);
   // The books of a unit, whose thread belongs to the device. Throws std::bad_alloc.
   ServiceThread& add_unit();
@@ -66,12 +70,15 @@ class ServiceThreads {
   using Threads = std::vector<std::unique_ptr<ServiceThread>>;
 
   void run(ServiceThread& self, const Main& main, const char* name, std::uint32_t number);
+  // On the thread itself: false if it must not serve.
+  [[nodiscard]] bool enter_walls(ServiceThread& self) const;
   // Expects mutex_ held. Throws std::bad_alloc, and adds nothing then.
   ServiceThread& add_books();
 
   SleepingCalls* sleeping_;
   std::weak_ptr<void> owner_;
-  mutable std::mutex mutex_;  // Guards what follows.
+  std::shared_ptr<const services::Walls> walls_;  // Null: none. Set before there are threads.
+  mutable std::mutex mutex_;                      // Guards what follows.
   std::condition_variable ended_;
   Threads threads_;
   bool released_ = false;

@@ -3,13 +3,17 @@
 #include "server/pool/service_threads.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/system_call.hpp"
 
 namespace k2k::server {
 namespace {
@@ -101,6 +105,70 @@ TEST(ServiceThreads, show_their_calls) {
   EXPECT_EQ(owner->threads.calls_of_roles(), 1u);
   unit.call.end();
   EXPECT_FALSE(telemetry::Mark::inside(owner->threads.call_of(unit.index).view()));
+}
+
+// --- Walls: a call that every policy refuses, with arguments that make it harmless.
+
+std::int64_t unshare_nothing() { return system_call(SYS_unshare, 0ul); }
+
+TEST(ServiceThreads, are_behind_walls_before_they_serve) {
+  const auto owner = make_owner();
+  const auto walls = services::Walls::create({.strict = true});
+  ASSERT_TRUE(walls) << walls.error().message;
+  owner->threads.enclose_in(walls.value());
+  std::atomic<int> refused{0};
+  const auto serve = [&](ServiceThread&) {
+    if (walls.value()->enclose_this_thread() && unshare_nothing() == -EPERM) ++refused;
+  };
+  ASSERT_TRUE(owner->threads.add(serve, "k2k/test"));
+  ASSERT_TRUE(owner->threads.add(
+      [&](ServiceThread& self) {
+        serve(self);
+        EXPECT_TRUE(owner->threads.add(serve, "k2k/test"));  // Inherits.
+      },
+      "k2k/test"));
+  EXPECT_TRUE(owner->threads.wait_ended(10s));
+  owner->threads.release();
+  EXPECT_EQ(refused, 3);
+  EXPECT_EQ(unshare_nothing(), 0);
+}
+
+TEST(ServiceThreads, inherit_walls_instead_of_building_them_again) {
+  const auto owner = make_owner();
+  std::atomic<int> built{-1};  // Less the trial's.
+  services::WallKernel kernel = services::WallKernel::of_linux();
+  kernel.set_filter = [&built](const services::FilterProgram&) { return ++built * 0; };
+  const auto walls = services::Walls::create({}, kernel);
+  ASSERT_TRUE(walls) << walls.error().message;
+  owner->threads.enclose_in(walls.value());
+  std::function<void(int)> start_a_chain = [&](int left) {
+    if (left == 0) return;
+    EXPECT_TRUE(
+        owner->threads.add([&, left](ServiceThread&) { start_a_chain(left - 1); }, "k2k/test"));
+  };
+  start_a_chain(5);
+  EXPECT_TRUE(owner->threads.wait_ended(10s));
+  owner->threads.release();
+  EXPECT_EQ(built, 1);
+}
+
+TEST(ServiceThreads, do_not_serve_without_their_walls) {
+  const auto owner = make_owner();
+  std::atomic<bool> fails{false};
+  services::WallKernel kernel = services::WallKernel::of_linux();
+  kernel.set_filter = [&fails](const services::FilterProgram&) { return fails ? ENOMEM : 0; };
+  const auto walls = services::Walls::create({}, kernel);
+  ASSERT_TRUE(walls) << walls.error().message;
+  owner->threads.enclose_in(walls.value());
+  std::atomic<int> served{0};
+  const auto serve = [&served](ServiceThread&) { ++served; };
+  fails = true;
+  EXPECT_FALSE(owner->threads.add(serve, "k2k/test"));
+  fails = false;
+  EXPECT_TRUE(owner->threads.add(serve, "k2k/test"));
+  EXPECT_TRUE(owner->threads.wait_ended(10s));
+  owner->threads.release();
+  EXPECT_EQ(served, 1);
 }
 
 }  // namespace

@@ -99,6 +99,11 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
                  "server.bottom_half = \"inline\" serves what was rung at once; set "
                  "server.coalesce_window_us = 0 and server.coalescing = \"fixed\""};
   }
+  if (config.bottom_half == BottomHalfMode::on_unit && config.walls != WallMode::off) {
+    return Error{EINVAL,
+                 "server.bottom_half = \"inline\" makes calls on the device's units, which have no "
+                 "walls; set server.walls = \"off\" or server.bottom_half = \"monolithic\""};
+  }
   if (Status status = check_tenants(config); !status) return status;
   return check_cores(config);
 }

@@ -43,6 +43,13 @@ enum class CallPolicy : std::uint8_t {
   file,        // As ServerConfig::policy_file says (services/rules/call_rules.hpp).
 };
 
+// Whether Linux refuses service threads what the policy refuses kernels (services/walls/walls.hpp).
+enum class WallMode : std::uint8_t {
+  off,
+  on,      // As far as the kernel can.
+  strict,  // Or the server does not start.
+};
+
 struct ServerConfig {
   std::uint32_t top_halves = 1;  // 1 to the number of doorbell rings.
   Steering steering = Steering::spread;
@@ -63,7 +70,8 @@ struct ServerConfig {
   std::uint32_t takeover_us = 250;    // A top half held by one call this long is taken over. >= 50.
   std::uint32_t shutdown_ms = 1'000;  // Grace for calls in flight when the runtime ends.
   CallPolicy policy = CallPolicy::any;
-  std::string policy_file;  // For CallPolicy::file; read once, as the runtime starts.
+  std::string policy_file;         // For CallPolicy::file; read once, as the runtime starts.
+  WallMode walls = WallMode::off;  // Stays as the server started, and the policy with it.
   // Share of the CPU time of all online cores that service threads may take; 0 = no cap; 1 to 1000.
   std::uint32_t cap_permille = 0;
   // How the cap is kept (governor/config.hpp). With none it is not kept.

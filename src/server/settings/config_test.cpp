@@ -118,6 +118,16 @@ TEST(ServerConfig, coalesces_nothing_that_units_serve_themselves) {
   EXPECT_EQ(refusal_of(config), refusal);
 }
 
+TEST(ServerConfig, has_no_walls_around_units_that_serve) {
+  ServerConfig config;
+  config.walls = WallMode::on;
+  EXPECT_EQ(refusal_of(config), "");
+  config.bottom_half = BottomHalfMode::on_unit;
+  EXPECT_EQ(refusal_of(config),
+            "server.bottom_half = \"inline\" makes calls on the device's units, which have no "
+            "walls; set server.walls = \"off\" or server.bottom_half = \"monolithic\"");
+}
+
 TEST(ServerConfig, steers_only_to_cores_this_process_may_use) {
   ServerConfig config;
   config.steering = Steering::steered;

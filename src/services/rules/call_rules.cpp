@@ -134,6 +134,13 @@ std::int64_t CallRules::judge(const Request& request) {
   return -EPERM;
 }
 
+bool CallRules::refuses(std::uint16_t number) const {
+  if (number >= call_number_end) return false;
+  const Verdict verdict = verdicts_[number];
+  return verdict == Verdict::refused || verdict == Verdict::unknown ||
+         verdict == Verdict::unconfined;
+}
+
 void CallRules::refused(const Request& request, std::int64_t value) {
   audit_.refused(request, value, "every policy refuses this request");
 }

@@ -61,6 +61,9 @@ class CallRules {
   }
   [[nodiscard]] std::int64_t perform(const Request& request);
 
+  // True: no arguments make judge() answer 0, and perform() does not make the call.
+  [[nodiscard]] bool refuses(std::uint16_t number) const;
+
  private:
   enum class Verdict : std::uint8_t {
     open,

@@ -1,0 +1,25 @@
+#pragma once
+// The seccomp program of a service thread: the policy once more, by call number, in the kernel.
+//
+// A refused number is answered by EPERM; no number ends the thread. The program finds the number's
+// range in a balanced tree of comparisons, so a call passes about eight instructions; Linux keeps
+// the answer for numbers that pass whatever their arguments are.
+//
+// Threading: pure functions.
+
+#include <linux/filter.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace k2k::services {
+
+using FilterProgram = std::vector<sock_filter>;
+
+// Passes each number that `refuses` denies not, and those of K2K's own needs (own_calls.hpp), in
+// the process `own`. Numbers from call_number_end on and those of other architectures are refused.
+FilterProgram filter_program(const std::function<bool(std::uint16_t)>& refuses, pid_t own);
+
+}  // namespace k2k::services

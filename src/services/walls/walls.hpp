@@ -1,0 +1,54 @@
+#pragma once
+// The kernel's walls around the threads that make the calls of kernels: what the policy refuses
+// there, Linux refuses once more, should a fault of K2K let a request pass.
+//
+//   create() ─▶ a thread tries the walls and ends ─▶ enclose() on each service thread
+//
+// A thread leaves its walls only by its end, and the threads that it starts are behind them, too.
+//
+// Threading: immutable; enclose() acts on the calling thread alone.
+
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "services/policy.hpp"
+#include "services/walls/call_filter.hpp"
+#include "services/walls/wall_kernel.hpp"
+
+namespace k2k::services {
+
+class CallRules;
+
+class Walls {
+ public:
+  struct Wanted {
+    Openness openness = Openness::any;
+    const CallRules* rules = nullptr;  // Of a policy file.
+    bool strict = false;               // A missing wall is an error; otherwise it is left out.
+  };
+
+  // Errors: ENOTSUP, strict and the kernel lacks a wall; EAGAIN, no thread for the trial; of
+  // Landlock's rules. The message names the wall, the reason and the remedy.
+  static Result<std::shared_ptr<const Walls>> create(const Wanted& wanted,
+                                                     WallKernel kernel = WallKernel::of_linux());
+
+  // Puts the calling thread behind the walls, for ever; not twice. Returns 0 or an errno, after
+  // which the thread must not serve.
+  [[nodiscard]] int enclose() const;
+  // Is the calling thread behind these walls? The threads that it starts then call inherit().
+  [[nodiscard]] bool enclose_this_thread() const;
+  void inherit() const;
+
+  // A sentence for each wall that is left out; "" = none is.
+  [[nodiscard]] const std::string& missing() const { return missing_; }
+
+ private:
+  Walls(FilterProgram program, WallKernel kernel);
+
+  FilterProgram program_;  // Empty: left out.
+  WallKernel kernel_;
+  std::string missing_;
+};
+
+}  // namespace k2k::services

@@ -1,0 +1,149 @@
+// Goal: behind server.walls kernels are served as without them, only the threads that serve are
+// behind the walls, and what was chosen at start stays: a thread cannot leave its walls.
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tests/conformance/device_under_test.hpp"
+
+namespace k2k::conformance::walls_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Walls : public DeviceUnderTest {
+ protected:
+  void SetUp() override {
+    if (GetParam().on_units) GTEST_SKIP() << "units that serve have no walls";
+  }
+  Runtime start_behind_walls(const std::function<void(RuntimeConfig&)>& adjust = {}) {
+    return start([&](RuntimeConfig& config) {
+      config.server.walls = server::WallMode::strict;
+      if (adjust) adjust(config);
+    });
+  }
+};
+K2K_EVERY_DEVICE(Walls);
+
+// Threads of this process by name: how many there are, and how many of them have filters.
+struct Filtered {
+  int threads = 0;
+  int filtered = 0;
+};
+std::map<std::string, Filtered> threads_by_name() {
+  std::map<std::string, Filtered> found;
+  for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    std::string name;
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("Name:\t")) name = line.substr(6);
+      if (!line.starts_with("Seccomp:\t")) continue;
+      ++found[name].threads;
+      found[name].filtered += line == "Seccomp:\t2" ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+TEST_P(Walls, enclose_the_threads_that_serve_and_no_others) {
+  Runtime runtime = start_behind_walls();
+  ASSERT_TRUE(runtime.provide("double", [](int value) { return 2 * value; }).ok());
+  const Pair pipe;
+  const TemporaryFile file("0123456789");
+  std::array<long, 3> answers{};
+  char letters[4] = {};
+  ASSERT_EQ(::write(pipe.out(), "x", 1), 1);
+  launch(runtime, 1, 1, [&] {
+    answers[0] = k2k::pread(k2k::work_item, file.fd, letters, 4, 0);
+    answers[1] = k2k::host_call<int>(k2k::work_item, "double", 4).value();
+    answers[2] = k2k::read(k2k::work_item, pipe.in(), letters, 1);
+  });
+  EXPECT_EQ(answers, (std::array<long, 3>{4, 8, 1}));
+  int enclosed = 0;
+  for (const auto& [name, seen] : threads_by_name()) {
+    const bool serves = name.starts_with("k2k/serve") || name == "k2k/host" ||
+                        name == "k2k/clerk" || name == "k2k/guard" || name == "k2k/wait" ||
+                        name == "k2k/fault" || name == "k2k/reads";
+    EXPECT_EQ(seen.filtered, serves ? seen.threads : 0) << name;
+    enclosed += seen.filtered;
+  }
+  EXPECT_GE(enclosed, 4);  // Two that serve, one for the function, one that answers for it.
+}
+
+TEST_P(Walls, stand_around_functions_of_the_program) {
+  Runtime runtime = start_behind_walls();
+  const auto tries = [] { return ::syscall(SYS_unshare, 0) == 0 ? 0 : errno; };
+  ASSERT_TRUE(runtime.provide("tries", tries).ok());
+  int answer = 0;
+  launch(runtime, 1, 1, [&] { answer = k2k::host_call<int>(k2k::work_item, "tries").value(); });
+  EXPECT_EQ(answer, EPERM);
+  EXPECT_EQ(tries(), 0);
+}
+
+TEST_P(Walls, stay_as_the_server_started_and_so_does_the_policy) {
+  Runtime runtime = start_behind_walls();
+  server::ServerConfig config = runtime.server_config();
+  config.spin_us += 1;
+  EXPECT_TRUE(runtime.reconfigure(config).ok());
+
+  server::ServerConfig other = config;
+  other.policy = server::CallPolicy::known_only;
+  Status status = runtime.reconfigure(other);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, EINVAL);
+  EXPECT_EQ(status.error().message,
+            "server.policy stays as it was at start: server.walls were built for it, and a thread "
+            "cannot leave them");
+
+  other = config;
+  other.walls = server::WallMode::off;
+  status = runtime.reconfigure(other);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message,
+            "server.walls stays as it was at start: a thread cannot leave its walls");
+  EXPECT_EQ(runtime.server_config().walls, server::WallMode::strict);
+}
+
+// Answers a system call with an errno from here on, in the calling process.
+void answer_always(std::uint32_t number, std::uint32_t error) {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog form{std::size(program), program};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &form) != 0) {
+    ::_exit(100);
+  }
+}
+
+TEST_P(Walls, end_the_start_where_the_kernel_refuses_a_filter) {
+  const auto code_of_start = [](server::WallMode mode) {
+    return status_of_child([mode] {
+      answer_always(SYS_seccomp, ENOSYS);
+      RuntimeConfig config = config_of(GetParam());
+      config.server.walls = mode;
+      const Result<Runtime> runtime = Runtime::create(config);
+      if (runtime) ::_exit(0);
+      const bool named = runtime.error().message.starts_with(
+          "server.walls = \"strict\" cannot be kept: no seccomp filter (Function not implemented)");
+      ::_exit(named && runtime.error().code == ENOTSUP ? 1 : 2);
+    });
+  };
+  EXPECT_EQ(WEXITSTATUS(code_of_start(server::WallMode::strict)), 1);
+  EXPECT_EQ(WEXITSTATUS(code_of_start(server::WallMode::on)), 0);
+}
+
+}  // namespace
+}  // namespace k2k::conformance::walls_test
