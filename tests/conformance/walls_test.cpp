@@ -1,10 +1,12 @@
 // Goal: behind server.walls kernels are served as without them, only the threads that serve are
 // behind the walls, and what was chosen at start stays: a thread cannot leave its walls.
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -113,6 +115,63 @@ TEST_P(Walls, stay_as_the_server_started_and_so_does_the_policy) {
   EXPECT_EQ(runtime.server_config().walls, server::WallMode::strict);
 }
 
+// A folder with a root and a file beside it, and a policy that confines kernels to the root.
+struct ConfinedFolder {
+  ConfinedFolder() {
+    std::string pattern = testing::TempDir() + "k2k_walls_XXXXXX";
+    path = fs::canonical(::mkdtemp(pattern.data()));
+    fs::create_directory(path / "root");
+    std::ofstream(path / "root/file") << "inside";
+    std::ofstream(path / "secret") << "outside";
+    std::ofstream(path / "policy.toml")
+        << "[files]\nroots = [\"" << (path / "root").string() << "\"]\n[audit]\nfile = \""
+        << (path / "audit").string() << "\"\n";
+  }
+  ~ConfinedFolder() { fs::remove_all(path); }
+  ConfinedFolder(const ConfinedFolder&) = delete;
+  ConfinedFolder& operator=(const ConfinedFolder&) = delete;
+
+  void use(RuntimeConfig& config) const {
+    config.server.policy = server::CallPolicy::file;
+    config.server.policy_file = path / "policy.toml";
+  }
+  fs::path path;
+};
+
+constexpr long landlock_create_ruleset_number = 444;
+bool has_landlock() { return ::syscall(landlock_create_ruleset_number, nullptr, 0, 1) > 0; }
+
+TEST_P(Walls, keep_files_below_the_roots_from_functions_of_the_program_too) {
+  if (!has_landlock()) GTEST_SKIP() << "no Landlock here";
+  const ConfinedFolder folder;
+  Runtime runtime = start_behind_walls([&](RuntimeConfig& config) { folder.use(config); });
+  const std::string inside = folder.path / "root/file";
+  const std::string outside = folder.path / "secret";
+  const auto error_of_open = [](const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int error = file < 0 ? errno : 0;
+    if (file >= 0) ::close(file);
+    return error;
+  };
+  ASSERT_TRUE(runtime.provide("inside", [&] { return error_of_open(inside); }).ok());
+  ASSERT_TRUE(runtime.provide("outside", [&] { return error_of_open(outside); }).ok());
+  const int opened_by_program = ::open(outside.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(opened_by_program, 0);
+  std::array<long, 5> answers{};
+  char letters[8] = {};
+  launch(runtime, 1, 1, [&] {
+    const k2k::Reply file = k2k::open(k2k::work_item, inside.c_str(), O_RDONLY);
+    answers[0] = k2k::pread(k2k::work_item, file.fd(), letters, 6, 0);
+    answers[1] = k2k::open(k2k::work_item, outside.c_str(), O_RDONLY);
+    answers[2] = k2k::host_call<int>(k2k::work_item, "inside").value();
+    answers[3] = k2k::host_call<int>(k2k::work_item, "outside").value();
+    answers[4] = k2k::pread(k2k::work_item, opened_by_program, letters, 7, 0);
+  });
+  ::close(opened_by_program);
+  EXPECT_EQ(answers, (std::array<long, 5>{6, -EACCES, 0, EACCES, 7}));
+  EXPECT_EQ(error_of_open(outside), 0);
+}
+
 // Answers a system call with an errno from here on, in the calling process.
 void answer_always(std::uint32_t number, std::uint32_t error) {
   sock_filter program[] = {
@@ -128,21 +187,49 @@ void answer_always(std::uint32_t number, std::uint32_t error) {
   }
 }
 
+// 0: a runtime starts; 1: refused with this message; 2: with another one.
+int start_without(std::uint32_t number, const std::function<void(RuntimeConfig&)>& adjust,
+                  const std::string& begin_of_message) {
+  const int status = status_of_child([&] {
+    answer_always(number, ENOSYS);
+    RuntimeConfig config = config_of(DeviceUnderTest::GetParam());
+    adjust(config);
+    const Result<Runtime> runtime = Runtime::create(config);
+    if (runtime) ::_exit(0);
+    const bool named = runtime.error().message.starts_with(begin_of_message);
+    ::_exit(named && runtime.error().code == ENOTSUP ? 1 : 2);
+  });
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 TEST_P(Walls, end_the_start_where_the_kernel_refuses_a_filter) {
-  const auto code_of_start = [](server::WallMode mode) {
-    return status_of_child([mode] {
-      answer_always(SYS_seccomp, ENOSYS);
-      RuntimeConfig config = config_of(GetParam());
-      config.server.walls = mode;
-      const Result<Runtime> runtime = Runtime::create(config);
-      if (runtime) ::_exit(0);
-      const bool named = runtime.error().message.starts_with(
-          "server.walls = \"strict\" cannot be kept: no seccomp filter (Function not implemented)");
-      ::_exit(named && runtime.error().code == ENOTSUP ? 1 : 2);
-    });
+  const std::string message =
+      "server.walls = \"strict\" cannot be kept: no seccomp filter (Function not implemented): ";
+  const auto start_with = [&](server::WallMode mode) {
+    return start_without(
+        SYS_seccomp, [mode](RuntimeConfig& config) { config.server.walls = mode; }, message);
   };
-  EXPECT_EQ(WEXITSTATUS(code_of_start(server::WallMode::strict)), 1);
-  EXPECT_EQ(WEXITSTATUS(code_of_start(server::WallMode::on)), 0);
+  EXPECT_EQ(start_with(server::WallMode::strict), 1);
+  EXPECT_EQ(start_with(server::WallMode::on), 0);
+  EXPECT_EQ(start_with(server::WallMode::off), 0);
+}
+
+TEST_P(Walls, end_the_start_where_a_policy_with_roots_has_no_landlock) {
+  const ConfinedFolder folder;
+  const std::string message =
+      "server.walls = \"strict\" cannot be kept: no Landlock (Function not implemented): ";
+  const auto start_with = [&](server::WallMode mode, bool has_roots) {
+    return start_without(
+        landlock_create_ruleset_number,
+        [&, mode, has_roots](RuntimeConfig& config) {
+          config.server.walls = mode;
+          if (has_roots) folder.use(config);
+        },
+        message);
+  };
+  EXPECT_EQ(start_with(server::WallMode::strict, true), 1);
+  EXPECT_EQ(start_with(server::WallMode::on, true), 0);
+  EXPECT_EQ(start_with(server::WallMode::strict, false), 0);
 }
 
 }  // namespace

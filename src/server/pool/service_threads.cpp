@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "base/own_process.hpp"
 #include "base/signals_blocked.hpp"
+#include "services/walls/walls.hpp"
 
 namespace k2k::server {
 

@@ -20,9 +20,12 @@
 #include "server/govern/adaptive.hpp"
 #include "server/pool/service_thread.hpp"
 #include "server/waits/sleeping_calls.hpp"
-#include "services/walls/walls.hpp"
 #include "telemetry/event_ring.hpp"
 #include "telemetry/mark.hpp"
+
+namespace k2k::services {
+class Walls;
+}
 
 namespace k2k::server {
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/system_call.hpp"
+#include "services/walls/walls.hpp"
 
 namespace k2k::server {
 namespace {

@@ -64,6 +64,10 @@ class CallRules {
   // True: no arguments make judge() answer 0, and perform() does not make the call.
   [[nodiscard]] bool refuses(std::uint16_t number) const;
 
+  // Are paths confined to roots, and the descriptors of these (RootedFiles::folders()).
+  [[nodiscard]] bool has_roots() const { return wanted_.roots.has_value(); }
+  [[nodiscard]] std::vector<int> root_folders() const { return files_.folders(); }
+
  private:
   enum class Verdict : std::uint8_t {
     open,

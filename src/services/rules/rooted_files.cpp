@@ -221,6 +221,12 @@ Result<RootedFiles> RootedFiles::open(const std::vector<std::string>& roots) {
   return files;
 }
 
+std::vector<int> RootedFiles::folders() const {
+  std::vector<int> numbers;
+  for (const Descriptor& folder : folders_) numbers.push_back(folder.number());
+  return numbers;
+}
+
 const RootedFiles::Root* RootedFiles::root_of(const std::string& path) const {
   for (const Root& root : roots_) {
     if (path == root.name || path.starts_with(root.name + "/")) return &root;

@@ -30,6 +30,9 @@ class RootedFiles {
   // Is it one of the calls that perform() makes?
   static bool confines(std::uint16_t number);
 
+  // The descriptors of the roots, open as long as this object lives.
+  [[nodiscard]] std::vector<int> folders() const;
+
   // The call's result, or a negative errno: -EACCES if a path leads out of the roots. `shown`
   // becomes the last path that was looked at.
   std::int64_t perform(const Request& request, std::string& shown) const;

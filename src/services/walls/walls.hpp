@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "services/policy.hpp"
 #include "services/walls/call_filter.hpp"
+#include "services/walls/file_walls.hpp"
 #include "services/walls/wall_kernel.hpp"
 
 namespace k2k::services {
@@ -40,13 +41,27 @@ class Walls {
   [[nodiscard]] bool enclose_this_thread() const;
   void inherit() const;
 
-  // A sentence for each wall that is left out; "" = none is.
+  // A part of a sentence for each wall that is left out; "" = none is.
   [[nodiscard]] const std::string& missing() const { return missing_; }
 
  private:
+  struct Trial {
+    int filter_error = 0;
+    int files_error = 0;
+  };
+
   Walls(FilterProgram program, WallKernel kernel);
 
+  // For the roots of `rules`. Errors: of Landlock's rules.
+  Status build_file_wall(const CallRules& rules);
+  [[nodiscard]] int restrict_files() const;
+  // On a thread of its own. Errors: EAGAIN.
+  [[nodiscard]] Result<Trial> tried() const;
+  void leave_out(const Trial& trial);
+  void misses(const std::string& sentence);
+
   FilterProgram program_;  // Empty: left out.
+  FileWall files_;         // Not open: left out, or the policy has no roots.
   WallKernel kernel_;
   std::string missing_;
 };
