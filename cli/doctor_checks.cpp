@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/io_uring.h>
 #include <linux/membarrier.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -253,9 +254,27 @@ Check pressure() {
 
 Check landlock() {
   const long version = ::syscall(landlock_create_ruleset_number, nullptr, 0, landlock_version_flag);
-  const std::string why = "can confine what files device code reaches; not used on the cpu backend";
+  const int code = errno;
+  const std::string why =
+      "server.walls keeps service threads below the roots of a policy with it; \"strict\" does not "
+      "start without";
   if (version > 0) return {"Landlock", Grade::ok, fmt::format("version {}", version), why, ""};
-  return {"Landlock", Grade::warn, because(errno), why, "boot with lsm=landlock,..."};
+  return {"Landlock", Grade::warn, because(code), why,
+          code == EOPNOTSUPP ? "boot with lsm=landlock,..."
+                             : "use Linux 5.13 or later, and allow landlock_* in the container's "
+                               "seccomp profile"};
+}
+
+Check seccomp() {
+  const std::uint32_t action = SECCOMP_RET_ERRNO;
+  const long answer = ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
+  const int code = errno;
+  const std::string why =
+      "server.walls lets Linux refuse service threads what the policy refuses kernels; \"strict\" "
+      "does not start without";
+  if (answer == 0) return {"seccomp", Grade::ok, "filters can answer with an errno", why, ""};
+  return {"seccomp", Grade::warn, because(code), why,
+          "use a kernel with CONFIG_SECCOMP_FILTER, and allow seccomp in the container's profile"};
 }
 
 Check host_limit() {
@@ -325,13 +344,27 @@ Check round_trip(const RuntimeConfig& config) {
 }  // namespace
 
 std::vector<Check> examine(const RuntimeConfig& config) {
-  return {kernel_version(),     processors(),          clock_source(),
-          io_uring(),           nowait_reads(),        cachestat(),
-          membarrier(),         userfaultfd(),         open_files(),
-          locked_memory(),      memory_maps(config),   overcommit(config),
-          huge_pages(),         schedule_statistics(), pressure(),
-          landlock(),           host_limit(),          control_socket(config),
-          graphics_processor(), round_trip(config)};
+  return {kernel_version(),
+          processors(),
+          clock_source(),
+          io_uring(),
+          nowait_reads(),
+          cachestat(),
+          membarrier(),
+          userfaultfd(),
+          open_files(),
+          locked_memory(),
+          memory_maps(config),
+          overcommit(config),
+          huge_pages(),
+          schedule_statistics(),
+          pressure(),
+          seccomp(),
+          landlock(),
+          host_limit(),
+          control_socket(config),
+          graphics_processor(),
+          round_trip(config)};
 }
 
 }  // namespace k2k::cli
