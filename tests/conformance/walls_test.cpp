@@ -2,19 +2,15 @@
 // behind the walls, and what was chosen at start stays: a thread cannot leave its walls.
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
+#include "io/file/refused_calls_fixture.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance::walls_test {
@@ -172,34 +168,17 @@ TEST_P(Walls, keep_files_below_the_roots_from_functions_of_the_program_too) {
   EXPECT_EQ(error_of_open(outside), 0);
 }
 
-// Answers a system call with an errno from here on, in the calling process.
-void answer_always(std::uint32_t number, std::uint32_t error) {
-  sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog form{std::size(program), program};
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &form) != 0) {
-    ::_exit(100);
-  }
-}
-
 // 0: a runtime starts; 1: refused with this message; 2: with another one.
 int start_without(std::uint32_t number, const std::function<void(RuntimeConfig&)>& adjust,
                   const std::string& begin_of_message) {
-  const int status = status_of_child([&] {
-    answer_always(number, ENOSYS);
+  return io::where_refused(number, ENOSYS, [&] {
     RuntimeConfig config = config_of(DeviceUnderTest::GetParam());
     adjust(config);
     const Result<Runtime> runtime = Runtime::create(config);
-    if (runtime) ::_exit(0);
+    if (runtime) return 0;
     const bool named = runtime.error().message.starts_with(begin_of_message);
-    ::_exit(named && runtime.error().code == ENOTSUP ? 1 : 2);
+    return named && runtime.error().code == ENOTSUP ? 1 : 2;
   });
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST_P(Walls, end_the_start_where_the_kernel_refuses_a_filter) {

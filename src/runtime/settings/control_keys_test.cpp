@@ -61,6 +61,12 @@ TEST(ControlKeys, are_the_marked_settings_of_the_server) {
                                       "coalescing", "coalesce_delay_us", "bottom_half"}));
 }
 
+TEST(ControlKeys, leave_out_what_a_running_server_cannot_change) {
+  for (const char* name : {"walls", "policy"}) {
+    EXPECT_EQ(refusal({{name, "on"}}).find(std::string("unknown key '") + name + "'"), 0u) << name;
+  }
+}
+
 TEST(ControlKeys, each_is_shown_as_it_may_be_written) {
   const server::ServerConfig config;
   for (const ControlKey& key : control_keys()) {
