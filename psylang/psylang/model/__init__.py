@@ -34,6 +34,7 @@ from psylang.model.control import (
 )
 from psylang.model.criteria import AtLeast, MaxVsAverage, MaxVsNext, Settled
 from psylang.model.decision import DDM, LCA
+from psylang.model.diffusion import Angle, Diffusion, WeibullCollapse
 from psylang.model.errors import ModelError
 from psylang.model.function import Function, function
 from psylang.model.functions import Exponential, Linear, Logistic, ReLU, SoftMax, Tanh
@@ -57,6 +58,7 @@ __all__ = [
     "All",
     "AllHaveRun",
     "Always",
+    "Angle",
     "Any",
     "AtLeast",
     "AtPass",
@@ -65,6 +67,7 @@ __all__ = [
     "Condition",
     "ControlSignal",
     "DDMAnalytical",
+    "Diffusion",
     "DriftDiffusion",
     "Evenly",
     "EveryNCalls",
@@ -100,6 +103,7 @@ __all__ = [
     "Transfer",
     "Uniform",
     "Wald",
+    "WeibullCollapse",
     "WhenFinished",
     "While",
     "function",

@@ -36,6 +36,11 @@ TASKS = {"stimulus": [1.0, 0, 0, 0, 1.0, 0], "task": [1.0, 0.0]}
 CASES: Mapping[str, tuple[Callable[[], Model], Mapping[str, Any], int]] = {
     "ddm": (partial(models.ddm, drift=0.8, threshold=0.35, dt=0.002), {}, 1),
     "ddm_analytical": (partial(models.ddm_analytical, 0.8), {}, 1),
+    "ddm_angle": (partial(models.ddm_angle, dt=0.01), {}, 1),
+    "ddm_weibull": (partial(models.ddm_weibull, dt=0.01), {}, 1),
+    "full_ddm": (partial(models.full_ddm, dt=0.01), {}, 1),
+    "ornstein_uhlenbeck": (partial(models.ornstein_uhlenbeck, dt=0.01), {}, 1),
+    "race": (partial(models.race, dt=0.01), {"stimulus": [1.0, 0.5, 0.0]}, 1),
     "lca": (partial(models.lca, threshold=0.6, dt=0.02), {"stimulus": [1.1, 0.9]}, 1),
     "botvinick_stroop": (models.botvinick_stroop, STROOP, 2),
     "extended_stroop": (models.extended_stroop, COLOUR, 1),

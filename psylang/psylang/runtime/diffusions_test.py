@@ -1,0 +1,145 @@
+"""Models of response times against simulations in NumPy that share no code with them.
+
+Kolmogorov and Smirnov's distance, as in distributions_test.py; seeds are fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import psylang
+from psylang import models
+from psylang.likelihood import ddm_density
+from psylang.model import Diffusion, Model
+from psylang.runtime.distributions_test import distance
+from psylang.runtime.plan_fixture import compiled, session_cache
+
+__all__ = ["compiled", "session_cache"]
+pytestmark = pytest.mark.usefixtures("compiled")
+TRIALS, DT = 20_000, 0.01
+Floats = NDArray[np.float64]
+
+
+def simulated(
+    drift: Any = 0.8,
+    start: Any = 0.0,
+    late: Any = 0.0,
+    leak: float = 0.0,
+    threshold: Callable[[float], float] = lambda _: 1.0,
+) -> tuple[Floats, Floats]:
+    """Times and choices of all trials, a step for all of them at once."""
+    rng = np.random.default_rng(11)
+    x = np.broadcast_to(start, TRIALS).astype(float)
+    late = np.broadcast_to(late, TRIALS)
+    rt, choice = np.full(TRIALS, np.nan), np.full(TRIALS, np.nan)
+    going = np.ones(TRIALS, bool)
+    for step in range(1, 3000):
+        x = x + (drift - leak * x) * DT + np.sqrt(DT) * rng.standard_normal(TRIALS)
+        ended = going & (np.abs(x) >= threshold(step * DT))
+        rt[ended], choice[ended] = late[ended] + step * DT, x[ended] > 0
+        going &= ~ended
+        if not going.any():
+            return rt, choice
+    raise AssertionError("trials did not end")
+
+
+DRAW = np.random.default_rng(12)
+CASES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "angle": (
+        models.ddm_angle(angle=0.5, starting_point=0.2, dt=DT),
+        {"start": 0.2, "threshold": lambda t: 1.0 - np.tan(0.5) * t},
+    ),
+    "weibull": (
+        models.ddm_weibull(scale=0.6, shape=2.5, non_decision_time=0.2, dt=DT),
+        {"late": 0.2, "threshold": lambda t: np.exp(-((t / 0.6) ** 2.5))},
+    ),
+    "leak": (models.ornstein_uhlenbeck(leak=1.5, dt=DT), {"leak": 1.5}),
+    "growth": (models.ornstein_uhlenbeck(leak=-2.0, dt=DT), {"leak": -2.0}),
+    "full": (
+        models.full_ddm(drift_deviation=1.2, start_range=1.0, time_range=0.3, dt=DT),
+        {
+            "drift": 0.8 + 1.2 * DRAW.standard_normal(TRIALS),
+            "start": DRAW.uniform(-0.5, 0.5, TRIALS),
+            "late": 0.3 + DRAW.uniform(-0.15, 0.15, TRIALS),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_times_and_choices_are_those_of_a_simulation(name: str) -> None:
+    model, given = CASES[name]
+    found = psylang.compile(model).run(trials=TRIALS, seed=3)
+    rt, choice = simulated(**given)
+    assert not found["truncated"].any()
+    # Beyond 2.2 once in 8,000 pairs of equal distributions.
+    assert distance(found["response_time"], rt) < 2.2 * np.sqrt(2 / TRIALS)
+    assert distance(found["choice"].astype(float), choice) < 2.2 * np.sqrt(2 / TRIALS)
+    for one in (0, 1):
+        mine, theirs = found["response_time"][found["choice"] == one], rt[choice == one]
+        assert distance(mine, theirs) < 2.2 * np.sqrt(1 / len(mine) + 1 / len(theirs))
+
+
+def test_a_race_is_that_of_a_simulation() -> None:
+    drift = np.array([1.0, 0.5, 0.0])
+    plan = psylang.compile(models.race(3, non_decision_time=0.1, dt=DT, starting_point=0.1))
+    found = plan.run({"stimulus": drift}, trials=TRIALS, seed=3)
+    rng = np.random.default_rng(13)
+    x, rt, winner = np.full((TRIALS, 3), 0.1), np.full(TRIALS, np.nan), np.full(TRIALS, np.nan)
+    for step in range(1, 6000):
+        x += drift * DT + np.sqrt(DT) * rng.standard_normal((TRIALS, 3))
+        ended = np.isnan(rt) & (x.max(axis=1) >= 1.0)
+        rt[ended], winner[ended] = 0.1 + step * DT, x[ended].argmax(axis=1)
+        if not np.isnan(rt).any():
+            break
+    assert not np.isnan(rt).any()
+    assert distance(found["response_time"], rt) < 2.2 * np.sqrt(2 / TRIALS)
+    assert distance(found["choice"].astype(float), winner) < 2.2 * np.sqrt(2 / TRIALS)
+
+
+def test_the_full_ddm_has_the_density_in_closed_form() -> None:
+    """In 30 bins a choice no count is off by 5 deviations, and 5 trials for the bias of steps."""
+    model = models.full_ddm(threshold=0.6, start_range=0.5, dt=0.0005, corrected=True)
+    found = psylang.compile(model).run(trials=200_000, seed=4)
+    edges = np.linspace(0.3, 2.1, 31)
+    x, weight = np.polynomial.legendre.leggauss(12)
+    middles, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    full = {"v": 0.8, "a": 1.2, "t": 0.3, "sv": 0.5, "sz": 0.5 / 1.2, "st": 0.1}
+    for choice in (0, 1):
+        density = ddm_density(middles[:, None] + half[:, None] * x, choice, **full)
+        expected = 200_000 * (density * weight).sum(axis=1) * half
+        counts, _ = np.histogram(found["response_time"][found["choice"] == choice], edges)
+        assert (np.abs(counts - expected) < 5 * np.sqrt(expected) + 5).all()
+
+
+def test_an_input_multiplies_the_drift() -> None:
+    model = Model("driven")
+    decision = model.add(Diffusion("decision", drift=0.5, dt=DT))
+    model.input("stimulus", decision)
+    model.output("response_time", decision, "response_time")
+    driven = psylang.compile(model).run({"stimulus": np.full(500, 2.0)}, seed=6)
+    plain = psylang.compile(models.ornstein_uhlenbeck(drift=1.0, leak=0.0, dt=DT))
+    expected = plain.run(trials=500, seed=6)["response_time"]
+    assert np.array_equal(driven["response_time"], expected)
+
+
+def test_values_that_cannot_be_are_refused() -> None:
+    with pytest.raises(psylang.PsylangError, match="`starting_point` is 2; it must be strictly wi"):
+        models.ddm_angle(starting_point=2.0).program("fast")
+    with pytest.raises(psylang.PsylangError, match=r"`time_range` is 0\.5; it must be at most"):
+        models.full_ddm(time_range=0.5).program("fast")
+    with pytest.raises(psylang.PsylangError, match="`angle` is 2"):
+        models.ddm_angle(angle=2.0)
+    with pytest.raises(psylang.PsylangError, match="draws anew in each trial; leave reset='trial'"):
+        Diffusion("decision", reset="never")
+
+
+def test_trials_that_do_not_end_are_cut_off() -> None:
+    found = psylang.compile(models.ornstein_uhlenbeck(max_steps=2)).run(trials=50, seed=1)
+    assert found["truncated"].all()
+    assert (found["choice"] == -1).all()
