@@ -114,6 +114,9 @@ inline constexpr OwnCall own_calls[] = {
     {441},  // epoll_pwait2
     {SYS_eventfd2},
     {SYS_getsockopt},
+    {SYS_timer_create},  // Of an accept that came too late (server/waits/attempt_timer.hpp).
+    {SYS_timer_settime},
+    {SYS_timer_delete},
     // Paths that are opened below the roots of a policy (services/rules/rooted_files.hpp).
     {SYS_openat2},
     {SYS_getcwd},
@@ -122,6 +125,10 @@ inline constexpr OwnCall own_calls[] = {
     {SYS_mkdirat},
     {SYS_unlinkat},
     {SYS_renameat2},
+    // Opens that may write (services/opens/guarded_open.hpp).
+    {SYS_dup3},
+    {SYS_statfs},
+    {SYS_access},
 };
 
 }  // namespace k2k::services
