@@ -3,15 +3,19 @@
 // Method: runs the binary named by K2K_CLI in a clean environment.
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+
+#include "io/file/refused_calls_fixture.hpp"
 
 namespace k2k::end_to_end::cli_test {
 namespace {
@@ -239,6 +243,26 @@ TEST_F(Cli, doctor_grades_every_check) {
     failed = failed || grade == "fail";
   }
   EXPECT_EQ(outcome.status, failed ? 1 : 0);
+}
+
+TEST_F(Cli, doctor_names_the_walls_that_the_kernel_lacks) {
+  // 0: the check of this name warns, and names the reason and a remedy.
+  const auto warning_without = [this](unsigned number, const std::string& name) {
+    return io::where_refused(number, ENOSYS, [&] {
+      for (const json& check : json::parse(k2k("doctor --json").out)) {
+        if (check["name"] != name) continue;
+        const std::string fix = check["fix"];
+        const bool warns = check["grade"] == "warn" &&
+                           check["found"] == "Function not implemented" &&
+                           fix.find("profile") != std::string::npos;
+        return warns ? 0 : 1;
+      }
+      return 2;
+    });
+  };
+  constexpr unsigned landlock_create_ruleset_number = 444;
+  EXPECT_EQ(warning_without(SYS_seccomp, "seccomp"), 0);
+  EXPECT_EQ(warning_without(landlock_create_ruleset_number, "Landlock"), 0);
 }
 
 TEST_F(Cli, calls_are_listed_as_data) {
