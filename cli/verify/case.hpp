@@ -151,8 +151,10 @@ std::vector<Case> directory_cases();
 std::vector<Case> network_cases();
 std::vector<Case> memory_cases();
 std::vector<Case> process_cases();
+std::vector<Case> scheduling_cases();
 std::vector<Case> time_cases();
 std::vector<Case> event_cases();
+std::vector<Case> ipc_cases();
 std::vector<Case> system_cases();
 
 }  // namespace k2k::cli::verify

@@ -215,7 +215,7 @@ class Verifier {
 std::multimap<std::uint16_t, Case> all_cases() {
   std::multimap<std::uint16_t, Case> cases;
   for (const auto family : {file_cases, directory_cases, network_cases, memory_cases, process_cases,
-                            time_cases, event_cases, system_cases}) {
+                            scheduling_cases, time_cases, event_cases, ipc_cases, system_cases}) {
     for (Case& the_case : family()) cases.emplace(the_case.number, std::move(the_case));
   }
   return cases;

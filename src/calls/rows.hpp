@@ -17,6 +17,7 @@
 #include "calls/wrapped/directory.hpp"
 #include "calls/wrapped/event.hpp"
 #include "calls/wrapped/file.hpp"
+#include "calls/wrapped/ipc.hpp"
 #include "calls/wrapped/memory.hpp"
 #include "calls/wrapped/network.hpp"
 #include "calls/wrapped/own.hpp"
@@ -43,7 +44,9 @@ inline constexpr int rows_of_basic =
 inline constexpr int rows_of_all =
     rows_of_basic + size_of(wrapped::further_file_rows) + size_of(wrapped::further_directory_rows) +
     size_of(wrapped::further_event_rows) + size_of(wrapped::further_time_rows) +
-    size_of(wrapped::further_scheduling_rows);
+    size_of(wrapped::further_network_rows) + size_of(wrapped::further_memory_rows) +
+    size_of(wrapped::further_process_rows) + size_of(wrapped::further_ipc_rows) +
+    size_of(wrapped::further_system_rows) + size_of(wrapped::further_scheduling_rows);
 
 struct Rows {
   Row row[rows_of_all] = {};
@@ -71,6 +74,11 @@ constexpr Rows rows_of_all_families() {
   add_rows(joined, wrapped::further_directory_rows);
   add_rows(joined, wrapped::further_event_rows);
   add_rows(joined, wrapped::further_time_rows);
+  add_rows(joined, wrapped::further_network_rows);
+  add_rows(joined, wrapped::further_memory_rows);
+  add_rows(joined, wrapped::further_process_rows);
+  add_rows(joined, wrapped::further_ipc_rows);
+  add_rows(joined, wrapped::further_system_rows);
   add_rows(joined, wrapped::further_scheduling_rows);
   return joined;
 }

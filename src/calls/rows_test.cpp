@@ -3,13 +3,19 @@
 #include "calls/rows.hpp"
 
 #include <gtest/gtest.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <sys/timex.h>
 #include <sys/utsname.h>
+#include <utime.h>
 
 #include <csignal>
 #include <ctime>
@@ -102,6 +108,9 @@ TEST(Rows, say_how_long_everything_is_that_a_pointer_points_to) {
       SCOPED_TRACE(std::string(row.name) + ", " + row.parameters[index].name);
       const Parameter& parameter = row.parameters[index];
       const std::string type = parameter.type;
+      // A wrapper has parameters of these names, too.
+      EXPECT_STRNE(parameter.name, "scope");
+      EXPECT_STRNE(parameter.name, "options");
       const bool pointer = type.find('*') != std::string::npos;
       EXPECT_EQ(pointer, is_buffer(parameter.kind) || parameter.kind == Kind::address ||
                              parameter.kind == Kind::opaque);
@@ -183,6 +192,17 @@ TEST(Rows, know_the_sizes_of_the_system_s_structures) {
   EXPECT_EQ(bytes(293, 0), 2 * sizeof(int));
   EXPECT_EQ(bytes(326, 1), sizeof(loff_t));
   EXPECT_EQ(bytes(332, 4), sizeof(struct statx));
+  EXPECT_EQ(bytes(7, 0), sizeof(pollfd));
+  EXPECT_EQ(bytes(36, 1), sizeof(itimerval));
+  EXPECT_EQ(bytes(65, 1), sizeof(sembuf));
+  EXPECT_EQ(bytes(115, 1), sizeof(gid_t));
+  EXPECT_EQ(bytes(132, 1), sizeof(utimbuf));
+  EXPECT_EQ(bytes(159, 0), sizeof(timex));
+  EXPECT_EQ(bytes(232, 1), sizeof(epoll_event));
+  EXPECT_EQ(bytes(240, 3), sizeof(mq_attr));
+  EXPECT_EQ(bytes(244, 1), sizeof(sigevent));
+  EXPECT_EQ(bytes(247, 2), sizeof(siginfo_t));
+  EXPECT_EQ(bytes(286, 2), sizeof(itimerspec));
 }
 
 TEST(Rows, have_the_names_of_linux_or_of_the_manual) {

@@ -1580,6 +1580,476 @@ K2K_DEVICE inline auto clock_adjtime(Scope scope, int clock, void* state) {
   return device::call<305>(scope, strong, clock, state);
 }
 
+// connect(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto connect(Scope scope, Chosen options, int fd, const void* address, int address_length) {
+  return device::call<42>(scope, options, fd, address, address_length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto connect(Scope scope, int fd, const void* address, int address_length) {
+  return device::call<42>(scope, strong, fd, address, address_length);
+}
+
+// accept(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto accept(Scope scope, Chosen options, int fd, void* address, void* address_length) {
+  return device::call<43>(scope, options, fd, address, address_length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto accept(Scope scope, int fd, void* address, void* address_length) {
+  return device::call<43>(scope, strong, fd, address, address_length);
+}
+
+// bind(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto bind(Scope scope, Chosen options, int fd, const void* address, int address_length) {
+  return device::call<49>(scope, options, fd, address, address_length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto bind(Scope scope, int fd, const void* address, int address_length) {
+  return device::call<49>(scope, strong, fd, address, address_length);
+}
+
+// getsockname(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getsockname(Scope scope, Chosen options, int fd, void* address, void* address_length) {
+  return device::call<51>(scope, options, fd, address, address_length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getsockname(Scope scope, int fd, void* address, void* address_length) {
+  return device::call<51>(scope, strong, fd, address, address_length);
+}
+
+// getpeername(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getpeername(Scope scope, Chosen options, int fd, void* address, void* address_length) {
+  return device::call<52>(scope, options, fd, address, address_length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getpeername(Scope scope, int fd, void* address, void* address_length) {
+  return device::call<52>(scope, strong, fd, address, address_length);
+}
+
+// socketpair(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto socketpair(Scope scope, Chosen options, int domain, int type, int protocol, void* descriptors) {
+  return device::call<53>(scope, options, domain, type, protocol, descriptors);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto socketpair(Scope scope, int domain, int type, int protocol, void* descriptors) {
+  return device::call<53>(scope, strong, domain, type, protocol, descriptors);
+}
+
+// setsockopt(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto setsockopt(Scope scope, Chosen options, int fd, int level, int option, const void* content, int count) {
+  return device::call<54>(scope, options, fd, level, option, content, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto setsockopt(Scope scope, int fd, int level, int option, const void* content, int count) {
+  return device::call<54>(scope, strong, fd, level, option, content, count);
+}
+
+// getsockopt(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getsockopt(Scope scope, Chosen options, int fd, int level, int option, void* content, void* count) {
+  return device::call<55>(scope, options, fd, level, option, content, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getsockopt(Scope scope, int fd, int level, int option, void* content, void* count) {
+  return device::call<55>(scope, strong, fd, level, option, content, count);
+}
+
+// sethostname(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sethostname(Scope scope, Chosen options, const void* name, int count) {
+  return device::call<170>(scope, options, name, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sethostname(Scope scope, const void* name, int count) {
+  return device::call<170>(scope, strong, name, count);
+}
+
+// setdomainname(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto setdomainname(Scope scope, Chosen options, const void* name, int count) {
+  return device::call<171>(scope, options, name, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto setdomainname(Scope scope, const void* name, int count) {
+  return device::call<171>(scope, strong, name, count);
+}
+
+// accept4(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto accept4(Scope scope, Chosen options, int fd, void* address, void* address_length, int flags = 0) {
+  return device::call<288>(scope, options, fd, address, address_length, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto accept4(Scope scope, int fd, void* address, void* address_length, int flags = 0) {
+  return device::call<288>(scope, strong, fd, address, address_length, flags);
+}
+
+// mremap(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mremap(Scope scope, Chosen options, void* address, std::size_t length, std::size_t new_length, int flags, void* to = nullptr) {
+  return device::call<25>(scope, options, address, length, new_length, flags, to);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mremap(Scope scope, void* address, std::size_t length, std::size_t new_length, int flags, void* to = nullptr) {
+  return device::call<25>(scope, strong, address, length, new_length, flags, to);
+}
+
+// mlock(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mlock(Scope scope, Chosen options, void* address, std::size_t length) {
+  return device::call<149>(scope, options, address, length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mlock(Scope scope, void* address, std::size_t length) {
+  return device::call<149>(scope, strong, address, length);
+}
+
+// munlock(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto munlock(Scope scope, Chosen options, void* address, std::size_t length) {
+  return device::call<150>(scope, options, address, length);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto munlock(Scope scope, void* address, std::size_t length) {
+  return device::call<150>(scope, strong, address, length);
+}
+
+// mlockall(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mlockall(Scope scope, Chosen options, int flags) {
+  return device::call<151>(scope, options, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mlockall(Scope scope, int flags) {
+  return device::call<151>(scope, strong, flags);
+}
+
+// munlockall(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto munlockall(Scope scope, Chosen options) {
+  return device::call<152>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto munlockall(Scope scope) {
+  return device::call<152>(scope, strong);
+}
+
+// swapon(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto swapon(Scope scope, Chosen options, const char* path, int flags) {
+  return device::call<167>(scope, options, path, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto swapon(Scope scope, const char* path, int flags) {
+  return device::call<167>(scope, strong, path, flags);
+}
+
+// swapoff(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto swapoff(Scope scope, Chosen options, const char* path) {
+  return device::call<168>(scope, options, path);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto swapoff(Scope scope, const char* path) {
+  return device::call<168>(scope, strong, path);
+}
+
+// remap_file_pages(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto remap_file_pages(Scope scope, Chosen options, void* address, std::size_t length, int protection, std::size_t page, int flags) {
+  return device::call<216>(scope, options, address, length, protection, page, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto remap_file_pages(Scope scope, void* address, std::size_t length, int protection, std::size_t page, int flags) {
+  return device::call<216>(scope, strong, address, length, protection, page, flags);
+}
+
+// memfd_create(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto memfd_create(Scope scope, Chosen options, const char* name, unsigned flags = 0) {
+  return device::call<319>(scope, options, name, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto memfd_create(Scope scope, const char* name, unsigned flags = 0) {
+  return device::call<319>(scope, strong, name, flags);
+}
+
+// mlock2(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mlock2(Scope scope, Chosen options, void* address, std::size_t length, unsigned flags) {
+  return device::call<325>(scope, options, address, length, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mlock2(Scope scope, void* address, std::size_t length, unsigned flags) {
+  return device::call<325>(scope, strong, address, length, flags);
+}
+
+// pkey_mprotect(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pkey_mprotect(Scope scope, Chosen options, void* address, std::size_t length, int protection, int key) {
+  return device::call<329>(scope, options, address, length, protection, key);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pkey_mprotect(Scope scope, void* address, std::size_t length, int protection, int key) {
+  return device::call<329>(scope, strong, address, length, protection, key);
+}
+
+// pkey_free(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pkey_free(Scope scope, Chosen options, int key) {
+  return device::call<331>(scope, options, key);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pkey_free(Scope scope, int key) {
+  return device::call<331>(scope, strong, key);
+}
+
+// memfd_secret(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto memfd_secret(Scope scope, Chosen options, unsigned flags = 0) {
+  return device::call<447>(scope, options, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto memfd_secret(Scope scope, unsigned flags = 0) {
+  return device::call<447>(scope, strong, flags);
+}
+
+// getgroups(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getgroups(Scope scope, Chosen options, int count, void* groups) {
+  return device::call<115>(scope, options, count, groups);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getgroups(Scope scope, int count, void* groups) {
+  return device::call<115>(scope, strong, count, groups);
+}
+
+// waitid(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto waitid(Scope scope, Chosen options, int type, int process, void* info, int how, void* usage = nullptr) {
+  return device::call<247>(scope, options, type, process, info, how, usage);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto waitid(Scope scope, int type, int process, void* info, int how, void* usage = nullptr) {
+  return device::call<247>(scope, strong, type, process, info, how, usage);
+}
+
+// kcmp(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto kcmp(Scope scope, Chosen options, int process, int other_process, int type, unsigned long index, unsigned long other_index) {
+  return device::call<312>(scope, options, process, other_process, type, index, other_index);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto kcmp(Scope scope, int process, int other_process, int type, unsigned long index, unsigned long other_index) {
+  return device::call<312>(scope, strong, process, other_process, type, index, other_index);
+}
+
+// pidfd_open(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pidfd_open(Scope scope, Chosen options, int process, unsigned flags = 0) {
+  return device::call<434>(scope, options, process, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pidfd_open(Scope scope, int process, unsigned flags = 0) {
+  return device::call<434>(scope, strong, process, flags);
+}
+
+// pidfd_getfd(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pidfd_getfd(Scope scope, Chosen options, int fd, int other, unsigned flags = 0) {
+  return device::call<438>(scope, options, fd, other, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pidfd_getfd(Scope scope, int fd, int other, unsigned flags = 0) {
+  return device::call<438>(scope, strong, fd, other, flags);
+}
+
+// landlock_create_ruleset(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto landlock_create_ruleset(Scope scope, Chosen options, const void* attributes, std::size_t count, unsigned flags = 0) {
+  return device::call<444>(scope, options, attributes, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto landlock_create_ruleset(Scope scope, const void* attributes, std::size_t count, unsigned flags = 0) {
+  return device::call<444>(scope, strong, attributes, count, flags);
+}
+
+// shmget(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto shmget(Scope scope, Chosen options, int key, std::size_t length, int flags) {
+  return device::call<29>(scope, options, key, length, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto shmget(Scope scope, int key, std::size_t length, int flags) {
+  return device::call<29>(scope, strong, key, length, flags);
+}
+
+// shmat(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto shmat(Scope scope, Chosen options, int segment, void* address, int flags = 0) {
+  return device::call<30>(scope, options, segment, address, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto shmat(Scope scope, int segment, void* address, int flags = 0) {
+  return device::call<30>(scope, strong, segment, address, flags);
+}
+
+// semget(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto semget(Scope scope, Chosen options, int key, int count, int flags) {
+  return device::call<64>(scope, options, key, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto semget(Scope scope, int key, int count, int flags) {
+  return device::call<64>(scope, strong, key, count, flags);
+}
+
+// semop(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto semop(Scope scope, Chosen options, int set, const void* operations, std::size_t count) {
+  return device::call<65>(scope, options, set, operations, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto semop(Scope scope, int set, const void* operations, std::size_t count) {
+  return device::call<65>(scope, strong, set, operations, count);
+}
+
+// shmdt(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto shmdt(Scope scope, Chosen options, void* address) {
+  return device::call<67>(scope, options, address);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto shmdt(Scope scope, void* address) {
+  return device::call<67>(scope, strong, address);
+}
+
+// msgget(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto msgget(Scope scope, Chosen options, int key, int flags) {
+  return device::call<68>(scope, options, key, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto msgget(Scope scope, int key, int flags) {
+  return device::call<68>(scope, strong, key, flags);
+}
+
+// semtimedop(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto semtimedop(Scope scope, Chosen options, int set, const void* operations, std::size_t count, const void* timeout) {
+  return device::call<220>(scope, options, set, operations, count, timeout);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto semtimedop(Scope scope, int set, const void* operations, std::size_t count, const void* timeout) {
+  return device::call<220>(scope, strong, set, operations, count, timeout);
+}
+
+// mq_open(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mq_open(Scope scope, Chosen options, const char* name, int flags, std::uint32_t mode = 0, const void* attributes = nullptr) {
+  return device::call<240>(scope, options, name, flags, mode, attributes);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mq_open(Scope scope, const char* name, int flags, std::uint32_t mode = 0, const void* attributes = nullptr) {
+  return device::call<240>(scope, strong, name, flags, mode, attributes);
+}
+
+// mq_unlink(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mq_unlink(Scope scope, Chosen options, const char* name) {
+  return device::call<241>(scope, options, name);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mq_unlink(Scope scope, const char* name) {
+  return device::call<241>(scope, strong, name);
+}
+
+// mq_timedsend(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mq_timedsend(Scope scope, Chosen options, int fd, const void* message, std::size_t count, unsigned priority, const void* deadline) {
+  return device::call<242>(scope, options, fd, message, count, priority, deadline);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mq_timedsend(Scope scope, int fd, const void* message, std::size_t count, unsigned priority, const void* deadline) {
+  return device::call<242>(scope, strong, fd, message, count, priority, deadline);
+}
+
+// mq_timedreceive(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mq_timedreceive(Scope scope, Chosen options, int fd, void* message, std::size_t count, void* priority, const void* deadline) {
+  return device::call<243>(scope, options, fd, message, count, priority, deadline);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mq_timedreceive(Scope scope, int fd, void* message, std::size_t count, void* priority, const void* deadline) {
+  return device::call<243>(scope, strong, fd, message, count, priority, deadline);
+}
+
+// mq_notify(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mq_notify(Scope scope, Chosen options, int fd, const void* event) {
+  return device::call<244>(scope, options, fd, event);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mq_notify(Scope scope, int fd, const void* event) {
+  return device::call<244>(scope, strong, fd, event);
+}
+
+// mq_getsetattr(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mq_getsetattr(Scope scope, Chosen options, int fd, const void* attributes, void* before) {
+  return device::call<245>(scope, options, fd, attributes, before);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mq_getsetattr(Scope scope, int fd, const void* attributes, void* before) {
+  return device::call<245>(scope, strong, fd, attributes, before);
+}
+
+// futex_wake(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto futex_wake(Scope scope, Chosen options, void* address, unsigned long mask, int count, unsigned flags) {
+  return device::call<454>(scope, options, address, mask, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto futex_wake(Scope scope, void* address, unsigned long mask, int count, unsigned flags) {
+  return device::call<454>(scope, strong, address, mask, count, flags);
+}
+
+// syslog(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto syslog(Scope scope, Chosen options, int type, void* buffer, int count) {
+  return device::call<103>(scope, options, type, buffer, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto syslog(Scope scope, int type, void* buffer, int count) {
+  return device::call<103>(scope, strong, type, buffer, count);
+}
+
+// add_key(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto add_key(Scope scope, Chosen options, const char* type, const char* description, const void* content, std::size_t count, int ring) {
+  return device::call<248>(scope, options, type, description, content, count, ring);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto add_key(Scope scope, const char* type, const char* description, const void* content, std::size_t count, int ring) {
+  return device::call<248>(scope, strong, type, description, content, count, ring);
+}
+
+// getrandom(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getrandom(Scope scope, Chosen options, void* buffer, std::size_t count, unsigned flags = 0) {
+  return device::call<318>(scope, options, buffer, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getrandom(Scope scope, void* buffer, std::size_t count, unsigned flags = 0) {
+  return device::call<318>(scope, strong, buffer, count, flags);
+}
+
 // sched_get_priority_max(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto sched_get_priority_max(Scope scope, Chosen options, int policy) {

@@ -40,19 +40,11 @@ constexpr Mask third = 4;
 constexpr Named named[] = {
     {19, first},            // readv
     {20, first},            // writev
-    {42, first},            // connect
-    {43, first},            // accept
     {46, first},            // sendmsg
     {47, first},            // recvmsg
-    {49, first},            // bind
-    {51, first},            // getsockname
-    {52, first},            // getpeername
-    {54, first},            // setsockopt
-    {55, first},            // getsockopt
     {72, first},            // fcntl
     {278, first},           // vmsplice
     {282, first},           // signalfd
-    {288, first},           // accept4
     {289, first},           // signalfd4
     {295, first},           // preadv
     {296, first},           // pwritev
@@ -63,7 +55,6 @@ constexpr Named named[] = {
     {313, first},           // finit_module
     {327, first},           // preadv2
     {328, first},           // pwritev2
-    {438, first | second},  // pidfd_getfd: of this process, and by its number of any other
     {443, first},           // quotactl_fd
 };
 

@@ -391,7 +391,8 @@ TEST_F(ServicesTest, a_query_is_answered_in_place_with_a_wrapper_or_without) {
            {make(__NR_getsid, 0), ::getsid(0)},
            {make(__NR_uname, &name), 0},
            {make(__NR_getgroups, 0, nullptr), ::getgroups(0, nullptr)},
-           {make(__NR_getsockname, -1, 0, 0), -EBADF}}) {
+           {make(__NR_getsockname, -1, 0, 0), -EBADF},
+           {make(__NR_msgctl, -1, 0, nullptr), -EINVAL}}) {
     EXPECT_FALSE(would_wait(request)) << request.number;
     EXPECT_EQ(served(request), expected) << request.number;
   }
@@ -487,6 +488,18 @@ TEST_F(ServicesTest, a_poll_of_one_descriptor_tells_it_and_the_end) {
   ASSERT_EQ(::write(pipe[1], "x", 1), 1);
   EXPECT_EQ(at_once(make(__NR_poll, &watched, 1, 5'000)), 1);
   EXPECT_EQ(watched.revents, POLLIN);
+}
+
+TEST_F(ServicesTest, a_call_that_waits_is_no_message_because_of_its_family) {
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sa_family_t family = AF_UNIX;  // Linux chooses a name.
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&family), sizeof(family)), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  ASSERT_GE(calls::find(__NR_accept4), 0);
+  EXPECT_TRUE(would_wait(make(__NR_accept4, listener, 0, 0, 0)));
+  ASSERT_EQ(::fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+  EXPECT_EQ(served(make(__NR_accept4, listener, 0, 0, 0)), -EAGAIN);
+  ::close(listener);
 }
 
 TEST_F(ServicesTest, each_open_of_what_may_be_a_fifo_may_sleep) {

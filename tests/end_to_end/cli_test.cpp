@@ -309,7 +309,7 @@ TEST_F(Cli, calls_of_kernels_do_what_those_of_a_thread_do) {
   EXPECT_EQ(shown["ready"], shown["calls"].size());
   EXPECT_EQ(shown["mismatched"], 0);
   EXPECT_LE(shown["unverifiable"], 10);
-  EXPECT_GE(shown["verified"], 171);
+  EXPECT_GE(shown["verified"], 222);
   EXPECT_EQ(shown["verified"].get<int>() + shown["unverifiable"].get<int>() +
                 shown["without_case"].get<int>(),
             shown["ready"]);

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <string>
+
 #include "cli/verify/case.hpp"
 
 namespace k2k::cli::verify {
@@ -36,6 +38,30 @@ std::vector<Case> memory_cases() {
       {SYS_msync, "in two ways", {mapping(), number(page), number(MS_ASYNC | MS_SYNC)}},
       {SYS_madvise, "not needed", {mapping(), number(2 * page), number(MADV_DONTNEED)}},
       {SYS_madvise, "no advice", {mapping(), number(page), number(999)}},
+
+      {SYS_mremap,
+       "shorter",
+       {mapping(), number(4 * page), number(2 * page), number(0), number(0)}},
+      {SYS_mremap, "a wrong flag", {mapping(), number(page), number(page), number(64), number(0)}},
+      {SYS_mlock, "a page", {mapping(), number(page)}},
+      {SYS_munlock, "a page", {mapping(), number(page)}},
+      {SYS_mlockall, "a wrong flag", {number(99)}},
+      {SYS_munlockall, "all", {}},
+      {SYS_swapon, "no file", {path("absent"), number(0)}},
+      {SYS_swapoff, "no file", {path("absent")}},
+      {SYS_remap_file_pages,
+       "with a protection",
+       {mapping(), number(page), number(PROT_READ), number(0), number(0)}},
+      {SYS_memfd_create, "a file", {text("name"), number(MFD_CLOEXEC)}, Answer::descriptor},
+      {SYS_memfd_create, "a name that is too long", {text(std::string(300, 'n')), number(0)}},
+      {SYS_memfd_create, "a wrong flag", {text("name"), number(0x40000000)}},
+      {SYS_mlock2, "a page as it comes", {mapping(), number(page), number(MLOCK_ONFAULT)}},
+      {SYS_mlock2, "a wrong flag", {mapping(), number(page), number(64)}},
+      {SYS_pkey_mprotect,
+       "without a key",
+       {mapping(), number(page), number(PROT_READ), number(-1)}},
+      {SYS_pkey_free, "no key", {number(99)}},
+      {SYS_memfd_secret, "a wrong flag", {number(0x40000000)}},
   };
 }
 
