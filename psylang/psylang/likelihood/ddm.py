@@ -3,7 +3,7 @@
 Evidence begins at z * a, drifts by v per unit of time with noise 1, and ends at a (choice 1) or at
 0 (choice 0); the time of the decision and the non-decision time t are the response time. Between
 trials v is normal with deviation sv (in closed form: Tuerlinckx 2004), z uniform of width sz and t
-uniform of width st (by Gauss-Legendre quadrature of 8, 16, … nodes, until a doubling changes the
+uniform of width st (by Gauss-Legendre quadrature of 4, 8, … nodes, until a doubling changes the
 logarithm by less than CHANGE).
 """
 
@@ -22,7 +22,7 @@ from psylang.likelihood.first_passage import LEAST, log_first_passage
 PARAMETERS = ("v", "a", "z", "t", "sv", "sz", "st")
 # What the doubled rule is off by is far smaller: the rules converge geometrically.
 CHANGE = 1e-7
-NODES_MIN, NODES_MAX = 8, 256
+NODES_MIN, NODES_MAX = 4, 256
 BLOCK = 1 << 20  # Densities that are computed at once.
 
 

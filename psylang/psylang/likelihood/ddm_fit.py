@@ -19,7 +19,7 @@ from psylang.likelihood.errors import LikelihoodError
 from psylang.likelihood.fitted import Fit
 from psylang.likelihood.maximum import Range, maximise
 
-CHANGE = 1e-4  # Of a quadrature; the doubled rule is off by some 1e-8 then.
+CHANGE = 1e-5  # Of a quadrature; a fit needs less than the density promises.
 DEFAULTS: Mapping[str, float] = {"z": 0.5, "t": 0.0, "sv": 0.0, "sz": 0.0, "st": 0.0}
 
 
