@@ -2,14 +2,14 @@
 // Serves the requests of one device: sources → top half → bottom half → workers.
 //
 // One pool of threads, three kinds of work, taken in this order:
-//   role     poll the rings of one top half and run what comes (leader)
-//   bundle   bottom half of what a top half collected (split mode)
+//   role     poll the rings of one top half and serve its requests (leader)
+//   bundle   run the bottom half on a top half's doorbells (split mode)
 //   call     one request that waits for a peer (follower, after a hand-off)
 // One thread always stays idle: an idle thread watches the roles and takes over polling from a
-// thread whose call lasts longer than takeover_us. So no call, short or long, holds the others.
+// thread whose call lasts longer than takeover_us. So no call, short or long, delays the others.
 //
 // Threading: every member may be called from any thread. No lock is held while a request is
-// executed; docs/decisions/0059 has the objects behind this class and their locks.
+// executed; docs/decisions/0059 describes the objects behind this class and their locks.
 
 #include <memory>
 #include <vector>
@@ -33,11 +33,12 @@ namespace k2k::server {
 
 class Server {
  public:
-  // The program's parts that requests are served with.
+  // The program's objects that serve requests.
   struct Provided {
-    std::shared_ptr<router::Files> files{};  // Null: Linux, and what the process has registered.
+    std::shared_ptr<router::Files>
+        files{};  // Null: Linux' calls, and the process's registered memory.
     std::shared_ptr<services::HostFunctions> functions{};  // Null: none.
-    // Those of config.policy_file, for CallPolicy::file alone.
+    // The rules of config.policy_file, for CallPolicy::file only.
     std::shared_ptr<services::CallRules> rules{};
   };
 
@@ -51,8 +52,8 @@ class Server {
     return start(backend, config, {});
   }
 
-  // Drains within shutdown_ms, then ends: what is still unanswered gets TransportError::shutdown,
-  // and threads stuck in a call are left behind, harmless.
+  // Drains within shutdown_ms, then ends: unanswered requests get TransportError::shutdown, and
+  // threads stuck in a call are abandoned without harm.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -61,8 +62,8 @@ class Server {
   // calls since the last drain. Waits as long as the calls take.
   std::vector<DetachedError> drain();
 
-  // Changes everything at once between two requests. Errors: EINVAL; nothing changed then. ENOMEM:
-  // the governor may have.
+  // Changes all settings at once between two requests. Errors: EINVAL without any change; ENOMEM
+  // after which the governor may have changed.
   Status reconfigure(const ServerConfig& config);
   [[nodiscard]] ServerConfig config() const;
 
@@ -73,7 +74,7 @@ class Server {
  private:
   class Core;
   explicit Server(std::shared_ptr<Core> core);
-  std::shared_ptr<Core> core_;  // Shared with the threads: one that is left behind keeps it alive.
+  std::shared_ptr<Core> core_;  // Shared with the threads: an abandoned thread keeps it alive.
 };
 
 }  // namespace k2k::server

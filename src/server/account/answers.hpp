@@ -1,12 +1,13 @@
 #pragma once
-// Answers requests: the result into the slot, the books of the answering thread, the device told.
+// Answers requests: writes the result into the slot, counts the answer in the thread's statistics
+// and notifies the device.
 //
-// An answer is late if its thread may have been left behind meanwhile (a stuck call, stop()). Then
-// the area may be gone: refuse_the_rest() answers open requests and drops every later answer.
+// An answer is late if stop() may have abandoned its thread in a stuck call. The area may be gone
+// then: refuse_the_rest() answers open requests and drops every later answer.
 //
-// Threading: from anywhere. A thread answers a request that it owns, and counts in its own books.
-// The lock orders late answers before or behind refuse_the_rest(). The caller may hold no lock that
-// resume() of the backend, or a thread that it wakes, asks for.
+// Threading: from anywhere. A thread answers a request that it owns, and counts in its own
+// statistics. The lock orders late answers before or behind refuse_the_rest(). The caller must not
+// hold a lock that Backend::resume() or a woken thread takes.
 
 #include <cstdint>
 #include <memory>
@@ -27,7 +28,7 @@ namespace k2k::server {
 
 class Answers {
  public:
-  // `backend` outlives this, except for answers that are dropped.
+  // `backend` must outlive this object, except while answers are dropped.
   explicit Answers(backend::Backend& backend) : backend_(&backend), area_(backend.area()) {}
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
@@ -40,7 +41,8 @@ class Answers {
               const Moments& moments) {
     answer_by(stats, request, value, protocol::TransportError::none, moments);
   }
-  // Likewise, for a request of a run of its kind whose times are not measured.
+  // As answer(), for a request whose times are not measured because another request of its kind is
+  // sampled.
   void answer_untimed(ThreadStats& stats, const services::Request& request, std::int64_t value,
                       std::uint64_t moment) {
     stats.booking.begin();
@@ -49,11 +51,11 @@ class Answers {
     stats.booking.end();
     backend_->resume(&request.wave, 1);
   }
-  // Answers all faults except faults that would wait. `rows` is scratch of the thread.
+  // Answers all faults except faults that would wait. `rows` is a scratch buffer of the thread.
   void answer_faults(ThreadStats& stats, std::vector<std::uint32_t>& rows,
                      std::span<const services::Fault> faults, const Moments& moments);
 
-  // For a thread that may have been left behind. -ECANCELED becomes TransportError::shutdown: only
+  // For a thread that stop() may have abandoned. -ECANCELED becomes TransportError::shutdown: only
   // an interrupted wait gives it.
   void answer_late(ThreadStats& stats, const services::Request& request, std::int64_t value,
                    const Moments& moments);
@@ -63,8 +65,8 @@ class Answers {
   // Returns once no request is published or accepted, or false after `longest`.
   [[nodiscard]] bool wait_for_all(Nanoseconds longest) const;
   // Closes the area, answers every request that is published or accepted with
-  // TransportError::shutdown, and drops all late answers from then on. Takes no memory, except for
-  // names of failed detached calls.
+  // TransportError::shutdown, and drops all late answers from then on. Allocates no memory, except
+  // for names of failed detached calls.
   void refuse_the_rest();
 
  private:
@@ -80,7 +82,7 @@ class Answers {
   backend::Backend* backend_;
   const protocol::AreaView area_;
   DetachedErrors errors_;
-  // Counts for refuse_the_rest(), which may find no memory. Nothing reads it.
+  // Statistics for refuse_the_rest(), which may not allocate. Nothing reads them.
   const std::unique_ptr<ThreadStats> unread_ = std::make_unique<ThreadStats>();
   std::mutex late_;
   bool refused_ = false;  // Under late_: the area may be gone.

@@ -1,5 +1,6 @@
 // Goal: each request is answered once, by its owner or by refuse_the_rest().
-// Method: an area in plain memory and a backend that only notes; the test is the device.
+// Method: an area in plain memory and a backend that only records calls; the test acts as the
+// device.
 
 #include "server/account/answers.hpp"
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr int rounds = 64;
 constexpr Nanoseconds pause_between = 50us;  // Long enough for the other thread to fall asleep.
-// Less is no system call: where others have the cores, the sleeper was not asleep yet.
+// A shorter time is no system call: on a busy machine the other thread was not asleep yet.
 constexpr Nanoseconds wake_least = 100ns;
 constexpr std::size_t wakes_least = 8;
 
@@ -67,7 +67,7 @@ governor::Costs measure() {
   try {
     measure_wake(costs);
   } catch (const std::system_error&) {
-    return costs;  // No thread to be had: the figures that the papers' machines suggest.
+    return costs;  // No thread could start: the papers' figures.
   }
   measure_sleep(costs);
   return costs;

@@ -1,4 +1,4 @@
-// Goal: the costs that the governor and the accounting rely on are measured, not made up.
+// Goal: the costs that the governor and the accounting use are measured, not assumed.
 
 #include "server/account/calibration.hpp"
 
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 TEST(Calibration, measures_the_cost_of_waking_and_sleeping) {
   const governor::Costs& costs = calibrated_costs();
-  // A system call takes no less anywhere; a second would be a stopwatch gone wrong.
+  // No system call takes less; a second means a wrong measurement.
   for (const Nanoseconds cost : {costs.interrupt, costs.wake, costs.sleep, costs.tick}) {
     EXPECT_GT(cost, 20ns);
     EXPECT_LT(cost, 1s);

@@ -1,7 +1,8 @@
 #pragma once
-// The last step of a request: its result into the slot, the state released, the call booked.
+// The last step of a request: writes its result into the slot, releases the state and counts the
+// call.
 //
-// Waking is left to the caller, once for many: Backend::resume after the last of them.
+// The caller wakes the device once for many requests: Backend::resume after the last one.
 
 #include <cerrno>
 #include <cstdint>
@@ -15,19 +16,20 @@
 
 namespace k2k::server {
 
-// The times of this request are not measured: another request of its kind stands for it.
+// True if the times of this request are not measured: another request of its kind is the sample.
 inline bool is_untimed(const protocol::Attributes& attributes, std::uint32_t stamp) {
   return stamp == 0 && (attributes.flags & protocol::flag::sampled) != 0;
 }
 
-// When a request was worked on, in cycles().
+// When service of a request began and ended, in cycles().
 struct Moments {
-  std::uint64_t begun = 0;  // A thread began with it.
+  std::uint64_t begun = 0;  // A thread began to serve it.
   std::uint64_t done = 0;   // Its call had returned.
 };
 
-// The result into the slot, and the slot to its next owner. The device may run on before the
-// books are made: call it, and the function that books it, inside `stats.booking`.
+// Writes the result into the slot and passes the slot to its next owner. The device may continue
+// before the answer is counted: call this function, and the function that counts the answer, inside
+// `stats.booking`.
 inline void publish_answer(protocol::Slot& slot, std::uint16_t number, bool detached,
                            std::int64_t value, protocol::TransportError error,
                            const Moments& moments, DetachedErrors& detached_errors) {
@@ -35,7 +37,7 @@ inline void publish_answer(protocol::Slot& slot, std::uint16_t number, bool deta
   using protocol::SlotState;
   if (detached) {
     if (is_error(value)) detached_errors.add(number, static_cast<int>(-value));
-    // Pairs with is_open(): the next claimer sees our reads of the slot as done.
+    // Pairs with is_open(): our reads of the slot happen before the next claim.
     protocol::move<SlotState::processing, SlotState::free, Side::host>(slot);
   } else {
     slot.arguments[protocol::answer_word::value] = static_cast<std::uint64_t>(value);
@@ -52,8 +54,8 @@ inline void publish_answer(const protocol::AreaView& area, const services::Reque
                  error, moments, detached_errors);
 }
 
-// The times of `requests` requests of one call, one stamp and one kind of sample; none where their
-// times are not taken.
+// Counts the times of `requests` requests of one call, one stamp and one kind of sample; does
+// nothing if their times are not measured.
 inline void book_times(ThreadStats& stats, CallCounters& call, std::uint32_t stamp,
                        std::uint8_t flags, std::uint64_t requests, const Moments& moments) {
   if (stamp == 0) return;
@@ -63,8 +65,8 @@ inline void book_times(ThreadStats& stats, CallCounters& call, std::uint32_t sta
   stats.times.record(telemetry::RequestPart::scheduling, cycles_since(stamp, moments.begun), calls);
 }
 
-// Books answers. A wave's answers are mostly of one call, one tenant and one moment: each counter
-// is added to once. Leaves their calls and tenants in `stats.shares`.
+// Counts answers. A wave's answers mostly have one call, one tenant and one moment, so each counter
+// changes once. Leaves their calls and tenants in `stats.shares`.
 class Bookkeeper {
  public:
   // Passed in, so that one clock read serves a bundle.
@@ -94,7 +96,7 @@ class Bookkeeper {
     settle();
     moments_ = moments;
   }
-  // Books the added answers. Expects `stats.booking` begun.
+  // Counts the added answers. Expects the caller inside `stats.booking`.
   void settle() {
     if (count_ == 0) return;
     CallCounters& call = counters();
@@ -123,14 +125,15 @@ class Bookkeeper {
   std::uint8_t flags_ = 0;
 };
 
-// The time that `requests` requests took together, `cycles` in `stage`. Of these, the requests in
-// `stats.shares` were answered: their time is charged to their calls and tenants. Takes the shares.
+// `requests` requests took `cycles` together in `stage`. Charges the answered requests' part of
+// that time to their calls and tenants, as `stats.shares` lists them. Clears the shares.
 inline void charge_shares(ThreadStats& stats, telemetry::Stage stage, std::uint64_t cycles,
                           std::uint64_t requests) {
   stats.ledger.charge(stage, cycles);
   if (stats.shares.empty()) return;
   const ThreadStats::Share& first = stats.shares.front();
-  if (stats.shares.size() == 1 && first.requests == requests) {  // Mostly: and no division.
+  if (stats.shares.size() == 1 &&
+      first.requests == requests) {  // The usual case needs no division.
     stats.ledger.attribute(cycles, first.call, first.tenant);
     stats.shares.clear();
     return;
@@ -142,7 +145,7 @@ inline void charge_shares(ThreadStats& stats, telemetry::Stage stage, std::uint6
   stats.shares.clear();
 }
 
-// One answer, but for its times.
+// Counts one answer without its times.
 inline void book_answer(ThreadStats& stats, std::int16_t row,
                         const protocol::Attributes& attributes, std::int64_t value) {
   CallCounters& call = stats.calls[call_place(row)];
@@ -152,7 +155,7 @@ inline void book_answer(ThreadStats& stats, std::int16_t row,
   stats.tenant_requests[tenant_place(attributes)].add();
 }
 
-// Both, for one request of a run of its kind whose times are not measured.
+// Publishes and counts the answer of a request whose times are not measured.
 inline void complete_untimed(const protocol::AreaView& area, const services::Request& request,
                              std::int64_t value, protocol::TransportError error,
                              const Moments& moments, ThreadStats& stats,
@@ -161,7 +164,7 @@ inline void complete_untimed(const protocol::AreaView& area, const services::Req
   book_answer(stats, request.row, request.attributes, value);
 }
 
-// Both, of one request; the caller charges its time.
+// Publishes and counts the answer of one request; the caller charges its time.
 inline void complete(const protocol::AreaView& area, const services::Request& request,
                      std::int64_t value, protocol::TransportError error, const Moments& moments,
                      ThreadStats& stats, DetachedErrors& detached_errors) {

@@ -1,9 +1,9 @@
 #pragma once
-// The completion ledger: errors of detached calls, kept until they are drained.
+// Errors of detached calls, kept until they are drained.
 //
-// Counted by (call, errno), so it is bounded whatever a kernel does.
+// Counted by (call, errno), so their memory is bounded whatever a kernel does.
 //
-// Threading: any thread; a lock, since errors are rare.
+// Threading: any thread, under a lock, since errors are rare.
 
 #include <map>
 #include <mutex>
@@ -35,7 +35,7 @@ class DetachedErrors {
     const std::lock_guard lock(mutex_);
     return listed(counts_, untold_);
   }
-  // Errors that are added meanwhile stay for the next drain.
+  // Errors that other threads add meanwhile stay for the next drain.
   std::vector<DetachedError> take() {
     Counts taken;
     std::uint64_t untold = 0;
@@ -61,7 +61,7 @@ class DetachedErrors {
 
   mutable std::mutex mutex_;
   Counts counts_;
-  std::uint64_t untold_ = 0;  // There was no memory for another line.
+  std::uint64_t untold_ = 0;  // Errors for which there was no memory.
 };
 
 }  // namespace k2k::server

@@ -1,8 +1,8 @@
 #pragma once
 // The debt of each budget for the work of one service thread, read from the thread's statistics.
 //
-// The ledger spreads all CPU time of a period over the tenants that were served in it, in
-// proportion: so the bills add up to the thread's CPU time, polling and waking included, and
+// The ledger distributes all CPU time of a period over the tenants that were served in it, in
+// proportion. So the debts add up to the thread's CPU time, polling and waking included, and
 // `--stats` shows them for each tenant.
 //
 // Threading: the owning thread only.
@@ -18,7 +18,7 @@
 
 namespace k2k::server {
 
-// Which budget a tenant has: an index into TenantBudgets::budgets.
+// The budget of each tenant: an index into TenantBudgets::budgets.
 using BudgetOf = std::array<std::atomic<std::uint8_t>, protocol::tenants_max>;
 
 class TenantBills {
@@ -28,7 +28,7 @@ class TenantBills {
     std::uint32_t requests = 0;
   };
 
-  // Up to here everything is paid.
+  // CPU time before this call is not charged.
   void begin(const ThreadStats& stats) {
     for (std::size_t tenant = 0; tenant < protocol::tenants_max; ++tenant) {
       paid_ns_[tenant] = stats.ledger.tenant_ns(tenant);
@@ -37,8 +37,8 @@ class TenantBills {
     paid_idle_ns_ = stats.ledger.idle_ns();
   }
 
-  // Adds to `bills`, one a budget, the CPU time since the last call; returns the time without
-  // requests.
+  // Adds the CPU time since the last call to `bills`, which has one entry per budget; returns the
+  // time without requests.
   Nanoseconds take(const ThreadStats& stats, const BudgetOf& budget_of, std::span<Bill> bills) {
     for (std::size_t tenant = 0; tenant < protocol::tenants_max; ++tenant) {
       const std::uint64_t ns = stats.ledger.tenant_ns(tenant);

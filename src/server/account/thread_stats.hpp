@@ -26,7 +26,7 @@ inline constexpr std::size_t call_places = calls::basic_count + 1;
 constexpr std::size_t call_place(std::int16_t row) {
   return calls::is_basic(row) ? static_cast<std::size_t>(row) : call_places - 1;
 }
-// A slot is untrusted: a number that is no tenant counts as tenant 0.
+// The device writes the slot, so the number may be invalid: it then counts as tenant 0.
 constexpr std::size_t tenant_place(const protocol::Attributes& attributes) {
   return attributes.tenant < protocol::tenants_max ? attributes.tenant : 0;
 }
@@ -38,13 +38,14 @@ struct CallCounters {
 };
 
 struct ThreadStats {
-  // Inside while an answer may be out whose books are not made: the device does not wait for them.
+  // Set while an answer may be published but not yet counted: the device does not wait for the
+  // count.
   telemetry::Mark booking;
   std::array<CallCounters, call_places> calls;
   std::array<telemetry::Counter, protocol::tenants_max> tenant_requests;
   telemetry::CpuLedger ledger{call_places, protocol::tenants_max, possible_cores()};
-  telemetry::RequestTimes times;      // Scheduling and processing: the device knows the rest.
-  telemetry::Sampler bundle_sampler;  // Of which bundles the processing is timed.
+  telemetry::RequestTimes times;      // Scheduling and processing; the device measures the rest.
+  telemetry::Sampler bundle_sampler;  // Selects the bundles whose processing is timed.
   telemetry::Counter doorbells;
   telemetry::Counter bundles;
   telemetry::Counter accepted;
@@ -58,8 +59,8 @@ struct ThreadStats {
   telemetry::Counter fault_ranges;
   telemetry::EventRing events;
 
-  // Requests of one call and tenant that were answered together; scratch of the thread, for
-  // Bookkeeper and for charge_shares(), which knows afterwards how long they took.
+  // Requests of one call and tenant that were answered together: scratch data that Bookkeeper fills
+  // and charge_shares() reads when their duration is known.
   struct Share {
     std::size_t call = 0;
     std::size_t tenant = 0;

@@ -130,7 +130,7 @@ SetAsideParts Server::Core::set_aside_parts() {
 Status Server::Core::open_events() {
   Descriptor interruption(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   Descriptor new_waits(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  Descriptor new_reads(::eventfd(0, EFD_CLOEXEC));  // A read of it waits.
+  Descriptor new_reads(::eventfd(0, EFD_CLOEXEC));  // A read of this descriptor waits.
   if (!interruption.open() || !new_waits.open() || !new_reads.open()) {
     return Error{errno, fmt::format("no eventfd for the server: {}; raise the limit on open files: "
                                     "ulimit -n",
@@ -201,7 +201,7 @@ void Server::Core::do_work(ServiceThread& self, const ThreadPool::Work& work) {
   using Task = ThreadPool::Task;
   switch (work.task) {
     case Task::role:
-      // A role of units comes back: a thread that takes it over only rescues.
+      // A role of units returns to this thread: a thread that takes it over only rescues requests.
       while (!leader_.lead(self, *work.role) && work.role->on_units.load()) {
       }
       return;
@@ -222,7 +222,7 @@ void Server::Core::do_work(ServiceThread& self, const ThreadPool::Work& work) {
 
 void Server::Core::assign_roles() {
   for (const Pending& call : roles_.assign(config_)) {
-    // Roles and budgets may be others now. Without memory to park it, the call is made.
+    // Roles and budgets may have changed. If there is no memory to park the call, it is made.
     const std::size_t budget = admission_.budget_of(tenant_of(call.request));
     if (!roles_.at(0).parked.add(call, budget, 0)) pool_.queue(call);
   }
@@ -269,7 +269,7 @@ ServerConfig Server::Core::config() const {
 // --- Statistics.
 
 Stats Server::Core::stats() const {
-  // Before the locks: the first call measures.
+  // Called before the locks are taken: the first call measures.
   const double interrupt_s = std::chrono::duration<double>(calibrated_costs().interrupt).count();
   Stats stats;
   threads_.add_to(stats);
@@ -296,7 +296,7 @@ void Server::Core::stop() {
   const std::lock_guard control(control_);
   const auto grace = std::chrono::milliseconds(config_.shutdown_ms);
   units_.end();
-  admission_.suspend();  // No accepted request is given up for a cap.
+  admission_.suspend();  // No cap may prevent an accepted request from being served.
   admission_.stop();
   static_cast<void>(answers_.wait_for_all(grace));
   pool_.stop();
@@ -312,8 +312,8 @@ void Server::Core::stop() {
     backend_->wake_server();
     system_calls_.sleeping().interrupt(true);
   } while (!threads_.wait_ended(1ms) && now() < end);
-  // A thread that is still in a call keeps this object alive and finds its role abandoned. A thread
-  // between two calls, or with a bundle that it accepts, is waited for: that never takes long.
+  // A thread that is still in a call keeps this object alive and finds its role abandoned. Wait for
+  // a thread between two calls or while it accepts a bundle: that never takes long.
   pool_.abandon_roles();
   threads_.release();
   answers_.refuse_the_rest();

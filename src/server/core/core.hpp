@@ -1,5 +1,5 @@
 #pragma once
-// The objects behind Server, and how they are wired. Private to this folder.
+// The objects behind Server and their connections. Private to this folder.
 //
 //   device ─▶ Roles ─▶ Leader ─▶ RoleService ─▶ Answers ─▶ device
 //               ▲        └ split: SplitQueue ─▶ SplitService ─▶ Answers
@@ -63,8 +63,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // A worker of the pool, until the pool ends.
   void work(ServiceThread& self);
   void do_work(ServiceThread& self, const ThreadPool::Work& work);
-  // Gives the roles their rings and settings of config_. Expects no role held. Throws
-  // std::bad_alloc, and changes nothing then.
+  // Gives the roles their rings and the settings of config_. Expects no role held. Throws
+  // std::bad_alloc before any change.
   void assign_roles();
 
   backend::Backend* backend_;
@@ -96,8 +96,8 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   InlineUnits units_;
 
   std::mutex control_;  // One reconfiguration or stop at a time.
-  // Guards config_ against config(). It changes only while no role is held and no bundle is on its
-  // way: threads that serve read it without this lock.
+  // Guards config_ against config(). It changes only while no role is held and no bundle is in a
+  // queue, so serving threads read it without this lock.
   mutable std::mutex config_lock_;
   ServerConfig config_;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// For tests of the objects behind Server: a fake device, every object, and the thread of the test,
-// which is the holder of a role. No other thread runs unless a test starts it.
+// For tests of the objects behind Server: a fake device and every object. The test's thread is the
+// holder of a role. No other thread runs unless a test starts it.
 //
 // Threading: as the objects say.
 
@@ -39,7 +39,7 @@
 
 namespace k2k::server {
 
-// The resolution of page faults, which a test replaces before there is one.
+// The resolution of page faults; a test replaces it before the first fault.
 inline std::function<std::size_t(std::span<services::Fault>, backend::Reading)> fake_resolution;
 inline std::size_t resolve_by_test(std::span<services::Fault> faults, backend::Reading how) {
   return fake_resolution(faults, how);
@@ -114,12 +114,12 @@ class CoreTest : public testing::Test {
     parts->reads.stop();
     parts->host_desk.stop();
     parts->pool.stop();
-    self.is_unit = true;  // Its thread is the test's: no thread to wait for.
+    self.is_unit = true;  // It runs on the test's thread, so there is no thread to wait for.
     parts->interrupt_until_ended();
     for (const int descriptor : pipe) ::close(descriptor);
   }
 
-  // The roles are wanted, and the test holds the first.
+  // Makes the roles wanted, and takes the first for the test.
   Role& hold_role() {
     configure();
     Role* const role = parts->roles.take_vacant(self.index);
@@ -130,7 +130,7 @@ class CoreTest : public testing::Test {
     K2K_EXPECT(parts->roles.assign(parts->config).empty());
     parts->pool.resume(parts->config);
   }
-  // Waits for descriptors are possible: on a thread of their own.
+  // Permits waits for descriptors, on a thread of their own.
   void watch_descriptors() {
     parts->descriptors.wake_by(Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
   }
@@ -143,7 +143,7 @@ class CoreTest : public testing::Test {
     ((slot.arguments[index++] = (std::uint64_t)(arguments)), ...);
     parts->backend.plain.publish(row, lane, number);
   }
-  // `text` lives until the answer.
+  // `text` must live until the answer.
   void publish_write(std::uint32_t row, std::uint8_t lane, std::string_view text) {
     publish(row, lane, __NR_write, pipe[1], text.data(), text.size());
   }

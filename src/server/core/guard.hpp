@@ -4,12 +4,13 @@
 //
 //   pool                                                     guard
 //   the last idle thread takes a role, its call gets stuck ─▶ takes the role over, polls, queues
-//   a thread comes back, idle ◀────────────────────────────── gives the role back
+//   a thread becomes idle again ◀────────────────────────────── gives the role back
 //
-// The guard executes no call that may block, so nothing keeps it. It queues the calls that it
-// accepts for the pool. One thread, `k2k/guard`, beside the pool: the pool starts it when it is
-// first used up, and the guard sleeps while a thread of the pool is idle. The pool's lock guards
-// its wake-ups, since they depend on the number of idle threads (ThreadPool::next_for_guard).
+// The guard executes no call that may block, so no call keeps it. It queues the calls that it
+// accepts for the pool. One thread, `k2k/guard`, outside the pool: the pool starts it when no
+// thread is idle for the first time, and the guard sleeps while a thread of the pool is idle. The
+// pool's lock guards its wake-ups, since they depend on the number of idle threads
+// (ThreadPool::next_for_guard).
 //
 // Threading: one thread.
 
@@ -40,7 +41,7 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  // Until the pool ends.
+  // Runs until the pool ends.
   void run(ServiceThread& self);
 
  private:

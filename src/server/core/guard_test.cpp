@@ -1,5 +1,5 @@
-// Goal: while calls keep every thread of the pool, the guard answers what needs no thread, and
-// queues the rest.
+// Goal: while calls keep every thread of the pool, the guard answers requests that need no thread,
+// and queues the others.
 // Method: the pool has no thread at all.
 
 #include "server/core/guard.hpp"
@@ -57,7 +57,7 @@ TEST_F(GuardTest, accepts_other_calls_for_the_pool) {
   parts->backend.plain.ring(1, 0b11);
   ASSERT_TRUE(finishes(1, 1)) << "of the same bundle";
   EXPECT_EQ(state(1, 0), SlotState::processing);
-  end();  // Work that is left comes first.
+  end();  // Remaining work is taken first.
   const ThreadPool::Work work = parts->pool.next_work(worker);
   ASSERT_EQ(work.task, Task::call);
   EXPECT_EQ(work.call.request.lane, 0);

@@ -15,7 +15,7 @@ class HostDesk::Running : public services::HostGate {
 
   Running(HostDesk& desk, const Pending& call) : desk_(desk), call_(call) {
     const std::lock_guard lock(desk_.mutex_);
-    // stop() has returned, perhaps: the caller's memory may be gone.
+    // stop() may have returned: the caller's memory may be gone.
     if (desk_.stopping_) stage_ = Stage::settling;
     next_ = desk_.first_;
     desk_.first_ = this;
@@ -32,8 +32,8 @@ class HostDesk::Running : public services::HostGate {
 
   bool begins() override {
     const std::lock_guard lock(desk_.mutex_);
-    // A thread that abandons the launch looks at the list afterwards: one of the two sees the
-    // other.
+    // A thread that abandons the launch looks at the list afterwards, so one of the two threads
+    // sees the other.
     stage_ = Stage::running;
     const bool over =
         desk_.stopping_ || (!call_.request.detached() && desk_.parts_.backend.abandoned());
@@ -47,7 +47,7 @@ class HostDesk::Running : public services::HostGate {
     return true;
   }
 
-  // By its own thread, while the function does not run.
+  // Called by its own thread while the function does not run.
   [[nodiscard]] bool may_open() const { return stage_ == Stage::opening; }
 
  private:
@@ -72,8 +72,8 @@ void HostDesk::add_threads() {
 bool HostDesk::take(const Pending& call) {
   if (!services::is_host_call(call.request)) return false;
   const std::lock_guard lock(mutex_);
-  // All threads may be in functions that never return, and abandon() has looked at the queue: run()
-  // answers with ECANCELED.
+  // All threads may be in functions that never return, and abandon() has already looked at the
+  // queue: run() answers with ECANCELED.
   if (stopping_ || (!call.request.detached() && parts_.backend.abandoned())) return false;
   add_threads();
   if (threads_ == 0) return false;
@@ -114,7 +114,7 @@ void HostDesk::run(ServiceThread& self, Pending call) {
     }
     value = functions_->run(call.request, system_calls_->interruption(), parts_.files, running);
   }
-  const bool is_own = running.ends();  // Not called yet for a call that was refused.
+  const bool is_own = running.ends();  // A refused call has not called ends() yet.
   // The time is charged although another thread may have answered.
   self.charge(telemetry::Stage::service, cycles_in(thread_time() - before), call.request);
   if (is_own) answer(self, call, value);

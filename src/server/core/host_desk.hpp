@@ -4,13 +4,13 @@
 //   queued ─▶ opening ─▶ running ─▶ settling ─▶ answered
 //      └──────────┴─────────┴─ the launch or the server ends: answered with ECANCELED
 //
-// A function cannot be interrupted. So a launch that ends early does not wait for the functions
-// that run: a clerk, which is a thread that runs none, answers their requests, and what the
-// functions return later is dropped. While a call is `opening` or `settling`, its thread reads and
-// writes the caller's memory; that never takes long, and the launch waits for it.
+// A function cannot be interrupted. So a launch that ends early does not wait for running
+// functions: the clerk, a thread that runs no function, answers their requests, and their later
+// results are dropped. While a call is `opening` or `settling`, its thread reads and writes the
+// caller's memory; that never takes long, and the launch waits for it.
 //
-// Threads of its own, because a function that never returns keeps its thread: the pool, which
-// serves system calls, loses none.
+// The desk has its own threads, because a function that never returns keeps its thread: so the
+// pool, which serves system calls, loses no thread.
 //
 // Threading: from anywhere. Lock order: this lock, then ServiceThreads.
 
@@ -36,16 +36,16 @@ class HostDesk {
   HostDesk(const HostDesk&) = delete;
   HostDesk& operator=(const HostDesk&) = delete;
 
-  // False: this is no host call, or there is no thread for it.
+  // Returns false if this is no host call, or if there is no thread for it.
   bool take(const Pending& call);
-  // Runs it on the calling thread, and answers it.
+  // Runs the call on the calling thread, and answers it.
   void run(ServiceThread& self, Pending call);
 
-  // Has the calls of a launch that has ended early answered. Without a clerk, for which the system
-  // had no thread, they are answered when their functions return.
+  // Has the clerk answer the calls of a launch that has ended early. If the system had no thread
+  // for the clerk, the calls are answered when their functions return.
   void abandon();
-  // No function is begun any more, and the results of functions that run are dropped. Returns once
-  // no thread touches the memory of a caller.
+  // Starts no more functions and drops the results of running ones. Returns once no thread accesses
+  // the memory of a caller.
   void stop();
 
   // Functions that run at one time; others wait in a queue.
@@ -60,7 +60,7 @@ class HostDesk {
   bool take_waiting(Pending& call);
   void answer_disowned(ServiceThread& self);
   void answer(ServiceThread& self, const Pending& call, std::int64_t value);
-  // Takes the calls whose functions run from their threads. Expects mutex_ held.
+  // Takes the calls of running functions from their threads. Expects mutex_ held.
   void disown(bool detached_too);
 
   const SetAsideParts parts_;
@@ -71,8 +71,8 @@ class HostDesk {
   std::condition_variable for_clerk_;
   std::condition_variable settled_;
   RequestQueue waiting_;
-  RequestQueue disowned_;     // To be answered by the clerk.
-  Running* first_ = nullptr;  // Calls whose functions run, or whose memory is touched.
+  RequestQueue disowned_;     // Calls that the clerk must answer.
+  Running* first_ = nullptr;  // Calls whose functions run, or whose memory a thread accesses.
   std::uint32_t threads_ = 0;
   std::uint32_t idle_ = 0;
   bool has_clerk_ = false;

@@ -1,5 +1,5 @@
-// Goal: a host function that blocks keeps nothing but its thread: neither a launch that ends early
-// nor the server waits for it, and what it returns then goes nowhere.
+// Goal: a host function that blocks keeps only its thread: neither a launch that ends early nor the
+// server waits for it, and its later result is dropped.
 
 #include "server/core/host_desk.hpp"
 
@@ -29,7 +29,7 @@ using protocol::SlotState;
 using namespace std::chrono_literals;
 using services::HostCallOf;
 
-// Functions wait behind it until it is opened.
+// Functions that wait until the test opens them.
 class HeldFunctions {
  public:
   void pass() {
@@ -174,7 +174,7 @@ TEST_F(HostDeskTest, ends_although_functions_hang_and_touches_no_memory_afterwar
   held.wait_for(2);
   parts->host_desk.stop();
   EXPECT_EQ(state(1, 0), SlotState::processing) << "the end of the server answers it";
-  // A thread of the pool that comes late.
+  // Acts as a delayed thread of the pool.
   Pending wild = fill(2);
   wild.request.arguments[calls::host_frame_word] = 16;
   EXPECT_FALSE(parts->host_desk.take(wild));

@@ -10,9 +10,9 @@
 namespace k2k::server {
 
 namespace {
-// Bundles that a unit serves before it looks at its own work-items again.
+// Bundles that a unit serves before it returns to its own work-items.
 constexpr int bundles_max = 4;
-// A unit that sleeps settles its accounts, unless the last settlement is more recent than this.
+// A unit charges its CPU time before it sleeps, unless the last charge is more recent than this.
 constexpr std::uint32_t settle_at_rest_us = 200;
 }  // namespace
 

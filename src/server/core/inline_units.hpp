@@ -6,13 +6,13 @@
 //   k2k/serve: stands by and looks every rescan_us for requests of units that compute for long,
 //              for lost doorbells, and for requests of a unit that is stuck in a call
 //
-// Where units are threads of the host (cpu backend), a request and its answer stay in the caches
-// of one core, and no thread is woken. The thread pool makes the calls that may sleep. A unit whose
+// If units are threads of the host (cpu backend), a request and its answer stay in the caches of
+// one core, and no thread is woken. The thread pool makes the calls that may sleep. A unit whose
 // call takes long loses its role to the watcher (role.hpp); the work-items of that unit wait for
 // the call.
 //
 // Threading: begin() and end() by one thread at a time. serve() and rest() by the unit's thread; a
-// role is one thread's at a time.
+// role has one holder at a time.
 
 #include <cstdint>
 #include <vector>
@@ -35,21 +35,23 @@ class InlineUnits final : public backend::InlineService {
   };
   explicit InlineUnits(const Parts& parts) : parts_(parts) {}
 
-  // Units serve from now on, where the configuration says so. False: no memory for their books.
+  // Lets units serve if the configuration says so. Returns false if there is no memory for their
+  // statistics.
   bool begin(const ServerConfig& config);
-  // No unit serves from now on. When this returns no unit is inside, except in a call of the kernel
-  // that does not end.
+  // Stops service by units. When end() returns, no unit serves, except a unit in a system call that
+  // does not end.
   void end();
 
   Found serve(std::uint32_t unit, Reach reach) noexcept override;
   void rest(std::uint32_t unit) noexcept override;
 
  private:
-  // Expects the role held; the role is given back or lost. True: at least one request was served.
+  // Expects the role held; the role is given back or lost. Returns true if at least one request was
+  // served.
   bool serve_role(ServiceThread& self, Role& role);
 
   const Parts parts_;
-  std::vector<ServiceThread*> units_;  // The books of each unit, by its number.
+  std::vector<ServiceThread*> units_;  // The statistics of each unit, by its number.
   bool began_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Goal: a unit serves the doorbells within its reach, and no role that another thread holds.
+// Goal: a unit serves the doorbells of its own rings, and no role that another thread holds.
 
 #include "server/core/inline_units.hpp"
 

@@ -15,17 +15,17 @@ namespace k2k::server {
 
 namespace {
 
-// Polls between two looks at the clock: short enough for the ladder, long enough to be free.
+// Polls between two clock readings: few enough for the ladder, enough to make the readings cheap.
 constexpr int polls_per_clock = 32;
-// A leader settles its books before it sleeps unless it did a moment ago.
+// A leader charges its CPU time before it sleeps, unless the last charge is more recent than this.
 constexpr std::uint32_t settle_asleep_us = 200;
 // A poller looks again this often although no kernel runs.
 constexpr auto no_launch_max = std::chrono::milliseconds(100);
 // While looks find nothing, a thread that stands by looks more and more rarely, down to every
-// eighth rescan_us. Where all cores are busy, each look interrupts a unit.
+// eighth rescan_us. If all cores are busy, each look interrupts a unit.
 constexpr std::uint32_t looks_stretch_max = 8;
 
-// Until a parked request may be served.
+// The time until a parked request may be served.
 std::uint32_t parked_us(const Role& role) {
   constexpr std::uint32_t longest = 1'000'000;
   const std::uint64_t due = role.parked.due();
@@ -53,19 +53,19 @@ bool Leader::lead(ServiceThread& self, Role& role) {
   take_from_units(self, role);
   place(self, role);
   self.clock = cycles();
-  // A predecessor whose call lasted too long left requests behind.
+  // A predecessor whose call lasted too long has left requests.
   if (!parts_.service.serve_rest(self, role)) return false;
 
-  std::uint64_t mark = cycles();  // Up to here, time is charged.
+  std::uint64_t mark = cycles();  // The time of the last charge.
   const bool split = parts_.config.bottom_half == BottomHalfMode::split;
   PollLadder ladder(parts_.config, mark);
   const std::uint64_t settle_period = parts_.service.settle_cycles();
   const std::uint64_t settle_period_asleep = cycles_of(settle_asleep_us);
   int polls = 0;
   bool slept = false;
-  bool woken = false;  // Before its time.
+  bool woken = false;  // It was woken before the end of its sleep.
   if (role.adaptive.on()) role.adaptive.begin(parts_.service.counted(self, role), mark);
-  bool looks_behind = false;  // A masked rest.
+  bool looks_behind = false;  // Look after a masked rest.
   while (parts_.roles.wanted(role)) {
     if (parts_.service.units_serve(role)) {
       stand_by(self, role);
@@ -75,7 +75,7 @@ bool Leader::lead(ServiceThread& self, Role& role) {
     }
     if (parts_.admission.pass(self.account, 0)) {
       mark = cycles();
-      continue;  // Much may have changed meanwhile.
+      continue;  // The state may have changed meanwhile.
     }
     if (role.parked.count() != 0 && cycles() >= role.parked.due()) {
       if (!parts_.service.serve_parked(self, role)) return false;
@@ -97,14 +97,14 @@ bool Leader::lead(ServiceThread& self, Role& role) {
         const std::uint64_t idle = ladder.idle(moment);
         if (role.top_half.rescan(role.bundle, self.stats, idle) == 0) continue;
       } else {
-        // Under a cap CPU time is too dear to spin.
+        // Under a cap the budget pays for spinning, so do not spin.
         const PollLadder::Step step =
             parts_.admission.governed() ? PollLadder::Step::sleep : ladder.next(moment);
         if (step == PollLadder::Step::sleep) {
           self.stats.ledger.charge(telemetry::Stage::polling, moment - mark);
           if (self.stats.ledger.due(moment, settle_period_asleep))
             parts_.service.settle(self, role, moment);
-          // One look behind each masked rest, and then the doorbell.
+          // Look once after each masked rest, then wait for the doorbell.
           if (looks_behind) {
             parts_.admission.leave(self.account);
           } else if (parts_.admission.rest_masked(self.account)) {
@@ -127,7 +127,7 @@ bool Leader::lead(ServiceThread& self, Role& role) {
         } else if (step == PollLadder::Step::offer || parts_.backend.waits_for_this_core()) {
           sched_yield();
         }
-        continue;  // To the rings first: a doorbell that was rung meanwhile is not lost.
+        continue;  // Read the rings first, so that no doorbell rung meanwhile is lost.
       }
     }
     const std::uint64_t found = cycles();
@@ -174,7 +174,8 @@ void Leader::stand_by(ServiceThread& self, Role& role) {
   if (!held) take_from_units(self, role);
 }
 
-// Waits until the unit, or the thread that rescues the role from a stuck unit, has given it back.
+// Waits until the unit, or the thread that rescues the role from a stuck unit, has vacated the
+// role.
 void Leader::take_from_units(const ServiceThread& self, Role& role) {
   if (!role.on_units.load(std::memory_order_relaxed)) return;
   Naps naps(std::chrono::microseconds(10), std::chrono::milliseconds(1));
@@ -216,7 +217,7 @@ bool Leader::rest(ServiceThread& self, const Role& role, Notify notify, std::uin
   return launch == backend::LaunchWait::began;
 }
 
-// Top half i of n gets every n-th of the cores, from the i-th on; one core if there are more halves
+// Top half i of n gets every n-th core, starting with core i; one core if there are more top halves
 // than cores.
 void Leader::place(ServiceThread& self, const Role& role) const {
   cpu_set_t cores = home_cores_;
@@ -232,7 +233,7 @@ void Leader::place(ServiceThread& self, const Role& role) const {
     return;
   }
   if (self.placed && CPU_EQUAL(&cores, &self.cores) != 0) return;
-  // A core that went offline meanwhile: the thread stays where it is, and keeps serving.
+  // The core went offline meanwhile: the thread stays on its cores and keeps serving.
   if (pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores) != 0) return;
   self.cores = cores;
   self.placed = true;

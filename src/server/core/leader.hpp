@@ -1,5 +1,5 @@
 #pragma once
-// What the holder of a role does: poll, serve, hand off, rest. Where units serve, it stands by.
+// The loop of a role's holder: poll, serve, hand off, rest. If units serve, the holder stands by.
 //
 //   lead():  look at the rings ─▶ bundle ─▶ served (role_service.hpp), or handed out (split mode)
 //              │ nothing: rescan when due, spin, yield, sleep (poll_ladder.hpp)
@@ -35,31 +35,32 @@ class Leader {
     SplitService& split;
     const ServerConfig& config;
   };
-  // Where the calling thread may run, each role may.
+  // A role may use the cores that the calling thread may use.
   explicit Leader(const Parts& parts);
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
 
-  // Until the role is not wanted any more. False: it is lost or handed off.
+  // Serves until the role is not wanted any more. Returns false if the role is lost or handed off.
   bool lead(ServiceThread& self, Role& role);
-  // Serves the requests that a unit left behind which is stuck in a call.
+  // Serves the remaining requests of a unit that is stuck in a call.
   void rescue(ServiceThread& self, Role& role);
 
-  // Waits until no unit holds the role, and holds it. Does nothing where units do not serve.
+  // Waits until no unit holds the role, then takes it. Does nothing if units do not serve.
   static void take_from_units(const ServiceThread& self, Role& role);
-  // Sleeps until a doorbell is rung, at most so long. True if a launch ended it.
+  // Sleeps until a doorbell is rung, at most `longest_us`. Returns true if a launch ended the
+  // sleep.
   bool rest(ServiceThread& self, const Role& role, Notify notify, std::uint32_t longest_us);
 
  private:
-  // Looks after a role that units take, until it is not wanted or there is a cap. The role is held
-  // at the beginning and at the end.
+  // Watches a role that units take, until it is not wanted or there is a cap. The role is held at
+  // the beginning and at the end.
   void stand_by(ServiceThread& self, Role& role);
-  enum class Look : std::uint8_t { nothing, served, lost };  // Lost: the role is.
+  enum class Look : std::uint8_t { nothing, served, lost };  // lost: another thread has the role.
   Look look_after(ServiceThread& self, Role& role);
   void place(ServiceThread& self, const Role& role) const;  // Applies steering.
 
   const Parts parts_;
-  cpu_set_t home_cores_{};  // Where the process was allowed to run at start.
+  cpu_set_t home_cores_{};  // The cores on which the process could run at start.
 };
 
 }  // namespace k2k::server

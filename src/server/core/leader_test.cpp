@@ -1,4 +1,4 @@
-// Goal: the holder of a role serves what is rung until the role is not wanted any more.
+// Goal: the holder of a role serves doorbells until the role is not wanted any more.
 
 #include "server/core/leader.hpp"
 
@@ -17,7 +17,7 @@ using protocol::SlotState;
 
 class LeaderTest : public CoreTest {
  protected:
-  // The test's thread publishes; the leader is a thread of its own.
+  // The test's thread publishes; the leader has a thread of its own.
   void lead(Role& role) {
     leading = std::thread([this, &role] { kept = parts->leader.lead(self, role); });
   }
@@ -59,7 +59,7 @@ TEST_F(LeaderTest, hands_bundles_out_in_split_mode) {
   lead(role);
   publish(1, 0, __NR_write, pipe[1], "a", 1);
   parts->backend.plain.ring(1, 0b1);
-  ServiceThread& other = parts->threads.add_unit();  // The leader's books are its own.
+  ServiceThread& other = parts->threads.add_unit();  // The leader has its own statistics.
   other.is_unit = false;
   other.reserve();
   const ThreadPool::Work work = parts->pool.next_work(other);

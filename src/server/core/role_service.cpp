@@ -8,10 +8,10 @@ namespace k2k::server {
 
 namespace {
 
-// Of each budget, between two looks at the doorbells: other work-items may have rung.
+// Requests of each budget between two looks at the doorbells: other work-items may have rung.
 constexpr std::size_t parked_at_once = services::faults_max;
 
-// Requests of one call and one tenant, whose times are not measured.
+// Returns true for two requests of one call and one tenant whose times are not measured.
 bool alike(const services::Request& left, const services::Request& right) {
   return left.row == right.row && left.attributes.tenant == right.attributes.tenant &&
          is_untimed(left.attributes, left.stamp) && is_untimed(right.attributes, right.stamp);
@@ -70,17 +70,17 @@ bool RoleService::run_batch(ServiceThread& self, Role& role) {
   if (role.batch_next == role.batch.size()) return true;
   parts_.pool.begins_calls(role.calls_begun);
   std::uint64_t mark = self.clock;
-  std::uint64_t answering = 0;  // Cycles of answers since then.
-  std::uint64_t run = 0;        // Calls before this one since then.
+  std::uint64_t answering = 0;  // Cycles of answers since `mark`.
+  std::uint64_t run = 0;        // Calls before this one since `mark`.
   std::uint32_t served = 0;
   while (role.batch_next < role.batch.size()) {
-    // A unit serves the requests that it found although a cap has just come: it cannot sleep for a
+    // A unit serves the requests that it found even if a cap was set meanwhile: it cannot sleep for
     // budget.
     const bool passes = !self.is_unit || !parts_.admission.governed();
     if (!parts_.admission.by_tenant()) {
       if (passes && parts_.admission.pass(self.account, served)) {
         mark = cycles();
-        answering = 0;  // Lost for a few answers before a cap was set; the CPU clock counts them.
+        answering = 0;  // Drops a few answers before a cap was set; the CPU clock counts them.
         run = 0;
       }
     } else if (!admits(self, role.batch[role.batch_next].request)) {
@@ -113,9 +113,9 @@ bool RoleService::run_batch(ServiceThread& self, Role& role) {
       }
       return false;
     }
-    // A look at the clock takes as long as an answer. If the next request is of the same call and
-    // tenant and neither is timed, one look is taken for both; not under a cap, where the next
-    // request may have to wait.
+    // A clock reading takes as long as an answer. If the next request has the same call and tenant
+    // and neither is timed, both share one reading; not under a cap, when the next request may have
+    // to wait.
     if (!result.would_wait && left != 0 && !parts_.admission.governed() &&
         alike(pending.request, role.batch[role.batch_next].request)) {
       parts_.answers.answer_untimed(self.stats, pending.request, result.value, mark);
@@ -155,7 +155,7 @@ bool RoleService::settle_waiting(ServiceThread& self, Role& role) {
   if (role.waiting.empty()) return true;
   parts_.admission.leave(
       self.account);  // The next holder of the role needs the rest of the grants.
-  // A call that waits for a disk is short: for such calls alone the poller stays.
+  // Calls that wait for a disk are short: the poller stays if there are only such calls.
   bool may_go = !self.is_unit && !role.on_units.load(std::memory_order_relaxed);
   may_go = may_go && std::any_of(role.waiting.begin(), role.waiting.end(),
                                  [](const Pending& call) { return !call.keeps_role; });
@@ -192,7 +192,7 @@ void RoleService::park_faults(ServiceThread& self, Role& role) {
 bool RoleService::serve_parked(ServiceThread& self, Role& role) {
   role.batch.clear();
   role.batch_next = 0;
-  // If tenants have no budgets any more, run_batch() asks as for any other batch.
+  // If tenants have no budgets any more, run_batch() asks for a grant as for any other batch.
   const bool by_tenant = parts_.admission.by_tenant();
   role.parked.take(
       cycles(), parked_at_once, role.batch,
@@ -204,7 +204,7 @@ bool RoleService::serve_parked(ServiceThread& self, Role& role) {
   return role.batch.empty() || serve_accepted(self, role);
 }
 
-// --- Books.
+// --- Accounting.
 
 Adaptive::Counted RoleService::counted(const ServiceThread& self, const Role& role) const {
   Adaptive::Counted sum;

@@ -6,11 +6,11 @@
 //             ▼                                                     ▼
 //             answered                        set aside; the role may go to another thread
 //
-// Where tenants have budgets, each request is admitted once, before its first try. A request whose
-// tenant may spend nothing now is parked in the role, and the others are served. The cost of a call
-// beyond its admission is owed.
+// With budgets of tenants, each request is admitted once, before its first try. A request whose
+// tenant has no budget now is parked in the role, and the others are served. The cost of a call
+// beyond its grant becomes debt.
 //
-// Threading: by the holder of the role, with its own ServiceThread. No lock of its own.
+// Threading: by the holder of the role, with its own ServiceThread. It has no lock.
 
 #include <cstdint>
 
@@ -47,37 +47,37 @@ class RoleService {
   RoleService(const RoleService&) = delete;
   RoleService& operator=(const RoleService&) = delete;
 
-  // Each of these: false if the role was lost to a taker or handed to another thread.
-  // Serves role.bundle.
+  // serve(), serve_rest() and serve_parked() return false if another thread took over or received
+  // the role. Serves role.bundle.
   bool serve(ServiceThread& self, Role& role);
   // Serves the rest of the bundle and the batch of a predecessor whose call lasted too long.
   bool serve_rest(ServiceThread& self, Role& role);
   // Serves parked requests that are due.
   bool serve_parked(ServiceThread& self, Role& role);
 
-  // Do units of the device serve this role now?
+  // Returns true if units of the device serve this role now.
   [[nodiscard]] bool units_serve(const Role& role) const {
     return role.on_units.load(std::memory_order_relaxed) && !parts_.admission.governed() &&
            !parts_.admission.by_tenant();
   }
 
-  // Settles the books of the holder, and looks whether coalescing is to change.
+  // Charges the holder's CPU time, and checks whether coalescing must change.
   void settle(ServiceThread& self, Role& role, std::uint64_t moment) const;
-  // A holder settles its books this often: a look at the thread's CPU clock takes 0.2 us.
+  // The period at which a holder charges its CPU time: reading the thread's CPU clock takes 0.2 us.
   [[nodiscard]] std::uint64_t settle_cycles() const { return settle_cycles_; }
-  // The books that samples of adaptive coalescing are taken of.
+  // The statistics from which adaptive coalescing takes samples.
   [[nodiscard]] Adaptive::Counted counted(const ServiceThread& self, const Role& role) const;
 
  private:
-  // False as above.
+  // Returns false as above.
   bool walk_bundle(ServiceThread& self, Role& role);
   bool serve_accepted(ServiceThread& self, Role& role);
   bool run_batch(ServiceThread& self, Role& role);
   bool settle_waiting(ServiceThread& self, Role& role);
-  // Of the batch, the faults that are not admitted.
+  // Parks the faults of the batch that are not admitted.
   void park_faults(ServiceThread& self, Role& role);
   bool admits(ServiceThread& self, const services::Request& request);
-  // False: there is no memory to park it.
+  // Returns false if there is no memory to park it.
   bool park(const ServiceThread& self, Role& role, const Pending& call);
 
   static constexpr std::uint32_t settle_us = 1'000;

@@ -1,5 +1,6 @@
-// Goal: the holder of a role answers each request that it found, once; what would wait leaves it.
-// Method: the test is the holder. A fake resolution of faults takes the role over in between.
+// Goal: the holder of a role answers each request that it found, once; calls that would wait leave
+// it.
+// Method: the test acts as the holder. A fake resolution of faults takes the role over in between.
 
 #include "server/core/role_service.hpp"
 

@@ -30,7 +30,7 @@ void SplitService::accept(ServiceThread& self, const Bundle& bundle) {
     parts_.backend.resume(self.answered.data(), self.answered.size());
     self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
   }
-  // Where tenants have budgets, faults wait in the queue of attempts until they are admitted.
+  // With budgets of tenants, faults wait in the queue of attempts until they are admitted.
   const bool faults = !parts_.admission.by_tenant() && FaultDesk::take(self, self.batch);
   parts_.queue.accept(self.batch);
   if (faults) parts_.faults.serve(self, nullptr);
@@ -77,9 +77,9 @@ bool SplitService::take_attempt(ServiceThread& self, Pending& attempt) {
   });
 }
 
-// One thread waits for all parked attempts; other threads serve the ones that come meanwhile.
+// One thread waits for all parked attempts; other threads serve new attempts.
 bool SplitService::wait_for_parked(ServiceThread& self) {
-  // This thread may ask at once for a tenant that another thread was refused.
+  // This thread may ask at once for a tenant for which another thread was refused.
   const auto due = parts_.queue.keep_parked([&](const services::Request& request) {
     return parts_.admission.ask_at(self.account, tenant_of(request));
   });

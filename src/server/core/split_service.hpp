@@ -1,15 +1,15 @@
 #pragma once
-// Split mode: bundles that top halves hand out are accepted, and their requests tried, on other
-// threads of the pool.
+// Split mode: threads of the pool accept the bundles that top halves hand out, and try their
+// requests.
 //
 //   top half ── hand_out ─▶ SplitQueue ── run_bundle: accept ─▶ attempts ── run_attempts ─▶
 //   answered
 //
-// Where tenants have budgets, an attempt whose tenant may spend nothing now is parked in the queue;
-// one thread waits until the first of them may be tried.
+// With budgets of tenants, an attempt whose tenant has no budget now is parked in the queue; one
+// thread waits until the first parked attempt may be tried.
 //
 // Threading: from anywhere, a ServiceThread by itself. The configuration changes only while no
-// bundle is on its way, so it is read without a lock.
+// bundle is queued or being accepted, so it is read without a lock.
 
 #include "backend/backend.hpp"
 #include "server/account/answers.hpp"
@@ -42,19 +42,20 @@ class SplitService {
   SplitService(const SplitService&) = delete;
   SplitService& operator=(const SplitService&) = delete;
 
-  // By the holder of a role. Without memory for the queue it accepts the bundle itself, and others
-  // serve its requests.
+  // For the holder of a role. Without memory for the queue the holder accepts the bundle itself,
+  // and other threads serve its requests.
   void hand_out(ServiceThread& self, const Bundle& bundle);
   void run_bundle(ServiceThread& self, const Bundle& bundle);
-  // Tries what accepted bundles left in the queue, until none is left.
+  // Tries the queued requests of accepted bundles until none is left.
   void run_attempts(ServiceThread& self);
 
  private:
-  // The requests of the bundle are accepted and, except for faults, in the queue of attempts.
+  // Accepts the requests of the bundle and queues all but faults as attempts.
   void accept(ServiceThread& self, const Bundle& bundle);
   bool take_attempt(ServiceThread& self, Pending& attempt);
   void run_attempt(ServiceThread& self, Pending& pending);
-  // Sleeps until a parked attempt may be admitted. False: none is parked, or another thread waits.
+  // Sleeps until a parked attempt may be admitted. Returns false if none is parked, or if another
+  // thread waits.
   bool wait_for_parked(ServiceThread& self);
 
   const Parts parts_;

@@ -17,7 +17,7 @@ class SplitServiceTest : public CoreTest {
   SplitServiceTest() {
     parts->config.bottom_half = BottomHalfMode::split;
     configure();
-    parts->roles.pause();  // Work is bundles and calls alone.
+    parts->roles.pause();  // The pool's work is then only bundles and calls.
   }
 };
 

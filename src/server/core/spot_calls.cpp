@@ -28,7 +28,7 @@ OnTheSpot::Outcome SpotCalls::read(const ReadySlot& ready, services::Request& re
   const auto offset = static_cast<std::int64_t>(words.word[3]);
   return make(ready, words, request, [&] {
     const std::int64_t value = files.try_pread(descriptor, memory, words.word[2], offset);
-    return SpotAnswer{value, value == -EAGAIN};  // The streak ended just now.
+    return SpotAnswer{value, value == -EAGAIN};  // The series of cached reads ended just now.
   });
 }
 
@@ -92,7 +92,7 @@ void SpotCalls::copy(const ReadySlot& ready, const Words& words, services::Reque
   ready.describe(request);
 }
 
-// The taker of the role has to know, and the watcher.
+// A thread that takes the role over reads this state, and so does the watcher.
 void SpotCalls::begin_walk() {
   walks_ = true;
   role_->walking = true;

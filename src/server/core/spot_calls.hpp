@@ -1,15 +1,14 @@
 #pragma once
-// Short calls that are made while their bundle is walked through: reads that the page cache is
+// Makes short calls while it visits the requests of their bundle: reads that the page cache is
 // expected to answer, and functions of the host program that never block and need no frame.
 //
-// Such a call takes half a microsecond or less. A batch would copy its request twice and repeat for
-// each call the questions that have one answer for all of them; here the arguments go from the slot
-// to the call, and a run of one kind of call of one tenant has one look at the clock (decision
-// 0046). If the expectation was wrong, the disk is slow or the function is not as short as
-// promised, the role is taken over as from any other call, and the taker walks through the rest of
-// the bundle.
+// Such a call takes half a microsecond or less. A batch would copy its request twice and repeat
+// checks that have one answer for all calls. Here the arguments go from the slot to the call, and
+// consecutive calls of one kind and tenant share one clock reading (decision 0046). If a read waits
+// for a slow disk or a function is longer than promised, the role is taken over as from any other
+// call, and the new holder serves the rest of the bundle.
 //
-// Threading: of the role's holder, for one bundle.
+// Threading: owned by the role's holder, for one bundle.
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +20,7 @@ namespace k2k::server {
 
 struct SpotAnswer {
   std::int64_t value = 0;
-  bool waits = false;  // It would wait, and is to be made by another thread.
+  bool waits = false;  // It would wait: another thread must make it.
 };
 
 // A call during which the role was lost.
@@ -36,7 +35,7 @@ class SpotCalls final : public OnTheSpot {
   SpotCalls(const RoleService::Parts& parts, ServiceThread& self, Role& role)
       : parts_(&parts), self_(&self), role_(&role), begun_(self.clock) {}
 
-  // While no budget of a tenant must admit each request.
+  // Returns true unless each request needs the admission of its tenant's budget.
   static bool permitted(const Admission& admission, const Role& role) {
     return !admission.governed() && !role.trace;
   }
@@ -44,11 +43,11 @@ class SpotCalls final : public OnTheSpot {
   Outcome serve(const ReadySlot& ready, services::Request& request) override;
   std::uint64_t settle(std::uint64_t& charged) override;
 
-  // Of the call during which the role was lost.
+  // Answers the call during which the role was lost.
   void answer_late();
 
  private:
-  // The arguments, read once: a slot stays the device's to scribble on.
+  // The arguments, read once: the device can still write to the slot.
   struct Words {
     std::uint64_t word[protocol::argument_count];
   };
@@ -67,14 +66,13 @@ class SpotCalls final : public OnTheSpot {
   ServiceThread* self_;
   Role* role_;
   std::uint64_t begun_;        // cycles() at which the run began.
-  std::uint64_t calls_ = 0;    // Of the run.
-  std::uint64_t charged_ = 0;  // For runs, since settle().
+  std::uint64_t calls_ = 0;    // Calls of the run.
+  std::uint64_t charged_ = 0;  // Cycles charged for runs since settle().
   std::int16_t row_ = -1;
   std::size_t tenant_ = 0;
-  bool walks_ = false;          // A call was made.
-  bool measures_next_ = false;  // The next answer without times is timed.
-  std::optional<LateSpotCall>
-      late_;  // Made when it is needed: most bundles have no such call at all.
+  bool walks_ = false;                // A call was made.
+  bool measures_next_ = false;        // The next answer without times is timed.
+  std::optional<LateSpotCall> late_;  // Constructed on demand: most bundles have no such call.
 };
 
 }  // namespace k2k::server

@@ -1,9 +1,9 @@
 #pragma once
-// Calls that would wait: for their descriptor or for a moment, all together on one thread; cold
-// reads by a ring, together on another thread; functions of the host program on threads of their
-// own; otherwise each on a thread of the pool.
+// Places calls that would wait. One thread makes all waits for descriptors and moments; another
+// makes cold reads by a ring; functions of the host program have threads of their own; each other
+// call gets a thread of the pool.
 //
-// Threading: from anywhere, a ServiceThread by itself. No state and no lock of its own.
+// Threading: from anywhere, a ServiceThread by itself. It has no state and no lock.
 
 #include "base/clock.hpp"
 #include "server/account/answers.hpp"
@@ -27,7 +27,7 @@ class WaitingCalls {
         functions_(&functions),
         pool_(&pool) {}
 
-  // False: the pool is to make this call.
+  // Returns false if the pool must make this call.
   bool watch(const Pending& call) {
     return descriptors_->take(call) || reads_->take(call) || functions_->take(call);
   }

@@ -19,9 +19,9 @@ class WaitingCallsTest : public CoreTest {
  protected:
   WaitingCallsTest() {
     configure();
-    parts->roles.pause();  // Work is calls alone.
+    parts->roles.pause();  // The pool's work is then only calls.
   }
-  // A read of the pipe, tried once where it is empty.
+  // A read of the empty pipe, tried once.
   Pending read_of_pipe(std::uint8_t lane) { return parts->tried_read(lane, pipe[0], buffer); }
 };
 

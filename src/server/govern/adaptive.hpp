@@ -1,7 +1,8 @@
 #pragma once
-// Adaptive coalescing of one top half: takes samples of the cost and the wait of requests,
-// and asks the policy for the setting. Behind a monolithic bottom half the samples are of the
-// holder's statistics, split of all threads', since whose requests they serve is not known.
+// Adaptive coalescing of one top half: takes samples of the cost and the wait of requests, and asks
+// the policy for the setting. With a monolithic bottom half the samples come from the holder's
+// statistics. With a split one they come from all threads' statistics, since any thread may serve
+// the top half's requests.
 //
 // Owned by a role: used by its holder, never by two threads; changes() from anywhere.
 
@@ -23,8 +24,8 @@ class Adaptive {
   struct Counted {
     std::uint64_t cpu_ns = 0;
     std::uint64_t answered = 0;
-    std::uint64_t waited = 0;  // Cycles from publication to service, summed up, of
-    std::uint64_t timed = 0;   // so many requests.
+    std::uint64_t waited = 0;  // Sum of cycles from publication to service
+    std::uint64_t timed = 0;   // over this number of requests.
 
     void add(const ThreadStats& stats) {
       cpu_ns += stats.ledger.total_ns();
@@ -34,7 +35,7 @@ class Adaptive {
     }
   };
 
-  // Off unless the configuration says adaptive; earlier samples are forgotten. True if it is on.
+  // Forgets earlier samples. Returns true if the configuration says adaptive; otherwise it is off.
   bool configure(const ServerConfig& config) {
     coalescer_.reset();
     if (config.coalescing != Coalescing::adaptive) return false;
@@ -44,29 +45,30 @@ class Adaptive {
   [[nodiscard]] bool on() const { return coalescer_.has_value(); }
   [[nodiscard]] governor::CoalesceSetting setting() const { return coalescer_->setting(); }
 
-  // Another thread holds the role now: its counters are others.
+  // Another thread holds the role now and has counters of its own.
   void begin(const Counted& counted, std::uint64_t moment) {
     since_ = counted;
     since_moment_ = moment;
   }
 
-  // Is it time for a sample?
+  // Returns true when the next sample is due.
   [[nodiscard]] bool due(std::uint64_t moment) const {
     return on() && moment - since_moment_ >= cycles_in(governor::Coalescer::sample_min);
   }
-  // Right after the holder's statistics were settled. True if there is another setting. Expects
-  // due().
+  // Call right after the holder's statistics were settled. Returns true if the setting changed.
+  // Expects due().
   bool look(const Counted& now, std::uint64_t moment) {
     const std::uint64_t elapsed = moment - since_moment_;
     const std::uint64_t requests = now.answered - since_.answered;
-    // The cost of a silence is no cost of the requests behind it. Where they are so rare, each is
-    // alone in any window.
+    // A pause is not a cost of the requests that follow it. If requests are this rare, every window
+    // holds one request.
     if (requests == 0 || elapsed > cycles_in(governor::Coalescer::sample_max)) {
       begin(now, moment);
       return false;
     }
     if (requests < governor::Coalescer::requests_min) return false;
-    // Where some are timed, one of these has to be; a device without a clock times none.
+    // If some requests are timed, the sample needs a timed one; a device without a clock times
+    // none.
     if (now.timed == since_.timed && now.timed != 0) return false;
     const std::uint64_t timed = std::max<std::uint64_t>(now.timed - since_.timed, 1);
     const std::uint64_t waited = (now.waited - since_.waited) / timed;

@@ -1,5 +1,5 @@
-// Goal: a top half's setting follows what its requests cost, and is left alone where nothing can be
-// said. Method: statistics that the test fills; the policy itself is tested beside it.
+// Goal: a top half's setting follows the cost of its requests, and stays where samples are
+// insufficient. Method: statistics that the test fills; coalescer_test.cpp tests the policy itself.
 
 #include "server/govern/adaptive.hpp"
 
@@ -98,7 +98,7 @@ TEST_F(AdaptiveTest, does_not_charge_a_silence_to_the_requests_behind_it) {
   begin();
   EXPECT_TRUE(pass(11ms, 100, 10us, 1us)) << "a trial";
   EXPECT_FALSE(pass(20ms, 0, 0us, 0us));
-  clock += 5ms;  // What idling took.
+  clock += 5ms;  // Idle time.
   EXPECT_FALSE(pass(300ms, 50, 10us, 1us)) << "longer than a sample may be";
   EXPECT_TRUE(pass(11ms, 100, 10us, 1us)) << "the trial is over";
 }

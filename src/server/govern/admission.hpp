@@ -1,5 +1,5 @@
 #pragma once
-// Where service threads ask for CPU time, and where it is charged.
+// Service threads ask here for CPU time, and their CPU time is charged here.
 //
 //   pass()   before a request, and before looking for one: returns once this thread may spend CPU
 //            time. Within a grant it compares two numbers; at its end it settles and asks again,
@@ -12,9 +12,9 @@
 //     ▲                         │ reads one word, says that a refresh is due
 //     └── cap, rule ─────── LimitKeeper, a thread of its own
 //
-// Where tenants have budgets of their own (server.tenants), a thread that passes may look for
-// requests, and each request is admitted once, on its tenant's account. admits() never sleeps: if
-// it returns false, the thread keeps the request and serves the others.
+// If tenants have budgets of their own (server.tenants), a thread that passes may look for
+// requests, and each request is admitted once, at the expense of its tenant's budget. admits()
+// never sleeps: if it returns false, the thread keeps the request and serves others.
 //
 // Threading: configure() and stop() by one thread at a time, all other members from anywhere; an
 // account belongs to one thread.
@@ -43,18 +43,18 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // Errors: as LimitKeeper::configure(). Nothing has changed then.
+  // Errors: as LimitKeeper::configure(). After an error nothing has changed.
   Status configure(const ServerConfig& config) { return keeper_.configure(config); }
 
-  // Is there a cap? Without one a pass costs this one load and a count.
+  // Returns true if there is a cap. Without a cap a pass costs this load and a count.
   [[nodiscard]] bool governed() const { return keeper_.limits().read().cap != 0; }
 
-  // How often a thread may wake that only watches others.
+  // The period at which a thread that only watches others may wake.
   [[nodiscard]] Nanoseconds watch_tick() const {
     return watch_tick_of(keeper_.limits().cap(), online_cores());
   }
 
-  // True if it had to wait. `requests` were served since the last call.
+  // Returns true if the thread had to wait. `requests` were served since the last call.
   bool pass(ServiceAccount& account, std::uint32_t requests) {
     const PublishedLimits::View limits = keeper_.limits().read();
     if (limits.cap != 0) return pass_governed(account, requests, limits.epoch);
@@ -65,10 +65,10 @@ class Admission {
     return false;
   }
 
-  // Have tenants budgets of their own?
+  // Returns true if tenants have budgets of their own.
   [[nodiscard]] bool by_tenant() const { return grants_.tenants().divided(); }
-  // Then: may a request of this tenant be served now? If not, asking again is worth while from
-  // ask_at() on. Expects an account with statistics.
+  // Returns true if a request of this tenant may be served now. If not, ask again from ask_at() on.
+  // Expects by_tenant() and an account with statistics.
   bool admits(ServiceAccount& account, std::uint32_t tenant) {
     return cycles() < account.grants[budget_of(tenant)].until || ask(account, tenant);
   }
@@ -79,27 +79,28 @@ class Admission {
   [[nodiscard]] std::size_t budget_of(std::uint32_t tenant) const {
     return grants_.tenants().budget_of(tenant);
   }
-  // Sleeps until then, unless threads are to ask again before.
+  // Sleeps until `moment`, or until threads must ask again.
   void sleep_until(ServiceAccount& account, std::uint64_t moment);
 
   void leave(ServiceAccount& account) {
     if (governed()) settle(account, false);
   }
-  // As leave(). Then, where the policy wants the source to stay masked so that cores may sleep,
-  // sleeps until that is over; true if it did, and doorbells should be looked at.
+  // As leave(). If the policy wants the source to stay masked so that cores may sleep, sleeps until
+  // that period ends. Returns true if it slept: look at the doorbells then.
   bool rest_masked(ServiceAccount& account) { return governed() && rest_governed(account); }
   // As leave(), for a thread that an interrupt has just woken.
   void woken(ServiceAccount& account) {
     if (governed()) settle(account, true);
   }
 
-  // For a call of this tenant, threads of the kernel worked at most so long; see kernel_work.hpp.
+  // Charges a call of this tenant for the work of kernel threads, at most `at_most`; see
+  // kernel_work.hpp.
   void charge_kernel_threads(std::uint32_t tenant, Nanoseconds at_most) {
     grants_.charge_kernel_threads(tenant, at_most);
   }
 
-  // While suspended every thread passes, so that roles can change hands and nothing accepted is
-  // left behind at the end; time spent meanwhile is owed.
+  // While suspended every thread passes, so that roles can change hands and every accepted request
+  // is served at the end. CPU time spent meanwhile becomes debt.
   void suspend() { waiting_.suspend(); }
   void resume() { waiting_.resume(); }
 
@@ -111,7 +112,7 @@ class Admission {
   [[nodiscard]] std::uint64_t keeper_wakes() const { return keeper_.wakes(); }
 
  private:
-  // As many polls as take some microseconds.
+  // This number of polls takes some microseconds.
   static constexpr std::uint32_t passes_per_clock = 256;
 
   bool pass_governed(ServiceAccount& account, std::uint32_t requests, std::uint32_t epoch);

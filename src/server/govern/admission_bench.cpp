@@ -1,8 +1,8 @@
-// Question: what can a cap leave at most? A thread that serves in batches finds its core asleep and
-// its caches cold after each pause, with or without K2K. This is that thread, without K2K: batches
-// as Admission orders them at a cap of 1, 5 and 25 % of two cores, pauses between them, reads of
-// random bytes. `of_ideal` is the CPU time of the same reads without pauses, as a part of what they
-// took: what `k2k lab governor` can reach here.
+// Question: what is the best throughput under a cap? A thread that serves in batches finds its core
+// asleep and its caches cold after each pause, with or without K2K. The benchmark runs such a
+// thread without K2K: batches as Admission orders them at a cap of 1, 5 and 25 % of two cores,
+// pauses between them, reads of random bytes. `of_ideal` is the CPU time of the same reads without
+// pauses, divided by their CPU time with pauses: the bound for `k2k lab governor` on this machine.
 
 #include <benchmark/benchmark.h>
 #include <sys/random.h>
@@ -16,8 +16,8 @@
 namespace k2k::server {
 namespace {
 
-constexpr std::size_t read_bytes = 8192;  // Some 15 to 25 us.
-constexpr std::size_t buffers = 64;       // As many as requests outstanding.
+constexpr std::size_t read_bytes = 8192;  // 15 to 25 us.
+constexpr std::size_t buffers = 64;       // One per outstanding request.
 
 class Reads {
  public:
@@ -49,7 +49,7 @@ void reads_in_batches(benchmark::State& state) {
   double ideal_ns = 0;
   double took_ns = 0;
   for (auto _ : state) {
-    // Beside each batch, since the clock of a shared machine changes.
+    // Measured next to each batch, since the clock rate of a shared machine changes.
     const double read_ns = cost_without_pauses(reads);
     const auto count =
         static_cast<std::int64_t>(static_cast<double>(batch.count()) * 1e3 / read_ns);
@@ -63,7 +63,7 @@ void reads_in_batches(benchmark::State& state) {
   }
   state.counters["of_ideal"] = ideal_ns / took_ns;
 }
-// Batches of 1.6 ms of CPU time each 80, 16 and 3.2 ms; and of 0.9 ms each 45 ms.
+// Batches of 1.6 ms of CPU time every 80, 16 and 3.2 ms; and of 0.9 ms every 45 ms.
 BENCHMARK(reads_in_batches)
     ->ArgNames({"batch_us", "pause_us"})
     ->Args({1600, 78'400})
@@ -74,7 +74,7 @@ BENCHMARK(reads_in_batches)
     ->Iterations(40)
     ->Unit(benchmark::kMicrosecond);
 
-// --- What a request pays for being admitted.
+// --- The cost of admission per request.
 
 ServerConfig capped(std::uint32_t permille, const char* tenants = "") {
   ServerConfig config;

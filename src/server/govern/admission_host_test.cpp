@@ -1,8 +1,8 @@
-// Goal: a runtime keeps the host's limit, whether it came before the runtime or after it; runtimes
-// share one limit, and what a killed one had is the others' again.
-// Method: several Admissions under a place of the test's own (K2K_HOST_DIR), in this process and in
-// forked ones, whose CPU clocks are compared with each other: this machine may be busy with other
-// things.
+// Goal: a runtime keeps the host's limit, whether the limit or the runtime came first; runtimes
+// share one limit, and the others receive the part of a killed runtime.
+// Method: several Admissions under a folder of the test (K2K_HOST_DIR), in this process and in
+// forked processes. The test compares their CPU clocks with each other, because this machine may be
+// busy.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of all threads: the limit keeper's looks are part of what a runtime takes.
+// Of all threads: a runtime's CPU time includes the limit keeper's looks.
 Nanoseconds process_time() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -44,7 +44,8 @@ class AdmissionUnderHostLimit : public testing::Test {
     const Status status = host::write_limit(place_.place(), fraction);
     ASSERT_TRUE(status.ok()) << status.error().message;
   }
-  // Requests without end until there is a cap, or none. False: it never came to that.
+  // Serves requests until there is a cap, or until there is none. Returns false if that never
+  // happened.
   static bool served_until(Admission& admission, bool governed) {
     ServiceAccount account;
     const Instant begin = now();
@@ -114,7 +115,7 @@ TEST_F(AdmissionUnderHostLimit, does_not_start_where_the_limit_cannot_be_believe
                 place_.path());
 }
 
-// The published rule takes 3.8 % where 1 % is permitted (docs/design/governor.md).
+// The published rule consumes 3.8 % under a cap of 1 % (docs/design/governor.md).
 TEST_F(AdmissionUnderHostLimit, keeps_a_limit_by_the_budget_whatever_rule_was_chosen) {
   limit(0.01);
   Admission admission;
@@ -133,7 +134,7 @@ TEST_F(AdmissionUnderHostLimit, keeps_a_limit_by_the_budget_whatever_rule_was_ch
             0.02 * cores() * static_cast<double>(elapsed.count()));
 }
 
-// What forked processes tell the test: the CPU time they spent so far.
+// Forked processes report to the test the CPU time that they have spent.
 struct Told {
   std::atomic<std::int64_t> used_ns[2];
 };
@@ -149,7 +150,7 @@ class Telling {
   [[nodiscard]] double used_ms(int process) const {
     return static_cast<double>(told_->used_ns[process].load()) / 1e6;
   }
-  // For the process itself: 50 us a request, without end.
+  // For the forked process: serves requests of 50 us until it is killed.
   void serve(int process) const {
     Admission admission;
     if (!admission.configure({}).ok()) ::_exit(1);
@@ -182,7 +183,7 @@ TEST_F(AdmissionUnderHostLimit, shares_the_limit_with_other_processes_and_inheri
   Runtime one(telling, 0);
   Runtime other(telling, 1);
   while (telling.used_ms(0) == 0 || telling.used_ms(1) == 0) std::this_thread::sleep_for(1ms);
-  std::this_thread::sleep_for(400ms);  // Each has seen the other, and spent what it began with.
+  std::this_thread::sleep_for(400ms);  // Each has seen the other and spent its first budget.
 
   struct Window {
     Instant begin = now();
@@ -208,8 +209,8 @@ TEST_F(AdmissionUnderHostLimit, shares_the_limit_with_other_processes_and_inheri
   EXPECT_LT(rate_alone, 1.4 * 0.1 * cores());
 }
 
-// They count for nothing, but each runtime has to look at them. Another runtime has the limit for
-// itself when this one begins, so its part rises at its second look only.
+// The files of another user have no effect, but each runtime has to read them. When this runtime
+// begins, another one has the whole limit, so this one's part rises only at its second look.
 TEST_F(AdmissionUnderHostLimit, serves_soon_whatever_another_user_puts_into_the_folder) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs other users: run as root";
   limit(0.02);

@@ -1,7 +1,7 @@
-// Goal: tenants keep to their budgets under one cap. A tenant in debt is told no while others are
-// served, and other budgets, a suspension or another limit change that. grants_test.cpp replays how
-// the cap is shared.
-// Method: one thread whose statistics are written by hand, so that nothing else runs in their time.
+// Goal: tenants keep to their budgets under one cap. A tenant in debt is refused while others are
+// served, until budgets, a suspension or the limit change. grants_test.cpp replays how the cap is
+// shared.
+// Method: one thread whose statistics the test writes, so that no other work counts.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class Server {
     EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
   }
 
-  // So much CPU time for one request of a tenant.
+  // Adds this CPU time for one request of a tenant.
   void work(std::uint32_t tenant, Nanoseconds cpu) {
     const std::uint64_t begin = cycles();
     const Nanoseconds end = thread_time() + cpu;
@@ -50,14 +50,14 @@ class Server {
   ServiceAccount account;
 };
 
-// A tenant's budget and the number of budgets change together, however a thread asks meanwhile.
+// A tenant's budget and the number of budgets change together, even if a thread asks meanwhile.
 TEST(AdmissionOfTenants, may_be_asked_while_budgets_become_fewer) {
   Server server(shared(10, "1:weight=2"));
   std::atomic<bool> over{false};
   std::thread asking([&] {
     while (!over.load(std::memory_order_relaxed)) {
       for (const std::uint32_t tenant : {1u, 2u, 3u, 4u, 5u}) {
-        server.account.grants = {};  // So that each time is a question.
+        server.account.grants = {};  // Each call must ask.
         static_cast<void>(server.admission.admits(server.account, tenant));
       }
     }

@@ -1,4 +1,4 @@
-// Goal: a capped server takes its share and no more, however its threads spend it; no thread stays
+// Goal: a capped server consumes at most its cap, however its threads spend it; no thread stays
 // asleep when roles change hands or the cap changes.
 
 #include "server/govern/admission.hpp"
@@ -51,7 +51,7 @@ TEST(Admission, lets_a_watcher_wake_the_more_rarely_the_smaller_the_cap_is) {
     const Nanoseconds tick = admission.watch_tick();
     EXPECT_GE(tick, before) << permille;
     EXPECT_LE(tick, 1s) << permille;
-    // A look of 30 us each tick takes less than half a hundredth of the cap, unless a second is up.
+    // A look of 30 us each tick takes less than 0.5 % of the cap, unless the tick is a second.
     const double part = 30e3 / static_cast<double>(tick.count()) / fraction_of(permille);
     if (tick < 1s) {
       EXPECT_LE(part, 0.005) << permille;
@@ -62,7 +62,7 @@ TEST(Admission, lets_a_watcher_wake_the_more_rarely_the_smaller_the_cap_is) {
   EXPECT_EQ(admission.watch_tick(), 100ms);
 }
 
-// Requests of 50 us for 600 ms; the CPU time the thread used, as a part of the time of day.
+// Requests of 50 us for 600 ms; the thread's CPU time, divided by the elapsed time.
 double share_under(Admission& admission, int threads) {
   std::atomic<std::int64_t> used{0};
   const Instant begin = now();
@@ -85,7 +85,7 @@ double share_under(Admission& admission, int threads) {
 TEST(Admission, keeps_one_thread_to_the_cap) {
   Admission admission;
   ASSERT_TRUE(admission.configure(config_capped(100)).ok());
-  // The burst of the first moment is a part of so short a measurement.
+  // The first burst is a visible part of such a short measurement.
   EXPECT_LT(share_under(admission, 1), fraction_of(100) * 1.25);
   EXPECT_GT(admission.stats().waits, 0u);
   EXPECT_GT(admission.stats().throttled_seconds, 0);
@@ -112,7 +112,7 @@ TEST(Admission, charges_time_beside_requests) {
 TEST(Admission, charges_the_time_that_kernel_threads_may_have_worked) {
   Admission admission;
   ASSERT_TRUE(admission.configure({}).ok());
-  admission.charge_kernel_threads(0, 1s);  // No debt: there is no cap.
+  admission.charge_kernel_threads(0, 1s);  // Without a cap it is no debt.
   ASSERT_TRUE(admission.configure(config_capped(10)).ok());
   ServiceAccount account;
   EXPECT_FALSE(admission.pass(account, 0));
@@ -184,7 +184,7 @@ TEST(Admission, lets_a_sleeper_pass_when_it_is_suspended) {
   Debtor debtor(admission);
   const Instant before = now();
   admission.suspend();
-  EXPECT_LT(debtor.join() - before, 500ms);  // It owes a second and more.
+  EXPECT_LT(debtor.join() - before, 500ms);  // Its debt is more than a second.
   ServiceAccount account;
   EXPECT_FALSE(admission.pass(account, 0));
   admission.resume();
@@ -209,8 +209,8 @@ TEST(Admission, wakes_a_sleeper_when_the_cap_is_raised) {
   EXPECT_DOUBLE_EQ(admission.stats().cap, 1);
 }
 
-// How long a thread that was told to wait for a batch still waits once another gives its own back.
-// The other one charges its CPU time to each of its accounts, so it sleeps and does not spin.
+// How long a thread that waits for a batch still waits after another thread has returned its grant.
+// The other thread charges its CPU time to each of its accounts, so it sleeps instead of spinning.
 Nanoseconds wait_behind_a_refund() {
   Admission admission;
   EXPECT_TRUE(admission.configure(config_capped(1)).ok());
@@ -219,11 +219,11 @@ Nanoseconds wait_behind_a_refund() {
   std::thread sleeper([&] {
     taken.wait(false);
     ServiceAccount account;
-    while (!admission.pass(account, 0)) {  // Crumbs that came in meanwhile.
+    while (!admission.pass(account, 0)) {  // Tokens that were saved meanwhile.
     }
     passed_at = now().time_since_epoch();
   });
-  std::vector<ServiceAccount> accounts(1);  // All that there is, a grant each.
+  std::vector<ServiceAccount> accounts(1);  // They take the whole budget, one grant each.
   admission.pass(accounts[0], 0);
   const Nanoseconds whole = accounts[0].reserved;
   while (accounts.back().reserved == whole && accounts.size() < 1000) {
@@ -239,10 +239,10 @@ Nanoseconds wait_behind_a_refund() {
 }
 
 TEST(Admission, wakes_a_sleeper_when_others_give_back_the_rest_of_their_grants) {
-  // A batch of 250 us under a thousandth of the cores: a thread that is not woken sleeps so long.
+  // The sleep of a thread that is not woken: a batch of 250 us under a cap of 0.1 %.
   const auto unwoken = Nanoseconds(static_cast<std::int64_t>(250e3 / fraction_of(1)));
-  // Negative: the sleeper was late, and had not to wait. Where threads are slow to begin, every
-  // other attempt has nothing left to give back; a thread that is not woken is never that early.
+  // Negative: the sleeper was late and did not have to wait. If threads start slowly, every other
+  // attempt has no grant left to return. A thread that is not woken is never this early.
   constexpr int attempts_max = 40;
   int woken = 0;
   for (int attempt = 0; attempt < attempts_max && woken == 0; ++attempt) {
@@ -282,7 +282,7 @@ class AdmissionWithSensors : public ::testing::Test {
     config.governor = policy;
     return config;
   }
-  // More threads that run or wait than there can be cores, or only one.
+  // Plants more runnable threads than a machine has cores, or only one.
   void all_busy(bool busy) const {
     proc_.plant("loadavg", busy ? "0.0 0.0 0.0 99999/99999 1\n" : "0.0 0.0 0.0 1/99999 1\n");
   }
@@ -290,7 +290,7 @@ class AdmissionWithSensors : public ::testing::Test {
     proc_.plant("pressure/cpu",
                 "some avg10=0.00 total=" + std::to_string(total.count() / 1000) + "\n");
   }
-  // Requests of 50 us, so many. True if one had to wait.
+  // Serves requests of 50 us. Returns true if one had to wait.
   static bool serve(Admission& admission, ServiceAccount& account, int requests) {
     bool waited = false;
     for (int request = 0; request < requests; ++request) {
@@ -309,12 +309,12 @@ TEST_F(AdmissionWithSensors, charges_nothing_while_a_core_is_idle) {
   all_busy(false);
   ASSERT_TRUE(admission_.configure(asked_for(governor::Policy::displaced, 1)).ok());
   EXPECT_EQ(admission_.stats().sensors, "idle cores");
-  // Until the thread has looked, cores count as busy, and after a delay of the thread again.
+  // Cores count as busy until the thread has looked, and again if the thread is delayed.
   const Instant patience = now() + 10s;
   bool waited = true;
   while (waited && now() < patience) {
     const double before = admission_.stats().free_seconds;
-    waited = serve(admission_, account_, 400);  // Ten times the burst, of a cap of a thousandth.
+    waited = serve(admission_, account_, 400);  // Ten times the burst under a cap of 0.1 %.
     admission_.leave(account_);
     if (!waited) {
       EXPECT_GE(admission_.stats().free_seconds - before, 0.019);
@@ -329,7 +329,7 @@ TEST_F(AdmissionWithSensors, wakes_a_debtor_once_a_core_is_seen_idle) {
   displaced.cap = 0.001;
   displaced.cores = online_cores();
   const Nanoseconds unwoken = governor::idle_check_of(displaced);
-  // A thread that is late because this machine is busy proves nothing.
+  // Another attempt: a busy machine may delay the thread.
   bool woken = false;
   for (int attempt = 0; attempt < 20 && !woken; ++attempt) {
     Admission admission(proc_.path());
@@ -407,13 +407,13 @@ TEST_F(AdmissionWithSensors, follows_the_loss_that_is_allowed) {
   ASSERT_TRUE(admission_.configure(config).ok());
   EXPECT_EQ(admission_.stats().sensors, "canary, pressure");
   EXPECT_NEAR(admission_.stats().cap, 0.02, 0.0015) << "what service takes is what others lose";
-  // No program waits, so none loses, and a cap that is used up may grow.
+  // No program waits, so none loses CPU time, and an exhausted cap may grow.
   const Instant patience = now() + 10s;
   while (admission_.stats().cap < 0.03 && now() < patience) serve(admission_, account_, 1);
   EXPECT_GE(admission_.stats().cap, 0.03);
   EXPECT_GT(admission_.stats().sensor_seconds, 0);
 
-  // From now on some program waits all the time: what is taken is lost.
+  // From now on a program always waits: CPU time of service is its loss.
   const Instant begin = now();
   while (admission_.stats().cap > 0.025 && now() < patience + 10s) {
     waited(now() - begin + 100s);

@@ -1,6 +1,6 @@
 #pragma once
-// The clocks that grants are given and charged by, as a port: tests hand in clocks of their own and
-// replay a run without waiting for it.
+// The clocks by which grants are given and charged, as an interface: tests pass their own clocks
+// and replay a run without waiting.
 //
 // Threading: all members from anywhere; thread_time() is the calling thread's.
 
@@ -32,7 +32,7 @@ class Clocks {
   [[nodiscard]] std::uint64_t cycles_in(Nanoseconds time) const {
     return static_cast<std::uint64_t>(static_cast<double>(time.count()) / nanoseconds_per_cycle());
   }
-  // The instant of a reading of cycles(); of one that has passed: now.
+  // The instant of a reading of cycles(); now if it has passed.
   [[nodiscard]] Instant instant_of(std::uint64_t moment) const {
     const std::uint64_t now_cycles = cycles();
     if (moment <= now_cycles) return now();

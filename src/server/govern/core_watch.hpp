@@ -1,15 +1,15 @@
 #pragma once
-// Whether all cores are busy, as one word that requests read and a thread writes (`displaced`).
+// One word that tells requests whether all cores are busy; a thread writes it (`displaced`).
 //
-//   all_busy() ── sets `asked` once a look; wakes the thread if it sleeps without a timer
+//   all_busy() ── sets `asked` once per look; wakes the thread if it sleeps without a timer
 //   look()     ── reads /proc (host/idle_cores.hpp), publishes until when a core counts as idle
 //
 //   asleep ── asked ─▶ looking, each millisecond; each busy period while all cores are busy
 //      ▲──────────────────┘ two looks that no thread asked for
 //
-// A word that is not renewed ends: cores count as busy where the thread was late, sleeps or has
-// ended. So a program that begins to run waits for free service for two idle periods at most, and
-// the cap never depends on the thread.
+// The word expires: cores count as busy if the thread was late, sleeps or has ended. So free
+// service delays a program that begins to run by two idle periods at most, and the cap never
+// depends on the thread.
 //
 // Threading: look() by the thread alone, start() and stop() by one thread at a time, the other
 // members from anywhere.
@@ -27,17 +27,17 @@ namespace k2k::server {
 
 class CoreWatch {
  public:
-  // A look costs a wake-up of the thread, some microseconds: one part in a hundred of a core.
+  // A look wakes the thread and costs some microseconds: 1 % of a core.
   static constexpr Nanoseconds idle_period = std::chrono::milliseconds(1);
   static constexpr Nanoseconds valid = 2 * idle_period;
 
   struct Look {
     KeeperThread::Next next;
     bool all_busy = true;
-    bool idle_again = false;  // The look before saw no idle core, or the thread slept.
+    bool idle_again = false;  // The previous look saw no idle core, or the thread slept.
   };
 
-  // `busy_period`: between looks while all cores are busy.
+  // `busy_period`: the time between looks while all cores are busy.
   CoreWatch(host::IdleCores cores, Nanoseconds busy_period)
       : cores_(std::move(cores)), busy_period_(busy_period) {}
 
@@ -46,7 +46,7 @@ class CoreWatch {
   void stop() { thread_.stop(); }
   void set_busy_period(Nanoseconds period) { busy_period_.store(period); }
 
-  // For requests: one load, and once a look one store.
+  // For requests: one load, and one store per look.
   [[nodiscard]] bool all_busy(Instant now) {
     const std::uint64_t word = word_.load(std::memory_order_relaxed);
     if ((word & asked) == 0) ask();
@@ -55,11 +55,11 @@ class CoreWatch {
 
   // `serving` threads are within grants; `waiting`: a thread waits for budget.
   Look look(Instant now, std::uint32_t serving, bool waiting);
-  // Of the thread, since it began.
+  // Wake-ups of the thread since it started.
   [[nodiscard]] std::uint64_t wakes() const { return thread_.wakes(); }
 
  private:
-  static constexpr std::uint64_t asked = 1;   // Since the last look.
+  static constexpr std::uint64_t asked = 1;   // A request asked since the last look.
   static constexpr std::uint64_t asleep = 2;  // The thread has no timer.
   static constexpr std::uint64_t flags = asked | asleep;
   static constexpr int unasked_max = 2;
@@ -71,10 +71,10 @@ class CoreWatch {
 
   const host::IdleCores cores_;
   std::atomic<Nanoseconds> busy_period_;
-  // Until when a core counts as idle, in nanoseconds without the lowest two bits, which are flags.
-  // Relaxed: the word stands for itself.
+  // The time until which a core counts as idle, in nanoseconds; the lowest two bits are flags.
+  // Relaxed: the word guards no other data.
   std::atomic<std::uint64_t> word_{asleep};
-  int unasked_ = 0;    // Looks in a row; of the thread.
+  int unasked_ = 0;    // Consecutive looks that no request asked for; the thread's.
   bool idle_ = false;  // At the last look; of the thread.
   KeeperThread thread_{"k2k/cores", "server.governor = \"displaced\""};
 };

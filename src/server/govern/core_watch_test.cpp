@@ -1,6 +1,6 @@
-// Goal: requests read a word that ends by itself; the thread looks while requests ask, sleeps
-// without a timer otherwise, and is woken by the next request. Method: the clock is handed in, and
-// the files are planted; the last tests run the thread.
+// Goal: requests read a word that expires; the thread looks while requests ask, sleeps without a
+// timer otherwise, and is woken by the next request. Method: the test passes the clock and writes
+// the files; the last tests run the thread.
 
 #include "server/govern/core_watch.hpp"
 
@@ -64,7 +64,7 @@ TEST_F(CoreWatchTest, looks_each_millisecond_and_less_often_while_all_cores_are_
 }
 
 TEST_F(CoreWatchTest, a_thread_that_would_serve_needs_a_core_too) {
-  runnable(machine + 1);  // One a core, and the thread that looks.
+  runnable(machine + 1);  // One per core, and the thread that looks.
   EXPECT_FALSE(watch_.look(beginning, 1, true).all_busy) << "one of the four serves";
   EXPECT_TRUE(watch_.look(beginning, 0, true).all_busy) << "none of the four serves";
 }
@@ -105,7 +105,7 @@ TEST_F(CoreWatchTest, the_thread_wakes_for_the_first_request_and_not_while_nothi
     const Instant patience = now() + 10s;
     while (watch_.all_busy(now()) && now() < patience) std::this_thread::sleep_for(100us);
     EXPECT_FALSE(watch_.all_busy(now()));
-    std::this_thread::sleep_for(50ms);  // Two looks more, and one for the last question.
+    std::this_thread::sleep_for(50ms);  // Two more looks, and one for the last question.
     const std::uint64_t wakes = watch_.wakes();
     std::this_thread::sleep_for(20ms);
     EXPECT_EQ(watch_.wakes(), wakes);

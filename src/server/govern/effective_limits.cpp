@@ -8,7 +8,7 @@ namespace k2k::server {
 
 namespace {
 
-// A look of a thread that sleeps takes 20 to 30 us of CPU time, whatever it looks at: each 100 ms
+// A look of a sleeping thread takes 20 to 30 us of CPU time, whatever it looks at: every 100 ms,
 // that was 1.2 % of a cap of 1 % on two cores.
 constexpr Nanoseconds watch_look{30'000};
 constexpr double watch_part_of_cap = 0.003;
@@ -31,7 +31,7 @@ EffectiveLimits effective_limits(const ServerConfig& config, const HostLimit& ho
   if (host.limit > 0) {
     const double part = std::max(host.part, host::limit_min);
     limits.cap = limits.cap > 0 ? std::min(limits.cap, part) : part;
-    // A runtime may lower its part, not choose a rule that breaks it.
+    // A runtime may lower its part, but not choose a policy that exceeds it.
     if (limits.policy != governor::Policy::automatic) limits.policy = governor::Policy::budget;
   }
   if (limits.policy == governor::Policy::automatic) {

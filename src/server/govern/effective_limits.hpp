@@ -1,5 +1,5 @@
 #pragma once
-// The limits in force: the runtime's own configuration under the host's limit, whichever is less.
+// The limits in force: the lesser of the runtime's own cap and its part of the host limit.
 //
 // Threading: pure functions and plain values; PublishedLimits from anywhere.
 
@@ -22,7 +22,7 @@ struct HostLimit {
 };
 
 struct EffectiveLimits {
-  governor::Policy policy = governor::Policy::none;  // Also where there is no cap.
+  governor::Policy policy = governor::Policy::none;  // Also none without a cap.
   double cap = 0;                                    // Fraction of all cores' CPU time.
   std::uint32_t loss_max_permille = 0;               // `auto` only.
   std::string tenants;
@@ -34,11 +34,12 @@ EffectiveLimits effective_limits(const ServerConfig& config, const HostLimit& ho
 // The runtime's own cap; 1 = none.
 double own_cap(const ServerConfig& config);
 
-// How often a thread may wake that only watches others, under this cap of so many cores: 100 ms,
-// and under small caps so rarely that it takes some thousandths of them, at most a second.
+// The period at which a thread that only watches others may wake, under this cap on `cores` cores:
+// 100 ms, and longer under small caps, so that it takes a few thousandths of the cap; at most a
+// second.
 Nanoseconds watch_tick_of(double cap, std::uint32_t cores);
 
-// The limits as one word, which requests read: the cap, and the epoch of the governor that keeps
+// The limits as one word, which requests read: the cap, and the epoch of the governor that enforces
 // it. A grant of an earlier epoch is void.
 class PublishedLimits {
  public:
@@ -51,7 +52,7 @@ class PublishedLimits {
     const std::uint64_t word = word_.load(std::memory_order_relaxed);
     return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
   }
-  // Relaxed: the word stands for itself; the grants that it refers to lie under the lock of Grants.
+  // Relaxed: the word guards no other data; the lock of Grants guards the grants.
   void publish(double cap, std::uint32_t epoch) {
     const auto billionths = static_cast<std::uint32_t>(std::lround(cap * billion));
     word_.store(std::uint64_t{epoch} << 32 | billionths, std::memory_order_relaxed);

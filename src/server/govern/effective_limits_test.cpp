@@ -1,5 +1,5 @@
-// Goal: the lesser of the runtime's cap and the host's part is in force, under a rule that keeps
-// it.
+// Goal: the lesser of the runtime's cap and the part of the host limit is in force, under a policy
+// that keeps it.
 
 #include "server/govern/effective_limits.hpp"
 

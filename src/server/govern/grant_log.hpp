@@ -2,8 +2,8 @@
 // The times at which service threads were within grants of the governor: a canary's wait is
 // compared with them.
 //
-// Keeps the last 128 beginnings and ends; between() counts nothing of the time before
-// them. Grants of `auto` last some hundred microseconds, so that is tens of milliseconds.
+// Keeps the last 128 beginnings and ends; between() does not count the time before them. Grants of
+// `auto` last some hundred microseconds, so that is tens of milliseconds.
 //
 // Threading: the caller serialises.
 
@@ -56,7 +56,7 @@ class GrantLog {
   }
 
   std::array<Entry, entries> log_{};
-  std::size_t count_ = 0;  // Of entries ever made, without the first, empty one.
+  std::size_t count_ = 0;  // Entries ever made, without the first, empty entry.
 };
 
 }  // namespace k2k::server

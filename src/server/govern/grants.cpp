@@ -10,8 +10,8 @@ namespace k2k::server {
 
 namespace {
 
-// A thread that sleeps until its tokens are there is woken when another thread gives so many back.
-// At 1 % of two cores this saves 5 ms of its sleep.
+// Another thread that returns this many tokens wakes a thread that sleeps until it has tokens. At 1
+// % of two cores this saves 5 ms of its sleep.
 constexpr Nanoseconds refund_worth_a_wake{100'000};
 
 double seconds(Nanoseconds time) { return std::chrono::duration<double>(time).count(); }
@@ -52,7 +52,7 @@ Grants::Answer Grants::renew(ServiceAccount& account, bool woken) {
   answer.outcome = Outcome::open;
   account.open = true;
   account.reserved = decision.reserved;
-  // CPU time is at most the time of day; whether it was less is seen when the grant ends.
+  // CPU time is at most the elapsed time; the charge at the grant's end shows if it was less.
   account.until = clocks_.cycles() + clocks_.cycles_in(decision.grant);
   log_.opened(moment);
   return answer;
@@ -112,7 +112,7 @@ bool Grants::ask(ServiceAccount& account, std::uint32_t tenant) {
 bool Grants::settle_locked(ServiceAccount& account, Instant moment, bool contended, bool woken) {
   const Nanoseconds clock = clocks_.thread_time();
   if (account.open && account.epoch == epoch_) log_.closed(moment);
-  if (account.epoch != epoch_) {  // Time spent under other limits is no debt.
+  if (account.epoch != epoch_) {  // Time under other limits is no debt.
     ThreadStats* const stats = account.stats;
     account = {};
     account.stats = stats;

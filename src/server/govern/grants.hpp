@@ -2,14 +2,14 @@
 // Grants of CPU time, and the charges to the cap: the governor, its ledger, and the tenants.
 //
 //   renew()   settles the account and asks: a grant, or the moment to ask again at
-//   ask()     the same for one tenant's requests, without an account that looks for them
+//   ask()     the same for a request of one tenant; returns only whether it is admitted
 //   settle()  charges the time that the thread spent, and gives the rest of its grant back
 //
-// The charge is the advance of the thread's CPU clock, so that everything counts: service, halves,
-// polling, switches. The interrupt of a timer or doorbell is charged beside it, at its calibrated
+// The charge is the advance of the thread's CPU clock, so it includes service, halves, polling and
+// context switches. The interrupt of a timer or doorbell is charged in addition, at its calibrated
 // cost.
 //
-// Nothing sleeps here, and time enters by a port (clocks.hpp): tests replay a run.
+// Nothing sleeps here, and time enters through an interface (clocks.hpp), so tests replay a run.
 //
 // Threading: all members from anywhere, under one lock that is held for tens of nanoseconds; an
 // account belongs to the calling thread.
@@ -43,16 +43,16 @@ class Grants {
  public:
   // A policy, ready to be put in force.
   struct Rule {
-    std::unique_ptr<governor::Governor> governor;  // Nothing: no cap.
+    std::unique_ptr<governor::Governor> governor;  // nullptr: no cap.
     TenantBudgets tenants;
-    std::function<bool(Instant)> contended;  // Nothing: always.
+    std::function<bool(Instant)> contended;  // Empty: always.
     std::string sensors;                     // GovernorStats::sensors.
   };
   enum class Outcome : std::uint8_t { no_cap, open, wait };
   struct Answer {
     Outcome outcome = Outcome::no_cap;
     Instant until{};        // wait: ask again then.
-    bool refunded = false;  // So much was given back that waiting threads should ask again.
+    bool refunded = false;  // Waiting threads should ask again for the returned tokens.
   };
   struct Usage {
     Nanoseconds charged{};    // Without the limit keeper's part.
@@ -61,30 +61,32 @@ class Grants {
 
   explicit Grants(const Clocks& clocks = real_clocks()) : clocks_(clocks) {}
 
-  // Accounts begin anew: time spent before is no debt. `rule` takes the former one. Needs no
-  // memory. Returns the epoch that grants have from now on.
+  // Accounts start again: earlier CPU time is no debt. `rule` receives the former rule. Allocates
+  // no memory. Returns the epoch of grants from now on.
   std::uint32_t replace(Rule& rule);
   // Savings and debts stay. Errors: as Governor::set_cap().
   Status set_cap(double cap);
 
   // `woken`: an interrupt has just ended a sleep of the thread.
   Answer renew(ServiceAccount& account, bool woken);
-  // True as Answer::refunded.
+  // Returns Answer::refunded.
   bool settle(ServiceAccount& account, bool woken);
-  // As settle(), and until when the source is to stay masked; nothing if it need not.
+  // As settle(). Returns the time until which the source must stay masked, if it must.
   std::optional<Instant> rest_masked(ServiceAccount& account);
-  // Where tenants have budgets: may one's requests be served now? Expects an account with
-  // statistics. The tenant's budget is looked up under the lock: another rule may have fewer.
+  // With budgets of tenants: returns true if a request of `tenant` may be served now. Expects an
+  // account with statistics. Looks up the tenant's budget under the lock: another rule may have
+  // fewer budgets.
   bool ask(ServiceAccount& account, std::uint32_t tenant);
 
-  // For a call of this tenant, threads of the kernel worked at most so long; see kernel_work.hpp.
+  // Charges a call of this tenant for the work of kernel threads, at most `at_most`; see
+  // kernel_work.hpp.
   void charge_kernel_threads(std::uint32_t tenant, Nanoseconds at_most);
   void charge_keeper(Nanoseconds cpu);
 
   // For the sensors' thread.
   void sample(const SensorReading& reading);
   void tick(Nanoseconds cpu);
-  // Its own CPU time, where the policy charges it like the time of service.
+  // Charges the sensors' own CPU time if the policy treats it like service.
   void charge_sensor(Nanoseconds cpu, bool contended);
   // Threads that are within grants now.
   [[nodiscard]] std::uint32_t serving() const;
@@ -113,8 +115,8 @@ class Grants {
   Rule rule_;
   GrantLog log_;
   governor::LossFilter filter_;
-  GovernorStats counted_;         // Counted here; the rest is the governor's.
-  Nanoseconds charged_{};         // In all; the parts below included.
+  GovernorStats counted_;         // Counters of this class; the governor has the others.
+  Nanoseconds charged_{};         // The total, including the parts below.
   Nanoseconds free_{};            // Not charged: no other program wanted it.
   Nanoseconds sensors_cpu_{};     // Of the sensors' thread and the limit keeper.
   Nanoseconds keeper_cpu_{};      // Of the limit keeper alone.

@@ -1,5 +1,5 @@
 #pragma once
-// A service thread under clocks of the test's own: a run is replayed, and nothing waits.
+// A service thread under the test's own clocks: a test replays a run without waiting.
 
 #include <gtest/gtest.h>
 
@@ -48,14 +48,14 @@ class ReplayedThread {
     epoch = grants.replace(prepared.value().rule);
   }
 
-  // So much CPU time for one request of a tenant.
+  // Adds this CPU time for one request of a tenant.
   void work(std::uint32_t tenant, Nanoseconds cpu) {
     clocks.work(cpu);
     stats.ledger.charge(telemetry::Stage::service, static_cast<std::uint64_t>(cpu.count()), 0,
                         tenant);
     stats.tenant_requests[tenant].add();
   }
-  // As Admission::pass(): true if it slept.
+  // As Admission::pass(). Returns true if it slept.
   bool pass() {
     if (account.open && account.epoch == epoch && clocks.cycles() < account.until) return false;
     bool slept = false;
@@ -70,7 +70,7 @@ class ReplayedThread {
     const std::size_t budget = grants.tenants().budget_of(tenant);
     return clocks.cycles() < account.grants[budget].until || grants.ask(account, tenant);
   }
-  // As the holder of a role does, for a while: the tenants always have requests, of 20 us.
+  // Serves as the holder of a role for `time`: the tenants always have requests of 20 us.
   void serve(std::initializer_list<std::uint32_t> tenants, Nanoseconds time) {
     const Instant end = clocks.now() + time;
     while (clocks.now() < end) {

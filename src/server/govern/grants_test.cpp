@@ -1,6 +1,6 @@
-// Goal: whatever a service thread does in which order, what it spends under a cap is charged once,
-// a grant lasts as long as the charges say, and a debtor is told a moment at which it may go on.
-// Method: clocks are handed in, so that every sequence of moves up to a length is replayed.
+// Goal: for every order of a service thread's moves, its CPU time under a cap is charged once, a
+// grant lasts as long as the charges say, and a thread in debt learns when it may continue.
+// Method: the test passes the clocks and replays every sequence of moves up to a length.
 
 #include "server/govern/grants.hpp"
 
@@ -37,7 +37,7 @@ enum class Move : std::uint8_t {
 };
 constexpr std::size_t moves = 9;
 
-// The charges that Grants must arrive at, summed beside it.
+// Computes the charges that Grants must compute.
 class Model {
  public:
   Model() : thread_(capped(10)) {}
@@ -75,8 +75,7 @@ class Model {
     EXPECT_EQ(granted, open_ ? 1ms : 0ms) << "the log has as many grants as there are";
   }
 
-  // In the end a debtor goes on after the sleeps that it is told, and sleeps until the debt is
-  // paid.
+  // A thread in debt continues after the ordered sleeps, which last until the debt is paid.
   void pay_off() {
     if (!governed_) return;
     int asked = 0;
@@ -115,7 +114,7 @@ class Model {
     account_current_ = false;
     open_ = false;
   }
-  // What comes before an account's first question under a rule is no debt of that rule.
+  // CPU time before an account first asks under a rule is no debt of that rule.
   void charge(bool woken) {
     if (!governed_) return;
     if (account_current_) charged_ += owed_;
@@ -126,7 +125,7 @@ class Model {
 
   ReplayedThread thread_;
   bool governed_ = true;
-  bool account_current_ = false;  // Has it been asked for under the rule in force?
+  bool account_current_ = false;  // True once it has asked under the rule in force.
   bool open_ = false;
   Nanoseconds owed_{};
   Nanoseconds charged_{};

@@ -14,7 +14,7 @@
 namespace k2k::server {
 
 namespace {
-// A thread that waits while a refresh is under way comes back after this.
+// A thread that waits during a refresh returns after this time.
 constexpr Nanoseconds wake_by_min = std::chrono::milliseconds(100);
 }  // namespace
 

@@ -1,5 +1,5 @@
 #pragma once
-// A thread for work that requests must not do: it sleeps until its work is due and wanted.
+// A thread for work that must not delay requests: it sleeps until its work is due and wanted.
 //
 //                       ask(), ask_if_due()
 //   asleep, no timer ───────────────────────▶ working ──▶ Next{due, by_timer}
@@ -29,11 +29,11 @@ class KeeperThread {
  public:
   struct Next {
     Instant due{};
-    bool by_timer = false;  // The thread wakes then by itself.
+    bool by_timer = false;  // The thread wakes by itself when due.
   };
   using Work = std::function<Next()>;
 
-  // `name` is the thread's, `purpose` the end of "no thread for …".
+  // `name` names the thread; `purpose` completes the message "no thread for …".
   KeeperThread(const char* name, const char* purpose) : name_(name), purpose_(purpose) {}
   ~KeeperThread() { stop(); }
   KeeperThread(const KeeperThread&) = delete;
@@ -44,19 +44,19 @@ class KeeperThread {
   void stop();
   [[nodiscard]] bool started() const { return thread_.joinable(); }
 
-  // When a refresh is due that another thread made.
+  // Sets the next due time after another thread made a refresh.
   void plan(Instant due);
 
   void ask();
   void ask_if_due() {
     std::uint64_t due = due_cycles_.load(std::memory_order_relaxed);
     if (cycles() < due) return;
-    // One of them wakes the thread.
+    // Only one caller wakes the thread.
     if (due_cycles_.compare_exchange_strong(due, never, std::memory_order_relaxed)) ask();
   }
-  // A thread that is about to wait for budget sleeps until then at most, and then asks if due.
-  // Expects WaitingThreads to count it already: either it sees no timer here, or `work` sees it
-  // there. Both sides are sequentially consistent.
+  // Returns the latest time until which a thread that waits for budget may sleep. It then calls
+  // ask_if_due(). Expects WaitingThreads to count it already: either it sees no timer here, or
+  // `work` sees it there. Both sides are sequentially consistent.
   [[nodiscard]] Instant wake_by(Instant now) const;
 
   [[nodiscard]] std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
@@ -69,7 +69,8 @@ class KeeperThread {
   const char* const name_;
   const char* const purpose_;
   Work work_;
-  std::atomic<std::uint64_t> due_cycles_{never};  // cycles(); never: it works, or is about to.
+  std::atomic<std::uint64_t> due_cycles_{
+      never};  // cycles(); `never` while it works or is about to.
   std::atomic<Instant> due_{Instant{}};
   std::atomic<bool> by_timer_{false};
   std::atomic<std::uint64_t> wakes_{0};
@@ -77,7 +78,7 @@ class KeeperThread {
   std::condition_variable asked_for_;
   bool asked_ = false;
   bool ending_ = false;
-  std::thread thread_;  // Of the thread that starts and stops it.
+  std::thread thread_;  // Used only by the thread that starts and stops it.
 };
 
 }  // namespace k2k::server

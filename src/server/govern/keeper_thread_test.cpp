@@ -83,7 +83,7 @@ TEST(KeeperThread, ends_out_of_a_sleep_with_a_timer_and_out_of_one_without) {
     thread.stop();
     EXPECT_LT(now() - before, 5s);
     EXPECT_FALSE(thread.started());
-    thread.ask();  // Of a thread that was left behind in a call.
+    thread.ask();  // As a thread that stop() abandoned in a call.
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // Under a cap: the time that threads of the kernel may have worked for a call, measured around it.
 //
-// It is charged by its bound, the time that the caller waited. Where a disk takes most of that time
-// too much is charged, and such calls are the rarer; a cap that does not hold would be worse.
+// The charge is its upper bound, the time that the caller waited. It is too high if a disk takes
+// most of that time, and such calls then become rarer. An exceeded cap would be worse.
 
 #include <algorithm>
 
@@ -31,10 +31,11 @@ class KernelWork {
   KernelWork& operator=(const KernelWork&) = delete;
 
  private:
-  // A sync that takes seconds for the disk would hold up all other requests for minutes.
+  // Without this limit a sync that waits seconds for the disk would delay all other requests for
+  // minutes.
   static constexpr Nanoseconds charge_max = std::chrono::milliseconds(100);
 
-  Admission* admission_ = nullptr;  // Nothing: nothing to charge.
+  Admission* admission_ = nullptr;  // nullptr: nothing to charge.
   std::uint32_t tenant_ = 0;
   Instant begun_{};
   Nanoseconds cpu_{};  // The thread's clock before the call.

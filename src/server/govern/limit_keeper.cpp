@@ -12,10 +12,10 @@ namespace k2k::server {
 namespace {
 
 // A part of the host's limit changes with each refresh. Waiting threads are woken only for a rise
-// that is worth it: a small part orders long waits.
+// of at least this factor, because a small part orders long waits.
 constexpr double rise_worth_a_wake = 1.25;
 
-// After a refresh for which there was no memory.
+// The time until the next try after a refresh that failed for lack of memory.
 constexpr Nanoseconds refresh_without_memory = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -58,7 +58,7 @@ Instant LimitKeeper::wake_by(Instant now) {
 KeeperThread::Next LimitKeeper::run() {
   const std::lock_guard refreshing(refreshing_);
   try {
-    // The start reported the mistake in the host's limit, or `k2k doctor` does.
+    // The start has reported an invalid host limit; `k2k doctor` does, too.
     static_cast<void>(refresh());
   } catch (const std::bad_alloc&) {
     // The last known limit stays in force.
@@ -117,7 +117,7 @@ Status LimitKeeper::replace_rule(const EffectiveLimits& wanted) {
   if (!result) return result.error();
   PreparedRule prepared = std::move(result).value();
   EffectiveLimits in_force = wanted;
-  // Nothing behind this needs memory: it changes as a whole or not at all.
+  // No step below allocates memory, so either all settings change or none.
   sensors_ = std::move(prepared.sensors);  // Ends the former thread, which may use the former rule.
   epoch_ = grants_.replace(prepared.rule);
   published_.publish(wanted.cap, epoch_);

@@ -1,14 +1,14 @@
 #pragma once
-// Keeps the limits in force: the runtime's own, and its part of the host's (host/share.hpp).
+// Keeps the limits in force: the runtime's own cap and its part of the host limit (host/share.hpp).
 //
 //   configure() ─┐                                            ┌─▶ Grants: cap or rule
 //                ├─▶ refresh: Share ─▶ effective_limits() ────┼─▶ PublishedLimits: the word
 //   KeeperThread ┘                                            └─▶ WaitingThreads, if worth a wake
 //
-// The thread looks at the host's limit every 100 ms under one, else once a second, so that a limit
-// which comes, changes or goes is heeded while requests are served; requests only say that a look
-// is due. It also makes and ends the sensors that policies need (sensors.hpp). Its own CPU time is
-// charged to the cap.
+// The thread looks at the host limit every 100 ms while there is one, else every second. So a new,
+// changed or removed limit takes effect while requests are served; requests only signal that a look
+// is due. It also creates and destroys the sensors of the policies (sensors.hpp). Its own CPU time
+// is charged to the cap.
 //
 // Threading: configure() and stop() by one thread at a time, the other members from anywhere.
 
@@ -30,16 +30,16 @@ namespace k2k::server {
 
 class LimitKeeper {
  public:
-  // Both outlive it. Sensors read the files of `proc`.
+  // `grants` and `waiting` must outlive the keeper. Sensors read the files of `proc`.
   LimitKeeper(Grants& grants, WaitingThreads& waiting, std::string proc);
   ~LimitKeeper() { stop(); }
   LimitKeeper(const LimitKeeper&) = delete;
   LimitKeeper& operator=(const LimitKeeper&) = delete;
 
-  // Applies cap and policy. A cap that stays keeps savings and debts. The first time, looks
-  // at the host's limit and starts the thread.
-  // Errors: prepare()'s; the first time the errors of host::Share::look() and of
-  // KeeperThread::start(), too. Nothing has changed then.
+  // Applies cap and policy. If a cap remains, savings and debts remain. The first call looks at the
+  // host limit and starts the thread.
+  // Errors: as prepare(); the first call also as host::Share::look() and KeeperThread::start().
+  // After an error nothing has changed.
   Status configure(const ServerConfig& config);
   // Ends the threads. The limits in force stay.
   void stop();
@@ -48,10 +48,10 @@ class LimitKeeper {
   [[nodiscard]] HostLimit host_limit() const;
 
   void refresh_if_due() { thread_.ask_if_due(); }
-  // A thread is about to wait for budget: until when it may sleep. Expects WaitingThreads to count
-  // it. Where the host was told that nothing is wanted, the thread tells otherwise.
+  // Returns the time until which a thread that waits for budget may sleep. Expects WaitingThreads
+  // to count it. If this runtime has reported no demand to the host, reports demand.
   Instant wake_by(Instant now);
-  // Of the thread, since it began.
+  // Wake-ups of the thread since it started.
   [[nodiscard]] std::uint64_t wakes() const { return thread_.wakes(); }
 
  private:
@@ -66,20 +66,20 @@ class LimitKeeper {
   WaitingThreads& waiting_;
   const std::string proc_;
   PublishedLimits published_;
-  std::atomic<bool> limited_{false};  // By the host.
-  std::atomic<bool> silent_{false};   // The host was told that nothing is wanted.
+  std::atomic<bool> limited_{false};  // True under a host limit.
+  std::atomic<bool> silent_{false};   // This runtime has reported no demand to the host.
 
   std::mutex refreshing_;  // Guards what follows; taken before the locks of grants and waiters.
   host::Share share_;
-  ServerConfig config_;       // As wanted by the runtime.
-  EffectiveLimits in_force_;  // By `config_` and `host_`.
-  double told_cap_ = 0;       // The least cap that a waiting thread may have asked under.
+  ServerConfig config_;       // The runtime's own settings.
+  EffectiveLimits in_force_;  // Computed from `config_` and `host_`.
+  double told_cap_ = 0;       // The smallest cap under which a waiting thread may have asked.
   std::uint32_t epoch_ = 0;
   Nanoseconds keeper_cpu_{};  // The thread's CPU clock up to here.
   std::unique_ptr<Sensors> sensors_;
 
   mutable std::mutex host_mutex_;
-  HostLimit host_;  // Written with refreshing_ held, too.
+  HostLimit host_;  // refreshing_ is also held to write it.
 
   KeeperThread thread_{"k2k/limit", "the host's limit"};  // The last member: it uses the others.
 };

@@ -31,7 +31,7 @@ class LimitKeeperTest : public testing::Test {
     const Status status = host::write_limit(place_.place(), fraction);
     ASSERT_TRUE(status.ok()) << status.error().message;
   }
-  // As a thread that serves does, until the cap is that. False: it never was.
+  // Serves requests until the cap has this value. Returns false if it never had.
   bool served_until(double cap) {
     const Instant patience = now() + 20s;
     while (keeper_->limits().cap() != cap && now() < patience) {
@@ -66,7 +66,7 @@ TEST_F(LimitKeeperTest, publishes_a_limit_that_comes_changes_and_goes_while_requ
 TEST_F(LimitKeeperTest, does_not_wake_while_nothing_is_served) {
   limit(0.5);
   ASSERT_TRUE(keeper_->configure({}).ok());
-  std::this_thread::sleep_for(250ms);  // Two looks, if there were some.
+  std::this_thread::sleep_for(250ms);  // Time for two looks, which must not happen.
   EXPECT_EQ(keeper_->wakes(), 0u);
 }
 
@@ -99,7 +99,7 @@ TEST_F(LimitKeeperTest, looks_by_itself_while_a_thread_waits_and_wakes_it_for_a_
     EXPECT_LT(now() - before, 5s);
     EXPECT_DOUBLE_EQ(keeper_->limits().cap(), 0.5);
   }
-  std::this_thread::sleep_for(250ms);  // The look behind the last wait.
+  std::this_thread::sleep_for(250ms);  // The look after the last wait.
   const std::uint64_t wakes = keeper_->wakes();
   std::this_thread::sleep_for(250ms);
   EXPECT_EQ(keeper_->wakes(), wakes) << "no thread waits any more";

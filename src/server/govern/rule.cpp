@@ -12,14 +12,15 @@ namespace k2k::server {
 namespace {
 
 // A batch costs two wakes and a cold start, 30 to 150 us in a virtual machine, so it is as long as
-// fairness over 100 ms permits: with this burst a window of 100 ms takes at most 1.9 times the cap.
+// fairness over 100 ms permits: with this burst, service in any 100 ms consumes at most 1.9 times
+// the cap.
 constexpr double burst_of_window = 0.9;
 constexpr Nanoseconds window = std::chrono::milliseconds(100);
 constexpr Nanoseconds quantum_min{250'000};
 constexpr Nanoseconds quantum_max{1'600'000};
 constexpr Nanoseconds no_idle_check = std::chrono::seconds(10);  // Longer than any wait.
 
-// `cap_most` is the cap that there may be without another change of configuration or limit.
+// `cap_most` is the largest cap until the configuration or the host limit changes again.
 governor::GovernorConfig governor_of(const EffectiveLimits& limits, double cap_most,
                                      const ServerConfig& config, const TenantBudgets& tenants) {
   governor::GovernorConfig made;
@@ -29,7 +30,7 @@ governor::GovernorConfig governor_of(const EffectiveLimits& limits, double cap_m
   made.threads = config.threads_max;
   made.loss_max = config.loss_max_permille / 1000.0;
   made.cap_min = std::min(made.cap_min, made.cap);
-  // `auto` is expected to take about the permitted loss.
+  // `auto` is expected to consume about the permitted loss.
   const bool automatic = made.policy == governor::Policy::automatic;
   const double expected = automatic ? std::min(cap_most, made.loss_max) : cap_most;
   // Each budget may save a burst.
@@ -43,7 +44,7 @@ governor::GovernorConfig governor_of(const EffectiveLimits& limits, double cap_m
 }
 
 // A thread in debt need not look for idle cores, because the sensors' thread wakes it. With budgets
-// of tenants it must: its requests are asked for again at set times.
+// of tenants it must look, because it asks for its requests again at set times.
 governor::GovernorConfig policy_of(const governor::GovernorConfig& config) {
   governor::GovernorConfig made = config;
   const bool woken = made.policy == governor::Policy::displaced && made.tenants.size() == 1;
@@ -56,7 +57,7 @@ Result<std::unique_ptr<governor::Governor>> create(governor::GovernorConfig conf
   const bool promised =
       std::any_of(config.tenants.begin(), config.tenants.end(),
                   [](const governor::TenantConfig& tenant) { return tenant.guarantee > 0; });
-  // As in Grants::set_cap(): guarantees are judged by the own cap alone.
+  // As in Grants::set_cap(): guarantees are checked against the runtime's own cap only.
   const double cap = config.cap;
   if (promised) config.cap = cap_own;
   auto governor = governor::create(config, now);
@@ -77,8 +78,7 @@ Result<PreparedRule> prepare(const EffectiveLimits& limits, const ServerConfig& 
   if (limits.policy == governor::Policy::none) return prepared;
   const double cap_own = own_cap(config);
   const double cap_most = host.limit > 0 ? std::min(cap_own, host.limit) : cap_own;
-  // The published rule knows no tenants: asked for each of them, it would double its delay each
-  // time.
+  // The published rule has no tenants: asked once per tenant, it would double its delay each time.
   const bool budgets = limits.policy != governor::Policy::backoff;
   auto tenants = parse_tenants(budgets ? std::string_view(limits.tenants) : "");
   if (!tenants) return tenants.error();

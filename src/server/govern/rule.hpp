@@ -1,6 +1,5 @@
 #pragma once
-// A policy made ready for the limits that are to be in force: everything that can fail, before
-// anything changes.
+// Prepares a policy for new limits: every step that can fail comes before the first change.
 //
 // Threading: a function of its arguments.
 
@@ -17,12 +16,12 @@ namespace k2k::server {
 
 struct PreparedRule {
   Grants::Rule rule;
-  std::unique_ptr<Sensors> sensors;  // Nothing: the policy needs no thread.
+  std::unique_ptr<Sensors> sensors;  // nullptr: the policy needs no thread.
 };
 
-// For the policy `none`: an empty rule. The sensors report to `grants` and wake `waiting`, which
-// outlive them, and read the files of `proc`.
-// Errors: EINVAL as of governor::validate() and parse_tenants(), and Sensors::start()'s.
+// Returns an empty rule for the policy `none`. The sensors report to `grants` and wake `waiting`,
+// which must outlive them, and read the files of `proc`.
+// Errors: EINVAL as governor::validate() and parse_tenants(), and as Sensors::start().
 Result<PreparedRule> prepare(const EffectiveLimits& limits, const ServerConfig& config,
                              const HostLimit& host, Instant now, Grants& grants,
                              WaitingThreads& waiting, const std::string& proc);

@@ -23,11 +23,11 @@ namespace {
 
 // Pieces of the canary in a sample: 100 ms.
 constexpr int pieces_a_sample = 5;
-// Of a timed sleep beyond its end, in nanoseconds: the ticker's sleeps are shorter than the usual
-// 50 us of the kernel.
+// Permitted delay of a timed sleep, in nanoseconds: the ticker's sleeps are shorter than Linux'
+// default of 50 us.
 constexpr unsigned long ticker_slack_ns = 1;
 
-// After a look of `displaced` for which there was no memory.
+// The time until the next look after a look of `displaced` failed for lack of memory.
 constexpr Nanoseconds look_without_memory = std::chrono::milliseconds(100);
 
 // CPU time of this thread since the last call.
@@ -88,7 +88,7 @@ KeeperThread::Next Sensors::look() {
   try {
     seen = core_watch_->look(now(), grants_.serving(), waiting_.count() > 0);
   } catch (const std::bad_alloc&) {
-    // The file cannot be read, and there is no memory to say so: cores count as busy.
+    // No memory, not even for an error message: cores count as busy.
     seen.next = {now() + look_without_memory, true};
   }
   if (seen.idle_again) waiting_.wake_all();
@@ -132,7 +132,7 @@ bool Sensors::sleep_until(Instant when) {
 
 void Sensors::watch() {
   Result<host::Canary> made =
-      host::Canary::open(proc_);  // Here: it reads its own thread's account.
+      host::Canary::open(proc_);  // Opened here, because it reads the account of its own thread.
   auto pressure = host::CpuPressure::open(now(), proc_);
   about_ = fmt::format("{}, {}", made ? "canary" : "no canary: " + made.error().message,
                        pressure ? "pressure" : "no pressure: " + pressure.error().message);
@@ -144,7 +144,7 @@ void Sensors::watch() {
   SensorReading reading;
   int pieces = 0;
   for (Instant due = now() + host::canary_period; !sleep_until(due); due += host::canary_period) {
-    due = std::max(due, now() - host::canary_period);  // After a stop there is nothing to catch up.
+    due = std::max(due, now() - host::canary_period);  // Skips the periods of a pause.
     const governor::CanarySight seen = sight(canary);
     reading.canary.wanted += seen.wanted;
     reading.canary.lost += seen.lost;

@@ -12,10 +12,10 @@
 //
 // The other policies need none.
 //
-// A wait of the canary is service's as far as service threads were within grants meanwhile, spread
-// over the cores, as an ordinary program runs on any of them.
+// A wait of the canary is attributed to service for the time that service threads were within
+// grants, divided by the number of cores, because an ordinary program runs on any core.
 //
-// Threading: the limit keeper makes and ends it.
+// Threading: the limit keeper creates and destroys it.
 
 #include <condition_variable>
 #include <functional>
@@ -39,10 +39,10 @@ namespace k2k::server {
 
 class Sensors {
  public:
-  // Empty for a policy that needs no thread. `grants` and `waiting` outlive it. `proc` is where
-  // files are read. A sensor of `auto` that this machine does not have is no error: about() says
-  // so.
-  // Errors: EAGAIN, no thread; `displaced`: host::IdleCores::open()'s.
+  // Returns nullptr for a policy that needs no thread. `grants` and `waiting` must outlive the
+  // result. Files are read in the folder `proc`. A missing sensor of `auto` is no error: about()
+  // reports it.
+  // Errors: EAGAIN, no thread; for `displaced` as host::IdleCores::open().
   static Result<std::unique_ptr<Sensors>> start(const governor::GovernorConfig& config,
                                                 Grants& grants, WaitingThreads& waiting,
                                                 const std::string& proc);
@@ -50,11 +50,12 @@ class Sensors {
   Sensors(const Sensors&) = delete;
   Sensors& operator=(const Sensors&) = delete;
 
-  // Which sensors there are, and why others are not: "canary, pressure".
+  // The sensors of this machine, "canary, pressure", and why others are missing.
   [[nodiscard]] const std::string& about() const { return about_; }
-  // Grants::Rule::contended, which may outlive these sensors: all cores are busy then.
+  // Grants::Rule::contended. The function may outlive these sensors: it then reports all cores as
+  // busy.
   [[nodiscard]] std::function<bool(Instant)> contended() const;
-  // The rule has another cap.
+  // The rule's cap has changed.
   void set_cap(double cap);
 
  private:
@@ -66,9 +67,9 @@ class Sensors {
   KeeperThread::Next look();  // displaced
   void watch();               // auto
   void tick();                // backoff
-  // The canary's loss to service; zero without a canary.
+  // The canary's time and its loss to service; zero without a canary.
   governor::CanarySight sight(std::optional<host::Canary>& canary) const;
-  // True once it is to end.
+  // Returns true once the thread must end.
   bool sleep_until(Instant when);
 
   governor::GovernorConfig config_;  // Its cap changes; the threads do not read it.
@@ -81,8 +82,9 @@ class Sensors {
   std::condition_variable end_;
   bool ending_ = false;  // Under mutex_.
   std::thread thread_;
-  std::shared_ptr<CoreWatch> core_watch_;  // Has its own thread.
-  Nanoseconds core_watch_cpu_{};           // That thread's CPU clock up to here; its own.
+  std::shared_ptr<CoreWatch> core_watch_;  // Has a thread of its own.
+  Nanoseconds
+      core_watch_cpu_{};  // That thread's CPU clock at the last charge; used by that thread only.
 };
 
 }  // namespace k2k::server

@@ -14,24 +14,25 @@
 namespace k2k::server {
 
 struct ServiceAccount {
-  Nanoseconds charged{};  // The thread's CPU clock up to here.
+  Nanoseconds charged{};  // The thread's CPU clock at the last charge.
   Nanoseconds reserved{};
   std::uint64_t until = 0;  // cycles() at which the grant is spent at the latest.
   std::uint32_t requests = 0;
-  std::uint32_t epoch = 0;   // Of the governor that `charged` is for.
-  std::uint32_t passes = 0;  // Without a cap, since the keeper's due time was last compared.
-  bool open = false;         // Has it a grant?
+  std::uint32_t epoch = 0;   // The governor to which `charged` belongs.
+  std::uint32_t passes = 0;  // Passes without a cap since the keeper's due time was last compared.
+  bool open = false;         // True while it has a grant.
 
-  // Where tenants have budgets: the grant of one budget's requests.
+  // With budgets of tenants: the grant for one budget's requests.
   struct Grant {
     std::uint64_t until = 0;  // cycles(); 0 = none.
     Nanoseconds reserved{};
-    std::uint64_t ask_at = 0;  // cycles() before which the answer stays no.
+    std::uint64_t ask_at = 0;  // cycles() before which the governor refuses.
   };
   governor::Tenant payer = 0;    // The budget that pays for looks at doorbells.
-  ThreadStats* stats = nullptr;  // Of the thread; nullptr = requests are not told apart.
+  ThreadStats* stats = nullptr;  // Of the thread; nullptr = requests are not charged by tenant.
   TenantBills bills;
-  Nanoseconds unbilled{};  // Looks and interrupts, for the tenant that will be served next.
+  Nanoseconds
+      unbilled{};  // CPU time of looks and interrupts, charged to the tenant that is served next.
   std::array<Grant, governor::tenants_max> grants{};
 };
 

@@ -13,7 +13,7 @@ namespace {
 // CPU time without requests is kept for the next tenant that is served, up to this.
 constexpr Nanoseconds unbilled_max{1'000'000};
 
-// The thread's accounts up to `clock`, its CPU clock; see CpuLedger::catch_up().
+// Brings the thread's ledger up to `clock`, its CPU clock; see CpuLedger::catch_up().
 void catch_up(ThreadStats& stats, Nanoseconds clock, const Clocks& clocks) {
   stats.ledger.catch_up(clock, clocks.nanoseconds_per_cycle(), clocks.core());
 }

@@ -1,12 +1,12 @@
 #pragma once
-// Where tenants have budgets of their own under the cap (docs/design/server.md, "Budgets of
-// tenants"): the budget of each tenant, and the charges from a service thread's statistics.
+// Budgets of tenants under the cap (docs/design/server.md, "Budgets of tenants"): the budget of
+// each tenant, and the charges from a service thread's statistics.
 //
-// CPU time without requests (looks, interrupts) is for the tenants that are served next: until then
-// no tenant owes it, and idle tenants lend their tokens.
+// CPU time without requests (looks, interrupts) is charged to the tenants that are served next.
+// Until then no tenant owes it, and idle tenants lend their tokens.
 //
-// Threading: divided() and budget_of() from anywhere. divide() and tenants() under the lock of
-// Grants, and so are bills, whose account belongs to the calling thread.
+// Threading: divided() and budget_of() from anywhere. divide(), tenants() and bill() under the lock
+// of Grants; an account belongs to the calling thread.
 
 #include <array>
 #include <atomic>
@@ -27,22 +27,23 @@ class TenantAccounts {
   using Bill = TenantBills::Bill;
   using Bills = std::array<Bill, governor::tenants_max>;
 
-  // From now on. `capped` = false: there is no cap to divide. Hands back the former list.
+  // Puts `budgets` in force. `capped` = false: there is no cap to divide. Returns the former list
+  // in `tenants`.
   void divide(const TenantBudgets& budgets, std::vector<std::uint32_t>& tenants, bool capped);
 
-  // Have tenants budgets of their own?
+  // Returns true if tenants have budgets of their own.
   [[nodiscard]] bool divided() const { return divided_.load(std::memory_order_relaxed); }
   // Below governor::tenants_max.
   [[nodiscard]] std::size_t budget_of(std::uint32_t tenant) const {
     return budget_of_[tenant].load(std::memory_order_relaxed);
   }
-  // The owner of each budget; of the shared one 0.
+  // The owner of each budget; 0 for the shared one.
   [[nodiscard]] const std::vector<std::uint32_t>& tenants() const { return tenants_; }
 
-  // Up to the thread's CPU clock `clock`, nothing is owed. Expects an account with statistics.
+  // CPU time before the thread's CPU clock `clock` is no debt. Expects an account with statistics.
   static void begin(ServiceAccount& account, Nanoseconds clock, const Clocks& clocks);
-  // The debt of each budget since then; `extra` is CPU time beside the thread's clock. One a
-  // budget.
+  // Returns the debt of each budget since the last charge; `extra` is CPU time that the thread's
+  // clock does not include.
   std::span<const Bill> bill(ServiceAccount& account, Nanoseconds clock, Nanoseconds extra,
                              const Clocks& clocks, Bills& bills) const;
   // The first moment before `until` at which a request that the thread keeps may be admitted.

@@ -1,5 +1,5 @@
-// Goal: each budget is charged what a thread's statistics say, and time without requests goes to
-// the tenants that are served next.
+// Goal: each budget is charged according to a thread's statistics, and time without requests is
+// charged to the tenants that are served next.
 
 #include "server/govern/tenant_accounts.hpp"
 

@@ -19,7 +19,7 @@ namespace k2k::server {
 
 class WaitingThreads {
  public:
-  // A thread that waits for budget, for a scope: count() tells how many there are.
+  // Counts the calling thread as waiting for budget, for a scope; see count().
   class ForBudget {
    public:
     explicit ForBudget(WaitingThreads& waiting) : waiting_(waiting) { ++waiting_.for_budget_; }
@@ -31,11 +31,11 @@ class WaitingThreads {
     WaitingThreads& waiting_;
   };
 
-  // To be taken before the question whose answer makes the thread sleep. Pairs with wake_all() and
-  // suspend(): a thread with their ticket sees the change that they announce.
+  // Take the ticket before asking for a grant whose refusal makes the thread sleep. Pairs with
+  // wake_all() and suspend(): a thread with a ticket of theirs sees the change that they announce.
   [[nodiscard]] std::uint64_t ticket() const { return generation_.load(std::memory_order_acquire); }
 
-  // False if it did not sleep, because threads were woken since the ticket was taken.
+  // Returns false if it did not sleep, because threads were woken since the ticket was taken.
   bool sleep(std::uint64_t ticket, Instant until) {
     std::unique_lock lock(mutex_);
     const auto over = [&] { return generation_.load(std::memory_order_relaxed) != ticket; };
@@ -44,7 +44,7 @@ class WaitingThreads {
     return true;
   }
 
-  // All ask again. Returns `ticket` renewed where this was the only wake since it was taken.
+  // All threads ask again. Returns `ticket` renewed if this was the only wake since it was taken.
   std::uint64_t wake_all(std::uint64_t ticket = 0) {
     const std::lock_guard lock(mutex_);
     const std::uint64_t before = generation_.fetch_add(1, std::memory_order_release);

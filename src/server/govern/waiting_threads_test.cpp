@@ -1,4 +1,4 @@
-// Goal: no wake is lost between a question and the sleep behind it.
+// Goal: no wake is lost between a refusal and the sleep that follows.
 
 #include "server/govern/waiting_threads.hpp"
 

@@ -43,8 +43,8 @@ std::int16_t row_of(std::uint16_t number) {
 
 }  // namespace
 
-// Asks for the lines of a bundle's slots before they are needed, and with ownership: each will be
-// written. As many as a core can wait for are on their way while earlier ones are worked on.
+// Prefetches the cache lines of a bundle's slots, with ownership because each will be written. A
+// core's maximum number of prefetches is in flight while earlier slots are processed.
 class SlotsAhead {
  public:
   SlotsAhead(const protocol::AreaView& area, const Bundle& bundle, std::uint64_t row_lanes)
@@ -53,7 +53,7 @@ class SlotsAhead {
     for (int line = 0; line < lines_ahead; ++line) step();
   }
 
-  // One more, if there is one.
+  // Prefetches one more line, if there is one.
   void step() {
     if (lanes_ == 0) return;
     prefetch_to_write(row_ + lowest_bit(lanes_));
@@ -64,7 +64,7 @@ class SlotsAhead {
   }
 
  private:
-  // The first doorbell, from here on, that rings for anyone.
+  // Finds the next doorbell that names a lane.
   void enter() {
     for (; next_ != end_; ++next_) {
       row_ = &area_->slot(next_->wave, 0);
@@ -89,10 +89,10 @@ struct BottomHalf::Pass {
   Bookkeeper books;
   std::vector<Pending>& batch;
   ThreadStats& stats;
-  Pending here{};  // What is answered at once has a place that is used again and again.
+  Pending here{};  // Requests that are answered at once reuse this place.
   std::uint64_t accepted = 0;
-  std::size_t left = 0;           // Doorbells behind the one that is worked on.
-  std::uint64_t on_the_spot = 0;  // Requests that were dealt with so,
+  std::size_t left = 0;           // Doorbells after the current one.
+  std::uint64_t on_the_spot = 0;  // Requests that were served on the spot,
   std::uint64_t charged = 0;      // and the cycles that were charged for them.
   bool unsettled = false;         // Some of them are not charged yet.
   bool follows = true;            // As in ReadySlot.
@@ -146,7 +146,7 @@ bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
 
 inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell, Pass& pass) const {
   std::uint64_t answered = 0;
-  // What is answered here takes less than the clock sees.
+  // An answer here takes less than the clock can measure.
   Moments moments{pass.moment, pass.moment};
   protocol::Slot* const row_slots = &area_->slot(doorbell.wave, 0);
   for (std::uint64_t lanes = doorbell.lanes & row_lanes_; lanes != 0; lanes &= lanes - 1) {
@@ -167,7 +167,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
       pass.stats.events.record({pass.moment, telemetry::EventKind::accepted,
                                 static_cast<std::uint8_t>(lane), control.number, doorbell.wave});
     }
-    // Made where it is needed: a no-op, a fifth of whose time it would take, needs none.
+    // Constructed on demand: it would take a fifth of a no-op's time, and a no-op needs none.
     const auto ready = [&] {
       return ReadySlot{slot,       doorbell.wave,  static_cast<std::uint8_t>(lane),
                        row,        control.number, stamp,
@@ -183,7 +183,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
       moments = {pass.moment, pass.moment};
     }
     pass.follows = false;
-    // It has no arguments to copy, and no memory to ask for.
+    // A no-op has no arguments to copy, and no memory to check.
     if (never_blocks && row == nop_row) {
       const bool detached = (attributes.flags & protocol::flag::detached) != 0;
       protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
@@ -210,7 +210,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     } else {
       const services::Answer answer =
           services::execute_without_waiting(request, pending.progress, *files_);
-      if (answer.would_wait) [[unlikely]] {  // For a page that its argument lies in.
+      if (answer.would_wait) [[unlikely]] {  // It waits for a page of its argument.
         pass.batch.push_back(std::exchange(pending, {}));
         continue;
       }
@@ -241,7 +241,7 @@ std::uint64_t BottomHalf::process(const Bundle& bundle, const Processing& how,
   for (const protocol::Doorbell& doorbell : bundle) {
     --pass.left;
     std::atomic_flag& busy = busy_rows_[doorbell.wave];
-    while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs: the clear.
+    while (how.shared && busy.test_and_set(std::memory_order_acquire)) {  // Pairs with the clear.
       std::this_thread::yield();
     }
     const std::uint64_t row = process_row(doorbell, pass);

@@ -1,10 +1,10 @@
 #pragma once
-// The bottom half: reads a bundle's slots once, validates, classifies, and answers on the spot what
-// can be answered from memory.
+// The bottom half: reads a bundle's slots once, validates and classifies their requests, and
+// answers on the spot those that need only memory.
 //
-// Threading: one instance serves all threads. Monolithic, no two of them hold bundles that name the
-// same row. In split mode they may (a rescan found what a queued bundle names too): a host-side
-// flag a row lets one of them in at a time, so that a slot is accepted once.
+// Threading: one instance serves all threads. In monolithic mode no two threads hold bundles that
+// name the same row. In split mode they may, because a rescan may find requests that a queued
+// bundle names: a host-side flag per row admits one thread at a time, so a slot is accepted once.
 
 #include <atomic>
 #include <cstdint>
@@ -27,12 +27,12 @@ namespace k2k::server {
 struct Pending {
   services::Request request;
   services::Progress progress;
-  services::Readiness readiness;  // What it waits for, once it was tried.
-  bool keeps_role = false;        // It waits, but for a disk.
-  std::uint64_t begun = 0;        // cycles() when it was first tried; 0 = not yet.
+  services::Readiness readiness;  // The event that it waits for, once it was tried.
+  bool keeps_role = false;        // It waits only for a disk.
+  std::uint64_t begun = 0;        // cycles() at its first try; 0 = not tried yet.
 };
 
-// A request whose slot is ready, as its bundle is walked through.
+// A request whose slot is ready, while its bundle is processed.
 struct ReadySlot {
   protocol::Slot& slot;
   std::uint32_t wave = 0;
@@ -41,10 +41,11 @@ struct ReadySlot {
   std::uint16_t number = 0;
   std::uint32_t stamp = 0;
   protocol::Attributes attributes;
-  std::size_t left = 0;  // Doorbells of the bundle behind this one's.
-  bool follows = false;  // Nothing else was accepted since the bundle, or OnTheSpot::settle().
+  std::size_t left = 0;  // Doorbells of the bundle after this one.
+  bool follows =
+      false;  // No other request was accepted since the bundle began, or since OnTheSpot::settle().
 
-  // Into a request that is to be made of it: all but the arguments, which are read once.
+  // Fills in a request, except for the arguments, which are read once.
   void describe(services::Request& request) const {
     request.wave = wave;
     request.lane = lane;
@@ -55,35 +56,35 @@ struct ReadySlot {
   }
 };
 
-// Makes some calls while their bundle is walked through, from their slots (core/spot_calls.hpp).
+// Makes some calls directly from their slots while their bundle is processed (core/spot_calls.hpp).
 class OnTheSpot {
  public:
   enum class Outcome : std::uint8_t {
-    declined,  // Nothing has happened: it is accepted as others are.
+    declined,  // No effect: it is accepted like other requests.
     answered,
     put_off,  // It would wait. Its slot is taken; the request belongs to the batch.
-    lost,     // The role was taken over meanwhile: bundle and batch are the taker's.
+    lost,     // The role was taken over meanwhile: bundle and batch belong to its new holder.
   };
   OnTheSpot() = default;
   virtual ~OnTheSpot() = default;
   OnTheSpot(const OnTheSpot&) = delete;
   OnTheSpot& operator=(const OnTheSpot&) = delete;
 
-  // Expects ThreadStats::booking begun, and leaves it so, but where the role is lost. Fills
-  // `request` where it is put off or lost.
+  // Expects ThreadStats::booking begun, and leaves it begun unless the role is lost. Fills
+  // `request` if the outcome is put_off or lost.
   virtual Outcome serve(const ReadySlot& ready, services::Request& request) = 0;
-  // Charges the calls made since the last time, and adds to `charged` what it charged. Returns
+  // Charges the calls since the last settle(), and adds the charged cycles to `charged`. Returns
   // cycles() at its end.
   virtual std::uint64_t settle(std::uint64_t& charged) = 0;
 };
 
-// How a bundle is processed.
+// Settings for processing a bundle.
 struct Processing {
   services::Openness openness = services::Openness::any;
   bool trace = false;       // Record events.
   bool shared = false;      // Another thread may hold a bundle that names the same rows.
   bool defer = false;       // Answer only refused requests on the spot: the others need admission.
-  std::uint64_t begun = 0;  // cycles() as of a moment ago; 0: it is read.
+  std::uint64_t begun = 0;  // A recent value of cycles(); 0: process() reads it.
   OnTheSpot* on_the_spot = nullptr;
 };
 
@@ -104,33 +105,33 @@ class BottomHalf {
         row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
         busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)) {}
 
-  // Moves every ready slot the bundle names to processing. What never blocks, and what is refused,
-  // is answered here, its rows appended to `answered`; the rest is appended to `batch`.
-  // A named slot that is not ready (a duplicate, a stale or a scribbled doorbell) is passed over.
-  // Charges what it took. Returns cycles() at its end; 0: the role was lost on the spot.
+  // Moves every ready slot that the bundle names to processing. Answers calls that never block and
+  // refused requests, and appends their rows to `answered`; appends all others to `batch`. Skips
+  // named slots that are not ready (a duplicate, stale or invalid doorbell). Charges its CPU time.
+  // Returns cycles() at its end; 0 if the role was lost on the spot.
   std::uint64_t process(const Bundle& bundle, const Processing& how, std::vector<Pending>& batch,
                         std::vector<std::uint32_t>& answered, ThreadStats& stats) const;
 
  private:
-  // What the rows of a bundle share.
+  // State that the rows of a bundle share.
   struct Pass;
-  // Of one row; the number of requests that were answered.
+  // Processes one row; returns the number of answered requests.
   std::uint64_t process_row(const protocol::Doorbell& doorbell, Pass& pass) const;
-  // May the request be executed? As services::admit(). Sets request.row to -1 where the rules make
-  // the call: only a thread that may wait does.
+  // Checks whether the request may be executed, as services::admit(). Sets request.row to -1 if the
+  // rules make the call: only a thread that may wait makes it.
   std::int64_t admit(services::Request& request, services::Openness openness) const;
   static bool permits_reads(const services::CallRules* rules);
-  // Is the request tried on the spot, given the Processing?
+  // Returns true if a request of this row is tried on the spot.
   [[nodiscard]] bool is_for_the_spot(std::int16_t row) const;
-  // Was the request dealt with on the spot?
+  // Returns true if the request was served on the spot.
   bool serve_on_the_spot(const ReadySlot& ready, Pass& pass) const;
 
   const protocol::AreaView* area_;
   const backend::Backend* backend_;
   router::Files* files_;
   DetachedErrors* detached_errors_;
-  services::CallRules* rules_;  // Null: there is no policy file.
-  bool checks_rows_;            // Some memory is the device's alone, or there are rules.
+  services::CallRules* rules_;  // Null without a policy file.
+  bool checks_rows_;            // Some memory is device memory, or there are rules.
   bool reads_on_the_spot_;
   bool functions_on_the_spot_;
   std::uint64_t row_lanes_;  // The lanes that a row has.

@@ -1,5 +1,6 @@
-// Goal: what a bundle names is accepted once, whatever is scribbled into it.
-// Method: an area in plain memory and a backend that only notes; the test is the device.
+// Goal: a request that a bundle names is accepted once, whatever invalid data the bundle contains.
+// Method: an area in plain memory and a backend that only records calls; the test acts as the
+// device.
 
 #include "server/poll/bottom_half.hpp"
 
@@ -76,7 +77,8 @@ TEST_F(BottomHalfTest, passes_over_every_slot_that_is_not_ready) {
 }
 
 TEST_F(BottomHalfTest, ignores_lanes_beyond_the_row) {
-  static_cast<void>(backend.plain.publish(1, 0, __NR_getpid));  // What a lane 32 of row 0 would be.
+  static_cast<void>(
+      backend.plain.publish(1, 0, __NR_getpid));  // The slot that a lane 32 of row 0 would have.
   process({{0, ~std::uint64_t{0}}});
   EXPECT_EQ(stats->accepted.value(), 0u);
   EXPECT_EQ(state_of(backend.area().slot(1, 0)), SlotState::ready);
@@ -202,7 +204,8 @@ TEST_F(BottomHalfTest, answers_no_ops_on_the_spot_whatever_their_outcome_is_for)
   EXPECT_TRUE(detached_errors.take().empty());
 }
 
-// In split mode several threads process bundles, and a rescan may name what a queued bundle names.
+// In split mode several threads process bundles, and a rescan and a queued bundle may name the same
+// request.
 TEST_F(BottomHalfTest, lets_two_threads_accept_a_slot_once_between_them) {
 #if defined(K2K_TSAN)
   constexpr int rounds = 300;

@@ -1,5 +1,5 @@
 #pragma once
-// The next step of a poller that finds nothing: spin, offer the core, sleep.
+// The next step of a poller that finds no doorbell: spin, yield the core, sleep.
 //
 //   interrupt   spin_us, then yield_us, then asleep until the device rings
 //   polling     nothing can wake it, as with a GPU: it sleeps a sixteenth of the time for which
@@ -34,17 +34,17 @@ class PollLadder {
 
   [[nodiscard]] std::uint64_t idle(std::uint64_t moment) const { return moment - idle_since_; }
 
-  // A kernel starts: it may soon ask.
+  // A kernel starts: its requests may come soon.
   void restart(std::uint64_t moment) {
     idle_since_ = moment;
     sparse_ = false;
   }
 
-  // A request was found; it was served.
+  // A request was found and served.
   void found(std::uint64_t moment) { sparse_ = polls_ && moment - idle_since_ > spin_; }
   void served(std::uint64_t moment) { idle_since_ = moment; }
 
-  // A thread that shares this core may be the next to ring: later spins offer the core between
+  // A thread that shares this core may be the next to ring: later spins yield the core between
   // polls.
   [[nodiscard]] Step next(std::uint64_t moment) const {
     const std::uint64_t idle = moment - idle_since_;
@@ -64,7 +64,7 @@ class PollLadder {
   bool polls_;
   std::uint32_t sleep_us_;
   std::uint64_t spin_;
-  std::uint64_t awake_;  // Spinning and offering.
+  std::uint64_t awake_;  // Time of spinning and yielding.
   std::uint64_t nap_min_;
   std::uint64_t idle_since_;
   bool sparse_ = false;  // The last request came after the spin had ended.

@@ -56,7 +56,7 @@ TEST(PollLadder, does_not_spin_for_requests_that_come_too_rarely_to_be_met_by_it
   ladder.found(at(700));
   ladder.served(at(701));
   EXPECT_EQ(ladder.next(at(702)), Step::sleep);
-  ladder.found(at(710));  // One that came at once: it pays again.
+  ladder.found(at(710));  // A request that came at once: spinning pays again.
   ladder.served(at(711));
   EXPECT_EQ(ladder.next(at(712)), Step::spin);
 }

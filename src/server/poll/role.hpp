@@ -1,13 +1,13 @@
 #pragma once
-// The holder of a role, the thread that polls: the word on which leader, follower and taker-over
-// agree (decision 8).
+// The word that names the holder of a role, which is the thread that polls. Leader, follower and
+// taker agree by it (decision 8).
 //
 //   vacant ── take ──▶ held ── claimed by a taker ──▶ claimed ──▶ held by the taker   still in the
 //     ▲                │ ▲                              │                             same call
 //     └──── vacate ────┘ └──────────────────────────────┘ back to the holder          it ended
 //
-// A holder is there for every call, a taker only after a call that lasted hundreds of microseconds.
-// So the holder pays little: it marks the beginning and the end of a call by plain stores
+// The holder works at every call, a taker only after a call that lasted hundreds of microseconds.
+// So the holder's side is cheap: it marks the beginning and the end of a call by plain stores
 // (telemetry/mark.hpp) and then loads the word. The taker claims, passes a heavy barrier
 // (base/asymmetric_barrier.hpp) and looks at the mark: either it sees that the call ended, or the
 // holder will see the claim.
@@ -35,19 +35,19 @@ class RoleWord {
 
   [[nodiscard]] View view() const { return unpack(word_.load(std::memory_order_acquire)); }
 
-  // True if the role was vacant and is now held by `thread`.
+  // Returns true if the role was vacant and `thread` now holds it.
   bool take(std::uint32_t thread) {
     return move(pack({RolePhase::vacant, 0}), pack({RolePhase::held, thread}));
   }
 
-  // By the holder, outside a call. A claim that is being made fails.
+  // Called by the holder, outside a call. A concurrent claim fails.
   void vacate(std::uint32_t thread) {
     const std::uint64_t before = word_.exchange(pack({RolePhase::vacant, 0}));
     K2K_EXPECT(unpack(before).holder == thread);
   }
 
-  // By the holder right after Mark::end(): false if the role was taken over meanwhile. True
-  // makes a claim that is being made fail.
+  // Called by the holder right after Mark::end(). Returns false if the role was taken over
+  // meanwhile. If it returns true, a concurrent claim fails.
   bool still_held_by(std::uint32_t thread) {
     const std::uint64_t held = pack({RolePhase::held, thread});
     const std::uint64_t claimed = pack({RolePhase::claimed, thread});
@@ -56,8 +56,8 @@ class RoleWord {
     return seen == held || seen == claimed;
   }
 
-  // By any other thread: true if `holder` is still in the call that `mark` showed as `stuck`, and
-  // `thread` now holds the role.
+  // Called by any other thread. Returns true if `holder` is still in the call that `mark` showed as
+  // `stuck`, and `thread` now holds the role.
   bool take_over(std::uint32_t holder, const telemetry::Mark& mark, telemetry::Mark::View stuck,
                  std::uint32_t thread) {
     const std::uint64_t held = pack({RolePhase::held, holder});

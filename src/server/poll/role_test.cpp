@@ -1,5 +1,5 @@
-// Goal: the word allows the moves its drawing shows, and of two that race for a stuck call one
-// wins. Method: every move from every state, then holder and taker in a race.
+// Goal: the word permits only the moves of its drawing, and one of two threads that race for a
+// stuck call wins. Method: every move from every state, then holder and taker in a race.
 
 #include "server/poll/role.hpp"
 
@@ -102,7 +102,7 @@ TEST(RoleWordDeathTest, ends_the_process_when_another_thread_vacates_it) {
   EXPECT_DEATH(held.vacate(other), "broken contract");
 }
 
-// With and without membarrier: what the light side is differs.
+// With and without membarrier: the light barrier differs.
 class RoleWordRace : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -123,7 +123,7 @@ TEST_P(RoleWordRace, gives_every_stuck_call_to_the_holder_or_the_taker_and_never
   constexpr int rounds = 1'000;
 #endif
   constexpr int calls_a_round = 100;
-  int guarded = 0;  // Touched by the holder of the role: a race here is a race in the role.
+  int guarded = 0;  // Written only by the holder of the role: a race here is a race in the role.
   int kept = 0;
   int taken = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -155,7 +155,7 @@ TEST_P(RoleWordRace, gives_every_stuck_call_to_the_holder_or_the_taker_and_never
     kept += mine;
     taken += took ? 1 : 0;
   }
-  // Each call begun counted once, and each take-over.
+  // Each call and each take-over counts once.
   EXPECT_EQ(guarded, kept + 2 * taken);
 }
 

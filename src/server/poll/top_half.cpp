@@ -40,8 +40,8 @@ void TopHalf::hold(std::uint32_t window_us, std::uint32_t requests_max) {
   coalesce_max_ = requests_max;
 }
 
-// A sleep that costs more CPU time than it saves is no rest. What is longer than one sleep may be
-// is slept in equal parts: a short rest at the end would be spun.
+// Do not sleep if a sleep costs more CPU time than it saves. A window longer than one permitted
+// sleep is divided into equal sleeps: a short remainder would be spun.
 void TopHalf::wait_for_more(std::uint64_t end) const {
   const std::uint64_t moment = cycles();
   if (moment >= end || end - moment < nap_cycles_) return;
@@ -70,11 +70,11 @@ std::uint32_t TopHalf::drain(Bundle& bundle, std::uint32_t requests_max, ThreadS
   for (protocol::RingConsumer* ring : rings_) {
     protocol::Doorbell doorbell;
     std::uint64_t doorbells = 0;
-    // A device that forges doorbells faster than they are read must not hold this thread: each
-    // doorbell counts as one request, whatever it rings for.
+    // A device that forges doorbells faster than they are read must not keep this thread: each
+    // doorbell counts as at least one request, whatever it names.
     while (requests < requests_max && doorbells < requests_max && ring->poll(doorbell)) {
       ++doorbells;
-      // A row beyond the area can only come from a scribbled ring entry.
+      // A row beyond the area can only come from an invalid ring entry.
       if (doorbell.wave >= area_->wave_count) continue;
       bundle.push_back(doorbell);
       requests += number_of(doorbell.lanes);
@@ -112,8 +112,8 @@ bool TopHalf::any_urgent(const Bundle& bundle) const {
       if ((doorbell.lanes >> lane & 1) == 0) continue;
       const protocol::Slot& slot = area_->slot(doorbell.wave, lane);
       if (observe(slot).state != protocol::SlotState::ready) continue;
-      // A hint: split, another thread may have accepted the request meanwhile, and the slot may
-      // be filled anew.
+      // A hint: in split mode another thread may have accepted the request meanwhile, and the slot
+      // may be filled again.
       const std::uint32_t attributes = protocol::load_hint(&slot.attributes);
       if ((protocol::unpack_attributes(attributes).flags & protocol::flag::urgent) != 0)
         return true;
@@ -143,7 +143,7 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
   for (std::uint32_t step = 0; step < rows && step < area_->wave_count; ++step) {
     const std::uint32_t row = next_row_;
     next_row_ = row + 1 == area_->wave_count ? 0 : row + 1;
-    // Only rows that ring here: another half's would be accepted twice.
+    // Only rows that ring here: two top halves would accept another row's requests.
     if (row % area_->ring_count % ring_step_ != first_ring_) continue;
     std::uint64_t lanes = 0;
     for (std::uint32_t lane = 0; lane < area_->wave_lanes; ++lane) {
@@ -156,12 +156,14 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
       found += static_cast<std::uint32_t>(std::popcount(lanes));
     }
   }
-  // Requests without a doorbell: perhaps a producer died and left a hole in front of others.
+  // Requests without a doorbell: a producer may have died and left a hole in front of other
+  // doorbells.
   if (found != 0) {
     stats.rescued.add(found);
     for (std::size_t index = 0; index < rings_.size(); ++index) {
       protocol::RingConsumer& ring = *rings_[index];
-      // Or so many died that the ring is full of holes, and no producer gets to ring behind them.
+      // Or so many producers died that the ring is full of holes, and no producer can ring after
+      // them.
       Rescued& rescued = rescued_[index];
       const bool came = ring.skip_hole() || ring.position() != rescued.position;
       rescued.times = came ? 1 : rescued.times + 1;
@@ -173,8 +175,8 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
       ring.publish();
     }
   }
-  // The slots are cold after a sleep: 64 KiB of them, a millisecond apart, would be the greater
-  // part of what a quiet server costs.
+  // The slots are not in the cache after a sleep: reading 64 KiB of slots every millisecond would
+  // be most of an idle server's cost.
   rescan_due_ =
       cycles() + std::clamp(idle / rescan_stretch, rescan_cycles_, rescan_cycles_ * rescan_stretch);
   return found;

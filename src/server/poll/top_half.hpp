@@ -1,6 +1,6 @@
 #pragma once
-// The top half: takes doorbells off its rings, holds them together for the coalescing window, and
-// now and then looks at a slice of the slots for requests whose doorbell was lost.
+// The top half: takes doorbells from its rings, holds them for the coalescing window, and
+// periodically searches a slice of the slots for requests whose doorbell was lost.
 //
 // Owned by a role: used by its holder, never by two threads.
 
@@ -25,60 +25,61 @@ class TopHalf {
     waiting_.reserve(area.ring_count);
   }
 
-  // While a window is open, this device may move on (Backend::advance). It outlives this.
+  // While a window is open, this device may advance (Backend::advance). It must outlive the top
+  // half.
   void attend(backend::Backend& device) { device_ = &device; }
 
   // This half serves ring `first`, `first + step`, ... and the rows that ring there.
   void assign(std::vector<protocol::RingConsumer*> rings, std::uint32_t first, std::uint32_t step);
   void configure(const ServerConfig& config);
-  // From now on doorbells are held so long, and at most so many requests.
+  // Sets the coalescing window and the most requests of a bundle.
   void hold(std::uint32_t window_us, std::uint32_t requests_max);
-  // The rest of a window is slept, where it is longer than this: then an urgent request waits
-  // for up to urgent_look. At first it is spun.
+  // If the rest of a window is longer than `cycles`, it is slept, and an urgent request waits up to
+  // urgent_look. Until this is called the rest is spun.
   void sleep_beyond(std::uint64_t cycles) { nap_cycles_ = cycles; }
 
-  // Appends the waiting doorbells to `bundle`; with a window, waits for more. False: there were
-  // none.
+  // Appends the waiting doorbells to `bundle`; with a window, waits for more. Returns false if
+  // there were none.
   bool collect(Bundle& bundle, ThreadStats& stats);
 
-  // Asks for the cache lines that the next collect() and its caller will need: first the lines of
-  // the rings, then, some time later, the lines of the slots that were rung meanwhile. For a thread
-  // that has a call to make first: the lines travel while it does.
+  // Prefetches the cache lines for the next collect() and its caller: first the lines of the rings,
+  // then, some time later, the lines of the slots that were rung meanwhile. A thread prefetches
+  // them before it makes another call, so that the lines arrive during the call.
   void prefetch_rings() const;
   void prefetch_slots() const;
 
   // Looks at the next slice of slots for ready ones. Bounded: slice_slots a call. Returns how many
-  // requests were found and appended. The next is due after rescan_us, or where nothing came for
-  // `idle` cycles after a sixteenth of that, at most sixteen times as late.
+  // requests were found and appended. The next rescan is due after rescan_us; after `idle` cycles
+  // without requests it is due after a sixteenth of `idle`, at most 16 * rescan_us.
   std::uint32_t rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle = 0);
 
-  // For a poller that found nothing and is about to sleep: steps over a place that was next for
-  // hole_us and behind which there are doorbells, if a doorbell may have ended the last sleep
-  // (`woken`). True if there is something to collect now.
+  // For a poller that found nothing and is about to sleep: skips a ring position that was next for
+  // hole_us and is followed by doorbells, if a doorbell may have ended the last sleep (`woken`).
+  // Returns true if there are doorbells to collect now.
   bool pass_holes(std::uint64_t moment, bool woken);
 
-  // Cycle count at which the next rescan is due.
+  // cycles() at which the next rescan is due.
   [[nodiscard]] std::uint64_t rescan_due() const { return rescan_due_; }
 
   [[nodiscard]] const std::vector<protocol::RingConsumer*>& rings() const { return rings_; }
 
   static constexpr std::uint32_t slice_slots = 1024;
   static constexpr std::uint64_t rescan_stretch = 16;
-  // A producer that lost its core between ticket and doorbell has come back by then, mostly.
+  // A producer that lost its core between ticket and doorbell usually runs again by then.
   static constexpr std::uint32_t hole_us = 1'000;
   static constexpr Nanoseconds urgent_look = std::chrono::microseconds(100);
-  // As many lines as a core can wait for at a time, about.
+  // About as many lines as a core can prefetch at a time.
   static constexpr std::uint32_t prefetch_max = 16;
 
-  // So many rescans in a row find requests, and no doorbell is rung, before all places of a lap are
-  // taken for holes. A few are due to producers that lost their core between publishing and
-  // ringing: their doorbells would come too late.
+  // After this number of consecutive rescans that found requests without a doorbell, all positions
+  // of a lap count as holes. Fewer may be due to producers that lost their core between publishing
+  // and ringing: their doorbells would come too late.
   static constexpr std::uint32_t silent_rescues_max = 8;
 
  private:
   struct Rescued {
-    std::uint64_t position = ~std::uint64_t{0};  // Of the ring, when a rescan last found requests.
-    std::uint32_t times = 0;                     // Such rescans since it came there.
+    std::uint64_t position = ~std::uint64_t{0};  // Ring position when a rescan last found requests.
+    std::uint32_t times = 0;                     // Such rescans since the ring reached it.
   };
 
   void wait_for_more(std::uint64_t end) const;
@@ -86,8 +87,9 @@ class TopHalf {
   [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
 
   struct Waiting {
-    std::uint64_t position = ~std::uint64_t{0};  // Of the ring, when its holder last went to sleep.
-    std::uint64_t since = 0;                     // cycles() when it first did so there.
+    std::uint64_t position =
+        ~std::uint64_t{0};    // Ring position when its holder last went to sleep.
+    std::uint64_t since = 0;  // cycles() at its first sleep at this position.
   };
 
   const protocol::AreaView* area_;

@@ -1,6 +1,6 @@
-// Goal: doorbells become bundles, held together by window and maximum; lost ones are found again,
-// by the half whose rings they belong to and by no other.
-// Method: an area in plain memory; the test is the device.
+// Goal: doorbells become bundles, held together by window and maximum; lost doorbells are recovered
+// by the top half of their ring and by no other.
+// Method: an area in plain memory; the test acts as the device.
 
 #include "server/poll/top_half.hpp"
 
@@ -121,7 +121,7 @@ TEST_F(TopHalfTest, holds_a_bundle_open_for_the_window_and_takes_what_comes_mean
   device.join();
   EXPECT_GE(held_us, 9'900);
   EXPECT_LE(bundle.size(), 2u);
-  // On a busy machine the device may have come too late for the window; nothing is lost then.
+  // On a busy machine the device may have been too late for the window; no doorbell is lost then.
   if (bundle.size() == 1) {
     ASSERT_TRUE(server.halves[0].collect(bundle, *stats));
   }
@@ -143,7 +143,7 @@ TEST_F(TopHalfTest, does_not_hold_back_what_is_urgent) {
 TEST_F(TopHalfTest, drops_a_doorbell_that_names_a_row_beyond_the_area) {
   protocol::PlainArea area;
   Halves server(area.view(), config);
-  area.ring(0, 1);  // A good one, then two scribbled ones.
+  area.ring(0, 1);  // A valid doorbell, then two invalid ones.
   const protocol::DoorbellRing& ring = area->rings[0];
   protocol::ring(ring, protocol::take_ticket(ring), 4, 1);
   protocol::ring(ring, protocol::take_ticket(ring), 0xffffffff, ~std::uint64_t{0});
@@ -153,7 +153,7 @@ TEST_F(TopHalfTest, drops_a_doorbell_that_names_a_row_beyond_the_area) {
   EXPECT_EQ(stats->doorbells.value(), 3u);
 }
 
-// A device that forges doorbells as fast as they are read must not hold the thread.
+// A device that forges doorbells as fast as they are read must not keep the thread.
 TEST_F(TopHalfTest, reads_a_bounded_number_of_forged_doorbells_at_a_time) {
   protocol::PlainArea area({.ring_entries = 1024});
   Halves server(area.view(), config);

@@ -23,7 +23,7 @@ bool DescriptorWatch::take(const Pending& call) {
 
 bool DescriptorWatch::wake() {
   const std::uint64_t one = 1;
-  // EAGAIN: the counter is full, so the descriptor is readable already.
+  // EAGAIN: the counter is full, so the descriptor is already readable.
   return ::write(event_.number(), &one, sizeof(one)) == sizeof(one) || errno == EAGAIN;
 }
 
@@ -51,7 +51,7 @@ bool DescriptorWatch::take_new(ServiceThread& self, DescriptorWaits& waits,
 void DescriptorWatch::add(ServiceThread& self, DescriptorWaits& waits,
                           DescriptorWaits::Round& round, const Pending& call) {
   try {
-    // So that the end of any wait finds room.
+    // Reserves room for the end of every wait.
     round.reserve(round.answered.size() + round.stubborn.size() + waits.size() + 1);
     waits.add(call, now(), round);
   } catch (const std::bad_alloc&) {
@@ -72,7 +72,8 @@ void DescriptorWatch::run(ServiceThread& self) {
   DescriptorWaits::Round round;
   Nanoseconds mark = thread_time();
   bool stopping = false;
-  // At the end the signal wakes it, too: the program may have closed the event descriptor.
+  // At the end the signal wakes the thread, too, because the program may have closed the event
+  // descriptor.
   parts_.sleeping.begin(self.sleeper, SleepingCalls::Owner::detached);
   while (!stopping) {
     stopping = take_new(self, waits, round);
@@ -87,7 +88,7 @@ void DescriptorWatch::run(ServiceThread& self) {
     for (const Pending& call : round.stubborn) parts_.pool.queue(call);
     round.stubborn.clear();
     answer(self, round);
-    // The thread works for the calls that it answered, and for no others.
+    // Charges the thread's CPU time to the calls that it answered.
     const Nanoseconds moment = thread_time();
     const std::uint64_t spent = cycles_in(moment - mark);
     if (round.answered.empty()) self.stats.ledger.charge(telemetry::Stage::polling, spent);

@@ -1,11 +1,11 @@
 #pragma once
 // The thread that waits for descriptors and for the ends of sleeps (descriptor_waits.hpp), and the
-// calls on their way to it.
+// queue of calls for it.
 //
 //   take() ──▶ new waits ── event descriptor ──▶ k2k/wait: epoll(7), try again ──▶ answered
-//                                                  └─ ready and yet not to be had ──▶ thread pool
+//                                                  └─ ready, but would wait ──▶ thread pool
 //
-// The thread starts with the first call. It waits for an event descriptor, too, by which take(),
+// The thread starts with the first call. It also waits for an event descriptor, by which take(),
 // the end of a launch and stop() wake it.
 //
 // Threading: from anywhere; one lock. Lock order: this lock, then ServiceThreads.
@@ -29,9 +29,9 @@ class DescriptorWatch {
   // `event` is an eventfd(2). Before the first call.
   void wake_by(Descriptor event) { event_ = std::move(event); }
 
-  // False: the call waits for no descriptor and no moment, stop() was called, the system gives no
-  // thread, or the host program closed the event descriptor. A thread that may be kept is to make
-  // it.
+  // Returns false if the call waits for no descriptor and no moment, stop() was called, the system
+  // gives no thread, or the host program closed the event descriptor. Then a thread that may block
+  // must make the call.
   bool take(const Pending& call);
 
   // The launch of waiting calls may have ended early (Backend::abandoned).
@@ -41,16 +41,16 @@ class DescriptorWatch {
 
  private:
   void run(ServiceThread& self);
-  // Moves new waits into `waits`, or answers them with ENOMEM. True once stop() was called.
+  // Moves new waits into `waits`, or answers them with ENOMEM. Returns true once stop() was called.
   bool take_new(ServiceThread& self, DescriptorWaits& waits, DescriptorWaits::Round& round);
   void add(ServiceThread& self, DescriptorWaits& waits, DescriptorWaits::Round& round,
            const Pending& call);
   void answer(ServiceThread& self, const DescriptorWaits::Round& round);
-  // False: the host program closed the event descriptor.
+  // Returns false if the host program closed the event descriptor.
   bool wake();
 
   const SetAsideParts parts_;
-  Descriptor event_;  // Readable once there is news for the thread.
+  Descriptor event_;  // Readable when the thread must look at its queue.
   std::mutex mutex_;  // Guards what follows.
   RequestQueue new_waits_;
   bool started_ = false;

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using protocol::SlotState;
 using protocol::TransportError;
 
-// The parts, and the watch, which its thread keeps alive.
+// The parts and the watch; the watch's thread keeps them alive.
 struct WatchedParts : ServerParts {
   DescriptorWatch watch{set_aside};
 };

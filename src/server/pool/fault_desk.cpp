@@ -39,7 +39,7 @@ bool FaultDesk::serve(ServiceThread& self, Role* role) {
     parts_.admission.pass(self.account, served);
     served = static_cast<std::uint32_t>(count);
     const std::uint64_t begin = cycles();
-    // Memory that is copied may lie on a disk, too: then the role is taken over, as in a call.
+    // The memory to copy may be on a disk, too: mark a call, so that the role can be taken over.
     if (kept) self.call.begin();
     self.stats.fault_ranges.add(parts_.resolve(part, backend::Reading::cached_only));
     if (kept) {
@@ -104,7 +104,7 @@ void FaultDesk::run(ServiceThread& self) {
     } else {
       self.stats.fault_ranges.add(parts_.resolve(self.faults, backend::Reading::blocking));
       for (services::Fault& fault : self.faults) {
-        // A file that never gives its data without waiting: to ask for ever would not help.
+        // A file that never gives its data without waiting: more tries would not help.
         if (fault.answer.would_wait) fault.answer = {-EAGAIN, false, {}};
       }
     }

@@ -1,13 +1,12 @@
 #pragma once
-// Page faults of device code: many at once, before all other requests of their bundle; a fault that
-// needs a disk on a thread for such faults.
+// Serves page faults of device code: many at once, before all other requests of their bundle.
+// Separate threads serve faults that need a disk.
 //
 //   batch ──▶ faults taken out ──▶ resolved together ──▶ answered
 //     │                                └─ page not in the cache ─▶ k2k/fault ──▶ read, answered
 //     └──▶ calls, which may get stuck
 //
-// So no fault waits behind a call, and a fault that reads a file waits behind other such faults
-// only.
+// So no fault waits for a call, and a fault that reads a file waits only for other such faults.
 //
 // Threading: from anywhere, a ServiceThread by itself; one lock. Lock order: this lock, then
 // ServiceThreads.
@@ -47,25 +46,26 @@ class FaultDesk {
   FaultDesk(const FaultDesk&) = delete;
   FaultDesk& operator=(const FaultDesk&) = delete;
 
-  // Moves the faults of `batch` to self.faults. False if there is none.
+  // Moves the faults of `batch` to self.faults. Returns false if there is none.
   static bool take(ServiceThread& self, std::vector<Pending>& batch);
-  // Answers self.faults, or leaves them to threads that may be kept. `role` is nullptr where none
-  // is held. False: it was taken over meanwhile.
+  // Answers self.faults, or queues them for threads that may block. `role` is nullptr if none is
+  // held. Returns false if it was taken over meanwhile.
   bool serve(ServiceThread& self, Role* role);
 
-  // Faults that wait for a disk are answered with ECANCELED, and the threads end.
+  // Answers faults that wait for a disk with ECANCELED, and ends the threads.
   void stop();
 
-  // Further threads would only wait for the same disks.
+  // More threads would only wait for the same disks.
   static constexpr std::uint32_t threads_max = 4;
 
  private:
   static void charge(ServiceThread& self, std::uint64_t cycles,
                      std::span<const services::Fault> faults);
-  void set_aside(std::span<const services::Fault> faults);  // The ones that would wait.
-  bool queue(std::span<const services::Fault> faults);      // False: no thread reads files.
+  void set_aside(std::span<const services::Fault> faults);  // Faults that would wait.
+  bool queue(std::span<const services::Fault> faults);      // False if no thread reads files.
   void run(ServiceThread& self);
-  // Takes waiting faults into self.faults, blocks while there is none. True once stop() was called.
+  // Takes waiting faults into self.faults; blocks while there is none. Returns true once stop() was
+  // called.
   bool take_waiting(ServiceThread& self);
 
   const Parts parts_;

@@ -1,4 +1,4 @@
-// Goal: faults in memory are answered at once, the others by threads that may be kept.
+// Goal: faults in memory are answered at once, the others by threads that may block.
 // Method: a fake resolution. The first argument of a fault says whether its page is in memory.
 
 #include "server/pool/fault_desk.hpp"
@@ -79,7 +79,7 @@ class FaultDeskTest : public testing::Test {
       parts->pool.finish_work();
     }
   }
-  // A fault that the test's thread serves, alone.
+  // A single fault that the test's thread serves.
   services::Request serve(std::uint8_t lane, std::uint64_t place) {
     Pending call;
     call.request = parts->accept(lane, calls::fault_in_number, place);

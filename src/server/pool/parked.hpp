@@ -1,7 +1,8 @@
 #pragma once
-// Requests that a role's holder has accepted and may not serve yet: the budget of their tenant is
-// used up. One queue a budget, in the order of acceptance; each is asked for again when its budget
-// says so. There are never more than the device has slots: a second request of a slot is dropped.
+// Requests that a role's holder has accepted and may not serve yet, because the budget of their
+// tenant is exhausted. One queue per budget, in the order of acceptance; the holder asks again at
+// the time that the budget gives. There are never more requests than slots: a second request of a
+// slot is dropped.
 //
 // Threading: the role's holder only.
 
@@ -23,11 +24,10 @@ class ParkedRequests {
 
   struct Queue {
     std::deque<Pending> calls;
-    std::uint64_t due = never;  // cycles(); `never` where nothing waits.
+    std::uint64_t due = never;  // cycles(); `never` if no request waits.
   };
 
-  // `due`: when its budget is worth asking again.
-  // False: there is no memory for it.
+  // `due`: the time to ask its budget again. Returns false if there is no memory for it.
   bool add(const Pending& call, std::size_t budget, std::uint64_t due) {
     bool alone = false;
     try {
@@ -46,11 +46,11 @@ class ParkedRequests {
   }
 
   [[nodiscard]] std::size_t count() const { return count_; }
-  // cycles() from which on something may be served.
+  // cycles() from which a request may be served.
   [[nodiscard]] std::uint64_t due() const { return due_; }
 
-  // Moves to `batch`, from each queue that is due, at most `most` requests that `admits` lets pass;
-  // for the others `due_of` says when to ask again.
+  // Moves at most `most` requests of each due queue to `batch` if `admits` admits them; `due_of`
+  // gives the time to ask again for the others.
   template <typename Admits, typename DueOf>
   void take(std::uint64_t moment, std::size_t most, std::vector<Pending>& batch,
             const Admits& admits, const DueOf& due_of) {
@@ -74,7 +74,7 @@ class ParkedRequests {
     }
   }
 
-  // All of them, in no queue any more.
+  // Moves all requests to `all`.
   void drain(std::vector<Pending>& all) {
     for (Queue& queue : queues_) all.insert(all.end(), queue.calls.begin(), queue.calls.end());
     *this = {};

@@ -1,4 +1,4 @@
-// Goal: parked requests come back once, in order, and not before they are due; none is forgotten.
+// Goal: each parked request is returned once, in order, and not before it is due.
 
 #include "server/pool/parked.hpp"
 
@@ -67,7 +67,7 @@ TEST(ParkedRequests, keeps_what_is_not_admitted_until_it_is_worth_asking) {
   EXPECT_EQ(take(parked, 500, 8), (std::vector<std::uint32_t>{7}));
 }
 
-// A device that publishes a slot anew while its request is parked must not use up the host's
+// A device that publishes a slot again while its request is parked must not exhaust the host's
 // memory.
 TEST(ParkedRequests, keeps_one_request_of_a_slot_until_it_is_taken) {
   ParkedRequests parked;

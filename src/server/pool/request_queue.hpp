@@ -1,11 +1,11 @@
 #pragma once
-// Where accepted requests wait: queues over one table with a place for each slot, so that no
-// queue ever asks for memory. A request occupies its slot until it is answered, and is in one queue
-// at a time. Only a device that scribbles on its slots has a second request accepted for a slot
-// that waits already: the queue drops it, and the slot gets the answer of the first.
+// Queues of accepted requests over one table with a place for each slot, so that no queue ever
+// allocates memory. A request occupies its slot until it is answered, and is in one queue at a
+// time. Only a device that writes to its slots at the wrong time can have a second request accepted
+// for a waiting slot: the queue drops it, and the slot gets the answer of the first.
 //
-// Threading: each queue has a lock of its owner. The table has none: queues of one table may have
-// different locks. take_to_front() expects both.
+// Threading: each queue is guarded by a lock of its owner. The table has none: queues of one table
+// may have different locks. take_to_front() expects both.
 
 #include <atomic>
 #include <cstddef>
@@ -30,11 +30,11 @@ class RequestPlaces {
 
   explicit RequestPlaces(const protocol::AreaView& area)
       : lanes_(area.wave_lanes),
-        // Its pages are touched by the slots that wait, and by no others.
+        // Only waiting slots touch its pages.
         memory_(std::make_unique_for_overwrite<std::byte[]>(slots_of(area) * sizeof(Place))),
         taken_(std::make_unique<std::atomic<bool>[]>(slots_of(area))) {}
 
-  // nullptr: another request of its slot waits.
+  // Returns nullptr if another request of its slot waits.
   Place* take(const Pending& call) {
     const std::size_t slot = std::size_t{call.request.wave} * lanes_ + call.request.lane;
     if (taken_[slot].exchange(true, std::memory_order_acquire)) return nullptr;  // See give_back().
@@ -76,7 +76,7 @@ class RequestQueue {
   Pending pop_front() { return remove(first_); }
   Pending pop_back() { return remove(last_); }
 
-  // All of `other` come before the requests of this queue.
+  // Moves all requests of `other` before the requests of this queue.
   void take_to_front(RequestQueue& other) {
     if (other.empty()) return;
     other.last_->after = first_;

@@ -79,8 +79,7 @@ TEST_F(RequestQueueTest, has_room_for_all_slots) {
 }
 
 TEST_F(RequestQueueTest, share_their_table_without_a_common_lock) {
-  // Each thread owns one queue. Both put the same slots into theirs: each slot waits in one of
-  // them.
+  // Each thread owns one queue. Both add the same slots: each slot waits in one of the queues.
   constexpr std::uint64_t rounds = 20'000;
   std::atomic<int> waiting[4] = {};
   std::atomic<bool> twice{false};

@@ -8,7 +8,7 @@
 namespace k2k::server {
 
 namespace {
-// Holder of a role whose thread was left behind.
+// Holder of a role whose thread was abandoned.
 constexpr std::uint32_t abandoned_holder = 0xffffff;
 }  // namespace
 
@@ -39,7 +39,7 @@ std::uint64_t Roles::coalescing_changes() const {
 
 std::vector<Pending> Roles::assign(const ServerConfig& config) {
   const std::uint32_t wanted = config.top_halves;
-  // First the steps that need memory: then all roles change, or none.
+  // The steps that allocate memory come first, so all roles change or none.
   std::vector<std::vector<protocol::RingConsumer*>> rings_of(roles_.size());
   for (auto& rings : rings_of) rings.reserve(consumers_.size());
   std::size_t count = 0;
@@ -57,7 +57,7 @@ std::vector<Pending> Roles::assign(const ServerConfig& config) {
     }
     role.top_half.assign(std::move(rings), index, wanted);
     role.top_half.configure(config);
-    // The costs are measured only where they are needed. A sleep pays beyond its own cost.
+    // The costs are measured only when needed. A sleep must save more than its own cost.
     const bool adaptive = role.adaptive.configure(config);
     if (adaptive || config.coalesce_window_us != 0) {
       role.top_half.sleep_beyond(2 * cycles_in(calibrated_costs().sleep));
@@ -112,8 +112,8 @@ Role* Roles::take_over_stuck(const ServiceThreads& threads, std::uint32_t thread
     const ServiceThread& holder = threads.at(view.holder);
     const std::pair seen{view.holder, holder.call.view()};
     const auto before = std::exchange(role->watched, seen);
-    // A unit that was displaced from its core is in no long call: a take-over would only displace
-    // it again. While a unit copies cached bytes, its other work-items wait for it anyway.
+    // A unit that lost its core is not in a long call: a take-over would only displace it again.
+    // While a unit copies cached bytes, its other work-items wait for it anyway.
     if (seen != before || !telemetry::Mark::inside(seen.second) ||
         (holder.is_unit &&
          !host::thread_waits(holder.system_thread.load(std::memory_order_acquire))) ||

@@ -1,5 +1,5 @@
 #pragma once
-// For tests of objects that stand on the thread pool: a fake device, and every object below.
+// For tests of objects that use the thread pool: a fake device, and every object that they need.
 //
 // Threading: as the objects say. Service threads keep the parts alive.
 
@@ -103,8 +103,8 @@ struct ServerParts {
   bool is_answered(const services::Request& request) {
     return is_answered(request.wave, request.lane);
   }
-  // Of threads that were told to end. As the server does: one that was not asleep yet misses a
-  // signal.
+  // Interrupts threads that must end until they have ended, as the server does: a thread that was
+  // not asleep yet misses a signal.
   void interrupt_until_ended() {
     using namespace std::chrono_literals;
     const Instant patience = now() + 10s;

@@ -52,7 +52,7 @@ bool ServiceThreads::add(const Main& main, const char* name, std::uint32_t numbe
 void ServiceThreads::run(ServiceThread& self, const Main& main, const char* name,
                          std::uint32_t number) {
   const OwnThread own;
-  std::array<char, 16> whole{};  // As long as Linux lets a name be.
+  std::array<char, 16> whole{};  // Linux' maximum length of a thread name.
   std::snprintf(whole.data(), whole.size(), name, number);
   pthread_setname_np(pthread_self(), whole.data());
   prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // 1 us: short sleeps stay short.
@@ -121,7 +121,8 @@ bool ServiceThreads::wait_ended(Nanoseconds longest) {
 }
 
 void ServiceThreads::release() {
-  const std::lock_guard lock(mutex_);  // A thread takes it before it is seen as ended, not after.
+  const std::lock_guard lock(
+      mutex_);  // A thread takes the lock before it is seen as ended, not after.
   released_ = true;
   for (const auto& thread : threads_) {
     if (thread->is_unit) continue;

@@ -1,8 +1,8 @@
 #pragma once
-// The service threads of a server: starts them, knows which have ended, adds up their books.
+// Starts and joins the service threads of a server, and sums their statistics.
 //
-// Every thread keeps the owner of this object alive until it ends, so that a thread that stop()
-// leaves behind in a call of the kernel finds its memory when it returns.
+// Every thread keeps the owner of this object alive until the thread ends, so a thread that stop()
+// abandons in a system call still has its memory when it returns.
 //
 // Threading: from anywhere; one lock, below the locks of all other objects of the server. A
 // ServiceThread stays at its address as long as this object lives.
@@ -33,12 +33,12 @@ class ServiceThreads {
  public:
   using Main = std::function<void(ServiceThread&)>;
 
-  // Threads may be interrupted by `sleeping`, which outlives them.
+  // `sleeping` may interrupt the threads and must outlive them.
   explicit ServiceThreads(SleepingCalls& sleeping) : sleeping_(&sleeping) {}
   ServiceThreads(const ServiceThreads&) = delete;
   ServiceThreads& operator=(const ServiceThreads&) = delete;
 
-  // From now on each thread that is started keeps `owner` alive.
+  // Each thread started from now on keeps `owner` alive.
   void keep_alive(std::weak_ptr<void> owner) { owner_ = std::move(owner); }
 
   // From now on each thread that is started is behind these walls before it serves.
@@ -47,26 +47,26 @@ class ServiceThreads {
   // Starts a thread; `name` is a format for `number`. False: the system gives no thread, or no
   // memory for one or for its walls, or release() was called.
   bool add(const Main& main, const char* name, std::uint32_t number = 0);
-  // The books of a unit, whose thread belongs to the device. Throws std::bad_alloc.
+  // The statistics of a unit, whose thread belongs to the device. Throws std::bad_alloc.
   ServiceThread& add_unit();
 
   // The thread with this index.
   [[nodiscard]] const ServiceThread& at(std::uint32_t index) const;
-  // Of the thread with this index: is it in a call, holding a role?
+  // The mark of the thread with this index: set while it is in a call and holds a role.
   [[nodiscard]] const telemetry::Mark& call_of(std::uint32_t index) const { return at(index).call; }
-  // The calls that all threads have begun while they held a role.
+  // The number of calls that all threads have begun while they held a role.
   [[nodiscard]] std::uint64_t calls_of_roles() const;
-  // The books of all threads.
+  // The sum over all threads.
   [[nodiscard]] Adaptive::Counted counted() const;
 
-  // True once all threads have ended, false after `longest`.
+  // Returns true once all threads have ended, or false after `longest`.
   bool wait_ended(Nanoseconds longest);
-  // Joins the threads that have ended and leaves the others behind. Starts none from then on.
+  // Joins the threads that have ended and abandons the others. add() fails from then on.
   void release();
 
   // Adds the counts of all threads.
   void add_to(Stats& stats) const;
-  // Of all threads, oldest first.
+  // The events of all threads, oldest first.
   [[nodiscard]] std::vector<telemetry::Event> events() const;
 
  private:

@@ -1,4 +1,4 @@
-// Sums over the books of the service threads.
+// Sums over the statistics of the service threads.
 
 #include <pthread.h>
 
@@ -33,7 +33,7 @@ CallStats merge_call(std::size_t place,
 }
 
 std::int64_t cpu_ns(ServiceThread& thread) {
-  // The thread of a unit has other work, too, which its CPU clock contains.
+  // The CPU clock of a unit's thread includes other work.
   if (thread.is_unit) return static_cast<std::int64_t>(thread.stats.ledger.total_ns());
   if (thread.ended) return thread.cpu_ns;
   clockid_t clock{};

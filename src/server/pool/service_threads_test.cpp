@@ -1,4 +1,4 @@
-// Goal: threads are started, counted and joined; a thread that is left behind keeps its memory.
+// Goal: threads are started, counted and joined; an abandoned thread keeps its memory.
 
 #include "server/pool/service_threads.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the threads of a test need; they keep it alive.
+// The data that the threads of a test use; the threads keep it alive.
 struct Owner {
   SleepingCalls sleeping;
   ServiceThreads threads{sleeping};

@@ -1,5 +1,6 @@
 #pragma once
-// The parts for a thread that takes calls from the pool, answers them, or gives them back.
+// References to the parts that a thread needs which takes calls from the pool, answers them, or
+// gives them back.
 //
 // Threading: a value of references.
 

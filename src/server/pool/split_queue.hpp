@@ -1,5 +1,5 @@
 #pragma once
-// Split mode: bundles that top halves handed out, and their requests that were not tried yet.
+// Split mode: bundles that top halves handed out, and their requests that are not tried yet.
 //
 //   add ─▶ bundles ── take ─▶ accepted by a thread ── accept ─▶ attempts ── take_attempt ─▶ tried
 //                                                                ▲   │ budget used up
@@ -33,7 +33,8 @@ class SplitQueue {
   SplitQueue(const SplitQueue&) = delete;
   SplitQueue& operator=(const SplitQueue&) = delete;
 
-  // False: no memory. The caller is to accept this bundle itself, which counts as taken.
+  // Returns false without memory: the caller must accept the bundle itself, and the bundle counts
+  // as taken.
   bool add(const Bundle& bundle) {
     const std::lock_guard lock(mutex_);
     try {
@@ -44,15 +45,15 @@ class SplitQueue {
       return false;
     }
   }
-  // A rescan may find requests that a bundle here names.
+  // Returns true if bundles wait. A rescan may find requests that these bundles name.
   [[nodiscard]] bool bundles_wait() const {
     const std::lock_guard lock(mutex_);
     return !bundles_.empty();
   }
 
   enum class Next : std::uint8_t { nothing, attempt, bundle };
-  // Attempts come first: their thread is in a call. A bundle is taken into `bundle`; the caller is
-  // to accept it.
+  // Attempts come first, because their thread is in a call. A bundle is moved into `bundle`; the
+  // caller must accept it.
   Next take(Bundle& bundle) {
     const std::lock_guard lock(mutex_);
     if (!attempts_.empty()) return Next::attempt;
@@ -62,24 +63,25 @@ class SplitQueue {
     ++accepting_;  // In the same step: quiet() always finds a bundle in one place or the other.
     return Next::bundle;
   }
-  // The requests of one bundle that was taken.
+  // Adds the requests of one taken bundle as attempts.
   void accept(const std::vector<Pending>& requests) {
     const std::lock_guard lock(mutex_);
     --accepting_;
     for (const Pending& request : requests) attempts_.push_back(request);
   }
-  // No bundle waits or is being accepted: no thread reads slots for this queue.
+  // Returns true if no bundle waits or is being accepted: no thread reads slots for this queue.
   [[nodiscard]] bool quiet() const {
     const std::lock_guard lock(mutex_);
     return bundles_.empty() && accepting_ == 0;
   }
-  // Bundles that were taken are being accepted.
+  // Returns true while taken bundles are being accepted.
   [[nodiscard]] bool accepting() const {
     const std::lock_guard lock(mutex_);
     return accepting_ != 0;
   }
 
-  // The next attempt that `admits` lets pass; the ones before it are parked. False: none is left.
+  // Takes the next attempt that `admits` admits and parks the attempts before it. Returns false if
+  // none is left.
   template <class Admits>
   bool take_attempt(Pending& attempt, const Admits& admits) {
     const std::lock_guard lock(mutex_);
@@ -90,8 +92,9 @@ class SplitQueue {
     }
     return false;
   }
-  // The earliest moment that `due_of` gives for a parked attempt; then the caller alone waits for
-  // all of them, until give_back_parked(). Nothing: none is parked, or another thread waits.
+  // Returns the earliest moment that `due_of` gives for a parked attempt: the caller then waits for
+  // all parked attempts until give_back_parked(). Returns nothing if none is parked, or if another
+  // thread waits.
   template <class DueOf>
   std::optional<std::uint64_t> keep_parked(const DueOf& due_of) {
     const std::lock_guard lock(mutex_);
@@ -101,20 +104,20 @@ class SplitQueue {
     parked_.for_each([&](const Pending& call) { due = std::min(due, due_of(call.request)); });
     return due;
   }
-  // Parked attempts are to be tried again, before all others.
+  // Queues the parked attempts again, before all others.
   void give_back_parked() {
     const std::lock_guard lock(mutex_);
     parked_kept_ = false;
     attempts_.take_to_front(parked_);
   }
 
-  // Counts how often attempts came; read by the watcher (ThreadPool::begins_calls).
+  // Counts arrivals of attempts; read by the watcher (ThreadPool::begins_calls).
   std::atomic<std::uint64_t> attempts_begun{0};
 
  private:
   mutable std::mutex mutex_;  // Guards what follows.
   std::deque<Bundle> bundles_;
-  std::uint32_t accepting_ = 0;  // Bundles that were taken and are being accepted.
+  std::uint32_t accepting_ = 0;  // Taken bundles that are being accepted.
   RequestQueue attempts_;
   RequestQueue parked_;
   bool parked_kept_ = false;  // A thread waits for them.

@@ -14,8 +14,8 @@ bool SystemCalls::fall_asleep(ServiceThread& self, const services::Request& requ
   const bool detached = request.detached();
   using Owner = SleepingCalls::Owner;
   sleeping_.begin(self.sleeper, detached ? Owner::detached : Owner::launch);
-  // In this order: a thread that abandons a launch looks for sleepers afterwards, so one of the two
-  // sees the other.
+  // The order matters: a thread that abandons a launch looks for sleepers afterwards, so one of the
+  // two threads sees the other.
   return detached || !backend_->abandoned();
 }
 
@@ -45,8 +45,8 @@ std::int64_t SystemCalls::wait(ServiceThread& self, Pending& pending) {
   return wake_up(self, value);
 }
 
-// The signal is sent again until no call of the launch sleeps, and less and less often: real-time
-// signals queue where a call does not end by them.
+// Sends the signal until no call of the launch sleeps, at growing intervals: real-time signals
+// queue if they do not end a call.
 void SystemCalls::end_sleeps_of_launch() {
   using namespace std::chrono_literals;
   Naps naps(100us, 50ms);
@@ -55,8 +55,8 @@ void SystemCalls::end_sleeps_of_launch() {
 
 void SystemCalls::end_waits() {
   const std::uint64_t one = 1;
-  // No event: start() failed. Refused: the host program closed it, and calls that wait are left
-  // behind.
+  // There is no event if start() failed. The write fails if the host program closed the descriptor;
+  // calls that wait are abandoned then.
   static_cast<void>(::write(event_.number(), &one, sizeof(one)));
 }
 

@@ -1,14 +1,14 @@
 #pragma once
 // Makes the system calls of requests: tries one without waiting, or waits for it, and ends waits.
 //
-//   attempt()  at once if it does not wait; tells what it would wait for if it would
-//   wait()     keeps its thread until the call ends, its launch does, or end_all() is called
+//   attempt()  makes a call that does not wait; otherwise reports the event to wait for
+//   wait()     keeps its thread until the call or its launch ends, or end_waits() is called
 //
-// A wait for a descriptor is ended by an event descriptor that it polls too. Any other sleep is
-// ended by a signal (sleeping_calls.hpp).
+// A wait for a descriptor also polls an event descriptor, which ends it. A signal ends any other
+// sleep (sleeping_calls.hpp).
 //
-// Threading: from anywhere, a ServiceThread by itself. No lock but that of SleepingCalls, and that
-// only for calls that may sleep.
+// Threading: from anywhere, a ServiceThread by itself. The only lock is the one of SleepingCalls,
+// for calls that may sleep.
 
 #include <sys/syscall.h>
 
@@ -34,7 +34,7 @@ namespace k2k::server {
 
 class SystemCalls {
  public:
-  // `rules` of a policy file; null: there is none.
+  // `rules` come from a policy file; null without one.
   SystemCalls(backend::Backend& backend, router::Files& files, services::HostFunctions& functions,
               Admission& admission, services::CallRules* rules = nullptr)
       : backend_(&backend),
@@ -49,7 +49,7 @@ class SystemCalls {
   void end_waits_by(Descriptor event) { event_ = std::move(event); }
   [[nodiscard]] services::Interruption interruption() const { return {event_.number()}; }
   [[nodiscard]] services::HostFunctions& functions() { return *functions_; }
-  // The calls that a signal can end; service threads join.
+  // The calls that a signal can end; service threads join it.
   [[nodiscard]] SleepingCalls& sleeping() { return sleeping_; }
 
   services::Answer attempt(ServiceThread& self, Pending& pending) {
@@ -61,23 +61,24 @@ class SystemCalls {
     if (self.is_unit) return {.would_wait = true};
     return attempt_that_may_sleep(self, pending);
   }
-  // Its value; -ECANCELED: it was ended.
+  // Returns the call's value; -ECANCELED if it was ended early.
   std::int64_t wait(ServiceThread& self, Pending& pending);
 
-  // Ends the sleeping calls of a launch that has ended early. Returns once none sleeps. The launch
-  // is abandoned by now (Backend::abandoned).
+  // Ends the sleeping calls of a launch that has ended early. Returns once none sleeps. Expects the
+  // launch abandoned (Backend::abandoned).
   void end_sleeps_of_launch();
   // Ends all waits for descriptors, now and from now on.
   void end_waits();
 
-  // Have so many calls, which took so long, waited for a disk? Memory answers sooner.
+  // Returns true if `calls` calls that took `cycles` must have waited for a disk: memory answers
+  // sooner.
   [[nodiscard]] bool have_waited(std::uint64_t calls, std::uint64_t cycles) const {
     return cycles > waited_cycles_ + calls * waited_cycles_each_;
   }
   void note_waited(const services::Request& request) const {
     if (request.number == SYS_pread64) files_->note_waited();
   }
-  // So many calls took so long, and this was the last of them.
+  // Records that `calls` calls took `cycles`; `request` was the last one.
   void note_service(const services::Request& request, std::uint64_t calls,
                     std::uint64_t cycles) const {
     if (have_waited(calls, cycles)) note_waited(request);
@@ -85,9 +86,10 @@ class SystemCalls {
 
  private:
   services::Answer attempt_that_may_sleep(ServiceThread& self, Pending& pending);
-  // Before a call that may sleep. False: its launch has ended early, and it is not to be made.
+  // Called before a call that may sleep. Returns false if its launch has ended early: do not make
+  // the call.
   bool fall_asleep(ServiceThread& self, const services::Request& request);
-  // After it: its value, -ECANCELED where it was ended.
+  // Called after it. Returns its value, or -ECANCELED if it was ended early.
   std::int64_t wake_up(ServiceThread& self, std::int64_t value);
 
   backend::Backend* backend_;
@@ -96,7 +98,7 @@ class SystemCalls {
   Admission* admission_;
   services::CallRules* rules_;
   SleepingCalls sleeping_;
-  Descriptor event_;  // Readable once waits are to end.
+  Descriptor event_;  // Readable once waits must end.
   const std::uint64_t waited_cycles_ = cycles_of(20);
   const std::uint64_t waited_cycles_each_ = cycles_of(4);
 };

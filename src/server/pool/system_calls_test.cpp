@@ -37,7 +37,7 @@ class SystemCallsTest : public testing::Test {
     call.request = parts->accept(lane, __NR_read, pipe[0], buffer.data(), buffer.size());
     return call;
   }
-  // Waits for the call on a service thread; its value.
+  // Waits for the call on a service thread; returns its value.
   std::int64_t wait_for(Pending call, const std::function<void()>& meanwhile) {
     std::atomic<bool> begun{false};
     std::atomic<std::int64_t> value{0};

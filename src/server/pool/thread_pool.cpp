@@ -13,7 +13,8 @@ constexpr auto guard_tick_min = std::chrono::milliseconds(1);
 }  // namespace
 
 bool ThreadPool::add_workers(int count) {
-  // In one step: the first worker takes a role at once and would add the second one itself.
+  // Under one lock, because the first worker takes a role at once and would otherwise add the
+  // second one itself.
   const std::lock_guard lock(mutex_);
   bool added = true;
   while (added && count-- > 0) added = add_worker_locked();
@@ -27,7 +28,7 @@ bool ThreadPool::add_worker_locked() {
   return true;
 }
 
-// --- Which work an idle thread takes.
+// --- The work of idle threads.
 
 ThreadPool::Work ThreadPool::next_work(ServiceThread& self) {
   std::unique_lock lock(mutex_);
@@ -42,7 +43,7 @@ ThreadPool::Work ThreadPool::next_work(ServiceThread& self) {
   }
   --idle_;
   if (idle_ != 0 || work.task == Task::end) return work;
-  // Without another thread calls queue; nothing is lost.
+  // Without another thread calls wait in the queue; no call is lost.
   if (workers_ < workers_max_) static_cast<void>(add_worker_locked());
   if (idle_ == 0) {
     if (!guard_started_) guard_started_ = parts_.threads.add(mains_.guard, "k2k/guard");
@@ -149,7 +150,7 @@ void ThreadPool::watch(ServiceThread& self, Work& work, std::unique_lock<std::mu
 
 Role* ThreadPool::take_over_stuck(ServiceThread& self) {
   if (stopping_)
-    return nullptr;  // abandon_roles() takes the roles, for a holder that is no thread.
+    return nullptr;  // abandon_roles() takes the roles; their holder is then no thread.
   Role* const role = parts_.roles.take_over_stuck(parts_.threads, self.index);
   if (role != nullptr) self.stats.takeovers.add();
   return role;
@@ -160,7 +161,7 @@ void ThreadPool::wake_watcher() {
   work_there_.notify_all();
 }
 
-// --- How roles change hands.
+// --- Hand-off of roles.
 
 void ThreadPool::leave(ServiceThread& self, Role& role) {
   const std::lock_guard lock(mutex_);
@@ -202,7 +203,7 @@ Role* ThreadPool::next_for_guard(ServiceThread& self) {
 bool ThreadPool::relieve_guard(ServiceThread& self, Role& role) {
   const std::lock_guard lock(mutex_);
   if (role.on_units.load(std::memory_order_relaxed)) {
-    parts_.roles.leave(role, self.index);  // The thread that stands by for it stays.
+    parts_.roles.leave(role, self.index);  // The thread that stands by for it keeps standing by.
   } else {
     if (idle_ == 0 && parts_.roles.wanted(role)) return false;
     parts_.roles.pass_on(role, self.index);
@@ -218,7 +219,7 @@ void ThreadPool::pause() {
   std::unique_lock lock(mutex_);
   parts_.roles.pause();
   stand_by_over_.notify_all();
-  // Split bundles, too, are waited for: a monolithic bottom half relies on being alone.
+  // Waits for split bundles, too: a monolithic bottom half must be the only one.
   while (parts_.roles.held() != 0 || !parts_.split.quiet()) {
     parts_.backend.wake_server();
     role_left_.wait_for(lock, std::chrono::milliseconds(1));

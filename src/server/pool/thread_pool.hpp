@@ -1,5 +1,5 @@
 #pragma once
-// The pool of service threads: which work an idle thread takes, and the watch over the roles.
+// The pool of service threads: gives work to idle threads, and watches the roles.
 //
 //   next_work():  a vacant role ─▶ attempts, bundles (split mode) ─▶ a call that may keep the
 //   thread
@@ -32,7 +32,7 @@ namespace k2k::server {
 
 class ThreadPool {
  public:
-  // The functions of the threads: `work` asks next_work() again and again, `guard`
+  // The functions of the threads: `work` calls next_work() repeatedly, `guard` calls
   // next_for_guard().
   struct Mains {
     ServiceThreads::Main work;
@@ -50,9 +50,9 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // Once, before the first worker.
+  // Call once, before the first worker is added.
   void run(Mains mains) { mains_ = std::move(mains); }
-  // False: the system gives fewer threads, or no memory for one.
+  // Returns false if the system gives fewer threads, or no memory for one.
   bool add_workers(int count);
 
   enum class Task : std::uint8_t { role, rescue, attempt, bundle, call, end };
@@ -64,56 +64,58 @@ class ThreadPool {
   };
   // Blocks until there is work for this thread. `rescue`: a unit that served `role` is stuck.
   Work next_work(ServiceThread& self);
-  // The thread has done it.
+  // The thread has finished its work.
   void finish_work();
 
-  // For a thread that the call may keep.
+  // Queues a call for a thread that the call may keep.
   void queue(const Pending& call);
-  // Queues calls that a role's holder found to wait. True: the holder has lost its role to another
-  // thread and is to make the call `first` itself: one wake, not two. Clears `calls`.
+  // Queues calls that would wait, from a role's holder. Returns true if the holder has handed its
+  // role to another thread and must make the call `first` itself: this saves a wake. Clears
+  // `calls`.
   bool queue_or_follow(ServiceThread& self, Role& role, std::vector<Pending>& calls, bool may_go,
                        Pending& first);
-  // The split queue has work.
+  // Wakes a thread because the split queue has work.
   void wake_one();
 
-  // By a thread about to make calls: the watcher has something to watch. Counts in `announced`, of
-  // a role or of the split queue.
+  // Called by a thread before it makes calls, so that the watcher looks. Counts in `announced`, a
+  // counter of a role or of the split queue.
   void begins_calls(std::atomic<std::uint64_t>& announced) {
     // Pairs with watch(): both sides store, then load, sequentially consistent.
     announced.fetch_add(1);
     if (watcher_asleep_.load()) wake_watcher();
   }
 
-  // The holder of a role that is not wanted any more.
+  // Called by the holder of a role that is not wanted any more.
   void leave(ServiceThread& self, Role& role);
-  // A thread that rescued requests of a unit; `holds`: it still has the role.
+  // Called by a thread that rescued requests of a unit; `holds`: it still has the role.
   void end_rescue(ServiceThread& self, Role& role, bool holds);
   // Sleeps while this role is wanted.
   void stand_by(const Role& role, Nanoseconds longest);
 
-  // Blocks while a thread is idle. A role for the guard, held or on units; nullptr: stop() was
-  // called.
+  // Blocks while a thread is idle. Returns a role for the guard, held or on units; nullptr once
+  // stop() was called.
   Role* next_for_guard(ServiceThread& self);
-  // True, and the guard has given the role back: a thread is idle, or the role is not wanted.
+  // Gives the guard's role back and returns true if a thread is idle or the role is not wanted.
   bool relieve_guard(ServiceThread& self, Role& role);
 
-  // Returns once no role is held and no bundle is on its way. Nothing is polled until resume().
+  // Returns once no role is held and no bundle is queued or being accepted. No ring is polled until
+  // resume().
   void pause();
   void resume(const ServerConfig& config);
-  // Each thread ends once there is no work left.
+  // Each thread ends when there is no work left.
   void stop();
-  // After stop(): takes the roles from threads that are left behind in a call. Returns once the
-  // others have left, and accepted the bundles that they had taken.
+  // After stop(): takes the roles from threads that stay in a call. Returns once the other threads
+  // have left their roles and accepted their bundles.
   void abandon_roles();
 
  private:
   bool add_worker_locked();  // This and the next four expect mutex_ held.
   bool pick(ServiceThread& self, Work& work);
   Role* take_over_stuck(ServiceThread& self);
-  // Is there a thread to take a role that its holder leaves?
+  // Returns true if a thread can take a role that its holder leaves.
   [[nodiscard]] bool may_follow() const;
   [[nodiscard]] WatchTicks::Seen seen() const;
-  // The watcher's vigil; ends with work, perhaps a role that it took over.
+  // The watcher's loop; ends with work, perhaps a role that it took over.
   void watch(ServiceThread& self, Work& work, std::unique_lock<std::mutex>& lock);
   void wake_watcher();
 
@@ -124,10 +126,10 @@ class ThreadPool {
   std::mutex mutex_;  // Guards what follows, and the vacant and held roles.
   std::condition_variable work_there_;
   std::condition_variable role_left_;
-  std::condition_variable stand_by_over_;  // No role is wanted.
+  std::condition_variable stand_by_over_;  // Notified when no role is wanted.
   std::condition_variable guard_wanted_;
   RequestQueue calls_;
-  std::uint32_t workers_max_ = 0;  // This and the next two: as resume() was told.
+  std::uint32_t workers_max_ = 0;  // Set by resume(), as are the next two.
   Nanoseconds takeover_{};
   bool split_mode_ = false;
   std::uint32_t workers_ = 0;

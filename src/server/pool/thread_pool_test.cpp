@@ -1,5 +1,6 @@
-// Goal: work reaches idle threads, one thread stays idle, roles change hands, the end is complete.
-// Method: workers that only note their work; the test is the holder of a role where it has to be.
+// Goal: work reaches idle threads, one thread stays idle, roles change hands, all threads end.
+// Method: workers that only record their work; the test acts as the holder of a role if a case
+// needs one.
 
 #include "server/pool/thread_pool.hpp"
 
@@ -42,8 +43,8 @@ class ThreadPoolTest : public testing::Test {
     ASSERT_TRUE(parts->pool.add_workers(workers));
   }
 
-  // A worker: a call lasts until `proceed`; a role is held until it is not wanted, where `stuck` in
-  // a call until `proceed`.
+  // A worker: its call lasts until `proceed`. It holds a role until the role is not wanted; if
+  // `stuck`, it stays in a call until `proceed`.
   void work(ServiceThread& self) {
     while (true) {
       const ThreadPool::Work work = parts->pool.next_work(self);
@@ -111,7 +112,7 @@ class ThreadPoolTest : public testing::Test {
 };
 
 TEST_F(ThreadPoolTest, keeps_one_thread_idle_and_makes_the_other_calls_later) {
-  stuck = false;  // So the role stays where it is.
+  stuck = false;  // So the role keeps its holder.
   start(4);
   ASSERT_TRUE(wait_until([&] { return roles_begun == 1; }));
   for (std::uint8_t lane = 0; lane < 5; ++lane) parts->pool.queue(call_of(lane));
@@ -124,7 +125,8 @@ TEST_F(ThreadPoolTest, keeps_one_thread_idle_and_makes_the_other_calls_later) {
 
 TEST_F(ThreadPoolTest, takes_roles_over_and_calls_the_guard_when_it_is_used_up) {
   start(2);
-  // One worker holds the role in a call that does not end, the other one takes it over, likewise.
+  // One worker holds the role in a call that does not end; the other takes it over and is stuck,
+  // too.
   ASSERT_TRUE(wait_until([&] { return guarded == 1; }));
   EXPECT_EQ(roles_begun, 2);
   EXPECT_EQ(relieved, 0) << "no thread is idle";

@@ -17,10 +17,11 @@ namespace k2k::server {
 
 namespace {
 
-constexpr decltype(statfs::f_type) xfs_magic = 0x58465342;  // Linux names it in no public header.
+constexpr decltype(statfs::f_type) xfs_magic = 0x58465342;  // No public header of Linux defines it.
 
-// Does the kernel complete buffered reads of this file system when their pages arrive
-// (FMODE_BUF_RASYNC, FOP_BUFFER_RASYNC)? No call tells; these do so since Linux 5.9.
+// Returns true if Linux completes buffered reads of this file system when their pages arrive
+// (FMODE_BUF_RASYNC, FOP_BUFFER_RASYNC). No call reports this; the listed file systems do so since
+// Linux 5.9.
 bool completes_reads(int descriptor) {
   struct statfs facts{};
   if (::fstatfs(descriptor, &facts) != 0) return false;
@@ -28,7 +29,7 @@ bool completes_reads(int descriptor) {
          facts.f_type == BTRFS_SUPER_MAGIC;
 }
 
-// The bytes of the read that the file has.
+// The number of the read's bytes that the file contains.
 std::size_t bytes_in_file(const ColdRead& read) {
   struct stat facts{};
   if (::fstat(read.descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) return read.bytes;
@@ -36,8 +37,8 @@ std::size_t bytes_in_file(const ColdRead& read) {
   return read.offset < end ? std::min<std::uint64_t>(read.bytes, end - read.offset) : 0;
 }
 
-// Is all of this memory there? A missing page may be on a disk, or come from a program that answers
-// page faults (userfaultfd(2)).
+// Returns true if all of this memory is resident. A missing page may be on a disk, or come from a
+// program that answers page faults (userfaultfd(2)).
 bool is_resident(std::byte* memory, std::size_t bytes) {
   std::array<unsigned char, ring_read_bytes_max / io::page_bytes + 1> seen;
   const std::size_t ahead = reinterpret_cast<std::uintptr_t>(memory) % io::page_bytes;

@@ -51,14 +51,15 @@ void ColdReads::close() {
 }
 
 void ColdReads::run(ServiceThread& self) {
-  // At the end the signal wakes it, too: the program may have closed the event descriptor.
+  // At the end the signal wakes the thread, too, because the program may have closed the event
+  // descriptor.
   parts_.sleeping.begin(self.sleeper, SleepingCalls::Owner::detached);
   Result<io::Ring> ring = make_ring_(RingReads::entries);
   if (ring) {
     try {
       RingReads reads(std::move(ring).value(), event_.number());
       serve(self, reads);
-    } catch (const std::bad_alloc&) {  // Of the tables: nothing is in flight.
+    } catch (const std::bad_alloc&) {  // No memory for the tables: no read is in flight.
     }
   }
   close();
@@ -71,9 +72,9 @@ void ColdReads::serve(ServiceThread& self, RingReads& reads) {
   while (!take_new(self, reads)) {
     if (!reads.empty()) parts_.admission.pass(self.account, served);
     const bool may_wait = reads.submit(round);
-    if (!may_wait && round.for_pool.empty()) return;  // It cannot be woken any more.
+    if (!may_wait && round.for_pool.empty()) return;  // The thread cannot be woken any more.
     if (may_wait) {
-      parts_.admission.leave(self.account);  // The time of copies while it waits is owed.
+      parts_.admission.leave(self.account);  // The time of copies while it waits becomes debt.
       reads.wait(round);
     }
     answer(self, round);
@@ -122,7 +123,7 @@ void ColdReads::answer(ServiceThread& self, const RingReads::Round& round) {
   }
 }
 
-// The thread works for the reads that it answered, and for no others: the longer a read, the more.
+// Charges the thread's CPU time to the reads that it answered, in proportion to their lengths.
 void ColdReads::charge(ServiceThread& self, const RingReads::Round& round, std::uint64_t spent) {
   const auto weight = [](const RingReads::Answered& each) {
     const std::int64_t copied = each.value > 0 ? each.value : 0;

@@ -1,13 +1,14 @@
 #pragma once
-// The thread that has a ring make cold reads (ring_reads.hpp), and the reads on their way to it.
+// The thread that makes cold reads by a ring (ring_reads.hpp), and the queue of reads for it.
 //
 //   take() ──▶ queue ── event descriptor ──▶ k2k/reads: submit, wait ──▶ answered
 //     │                                          └─ no ring here, or not for this read
 //     └─ not for a ring ─▶ thread pool ◀─────────┘
 //
-// So no thread sleeps in such a read, and the pool does not bound how many are in flight. The
-// kernel copies on this thread, which its books and the cap count. The thread and its ring are made
-// for the first read. Nothing wakes it while no read is in flight.
+// So no thread sleeps in such a read, and the pool does not bound how many are in flight. Linux
+// copies on this thread, so the thread's ledger and the cap count the copies. The thread and its
+// ring are created for the first read. While no read is in flight the thread sleeps without a
+// timer.
 //
 // Threading: from anywhere; one lock. Lock order: this lock, then ServiceThreads.
 
@@ -37,31 +38,31 @@ class ColdReads {
   // `event` is an eventfd(2) that a read waits for. Before the first call.
   void wake_by(Descriptor event) { event_ = std::move(event); }
 
-  // For a call that was tried and would wait. False: it does not suit a ring, there is no ring
-  // here, stop() was called, the system gives no thread, or the host program closed the event
-  // descriptor. A thread that may be kept is to make it.
+  // Takes a call that was tried and would wait. Returns false if it does not suit a ring, the
+  // system gives no ring or no thread, stop() was called, or the host program closed the event
+  // descriptor. Then a thread that may block must make the call.
   bool take(const Pending& call);
 
-  // Ends the reads that the kernel has not got with ECANCELED, and the thread once it has no
-  // others.
+  // Answers ECANCELED to the reads that are not submitted yet, and ends the thread once no read is
+  // in flight.
   void stop();
 
  private:
   void run(ServiceThread& self);
   void serve(ServiceThread& self, RingReads& reads);
-  // Moves queued reads to the ring, or ends the reads of a launch that has ended early. True once
-  // stop() was called and none is left.
+  // Moves queued reads to the ring, or ends the reads of a launch that has ended early. Returns
+  // true once stop() was called and no read is left.
   bool take_new(ServiceThread& self, RingReads& reads);
   void answer(ServiceThread& self, const RingReads::Round& round);
   void charge(ServiceThread& self, const RingReads::Round& round, std::uint64_t spent);
   // Takes no more reads, and leaves the queued ones to the pool.
   void close();
-  // False: the host program closed the event descriptor.
+  // Returns false if the host program closed the event descriptor.
   bool wake();
 
   const SetAsideParts parts_;
   const MakeRing make_ring_;
-  Descriptor event_;                 // Readable once there is news for the sleeping thread.
+  Descriptor event_;                 // Readable when the sleeping thread must look at its queue.
   std::atomic<bool> closed_{false};  // Takes no more reads. Set under the lock.
   std::mutex mutex_;                 // Guards what follows.
   RequestQueue queue_;

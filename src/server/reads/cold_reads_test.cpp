@@ -1,5 +1,5 @@
 // Goal: reads that suit a ring are answered by its thread, and all others are left to the pool; no
-// read is lost where there is no ring, at the end, or while the ring is full.
+// read is lost without a ring, at the end, or while the ring is full.
 
 #include "server/reads/cold_reads.hpp"
 
@@ -133,7 +133,7 @@ TEST_F(ColdReadsTest, are_answered_by_one_thread) {
   }
   EXPECT_EQ(threads(), 1u);
   EXPECT_EQ(calls_of_pool, 0);
-  end();  // Its books are settled then.
+  end();  // Its CPU time is charged then.
   Stats stats;
   parts->threads.add_to(stats);
   ASSERT_EQ(stats.calls.size(), 1u);
@@ -245,7 +245,7 @@ TEST_F(ColdReadsTest, that_the_ring_gives_back_are_made_by_the_pool) {
   const int direct = ::open(file.path().c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
   if (direct < 0) GTEST_SKIP() << "no direct reads in this folder";
   Pending call = accepted(0, 77);
-  // Of no alignment: the kernel refuses it, and only its own call may say so.
+  // An unaligned read: Linux refuses it, and only a pread(2) may report that.
   call.request.arguments[0] = static_cast<std::uint64_t>(direct);
   call.request.arguments[3] += 1;
   ASSERT_TRUE(parts->reads.take(call));
@@ -294,7 +294,7 @@ TEST_F(ColdReadsTest, are_left_to_the_pool_once_the_program_closed_the_event) {
   const Pending first = accepted(0, 0);
   ASSERT_TRUE(parts->reads.take(first));
   ASSERT_TRUE(is_answered(first.request));
-  std::this_thread::sleep_for(20ms);  // Until its thread sleeps.
+  std::this_thread::sleep_for(20ms);  // Time for its thread to fall asleep.
   ASSERT_EQ(::close(event), 0);
   EXPECT_FALSE(parts->reads.take(accepted(1, 100)));
 }

@@ -8,7 +8,7 @@ namespace k2k::server {
 
 namespace {
 
-// Errors of the ring, and of the read itself, which only a call of its own tells from them.
+// Errors that the ring or the read itself may cause; only a separate pread(2) can tell which.
 bool is_no_answer(std::int64_t result) {
   return result == -EAGAIN || result == -EINVAL || result == -EOPNOTSUPP || result == -ENOMEM ||
          result == -ECANCELED || result == -EINTR;
@@ -42,7 +42,7 @@ ReadTable::Step ReadTable::completed(std::uint32_t place, std::int64_t result) {
   Entry& entry = entries_[place];
   if (is_no_answer(result)) return {Next::pool, 0};
   const auto done = static_cast<std::int64_t>(entry.done);
-  // As pread(2): bytes that were read count more than the error behind them.
+  // As pread(2): if bytes were read, their number is the answer, not the error that follows.
   if (result < 0) return {Next::answer, done > 0 ? done : result};
   entry.done += static_cast<std::uint64_t>(result);
   if (result == 0 || rest(place).bytes == 0) return {Next::answer, done + result};

@@ -1,12 +1,13 @@
 #pragma once
-// The reads that a ring has in flight, each with its place and the bytes that it has.
+// The reads that a ring has in flight, each with its place and the number of bytes that have
+// arrived.
 //
 //   add ─▶ the kernel reads rest() ─▶ completed ─┬▶ answer   the value that one pread(2) gives
 //              ▲                                 ├▶ pool     the ring cannot make this read
 //              └───────────── more ──────────────┘
 //
-// A ring may complete a read before its end with fewer bytes than asked. Then the rest is read,
-// until nothing comes: so a short count means the end of the file, as for one pread(2).
+// A ring may complete a read with fewer bytes than requested. Then the rest is read until a read
+// returns 0 bytes, so a short count means the end of the file, as for one pread(2).
 //
 // Threading: one owner.
 
@@ -27,7 +28,7 @@ class ReadTable {
   };
   struct Entry {
     Pending call;
-    std::uint64_t begun = 0;  // cycles() when the ring got it.
+    std::uint64_t begun = 0;  // cycles() when it was submitted.
     std::uint64_t done = 0;   // Bytes that have arrived.
   };
 
@@ -37,13 +38,13 @@ class ReadTable {
   [[nodiscard]] bool full() const { return free_.empty(); }
   [[nodiscard]] bool empty() const { return free_.size() == entries_.size(); }
 
-  // Its place. Expects a call that suits a ring, and a place that is free.
+  // Returns the call's place. Expects a call that suits a ring, and a free place.
   std::uint32_t add(const Pending& call, std::uint64_t moment);
-  // The rest to be read.
+  // The rest that must still be read.
   [[nodiscard]] ColdRead rest(std::uint32_t place) const;
-  // The kernel has read as many bytes of the rest, or gives a negative errno.
+  // `result`: the number of bytes of the rest that Linux has read, or a negative errno.
   Step completed(std::uint32_t place, std::int64_t result);
-  // The place is free from now on.
+  // Frees the place.
   Entry remove(std::uint32_t place);
 
  private:

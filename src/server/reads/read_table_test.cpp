@@ -1,5 +1,5 @@
-// Goal: whatever a ring completes, the answer is what one pread(2) gives, or the pool makes the
-// read.
+// Goal: for every completion of a ring, the answer equals the result of one pread(2), or the pool
+// makes the read.
 
 #include "server/reads/read_table.hpp"
 

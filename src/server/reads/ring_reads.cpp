@@ -12,7 +12,7 @@
 namespace k2k::server {
 
 namespace {
-// Between two looks at completions where the kernel refuses to wait for them.
+// The time between two looks at completions if Linux refuses to wait for them.
 constexpr std::chrono::milliseconds blind_wait{1};
 }  // namespace
 

@@ -1,5 +1,5 @@
 #pragma once
-// Reads by a ring: takes calls, has the kernel read, and tells which ones have ended.
+// Reads by a ring: submits the reads of calls, and reports the reads that have ended.
 //
 //   add() ─▶ submit() ─▶ wait() ─▶ Round: answers, and calls that the pool is to make
 //                          ▲
@@ -19,7 +19,7 @@ namespace k2k::server {
 
 class RingReads {
  public:
-  // Disks have queues of 32 to 1,023 requests. The event has a place, too.
+  // Disks have queues of 32 to 1,023 requests. The event takes one entry.
   static constexpr std::uint32_t entries = 256;
   static constexpr std::uint32_t reads_max = entries - 1;
 
@@ -36,7 +36,7 @@ class RingReads {
     std::vector<Pending> for_pool;
   };
 
-  // `event` is an eventfd(2) that a read waits for. `ring` has as many entries. Throws
+  // `event` is an eventfd(2) that a read waits for. `ring` has `entries` entries. Throws
   // std::bad_alloc.
   RingReads(io::Ring ring, int event) : ring_(std::move(ring)), event_(event), table_(reads_max) {}
 
@@ -45,10 +45,10 @@ class RingReads {
 
   // Expects a call that suits a ring, and room.
   void add(const Pending& call, std::uint64_t moment) { prepare(table_.add(call, moment)); }
-  // Gives the reads to the kernel; the pool makes the reads that the kernel does not take. False:
-  // nothing is in flight, and nothing can be: wait() would never return.
+  // Submits the reads to Linux; the pool makes the reads that Linux does not accept. Returns false
+  // if no read is in flight and none can be: wait() would never return.
   bool submit(Round& round);
-  // Returns once a read has ended, the event has happened, or a signal came.
+  // Returns once a read has ended, the event is signalled, or a signal arrives.
   void wait(Round& round);
 
  private:
@@ -62,8 +62,8 @@ class RingReads {
   io::Ring ring_;
   const int event_;
   ReadTable table_;
-  std::uint64_t count_ = 0;  // Of the event; the kernel writes it.
-  bool event_read_ = false;  // Is it being read?
+  std::uint64_t count_ = 0;  // The event's counter; Linux writes it.
+  bool event_read_ = false;  // True while a read of the event is in flight.
   bool event_lost_ = false;  // The host program closed it.
 };
 

@@ -1,5 +1,6 @@
-// Goal: a ring reads what a pread reads, and one wait is for reads, for the event and for signals.
-// Method: real files, evicted; limits on what the process may open.
+// Goal: a ring reads the same bytes as pread, and one wait ends by reads, by the event and by
+// signals.
+// Method: real files, evicted; limits on the process's descriptors.
 
 #include "server/reads/ring_reads.hpp"
 
@@ -54,7 +55,7 @@ class RingReadsTest : public testing::Test {
     ASSERT_TRUE(reads->submit(round));
     reads->wait(round);
   }
-  // The answers so far, once there are as many.
+  // Runs until there are `answers` answers.
   void run_until(std::size_t answers) {
     while (round.answered.size() + round.for_pool.size() < answers) run();
   }
@@ -134,7 +135,7 @@ TEST_F(RingReadsTest, are_refused_as_a_pread_is) {
 TEST_F(RingReadsTest, that_the_kernel_refuses_are_for_the_pool) {
   const int direct = ::open(file.path().c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
   if (direct < 0) GTEST_SKIP() << "no direct reads in this folder";
-  add(9, direct, page, 1);  // Of no alignment.
+  add(9, direct, page, 1);  // An unaligned read.
   run_until(1);
   ASSERT_EQ(round.for_pool.size(), 1u);
   EXPECT_EQ(round.for_pool.at(0).request.lane, 9);

@@ -87,7 +87,7 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
                              "ring (device.rings)",
                              config.top_halves, rings)};
   }
-  // One watches, one makes calls that sleep.
+  // One thread watches, one makes calls that sleep.
   if (config.threads_max < config.top_halves + 2) {
     return Error{EINVAL, fmt::format("server.threads_max is {}; {} top halves need at least {}",
                                      config.threads_max, config.top_halves, config.top_halves + 2)};

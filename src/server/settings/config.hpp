@@ -12,28 +12,28 @@ namespace k2k::server {
 
 enum class Steering : std::uint8_t {
   spread,  // The operating system places top halves.
-  // On `cores`: shared out among the top halves, each on the set that it got; where there are more
-  // top halves than cores, top half i on cores[i % cores.size()].
+  // `cores` are divided among the top halves. With more top halves than cores, top half i runs on
+  // cores[i % cores.size()].
   steered,
 };
 
 enum class Coalescing : std::uint8_t {
-  fixed,     // As coalesce_window_us and coalesce_max say.
+  fixed,     // coalesce_window_us and coalesce_max apply.
   adaptive,  // The cheapest of a ladder of settings, by trials (governor/coalescer.hpp).
 };
 
 enum class BottomHalfMode : std::uint8_t {
   monolithic,  // Runs right behind the top half, on its thread.
   split,       // Runs on another thread, woken by the top half.
-  // Both halves run on the device's own units, between work-items, where these are threads of the
-  // host. Calls that may sleep are left to service threads, and under a cap all calls are.
+  // Both halves run on the device's units, between work-items, if units are threads of the host.
+  // Calls that may sleep are left to service threads, and under a cap all calls are.
   on_unit,
 };
 
-// How a poller that sleeps learns that the device rang.
+// How a sleeping poller learns of a doorbell.
 enum class Notify : std::uint8_t {
   interrupt,  // The device wakes it.
-  polling,    // It looks now and then, because the device cannot: every GPU so far.
+  polling,    // It looks periodically, because the device cannot wake it: every GPU so far.
 };
 
 // Which calls device code may make.
@@ -57,7 +57,7 @@ struct ServerConfig {
   std::uint32_t coalesce_window_us = 0;  // 0 = off; at most 10,000.
   std::uint32_t coalesce_max = 64;       // Requests a bundle; 1 to 4096.
   Coalescing coalescing = Coalescing::fixed;
-  // Adaptive: requests wait for their service at most this long on the average; 10 to 10,000.
+  // Adaptive: the mean time that requests may wait for service; 10 to 10,000.
   std::uint32_t coalesce_delay_us = 200;
   BottomHalfMode bottom_half = BottomHalfMode::monolithic;
   // Service threads, started as needed; 3 to 256. One more waits for descriptors.
@@ -66,7 +66,7 @@ struct ServerConfig {
   std::uint32_t spin_us = 50;         // Poll ladder: spin this long after the last request,
   std::uint32_t yield_us = 0;         // then offer the core to others this long,
   std::uint32_t sleep_us = 10'000;    // then sleep until a doorbell, at most this long. >= 50.
-  std::uint32_t rescan_us = 1'000;    // A slice of the slots is looked at this often. >= 100.
+  std::uint32_t rescan_us = 1'000;    // Period of the rescans of a slice of the slots. >= 100.
   std::uint32_t takeover_us = 250;    // A top half held by one call this long is taken over. >= 50.
   std::uint32_t shutdown_ms = 1'000;  // Grace for calls in flight when the runtime ends.
   CallPolicy policy = CallPolicy::any;
@@ -74,7 +74,7 @@ struct ServerConfig {
   WallMode walls = WallMode::off;  // Stays as the server started, and the policy with it.
   // Share of the CPU time of all online cores that service threads may take; 0 = no cap; 1 to 1000.
   std::uint32_t cap_permille = 0;
-  // How the cap is kept (governor/config.hpp). With none it is not kept.
+  // How the cap is kept (governor/config.hpp). With the policy `none` it is not kept.
   governor::Policy governor = governor::Policy::budget;
   // CPU programs lose at most this part of their work by serving: 1 to 1000. The policy `auto`
   // chooses the cap for it, cap_permille at most.

@@ -20,7 +20,7 @@ Error wrong(std::string_view entry, const std::string& what) {
                       entry, what)};
 }
 
-// All of `text` as a number that is not negative.
+// The whole `text` as a number that is not negative.
 std::optional<double> number_of(std::string_view text) {
   double number = 0;
   const auto [end, error] =
@@ -30,7 +30,8 @@ std::optional<double> number_of(std::string_view text) {
   return number;
 }
 
-// Takes the text up to `separator`, and that, off the front of `text`.
+// Removes the text up to and including the first of `separators` from `text`, and returns it
+// without the separator.
 std::string_view take(std::string_view& text, std::string_view separators) {
   const std::size_t end = text.find_first_of(separators);
   const std::string_view part = text.substr(0, end);

@@ -3,8 +3,8 @@
 //
 //   "1:weight=3 2:guarantee=2% 3:rate=500,weight=0.5"
 //
-// Tenants are LaunchShape::tenant, 0 to 63. Unnamed tenants share one budget, as 0 says
-// (weight 1 if it is not named either). The meaning of the words: governor::TenantConfig.
+// Tenants are LaunchShape::tenant, 0 to 63. Unnamed tenants share the budget of tenant 0 (weight 1
+// if 0 is not named either). governor::TenantConfig defines the words.
 //
 // Threading: pure functions and plain values.
 
@@ -21,9 +21,9 @@
 namespace k2k::server {
 
 struct TenantBudgets {
-  // The budgets as the governor has them. Tenants that are not named share the first.
+  // The governor's budgets. Unnamed tenants share the first.
   std::vector<governor::TenantConfig> budgets = {{}};
-  // Whose they are; of the first 0.
+  // The owner of each budget; 0 for the first.
   std::vector<std::uint32_t> tenants = {0};
   std::array<std::uint8_t, protocol::tenants_max> budget_of{};
 };

@@ -1,4 +1,4 @@
-// Goal: the setting server.tenants means what it says, and what is wrong with it is said.
+// Goal: the setting server.tenants is parsed as documented, and errors are reported.
 
 #include "server/settings/tenants.hpp"
 

@@ -1,10 +1,10 @@
 #pragma once
-// Keeps a thread that serves many calls from sleeping in one of them: a call for a descriptor that
-// was ready, but whose connection another thread or process took meanwhile (accept(2)).
+// Limits the sleep of a thread that serves many calls: a call may sleep although its descriptor was
+// ready, if another thread or process took the connection meanwhile (accept(2)).
 //
 //   begin() ─▶ the call ─▶ end()      a call that sleeps longer than `longest` ends with EINTR
 //
-// Threading: confined to one thread, the one that makes the calls.
+// Threading: confined to the thread that makes the calls.
 
 #include <ctime>
 
@@ -22,10 +22,10 @@ class AttemptTimer {
   AttemptTimer(const AttemptTimer&) = delete;
   AttemptTimer& operator=(const AttemptTimer&) = delete;
 
-  // Makes the timer if there is none. False: the system gives none (the limit on pending signals),
-  // or there is no signal for it.
+  // Creates the timer if there is none. Returns false if the system gives none (the limit on
+  // pending signals), or if there is no signal for it.
   bool open();
-  // Between these two, a call may be made. Expects open().
+  // A call may be made between begin() and end(). Expects open().
   void begin() { set(longest); }
   void end() { set(Nanoseconds::zero()); }
 

@@ -19,15 +19,16 @@ namespace k2k::server {
 
 namespace {
 
-// A descriptor that is always ready and never gives anything is none to wait for by epoll.
+// After this number of fruitless tries epoll is of no use for a descriptor: it is always ready and
+// never gives data.
 constexpr int fruitless_max = 64;
 
 constexpr Instant never = Instant::max();
 
-// Between two looks of a thread that cannot be woken, or that has no set.
+// The time between two looks of a thread that cannot be woken, or that has no epoll set.
 constexpr Nanoseconds unwoken_max = std::chrono::milliseconds(10);
 
-// Reports of one system call. The kernel gives each descriptor its turn.
+// Reports of one system call. Linux reports each descriptor in turn.
 constexpr std::size_t reports_max = 64;
 
 // A call's events are poll's: the same bits.
@@ -36,7 +37,7 @@ static_assert(POLLIN == EPOLLIN && POLLOUT == EPOLLOUT);
 // A report's key is its descriptor, or this.
 constexpr std::uint64_t wake_key = ~std::uint64_t{0};
 
-// False: that is no eventfd (any more).
+// Returns false if the descriptor is no eventfd (any more).
 bool read_off(int wake) {
   std::uint64_t count = 0;
   return ::read(wake, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN;
@@ -68,14 +69,14 @@ int timeout_until(Instant end) {
 
 }  // namespace
 
-// The set exists before the first call: a set made later could get the number of a descriptor that
+// The set is created before the first call: a later one could get the number of a descriptor that
 // was closed while its calls wait.
 DescriptorWaits::DescriptorWaits(router::Files& files)
     : files_(&files), set_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 // -- the set --------------------------------------------------------------------------------------
 
-// Where the system gives none (EMFILE, ENFILE, ENOMEM), the thread tries all calls by time.
+// If the system gives none (EMFILE, ENFILE, ENOMEM), the thread tries all calls periodically.
 void DescriptorWaits::open(Round& round) {
   set_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   wake_ = -1;
@@ -102,11 +103,11 @@ int DescriptorWaits::change(int operation, int descriptor, const Line& line) {
 void DescriptorWaits::enter(int descriptor, Line& line, Round& round) {
   if (!set_.open()) return;
   int error = change(EPOLL_CTL_ADD, descriptor, line);
-  // The file lost this number, another number kept it open, and now it has this one again.
+  // The file lost this number, another number kept it open, and now the file has this number again.
   if (error == EEXIST) error = change(EPOLL_CTL_MOD, descriptor, line);
   if (error == 0) return;
   if (error == EBADF) return end_older(line, 0, EBADF, round.answered);
-  while (!line.empty()) {  // Not a file for epoll, or more of them than the user may register.
+  while (!line.empty()) {  // Not a file for epoll, or the user's limit of registrations is reached.
     round.stubborn.push_back(line.front().call);
     remove(line, line.begin());
   }
@@ -124,8 +125,8 @@ void DescriptorWaits::renew_all(Round& round) {
   wake_lost_ = control(set_.number(), EPOLL_CTL_MOD, wake_, EPOLLIN, wake_key) != 0;
 }
 
-// Fails where the number is closed or another file's. Then the set has forgotten the file, or,
-// where another number keeps it open, reports it once more and nobody waits for the report.
+// Fails if the number is closed or belongs to another file. Then the set has forgotten the file,
+// or, if another number keeps it open, reports it once more, and no call waits for the report.
 DescriptorWaits::Lines::iterator DescriptorWaits::leave(Lines::iterator line) {
   if (set_.open()) control(set_.number(), EPOLL_CTL_DEL, line->first, 0, 0);
   return lines_.erase(line);
@@ -163,7 +164,7 @@ void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) 
     return;
   }
   const Instant deadline = deadline_of(call.readiness, moment);
-  Deadlines held;  // Made first: what may throw comes before what changes anything.
+  Deadlines held;  // Allocated first: steps that may throw come before any change.
   if (deadline != never) held.insert(deadline);
   if (lines_.empty()) renewed_ = moment;
   const auto place = lines_.try_emplace(descriptor).first;
@@ -175,7 +176,7 @@ void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) 
     throw;
   }
   deadlines_.merge(held);
-  // Older calls may wait for a file that lost its number.
+  // Older calls may wait for a file that has lost its number.
   if (line.size() > 1 && renew(descriptor, line, 1, round)) return;
   enter(descriptor, line, round);
   if (line.empty()) lines_.erase(place);
@@ -227,7 +228,7 @@ int DescriptorWaits::wait_for_reports(std::span<epoll_event> reports, Instant en
     const timespec timeout{rest.count() / 1'000'000'000, rest.count() % 1'000'000'000};
     const int count = ::epoll_pwait2(set_.number(), reports.data(), room,
                                      end == never ? nullptr : &timeout, nullptr);
-    // A filter of system calls may not know it, either.
+    // A filter of system calls may refuse it, too.
     if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
     fine_timeouts_ = false;
   }
@@ -247,9 +248,10 @@ Instant DescriptorWaits::next_look() const {
   return look;
 }
 
-// First come, first served, each direction for itself, until one would wait again.
+// First come, first served, separately for each direction, until a call would wait again.
 void DescriptorWaits::serve(int descriptor, Line& line, std::uint32_t ready, Round& round) {
-  const bool broken = (ready & ~std::uint32_t{EPOLLIN | EPOLLOUT}) != 0;  // The call tells how.
+  const bool broken =
+      (ready & ~std::uint32_t{EPOLLIN | EPOLLOUT}) != 0;  // The call returns the error.
   std::uint32_t open = ~std::uint32_t{0};
   for (auto wait = line.begin(); wait != line.end();) {
     const auto events = static_cast<std::uint32_t>(wait->call.readiness.events);

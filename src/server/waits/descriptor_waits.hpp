@@ -1,6 +1,6 @@
 #pragma once
-// Calls that wait until a descriptor is ready, and calls that sleep until a moment: any number of
-// them, on one thread.
+// Any number of calls on one thread: calls that wait until a descriptor is ready, and calls that
+// sleep until a moment.
 //
 //   add ──▶ [descriptor: first come, first served] ──epoll(7)──▶ tried again ──▶ answered
 //                          ▲                                         │ would wait: another took it
@@ -8,13 +8,14 @@
 //
 // A call is tried only when epoll reports its descriptor, and never waits in the kernel for long:
 // if another reader took the data meanwhile, the call waits again. A send or receive timeout of the
-// socket ends the wait as it would end the call, and a timeout of the call itself with 0.
+// socket ends the wait as it would end the call; a timeout of the call itself ends the wait with 0.
 //
 // A call answers EBADF if its descriptor is closed, or gets another file, while the call waits:
-// when the descriptor is reported, or check_every later at the latest. The kernel would go on
-// waiting for the file. epoll forgets a closed file without a report, and still reports a file that
-// another number keeps open. So a registration is good for one report, and all are renewed every
-// check_every: the kernel refuses to renew what its number no longer means.
+// when the descriptor is reported, or check_every later at the latest. (A call in Linux would
+// continue to wait for the file.) epoll forgets a closed file without a report, and still reports a
+// file that another number keeps open. So a registration is valid for one report, and all are
+// renewed every check_every: Linux refuses to renew a registration whose number has changed its
+// file.
 //
 // Cost: a report costs the same whatever the number of descriptors; a renewal is linear in it.
 //
@@ -42,40 +43,40 @@ class DescriptorWaits {
  public:
   struct Answered {
     Pending call;
-    std::int64_t value = 0;  // -ECANCELED: nothing had happened yet.
+    std::int64_t value = 0;  // -ECANCELED: the call had no effect yet.
   };
   struct Round {
     std::vector<Answered> answered;
     std::vector<Pending>
-        stubborn;  // Ready, and yet they would wait: for a thread that may be kept.
+        stubborn;  // Their descriptors are ready, but they would wait: for a thread that may block.
 
-    // For as many calls, twice as many as there are places for already if it must be more.
+    // Reserves room for `calls` calls, or for twice as many if it must grow.
     void reserve(std::size_t calls) {
       if (answered.capacity() < calls) answered.reserve(2 * calls);
       if (stubborn.capacity() < calls) stubborn.reserve(2 * calls);
     }
   };
 
-  // Between two renewals of all registrations.
+  // The time between two renewals of all registrations.
   static constexpr Nanoseconds check_every = std::chrono::seconds(1);
 
-  // Tries calls by `files`, which outlives it.
+  // Tries calls by `files`, which must outlive this object.
   explicit DescriptorWaits(router::Files& files);
 
-  // `call` was tried and is to wait for call.readiness. Results are appended: the call itself where
-  // epoll does not take its descriptor or nothing could end an attempt, and older ones whose
-  // descriptor was closed. Throws std::bad_alloc, and does nothing then. Drops a call whose slot
-  // has one here already.
+  // Adds a tried call that must wait for call.readiness. Appends results to `round`: the call
+  // itself if epoll does not accept its descriptor or no signal could end an attempt, and older
+  // calls whose descriptor was closed. Throws std::bad_alloc before any change. Drops the call if
+  // another call of its slot waits here.
   void add(const Pending& call, Instant moment, Round& round);
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
 
   // Blocks until a descriptor is ready, a timeout has passed, `wake` is readable, or check_every
-  // has passed with calls waiting; tries the calls whose descriptor became ready. Results are
-  // appended. Where `wake` is not open (any more), at most 10 ms.
+  // has passed with calls waiting; tries the calls whose descriptor became ready. Appends results
+  // to `round`. Blocks at most 10 ms if `wake` is not open (any more).
   void wait(int wake, Round& round);
 
-  // Ends the waits of all calls, or of all that are not detached: a call that has moved some
-  // bytes answers their number. Results are appended.
+  // Ends the waits of all calls, or of all that are not detached: a call that has moved some bytes
+  // answers their number. Appends results.
   enum class Whose { everybody, not_detached };
   void end(Whose whose, std::vector<Answered>& answered);
 
@@ -83,30 +84,30 @@ class DescriptorWaits {
   struct Wait {
     Pending call;
     Instant deadline;
-    int fruitless = 0;  // Times it was tried in vain although its descriptor was reported.
+    int fruitless = 0;  // Tries without result although its descriptor was reported.
   };
   using Line = std::deque<Wait>;
   using Lines = std::map<int, Line>;  // By descriptor; none is empty between two calls.
   using Deadlines = std::multiset<Instant>;
   using Sleeps = std::multimap<Instant, Pending>;  // By their ends.
 
-  // Makes the set, and registers all lines.
+  // Creates the epoll set, and registers all lines.
   void open(Round& round);
   void insert(const Pending& call, Instant moment, Round& round);
   void watch_wake(int wake);
   void lose_wake();
-  // epoll_ctl(2) with the events of `line`. The error; 0 also if there is no set any more.
+  // epoll_ctl(2) with the events of `line`. Returns the error; 0 also if there is no set any more.
   int change(int operation, int descriptor, const Line& line);
   // Registers `descriptor`. The calls of `line` end if that fails.
   void enter(int descriptor, Line& line, Round& round);
-  // Registers it again. False: the number is closed or another file's, and all calls of `line` but
-  // the newest `kept` ended.
+  // Registers `descriptor` again. Returns false if the number is closed or belongs to another file:
+  // all calls of `line` but the newest `kept` have ended then.
   bool renew(int descriptor, Line& line, std::size_t kept, Round& round);
   void renew_all(Round& round);
-  // Fills `reports`, or waits until `end`. The number of reports, or -1 and errno.
+  // Fills `reports`, or waits until `end`. Returns the number of reports, or -1 and errno.
   int wait_for_reports(std::span<epoll_event> reports, Instant end);
   Lines::iterator leave(Lines::iterator line);
-  // Calls visit(descriptor, line) for each line. Lines that it empties leave.
+  // Calls visit(descriptor, line) for each line, and removes lines that are then empty.
   template <class Visit>
   void visit_lines(Visit visit);
 
@@ -114,7 +115,7 @@ class DescriptorWaits {
   void serve(int descriptor, Line& line, std::uint32_t ready, Round& round);
   services::Answer attempt(Pending& call);
   Line::iterator remove(Line& line, Line::iterator wait);
-  // Answers -error where nothing was moved.
+  // Answers -error if no bytes were moved.
   Line::iterator end_wait(Line& line, Line::iterator wait, int error,
                           std::vector<Answered>& answered);
   // Ends all calls of `line` but the newest `kept`.
@@ -125,15 +126,15 @@ class DescriptorWaits {
 
   router::Files* files_;
   AttemptTimer timer_;
-  Descriptor set_;  // epoll(7): an entry a line, and the wake descriptor.
+  Descriptor set_;  // epoll(7): one entry per line, and the wake descriptor.
   Lines lines_;
   Deadlines deadlines_;  // Of the waits in `lines_` that have one.
   Sleeps sleeps_;
   OnceASlot slots_;  // Of the calls in `lines_` and `sleeps_`.
   Instant renewed_{};
   int wake_ = -1;              // The wake descriptor in `set_`.
-  bool fine_timeouts_ = true;  // Linux 5.11: epoll_pwait2(2).
-  bool wake_lost_ = false;     // The wake descriptor is closed: the thread looks by time.
+  bool fine_timeouts_ = true;  // epoll_pwait2(2), since Linux 5.11.
+  bool wake_lost_ = false;     // The wake descriptor is closed: the thread looks periodically.
 };
 
 }  // namespace k2k::server

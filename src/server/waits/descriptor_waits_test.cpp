@@ -1,5 +1,5 @@
-// Goal: a call that waits on a descriptor is answered as the system call would have been, however
-// many wait; none waits in the kernel. Method: real pipes and sockets; the test is the peer.
+// Goal: a call that waits for a descriptor gets the answer of the system call, however many calls
+// wait; none waits in the kernel. Method: real pipes and sockets; the test acts as the peer.
 
 #include "server/waits/descriptor_waits.hpp"
 
@@ -43,7 +43,7 @@ class DescriptorWaitsTest : public testing::Test {
     for (const int fd : {wake, pipe[0], pipe[1], stream[0], stream[1]}) ::close(fd);
   }
 
-  // The call, tried once: it would wait, and does so from now on.
+  // Tries a call once and adds it: it would wait.
   template <class... Arguments>
   void begin(std::uint8_t lane, std::uint16_t number, Arguments... arguments) {
     begin_flagged(lane, 0, number, arguments...);
@@ -87,7 +87,7 @@ class DescriptorWaitsTest : public testing::Test {
     EXPECT_TRUE(result.stubborn.empty());
     return told(result.answered);
   }
-  // As many rounds as it takes until some call is answered.
+  // Runs rounds until a call is answered.
   Answers rounds() {
     const Instant patience = now() + 20s;
     Answers answers;
@@ -124,7 +124,7 @@ class DescriptorWaitsTest : public testing::Test {
   int pipe[2] = {-1, -1};
   int stream[2] = {-1, -1};
   char buffer[64] = {};
-  sockaddr_un name{};  // Of the socket that listens.
+  sockaddr_un name{};  // Of the listening socket.
   socklen_t name_bytes = 0;
   Answers at_once;  // Of calls that ended while others were added.
   router::Files files;
@@ -295,7 +295,7 @@ TEST_F(DescriptorWaitsTest, leaves_what_epoll_does_not_take_to_the_pool) {
   ::close(file);
 }
 
-// A program that closes all numbers it does not know, as daemons do.
+// A program that closes all descriptors that it has not opened, as daemons do.
 class ClosedSet : public DescriptorWaitsTest {
  protected:
   // Waits for the pipe; returns the set's number.
@@ -354,7 +354,7 @@ TEST_F(DescriptorWaitsTest, notices_by_itself_that_it_can_no_longer_be_woken) {
   EXPECT_TRUE(round().empty()) << "the set knows what wakes it";
   begin(1, __NR_read, pipe[0], buffer, 8);
   ASSERT_EQ(::close(wake), 0);
-  EXPECT_TRUE(round().empty());  // Nothing reports the close: this takes check_every.
+  EXPECT_TRUE(round().empty());  // No report of the close: this takes check_every.
   const Instant before = now();
   EXPECT_TRUE(round().empty());
   EXPECT_LT(now() - before, 500ms);
@@ -366,7 +366,7 @@ TEST_F(DescriptorWaitsTest, ends_a_wait_at_the_timeout_of_the_socket) {
   ASSERT_EQ(::setsockopt(stream[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
   const Instant before = now();
   begin(1, __NR_recvfrom, stream[0], buffer, 8, 0, 0, 0);
-  begin(2, __NR_recvfrom, stream[1], buffer, 8, 0, 0, 0);  // Without one.
+  begin(2, __NR_recvfrom, stream[1], buffer, 8, 0, 0, 0);  // Without a timeout.
   EXPECT_EQ(round(), (Answers{{1, -EAGAIN}}));
   EXPECT_GE(now() - before, 20ms);
   EXPECT_EQ(waits.size(), 1u);
@@ -412,7 +412,7 @@ TEST_F(DescriptorWaitsTest, ends_sleeps_with_the_launch) {
 }
 
 TEST_F(DescriptorWaitsTest, gives_up_on_a_descriptor_that_is_ready_and_never_gives) {
-  // A socket that can be written stands for one that says it can be read and cannot.
+  // A writable socket simulates a descriptor that is reported readable and is not.
   Pending call;
   call.request.number = __NR_recvfrom;
   call.request.row = static_cast<std::int16_t>(calls::find(__NR_recvfrom));
@@ -429,7 +429,7 @@ TEST_F(DescriptorWaitsTest, gives_up_on_a_descriptor_that_is_ready_and_never_giv
   EXPECT_EQ(waits.size(), 0u);
 }
 
-// A device that publishes a slot anew while its call waits must not use up the host's memory.
+// A device that publishes a slot again while its call waits must not exhaust the host's memory.
 TEST_F(DescriptorWaitsTest, keeps_one_call_of_a_slot_until_it_is_answered) {
   char letter = 0;
   for (int time = 0; time < 1000; ++time) begin(1, __NR_read, pipe[0], &letter, 1);
@@ -490,7 +490,7 @@ TEST_F(DescriptorWaitsTest, an_accept_ends_by_the_timeout_of_its_socket) {
   ::close(listener);
 }
 
-// Another thread of the process takes connections, too: some between epoll's report and the call.
+// Another thread of the process accepts connections, too, some between epoll's report and the call.
 TEST_F(DescriptorWaitsTest, no_accept_keeps_the_thread_where_another_takes_the_connection) {
   constexpr int count = 400;
   const int listener = listens();

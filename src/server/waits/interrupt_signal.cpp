@@ -11,7 +11,8 @@ namespace k2k::server {
 
 namespace {
 
-// A child of fork() may find it held by a thread that is the parent's: it then takes it over.
+// A child of fork() may find the lock held by a thread of the parent: the child then takes the lock
+// over.
 class LockOfProcess {
  public:
   void lock() {
@@ -59,7 +60,7 @@ int claim() {
 
 InterruptSignal::InterruptSignal() {
   const std::lock_guard lock(claiming);
-  // The program may have taken it meanwhile.
+  // The program may handle the signal itself meanwhile.
   if (claims++ == 0 || (claimed != 0 && !is_ours(claimed))) claimed = claim();
   number_ = claimed;
 }

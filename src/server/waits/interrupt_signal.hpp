@@ -1,6 +1,6 @@
 #pragma once
-// The signal that brings a service thread back from a call which sleeps in the kernel and has no
-// descriptor to wait for: FUTEX_WAIT, an open of a FIFO (docs/decisions/0044).
+// The signal that ends a service thread's call which sleeps in the kernel and has no descriptor to
+// wait for: FUTEX_WAIT, an open of a FIFO (docs/decisions/0044).
 //
 //   claimed      by the first server of the process: the highest real-time signal below SIGRTMAX
 //                that no program handles, by a handler that does nothing
@@ -21,16 +21,16 @@ class InterruptSignal {
   InterruptSignal(const InterruptSignal&) = delete;
   InterruptSignal& operator=(const InterruptSignal&) = delete;
 
-  // The calling thread may be interrupted from now on. A signal sent before has arrived when this
+  // Permits interrupts of the calling thread. A signal sent before has arrived when listen()
   // returns.
   void listen() const;
-  // Its number; 0: none was free, or the program handles it itself by now.
+  // The signal's number; 0 if none was free, or if the program now handles it itself.
   [[nodiscard]] int number() const;
-  // False: nothing was sent.
+  // Returns false if no signal was sent.
   [[nodiscard]] bool send(pthread_t thread) const;
 
  private:
-  int number_ = 0;  // 0 = none was free: no thread is interrupted.
+  int number_ = 0;  // 0 = no signal was free: no thread is interrupted.
 };
 
 }  // namespace k2k::server

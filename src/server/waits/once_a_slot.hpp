@@ -1,8 +1,8 @@
 #pragma once
 // The slots whose requests wait in a container that grows with its requests. Only a device that
-// scribbles on its slots has a second request accepted for a slot that waits already: the container
-// drops it, and the slot gets the answer of the first. So the container never holds more requests
-// than the device has slots, however often a slot is published anew.
+// writes to its slots at the wrong time can have a second request accepted for a waiting slot: the
+// container drops it, and the slot gets the answer of the first. So the container never holds more
+// requests than the device has slots, however often a slot is published again.
 //
 // Threading: one owner.
 
@@ -17,7 +17,7 @@ namespace k2k::server {
 
 class OnceASlot {
  public:
-  // False: a request of its slot waits already. Throws std::bad_alloc, and does nothing then.
+  // Returns false if a request of its slot already waits. Throws std::bad_alloc before any change.
   bool add(const services::Request& request) { return slots_.insert(slot_of(request)).second; }
   void remove(const services::Request& request) { slots_.erase(slot_of(request)); }
   [[nodiscard]] std::size_t size() const { return slots_.size(); }

@@ -1,11 +1,11 @@
 #pragma once
-// Calls that sleep and have no descriptor to wait for: which service threads are in such a call,
-// and how it is ended.
+// Calls that sleep and have no descriptor to wait for: tracks the service threads in such calls,
+// and ends the calls.
 //
 //   begin() ─▶ the call ─▶ end()      interrupt() sends the signal to threads between the two
 //
-// A signal that comes before the thread is in the kernel is lost: interrupt() tells that there was
-// a sleeper, and its caller calls it again.
+// A signal before the thread has entered the kernel is lost: interrupt() reports that there was a
+// sleeper, and its caller calls it again.
 //
 // Threading: all members from anywhere; a Sleeper belongs to one thread.
 
@@ -28,18 +28,18 @@ class SleepingCalls {
     pthread_t thread{};
     Owner owner = Owner::launch;
     bool asleep = false;
-    bool interrupted = false;  // It was sent the signal in this call.
+    bool interrupted = false;  // The signal was sent during this call.
     Sleeper* next = nullptr;
   };
 
-  // The calling thread may be interrupted from now on.
+  // Permits interrupts of the calling thread.
   void join(Sleeper& self) {
     signal_.listen();
     const std::lock_guard lock(mutex_);
     self.thread = pthread_self();
     self.next = std::exchange(first_, &self);
   }
-  // Behind this, nothing is sent to the calling thread.
+  // After leave() no signal is sent to the calling thread.
   void leave(Sleeper& self) {
     const std::lock_guard lock(mutex_);
     Sleeper** place = &first_;
@@ -52,7 +52,7 @@ class SleepingCalls {
     self.owner = owner;
     self.asleep = true;
   }
-  // True if the call was interrupted. The signal does not meet the next call.
+  // Returns true if the call was interrupted. The signal cannot interrupt the next call.
   bool end(Sleeper& self) {
     bool interrupted = false;
     {
@@ -64,8 +64,8 @@ class SleepingCalls {
     return interrupted;
   }
 
-  // Sends the signal to all sleeping calls, or to the calls of launches. False: no call sleeps, or
-  // there is no signal.
+  // Sends the signal to all sleeping calls, or only to the calls of launches. Returns false if no
+  // call sleeps, or if there is no signal.
   bool interrupt(bool detached_too) {
     bool any = false;
     const std::lock_guard lock(mutex_);

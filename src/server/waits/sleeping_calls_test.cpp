@@ -1,4 +1,4 @@
-// Goal: a call that sleeps is ended when its launch is or at the end, and no other call is.
+// Goal: the end of its launch or of the server ends a sleeping call, and no other call.
 
 #include "server/waits/sleeping_calls.hpp"
 
@@ -48,7 +48,7 @@ class Sleeping {
   std::thread thread_;  // The last member: it uses the others.
 };
 
-// The signal may come before the thread is in the kernel, and is sent again.
+// A signal may come before the thread has entered the kernel, so it is sent again.
 void interrupt_until_none(SleepingCalls& calls, bool detached_too) {
   const Instant patience = now() + 10s;
   while (calls.interrupt(detached_too) && now() < patience) std::this_thread::sleep_for(1ms);
