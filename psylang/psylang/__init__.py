@@ -76,7 +76,7 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    """What computing needs not is imported when it is first used."""
+    """Modules that simulation does not need are imported when they are first used."""
     if name in _PACKAGES:
         return importlib.import_module(f"psylang.{name}")
     if name in _LATE:

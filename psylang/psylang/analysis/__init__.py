@@ -1,6 +1,6 @@
-"""Analyses of a model: what its values may be, what matters, and what follows from it.
+"""Analyses of a model: ranges of its values, components without effect, and consequences.
 
-Plan.analyse() is the way in; analyse() takes a program of the IR.
+Use Plan.analyse(); analyse() takes a program of the IR.
 """
 
 from psylang.analysis.picture import PictureError

@@ -1,4 +1,5 @@
-"""What an analysis begins with: the ranges of parameters and inputs, and where widening stops."""
+"""The arguments of an analysis: ranges of parameters and inputs, and the ends at which widening
+stops."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def given_ranges(
 
 
 def _of_pair(name: str, type: Type, pair: Pair | None, cases: int) -> Range:
-    """Of a parameter or an input. NaN is refused by run(), unless it is asked for."""
+    """The range of a parameter or an input. run() refuses NaN unless the caller permits it."""
     if pair is None:
         return anything(type, cases, nan=False)
     shape = (*type.shape, cases)
@@ -62,7 +63,7 @@ def _of_pair(name: str, type: Type, pair: Pair | None, cases: int) -> Range:
 
 
 def landmarks(body: Region) -> Mapping[DType, Ends]:
-    """Where widened ends stop: constants of the program, and the ends of the types."""
+    """The ends at which widening stops: constants of the program, and the ends of the types."""
     numbers = set(_LANDMARKS)
     for op in body.walk():
         if op.name == "constant":

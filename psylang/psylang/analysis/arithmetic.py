@@ -1,9 +1,9 @@
-"""Ranges of the operations on floats: from operands' ranges to the result's.
+"""Ranges of the operations on floats: computes the result's range from the operands' ranges.
 
-Every range holds each result that the machine computes for operands in their ranges, and each real
-result of them: ends are rounded outward, unless they are exact. Mathematics (exp, …) is bounded by
-its values at the ends, and by what those of `exact` and of `fast` may be off: MARGIN units in the
-last place, some times what numerics/elementary.py states and tests.
+Every range includes each result that the machine computes for operands in their ranges, and each
+real result: ends are rounded outward, unless they are exact. Mathematics (exp, …) is bounded by its
+values at the ends, and by the errors of `exact` and `fast`: MARGIN units in the last place, several
+times the errors that numerics/elementary.py states and tests.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from psylang.analysis.intervals import INFINITY, Ends, Flags, Range, join, where
 from psylang.ir.types import DType
 
 MARGIN = 4
-# Of pow: relative to (2 + |b log a|); twice what elementary.py states.
+# Error of pow relative to (2 + |b log a|): twice the error that elementary.py states.
 POWER = {DType.F64: 6e-16, DType.F32: 3e-7}
 GREATEST = {
     DType.F64: float(np.finfo(np.float64).max),
     DType.F32: float(np.finfo(np.float32).max),
 }
-# Beyond, sin and cos of `fast` are NaN.
+# For larger angles sin and cos of `fast` are NaN.
 ANGLE_MAX = {DType.F64: 2.0**28, DType.F32: 2.0**20}
-# The sine of an end may be off by this, and a turning point may be just beyond it.
+# The greatest error of an end's sine; a turning point may be just beyond the end.
 SINE_SLACK = {DType.F64: 1e-15, DType.F32: 1e-6}
 
 
 def outward(low: Ends, high: Ends, dtype: DType, exact: Flags | bool = False) -> tuple[Ends, Ends]:
-    """Ends that were rounded to nearest, moved outward to numbers of the type. exact: they have no
-    error in f64."""
+    """Moves ends that were rounded to nearest outward to numbers of the type. exact: the ends have
+    no error in f64."""
     return _rounded(low, dtype, -INFINITY, exact), _rounded(high, dtype, INFINITY, exact)
 
 
@@ -45,7 +45,7 @@ def _rounded(end: Ends, dtype: DType, to: float, exact: Flags | bool) -> Ends:
 
 
 def margin(low: Ends, high: Ends, dtype: DType, units: int = MARGIN) -> tuple[Ends, Ends]:
-    """The ends some units in the last place farther out."""
+    """Moves the ends outward by `units` units in the last place."""
     for _ in range(units):
         low, high = outward(low, high, dtype)
     return low, high
@@ -89,13 +89,13 @@ def sub(a: Range, b: Range, dtype: DType) -> Range:
 
 
 def _is_power(x: Ends) -> Flags:
-    """Of two, or 0 or an infinity: a product with it rounds only beyond the normal numbers."""
+    """A power of two, 0 or an infinity: a product with it rounds only beyond the normal numbers."""
     fraction, _ = np.frexp(x)
     return np.asarray((np.abs(fraction) == 0.5) | (x == 0) | np.isinf(x))
 
 
 def _product(a: Ends, b: Ends) -> tuple[Ends, Flags]:
-    product = _or(a * b, 0.0)  # 0 * infinity: the numbers beside it are 0; NaN is noted elsewhere.
+    product = _or(a * b, 0.0)  # 0 * infinity: nearby products are 0; NaN is handled elsewhere.
     large = (np.abs(product) >= 2.0**-1000) & np.isfinite(product)
     exact = (_is_power(a) | _is_power(b)) & (large | np.isinf(a) | np.isinf(b))
     return product, exact | (a == 0) | (b == 0)
@@ -115,7 +115,7 @@ def _four(
 
 
 def _signed(low: Ends, high: Ends, a: Range, b: Range) -> tuple[Ends, Ends]:
-    """Ends of a product or quotient do not pass 0 if its sign is known."""
+    """Limits the ends of a product or quotient at 0 if its sign is known."""
     plus = ((a.low >= 0) & (b.low >= 0)) | ((a.high <= 0) & (b.high <= 0))
     minus = ((a.low >= 0) & (b.high <= 0)) | ((a.high <= 0) & (b.low >= 0))
     return np.where(plus, np.maximum(low, 0.0), low), np.where(minus, np.minimum(high, 0.0), high)
@@ -133,7 +133,7 @@ def square(a: Range, dtype: DType) -> Range:
 
 
 def fma(a: Range, b: Range, c: Range, dtype: DType) -> Range:
-    # The product in f64, rounded outward, and the sum: around the one that is rounded once.
+    # The product and the sum in f64, rounded outward, enclose the result that is rounded once.
     return add(mul(a, b, DType.F64), c, dtype)
 
 
@@ -146,7 +146,7 @@ def _quotient(a: Ends, b: Ends) -> tuple[Ends, Flags]:
 
 def div(a: Range, b: Range, dtype: DType) -> Range:
     low, high = _signed(*_four(_quotient, a, b, dtype), a, b)
-    # By a zero whose sign is not known.
+    # Division by a zero whose sign is not known.
     zero = b.has(0.0)
     some = zero & ((a.low < 0) | (a.high > 0))
     only = zero & ~some & (b.single)
@@ -222,7 +222,7 @@ def sine(a: Range, dtype: DType, quarter: int, fast: bool) -> Range:
     low, high = np.minimum(*ends) - slack, np.maximum(*ends) + slack
 
     def passes(turn: float) -> Flags:
-        """Whether an angle of turn * pi/2 plus whole turns lies between the ends."""
+        """Returns whether an angle of turn * pi/2 plus whole turns lies between the ends."""
         shift = (turn - quarter) * (np.pi / 2)
         near = 1e-9 * (1 + np.abs(first) + np.abs(last))
         return np.asarray(
@@ -265,7 +265,7 @@ def _corners(base: Range, b: Range, dtype: DType) -> tuple[Ends, Ends]:
             value = np.power(np.maximum(x, 0.0), y)
             exponent = np.abs(_or(y * np.log(np.maximum(x, 0.0)), 0.0))
             off = POWER[dtype] * (2 + np.where(np.isfinite(exponent), exponent, 0.0))
-            # An overflow may be the greatest number, when it is computed otherwise.
+            # Another way to compute an overflow may give the greatest number.
             bounded = np.minimum(_or(value, 0.0), GREATEST[dtype])
             lows.append(bounded * np.maximum(1 - off, 0.0))
             highs.append(_or(_or(value, INFINITY) * (1 + off), INFINITY))
@@ -274,7 +274,7 @@ def _corners(base: Range, b: Range, dtype: DType) -> tuple[Ends, Ends]:
 
 
 def _of_odd(a: Range, b: Range, dtype: DType, nan: Flags) -> Range:
-    """The power of one odd number, of a base of any sign."""
+    """The power with one odd exponent, for a base of any sign."""
     minus = Range(np.maximum(-a.high, 0.0), np.maximum(-a.low, 0.0), a.nan)
     plus = Range(np.maximum(a.low, 0.0), np.maximum(a.high, 0.0), a.nan)
     below, above = _corners(minus, b, dtype), _corners(plus, b, dtype)

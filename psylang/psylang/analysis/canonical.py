@@ -1,9 +1,9 @@
 """Canonical forms of values: equal formulas have equal forms, however they are written.
 
-A form is a sum of products over atoms, as real numbers have it: sums and products are sorted and
-multiplied out, constants are added up, `x * 0` is gone. Atoms are what a program receives, carries
-in a loop or draws, and functions that are no sum (exp, 1/x, a comparison), over forms. Rounding,
-NaN and infinities are not looked at: equal forms are equal but for rounding.
+A form is a sum of products over atoms, by the rules of real numbers: sums and products are sorted
+and multiplied out, constants are added up, `x * 0` is removed. Atoms are values that a program
+receives, carries in a loop or draws, and functions of forms that are no sums (exp, 1/x, a
+comparison). Forms ignore rounding, NaN and infinities: equal forms are equal except for rounding.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from psylang.passes.cse import CommonSubexpressions
 from psylang.passes.dead_code import DeadCode
 from psylang.passes.scalarise import Scalarise
 
-TERMS_MAX = 64  # Of a product that is multiplied out; beyond, it is an atom.
+TERMS_MAX = 64  # Terms of a product that is multiplied out; a longer product is an atom.
 DIGITS = 12
-# What a loop carries twice is one value.
+# A value that a loop carries twice is one value.
 CLEANING = (Constants(), CommonSubexpressions(), Copies(), DeadCode())
 
 
 @dataclass(frozen=True)
 class Atom:
-    """kind: parameter, input, state, carried, draw, or the name of a function. name: which one.
-    of: the forms that a function is over; in any order if `sorted`."""
+    """kind: parameter, input, state, carried, draw, or the name of a function. name: its name. of:
+    the arguments of a function, as forms; in any order if `sorted`."""
 
     kind: str
     name: str = ""
@@ -67,7 +67,7 @@ class Form:
 
     @property
     def number(self) -> float | None:
-        """The constant that it is, if it is one."""
+        """The form's value if it is a constant."""
         if not self.terms:
             return 0.0
         return self.terms.get(()) if len(self.terms) == 1 else None
@@ -137,8 +137,8 @@ def _sorted(forms: Sequence[Form]) -> tuple[Form, ...]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A value that goes on: what a loop carries, or a state. after: its next value, in a form.
-    atom: the value itself."""
+    """A carried value of a loop, or a state. after: its next value, as a form. atom: the value
+    itself."""
 
     label: str
     component: str
@@ -148,7 +148,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Loop:
-    """cells: what it carries. again: the condition, as a form. begins: of each cell the first."""
+    """cells: its carried values. again: the condition, as a form. begins: the first value of each
+    cell."""
 
     op: Op
     cells: tuple[Cell, ...]
@@ -157,8 +158,8 @@ class Loop:
 
 
 class Canonical:
-    """The forms of a program. outputs: by name and element; states; loops, outer ones first.
-    draws: by atom the operation."""
+    """The forms of a program. outputs: by name and element; states; loops, outer ones first. draws:
+    the operation of each draw's atom."""
 
     def __init__(self, program: Program) -> None:
         for one in (Scalarise(), *CLEANING, *CLEANING):
@@ -275,7 +276,7 @@ class Canonical:
             return constant(float(op.attributes["value"]))
         forms = [self._now[value] for value in op.operands]
         if op.name in DRAWS:
-            # Draws of `exact` are a sequence: each is another number.
+            # Draws of `exact` are a sequence: each draw is a different number.
             kind, stream = op.name.removeprefix("random."), op.attributes["stream"]
             name = f"{kind} {self.program.streams[stream]}"
             if self.program.numerics == "exact":
@@ -303,7 +304,7 @@ class Canonical:
 
 
 def _maker(body: Region, value: Value, loop: Op) -> str:
-    """The component that the next value comes from."""
+    """The component that computes the next value."""
     for op in body.ops:
         if value in op.results and op.origin.component:
             return op.origin.component

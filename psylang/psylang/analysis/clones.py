@@ -1,11 +1,12 @@
-"""Clones: which computations two programs share, and where they differ.
+"""Clones: finds computations that two programs share, and their differences.
 
-compare(small, large) looks for every cell of a program (what its loops carry, its states) a cell of
-the other whose next value is the same formula under one renaming of what is carried, received and
-drawn. Terms that the large one has besides are differences, listed by component.
+For every cell of the small program (a carried value of a loop, or a state), compare(small, large)
+searches for a cell of the large one whose next value has the same formula under one renaming of
+carried values, arguments and draws. Additional terms of the large program are differences, listed
+by component.
 
 first_passage() finds decisions that have a closed form: loops that add a constant and a normal draw
-until a threshold on either side is met.
+until they reach a threshold on either side.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from psylang.ir.graph import Op, Program, Value
 from psylang.ir.interpret import replayed
 from psylang.numerics import expansions
 
-STEPS_MAX = 200_000  # Of the search for a renaming.
+STEPS_MAX = 200_000  # Steps of the search for a renaming.
 _RENAMED = frozenset({"carried", "state", "input", "draw"})
 
 
 @dataclass(frozen=True)
 class Match:
-    """small, large: the cells, as component and label. extra: terms of the large one's next value
-    that the small one lacks; none if they are equal."""
+    """small, large: the cells, as component and label. extra: terms of the large cell's next value
+    that the small cell's lacks; empty if they are equal."""
 
     small: str
     large: str
@@ -49,9 +50,9 @@ class Match:
 
 @dataclass(frozen=True)
 class Comparison:
-    """matches: by cell of the small program, in its order. consistent: one renaming serves all of
-    them; otherwise each cell has its own, and the way they are connected differs. missing: cells
-    without a counterpart. renaming: of the small program's atoms."""
+    """matches: one per cell of the small program, in its order. consistent: one renaming fits all
+    cells; otherwise each cell has its own, and the connections of the cells differ. missing: cells
+    without a counterpart. renaming: maps the small program's atoms."""
 
     matches: tuple[Match, ...]
     missing: tuple[str, ...]
@@ -60,17 +61,17 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Every cell has an equal one, under one renaming."""
+        """Every cell has an equal cell, under one renaming."""
         return self.consistent and self.included and not any(one.extra for one in self.matches)
 
     @property
     def included(self) -> bool:
-        """Every cell has one that computes the same, with some terms more at most."""
+        """Every cell has a counterpart with the same terms and perhaps more."""
         return not self.missing and bool(self.matches)
 
 
 def compare(small: Program, large: Program) -> Comparison:
-    """Which cells of `small` are in `large`."""
+    """Finds the cells of `small` in `large`."""
     mine, others = _cells(Canonical(small)), _cells(Canonical(large))
     for extra_allowed in (False, True):
         found = _Renaming(mine, others, extra_allowed).all()
@@ -80,7 +81,7 @@ def compare(small: Program, large: Program) -> Comparison:
 
 
 def _cells(of: Canonical) -> list[Cell]:
-    """Of all loops, else of the states; of floats that change."""
+    """The cells of all loops, or else the states: floats that change."""
     every = [
         cell
         for loop in of.loops
@@ -96,11 +97,11 @@ def _name(cell: Cell) -> str:
 
 
 class _GivenUpError(Exception):
-    """Too many steps. Never leaves this module."""
+    """The search took too many steps. Never leaves this module."""
 
 
 class _Renaming:
-    """Backtracking: what the small program's atoms are called in the large one."""
+    """Searches by backtracking for a map from the small program's atoms to the large one's."""
 
     def __init__(self, small: Sequence[Cell], large: Sequence[Cell], extra: bool) -> None:
         self._small, self._large, self._extra = small, large, extra
@@ -125,7 +126,7 @@ class _Renaming:
         return Comparison(tuple(matches), (), True, dict(to))
 
     def _cells(self, to: dict[Atom, Atom]) -> Iterator[dict[Atom, Atom]]:
-        """All cells, beginning with those that are bound already and not looked at."""
+        """Renamings of all cells, beginning with cells that are bound but not compared yet."""
         yield from self._next(to, frozenset())
 
     def _next(self, to: dict[Atom, Atom], done: frozenset[Atom]) -> Iterator[dict[Atom, Atom]]:
@@ -216,14 +217,16 @@ class _Renaming:
             yield from self._each(mine[1:], others[1:], made)
 
     def _may(self, a: Atom, b: Atom) -> bool:
-        """A cell can be called a cell only, another value another one; a draw its own kind."""
+        """Returns whether the atoms may correspond: a cell to a cell, a draw to a draw of its kind,
+        another value to another value."""
         if (a in self._cell_of) != (b in self._other_of):
             return False
         return a.kind != "draw" or a.name.split()[0] == b.name.split()[0]
 
 
 def _one_by_one(small: Sequence[Cell], large: Sequence[Cell]) -> Comparison:
-    """Each cell by itself: the first of the other program with the fewest terms more."""
+    """Compares each cell separately: takes the first cell of the other program with the fewest
+    extra terms."""
     matches, missing = [], []
     for cell in small:
         found = (
@@ -240,7 +243,7 @@ def _one_by_one(small: Sequence[Cell], large: Sequence[Cell]) -> Comparison:
 def _alone(
     cell: Cell, small: Sequence[Cell], other: Cell, large: Sequence[Cell], extra: bool
 ) -> Match | None:
-    """Whether a cell's next value is that of another cell, or a part of it."""
+    """Returns a match if a cell's next value equals another cell's, or is a part of it."""
     for part in _parts(other.after):
         search = _Renaming(small, large, extra)
         try:
@@ -256,7 +259,7 @@ def _alone(
 
 
 def _parts(form: Form) -> Iterator[Form]:
-    """The form, and those that it is a function of alone."""
+    """The form, and the arguments of the functions of which it consists."""
     yield form
     if len(form.terms) == 1:
         ((product, _),) = form.terms.items()
@@ -267,12 +270,12 @@ def _parts(form: Form) -> Iterator[Form]:
 
 
 def _extra(a: Form, b: Form, to: Mapping[Atom, Atom]) -> tuple[str, ...]:
-    """The terms of b that no term of a is called, at the first depth where there are some."""
+    """The terms of b without a counterpart in a, at the first depth with such terms."""
     names = {_renamed(product, to) for product in a.terms}
     found = [shown_term(product, c) for product, c in b.terms.items() if product not in names]
     if len(b.terms) > len(a.terms) or not found:
         return tuple(found)
-    # Equally many: the difference is within a function.
+    # Equal numbers of terms: the difference is within a function.
     inner_a = [f for product in a.terms for atom, _ in product for f in atom.of]
     inner_b = [f for product in b.terms for atom, _ in product for f in atom.of]
     for one, other in zip(inner_a, inner_b, strict=False):
@@ -311,7 +314,7 @@ def difference(small: Program, large: Program, found: Comparison, trials: int = 
     numbers: dict[tuple[Atom, int], float] = {}
 
     def number(atom: Atom, n: int) -> float:
-        """Of an atom of the small program, at its n-th use."""
+        """The value of an atom of the small program at its n-th use."""
         key = (atom, n)
         if key not in numbers:
             numbers[key] = float(rng.normal())
@@ -329,8 +332,8 @@ def difference(small: Program, large: Program, found: Comparison, trials: int = 
 def _followed(
     of: Canonical, number: Callable[[Atom, int], float], trials: int
 ) -> dict[Atom, list[float]]:
-    """What each cell is at the end of its loop, or of a trial, in all trials. number: of an input
-    or a draw."""
+    """The value of each cell at the end of its loop, or of a trial, in all trials. number: gives
+    the value of an input or a draw."""
     program = of.program
     atom_of = {op: atom for atom, op in of.draws.items()}
     drawn: Counter[Atom] = Counter()
@@ -376,8 +379,8 @@ def _followed(
 
 @dataclass(frozen=True)
 class FirstPassage:
-    """A loop that is a random walk to ±threshold: x' = x + drift + noise * z. Each is a form of
-    what the loop does not change, per step."""
+    """A loop that is a random walk to ±threshold: x' = x + drift + noise * z. drift, noise and
+    threshold are forms that the loop does not change, per step."""
 
     component: str
     drift: Form
@@ -395,7 +398,7 @@ def first_passage(program: Program) -> list[FirstPassage]:
         fresh = {
             atom
             for atom, op in forms.draws.items()
-            # In `exact` every draw is another number; in `fast` its step tells the round.
+            # In `exact` every draw is a different number; in `fast` its step identifies the round.
             if op in inside
             and (program.numerics == "exact" or any(_mentions_form(f, carried) for f in atom.of))
         }
@@ -410,7 +413,8 @@ def first_passage(program: Program) -> list[FirstPassage]:
 def _walk(
     cell: Cell, carried: set[Atom], fresh: set[Atom], again: Form
 ) -> tuple[Form, Form, Form] | None:
-    """(drift, noise, threshold), if the cell is such a walk. fresh: draws of a number a round."""
+    """(drift, noise, threshold) if the cell is such a walk. fresh: draws with a new number each
+    round."""
     change = plus(cell.after, scaled(of_atom(cell.atom), -1.0))
     drift: dict[Product, float] = {}
     noise: dict[Product, float] = {}

@@ -1,7 +1,8 @@
-"""What a condition says about values: their ranges in the runs in which it holds, or does not.
+"""The consequences of a condition for values: their ranges in the runs in which it holds, or does
+not hold.
 
-From `|x| < t` follows -t < x < t, from `a and b` both, from a greatest element below t all of them.
-Nothing follows for a value if the other side of a comparison that fails may be NaN.
+`|x| < t` implies -t < x < t; `a and b` implies both; a greatest element below t implies that all
+elements are below t. A failed comparison implies nothing for a value if the other side may be NaN.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ class Facts:
                 self._first[op.result] = seen.setdefault(key, op.result)
 
     def same(self, a: Value, b: Value) -> bool:
-        """Whether two values are one wherever both are computed: equal operations on equal
-        operands."""
+        """Returns whether two values are equal wherever both are computed: equal operations on
+        equal operands."""
         return self._first.get(a, a) is self._first.get(b, b)
 
 
 class Assumed:
-    """One assumption, and all that follows from it. now: ranges without it; not changed."""
+    """One assumption and its consequences. now: the ranges without it; not changed."""
 
     def __init__(self, facts: Facts, now: Mapping[Value, Range]) -> None:
         self._facts = facts
@@ -78,7 +79,8 @@ class Assumed:
         left, right = op.operands
         shape = op.result.type.shape
         a, b = self._range(left), self._range(right)
-        # NaN makes a comparison false, and `ne` true: then one operand says nothing of the other.
+        # NaN makes a comparison false, and `ne` true: then one operand implies nothing for the
+        # other.
         defined = holds == (op.name != "ne")
         name = op.name if holds else _OPPOSITE[op.name]
         if self._facts.same(left, right):
@@ -124,7 +126,7 @@ class Assumed:
         self._give(value, Range(low, high, nan))
 
     def _give(self, value: Value, range: Range) -> None:
-        """The value has this range, and so have those that it was made of."""
+        """Sets this range for the value, and derives ranges of its operands."""
         self._changed[value] = meet(self._range(value), range)
         op = self._facts.definition.get(value)
         if op is None or any(one not in self._now for one in op.operands):
@@ -135,7 +137,7 @@ class Assumed:
             known = self._range(of)
             low, high = np.maximum(known.low, -found.high), np.minimum(known.high, found.high)
             far = np.maximum(found.low, 0.0)
-            # One side alone is left if the other is nearer than |x| may be.
+            # Only one sign remains if |x| excludes the other.
             low = np.where(known.low > -far, np.maximum(low, far), low)
             high = np.where(known.high < far, np.minimum(high, -far), high)
             self._give(of, Range(low, high, found.nan))
@@ -153,7 +155,8 @@ class Assumed:
             self._give(of, Range(low, high, nan))
 
     def _elements(self, value: Value, fold: Range, low: Ends, high: Ends) -> None:
-        """Each number among them is within; a first one that is NaN hides the others."""
+        """Each number among the elements is within the range; a NaN as first element hides the
+        others."""
         known = self._range(value)
         hidden = fold.nan
         self._changed[value] = Range(

@@ -1,8 +1,8 @@
-"""What ranges decide: comparisons that always come out alike, guards that never act.
+"""The decisions that ranges permit: comparisons with one possible result, guards without effect.
 
-narrowed() gives the program without them, and for each the range that licensed it. The new program
-computes the same bits wherever the ranges hold: parameters' ranges are promises that run() checks,
-an input's are not, so plans are compiled for ranges of parameters alone (licensed()).
+narrowed() returns the program without them, and for each decision the range that permits it. The
+new program computes the same bits wherever the ranges hold. run() checks parameters' ranges but not
+inputs' ranges, so plans are compiled for ranges of parameters only (licensed()).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMPARISONS = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge":
 
 @dataclass(frozen=True)
 class Decision:
-    """origin: of the operation. text: what is always so. because: the ranges that license it."""
+    """origin: the operation's origin. text: the decision. because: the ranges that permit it."""
 
     origin: Origin
     kind: str  # "comparison", "guard" or "mathematics"
@@ -34,7 +34,8 @@ class Decision:
 
 
 def narrowed(program: Program, ranges: Ranges) -> tuple[Program, list[Decision]]:
-    """The program with what its ranges decide decided; ranges: of the very same program."""
+    """The program with all decisions that its ranges permit. ranges: must belong to `program`
+    itself."""
     made = _Narrower(program, ranges)
     return made.result(), made.decisions
 
@@ -78,7 +79,7 @@ class _Narrower(Rewriter):
         ranges = [f"{self._named(value)} in {self._shown(value)}" for value in op.operands]
         text = f"{op.name} needs no {found.without.removeprefix('the ')}"
         self.decisions.append(Decision(op.origin, "mathematics", text, ", ".join(ranges)))
-        if op.result.type.shape:  # Formulas are of scalars.
+        if op.result.type.shape:  # Formulas are for scalars.
             self.keep(op)
             return
         operands_now = self.all_now(op.operands)
@@ -106,11 +107,11 @@ class _Narrower(Rewriter):
             else (f"{a} in {left}, {b} in {right}")
         )
         if all(self._is_constant(value) for value in op.operands):
-            return  # Nobody needs a range for that.
+            return  # This needs no range.
         self.decisions.append(Decision(op.origin, kind, text, because))
 
     def _guard(self, op: Op, a: Range, b: Range) -> None:
-        """`b if b < a else a`, or >: one that is never chosen is left out."""
+        """`b if b < a else a`, or >: removes an operand that is never chosen."""
         if op.name == "min":
             first, second = a.high <= b.low, b.high < a.low
         else:
@@ -128,7 +129,7 @@ class _Narrower(Rewriter):
         self.replace(op.results, [self.now(value)])
 
     def _named(self, value: Value, depth: int = 2) -> str:
-        """Its name, or how it is computed."""
+        """The value's name, or its formula."""
         op = self._source.get(value)
         if value.hint or op is None:
             return value.hint or "a value"

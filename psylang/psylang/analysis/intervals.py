@@ -1,14 +1,14 @@
-"""Intervals: which numbers a value may be, and whether it may be NaN.
+"""Intervals: the numbers that a value may be, and whether it may be NaN.
 
-A Range has for each element of a value its least and its greatest number, and whether NaN is
+A Range has the least and the greatest number of each element of a value, and whether NaN is
 possible. Ends are f64 for every element type: f32 and i32 fit exactly, an i64 beyond 2**53 is
-rounded outward. An end that is infinite belongs to the range: a value may be that infinity. -0.0
-and 0.0 are one number here. Where low is above high, no number is possible: the value is NaN, or
-the code is never reached.
+rounded outward. An infinite end belongs to the range: a value may be infinite. -0.0 and 0.0 are one
+number here. If low is above high, no number is possible: the value is NaN, or the code is never
+reached.
 
-The last axis of the arrays is a batch: as many cases as there are, each with ranges of its own,
-computed side by side. So a scalar has shape (cases,), a vector of n (n, cases), and broadcasting
-works as it does for the values themselves.
+The last axis of the arrays is a batch of cases, each with ranges of its own, computed together. So
+a scalar has shape (cases,), a vector of n (n, cases), and broadcasting works as it does for the
+values themselves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INFINITY = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """low, high: the ends, of shape (*the value's shape, cases); nan: may it be NaN."""
+    """low, high: the ends, of shape (*the value's shape, cases); nan: whether it may be NaN."""
 
     low: Ends
     high: Ends
@@ -63,7 +63,7 @@ class Range:
         return np.asarray((self.low <= number) & (number <= self.high))
 
     def hull(self) -> tuple[float, float, bool]:
-        """Of all elements and cases together: (low, high, nan)."""
+        """(low, high, nan) over all elements and cases."""
         return (
             float(self.low.min(initial=INFINITY)),
             float(self.high.max(initial=-INFINITY)),
@@ -75,7 +75,7 @@ class Range:
 
 
 def shown(low: float, high: float, nan: bool) -> str:
-    """For readers: ends with six digits, rounded outward where that is more than 1e-9 of them."""
+    """The range as text: ends with six digits, rounded outward if rounding exceeds 1e-9 of them."""
     if low > high:
         return "NaN" if nan else "never computed"
     first, last = _outward(low, -1), _outward(high, 1)
@@ -138,22 +138,22 @@ def exactly(type: Type, value: Any, cases: int = 1) -> Range:
 
 
 def nothing(type: Type, cases: int = 1) -> Range:
-    """Of code that is not reached."""
+    """The empty range, of code that is not reached."""
     return between(type, INFINITY, -INFINITY, cases)
 
 
 def join(a: Range, b: Range) -> Range:
-    """What either may be."""
+    """The smallest range that contains both."""
     return Range(np.minimum(a.low, b.low), np.maximum(a.high, b.high), a.nan | b.nan)
 
 
 def meet(a: Range, b: Range) -> Range:
-    """What both may be."""
+    """The intersection."""
     return Range(np.maximum(a.low, b.low), np.minimum(a.high, b.high), a.nan & b.nan)
 
 
 def within(a: Range, b: Range) -> bool:
-    """Whether everything that a may be, b may be."""
+    """Whether b contains a."""
     numbers = a.empty | ((a.low >= b.low) & (a.high <= b.high))
     return bool(np.all(numbers & (b.nan | ~a.nan)))
 
@@ -168,9 +168,8 @@ def where(condition: Flags, a: Range, b: Range) -> Range:
 
 
 def widen(old: Range, new: Range, steps: Ends) -> Range:
-    """`old`, or `new` where that was empty. Ends of `new` beyond those of `old` go on to the next
-    of `steps` (ascending, from the type's least to its greatest number), so that a loop's ranges
-    come to rest."""
+    """`old`, or `new` where `old` is empty. Ends of `new` outside `old` move to the next of `steps`
+    (ascending, from the type's least to its greatest number), so that a loop's ranges converge."""
     below = np.searchsorted(steps, new.low, "right") - 1
     above = np.searchsorted(steps, new.high, "left")
     low = np.where(new.low < old.low, steps[np.maximum(below, 0)], old.low)

@@ -1,4 +1,4 @@
-"""What never matters: components of a model that an output does not depend on.
+"""Finds components of a model on which an output does not depend.
 
 Three reasons, from the strongest:
 
@@ -6,8 +6,8 @@ Three reasons, from the strongest:
     no output    removing all its operations changes no output
     this output  likewise for one output
 
-Conditions that the ranges decide count as decided. Draws count as pure: a node whose only effect
-is that it draws moves the generator of `exact` on, which is no effect of the model.
+Conditions that the ranges decide count as decided. Draws count as pure: a node that only draws
+advances the generator of `exact`, which is no effect of the model.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ ROUNDS_MAX = 8
 
 @dataclass(frozen=True)
 class Liveness:
-    """passing: nodes that compute nothing. computing: nodes and projections that do. live: by
-    output the components that it depends on. idle_inputs, idle_parameters: by output those that
-    cannot change it."""
+    """passing: nodes that compute nothing. computing: nodes and projections that compute. live: for
+    each output the components on which it depends. idle_inputs, idle_parameters: for each output
+    the inputs and parameters that cannot change it."""
 
     passing: tuple[str, ...]
     computing: tuple[str, ...]
@@ -38,12 +38,12 @@ class Liveness:
     idle_parameters: dict[str, tuple[str, ...]]
 
     def dead(self) -> tuple[str, ...]:
-        """Those that compute something, on which no output depends."""
+        """Computing components on which no output depends."""
         needed = frozenset().union(*self.live.values())
         return tuple(one for one in self.computing if one not in needed)
 
     def dead_for(self, output: str) -> tuple[str, ...]:
-        """Those that matter for other outputs, not for this one."""
+        """Components on which other outputs depend, but not this one."""
         never = self.dead()
         return tuple(
             one for one in self.computing if one not in self.live[output] and one not in never
@@ -51,7 +51,7 @@ class Liveness:
 
 
 def liveness(program: Program, narrowed: Program, structure: Structure) -> Liveness:
-    """Of a program and its outputs. narrowed: without what its ranges decide (decided.py)."""
+    """The liveness of a program. narrowed: the program after decided.narrowed()."""
     made = _components(program)
     every = (*structure.nodes, *structure.projections)
     passing = tuple(node for node in structure.nodes if node not in made)
@@ -90,7 +90,7 @@ def _components(program: Program) -> frozenset[str]:
 
 
 def _alone(program: Program, number: int) -> Program:
-    """The program with one of its outputs."""
+    """The program with only one of its outputs."""
     body, count = program.body, len(program.outputs)
     return replace(
         program,
@@ -100,7 +100,7 @@ def _alone(program: Program, number: int) -> Program:
 
 
 def _pruned(program: Program) -> Program:
-    # Not CommonSubexpressions: of two components that compute the same, one would seem dead.
+    # Not CommonSubexpressions: of two components with the same computation, one would seem dead.
     program = Scalarise()(program)
     for _ in range(ROUNDS_MAX):
         before = program

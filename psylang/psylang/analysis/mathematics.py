@@ -1,7 +1,7 @@
 """Mathematics of `fast` without the guards that ranges make idle.
 
 exp bounds its argument, log looks for zeros, infinities and subnormal numbers, sin and cos for
-angles beyond their reduction, tanh computes both of its formulas, pow all of that. Where an
+angles beyond their reduction, tanh computes both of its formulas, pow does all of this. Where an
 operand's range rules these out, the plain formula has the same bits.
 """
 
@@ -23,14 +23,14 @@ Formula = Callable[..., Value]
 
 @dataclass(frozen=True)
 class Plain:
-    """formula: of the builder and the operands. without: what it leaves out."""
+    """formula: a function of the builder and the operands. without: the guards that it omits."""
 
     formula: Formula
     without: str
 
 
 def plain_formula(op: Op, operands: Sequence[Range]) -> Plain | None:
-    """The formula that these ranges allow; None if all guards are needed."""
+    """The formula that these ranges permit; None if all guards are needed."""
     of = SINGLE if op.result.type.dtype is SINGLE.dtype else DOUBLE
     if not all(bool(one.finite.all()) for one in operands):
         return None
@@ -71,7 +71,7 @@ def _between(range: Range, low: float, high: float) -> bool:
 
 
 def region_of(op: Op, plain: Plain) -> Region:
-    """Of the formula, over scalars of the operation's types."""
+    """The region of the formula, over scalars of the operation's types."""
     build = Builder()
     with build.at(op.origin):
         return build.region(

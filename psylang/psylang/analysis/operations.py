@@ -21,7 +21,7 @@ _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 def result_of(op: Op, operands: Sequence[Range], numerics: str, cases: int, alike: bool) -> Range:
-    """alike: both operands are always equal."""
+    """The range of the result. alike: both operands are always equal."""
     name, type = op.name, op.result.type
     match name:
         case "constant":
@@ -72,7 +72,7 @@ def elementwise(name: str, dtype: DType, operands: Sequence[Range]) -> Range:
 
 
 def _numbers(made: Range, operands: Sequence[Range]) -> Range:
-    """No number comes of NaN alone."""
+    """The result is never a number if an operand is only NaN."""
     none = reduce(np.logical_or, [one.empty for one in operands])
     return Range(np.where(none, INFINITY, made.low), np.where(none, -INFINITY, made.high), made.nan)
 

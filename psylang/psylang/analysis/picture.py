@@ -1,9 +1,9 @@
-"""The model's graph, coloured by what was found: the text of a Graphviz graph, and its SVG.
+"""The model's graph, coloured by the findings: the text of a Graphviz graph, and its SVG.
 
     green   receives an input           red      gives an output       brown   both
     grey    never matters               dashed   computes nothing: it passes on what it receives
 
-A node shows the range of what it gives.
+A node shows the range of its output.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def dot(
 
 
 def svg(graph: str) -> str:
-    """Graphviz's picture of a graph. PictureError: `dot` is not there, or refused it."""
+    """Graphviz's picture of a graph. PictureError: `dot` is missing, or refused the graph."""
     program = shutil.which("dot")
     if program is None:
         raise PictureError(

@@ -1,16 +1,16 @@
-"""The range of every value of a program: all that any run may compute.
+"""The range of every value of a program, over all possible runs.
 
     found = Ranges(program, inputs={"stimulus": (0.0, 1.0)})
     found[value]          over all trials, all draws, and all parameters in their ranges
     found.outputs()       by name
     found.rounds[op]      how often a loop may run
 
-Regions are evaluated in order on intervals (arithmetic.py, words.py). What a condition says is kept
-where it holds (conditions.py): within the branches of an `if` and of a `select`, at the next round
-of a loop, behind its end. A loop is followed for some rounds, one by one; then the ranges of what
-it carries are widened until they come to rest, narrowed, and cut to what its recurrences allow
-(recurrences.py). States are carried in the same way, from trial to trial; `trials=n` gives the
-n-th trial alone.
+Regions are evaluated in order on intervals (arithmetic.py, words.py). The consequences of a
+condition apply where it holds (conditions.py): within the branches of an `if` and of a `select`, in
+the next round of a loop, after its end. A loop is followed for some rounds, one by one; then the
+ranges of its carried values are widened until they converge, narrowed, and limited by its
+recurrences (recurrences.py). States are carried in the same way, from trial to trial; `trials=n`
+gives only the n-th trial.
 """
 
 from __future__ import annotations
@@ -49,22 +49,23 @@ from psylang.ir.ops import DRAWS
 from psylang.ir.types import I64, DType, Type
 from psylang.numerics import expansions
 
-# Of one loop: rounds that are followed one by one, operations in them altogether.
+# Limits for one loop: rounds that are followed one by one, and operations in these rounds together.
 PEELED = 64
 PEELED_OPS = 2_000
 NESTED = 20  # The share of them in a loop within a loop.
-# Rounds that are joined before ends are widened; after SLOW, at once to the type's ends.
+# Rounds that are joined before ends are widened; after SLOW rounds ends widen directly to the
+# type's ends.
 JOINED = 3
 SLOW = 40
 NARROWED = 6
-DRAWN_MAX = 100_000  # Draws that are remembered.
+DRAWN_MAX = 100_000  # Draws that are stored.
 _DRAWN: dict[Hashable, float] = {}
 _ENDS = {dtype: np.array(limits(dtype)) for dtype in DType}
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """least, most: how often a loop's region may run; most is infinity if nothing bounds it."""
+    """least, most: the number of rounds of a loop; most is infinity if no bound is known."""
 
     least: int
     most: float
@@ -80,14 +81,14 @@ class Rounds:
 
 
 class Ranges:
-    """See the head. inputs: (least, greatest) by name, numbers or arrays of the input's shape; of
-    others any number that is not NaN. parameters: likewise, in place of their own ranges.
+    """See the module's docstring. inputs: (least, greatest) by name, numbers or arrays of the
+    input's shape; other inputs are any number but not NaN. parameters: the same, in place of their
+    own ranges.
 
-    trials: None for all trials of a sequence, or the number of the trial, from 1 on.
-    seed: of `fast`; draws are those of the first sequence then, and not any. Needs `trials`;
-    `history` has the outputs of all of them.
-    cases: how many cases stand side by side in the arrays of `parameters`: shape (*shape, cases).
-    ProgramError: a name or a range that does not fit.
+    trials: None for all trials of a sequence, or the number of the trial, from 1 on. seed: for
+    `fast`; draws are then the draws of the first sequence. Needs `trials`; `history` has the
+    outputs of all trials. cases: the number of cases in the arrays of `parameters`: shape (*shape,
+    cases). ProgramError: a name or a range that does not fit.
     """
 
     def __init__(
@@ -120,7 +121,8 @@ class Ranges:
             self._run(given, trials)
 
     def __getitem__(self, value: Value) -> Range:
-        """Of all that the value ever is. Never computed values have an empty range."""
+        """The range of the value in all runs. Values that are never computed have an empty
+        range."""
         found = self._seen.get(value)
         return nothing(value.type, self._cases) if found is None else found
 
@@ -129,7 +131,7 @@ class Ranges:
         return dict(zip(names, self._of_yields, strict=False))
 
     def states(self) -> dict[str, Range]:
-        """What the last of the trials leaves."""
+        """The states after the last trial."""
         names = [one.name for one in self.program.states]
         return dict(zip(names, self._of_yields[len(self.program.outputs) :], strict=True))
 
@@ -150,7 +152,7 @@ class Ranges:
             self._region(body, [*given, *states, seed, number])
             return [self._now[value] for value in body.yields]
 
-        # A sequence begins at any number of its trials.
+        # A sequence may begin at any trial number.
         if trials is not None:
             if trials < 1:
                 raise ProgramError(f"trials is {trials}; trials are counted from 1 on")
@@ -181,8 +183,8 @@ class Ranges:
         types: Sequence[Type],
         after: Callable[[Sequence[Range]], Sequence[Range]],
     ) -> list[Range]:
-        """Ranges of carried values that hold `first` and what follows from themselves: widened
-        until they do, then narrowed."""
+        """Ranges of carried values that contain `first` and their own successors: widened until
+        they do, then narrowed."""
 
         def following(held: Sequence[Range]) -> list[Range]:
             with self._trying():
@@ -224,7 +226,8 @@ class Ranges:
 
     @contextmanager
     def _where(self, condition: Value, holds: bool) -> Iterator[None]:
-        """Within, ranges are those of runs in which the condition holds, or does not."""
+        """Within this context, ranges are for runs in which the condition holds, or does not
+        hold."""
         changed = Assumed(self._facts, self._now).of(condition, holds)
         before = {value: self._now[value] for value in changed}
         self._now.update(changed)
@@ -269,7 +272,7 @@ class Ranges:
         )
 
     def _drawn(self, op: Op, operands: Sequence[Range]) -> float | None:
-        """The one number that is drawn, if candidate and step are known."""
+        """The drawn number, if candidate and step are known."""
         words = []
         for one in operands[2:]:
             low, high, _ = one.hull()
@@ -342,7 +345,7 @@ class Ranges:
         results = [nothing(value.type, self._cases) for value in op.results]
 
         def once(carried: Sequence[Range]) -> list[Range]:
-            """One round; what the next one begins with."""
+            """Evaluates one round; returns the first values of the next one."""
             self._region(body, carried)
             return self._then(again, after, True)
 
@@ -357,7 +360,7 @@ class Ranges:
                 least = rounds
             if not self._may(again, True):
                 self._depth -= 1
-                if least:  # Else it is never reached.
+                if least:  # Otherwise it is never reached.
                     self._note(op, least, rounds)
                 return results
             held = followed
@@ -385,7 +388,7 @@ class Ranges:
         return bool(np.any(may.high >= 1 if holds else may.low <= 0))
 
     def _then(self, again: Value, after: Sequence[Value], holds: bool) -> list[Range]:
-        """The carried values where the loop goes on, or where it ends."""
+        """The carried values if the loop continues, or if it ends."""
         may = self._now[again]
         possible = may.high >= 1 if holds else may.low <= 0
         with self._where(again, holds):
@@ -396,7 +399,7 @@ class Ranges:
         return None if nan else (low, high)
 
     def evolution(self, op: Op) -> Evolution:
-        """Of a loop: the recurrences that it carries, and its rounds as they say and as they were
+        """The recurrences of a loop, and its number of rounds by them and by the rounds that were
         followed."""
         if op not in self._evolutions:
             self._evolutions[op] = self._evolved(op)
@@ -430,14 +433,14 @@ class Ranges:
 
 
 def _inside(range: Range, ends: tuple[float, float] | None) -> Range:
-    """No more than the ends, if there are some."""
+    """The range limited to the ends, if there are any."""
     if ends is None:
         return range
     return Range(np.maximum(range.low, ends[0]), np.minimum(range.high, ends[1]), range.nan)
 
 
 def _possible(range: Range, possible: Any) -> Range:
-    """Nothing in the cases that are not possible."""
+    """The range, empty in the cases that are not possible."""
     return Range(
         np.where(possible, range.low, INFINITY),
         np.where(possible, range.high, -INFINITY),

@@ -1,16 +1,16 @@
-"""Scalar evolution: what a loop carries as a function of the round, and how often it may run.
+"""Scalar evolution: carried values of a loop as functions of the round, and the loop's number of
+rounds.
 
-A carried value x whose next value is a*x + b is affine (a is 1) or geometric. a and b are ranges of
-what each round may take, so a bounded draw is a `b` as good as a constant:
+A carried value x whose next value is a*x + b is affine (a is 1) or geometric. a and b are ranges
+for each round, so `b` may be a bounded draw as well as a constant:
 
     affine      after n rounds x is in first + n * [b]
     geometric   with a in (0, 1) it stays between where it begins and the fixed points b / (1 - a)
 
-Rounding is counted: every operation on the way may add half a unit in the last place of the
-greatest value that it may have. From a recurrence and the comparison that ends the loop follow the
-least and the most rounds; a loop ends with the first comparison that fails. Rounds of an affine
-value are quotients, computed without rounding; those of a geometric one are counted on the fastest
-and on the slowest way.
+Rounding is included: every operation may add half a unit in the last place of its greatest value. A
+recurrence and the comparison that ends the loop give the least and the most rounds; a loop ends
+with the first comparison that fails. Rounds of an affine value are quotients, computed without
+rounding; rounds of a geometric value are counted on its fastest and slowest path.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from psylang.ir.graph import Op, Region, Value
 from psylang.ir.types import DType
 
 Hull = tuple[float, float]
-ROUNDS_MAX = 2.0**62  # The least rounds of a loop without an end.
-WAY_MAX = 100_000  # Rounds of a geometric value that are followed.
-# Half a unit in the last place, relative; of the arithmetic below twice that.
+ROUNDS_MAX = 2.0**62  # The least number of rounds of a loop without an end.
+WAY_MAX = 100_000  # Rounds for which a geometric value is followed.
+# Half a unit in the last place, relative; twice that for the arithmetic below.
 _EPSILON = {DType.F64: 2.0**-53, DType.F32: 2.0**-24}
 _LEAST = {DType.F64: 5e-324, DType.F32: 1.5e-45}
-_SLACK = 1e-12  # Of this module's own arithmetic, relative.
+_SLACK = 1e-12  # Relative error of this module's own arithmetic.
 
 
 @dataclass(frozen=True)
 class Recurrence:
-    """x' = a*x + b, and what each round's rounding adds at most."""
+    """x' = a*x + b, and the greatest rounding error of each round."""
 
     value: Value
     first: Hull
@@ -51,7 +51,7 @@ class Recurrence:
 
     @property
     def step(self) -> Hull:
-        """b with the rounding."""
+        """b with the rounding error."""
         return self.b[0] - self.error, self.b[1] + self.error
 
     @property
@@ -59,12 +59,12 @@ class Recurrence:
         return 0.0 <= self.a[0] <= self.a[1] < 1.0
 
     def fixed_points(self) -> Hull:
-        """Of a geometric recurrence: where it would come to rest, for all of its a and b."""
+        """The fixed points of a geometric recurrence, for all of its a and b."""
         every = [end / (1 - a) for a in self.a for end in self.step]
         return min(every), max(every)
 
     def within(self, rounds: float) -> Hull:
-        """Of x at the begin of each round, and after the last of so many."""
+        """The range of x at the beginning of each of `rounds` rounds, and after the last."""
         if self.affine:
             down, up = self.step
             return _moved(
@@ -76,7 +76,7 @@ class Recurrence:
         return _moved((min(self.first[0], rest[0]), max(self.first[1], rest[1])), 0.0, 0.0)
 
     def after(self, least: float, most: float) -> Hull:
-        """Of x behind the last of `least` to `most` rounds."""
+        """The range of x after `least` to `most` rounds."""
         if not self.affine:
             return self.within(most)
         down, up = self.step
@@ -97,7 +97,7 @@ class Recurrence:
 
 
 def _moved(ends: Hull, below: float, above: float) -> Hull:
-    """Ends that moved, with what this arithmetic may be off."""
+    """The moved ends, with the error of this arithmetic."""
     low, high = ends[0] + below, ends[1] + above
     return (
         low - _SLACK * (abs(ends[0]) + abs(below)),
@@ -107,7 +107,8 @@ def _moved(ends: Hull, below: float, above: float) -> Hull:
 
 @dataclass(frozen=True)
 class Evolution:
-    """Of one loop. recurrences: of what it carries. least, most: rounds that they allow."""
+    """The evolution of one loop. recurrences: of its carried values. least, most: rounds that they
+    permit."""
 
     recurrences: tuple[Recurrence, ...]
     least: int
@@ -117,7 +118,7 @@ class Evolution:
 
 @dataclass(frozen=True)
 class _Linear:
-    """a*x + b of an expression; error: of the rounding on the way, in so many operations."""
+    """An expression as a*x + b; error: the rounding error of its operations."""
 
     a: Hull
     b: Hull
@@ -126,8 +127,8 @@ class _Linear:
 
 
 def evolution(op: Op, first: Sequence[Hull], hull: Callable[[Value], Hull | None]) -> Evolution:
-    """Of a loop. first: of what it begins with; hull: the ends of a value in all rounds, None if it
-    may be NaN."""
+    """The evolution of a loop. first: the ends of its first values; hull: the ends of a value in
+    all rounds, None if it may be NaN."""
     (body,) = op.regions
     reader = _Reader(body, hull)
     found = []
@@ -148,8 +149,8 @@ def evolution(op: Op, first: Sequence[Hull], hull: Callable[[Value], Hull | None
 
 
 def _bounded(one: Recurrence, most: float) -> Recurrence | None:
-    """An affine value that only the number of rounds bounds: its rounding is that of the greatest
-    value that so many steps may make."""
+    """An affine value that only the number of rounds bounds: its rounding error follows from the
+    greatest value after `most` steps."""
     size = max(map(abs, one.first)) + most * max(map(abs, one.b))
     dtype = one.value.type.dtype
     if not one.affine or not size <= GREATEST[dtype] / 4:
@@ -159,7 +160,8 @@ def _bounded(one: Recurrence, most: float) -> Recurrence | None:
 
 
 def _exact(one: Recurrence, most: float) -> Recurrence:
-    """Without rounding, if every sum of so many steps is a number of the type: counters."""
+    """The recurrence without rounding, if every sum of `most` steps is a number of the type:
+    counters."""
     plain = one.affine and one.ops == 1 and one.b[0] == one.b[1] and one.first[0] == one.first[1]
     if not plain or not math.isfinite(most):
         return one
@@ -239,14 +241,14 @@ def _combined(name: str, parts: Sequence[_Linear]) -> _Linear | None:
     if p.a != (0.0, 0.0):
         p, q = q, p
     if p.a != (0.0, 0.0) or p.error:
-        return None  # x*x is no line.
+        return None  # x*x is not linear.
     by = max(map(abs, p.b))
     error = q.error * by if q.error else 0.0
     return _Linear(_times(q.a, p.b), _times(q.b, p.b), error, q.ops)
 
 
 def _plus(p: Hull, q: Hull) -> Hull:
-    """Exact where one of them is 0; else rounded outward."""
+    """The sum: exact if an operand is 0, otherwise rounded outward."""
     ends = (p[0] + q[0], p[1] + q[1])
     if (0.0, 0.0) in (p, q) or all(
         float(end).is_integer() and abs(end) < 2**53 for end in (*p, *q)
@@ -263,13 +265,13 @@ def _times(p: Hull, q: Hull) -> Hull:
     return math.nextafter(ends[0], -INFINITY), math.nextafter(ends[1], INFINITY)
 
 
-# How often a loop runs.
+# The number of rounds.
 
 
 def _rounds(
     body: Region, recurrences: Sequence[Recurrence], reader: _Reader
 ) -> tuple[float, float, str]:
-    """(least, most, why not more). A loop goes on while all of several conditions hold."""
+    """(least, most, reason for most). A loop continues while all of its conditions hold."""
     by_next: dict[Value | None, Recurrence] = {
         after: one
         for argument, after in zip(body.arguments, body.yields[1:], strict=True)
@@ -354,7 +356,7 @@ def _until(one: Recurrence, end: Hull, strict: bool) -> Hull:
 
 
 def _quotient(end: float, first: float, b: float, error: float) -> Fraction | float:
-    """(end - first) / (b + error), or infinity if that step leads nowhere."""
+    """(end - first) / (b + error), or infinity if that step never reaches the end."""
     if math.isinf(end):
         return INFINITY if end > 0 else 0.0
     step, distance = Fraction(b) + Fraction(error), Fraction(end) - Fraction(first)
@@ -364,7 +366,7 @@ def _quotient(end: float, first: float, b: float, error: float) -> Fraction | fl
 
 
 def _reached(one: Recurrence, end: float, soonest: bool) -> float:
-    """Rounds of the fastest (or slowest) geometric way up to `end`, or beyond it if slowest."""
+    """Rounds of the fastest geometric path up to `end`, or of the slowest one beyond it."""
     to = INFINITY if soonest else -INFINITY
     extreme = max if soonest else min
     x = one.first[1] if soonest else one.first[0]

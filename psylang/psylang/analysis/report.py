@@ -1,4 +1,4 @@
-"""analyse(): everything that the analyses find of a model, as lines that name a component.
+"""analyse(): all findings of the analyses of a model, as lines that name a component.
 
 report = psylang.compile(model, vary=["drift"], ranges={"drift": (0, 1)}).analyse()
 print(report)                 a text
@@ -36,13 +36,13 @@ TITLES = {
     "clone": "what is computed elsewhere",
     "finite": "where no NaN and no infinity can be",
 }
-LINES_MAX = 40  # Of one kind in the text; data() has all.
+LINES_MAX = 40  # Lines of one kind in the text; data() has all.
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line. component: that it is about, as the model names it; "" of the model as a whole.
-    data: the numbers of the line, for JSON."""
+    """One line. component: its component's name in the model; "" for the whole model. data: the
+    numbers of the line, for JSON."""
 
     kind: str
     component: str
@@ -51,7 +51,7 @@ class Finding:
 
 
 class Report:
-    """str() is a text, `_repr_html_` what notebooks show, data() is for JSON."""
+    """str() gives text, `_repr_html_` HTML for notebooks, data() data for JSON."""
 
     def __init__(self, structure: Structure, findings: Sequence[Finding], live: Liveness) -> None:
         self.structure = structure
@@ -142,7 +142,7 @@ def analyse(
     trials: int | None = None,
     against: Program | None = None,
 ) -> Report:
-    """See Plan.analyse(). model: of the program, for the names of its nodes."""
+    """See Plan.analyse(). model: the program's model, for the names of its nodes."""
     ranges = Ranges(program, parameters=params, inputs=inputs, trials=trials)
     structure = structure_of(model, program)
     smaller, decisions = narrowed(program, ranges)
@@ -193,7 +193,7 @@ def _ranges(program: Program, ranges: Ranges, structure: Structure) -> Iterator[
 
 
 def _states(program: Program, ranges: Ranges) -> list[Range]:
-    """At the begin and at the end of a trial."""
+    """Ranges of the states at the beginning and at the end of a trial."""
     first = len(program.parameters) + len(program.inputs)
     arguments = program.body.arguments[first : first + len(program.states)]
     begins = [ranges[value] for value in arguments]
@@ -202,7 +202,7 @@ def _states(program: Program, ranges: Ranges) -> list[Range]:
 
 
 def _leaving(program: Program, ranges: Ranges) -> dict[Origin, Range]:
-    """Values that another component uses, or that are yielded, by the place they come from."""
+    """Ranges of values that another component uses, or that are yielded, by their origin."""
     owner = {value: op for op in program.body.walk() for value in op.results}
     found: dict[Origin, Range] = {}
     seen: set[Value] = set()
@@ -314,7 +314,8 @@ def _shared(program: Program, against: Program) -> Iterator[Finding]:
 
 
 def _finite(program: Program, ranges: Ranges) -> Iterator[Finding]:
-    """By component: how many of its operations on floats meet and make finite numbers alone."""
+    """For each component: the number of its float operations with only finite operands and
+    results."""
     every: Counter[str] = Counter()
     safe: Counter[str] = Counter()
     for op in _computing(program.body):

@@ -1,7 +1,7 @@
 """The graph of a model that reports name and pictures show: nodes, edges, inputs and outputs.
 
-Of a model it is the mechanisms and projections, including those that compute nothing; of a bare
-program the components that its operations come from.
+For a model: its mechanisms and projections, including those that compute nothing. For a bare
+program: the components of its operations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from psylang.ir.graph import Program, Value
 
 @dataclass(frozen=True)
 class Edge:
-    """name: of the projection, or "" of a use of a value."""
+    """name: the projection's name, or "" for a use of a value."""
 
     sender: str
     receiver: str
@@ -24,7 +24,8 @@ class Edge:
 
 @dataclass(frozen=True)
 class Structure:
-    """inputs, outputs: by name the nodes that receive, and that give. kinds: of the nodes."""
+    """inputs, outputs: for each name the nodes that receive or give it. kinds: the kinds of the
+    nodes."""
 
     name: str
     nodes: tuple[str, ...]
@@ -55,7 +56,7 @@ def _of_model(model: Any, program: Program) -> Structure:
     kinds = {name: type(one).__name__ for name, one in model.mechanisms.items()}
     nodes = list(model.mechanisms)
     search = getattr(model, "search", None)
-    if search is not None:  # Its operations come from `control`.
+    if search is not None:  # The search's operations have the component `control`.
         nodes.append("control")
         kinds["control"] = type(search).__name__
         edges.append(Edge(search.objective, "control"))

@@ -1,7 +1,7 @@
 """Ranges of the operations on integers and conditions.
 
-Integers wrap: a result that may be beyond its type may be anything of it. Unsigned operations are
-followed where their operands have no sign bit. Of a condition 0 is false, 1 true.
+Integers wrap: a result that may exceed its type may be any number of the type. Unsigned operations
+are followed if their operands have no sign bit. For a condition 0 is false, 1 true.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def ranged(low: Ends, high: Ends) -> Range:
 
 
 def wrapped(low: Ends, high: Ends, dtype: DType) -> Range:
-    """Ends of integers before they wrap; those beyond 2**53 were rounded to nearest."""
+    """Ends of integers before they wrap; ends beyond 2**53 were rounded to nearest."""
     low = np.where(np.abs(low) > EXACT_MAX, np.nextafter(low, -INFINITY), low)
     high = np.where(np.abs(high) > EXACT_MAX, np.nextafter(high, INFINITY), high)
     least, most = limits(dtype)
@@ -136,7 +136,7 @@ def lshr(a: Range, b: Range, dtype: DType) -> Range:
     known = (b.low >= 0) & (b.high < dtype.bits)
     by = [np.where(known, end, 0.0) for end in (b.low, b.high)]
     plus = ranged(np.floor(a.low / 2.0 ** by[1]), np.floor(a.high / 2.0 ** by[0]))
-    # A sign bit that is shifted becomes an ordinary one.
+    # A shifted sign bit becomes an ordinary bit.
     top = ranged(np.zeros_like(plus.low), np.ldexp(1.0, dtype.bits - by[0].astype(int)))
     unsigned = where(_positive(a) & (a.high < EXACT_MAX), plus, top)
     return where(known & (_positive(a) | (b.low >= 1)), unsigned, _everything(plus, dtype))
@@ -144,7 +144,7 @@ def lshr(a: Range, b: Range, dtype: DType) -> Range:
 
 def mulhi(a: Range, b: Range, dtype: DType) -> Range:
     known = _positive(a) & _positive(b)
-    # Products of i32 are below 2**62: what rounding makes of them may be one word too many.
+    # Products of i32 are below 2**62; rounding may add one word to their range.
     high = ranged(
         np.maximum(np.floor(a.low * b.low / 2.0**32) - 1, 0.0),
         np.floor(a.high * b.high / 2.0**32) + 1,
@@ -172,12 +172,12 @@ INTEGERS: Mapping[str, Rule] = {
 
 
 def condition(no: Flags, yes: Flags) -> Range:
-    """A condition that may be false, may be true."""
+    """A condition. no: it may be false; yes: it may be true."""
     return ranged(np.where(no, 0.0, 1.0), np.where(yes, 1.0, 0.0))
 
 
 def compared(name: str, a: Range, b: Range) -> Range:
-    """A comparison: false of NaN, but `ne`, which is true then."""
+    """A comparison: false for NaN, except for `ne`, which is true."""
     undefined = a.nan | b.nan
     numbers = ~a.empty & ~b.empty
     if name in ("gt", "ge"):
@@ -188,7 +188,7 @@ def compared(name: str, a: Range, b: Range) -> Range:
         no = a.high >= b.low if strict else a.high > b.low
     else:
         alone = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
-        alone &= np.abs(a.low) <= EXACT_MAX  # Beyond, an end may stand for several integers.
+        alone &= np.abs(a.low) <= EXACT_MAX  # A larger end may stand for several integers.
         yes = (a.low <= b.high) & (b.low <= a.high)
         no = ~alone
         if name == "ne":
@@ -219,7 +219,8 @@ def unsigned_less(a: Range, b: Range) -> Range:
 
 
 def convert(a: Range, of: DType, to: DType) -> Range:
-    """Signed; floats towards zero, those beyond the type, and NaN, to the least integer."""
+    """Signed conversion: floats are rounded towards zero; floats beyond the type and NaN give the
+    least integer."""
     if to is DType.BOOL:
         return condition(a.has(0.0), (a.low != 0) | (a.high != 0) | a.nan)
     if to.is_float:
@@ -237,7 +238,7 @@ def convert(a: Range, of: DType, to: DType) -> Range:
 
 def _to_float(a: Range, to: DType) -> Range:
     if to is DType.F64:
-        return a  # Of an i64, ends are floats around it: rounding stays between them.
+        return a  # The ends of an i64 are floats that enclose it, so rounding stays between them.
     low, high = a.low.astype(np.float32), a.high.astype(np.float32)
     low = np.where(low > a.low, np.nextafter(low, np.float32(-np.inf)), low)
     high = np.where(high < a.high, np.nextafter(high, np.float32(np.inf)), high)

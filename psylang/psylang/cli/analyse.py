@@ -1,4 +1,4 @@
-"""psylang analyse: what can be said of a model without running it."""
+"""psylang analyse: the properties of a model that need no run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main(options: argparse.Namespace) -> int:
             raise UsageError(f"--range {name}={pair} is no pair; give LOW,HIGH")
     found = model_of(options.model, pairs("--set", options.set))
     parameters = getattr(found, "parameters", ())
-    if not isinstance(parameters, tuple):  # Of a model: those with a range are varied.
+    if not isinstance(parameters, tuple):  # For a model: parameters with a range are varied.
         varied = [name for name in ranges if name in parameters]
         free = pairs("--param", options.param)
         options.param = [*options.param, *(f"{name}=0" for name in varied if name not in free)]

@@ -1,4 +1,4 @@
-"""The drift-diffusion model in Numba, as modellers write it, for comparison."""
+"""The drift-diffusion model in Numba, as modellers usually write it, for comparison."""
 
 from __future__ import annotations
 

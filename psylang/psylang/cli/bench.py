@@ -1,4 +1,4 @@
-"""psylang bench: this machine's figures, each a median; compared programs are measured in turns.
+"""psylang bench: measurements of this machine, each a median; compared programs alternate.
 
 The drift-diffusion model has drift 0.5, noise 1, thresholds at ±1 and steps of 1 ms: 956 steps a
 trial on average. Imports, warm starts and memory are measured in processes of their own.
@@ -78,7 +78,7 @@ def main(options: argparse.Namespace) -> int:
     figures: dict[str, Any] = {"isa": plan.run(trials=1).isa, **_ddm(plan, rounds)}
     seconds, megabytes = _process(PREDATOR_PREY, str(2 * rounds + 1))
     figures |= {"pp100_s": seconds, "pp100_peak_mb": megabytes}
-    _process(WARM)  # Fills the cache, and that of bytecode.
+    _process(WARM)  # Fills the cache, and the bytecode cache.
     figures["warm_start_ms"] = statistics.median(_process(WARM)[0] for _ in range(processes))
     figures["run_fixed_us"] = _fixed(plan)
     figures["import_ms"] = statistics.median(_process(IMPORT)[0] for _ in range(processes))
@@ -89,7 +89,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _ddm(plan: psylang.Plan, rounds: int) -> dict[str, float | None]:
-    """Microseconds a trial: ours, Numba's, ours on two threads; one after the other, in turns."""
+    """Microseconds per trial: ours, Numba's, ours on two threads; measured in turns."""
     simulate = numba_ddm()
     times, choices = np.empty(TRIALS), np.empty(TRIALS)
 
@@ -117,7 +117,7 @@ def _ddm(plan: psylang.Plan, rounds: int) -> dict[str, float | None]:
 
 
 def _fixed(plan: psylang.Plan) -> float:
-    """Microseconds of a run of one trial, all in."""
+    """Microseconds of a run of one trial, including all overhead."""
     taken = []
     for seed in range(FIXED_RUNS):
         begin = time.perf_counter()

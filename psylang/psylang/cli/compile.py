@@ -1,4 +1,4 @@
-"""psylang compile: makes machine code for the cache or a file, or writes IR, LLVM or assembly."""
+"""psylang compile: writes machine code to the cache or a file, or writes IR, LLVM or assembly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
     }
     output = options.output
     if output is None and options.emit != "object":
-        output = "-"  # All others are text.
+        output = "-"  # All other formats are text.
     if output is not None:
         code = _code(options.emit, plan.program, target)
         if output == "-":

@@ -1,4 +1,4 @@
-"""Finds the model that a command line names, and reads the values it gives."""
+"""Finds the model that a command line names, and reads the values of its options."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Scripted:
 
 
 def plan_of(options: argparse.Namespace, found: Any = None) -> psylang.Plan:
-    """The plan of a command with add_model() and add_common(); found: what model_of() gave, if it
-    was called already. UsageError: it names none."""
+    """The plan of a command with add_model() and add_common(); found: the result of model_of(), if
+    it was called already. UsageError: the command line names no model."""
     if found is None:
         found = model_of(options.model, pairs("--set", options.set))
     program = isinstance(found, Program)
@@ -104,7 +104,8 @@ def _scripted(composition: Any, held: dict[str, Any], given: Any, name: str) -> 
 
 
 def _module(name: str, wanted: str) -> tuple[ModuleType, dict[str, Any]]:
-    """The module, and with what it runs its composition `wanted` (psylang.pnl.script)."""
+    """The module, and the arguments with which it runs its composition `wanted`
+    (psylang.pnl.script)."""
     if name.endswith(".py"):
         path = Path(name)
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -132,7 +133,7 @@ def _module(name: str, wanted: str) -> tuple[ModuleType, dict[str, Any]]:
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, Any]:
-    """NAME=VALUE options. UsageError: one is not like that, or is given twice."""
+    """NAME=VALUE options. UsageError: an option has another form, or is given twice."""
     values: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")

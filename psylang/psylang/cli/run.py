@@ -66,7 +66,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _as_run(found: Scripted, inputs: dict[str, Any], trials: int | None) -> tuple[Any, int]:
-    """As PsyNeuLink's run() takes them: by nodes; of the script, where none are given."""
+    """Inputs as PsyNeuLink's run() takes them, by node; the script's inputs if none are given."""
     from psylang.pnl import run_arguments
 
     nodes = {one.name: one for one in found.composition.nodes}
@@ -103,7 +103,7 @@ def _bins(name: str, text: str) -> tuple[int, float, float]:
 
 
 def _numbers(array: NDArray[Any]) -> dict[str, Any]:
-    """Of all trials; standard deviation of the sample. null: not finite."""
+    """Statistics over all trials; standard deviation of the sample. null: not finite."""
     flat = array.astype(np.float64)
     with np.errstate(all="ignore"):
         numbers = {

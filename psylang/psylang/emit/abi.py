@@ -6,10 +6,10 @@ Independent programs run trials begin … end - 1; `trials` is ignored. Others r
 begin … end - 1 of `trials` trials each, in order; the number of a trial is sequence * trials + t.
 
 buffers: parameters, inputs, states, outputs, and in `exact` with streams the generators. A
-parameter is one value in C order, or a row a trial if it is varying; inputs and outputs have a row
-a trial; states and generators a row a sequence. Rows count from trial and sequence 0: a caller
-with fewer rows moves the pointer back. Elements are NumPy's; a bool is one byte. A state is read
-at its sequence's begin and written at its end.
+parameter is one value in C order, or one row per trial if it varies; inputs and outputs have one
+row per trial; states and generators one row per sequence. Rows count from trial and sequence 0: a
+caller with fewer rows moves the pointer back. Elements are NumPy's; a bool is one byte. A state is
+read at its sequence's begin and written at its end.
 
 Threading: any number of threads may run disjoint ranges at once.
 """
@@ -38,7 +38,7 @@ GENERATOR = np.dtype(
 
 @dataclass(frozen=True)
 class Buffers:
-    """Where which buffer is: indices of the first of each kind."""
+    """The indices of the first buffer of each kind."""
 
     inputs: int
     states: int
@@ -57,7 +57,7 @@ def buffers_of(program: Program) -> Buffers:
 
 
 def generators_of(keys: Sequence[Sequence[int]]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-    """A row of generators: shape (streams,), one of each key (ir/seeds.py)."""
+    """A row of generators: shape (streams,), one per key (ir/seeds.py)."""
     row = np.zeros(len(keys), GENERATOR)
     for index, one in enumerate(keys):
         _, key, position, has_gauss, gauss = np.random.RandomState(one).get_state(legacy=True)

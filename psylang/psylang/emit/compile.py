@@ -1,4 +1,4 @@
-"""From a program to LLVM text and to object code."""
+"""Compiles a program to LLVM text and to object code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from psylang.ir.types import DType
 from psylang.numerics import expansions
 from psylang.passes.pipeline import Record, Settings, optimise
 
-OPTIMISATION = 2  # Of LLVM's levels; 3 takes longer and gains nothing on straight-line code.
+OPTIMISATION = 2  # LLVM's level; 3 takes longer and gains nothing on straight-line code.
 LONG_PROGRAM_OPS = 2000
 LONG_PROGRAM_WIDTH = 8
 NO_VARYING: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ def _width(program: Program, target: Target) -> int:
 
 
 def is_single(program: Program) -> bool:
-    """Whether it computes in f32, and has f64 at its ends at most (passes.precision)."""
+    """Whether it computes in f32, with f64 only for arguments and results (passes.precision)."""
     ops = list(program.body.walk())
     kinds = {value.type.dtype for op in ops if op.name != "convert" for value in op.results}
     return DType.F32 in kinds and DType.F64 not in kinds

@@ -1,4 +1,4 @@
-"""The function psylang_run (abi.py): which trials run in which lanes.
+"""The function psylang_run (abi.py): assigns trials to lanes.
 
 refilled    independent trials around one loop of varying length: a lane that is done takes the
             next trial while the others continue
@@ -22,12 +22,13 @@ from psylang.emit.twister import GENERATOR_BYTES, generator_functions
 from psylang.ir.graph import Op, Program, Region, Value
 from psylang.ir.types import DType, Type
 
-CANDIDATES_MIN = 64  # Searches of fewer are not worth lanes of their own.
+CANDIDATES_MIN = 64  # Searches of fewer candidates do not use lanes.
 
 
 @dataclass
 class Kernel:
-    """Emits `program` for `width` lanes into `module`. varying: parameters with a row a trial."""
+    """Emits `program` for `width` lanes into `module`. varying: parameters with one row per
+    trial."""
 
     module: Any
     program: Program
@@ -155,17 +156,17 @@ class Kernel:
         ]
 
     def _store_outputs(self, env: Environment, trial: Any) -> None:
-        """Of one trial."""
+        """Stores the outputs of one trial."""
         for buffer, type, terms in self._outputs(env):
             for index, term in enumerate(terms):
                 self._store_scalar(term.llvm, buffer, trial, type, index)
 
     def _spill(self, vector: Any) -> Any:
-        """Memory with a lane an element."""
+        """Memory with one element per lane."""
         with self._builder.goto_block(self._entry):
             place = self._builder.alloca(vector.type.element, size=self.width)
         place.align = 64
-        place.type = POINTER  # Vectors are stored there whole, too.
+        place.type = POINTER  # Whole vectors are stored there, too.
         return place
 
     def _spilled_outputs(self, env: Environment) -> list[tuple[Any, Any, int, Type, int]]:
@@ -189,7 +190,7 @@ class Kernel:
             value = self._builder.load(from_place, typ=element)
             self._builder.store(value, self._place(buffer, trial, type, index))
 
-    # One trial after the other.
+    # Single trials, one after another.
 
     def _single(self) -> None:
         uniform = self._uniform_arguments()
@@ -208,17 +209,17 @@ class Kernel:
         builder.cbranch(builder.icmp_signed("<", following, self._end), block, done)
         builder.position_at_end(done)
 
-    # As many as there are lanes.
+    # Groups: as many trials as lanes.
 
     def _lane_trials(self, base: Any) -> tuple[Any, Any]:
-        """(number a lane, which of them are below the end)."""
+        """(trial number of each lane, lanes with a number below the end)."""
         lanes, builder = self._lanes, self._builder
         numbers = builder.add(lanes.splat_llvm(base), lanes.lane_numbers(DType.I64))
         wanted = builder.icmp_signed("<", numbers, lanes.splat_llvm(self._end))
         return numbers, wanted
 
     def _within(self, numbers: Any, wanted: Any) -> Any:
-        """Lanes without a trial do the last one again: nothing new can happen there."""
+        """Lanes without a trial repeat the last trial, so they have no new behaviour."""
         last = self._builder.sub(self._end, I64(1))
         return self._builder.select(wanted, numbers, self._lanes.splat_llvm(last))
 
@@ -266,8 +267,8 @@ class Kernel:
         first = [env[operand] for operand in loop.operands]
         again_varies, carried = regions.kinds_of_loop(body, first, env)
         if not again_varies:
-            # The same number of rounds in all lanes: nothing to refill. What was emitted so far is
-            # dead code, without stores or loops that may not end.
+            # All lanes have the same number of rounds, so refilling is useless. The code emitted so
+            # far is dead, without stores or loops that may not end.
             self._grouped()
             return
         kept = _used(body, post, program.body.yields)
@@ -320,7 +321,7 @@ class Kernel:
         active.add_incoming(active, end_of_round)
         coming.add_incoming(coming, end_of_round)
 
-        # Refill: what is done is stored, and the lanes get the next trials.
+        # Refill: stores the finished trials, and gives their lanes the next trials.
         builder.position_at_end(refill)
         after = {**inner, **dict(zip(loop.results, values, strict=True))}
         regions.ops(post, after)
@@ -369,7 +370,7 @@ class Kernel:
 
     @staticmethod
     def _varying_ops(regions: Regions, ops: Iterable[Op], env: Environment) -> None:
-        """Emits the operations without a result in env: the uniform ones have one."""
+        """Emits the operations without a result in env; uniform operations already have one."""
         for op in ops:
             if not all(result in env for result in op.results):
                 regions.ops([op], env)
@@ -377,7 +378,8 @@ class Kernel:
     # Sequences.
 
     def _sequences(self, width: int, free: bool = False) -> None:
-        """From self._begin on, while `width` of them are left; self._begin is then the rest."""
+        """Runs sequences from self._begin on while `width` sequences are left; then self._begin is
+        the first that remains."""
         builder, lanes = self._builder, self._lanes
         vector = width > 1
         uniform = self._uniform_arguments()

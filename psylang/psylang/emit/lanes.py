@@ -1,7 +1,7 @@
 """LLVM values of one trial or of several: scalars, and vectors of `width` lanes.
 
 A Term is uniform (one LLVM scalar for all lanes) or varies (a vector, one element per lane). The
-result of uniform terms is uniform: so parameters cost nothing in a loop.
+result of uniform terms is uniform, so parameters cost nothing in a loop.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Lanes:
         return builder.shuffle_vector(first, undefined, zeros)
 
     def alike(self, terms: Sequence[Term]) -> tuple[list[Any], bool]:
-        """Their LLVM values, all vectors if one is."""
+        """The terms' LLVM values: all vectors if one is a vector."""
         varies = any(term.varies for term in terms)
         return [(self.splat(term) if varies else term).llvm for term in terms], varies
 
@@ -111,7 +111,7 @@ class Lanes:
         return known or ll.Function(self.module, ll.FunctionType(result, arguments), name)
 
     def bits(self, mask: Any) -> Any:
-        """A condition a lane as an i64: lane 0 is bit 0."""
+        """One condition per lane as an i64: lane 0 is bit 0."""
         whole = self.builder.bitcast(mask, ll.IntType(self.width))
         return self.builder.zext(whole, I64)
 

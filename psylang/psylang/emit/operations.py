@@ -83,7 +83,7 @@ def select(lanes: Lanes, _: Op, terms: Sequence[Term]) -> Term:
 
 
 def _shift(name: str) -> Rule:
-    """LLVM's shifts by the width and more are undefined; here they give 0."""
+    """A shift by the width or more is undefined in LLVM; here it gives 0."""
 
     def rule(lanes: Lanes, _: Op, terms: Sequence[Term]) -> Term:
         (value, by), varies = lanes.alike(terms)
@@ -101,7 +101,8 @@ def _shift(name: str) -> Rule:
 
 
 def _divide(name: str) -> Rule:
-    """Unsigned; LLVM's by zero is undefined. Of 0: all ones, or the dividend itself."""
+    """Unsigned division; division by zero is undefined in LLVM. Here a divisor of 0 gives all ones,
+    or the dividend as remainder."""
 
     def rule(lanes: Lanes, _: Op, terms: Sequence[Term]) -> Term:
         (a, b), varies = lanes.alike(terms)

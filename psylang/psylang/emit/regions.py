@@ -23,13 +23,13 @@ Environment = dict[Value, Terms]
 
 
 class Regions:
-    """Emits at the builder's place, which may be in another block afterwards.
+    """Emits at the builder's position, which may be in another block afterwards.
 
     Operations are scalar, as passes leave them; only the ends of the body have shapes.
 
-    draw: emits a draw of `exact`; draws of `fast` have been expanded.
-    free: the lanes hold no trials, so a search may use them for its candidates.
-    generators: of `exact`, where the one of stream 0 is; the others follow.
+    draw: emits a draw of `exact`; draws of `fast` have been expanded. free: the lanes hold no
+    trials, so a search may use them for its candidates. generators: for `exact`, the address of
+    stream 0's generator; the others follow.
     """
 
     def __init__(
@@ -43,12 +43,13 @@ class Regions:
         self._draw = draw
         self._generators = generators
         self._free = free
-        self._mask: Any = None  # Of the lanes that are still wanted; None: all.
+        self._mask: Any = None  # Mask of the active lanes; None: all.
 
     def region(
         self, region: Region, arguments: Iterable[Terms], env: Environment, mask: Any = None
     ) -> list[Terms]:
-        """Its yields. env: of the values around; left as it is. mask: of the lanes that matter."""
+        """Emits a region and returns its yields. env: the enclosing values; not changed. mask: the
+        active lanes."""
         outer = self._mask
         self._mask = outer if mask is None else mask
         inner = {**env, **dict(zip(region.arguments, arguments, strict=True))}
@@ -57,7 +58,7 @@ class Regions:
         return [inner[value] for value in region.yields]
 
     def ops(self, ops: Iterable[Op], env: Environment) -> None:
-        """Into env."""
+        """Emits operations; their results go into env."""
         for op in ops:
             operands = [env[operand] for operand in op.operands]
             env.update(zip(op.results, self._op(op, operands, env), strict=True))
@@ -117,7 +118,7 @@ class Regions:
             builder.position_at_end(block)
             results.append(self.region(region, [], env))
             ends.append(builder.block)
-        # Splats go to where a side ends.
+        # Splats are emitted at the end of a side.
         joined: list[list[tuple[Any, Any, DType, bool]]] = [[] for _ in op.results]
         for place, (yes_terms, no_terms) in enumerate(zip(*results, strict=True)):
             for a, b in zip(yes_terms, no_terms, strict=True):
@@ -196,7 +197,7 @@ class Regions:
         return self.lanes.splat(self.lanes.constant(1, DType.BOOL)).llvm
 
     def _argmin(self, op: Op, count: Term, env: Environment) -> Sequence[Terms]:
-        """As a loop over candidates, one a lane where the lanes are free."""
+        """Emits a loop over candidates, one per lane if the lanes are free."""
         lanes, builder = self.lanes, self.lanes.builder
         (body,) = op.regions
         cost_type = op.results[1].type.dtype
@@ -268,7 +269,7 @@ class Regions:
         for lane in range(1, self.lanes.width):
             number = builder.extract_element(numbers, I32(lane))
             cost = builder.extract_element(costs, I32(lane))
-            # -1 is the greatest of unsigned numbers: no candidate loses to any.
+            # -1 is the greatest unsigned number, so every candidate wins against it.
             earlier = builder.icmp_unsigned("<", number, best)
             same = builder.and_(builder.fcmp_ordered("==", cost, least), earlier)
             better = builder.or_(builder.fcmp_ordered("<", cost, least), same)
@@ -276,7 +277,7 @@ class Regions:
             least = builder.select(better, cost, least)
         return best, least
 
-    # Which values vary, without emitting.
+    # Finds the values that vary, without emitting code.
 
     def kinds_of_loop(
         self, body: Region, first: Sequence[Terms], env: Environment
@@ -342,7 +343,7 @@ def _kinds_of_op(op: Op, operands: list[list[bool]], env: Kinds) -> list[list[bo
 
 
 def streams_of(region: Region) -> list[int]:
-    """The streams that it draws from."""
+    """The streams from which the region draws."""
     drawn = (op.attributes["stream"] for op in region.walk() if op.name in DRAWS)
     return sorted(set(drawn))
 

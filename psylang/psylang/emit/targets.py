@@ -1,4 +1,4 @@
-"""Targets: an instruction set and how many trials run in its vector registers at once.
+"""Targets: an instruction set and the number of trials in its vector registers.
 
 Code of all targets computes the same bits (`fast`), or the results of libm and Mersenne Twister
 (`exact`).
@@ -16,7 +16,7 @@ from psylang.errors import PsylangError
 
 @dataclass(frozen=True)
 class Target:
-    """name: the instruction set. triple, cpu, features: as LLVM has them. width: f64 lanes."""
+    """name: the instruction set. triple, cpu, features: LLVM's names. width: f64 lanes."""
 
     name: str
     triple: str
@@ -30,7 +30,7 @@ class Target:
 
 
 class UnknownTargetError(PsylangError, ValueError):
-    """There is no such target, or this machine lacks it."""
+    """The target does not exist, or this machine lacks it."""
 
 
 _X86 = {
@@ -78,7 +78,7 @@ def host_targets() -> tuple[Target, ...]:
 
 
 def target(name: str) -> Target:
-    """That of host_targets() with this name. UnknownTargetError: there is none here."""
+    """The target of host_targets() with this name. UnknownTargetError: this machine has none."""
     for one in host_targets():
         if one.name == name:
             return one

@@ -34,7 +34,7 @@ def _word(builder: Any, state: Any, index: Any) -> Any:
 
 
 class _Loop:
-    """for index in range(begin, end), as a block that is left by close()."""
+    """for index in range(begin, end); close() ends the block."""
 
     def __init__(self, builder: Any, begin: int, end: int) -> None:
         self._builder, self._end = builder, end
@@ -158,7 +158,8 @@ def _normal(module: Any) -> Any:
 
 
 class Kept:
-    """Copies of some generators. place: of the generator of stream 0; None: there are none."""
+    """Copies of some generators. place: the address of stream 0's generator; None without
+    generators."""
 
     def __init__(self, builder: Any, place: Any, streams: Sequence[int]) -> None:
         self._builder = builder
@@ -173,7 +174,7 @@ class Kept:
             self._copy(copy, generator)
 
     def restore(self) -> None:
-        """They are again as they were when the copies were made."""
+        """Restores the generators from the copies."""
         for copy, generator in self._pairs:
             self._copy(generator, copy)
 
@@ -186,7 +187,7 @@ class Kept:
 
 
 def generator_functions(module: Any) -> dict[str, Any]:
-    """By the operation's name: double (state*) functions of this module."""
+    """The functions double (state*) of this module, by operation name."""
     uniform = _uniform(module)
     return {"random.uniform": uniform, "random.normal": _normal(module)}
 

@@ -70,7 +70,7 @@ class Builder:
 
     @contextmanager
     def at(self, origin: Origin) -> Iterator[None]:
-        """Operations made within come from there."""
+        """Operations appended within this context have this origin."""
         before, self._origin = self._origin, origin
         try:
             yield
@@ -78,7 +78,7 @@ class Builder:
             self._origin = before
 
     def append(self, op: Op) -> Op:
-        """An operation that is already made, as the next one."""
+        """Appends an existing operation."""
         self._open[-1].append(op)
         return op
 
@@ -181,7 +181,7 @@ class Builder:
         return value if value.type.dtype is to else self.op("convert", value, to=to.value)
 
     def stack(self, scalars: Sequence[Operand], shape: tuple[int, ...] | None = None) -> Value:
-        """A vector, or what C order makes of `shape`."""
+        """A vector, or an array of `shape` filled in C order."""
         return self.op("stack", *scalars, shape=(len(scalars),) if shape is None else shape)
 
     def extract(self, value: Value, *index: int) -> Value:
@@ -307,7 +307,7 @@ class ProgramBuilder(Builder):
         self._next[name] = value
 
     def stream(self, name: str, seed: int = 0) -> int:
-        """A stream of random numbers. seed: of its generator in `exact`."""
+        """A stream of random numbers. seed: its generator's seed in `exact`."""
         number = len(self._streams)
         _once(self._streams, "stream", name, seed)
         return number

@@ -36,9 +36,9 @@ NO_ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where in the model an operation comes from; reports and analyses name it.
+    """The part of the model to which an operation belongs; reports and analyses name it.
 
-    component: name of the mechanism or projection, "" of what the compiler added.
+    component: name of the mechanism or projection; "" for operations that the compiler added.
     port: its input or output port, or "".
     parameter: the parameter that it evaluates, or "".
     source: "file:line" of a user-defined function, or "".
@@ -72,7 +72,7 @@ class Value:
 
 
 class Op:
-    """One operation. Never changed after it was made."""
+    """One operation. Never changed after its construction."""
 
     __slots__ = ("attributes", "name", "operands", "origin", "regions", "results")
 
@@ -94,7 +94,7 @@ class Op:
 
     @property
     def result(self) -> Value:
-        """Of an operation with one result."""
+        """The result of an operation with one result."""
         (only,) = self.results
         return only
 
@@ -194,7 +194,7 @@ class Program:
         return self.body.arguments[-1]
 
     def is_independent(self) -> bool:
-        """No trial needs what another one left: they may run at once, in any order."""
+        """No trial needs another trial's states, so trials may run at once, in any order."""
         return not self.states and not (self.numerics == "exact" and self.streams)
 
 

@@ -38,7 +38,7 @@ MATHEMATICS = frozenset({"exp", "log", "sin", "cos", "tanh", "pow"})
 
 
 class UnboundedError(PsylangError, RuntimeError):
-    """A loop ran on beyond its limit: the model broke its promise."""
+    """A loop exceeded its limit: the model broke its promise."""
 
 
 def interpret(
@@ -51,8 +51,8 @@ def interpret(
     inputs: Mapping[str, Any] | None = None,
     expansions: Mapping[str, Expansion] | None = None,
 ) -> dict[str, Array]:
-    """Outputs by name, each of shape (sequences * trials, *shape); states begin anew in each
-    sequence. Parameters are for all trials, inputs have a trial a row.
+    """Outputs by name, each of shape (sequences * trials, *shape); states start at their initial
+    values in each sequence. Parameters are for all trials; inputs have one row per trial.
 
     UnboundedError: a loop passed its limit. KeyError: an operation without expansion.
     """
@@ -89,7 +89,7 @@ def interpret(
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    """libm. Looked for when something is first computed: that starts processes, for 50 ms."""
+    """libm. Loaded at its first use, because finding it starts processes and takes 50 ms."""
     return ctypes.CDLL(ctypes.util.find_library("m"))
 
 
@@ -123,7 +123,7 @@ LIBM |= {"pow": _Libm("pow", 2), "fma": _Libm("fma", 3)}
 
 
 class _FoundError(Exception):
-    """NaN was made, or too much was computed. Never leaves this module."""
+    """NaN was computed, or the limit of operations was reached. Never leaves this module."""
 
 
 def origin_of_nan(
@@ -135,9 +135,9 @@ def origin_of_nan(
     expansions: Mapping[str, Expansion],
     most: int,
 ) -> Origin | None:
-    """The origin of the first operation whose result is NaN though no operand is; None if there is
-    none within `most` operations. parameters, inputs: a value for each trial, from number `trial`
-    on, the first of its sequence, if trials depend on one another."""
+    """The origin of the first operation whose result is NaN although no operand is; None if there
+    is none within `most` operations. parameters, inputs: a value for each trial, from number
+    `trial` on, the first of its sequence, if trials depend on one another."""
     machine = _Tracer(program, expansions, most)
     machine.begin_sequence()
     states = [np.array(state.initial)[()] for state in program.states]
@@ -164,7 +164,7 @@ class _Machine:
         self._program = program
         self._expansions = expansions
         self._generators: list[np.random.RandomState] = []
-        self._regions: dict[Op, Region] = {}  # What operations expand to.
+        self._regions: dict[Op, Region] = {}  # The expansions of operations.
 
     def begin_sequence(self, number: int = 0) -> None:
         if self._program.numerics == "exact":
@@ -256,11 +256,11 @@ class _Machine:
 
 
 class _Tracer(_Machine):
-    """Stops at the first operation that makes NaN of what is none."""
+    """Stops at the first operation that computes NaN from operands without NaN."""
 
     def __init__(self, program: Program, expansions: Mapping[str, Expansion], most: int) -> None:
         super().__init__(program, expansions)
-        self._inner = _Machine(program, expansions)  # Expansions may have NaN on the way.
+        self._inner = _Machine(program, expansions)  # Expansions may have NaN inside.
         self._left = most
         self.found: Origin | None = None
 
@@ -399,8 +399,8 @@ def replayed(
     wanted: Collection[Value],
     expansions: Mapping[str, Expansion],
 ) -> tuple[list[Any], dict[Value, list[Any]]]:
-    """One trial whose draws are what `draw` says: the yields, and all values that each of `wanted`
-    had, in order. arguments: of the body."""
+    """Interprets one trial with the draws that `draw` returns: the yields, and all values of each
+    of `wanted`, in order. arguments: the body's arguments."""
     machine = _Replay(program, expansions, draw, wanted)
     with np.errstate(all="ignore"):
         return machine.run(program.body, arguments), machine.kept

@@ -52,7 +52,8 @@ PART = re.compile(r'[A-Za-z0-9_\-]+|"(?:[^"\\]|\\.)*"|\.')
 
 
 def parse_program(text: str) -> Program:
-    """The program that print_program() wrote. ParseError: it did not; verify() checks the rest."""
+    """The program that print_program() wrote. ParseError: the text has another form; verify()
+    checks the rest."""
     return _Parser(tokens_of(text)).program()
 
 
@@ -160,7 +161,7 @@ class _Parser(Cursor):
         )
 
     def _constant(self, of: Type, what: str = "a constant") -> Attribute:
-        """The literal, floats where the type has them."""
+        """The literal, with floats if the type has floats."""
         token = self._now
         value = self._literal()
         try:

@@ -1,8 +1,8 @@
-"""The keys of the generators of `exact`: of each stream, in each sequence of trials.
+"""The keys of the generators of `exact`, one per stream and sequence of trials.
 
 A key is what numpy.random.RandomState takes. A run with seed 0 has the streams' own seeds in its
 first sequence, as PsyNeuLink has; every other key is derived from the stream's seed, the run's and
-the number of the sequence, so that no two sequences meet the same numbers.
+the number of the sequence, so that no two sequences have the same numbers.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 
 def first_key(own: int, seed: int) -> list[int]:
-    """Of a stream with the seed `own` in the first sequence of a run."""
+    """The key of a stream with the seed `own` in the first sequence of a run."""
     return [own] if not seed else [int(np.random.SeedSequence([own, seed]).generate_state(1)[0])]
 
 
 def later_keys(own: int, seed: int, begin: int, end: int) -> NDArray[np.uint32]:
-    """Of its sequences begin … end - 1, without number 0: two words each."""
+    """The keys of its sequences begin … end - 1, without number 0: two words each."""
     words = np.random.SeedSequence([own, seed]).generate_state(2 * end)
     return words.astype(np.uint32).reshape(end, 2)[max(begin, 1) :]
 
 
 def key_of(own: int, seed: int, sequence: int) -> list[int]:
-    """Of one sequence."""
+    """The key of one sequence."""
     if not sequence:
         return first_key(own, seed)
     return [int(word) for word in later_keys(own, seed, sequence, sequence + 1)[0]]

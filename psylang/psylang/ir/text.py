@@ -127,12 +127,12 @@ class _Printer:
 
 
 def quoted(text: str) -> str:
-    """In double quotes, as JSON writes it."""
+    """The text in double quotes, as JSON writes it."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def literal(value: Any) -> str:
-    """Of an attribute or an element of an array."""
+    """The literal of an attribute or of an array's element."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (tuple, list)):
@@ -146,7 +146,7 @@ def literal(value: Any) -> str:
 
 
 def origin_text(origin: Origin) -> str:
-    """component.port.parameter @ source, without what is empty at the end."""
+    """component.port.parameter @ source, without empty parts at the end."""
     parts = [origin.component, origin.port, origin.parameter]
     while parts and not parts[-1]:
         parts.pop()

@@ -25,11 +25,11 @@ TOKENS = re.compile(
     re.VERBOSE,
 )
 NEEDED = "a word, a value like %x, a number, a text in quotes or one of {}()[]=:, is needed"
-DEEPEST = 64  # Lists in lists, regions in regions.
+DEEPEST = 64  # The greatest depth of nested lists and regions.
 
 
 class ParseError(PsylangError, ValueError):
-    """Text that is no program. line, column: where, from 1."""
+    """Text that is no program. line, column: the position, counted from 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(f"line {line}, column {column}: {message}")
@@ -46,7 +46,7 @@ class Token:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """All but spaces and comments on lines of their own; `end` is the last."""
+    """All tokens except spaces and comments on lines of their own; `end` is the last."""
     tokens: list[Token] = []
     at, line, begin = 0, 1, 0
     while at < len(text):
@@ -66,7 +66,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 class Cursor:
-    """Where a parser is in the tokens; what it may take there, or a ParseError."""
+    """A parser's position in the tokens. Takes an expected token, or raises ParseError."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
@@ -84,7 +84,7 @@ class Cursor:
         return self._now.text == text and self._now.kind in ("word", "mark")
 
     def _skip(self, text: str) -> bool:
-        """Whether that came, which is then read."""
+        """Reads the token if it is `text`; returns whether it was."""
         if not self._is(text):
             return False
         self._at += 1

@@ -1,7 +1,7 @@
 """The types of the IR: an element type and a shape.
 
-Shapes are () of a scalar, (n,) of a vector, (m, n) of a matrix. Elements are what the model means:
-f64 and f32 are IEEE 754, i32 and i64 are two's complement words that wrap, bool is a condition.
+Shapes are () for a scalar, (n,) for a vector, (m, n) for a matrix. The types of elements: f64 and
+f32 are IEEE 754, i32 and i64 are two's complement words that wrap, bool is a condition.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NUMPY: dict[DType, np.dtype[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Of a value: elements of `dtype` in `shape`."""
+    """The type of a value: elements of `dtype` in `shape`."""
 
     dtype: DType
     shape: tuple[int, ...] = ()
@@ -72,7 +72,7 @@ class Type:
 
     @property
     def scalar(self) -> Type:
-        """Of one element."""
+        """The type of one element."""
         return Type(self.dtype)
 
     def of(self, dtype: DType) -> Type:
@@ -88,7 +88,7 @@ BOOL = Type(DType.BOOL)
 
 
 def parse_type(text: str) -> Type:
-    """The type that str() wrote. ValueError: it did not."""
+    """The type that str() wrote. ValueError: the text is no type."""
     *extents, name = text.split("x")
     try:
         shape = tuple(int(extent) for extent in extents)

@@ -43,7 +43,8 @@ class VerifyError(PsylangError, ValueError):
 
 
 def verify(program: Program) -> None:
-    """Returns if the program is right. VerifyError: which operation, from where, breaks what."""
+    """Returns if the program is valid. VerifyError: names the operation, its origin and the broken
+    rule."""
     _signature(program)
     checker = _Checker(program)
     checker.define(program.body.arguments, "the program's arguments")
@@ -126,7 +127,7 @@ def _unique(program: Program, kind: str, names: Iterable[str]) -> None:
 
 
 class _Checker:
-    """Knows which values can be used at the place it has come to."""
+    """Tracks the values that can be used at the current position."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

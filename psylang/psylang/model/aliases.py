@@ -1,9 +1,9 @@
-"""Names of a user-defined function that hold one array or list: a change is seen by all of them.
+"""Names of a user-defined function that hold one array or list: all of them see a change.
 
-Data are never changed while a function is compiled: a changed array is another datum. It takes the
-place of the one before under every name, and in every list, as Python would have it. What shares
-its elements in ways that are only known at run time, or in part (views), or with a caller, is
-locked: a change of it is refused.
+Data are never changed while a function is compiled: a changed array is a new datum. It replaces the
+old datum under every name, and in every list, as in Python. A datum is locked if it shares elements
+in ways that are known only at run time, or in part (views), or with a caller: a change of it is
+refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Env = dict[str, Datum]
 
 
 def is_mutable(datum: Datum) -> bool:
-    """Whether Python could change it in place."""
+    """Returns whether Python could change the datum in place."""
     return isinstance(datum, list | np.ndarray) or (
         isinstance(datum, Value) and bool(datum.type.shape)
     )
@@ -33,7 +33,7 @@ class Aliases:
         self.lock(*borrowed)
 
     def lock(self, *data: Datum) -> None:
-        """They, and all that they hold, must not be changed."""
+        """Locks the data and all data in them: they must not be changed."""
         for datum in data:
             if is_mutable(datum) and not is_in(datum, self._locked):
                 self._locked.append(datum)
@@ -41,11 +41,11 @@ class Aliases:
                 self.lock(*datum)
 
     def lock_views(self, *data: Datum) -> None:
-        """The same of arrays alone: NumPy's slices and rows share elements, a list's do not."""
+        """Locks only arrays: NumPy's slices and rows share elements, a list's do not."""
         self.lock(*(one for one in data if isinstance(one, Value | np.ndarray)))
 
     def lock_rows(self, item: Datum, env: Env) -> None:
-        """The same of an item of an iteration: a row of an array, if no name holds it."""
+        """Locks an item of an iteration: a row of an array, if no name holds it."""
         if isinstance(item, tuple):
             for one in item:
                 self.lock_rows(one, env)
@@ -56,7 +56,7 @@ class Aliases:
         return is_in(datum, self._locked)
 
     def change(self, env: Env, before: Datum, after: Datum) -> None:
-        """`after` takes the place of `before`."""
+        """Replaces `before` by `after`."""
         made: dict[int, Datum] = {}
         for name, datum in env.items():
             env[name] = self._changed(datum, before, after, made)

@@ -3,7 +3,8 @@
 `fast` computes them from every starting point (first_passage.py). `exact` computes what PsyNeuLink
 does: Bogacz, Brown, Moehlis, Holmes & Cohen (2006) for error rate and mean time; Srivastava, Holmes
 & Simen (2016) for the moments; in its cases, limits and order of operations (docs/semantics.md, 6),
-with its scale of a start off the middle, which makes probabilities and mean time wrong there.
+including its scale for a starting point off the middle, which makes probabilities and mean time
+wrong there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from psylang.model.parameters import Number, number
 from psylang.model.rules import Relation
 
 LARGEST = 1.7976931348623157e308
-SMALLEST = 2.2250738585072014e-308  # Of normal numbers.
+SMALLEST = 2.2250738585072014e-308  # The smallest normal number.
 MOMENTS = tuple(
     f"rt_{which}_{moment}"
     for which in ("correct", "incorrect")
@@ -34,7 +35,7 @@ MOMENTS = tuple(
 
 @function
 def start_bias(start, z):  # type: ignore[no-untyped-def]
-    """Where it starts, from 0 at the lower threshold to 1 at the upper, kept off both."""
+    """The starting point, from 0 at the lower threshold to 1 at the upper, excluding both."""
     bias = (start + z) / (2 * z)
     if bias <= 0:
         return 1e-8
@@ -69,7 +70,7 @@ def time_and_error(a, z, c, t0, bias):  # type: ignore[no-untyped-def]
 
 @function
 def csch(x):  # type: ignore[no-untyped-def]
-    """1 / sinh(x), through tanh: no digits are lost where x is small."""
+    """1 / sinh(x), by tanh, so that no digits are lost for small x."""
     return 1 / (np.tanh(x) * ((np.exp(x) + np.exp(-x)) / 2))
 
 
@@ -107,11 +108,12 @@ def conditional_moments(a, z, c, t0, bias):  # type: ignore[no-untyped-def]
 class DDMAnalytical(Mechanism):
     """The drift-diffusion model's expectations, and one choice drawn by its accuracy.
 
-    Its input, if any, multiplies the drift. Output ports: decision_variable (±threshold), choice
-    (1 upper, 0 lower), response_time (the mean of all), probability_upper and probability_lower,
-    and rt_correct_… and rt_incorrect_mean, …_variance and …_skew, correct being upper. From a start
-    on a threshold the skew of its times is NaN, in `exact` more moments are. From a start off the
-    middle probabilities and response_time are right in `fast`, and PsyNeuLink's in `exact`.
+    Its input, if any, multiplies the drift. Output ports: decision_variable (±threshold), choice (1
+    upper, 0 lower), response_time (the mean of all), probability_upper and probability_lower, and
+    rt_correct_… and rt_incorrect_mean, …_variance and …_skew, correct being upper. If the start is
+    on a threshold, the skew of its times is NaN; in `exact` more moments are NaN. If the start is
+    off the middle, probabilities and response_time are right in `fast`, and PsyNeuLink's in
+    `exact`.
     """
 
     drift: Number = number(1.0)

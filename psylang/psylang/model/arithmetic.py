@@ -21,18 +21,18 @@ PRODUCT_MAX = 16  # The largest power that is a product.
 
 
 class UnsupportedError(Exception):
-    """Why an expression cannot be compiled; the evaluator adds the place."""
+    """An expression cannot be compiled; the evaluator adds its place."""
 
 
 def is_known(datum: Datum) -> bool:
-    """Whether it is plain: nothing in it is only known at run time."""
+    """Returns whether the datum is plain: all of it is known at compile time."""
     if isinstance(datum, tuple | list):
         return all(map(is_known, datum))
     return not isinstance(datum, Value)
 
 
 def is_in(datum: Datum, data: Sequence[Datum]) -> bool:
-    """Whether it is one of them, not just equal to one."""
+    """Returns whether the datum is identical to one of the data, not only equal."""
     return any(datum is one for one in data)
 
 
@@ -44,7 +44,8 @@ def copied(build: Builder, datum: Datum) -> Datum:
 
 
 def as_value(build: Builder, datum: Datum) -> Value:
-    """As a value: numbers f64, truths bool, sequences vectors or matrices of f64."""
+    """The datum as a value: numbers become f64, truths bool, sequences vectors or matrices of
+    f64."""
     if isinstance(datum, Value):
         return datum
     if isinstance(datum, bool | np.bool_):
@@ -72,7 +73,7 @@ def as_value(build: Builder, datum: Datum) -> Value:
 
 
 def as_float(build: Builder, datum: Datum) -> Value:
-    """As a value of f64; a truth is 1 or 0."""
+    """The datum as a value of f64; a truth is 1 or 0."""
     value = as_value(build, datum)
     if value.type.dtype is DType.BOOL:
         return build.select(value, 1.0, build.constant(0.0, Type(DType.F64, value.type.shape)))
@@ -80,7 +81,7 @@ def as_float(build: Builder, datum: Datum) -> Value:
 
 
 def as_truth(build: Builder, datum: Datum) -> Value:
-    """As a scalar bool: numbers are true if they are not 0."""
+    """The datum as a scalar bool: numbers are true if they are not 0."""
     value = as_value(build, datum)
     if value.type.shape:
         raise UnsupportedError(f"the truth of an array of shape {value.type.shape} is not one")
@@ -131,7 +132,7 @@ COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "
 
 
 def binary(build: Builder, sign: str, left: Datum, right: Datum) -> Datum:
-    """`left sign right`. UnsupportedError: not compiled of such operands."""
+    """`left sign right`. UnsupportedError: operands of these kinds are not compiled."""
     if is_known(left) and is_known(right):
         return PLAIN[sign](left, right)
     if isinstance(left, list | tuple) or isinstance(right, list | tuple):
@@ -150,7 +151,8 @@ def binary(build: Builder, sign: str, left: Datum, right: Datum) -> Datum:
 
 
 def _of_sequences(sign: str, left: Datum, right: Datum) -> Datum | None:
-    """Of lists and tuples as in Python; None: beside an array, they are arrays, too."""
+    """The result for lists and tuples, as in Python; None: with an array as other operand they are
+    arrays, too."""
     pair = [isinstance(one, list | tuple) for one in (left, right)]
     if all(pair) and type(left) is type(right) and sign == "+":
         return left + right
@@ -163,8 +165,8 @@ def _of_sequences(sign: str, left: Datum, right: Datum) -> Datum | None:
 
 
 def divided(build: Builder, left: Datum, right: Datum) -> tuple[Value, Value]:
-    """(remainder, quotient rounded down), as Python has them below quotients of 2**53; of a divisor
-    0 the remainder is NaN, as in NumPy."""
+    """(remainder, quotient rounded down), equal to Python's for quotients below 2**53; for a
+    divisor of 0 the remainder is NaN, as in NumPy."""
     a, b = as_float(build, left), as_float(build, right)
     q = build.op("floor", build.div(a, b))
 
@@ -177,7 +179,7 @@ def divided(build: Builder, left: Datum, right: Datum) -> tuple[Value, Value]:
     beyond = build.op("ge", build.abs(r), build.abs(b))
     q = build.select(below, build.sub(q, 1.0), build.select(beyond, build.add(q, 1.0), q))
     r = rest(q)
-    # An infinite divisor leaves what is divided, or itself where the signs differ.
+    # With an infinite divisor the remainder is the dividend, or the divisor if the signs differ.
     endless = build.op("eq", build.abs(b), float("inf"))
     finite = build.lt(build.abs(a), float("inf"))
     apart = build.and_(build.op("ne", build.lt(a, 0.0), build.lt(b, 0.0)), build.op("ne", a, 0.0))
@@ -188,7 +190,8 @@ def divided(build: Builder, left: Datum, right: Datum) -> tuple[Value, Value]:
 
 
 def power(build: Builder, base: Datum, exponent: Datum) -> Value:
-    """As NumPy: of 2 a product, of 0.5 a square root; in `fast` small whole powers are products."""
+    """As NumPy: exponent 2 is a product, 0.5 a square root; in `fast` small whole powers are
+    products."""
     value = as_float(build, base)
     if is_known(exponent) and np.shape(exponent) == ():
         if exponent == 2:
@@ -219,7 +222,7 @@ def negated(build: Builder, datum: Datum) -> Datum:
 
 
 def merged(build: Builder, condition: Value, yes: Datum, no: Datum) -> Datum:
-    """`yes` where the condition holds, else `no`; of one shape."""
+    """`yes` if the condition holds, otherwise `no`; both have one shape."""
     if yes is no:
         return yes
     if isinstance(yes, tuple | list) and isinstance(no, tuple | list) and len(yes) == len(no):

@@ -1,7 +1,7 @@
 """The parts of a model, by name and read-only, from which lowering makes a program.
 
-composition.py collects it, lowering.py makes the program from it; neither depends on the other's
-internals."""
+composition.py collects the parts, lowering.py makes the program from them; neither depends on the
+other's internals."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class Blueprint:
     parameters: Mapping[str, Parameter]
     limits: Mapping[str, Sequence[Limits]]  # For each parameter, the limits of all its uses.
     relations: Sequence[Relation]
-    formulas: Mapping[str, Formula]  # Of parameters that follow from others.
+    formulas: Mapping[str, Formula]  # Of parameters that are computed from others.
     names: Mapping[str, Mapping[str, str]]
     mechanisms: Mapping[str, Mechanism]
     projections: Mapping[str, Projection]
     externals: Mapping[str, External]
     arriving: Mapping[tuple[str, str], Sequence[str]]
-    conditions: Mapping[str, Condition]  # Of the mechanisms that have one.
+    conditions: Mapping[str, Condition]  # Of the mechanisms that have a condition.
     groups: Sequence[frozenset[str]]
     closing: Sequence[str]
     termination: Condition
@@ -114,8 +114,8 @@ class Blueprint:
         )
 
     def left_behind(self) -> dict[str, tuple[str, str]]:
-        """Outputs of mechanisms that the end of a trial leaves a pass behind: by output its
-        mechanism, and the one that it hears from, whose run ends the trial."""
+        """Outputs of mechanisms whose value is one pass old when the trial ends: for each output
+        its mechanism, and the sender whose run ends the trial."""
         found: dict[str, tuple[str, str]] = {}
         edges = [one for one in self._edges(list(self.mechanisms)) if one[1] not in self.closing]
         ending = [node for one in self.termination.walk() for node in one.nodes()]

@@ -1,4 +1,4 @@
-"""The functions that user-defined functions may call: of Python, math and NumPy."""
+"""The functions of Python, math and NumPy that user-defined functions may call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _unary(name: str) -> Written:
 
 
 def _folded(name: str) -> Written:
-    """Python's max and min: of several, or of the items of one."""
+    """Python's max and min, of several arguments or of the items of one."""
 
     def write(build: Builder, *data: Datum) -> Value:
         return combined(build, name, data if len(data) > 1 else items(build, data[0]))
@@ -45,7 +45,8 @@ def _folded(name: str) -> Written:
 
 
 def _wider(build: Builder, name: str, a: Value, b: Value) -> Value:
-    """NumPy's maximum and minimum: NaN if one is NaN. The operation's is the first one then."""
+    """NumPy's maximum and minimum: NaN if an operand is NaN; the IR's operation would give its
+    first operand."""
     return build.select(build.op("ne", b, b), b, build.op(name, a, b))
 
 
@@ -101,7 +102,7 @@ def _ceil(build: Builder, x: Datum) -> Value:
 
 def _arctan(build: Builder, x: Datum) -> Value:
     """Half the angle three times, atan x = 2 atan(x / (1 + sqrt(1 + x**2))), then Taylor's series;
-    of |x| > 1 the angle of 1 / x. Right to some units in the last place."""
+    of |x| > 1 the angle of 1 / x. Exact to some units in the last place."""
     value = as_float(build, x)
     size = build.abs(value)
     steep = build.op("gt", size, 1.0)
@@ -228,7 +229,7 @@ TABLE: dict[Any, Written] = {
 for _name in ("sqrt", "exp", "log", "sin", "cos", "tanh", "floor"):
     TABLE[getattr(np, _name)] = TABLE[getattr(math, _name)] = _unary(_name)
 
-# Plain only: their results are known while the function is compiled.
+# Only for plain arguments: the results are known while the function is compiled.
 KNOWN_ONLY = (builtins.range, builtins.int, np.zeros, np.ones, np.full, np.eye, np.arange)
 METHODS: dict[str, Any] = {
     "sum": np.sum,
@@ -257,7 +258,7 @@ def _uniform(build: Builder, draw: Draw, low: Datum = 0.0, high: Datum = 1.0) ->
 
 
 def draw_of(function: Any) -> Drawn | None:
-    """A function that draws like one of NumPy's global generator: normal or uniform numbers."""
+    """The kind of draw of a function of NumPy's global generator: normal or uniform numbers."""
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if not isinstance(owner, np.random.RandomState):
         return None

@@ -100,4 +100,4 @@ class Logic:
 
 
 class NotKnownError(Exception):
-    """A condition depends on what is only known at run time. Never leaves this package."""
+    """A condition depends on a value that is known only at run time. Never leaves this package."""

@@ -17,14 +17,14 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def named(kind: str, name: str) -> str:
-    """The name. ModelError: it is none."""
+    """Returns the name. ModelError: it is no valid name."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ModelError(f"the {kind} name {name!r} must be of letters, digits and _")
     return name
 
 
 def port_of(node: Mechanism, ports: Mapping[str, Any], name: str) -> str:
-    """The port of that name, the main one of "". ModelError: there is none."""
+    """The port of that name; the main port for "". ModelError: there is none."""
     if name and name not in ports:
         raise ModelError(f"`{node.name}` has no port `{name}`; it has {listed(ports)}")
     return name or next(iter(ports))
@@ -53,7 +53,7 @@ def fits(
     receiver: tuple[int, ...],
     matrix: tuple[int, ...] | None,
 ) -> None:
-    """ModelError: the shapes do not go together; all of them are named."""
+    """ModelError: the shapes do not fit; the message names all of them."""
     start, end = sender or (1,), receiver or (1,)
     fits = start == end if not matrix else matrix == (*start, *end)
     if len(start) != 1 or len(end) != 1 or not fits:

@@ -96,7 +96,7 @@ class Model:
         return made
 
     def add(self, mechanism: M) -> M:
-        """A mechanism, which becomes part of the model. ModelError: its name is taken."""
+        """Adds a mechanism to the model. ModelError: its name is taken."""
         named("mechanism", mechanism.name)
         if mechanism.name in self.mechanisms:
             raise ModelError(f"there is already a mechanism `{mechanism.name}` in `{self.name}`")
@@ -110,7 +110,7 @@ class Model:
         return mechanism
 
     def _number(self, component: str, holder: Any) -> None:
-        """Makes parameters of the numbers of a component."""
+        """Makes the numbers of a component parameters."""
         names: dict[str, str] = {}
         for one in numbers_of(holder, component):
             name = names[one.path] = name_of(one.path, one.value)
@@ -135,7 +135,7 @@ class Model:
             self._relations.append(made)
 
     def _compute(self, name: str, formula: Formula) -> None:
-        """A parameter that follows from others."""
+        """Adds a parameter that is computed from others."""
         for leaf in formula.leaves():
             if self._parameters.get(leaf.name) is not leaf:
                 raise ModelError(
@@ -158,8 +158,8 @@ class Model:
         feedback: bool = False,
         name: str = "",
     ) -> Projection:
-        """A projection. matrix: (sender's size, receiver's size), a Parameter, a number that all
-        elements are multiplied by, or None: as it is. Its zeros are no connections.
+        """A projection. matrix: (sender's size, receiver's size), a Parameter, a factor of all
+        elements, or None: the value unchanged. Its zeros are no connections.
 
         ModelError: unknown names, shapes that do not match, or a mechanism to itself.
         """
@@ -193,7 +193,7 @@ class Model:
     def input(
         self, name: str, receiver: str | Mechanism, port: str = "", default: Any = None
     ) -> None:
-        """An input of each trial, of the port's shape. A further call adds a further port."""
+        """Adds an input of each trial, of the port's shape. A further call adds a further port."""
         node = self._known(receiver)
         port = port_of(node, node.arrivals(), port)
         shape, before = node.arrivals()[port], self.externals.get(named("input", name))
@@ -216,7 +216,7 @@ class Model:
         self.arriving.setdefault((node.name, port), []).append(name)
 
     def together(self, *mechanisms: str | Mechanism) -> None:
-        """Mechanisms that run at once, each with the others' previous values: a cycle of them
+        """Makes mechanisms run at once, each with the others' previous values: a cycle of them
         needs no feedback projection. ModelError: one that is in another such group, or unknown."""
         group = frozenset(self._known(one).name for one in mechanisms)
         twice = [name for name in sorted(group) if any(name in other for other in self.groups)]
@@ -228,15 +228,16 @@ class Model:
         self.groups.append(group)
 
     def last(self, mechanism: str | Mechanism) -> None:
-        """A mechanism that runs once in a trial, after the last pass; only others of that kind may
-        hear from it. It makes no part of AllHaveRun. ModelError: it is one already."""
+        """Makes a mechanism run once in a trial, after the last pass; only such mechanisms may
+        receive from it. AllHaveRun does not include it. ModelError: it is one already."""
         node = self._known(mechanism)
         if node.name in self.closing or node.name in self.conditions:
             raise ModelError(f"`{node.name}` is a last one, or has a condition, already")
         self.closing.append(node.name)
 
     def when(self, mechanism: str | Mechanism, condition: Condition) -> None:
-        """When a mechanism runs; else when all that it hears from have, since it ran."""
+        """Sets when a mechanism runs. Without a condition it runs when all its senders have run
+        since its last run."""
         node = self._known(mechanism)
         if node.name in self.closing:
             raise ModelError(f"`{node.name}` runs after the last pass; it takes no condition")
@@ -244,12 +245,13 @@ class Model:
         self.conditions[node.name] = condition
 
     def ends(self, condition: Condition) -> None:
-        """When a trial ends; else when all mechanisms have run."""
+        """Sets when a trial ends. Without a condition it ends when all mechanisms have run."""
         self._knows(condition)
         self.termination = condition
 
     def control(self, search: GridSearch) -> None:
-        """The search that sets parameters before each trial; output `allocation` is its choice."""
+        """Sets the search that chooses parameters before each trial; output `allocation` is its
+        choice."""
         if self.search is not None:
             raise ModelError(f"`{self.name}` has a control already; a model has one")
         node = self._known(search.objective)
@@ -304,7 +306,7 @@ class Model:
         return self._blueprint().afterwards()
 
     def _blueprint(self) -> Blueprint:
-        """The model as it is now; what is added later is not in it."""
+        """The model as it is now; parts that are added later are not included."""
         return Blueprint(
             name=self.name,
             max_passes=self.max_passes,
@@ -343,7 +345,7 @@ class Model:
         return lowered(self._blueprint(), numerics, dict(fix or {}), vary, dict(ranges or {}))
 
     def rules(self, fix: Mapping[str, Any] | None = None) -> Rules:
-        """What values the parameters may have, where those of `fix` are constants.
+        """The permitted values of the parameters, with the parameters of `fix` as constants.
 
         ModelError: as program().
         """
@@ -361,7 +363,7 @@ class Model:
         return found
 
     def default(self, name: str) -> Array:
-        """Of a parameter. ModelError: there is none of that name."""
+        """The default of a parameter. ModelError: there is none of that name."""
         return parameter_of(self.name, self._parameters, name).default
 
     def _knows(self, condition: Condition) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False)
 class All(Condition):
-    """When each of them holds."""
+    """Holds when all of its conditions hold."""
 
     conditions: tuple[Condition, ...]
 
@@ -34,7 +34,7 @@ class All(Condition):
 
 @dataclass(frozen=True, init=False)
 class Any(Condition):
-    """When one of them holds."""
+    """Holds when one of its conditions holds."""
 
     conditions: tuple[Condition, ...]
 
@@ -53,7 +53,7 @@ class Any(Condition):
 
 @dataclass(frozen=True)
 class Not(Condition):
-    """When the other one does not hold."""
+    """Holds when its condition does not hold."""
 
     condition: Condition
 
@@ -66,7 +66,7 @@ class Not(Condition):
 
 @dataclass(frozen=True, eq=False)
 class NWhen(Condition):
-    """The first n times in a trial that the other one lets the owner run."""
+    """Holds the first n times in a trial that its condition lets the owner run."""
 
     condition: Condition
     n: int = 1

@@ -1,6 +1,6 @@
 """Conditions for running a mechanism: over passes, calls, and computed values.
 
-The names and meanings are PsyNeuLink's (docs/semantics.md, 7). Counts are of the trial, and count
+The names and meanings are PsyNeuLink's (docs/semantics.md, 7). Counts are per trial, and count
 calls by the scheduler: a mechanism that runs 900 steps in one call was called once. A condition
 that only counts is decided while the model is compiled; one that reads values is a predicate.
 """
@@ -61,15 +61,15 @@ class Condition(ABC):
         """Whether the owner may run now."""
 
     def parts(self) -> tuple[Condition, ...]:
-        """The conditions that it is made of."""
+        """The conditions of which it consists."""
         return ()
 
     def nodes(self) -> tuple[str, ...]:
-        """The mechanisms that it names."""
+        """The mechanisms that the condition names."""
         return ()
 
     def walk(self) -> Iterator[Condition]:
-        """It and all its parts."""
+        """The condition and all its parts."""
         yield self
         for one in self.parts():
             yield from one.walk()
@@ -122,7 +122,7 @@ class Always(Condition):
 
 @dataclass(frozen=True)
 class Never(Condition):
-    """In none."""
+    """In no pass."""
 
     def holds(self, clock: Clock, owner: str) -> Truth:
         return False
@@ -237,7 +237,7 @@ class WhenFinished(_OfNode):
 
 @dataclass(frozen=True, init=False)
 class AllHaveRun(Condition):
-    """When each of the nodes has run in this trial; of none given: all nodes of the model."""
+    """When each of the nodes has run in this trial; without nodes: all nodes of the model."""
 
     names: tuple[str, ...]
 

@@ -1,7 +1,7 @@
 """The interface by which components write operations: a builder, parameters, and draws.
 
 A Context belongs to one program; a Scope is a Context seen from one component: at["gain"] is the
-value of its parameter, at.normal() a draw of its own. Draws are keyed as the numerics want them:
+value of its parameter, at.normal() a draw of its own. The keys of draws depend on the numerics:
 
     exact   one generator a component; draws follow one another, in PsyNeuLink's order
     fast    one stream for each place that draws; `step` counts the component's executions in the
@@ -28,11 +28,11 @@ from psylang.model.parameters import Array, Formula
 
 @dataclass
 class Draws:
-    """Streams by name, and draws to use again.
+    """Streams by name, and draws that are used again.
 
     recorded: in a rehearsal, (stream, kind, loops around it) of each draw. replayed: for each
-    stream, draws that were made beforehand and stand for the ones to come: all candidates of a
-    search meet the same.
+    stream, draws that were made beforehand and replace later ones, so that all candidates of a
+    search have the same draws.
     """
 
     numbers: dict[str, int] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Context:
         self.formulas = formulas
         self.draws = Draws()
         self.estimate: Operand = 0
-        self.depth = 0  # Loops and conditions around the place that is written.
+        self.depth = 0  # The number of enclosing loops and conditions.
         self.modulated: dict[str, Callable[[Builder, Value], Value]] = {}
 
     @property
@@ -85,7 +85,7 @@ class Context:
             self.depth -= 1
 
     def number(self, name: str) -> Value:
-        """The value of a parameter, as control has set it."""
+        """The value of a parameter, after control has set it."""
         if self._follows(name):
             made: Value = self.formulas[name].value(self.number, self.build.op)
             return made
@@ -103,14 +103,15 @@ class Context:
         return self.constants.get(name)
 
     def _follows(self, name: str) -> bool:
-        """Whether it is computed from a parameter that varies, or that control sets."""
+        """Returns whether it is computed from a parameter that varies, or that control sets."""
         formula = self.formulas.get(name)
         return formula is not None and any(
             leaf.name in self.varied or leaf.name in self.modulated for leaf in formula.leaves()
         )
 
     def draw(self, kind: str, component: str, site: str, step: Operand) -> Value:
-        """A draw of `component`. site: the place that draws, of which `fast` has a stream each."""
+        """A draw of `component`. site: the place that draws; in `fast` each place has its own
+        stream."""
         stream = component if self.exact else f"{component}.{site}"
         draws = self.draws
         if draws.recorded is not None:
@@ -143,7 +144,7 @@ class Scope:
         self.build = context.build
         self.holder = holder
         self.step = step
-        self.element = element  # Its number, of how many that draw at once.
+        self.element = element  # The element's number, and the count of elements that draw at once.
         self._names = names  # From the path of a field to the name of its parameter.
         self._path = path
 
@@ -152,7 +153,7 @@ class Scope:
         return self.context.exact
 
     def part(self, field: str) -> Scope:
-        """Seen from the component that `field` holds."""
+        """The scope of the component that `field` holds."""
         return Scope(
             self.context,
             self.component,
@@ -164,7 +165,7 @@ class Scope:
         )
 
     def at_step(self, step: Operand) -> Scope:
-        """The same, drawing for that execution."""
+        """The same scope, drawing for that execution."""
         return Scope(self.context, self.component, self._names, self.holder, self._path, step)
 
     def __getitem__(self, field: str) -> Value:
@@ -177,18 +178,18 @@ class Scope:
         return self.context.constant(self._names[f"{self._path}.{field}"])
 
     def is_always(self, field: str, value: float) -> bool:
-        """Whether a parameter is this number, in all trials."""
+        """Returns whether a parameter is this number in all trials."""
         constant = self.constant(field)
         return constant is not None and bool(np.all(constant == value))
 
     @contextmanager
     def origin(self, parameter: str = "", port: str = "", source: str = "") -> Iterator[None]:
-        """Operations made within come from here."""
+        """Operations written within this context have this origin."""
         with self.build.at(self.here(parameter, port, source)):
             yield
 
     def here(self, parameter: str = "", port: str = "", source: str = "") -> Origin:
-        """The origin of what is written for this component."""
+        """The origin of operations that are written for this component."""
         inner = self._path.partition(".")[2]
         place = ".".join(name for name in (inner, parameter) if name)
         return Origin(self.component, port, place, source)
@@ -207,7 +208,7 @@ class Scope:
     # Draws.
 
     def for_element(self, number: int, count: int) -> Scope:
-        """The same, drawing for one of `count` elements."""
+        """The same scope, drawing for one of `count` elements."""
         return Scope(
             self.context,
             self.component,
@@ -219,12 +220,13 @@ class Scope:
         )
 
     def normals(self, site: str, shape: tuple[int, ...]) -> Value:
-        """Standard normal draws, one an element, in order."""
+        """Standard normal draws, one per element, in order."""
         count = int(np.prod(shape))
         return self.each(shape, lambda k: self.for_element(k, count).draw("normal", site))
 
     def draw(self, kind: str, site: str, step: Operand | None = None) -> Value:
-        """One draw. step: of a place that draws several times in one execution."""
+        """One draw. step: distinguishes the draws of a place that draws several times in one
+        execution."""
         inner = self._path.partition(".")[2]
         place = ".".join(name for name in (inner, site) if name)
         now = self.step if step is None else step
@@ -260,9 +262,9 @@ class Scope:
 
 
 def total(scope: Scope, values: Sequence[Value]) -> Value:
-    """The sum, from the first on; of single units in `exact` as NumPy adds up a vector of them.
+    """The sum, from the first value on; in `exact` single units are summed as NumPy sums a vector.
 
-    ModelError: of nothing.
+    ModelError: there are no values.
     """
     if not values:
         raise ModelError(f"`{scope.component}` has nothing to add up")
@@ -294,7 +296,7 @@ def _pairwise(scope: Scope, values: Sequence[Value]) -> Value:
 
 
 def undefined(build: Builder, *values: Value) -> Value:
-    """Whether an element of the values is NaN, which no comparison decides."""
+    """Returns whether an element of the values is NaN."""
     found: Value | None = None
     for value in values:
         for index in np.ndindex(*value.type.shape):

@@ -1,8 +1,8 @@
 """Control by grid search: try every allocation in a simulated trial, then run the best one.
 
 An allocation is a level for each signal; a signal changes a parameter while it is in force. All
-points of the grid are tried in order, the last signal fastest; the first of equal ones wins. All
-of them, and the trial that follows, meet the same noise (common random numbers), as in PsyNeuLink.
+points of the grid are tried in order, the last signal fastest; the first of equal ones wins. All of
+them, and the trial that follows, have the same noise (common random numbers), as in PsyNeuLink.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class LinearCost:
 
 @dataclass(frozen=True)
 class ControlSignal:
-    """A parameter, the levels that it is tried at, and what they cost.
+    """A parameter, the levels at which it is tried, and their costs.
 
     modulation: parameter * level, parameter + level, or the level itself.
     """
@@ -133,7 +133,7 @@ class ControlSignal:
         return Listed(tuple(map(float, self.levels)))
 
     def signal(self) -> Signal:
-        """What the levels may make of the parameter."""
+        """The range of the parameter's values at these levels."""
         values = self.grid.values()
         return Signal(min(values), max(values), self.modulation)
 
@@ -157,9 +157,9 @@ class GridSearch:
     """Finds the allocation with the best outcome less its costs.
 
     objective: the mechanism (and output port) whose first element is the outcome.
-    num_estimates: simulations of each allocation, whose outcomes are averaged; they have noise of
-      their own, the same for all allocations. None: one, with the noise of the trial that follows.
-      In `fast` alone.
+    num_estimates: simulations of each allocation, whose outcomes are averaged; each
+      has its own noise, the same for all allocations. None: one simulation, with the noise of the
+      trial that follows. Only in `fast`.
     """
 
     signals: Sequence[ControlSignal]

@@ -1,4 +1,4 @@
-"""When a mechanism that runs many steps is finished.
+"""Criteria for the end of a mechanism that runs many steps.
 
 PsyNeuLink's: of a mechanism with a threshold the largest activity, or by how much it is above the
 next one (max vs next) or above the mean of the others (max vs average; McMillen & Holmes 2006); of
@@ -17,8 +17,8 @@ from psylang.model.parameters import Number, number
 
 
 class Criterion(Protocol):
-    """goes_on(): not finished, from the activity and, if `compares`, the one before. bound(): what
-    it compares with. units: how many it takes at least."""
+    """goes_on(): whether it is not finished, given the activity and, if `compares`, the previous
+    activity. bound(): the value with which it compares. units: the least number of units."""
 
     @property
     def units(self) -> int: ...

@@ -1,7 +1,7 @@
 """Mechanisms that decide: the drift-diffusion model in steps, and competing accumulators.
 
 Both give `response_time` (non_decision_time and dt for each step), `choice` (a number; -1 if they
-met their maximum of steps undecided), `steps` and `truncated`. A state or threshold that is NaN
+reached their maximum of steps undecided), `steps` and `truncated`. A state or threshold that is NaN
 decides nothing: the steps end, response_time is NaN, choice -1, and truncated holds.
 """
 
@@ -28,8 +28,8 @@ NAN = float("nan")
 class DDM(Mechanism):
     """A drift-diffusion process in steps, to its upper or lower threshold (Ratcliff 1978).
 
-    Its input, if any, multiplies the drift. choice: 1 upper, 0 lower, -1 none.
-    decision_variable: where it ended, kept within the thresholds.
+    Its input, if any, multiplies the drift. choice: 1 upper, 0 lower, -1 none. decision_variable:
+    its last value, limited to the thresholds.
     """
 
     integrator: DriftDiffusion = part(DriftDiffusion())
@@ -51,7 +51,8 @@ class DDM(Mechanism):
         return memory
 
     def _adds_up_time(self, at: Scope) -> bool:
-        """PsyNeuLink adds dt to the time in each step; without need it is a product."""
+        """Returns whether dt is added in each step, as PsyNeuLink does; otherwise the time is a
+        product."""
         return at.exact or self.reset == "never"
 
     def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
@@ -65,7 +66,7 @@ class DDM(Mechanism):
         with inner.origin():
             slope, scale = prepared["slope"], prepared["scale"]
             after = {"position": process.free(inner, memory["position"], slope, scale)}
-            if not self.until_finished:  # Else it is kept within after the last step.
+            if not self.until_finished:  # Otherwise it is limited after the last step.
                 after["position"] = process.kept(inner, after["position"])
             if self._adds_up_time(at):
                 after["time"] = at.build.add(memory["time"], inner["dt"])
@@ -173,7 +174,8 @@ class LCA(Mechanism):
         return build.add(state, build.mul(noise, build.op("sqrt", at["dt"])))
 
     def _fast_step(self, at: Scope, prepared: Values, memory: Memory) -> Value:
-        """The same with factors of dt taken out of the loop, and one sum for all competitors."""
+        """The same step with factors of dt moved out of the loop, and one sum for all
+        competitors."""
         build, activity = at.build, memory["activity"]
         with at.origin("competition"):
             rivals = build.fma(build.op("sum", activity), prepared["gain"], prepared["input"])
@@ -222,7 +224,7 @@ DECISION_PORTS: Mapping[str, Type] = {
 
 
 def elapsed(at: Scope, run: Run, dt: Value) -> Value:
-    """The time of the steps of this trial, after the time that is not for the decision."""
+    """The non-decision time plus the time of this trial's steps."""
     build = at.build
     steps = build.convert(as_i32(at, run.steps), DType.F64)
     if at.is_always("non_decision_time", 0.0):

@@ -29,16 +29,16 @@ from psylang.model.arithmetic import (
 from psylang.model.expressions import SIGNS, Env, Expressions
 
 UNROLL_MAX = 256
-NOTHING = object()  # What a block gives that does not return.
+NOTHING = object()  # The result of a block that does not return.
 
 
 class Evaluator(Expressions):
-    """Of the statements of one function."""
+    """Evaluates the statements of one function."""
 
     # Statements.
 
     def block(self, body: Sequence[ast.stmt], env: Env) -> Datum:
-        """Runs statements; what they return, or NOTHING."""
+        """Runs statements; returns their result, or NOTHING."""
         for number, node in enumerate(body):
             rest = body[number + 1 :]
             if isinstance(node, ast.Return):
@@ -58,7 +58,7 @@ class Evaluator(Expressions):
         return any(isinstance(one, ast.Return) for one in ast.walk(node))
 
     def branch(self, node: ast.If, rest: Sequence[ast.stmt], env: Env) -> Datum:
-        """An if; where one of its sides returns, what follows it belongs to both."""
+        """An `if`; if one of its sides returns, the statements that follow belong to both."""
         condition = self.expression(node.test, env)
         after = list(rest) if self.returns(node) else []
         if is_known(condition):
@@ -121,7 +121,8 @@ class Evaluator(Expressions):
                 self.refuse(node, f"`{type(node).__name__.lower()}` is not compiled")
 
     def in_place(self, node: ast.AST, name: str, before: Datum, after: Datum, env: Env) -> None:
-        """What `name op= …` makes of a list or an array: the same one with other elements."""
+        """The result of `name op= …` for a list or an array: the same object with other
+        elements."""
         if name not in env:
             self.refuse(node, f"`{name}` is not of this function; it must not be changed here")
         if isinstance(before, list) and not isinstance(after, list):
@@ -160,7 +161,7 @@ class Evaluator(Expressions):
             self.long_loop(node, node.target.id, rounds, env)
 
     def long_loop(self, node: ast.For, counter: str, rounds: range, env: Env) -> None:
-        """As a loop of the IR. Carried: names that it assigns and that were there before."""
+        """Compiles a loop of the IR. Carried: names that it assigns and that existed before."""
         assigned = {
             one.id
             for inner in node.body
@@ -211,7 +212,7 @@ class Evaluator(Expressions):
                 )
 
     def breaking(self, body: Sequence[ast.stmt], env: Env) -> Value | None:
-        """Runs the body of a loop; whether it broke, None if it cannot."""
+        """Runs the body of a loop; returns whether it broke, or None if it cannot break."""
         for number, node in enumerate(body):
             if isinstance(node, ast.Break):
                 always: Value = self.guarded(node, as_value, True)

@@ -49,7 +49,8 @@ SIGNS: Mapping[type, str] = {
 
 
 class Expressions:
-    """Of one function: `names` are its globals and closure, `place` gives file:line of a node."""
+    """Compiles the expressions of one function: `names` are its globals and closure, `place` gives
+    file:line of a node."""
 
     def __init__(
         self,
@@ -60,18 +61,18 @@ class Expressions:
         draw: Draw | None = None,
         borrowed: Sequence[Datum] = (),
     ) -> None:
-        """draw: of the component that the function belongs to. borrowed: what a caller's names hold
-        too; it is read, not changed."""
+        """draw: of the component that the function belongs to. borrowed: data that a caller's names
+        hold, too; they are read, not changed."""
         self.build, self.names, self.place, self.origin = build, names, place, origin
         self.draw = draw
         self.aliases = Aliases(borrowed)
-        self.long_loops = 0  # Around the place that is compiled.
+        self.long_loops = 0  # The number of enclosing long loops.
 
     def refuse(self, node: ast.AST, why: str) -> NoReturn:
         raise ModelError(f"{self.place(node)}: {why}")
 
     def guarded(self, node: ast.AST, write: Callable[..., Any], *data: Datum) -> Any:
-        """write(build, *data), its operations and complaints at the node's place."""
+        """Calls write(build, *data); its operations and errors get the node's place."""
         origin = dataclasses.replace(self.origin, source=self.place(node))
         try:
             with self.build.at(origin):
@@ -155,7 +156,8 @@ class Expressions:
         return result
 
     def logic(self, node: ast.expr, both: bool, values: Sequence[ast.expr], env: Env) -> Datum:
-        """and, or: the operand that decides, as in Python; all that is not known is computed."""
+        """`and`, `or`: the operand that decides, as in Python; operands that are not known are all
+        computed."""
         value, *rest = values
         datum = self.expression(value, env)
         if not rest:
@@ -293,7 +295,7 @@ class Expressions:
                 self.refuse(target, "an assignment to what is no name or element of one")
 
     def replace(self, node: ast.AST, env: Env, name: str, index: Datum, datum: Datum) -> None:
-        """A sequence or vector gets another element, under all names that hold it."""
+        """Replaces an element of a sequence or vector, under all names that hold it."""
         if name not in env:
             self.refuse(node, f"`{name}` is not of this function; it must not be changed here")
         before = env[name]
@@ -316,7 +318,7 @@ class Expressions:
         self.change(node, env, name, parts if listed else self.guarded(node, as_value, parts))
 
     def change(self, node: ast.AST, env: Env, name: str, after: Datum) -> None:
-        """What a name holds is changed in place."""
+        """Changes the object of a name in place."""
         if self.aliases.is_locked(env[name]):
             self.refuse(
                 node,

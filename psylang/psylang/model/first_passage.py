@@ -48,11 +48,11 @@ def series(coefficients, x):  # type: ignore[no-untyped-def]
 
 @function
 def cumulants(b, a, c):  # type: ignore[no-untyped-def]
-    """k_1, k_2, k_3 of b, all but constants that cancel."""
+    """k_1, k_2, k_3 of b, without constants that cancel."""
     unit = b * b / (c * c)  # Of time.
     s = abs(a) * b / (c * c)
     x = min(s, 1.0) ** 2
-    # Beyond 1 by exponentials that vanish where s is large.
+    # For s above 1, by exponentials that vanish for large s.
     r = max(s, 0.5)
     e = np.exp(-2.0 * r)
     t = 1.0 / (1.0 - e)
@@ -76,7 +76,7 @@ def spent(x):  # type: ignore[no-untyped-def]
 
 @function
 def against_drift(a, z, c, start):  # type: ignore[no-untyped-def]
-    """The probability of the threshold that the drift leads away from."""
+    """The probability of the threshold opposite to the drift."""
     rate = 2.0 * abs(a) / (c * c)
     near = z - start if a < 0 else z + start
     part = (2.0 * z - near) * spent(rate * (2.0 * z - near)) / (2.0 * z * spent(rate * 2.0 * z))

@@ -5,10 +5,10 @@
         distance = np.sqrt(np.sum((prey - player) ** 2))
         return (prey - player) * gain if distance < 5 else prey - player
 
-Its body is read as a syntax tree: assignments, branches, loops over ranges and arrays, calls of
-the functions in calls.py and of other @functions, random draws (np.random.normal, uniform). What
-is compiled gives what Python gives: names share arrays, `or` gives an operand. What cannot be the
-same, or is not known to be, is refused. It may be called from Python, too.
+Its body is read as a syntax tree: assignments, branches, loops over ranges and arrays, calls of the
+functions in calls.py and of other @functions, random draws (np.random.normal, uniform). Compiled
+code gives the same result as Python: names share arrays, `or` gives an operand. Code that cannot
+give the same result, or is not known to, is refused. It may be called from Python, too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from psylang.model.evaluate import NOTHING, Evaluator
 class Function:
     """A Python function marked by @function. ModelError: it has a part that cannot be compiled."""
 
-    takes_defaults = False  # Whether arguments may have defaults, which no call leaves out.
+    takes_defaults = False  # Whether arguments may have defaults; every call then passes them.
 
     def __init__(self, python: Callable[..., Any]) -> None:
         self.python = python
@@ -56,7 +56,8 @@ class Function:
 
     @cached_property
     def _tree(self) -> ast.FunctionDef:
-        """Read when it is first compiled: most functions of a library never are."""
+        """The syntax tree, read when the function is first compiled: most functions of a library
+        never are."""
         try:
             lines, self._first = inspect.getsourcelines(self.python)
         except (OSError, TypeError):
@@ -86,7 +87,7 @@ class Function:
         return {**{name: everything[name] for name in inner if name in everything}, **names}
 
     def emit(self, context: Context, data: Sequence[Datum]) -> Datum:
-        """Its result, as operations of the program."""
+        """The function's result, as operations of the program."""
         return self.inline(context.build, data, Origin(self.__name__))
 
     def ordered(
@@ -110,7 +111,7 @@ class Function:
         draw: Draw | None = None,
         borrowed: Sequence[Datum] = (),
     ) -> Datum:
-        """The same, into any builder. draw, borrowed: as of Expressions."""
+        """The same, into any builder. draw, borrowed: as for Expressions."""
         if len(data) != len(self.arguments):
             raise ModelError(
                 f"{self._place(self._tree)}: `{self.__name__}` takes {len(self.arguments)} "
@@ -118,7 +119,7 @@ class Function:
             )
         body = self._tree.body
         evaluator = Evaluator(build, self._names(), self._place, origin, draw, borrowed)
-        # One parameter of the model may be two arguments: they are arrays of their own.
+        # One parameter of the model may be passed for two arguments: each is an array of its own.
         apart = [
             copied(build, one) if is_in(one, data[:k]) and not borrowed else one
             for k, one in enumerate(data)
@@ -131,7 +132,7 @@ class Function:
 
 
 def _within(code: CodeType) -> Iterator[CodeType]:
-    """The functions that are defined in a function, and in these."""
+    """The functions defined in a function, recursively."""
     for one in code.co_consts:
         if isinstance(one, CodeType):
             yield one

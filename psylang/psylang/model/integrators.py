@@ -94,9 +94,10 @@ class DriftDiffusion:
     """before + rate * x * dt + noise * sqrt(dt) * z + offset, z normal, kept within ±threshold
     (Ratcliff 1978, in steps). noise is a standard deviation over one unit of time.
 
-    A process that is looked at in steps of dt passes a threshold late, as if it were farther by
-    0.5826 * noise * sqrt(dt) (Broadie, Glasserman & Kou 1997): mean times are 3.7 % too long at
-    thresholds of ±1 and steps of 1 ms. corrected: a DDM decides at thresholds nearer by that.
+    A process that is observed in steps of dt passes a threshold late, as if the threshold were
+    farther by 0.5826 * noise * sqrt(dt) (Broadie, Glasserman & Kou 1997): mean times are 3.7 % too
+    long at thresholds of ±1 and steps of 1 ms. corrected: a DDM decides at thresholds that are
+    nearer by this amount.
     """
 
     rate: Number = number(1.0)
@@ -125,7 +126,7 @@ class DriftDiffusion:
         if at.exact:
             value = build.add(build.add(before, slope), build.mul(scale, z))
             return at.plus(value, "offset")
-        # The round's chain of dependences is one addition.
+        # The dependence chain of a round is then one addition.
         return build.add(before, build.fma(scale, z, slope))
 
     def bound(self, at: Scope) -> Value:
@@ -135,7 +136,7 @@ class DriftDiffusion:
         return at.build.sub(at["threshold"], at.build.mul(self.scale(at), LATE))
 
     def kept(self, at: Scope, value: Value) -> Value:
-        """Within the thresholds."""
+        """The value limited to the thresholds."""
         build, threshold = at.build, at["threshold"]
         return build.op("min", build.op("max", value, build.neg(threshold)), threshold)
 
@@ -144,7 +145,8 @@ class DriftDiffusion:
 
 
 def sampled(at: Scope, shape: tuple[int, ...]) -> Value | None:
-    """Draws of the `noise` of a component or part, one an element, in order; None of no noise."""
+    """Draws of the `noise` of a component or part, one per element, in order; None without
+    noise."""
     distribution: Any = at.holder.noise
     if distribution is None:
         return None

@@ -22,7 +22,8 @@ from psylang.model.parameters import Array
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Mechanisms by name, what arrives where, and the names of the numbers of everything."""
+    """Mechanisms by name, the values that arrive at their ports, and the names of all
+    parameters."""
 
     mechanisms: Mapping[str, Mechanism]
     arriving: Mapping[tuple[str, str], Sequence[Projection | External]]
@@ -39,7 +40,7 @@ class Layout:
     # The values before the first trial, computed at the parameters' defaults.
 
     def slots(self, node: str, numerics: Numerics) -> tuple[str, ...]:
-        """The names of what a mechanism remembers."""
+        """The names of a mechanism's memory slots."""
         if (node, numerics) not in self._made:
             build = ProgramBuilder(node, numerics)
             at = self.scope(Context(build, self.defaults, {}), node)
@@ -48,7 +49,7 @@ class Layout:
         return slots
 
     def begins_known(self, node: str) -> bool:
-        """Whether what a mechanism begins with depends on no varied parameter."""
+        """Returns whether a mechanism's initial memory depends on no varied parameter."""
         if (node, "known") not in self._made:
             constants = {
                 name: one for name, one in self.defaults.items() if name not in self.varied
@@ -88,13 +89,14 @@ class Layout:
         return made
 
     def state_name(self, key: Key) -> str:
-        """Of the state that keeps a cell. A port may have the name of a slot, and another value."""
+        """The name of the state that keeps a cell. A port may have the name of a slot, but another
+        value."""
         name = ".".join(key[1:])
         twice = key[0] == "port" and key[2] in self.initial_memory(key[1])
         return f"{name}.port" if twice else name
 
     def type_of(self, key: Key) -> Type:
-        """Of a memory slot or an output port."""
+        """The type of a memory slot or an output port."""
         if key[0] == "port":
             return self.mechanisms[key[1]].ports()[key[2]]
         return Type(DType.F64, self.initial_memory(key[1])[key[2]].shape)
@@ -103,7 +105,7 @@ class Layout:
 def projected(at: Scope, value: Value) -> Value:
     """A value times the matrix of a projection; a number stands for a multiple of identity.
 
-    Where a constant matrix is mostly zeros they are no connections: nothing is multiplied.
+    If a constant matrix is mostly zeros, its zeros are no connections: nothing is multiplied.
     """
     build, constant = at.build, at.constant("matrix")
     if (

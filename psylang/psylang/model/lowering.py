@@ -1,4 +1,4 @@
-"""From the blueprint of a model to the program of one of its trials."""
+"""Translates the blueprint of a model into the program of one trial."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def lowered(
 
 
 def _seeded(model: Blueprint, program: Program) -> Program:
-    """In `exact` streams are mechanisms, and have their seeds; others get consecutive ones."""
+    """In `exact` each stream belongs to a mechanism and has its seed; mechanisms without a seed get
+    consecutive ones."""
     seeds = {name: model.mechanisms[name].seed for name in program.streams}
     free = itertools.filterfalse(set(seeds.values()).__contains__, itertools.count())
     for name in model.mechanisms:
@@ -238,9 +239,9 @@ def _searched(
     planned: Sequence[Steps] | None,
     search: GridSearch,
 ) -> list[Value]:
-    """The levels of the best allocation. All candidates, and the trial that follows, meet the same
-    draws: in `fast` by their counters; in `exact` they are made before and used again, or, if their
-    number depends on values, argmin begins each candidate with the generators as they were."""
+    """The levels of the best allocation. All candidates, and the trial that follows, have the same
+    draws: in `fast` by their counters; in `exact` they are made beforehand and used again, or, if
+    their number depends on values, argmin begins each candidate with the original generators."""
     context, node = trial.context, search.objective
     port = search.objective_port or next(iter(trial.layout.mechanisms[node].ports()))
     if context.exact and search.num_estimates is not None:
@@ -291,13 +292,13 @@ def _searched(
 
 
 def _estimated(point: Trial, count: int, simulated: Callable[[Trial], Value]) -> Value:
-    """The mean outcome of simulations that have draws of their own, the same ones for every
+    """The mean outcome of simulations. Each simulation has its own draws, the same for every
     candidate."""
     context, build = point.context, point.context.build
 
     def inside(number: Value, total: Value) -> tuple[Value, Sequence[Value]]:
         after = build.add(number, 1)
-        context.estimate = after  # 0 are the draws of the trial itself.
+        context.estimate = after  # Number 0 is for the draws of the trial itself.
         outcome = simulated(point.twin())
         context.estimate = 0
         return build.lt(after, count), [after, build.add(total, outcome)]

@@ -24,14 +24,15 @@ from psylang.model.parameters import Array, Number, number, part
 
 Memory = Mapping[str, Value]
 Values = Mapping[str, Value]
-# Of each input port: what its projections and inputs bring, in order.
+# For each input port the values of its projections and inputs, in order.
 Arrivals = Mapping[str, Sequence[Value]]
 STEPS_MAX = 100_000
 
 
 @dataclass(frozen=True)
 class Run:
-    """The outcome of a call. steps: of this trial. truncated: it reached its maximum of steps."""
+    """The outcome of a call. steps: the steps in this trial. truncated: the call reached its
+    maximum of steps."""
 
     steps: Operand
     truncated: Operand
@@ -42,10 +43,10 @@ class Mechanism(ABC):
     """A node of a model.
 
     name: of letters, digits and _; not that of another node.
-    reset: "trial": each trial begins with the initial memory; "never": with what the trial before
-      left (PsyNeuLink's default), which makes trials a sequence that no compiler can spread.
+    reset: "trial": each trial begins with the initial memory; "never": with the last memory of
+      the previous trial (PsyNeuLink's default), so trials form a sequence and cannot run at once.
     until_finished: a call runs steps until the mechanism is finished; else one step a call.
-    max_steps: of one call; beyond, the trial's output `truncated` is true.
+    max_steps: the limit of one call; if a call reaches it, the trial's output `truncated` is true.
     seed: of its random numbers in `exact`; None: mechanisms that draw without one get consecutive
       seeds from 0 on, in the order in which they were added, less those that others have.
     """
@@ -85,27 +86,29 @@ class Mechanism(ABC):
         return ""
 
     def ends(self) -> bool:
-        """Whether it has a criterion of being finished; if not, it is after each step."""
+        """Returns whether it has a criterion for being finished; without one it is finished after
+        each step."""
         return False
 
     def goes_on(self, at: Scope, memory: Memory) -> Value:
-        """Whether a mechanism that ends() is not finished yet."""
+        """For a mechanism that ends(): whether it is not finished yet."""
         raise NotImplementedError
 
     def decides_by(self, at: Scope, memory: Memory) -> Sequence[Value]:
-        """Of a mechanism that ends(): the values that its criterion compares."""
+        """For a mechanism that ends(): the values that its criterion compares."""
         raise NotImplementedError
 
     def is_undefined(self, at: Scope, memory: Memory) -> Value:
-        """Whether one that ends() compares NaN: it neither goes on nor is finished."""
+        """For a mechanism that ends(): whether it compares NaN, and so neither goes on nor is
+        finished."""
         return undefined(at.build, *self.decides_by(at, memory))
 
     def is_unfinished(self, at: Scope, memory: Memory) -> Value:
-        """Whether one that ends() goes on, or can never be finished."""
+        """For a mechanism that ends(): whether it goes on, or can never be finished."""
         return at.build.or_(self.goes_on(at, memory), self.is_undefined(at, memory))
 
     def free_ports(self) -> frozenset[str]:
-        """Input ports that need nothing to arrive."""
+        """Input ports that need no projection and no input."""
         return frozenset()
 
     def own_scope(self) -> Any:
@@ -116,8 +119,8 @@ class Mechanism(ABC):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recurrent:
     """A projection of a mechanism to itself: `matrix`, or `auto` on the diagonal and `hetero`
-    elsewhere; rows are senders. pattern: a constant matrix that `auto` is multiplied by, in place
-    of both; its zeros are no connections."""
+    elsewhere; rows are senders. pattern: a constant matrix that replaces both; `auto` multiplies
+    it, and its zeros are no connections."""
 
     auto: Number = number(1.0)
     hetero: Number = number(0.0)
@@ -229,7 +232,7 @@ class Transfer(Mechanism):
         return at.build.op("min", at.build.op("max", value, least), most)
 
     def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        # In `exact` the recurrent input comes first, so that nothing can be added up beforehand.
+        # In `exact` the recurrent input is added first, so no sum can be computed beforehand.
         return {f"arrival{k}": value for k, value in enumerate(arrivals["input"])}
 
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:

@@ -22,7 +22,7 @@ from psylang.model.parameters import Number, number
 from psylang.model.rules import Relation
 
 ROUNDS_MAX = 64
-# From the number of a draw to whether it is accepted, and the value.
+# Maps the number of a draw to its acceptance and its value.
 Attempt = Callable[[Value], tuple[Value, Value]]
 
 
@@ -61,7 +61,7 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exponential:
-    """Of a mean: -mean * log(1 - u)."""
+    """Exponential with a mean: -mean * log(1 - u)."""
 
     mean: Number = number(1.0, least=0.0)
 
@@ -71,7 +71,7 @@ class Exponential:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Wald:
-    """The inverse Gaussian: of a mean, and a scale (also called shape)."""
+    """The inverse Gaussian with a mean and a scale (also called shape)."""
 
     mean: Number = number(1.0, above=0.0)
     scale: Number = number(1.0, above=0.0)
@@ -91,7 +91,8 @@ class Wald:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gamma:
-    """Of a shape and a scale. The shape cannot be varied: its rejection loop depends on it."""
+    """Gamma with a shape and a scale. The shape cannot vary, because the rejection loop depends on
+    it."""
 
     shape: Number = number(1.0, above=0.0)
     scale: Number = number(1.0, least=0.0)
@@ -119,7 +120,7 @@ def _standard_exponential(at: Scope, site: str = "", step: Value | None = None) 
 
 
 def _rejected(at: Scope, attempt: Attempt) -> Value:
-    """The first attempt that is accepted; the last one after ROUNDS_MAX."""
+    """The first accepted attempt; after ROUNDS_MAX attempts the last one."""
     build = at.build
     first = build.op("mul", as_i32(at, at.step), ROUNDS_MAX)
 
@@ -136,7 +137,8 @@ def _rejected(at: Scope, attempt: Attempt) -> Value:
 
 
 def _marsaglia_tsang(at: Scope, step: Value, shape: float) -> tuple[Value, Value]:
-    """NumPy draws its uniform only if v is above 0: so does `exact`; `fast` has a draw each."""
+    """NumPy draws its uniform number only if v is above 0, and so does `exact`; `fast` always draws
+    it."""
     build = at.build
     b = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * b)
@@ -167,7 +169,7 @@ def _marsaglia_tsang(at: Scope, step: Value, shape: float) -> tuple[Value, Value
 
 
 def _small_gamma(at: Scope, step: Value, shape: float) -> tuple[Value, Value]:
-    """Of a shape below 1 (Ahrens & Dieter 1974), as NumPy has it."""
+    """For a shape below 1 (Ahrens & Dieter 1974), as in NumPy."""
     build = at.build
     u = at.draw("uniform", "uniform", step)
     v = _standard_exponential(at, "exponential", step)

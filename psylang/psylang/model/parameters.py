@@ -3,8 +3,8 @@
 A field of a component that is made with number() takes a plain number, an array, or a Parameter
 that model.parameter() gave. Plain ones become parameters of the model, too, named by their place:
 `decision.integrator.rate`. So each number of a model can be fixed (a constant of the program) or
-varied (given at run time) without a change of the model. Arithmetic with parameters, like
-`-leak * dt`, is computed anew wherever one of them changes.
+varied (given at run time) without a change of the model. Arithmetic with parameters, like `-leak *
+dt`, is computed again when one of them changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Limits:
     most: float | None = None
 
     def check(self, name: str, value: Array) -> None:
-        """ModelError: `value` is not finite, or beyond."""
+        """ModelError: `value` is not finite, or beyond the limits."""
         found = self.violation(value)
         if found is not None:
             raise ModelError(f"parameter `{name}` is {value}; it must be {found[1]}")
@@ -40,7 +40,7 @@ class Limits:
     def violation(
         self, value: Array, allow_nan: bool = False
     ) -> tuple[tuple[int, ...], str] | None:
-        """(the place of the first element that must not be, what it must be), or None."""
+        """(index of the first invalid element, its requirement), or None."""
         low, high = (value.item(),) * 2 if not value.ndim else (value.min(), value.max())
         if (
             -math.inf < low <= high < math.inf
@@ -64,9 +64,9 @@ class Limits:
 
 
 class Arithmetic:
-    """Operators of parameters: they give formulas, which fields take as they take parameters."""
+    """Operators of parameters: their results are formulas, which fields accept like parameters."""
 
-    __array_ufunc__ = None  # NumPy leaves `array * parameter` to us, which refuses it.
+    __array_ufunc__ = None  # NumPy passes `array * parameter` to this class, which refuses it.
 
     def __neg__(self) -> Formula:
         return Formula("neg", (self,))
@@ -120,7 +120,8 @@ class Formula(Arithmetic):
                 yield from one.leaves()
 
     def value(self, number: Callable[[str], Any], write: Callable[..., Any]) -> Any:
-        """number: of a parameter's name. write: an operation by its name, of such numbers."""
+        """number: maps a parameter's name to its number. write: applies an operation, by its name,
+        to such numbers."""
         made = [
             number(one.name)
             if isinstance(one, Parameter)
@@ -132,7 +133,7 @@ class Formula(Arithmetic):
         return write(self.operation, *made)
 
     def computed(self, values: Mapping[str, Array]) -> Array:
-        """Of these values of the parameters."""
+        """The formula's value for these values of the parameters."""
         with np.errstate(all="ignore"):
             return np.asarray(self.value(values.__getitem__, lambda name, *of: _PLAIN[name](*of)))
 
@@ -176,7 +177,8 @@ def numbers() -> Any:
 
 
 def part(default: Any = None) -> Any:
-    """A field of a component that holds another one, or None; its numbers are parameters, too."""
+    """A field of a component that holds another component, or None; its numbers are parameters,
+    too."""
     return field(default=default, metadata={"part": True})
 
 
@@ -199,7 +201,7 @@ def array_of(name: str, value: Any) -> Array:
 
 @dataclass(frozen=True)
 class Numbered:
-    """A parameter of a component: where it is, what it holds, what it may be."""
+    """A parameter of a component: its path, its value, its limits."""
 
     path: str
     value: Any
@@ -233,5 +235,5 @@ def checked_range(name: str, limits: Any) -> tuple[float, float]:
 
 
 def name_of(path: str, value: Any) -> str:
-    """The name of the parameter at a path: its own, where the modeller gave it one."""
+    """The name of the parameter at a path: the modeller's name, if it has one."""
     return value.name if isinstance(value, Parameter) else path

@@ -1,4 +1,4 @@
-"""Writes the passes of a trial: one after the other where they are known, else a loop."""
+"""Writes the passes of a trial: one after another if they are known, otherwise as a loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from psylang.model.conditions import Truth
 from psylang.model.schedule import Block, CellClock, Schedule, Steps, blocks
 from psylang.model.trial import Trial
 
-UNROLL_COST = 2000  # Of all rounds of a block together, in additions; beyond, it is a loop.
+UNROLL_COST = 2000  # Cost of all rounds of a block, in additions; a more expensive block is a loop.
 
 
 def write_passes(
@@ -20,7 +20,7 @@ def write_passes(
     planned: Sequence[Steps] | None,
     wanted: Sequence[Key],
 ) -> None:
-    """All of a trial. wanted: cells that are read afterwards."""
+    """Writes all passes of a trial. wanted: cells that are read afterwards."""
     if planned is None:
         _write_loop(trial, schedule, wanted)
         return
@@ -50,7 +50,8 @@ def _each(trial: Trial, rest: Sequence[Block]) -> None:
 
 
 def _repeat(trial: Trial, block: Block, rehearsal: Cells, wanted: Sequence[Key]) -> None:
-    """A block as a loop of known length. The steps of its mechanisms follow from the round."""
+    """Writes a block as a loop of known length. The round determines the steps of its
+    mechanisms."""
     build = trial.context.build
     kept = [*wanted, *trial.states.values]
     known = _known_steps(trial, rehearsal)
@@ -104,9 +105,10 @@ def _linear(trial: Trial, number: Value, begin: int, each: int) -> Value:
 
 
 def _write_loop(trial: Trial, schedule: Schedule, wanted: Sequence[Key]) -> None:
-    """A loop, a pass a round; carried is what a round reads before it writes it, or is wanted.
+    """Writes a loop with one pass per round; it carries cells that a round reads before it writes
+    them, and wanted cells.
 
-    done: the termination condition held. truncated: it did not within the most passes.
+    done: the termination condition held. truncated: it did not hold within the maximum of passes.
     """
     clock = _clock(trial, schedule)
     trial.cells.write(("pass",), trial.logic.value(0))
@@ -210,6 +212,6 @@ def _write_pass(trial: Trial, schedule: Schedule) -> None:
         trial.cells.write(("done",), over)
     clock.stepped_empty(nothing)
     done = clock.told(("done",))
-    # A trial that is over in the middle of a pass does not count it as ended.
+    # A trial that ends in the middle of a pass does not count that pass as ended.
     trial.cells.write(("pass",), clock.counted(clock.passes, trial.logic.negated(done)))
     trial.cells.write(("done",), trial.logic.either(done, clock.over()))

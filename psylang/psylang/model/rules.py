@@ -1,4 +1,4 @@
-"""What values the parameters of a model may have, wherever they are given: limits and relations.
+"""The permitted values of a model's parameters: limits and relations.
 
 Constructors check the limits of their fields. Values that come later (constants of compile(), rows
 of run(), grids of search(), levels of control) are checked here, by the same limits, together with
@@ -32,14 +32,14 @@ class Relation:
     bound: str
 
     def holds(self, value: Any, bound: Any) -> Any:
-        """Elementwise; NaN violates nothing, other rules see to it."""
+        """Elementwise; NaN violates no relation, because other rules check it."""
         if self.kind == "below":
             return ~(value > bound)
         size = np.abs(value)
         return ~(size > bound) if self.kind == "within" else ~(size >= bound)
 
     def told(self, value: float, bound: float) -> str:
-        """For a message, of parameters with these names and values."""
+        """The violated relation as text, with these names and values."""
         if self.kind == "below":
             return f"`{self.value}` is {value:g}; it must be at most `{self.bound}`, {bound:g}"
         sign = "strictly " if self.kind == "inside" else ""
@@ -58,7 +58,7 @@ def relations_of(component: Any, path: str) -> Iterator[tuple[str, Relation]]:
 
 @dataclass(frozen=True)
 class Signal:
-    """Control of a parameter: its least and greatest level, and what they do to the value."""
+    """Control of a parameter: its least and greatest level, and their effect on the value."""
 
     least: float
     most: float
@@ -76,7 +76,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Rules:
-    """Of one compiled model. values: of all parameters, where no others are given."""
+    """The rules of one compiled model. values: the parameters' values if no others are given."""
 
     values: Mapping[str, Array]
     limits: Mapping[str, Sequence[Limits]]
@@ -89,7 +89,8 @@ class Rules:
     ) -> None:
         """given: a value, or a row for each trial. everything: the other values, too.
 
-        ModelError: one is infinite or NaN (unless allowed), beyond a limit, or against a relation.
+        ModelError: a value is infinite or NaN (unless allowed), exceeds a limit, or violates a
+        relation.
         """
         given = {**given, **self._following(given)}
         for name in self.values if everything else given:
@@ -103,7 +104,7 @@ class Rules:
                 self._related(relation, given)
 
     def _following(self, given: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """The values that formulas have then."""
+        """The values of formulas for the given values."""
         made = {}
         for name, formula in self.formulas.items():
             leaves = [leaf.name for leaf in formula.leaves()]

@@ -1,10 +1,9 @@
 """The schedule of mechanisms: consideration sets, and passes that are known at compile time.
 
-A trial repeats passes; a pass visits the sets in order; in a set all mechanisms run whose
-condition holds, in one time step (docs/semantics.md, 7). Where conditions only count, the
-passes of a trial are known before it: plan() lists their steps, and nothing of the schedule is
-left in the program but how often blocks of them repeat. If they read values, passes.py
-writes a loop of passes with predicates.
+A trial repeats passes; a pass visits the sets in order; in a set all mechanisms run whose condition
+holds, in one time step (docs/semantics.md, 7). If conditions only count, the passes of a trial are
+known before it: plan() lists their steps, and the program contains only the numbers of repetitions
+of blocks. If they read values, passes.py writes a loop of passes with predicates.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def consideration_sets(
 ) -> Sets:
     """Nodes by the length of the longest path to them, each set in alphabetical order.
 
-    groups: nodes that run at once; projections between them make no order.
+    groups: nodes that run at once; projections between them imply no order.
     ModelError: a cycle; it names the nodes and the remedy.
     """
     before = predecessors(nodes, edges, groups)
@@ -73,14 +72,15 @@ def predecessors(
 
 @dataclass(frozen=True)
 class Schedule:
-    """sets, a condition for each node, when the trial ends, and the most passes of a trial."""
+    """The consideration sets, a condition for each node, the termination condition, and the most
+    passes of a trial."""
 
     sets: Sets
     conditions: Mapping[str, Condition]
     termination: Condition
     max_passes: int
-    always_finished: frozenset[str]  # Of nodes without a criterion.
-    finished_by_calls: frozenset[str]  # Of nodes that begin anew and run until finished.
+    always_finished: frozenset[str]  # Nodes without a criterion.
+    finished_by_calls: frozenset[str]  # Nodes that reset and run until finished.
 
     @property
     def everyone(self) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ class CellClock(Logic):
         return self.cells.known.get(key, 0)
 
     def told(self, key: Key) -> Truth:
-        """A truth; false until it was written."""
+        """A truth; false until it is written."""
         self.cells.note_read(key)
         cell = self.cells.known.get(key, False)
         return cell if isinstance(cell, Value) else bool(cell)
@@ -208,7 +208,7 @@ class CellClock(Logic):
         return list(pairs)
 
     def stepped(self, ran: Mapping[str, Truth]) -> None:
-        """A time step in which these ran is over: JustRan knows."""
+        """Ends a time step in which `ran` ran, for JustRan."""
         any_ran = self.any(ran)
         if any_ran is False:
             return
@@ -217,13 +217,13 @@ class CellClock(Logic):
             self.cells.write(("ran", node), kept, any_ran is True)
 
     def stepped_empty(self, empty: Truth) -> None:
-        """If `empty`, a pass in which nothing ran is over: it counts as a time step."""
+        """If `empty`, a pass ends in which no mechanism ran: it counts as a time step."""
         for node in self._watched():
             kept = self.choice(empty, False, self.just_ran(node))
             self.cells.write(("ran", node), kept, empty is True)
 
     def any(self, ran: Mapping[str, Truth]) -> Truth:
-        """Whether one of them ran."""
+        """Returns whether one of the mechanisms ran."""
         result: Truth = False
         for truth in ran.values():
             result = self.either(result, truth)
@@ -289,7 +289,7 @@ class Block:
 
 
 def blocks(passes: Sequence[Steps]) -> list[Block]:
-    """Passes in a row that repeat, with a period of up to PERIOD_MAX, put together."""
+    """Joins consecutive passes that repeat with a period of up to PERIOD_MAX."""
     result: list[Block] = []
     at = 0
     while at < len(passes):

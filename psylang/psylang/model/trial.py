@@ -19,18 +19,18 @@ from psylang.model.errors import ModelError
 from psylang.model.layout import Layout, projected, shaped
 from psylang.model.mechanism import Mechanism, Memory, Run, Values
 
-BEGUN: Key = ("begun", "begun")  # Whether the sequence had a trial before.
+BEGUN: Key = ("begun", "begun")  # Whether the sequence had an earlier trial.
 
 
 @dataclass
 class States:
-    """States of the program by cell, and the values they begin with."""
+    """States of the program by cell, and their initial values."""
 
     values: dict[Key, Value] = field(default_factory=dict)
 
 
 class LazyMemory(Mapping[str, Value]):
-    """The memory of a mechanism; a slot that is never read is not made."""
+    """The memory of a mechanism; a slot is created when it is first read."""
 
     def __init__(self, trial: Trial, node: str, slots: Sequence[str]) -> None:
         self._trial, self._node, self._slots = trial, node, slots
@@ -66,7 +66,7 @@ class Trial:
         self.logic = Logic(context)
 
     def twin(self, context: Context | None = None) -> Trial:
-        """The same with cells of its own; with another context its states are its own, too."""
+        """A copy with its own cells; with another context it also has its own states."""
         states = self.states if context is None else States(dict(self.states.values))
         return Trial(context or self.context, self.layout, self.inputs, states, self.cells.inner())
 
@@ -75,7 +75,7 @@ class Trial:
         return self.rehearsed_cost(write)[0]
 
     def rehearsed_cost(self, write: Callable[[Trial], None]) -> tuple[Cells, int]:
-        """The same, and about how many additions its operations take."""
+        """The same, and the approximate cost of its operations in additions."""
         trial = self.twin(self.context.rehearsal())
         write(trial)
         ops = Region((), trial.context.build.take()).walk()
@@ -84,10 +84,10 @@ class Trial:
         )
 
     def scope(self, node: str) -> Scope:
-        """Of a mechanism, drawing for its next step."""
+        """The scope of a mechanism, drawing for its next step."""
         return self.layout.scope(self.context, node)
 
-    # Values that are there before they are written.
+    # Values of cells before they are written.
 
     def memory(self, node: str, slot: str) -> Value:
         key = ("memory", node, slot)
@@ -146,7 +146,7 @@ class Trial:
         return self.states.values[key]
 
     def present(self, key: Key) -> Value:
-        """A cell as a value, made now if it was not there."""
+        """A cell as a value; created if it does not exist."""
         if key[0] == "memory":
             return self.memory(key[1], key[2])
         if key[0] == "port":
@@ -192,7 +192,7 @@ class Trial:
     # Calls.
 
     def call(self, node: str, frozen: Trial, always: bool = True) -> None:
-        """Runs a mechanism; its inputs are what `frozen` knows of the others.
+        """Runs a mechanism; its inputs are the values of the others in `frozen`.
 
         ModelError: shapes of its parameters that do not go together.
         """
@@ -235,7 +235,7 @@ class Trial:
     def _loop(
         self, mechanism: Mechanism, prepared: Values, begun: Memory, steps: Cell
     ) -> tuple[Memory, Value]:
-        """Steps until it is finished, or has done its maximum of them."""
+        """Runs steps until it is finished, or reaches its maximum of steps."""
         build, at, slots = self.context.build, self.scope(mechanism.name), list(begun)
         last: Cell = mechanism.max_steps
         if isinstance(steps, Value):
@@ -263,7 +263,7 @@ class Trial:
         rehearsal = self.rehearsed(lambda trial: trial.call(node, frozen.seen_by(trial)))
         keys = list(rehearsal.written)
         for key in dict.fromkeys((*rehearsal.exposed, *keys)):
-            self.present(key)  # Before a region opens: what is made inside is not seen outside.
+            self.present(key)  # Values created inside a region are not visible outside.
         before = [self.present(key) for key in keys]
 
         def then() -> Sequence[Value]:
@@ -287,6 +287,6 @@ class Trial:
         return self.seen_by(self)
 
     def seen_by(self, trial: Trial) -> Trial:
-        """These values, made in `trial`'s program; what is read of them, that one reads."""
+        """These values in `trial`'s program; reads of them are recorded by `trial`."""
         cells = Cells(dict(self.cells.known), trial.cells.exposed, {}, set(trial.cells.definite))
         return Trial(trial.context, self.layout, self.inputs, trial.states, cells)

@@ -28,8 +28,8 @@ from psylang.model.noise import Normal
 
 OPPOSED = np.array([[1.0, -1.0], [-1.0, 1.0]])
 COLOUR, WORD, COLOUR_RESPONSE, WORD_RESPONSE = 2.2, 2.6, 1.3, 2.5  # Strengths of the pathways.
-ATTENTION = 4.0  # What the task adds to all units of its pathway.
-RESTING = 4.0  # What a hidden unit needs to be half active.
+ATTENTION = 4.0  # Input of the task to all units of its pathway.
+RESTING = 4.0  # Net input at which a hidden unit is half active.
 
 
 def extended_stroop(

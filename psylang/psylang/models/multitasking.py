@@ -32,7 +32,7 @@ def multitasking(
     (colour, shape, or both). Parameters: those of the first line, of the race. Outputs:
     response_time, choice (the feature named; -1 none within max_steps), output (of the network),
     activity (of the accumulators), truncated. seed: in `exact`.
-    ModelError: hidden that is no whole number of 6 or more.
+    ModelError: `hidden` is no whole number of 6 or more.
     """
     if isinstance(hidden, bool) or not isinstance(hidden, int) or hidden < TASKS * FEATURES:
         raise ModelError(f"hidden is {hidden!r}; it must be a whole number of 6 or more")

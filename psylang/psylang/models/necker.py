@@ -73,12 +73,12 @@ def necker(
 ) -> Model:
     """A node of one unit for each vertex and percept, in order a_0, a_1, …, b_0, b_1, ….
 
-    Nodes of a percept at neighbouring vertices excite one another (excitation), the two of a
-    vertex inhibit each other (inhibition). All run at once, `passes` times in a trial, and go on
-    from trial to trial: percepts persist, and switch. numbers: the parameters excitation,
-    inhibition, gain, x_0, integration_rate, noise. Input: `stimulus`, evidence for each node.
+    Nodes of a percept at neighbouring vertices excite one another (excitation), the two of a vertex
+    inhibit each other (inhibition). All run at once, `passes` times in a trial, and go on from
+    trial to trial: percepts persist, and switch. numbers: the parameters excitation, inhibition,
+    gain, x_0, integration_rate, noise. Input: `stimulus`, evidence for each node.
     Outputs: activity (of each node), choice (1 where percept a leads, else 0). seed: of a_0 in
-    `exact`; the next nodes' follow. ModelError: passes that are no whole number above 0.
+    `exact`; the next nodes' follow. ModelError: `passes` is no whole number above 0.
     """
     model, parameters = _begun(name, neighbours, numbers, passes)
     n = len(neighbours)

@@ -18,7 +18,7 @@ from psylang.model import (
 from psylang.model.noise import Normal
 
 AVATARS = ("player", "predator", "prey")
-LEAST_SURE = 2.0  # The largest standard deviation of what is seen.
+LEAST_SURE = 2.0  # The largest standard deviation of observed positions.
 
 
 @function
@@ -47,13 +47,13 @@ def predator_prey(
 ) -> Model:
     """A player that attends to itself, a predator and its prey before it moves.
 
-    levels: of attention to each; all levels**3 allocations are tried in each trial. The player
-    sees an avatar's position with noise; the allocation is its standard deviation (0 … 2, less is
-    more attention); an allocation costs e**(cost_rate * it + cost_bias). Inputs: `player`,
-    `predator`, `prey`, positions (x, y). Parameter: fear. Outputs: allocation (of player, predator,
-    prey), action (x, y), ideal (the action at true positions), outcome (their likeness).
+    levels: of attention to each; all levels**3 allocations are tried in each trial. The player sees
+    an avatar's position with noise; the allocation is its standard deviation (0 … 2, less is more
+    attention); an allocation costs e**(cost_rate * it + cost_bias). Inputs: `player`, `predator`,
+    `prey`, positions (x, y). Parameter: fear. Outputs: allocation (of player, predator, prey),
+    action (x, y), ideal (the action at true positions), outcome (their likeness).
     seed: of the player's noise in `exact`; the others' are seed + 1 and seed + 2.
-    ModelError: levels that are no whole number of 2 … 1000.
+    ModelError: `levels` is no whole number of 2 … 1000.
     """
     if isinstance(levels, bool) or not isinstance(levels, int) or not 2 <= levels <= 1000:
         raise ModelError(f"levels is {levels!r}; it must be a whole number of 2 … 1000")

@@ -80,14 +80,14 @@ def minus_two_log(b: Builder, u: Value) -> Value:
 
 def single_pair(b: Builder, first: Value, second: Value) -> tuple[Value, Value]:
     """normal_pair() in f32."""
-    # 31 bits are as good as 32, and signed integers become floats at once on every machine.
+    # 31 bits suffice, and every machine converts signed integers to floats in one instruction.
     number = b.op("lshr", b.convert(first, DType.I32), b.constant(1, I32))
     u = b.fma(b.convert(number, DType.F32), 2.0**-31, 2.0**-32)
     power, f = split(b, u)
     square = b.fma(power, -2 * LN2, b.mul(f, polynomial(b, f, RADIUS_SINGLE)))
     radius = b.op("sqrt", square)
     bits = b.convert(second, DType.I32)
-    # 30 bits and a half as a signed word, from -pi/4 to pi/4.
+    # 30 bits plus a half as a signed word, from -pi/4 to pi/4.
     odd = b.op("or", b.op("shl", bits, b.constant(2, I32)), b.constant(2, I32))
     turn = b.op("xor", odd, b.constant(-(1 << 31), I32))
     angle = b.mul(b.convert(turn, DType.F32), QUARTER_PI * 2.0**-31)

@@ -44,7 +44,7 @@ def float_of(b: Builder, bits: Value) -> Value:
 def split(b: Builder, x: Value) -> tuple[Value, Value]:
     """(k, m - 1) of a positive normal number 2**k m with m in [sqrt(1/2), sqrt(2)).
 
-    Adding what lies between 1 and sqrt(1/2) carries into the exponent.
+    Adding the difference of the bits of 1 and sqrt(1/2) carries into the exponent.
     """
     of = format_of(x)
     bits = b.add(bits_of(b, x), of.one - of.sqrt_half)
@@ -56,7 +56,7 @@ def split(b: Builder, x: Value) -> tuple[Value, Value]:
 
 
 def log_normal(b: Builder, x: Value) -> Value:
-    """log of a positive normal number; of others nonsense."""
+    """log of a positive normal number; meaningless for others."""
     power, f = split(b, x)
     s = b.div(f, b.add(f, 2.0))
     z = b.mul(s, s)
@@ -77,12 +77,12 @@ def log(b: Builder, x: Value) -> Value:
     value = b.select(small, b.sub(value, by * LN2), value)
     value = b.select(b.op("eq", x, 0.0), -INFINITY, value)
     value = b.select(b.lt(x, 0.0), NAN, value)
-    # +inf, and NaN, which is neither above nor below.
+    # +inf and NaN.
     return b.select(b.lt(x, INFINITY), value, x)
 
 
 def exp(b: Builder, x: Value, guarded: bool = True) -> Value:
-    """guarded: x may be anything, not only within exp_min - 1 … exp_max + 1."""
+    """guarded: x may be any number, not only within exp_min - 1 … exp_max + 1."""
     of = format_of(x)
     # Both bounds let NaN through: min and max give their first operand then.
     bounded = b.op("max", b.op("min", x, of.exp_max + 1), of.exp_min - 1) if guarded else x

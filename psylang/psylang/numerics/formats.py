@@ -1,4 +1,4 @@
-"""The two formats of floats that the expansions compute in: layouts of bits, and where to cut.
+"""The two float formats of the expansions: bit layouts, and bounds of the reductions.
 
 One text of exp, log, sin, cos and tanh (elementary.py) serves both; the differences are here. A
 format has polynomials that are exact to its last place, and not longer than that needs.
@@ -47,7 +47,7 @@ class Format:
 
     @property
     def one(self) -> int:
-        """Bits of 1."""
+        """The bits of the number 1."""
         return self.bias << self.fraction
 
     @property
@@ -61,7 +61,7 @@ class Format:
 
     @property
     def whole(self) -> float:
-        """From here on floats are integers, each with its number in the lowest bits."""
+        """From this number on floats are integers, with the integer in the lowest bits."""
         return float(1 << self.fraction)
 
     @property
@@ -120,5 +120,5 @@ SINGLE = Format(
 
 
 def format_of(x: Value) -> Format:
-    """That of a float."""
+    """The format of a float."""
     return SINGLE if x.type.dtype is DType.F32 else DOUBLE

@@ -1,7 +1,7 @@
 """Philox4x32-10: four random words of a counter of four words and a key of two.
 
 J. K. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011. Words are kept in i64,
-for the product of two is then one multiplication, and vector units multiply the lower halves;
+because the product of two is then one multiplication, and vector units multiply the lower halves;
 the upper half of a word is undefined until `word()` clears it.
 """
 

@@ -63,7 +63,7 @@ def _float_mul(a: Algebra, x: Value, y: Value) -> Value | None:
 
 
 def _fma(a: Algebra, x: Value, y: Value, z: Value) -> Value | None:
-    """Of factors 1 and -1 and a summand -0.0 one rounding is what both were."""
+    """With a factor of 1 or -1, or a summand of -0.0, one rounding equals the two."""
     for one, other in ((x, y), (y, x)):
         if is_number(a, one, 1.0):
             return a.simple("add", other, z)
@@ -82,7 +82,7 @@ def _add(a: Algebra, x: Value, y: Value) -> Value | None:
         return x
     if (pair := a.of(x, "add")) is not None and (more := unsigned(a, pair[1])) is not None:
         return a.simple("add", pair[0], word(a, number + more, x))
-    # Where both have no bit in common, and the constants carry into no bit of the rest.
+    # If both have no common bit, and the constants carry into no bit of the rest.
     if (pair := a.of(x, "or")) is not None and (more := unsigned(a, pair[1])) is not None:
         free = zeros(a, pair[0])
         if not (more | number + more) & ~free:
@@ -120,7 +120,7 @@ def _div(a: Algebra, x: Value, y: Value) -> Value | None:
         return None
     if known == 1.0:
         return x
-    # By a power of two: its inverse is exact, and both round the same real number.
+    # Division by a power of two: its inverse is exact, and both forms round the same real number.
     part, exponent = math.frexp(known)
     smallest = -1022 if x.type.dtype is DType.F64 else -126
     if abs(part) == 0.5 and smallest <= 1 - exponent <= -smallest:
@@ -156,7 +156,7 @@ def _not(a: Algebra, x: Value) -> Value | None:
         if (pair := a.of(x, name)) is not None:
             return a.simple(other, *pair)
     for name, other in OPPOSITES.items():
-        # Not of floats: all of them are false of a NaN.
+        # Not for floats: all comparisons of a NaN are false.
         pair = a.of(x, name)
         if pair is not None and pair[0].type.dtype.is_int:
             return a.simple(other, *pair)
@@ -190,7 +190,7 @@ def _select(a: Algebra, c: Value, x: Value, y: Value) -> Value | None:
         if no is not None:
             return a.simple("or", a.simple("not", c), x) if no else a.simple("and", c, x)
         return None
-    # Of a choice by the same condition only one side can be meant.
+    # A nested choice by the same condition can take only one side.
     if (choice := a.of(x, "select")) is not None and choice[0] is c:
         return a.simple("select", c, choice[1], y)
     if (choice := a.of(y, "select")) is not None and choice[0] is c:

@@ -1,7 +1,7 @@
 """Constants: folding by the interpreter's own rules, and algebra that is exact for every value.
 
-Exact means bit by bit, for -0.0, infinities and NaN (payloads of NaN aside): `x * 1.0` is x, but
-`x + 0.0` is not, since it makes +0.0 of -0.0. The rules are in algebra.py, a function for each
+Exact means bit by bit, for -0.0, infinities and NaN (payloads of NaN aside): `x * 1.0` is x, but `x
++ 0.0` is not, because -0.0 becomes +0.0. The rules are in algebra.py, a function for each
 operation. An `if` with a known condition becomes the operations of its region.
 """
 
@@ -25,7 +25,7 @@ Known = int | float | bool
 
 @dataclass(frozen=True)
 class Constants:
-    """most: elements of the largest constant that folding makes of a vector or matrix."""
+    """most: elements of the largest vector or matrix constant that folding creates."""
 
     most: int = 4096
     contract: ClassVar[str] = """
@@ -55,7 +55,8 @@ class Folder(Rewriter):
         return number
 
     def of(self, value: Value, name: str) -> tuple[Value, ...] | None:
-        """The operands of what defines a value of the new program, if that is a `name`."""
+        """The operands of the operation that defines a value of the new program, if it is a
+        `name`."""
         op = self.definition.get(value)
         return op.operands if op is not None and op.name == name else None
 
@@ -64,7 +65,7 @@ class Folder(Rewriter):
         return op is not None and op.name == "constant"
 
     def simple(self, name: str, *operands: Value | int, **attributes: Attribute) -> Value:
-        """An operation on values of the new program, or what it comes to. A plain number is a
+        """An operation on values of the new program, or its simplification. A plain number is a
         constant of the first operand's type."""
         first = next(one for one in operands if isinstance(one, Value))
         values = tuple(
@@ -138,7 +139,7 @@ class _Folder(Folder):
 
 
 def as_number(op: Op) -> Any:
-    """The value of a constant as the interpreter has it."""
+    """The value of a constant, as the interpreter computes it."""
     return np.asarray(op.attributes["value"], op.result.type.dtype.numpy)[()]
 
 

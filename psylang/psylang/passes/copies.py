@@ -1,4 +1,4 @@
-"""Copies: values that are others under a new name.
+"""Copies: values that equal others under a new name.
 
 extract of a stack            the scalar
 stack of all of a value       the value
@@ -96,7 +96,7 @@ class _Copies(Rewriter):
         for number, (argument, first, after) in enumerate(
             zip(body.arguments, firsts, body.yields[1:], strict=True)
         ):
-            # Only of the old body: what becomes the same by this pass is seen by the next one.
+            # Only values of the old body: the next pass sees values that become equal by this one.
             key = (self._same(first), first.type, after)
             if after is argument:
                 self.replace([argument, op.results[number]], [first, first])

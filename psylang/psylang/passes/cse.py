@@ -1,7 +1,7 @@
 """Common subexpressions: equal operations are computed once.
 
-Scoped value numbering: an operation with the same name, attributes and operands as one before it,
-in its own region or one around it, gives the values of that one. Constants are the same if their
+Scoped value numbering: an operation with the name, attributes and operands of an earlier one, in
+its region or an enclosing one, is replaced by the earlier results. Constants are equal if their
 bits are: 0.0 is not -0.0.
 """
 
@@ -48,7 +48,7 @@ class Numbering(Rewriter):
         return new
 
     def keep_once(self, op: Op, operands: tuple[Value, ...]) -> None:
-        """Keeps an operation without regions, or takes the result of one like it."""
+        """Keeps an operation without regions, or takes the result of an equal one."""
         key = key_of(op.name, operands, op.attributes)
         before = self._seen.get(key)
         if before is not None:
@@ -59,7 +59,7 @@ class Numbering(Rewriter):
     def op_once(
         self, name: str, operands: tuple[Value, ...], attributes: Mapping[str, Attribute]
     ) -> Value:
-        """A new operation on values of the new program, or the result of one like it."""
+        """A new operation on values of the new program, or the result of an equal one."""
         key = key_of(name, operands, attributes)
         value = self._seen.get(key)
         if value is None:
@@ -81,7 +81,7 @@ class _Sharing(Numbering):
 
 
 def key_of(name: str, operands: tuple[Value, ...], attributes: Mapping[str, Attribute]) -> Key:
-    """Equal for operations without regions that compute the same."""
+    """A key that is equal for operations without regions that compute the same."""
     if name == "constant":
         return ("constant", attributes["type"], bits(attributes["value"]))
     if len(operands) == 2 and OPS[name].commutes and id(operands[0]) > id(operands[1]):
@@ -92,7 +92,7 @@ def key_of(name: str, operands: tuple[Value, ...], attributes: Mapping[str, Attr
 
 
 def bits(value: Any) -> Hashable:
-    """Of the attribute of a constant: equal for equal bits."""
+    """A key for the attribute of a constant: equal for equal bits."""
     if isinstance(value, float):
         return struct.pack("<d", value)
     return tuple(map(bits, value)) if isinstance(value, tuple) else value

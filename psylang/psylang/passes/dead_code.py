@@ -2,11 +2,12 @@
 
 Needed operations are found backwards. A carried value of a loop is needed if its result is, or the
 condition, or a needed carried value computes with it; so a state is needed by an output or by a
-needed state. A state that is not keeps its value, and layout.py drops it.
+needed state. A state that is not needed keeps its value, and layout.py drops it.
 
 A loop without needed results is removed if it ends: if it has a `limit`, which its model promises
-to keep. A loop without one may be endless, and an endless trial must not become a result: it stays.
-Draws of `exact` stay wherever they are: each moves its generator on for all that come after it.
+to keep. A loop without a limit stays, because it may be endless, and an endless trial must not
+become a result. Draws of `exact` stay wherever they are: each advances its generator for all later
+draws.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class _Liveness:
         return not self._live.isdisjoint(op.results) or self._anchored(op)
 
     def _read(self, region: Region) -> None:
-        """Adds what the needed values of a region are made of."""
+        """Adds the operands of the needed values of a region."""
         for op in reversed(region.ops):
             if not self._needed(op):
                 continue
@@ -121,7 +122,7 @@ class _Liveness:
                 self._live.add(first)
 
     def _kept(self, op: Op) -> list[bool]:
-        """Of each carried value whether the loop keeps it."""
+        """For each carried value whether the loop keeps it."""
         return [
             result in self._live or argument in self._live
             for result, argument in zip(op.results, op.regions[0].arguments, strict=True)

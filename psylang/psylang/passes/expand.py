@@ -22,7 +22,7 @@ from psylang.passes.cse import Numbering, bits
 from psylang.passes.rewrite import PassError
 
 Expansion = Callable[[Op], Region]
-OUTERMOST = 1  # Of the open regions: the body. Number 0 is the builder's own.
+OUTERMOST = 1  # The body's index in the open regions. Number 0 is the builder's own.
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from psylang.passes.rewrite import Rewriter, draws
 
 @dataclass(frozen=True)
 class IfConversion:
-    """most_cost: of both branches of an `if` that is converted (ops.py); None: of any.
+    """most_cost: the greatest cost of both branches of a converted `if` (ops.py); None: no limit.
     loops: whether branches with loops or argmin in them are converted."""
 
     most_cost: int | None = None
@@ -33,7 +33,7 @@ class IfConversion:
 
 
 def cost_of(region: Region) -> int:
-    """About how many additions a region takes; of a loop one round."""
+    """The approximate cost of a region in additions; one round of each loop."""
     return sum(OPS[op.name].cost for op in region.walk() if op.name in OPS)
 
 
@@ -41,7 +41,7 @@ class _Converter(Rewriter):
     def __init__(self, program: Program, settings: IfConversion) -> None:
         super().__init__(program)
         self._settings = settings
-        # Conditions of the branches around, and which side; of all of them once it is asked for.
+        # Conditions and sides of the enclosing branches; their conjunction once it is needed.
         self._branches: list[tuple[Value, bool]] = []
 
     def visit(self, op: Op) -> None:
@@ -86,7 +86,7 @@ class _Converter(Rewriter):
         )
 
     def _meant(self) -> Value:
-        """Whether all branches around are taken."""
+        """Whether all enclosing branches are taken."""
         meant: Value | None = None
         for condition, side in self._branches:
             one = condition if side else self.op("not", condition)

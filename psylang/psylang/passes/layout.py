@@ -1,7 +1,7 @@
 """Layout: the parameters, inputs, states and streams that a program really reads.
 
-An unread buffer would be copied in vain, and a state that only keeps itself would make trials wait
-for each other. Names stay; the caller of the program passes only the remaining ones."""
+Copying an unread buffer would be wasted, and a state that only keeps its value would make trials
+wait for each other. Names stay; the caller of the program passes only the remaining ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from psylang.passes.rewrite import Rewriter
 class LiveLayout:
     """The names that a program reads, and the names that it declares but does not read.
 
-    A state is read if an operation or an output uses it, or if its next value is another one.
+    A state is read if an operation or an output uses it, or if its next value differs from it.
     state_bytes: of the live states of one sequence.
     """
 

@@ -22,7 +22,7 @@ from psylang.passes.strip_mine import StripMine
 from psylang.passes.unroll import Unroll
 
 CLEANING: tuple[Pass, ...] = (Constants(), Copies(), CommonSubexpressions(), DeadCode())
-# In `exact` a branch is converted if that costs about as much as a mispredicted jump.
+# In `exact` a branch is converted if both sides cost at most about as much as a mispredicted jump.
 EXACT_BRANCH_COST = 32
 
 
@@ -43,7 +43,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Removed:
-    """How many operations `name` of `origin` a pass left out, or made others of."""
+    """The number of operations `name` of `origin` that a pass removed or replaced."""
 
     origin: Origin
     name: str
@@ -88,10 +88,10 @@ def optimise(
     settings: Settings | None = None,
     records: list[Record] | None = None,
 ) -> Program:
-    """The program as the emitters want it: scalars only, and no more of them than needed.
+    """The program for the emitters: only scalars, and only needed ones.
 
-    expansions: of `fast` (numerics/); an `exact` program has none, and they are not used.
-    records: gets one of each pass that changed something. PassError: as Expand says.
+    expansions: for `fast` (numerics/); not used for `exact`.
+    records: receives one record of each pass that changed the program. PassError: as for Expand.
     """
     cleaned: Program | None = None
     for group in passes_for(program, expansions, settings or Settings()):

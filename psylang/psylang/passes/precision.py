@@ -67,7 +67,7 @@ class _Narrower(Rewriter):
         return Region(arguments, ops, yields)
 
     def _body(self, region: Region) -> Region:
-        """Its arguments and yields are of the types that they were."""
+        """The region in f32; its arguments and yields keep their types."""
         self._open.append([])
         for argument in region.arguments:
             if argument.type.dtype is DType.F64:

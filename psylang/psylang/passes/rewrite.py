@@ -30,12 +30,12 @@ class Pass(Protocol):
 
 
 class Rewriter(Builder):
-    """Reads a program, appends what `visit` makes of each operation."""
+    """Reads a program, and appends the operations into which `visit` rewrites each operation."""
 
     def __init__(self, program: Program) -> None:
         super().__init__()
         self.source = program
-        # Of each value that was appended, the operation. Arguments of regions have none.
+        # The operation of each appended value. Arguments of regions have none.
         self.definition: dict[Value, Op] = {}
         self._now: dict[Value, Value] = {}
         self._copying = 0
@@ -46,7 +46,7 @@ class Rewriter(Builder):
         self.keep(op)
 
     def result(self, **changes: Any) -> Program:
-        """The new program; the very same one if nothing changed."""
+        """The new program; the identical program if nothing changed."""
         body = self.rewritten(self.source.body)
         if body is self.source.body and not changes:
             return self.source
@@ -116,7 +116,7 @@ class Rewriter(Builder):
         return Region(arguments, ops, yields)
 
     def visit_all(self, ops: Iterable[Op]) -> None:
-        """Visits in order; what visit() makes comes from where the operation came from."""
+        """Visits in order; new operations get the origin of the visited one."""
         before = self._origin
         for op in ops:
             self._origin = op.origin if self._stamp is None or op.origin != NOWHERE else self._stamp
@@ -140,5 +140,5 @@ class Rewriter(Builder):
 
 
 def draws(region: Region) -> bool:
-    """Whether a random number is drawn in it."""
+    """Returns whether the region draws a random number."""
     return any(op.name in DRAWS for op in region.walk())

@@ -11,7 +11,7 @@ draws with its round's number therefore becomes
       again = all four yielded `again`
 
 After the draws are expanded, the numbers folded and common operations shared, each block is
-computed once. The rounds after the last one are computed in vain and change nothing.
+computed once. Rounds after the last one are computed but have no effect.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ SHIFT = 2
 
 @dataclass(frozen=True)
 class StripMine:
-    """most_cost: of the four rounds together, in additions (ops.py).
+    """most_cost: the greatest cost of the four rounds together, in additions (ops.py).
 
-    Beyond, code grows more than it gains: eight vertices of the Necker cube compile in 8 s for
-    0.61 us a trial, and in 2.4 s for 0.79 us.
+    Above this cost the code grows more than it gains: eight vertices of the Necker cube compile in
+    8 s for 0.61 us a trial, and in 2.4 s for 0.79 us.
     """
 
     most_cost: int = 2048
@@ -70,7 +70,7 @@ class _StripMiner(Rewriter):
             self._blocks(op, counter)
 
     def _counter(self, op: Op) -> int | None:
-        """Which carried value is the step of draws."""
+        """The carried value that is the step of draws."""
         (body,) = op.regions
         inner = list(body.walk())
         if cost_of(body) * ROUNDS > self._most_cost or any(
@@ -104,8 +104,8 @@ class _StripMiner(Rewriter):
         two = self.constant(SHIFT, I32)
         block = self.op("lshr", arguments[counter], two, hint="block")
         begin = self.op("shl", block, two)
-        # A round goes on from the one before it even if that was the last: its values are not
-        # kept then, and need not wait for the condition.
+        # A round continues from the previous one even if that was the last: its values are then not
+        # kept, and need not wait for the condition.
         again, *kept = after = list(self.inline(body, _with(arguments, counter, begin), op.origin))
         for number in range(1, ROUNDS):
             step = self.op("or", begin, number)

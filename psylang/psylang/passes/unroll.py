@@ -1,4 +1,4 @@
-"""Unrolling: a loop whose rounds can be counted beforehand, and are few, becomes straight code.
+"""Unrolling: a loop with few rounds, whose number is known beforehand, becomes straight code.
 
 The count is found by running the operations of the condition: constants and arithmetic on carried
 values that begin as constants.
@@ -19,7 +19,8 @@ from psylang.passes.rewrite import Rewriter
 
 @dataclass(frozen=True)
 class Unroll:
-    """most_rounds: of a loop that is unrolled. most_cost: of the added operations, in additions.
+    """most_rounds: limit for an unrolled loop. most_cost: limit of the added operations, in
+    additions.
 
     A draw or an exp counts as its expansion (ops.py), because LLVM has to read the expansion:
     ten passes of a network with noise take seconds to compile when unrolled, and gain little.
@@ -103,8 +104,8 @@ class _Unroller(Rewriter):
 
 
 def _slice(body: Region) -> tuple[list[Op], list[Value]] | None:
-    """The operations that the condition is made of, and the carried values among them; None if
-    one of them is no arithmetic."""
+    """The operations from which the condition is computed, and their carried values; None if an
+    operation is not arithmetic."""
     after = dict(zip(body.arguments, body.yields[1:], strict=True))
     needed = {body.yields[0]}
     while True:

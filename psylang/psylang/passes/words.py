@@ -1,8 +1,8 @@
 """The algebra of words: simplifications of operations on integers and conditions.
 
-Bits are those of two's complement words: what a constant masks is what it says as unsigned. Which
-bits of a value are zero always is found from the shifts and masks that made it; so a counter of
-rounds in blocks of four, `block << 2 | round`, falls apart into its two parts again.
+Bits are those of two's complement words: a constant masks as its unsigned value. Shifts and masks
+determine the bits of a value that are always zero; so a counter of rounds in blocks of four, `block
+<< 2 | round`, is separated into its two parts again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Algebra(Protocol):
 
 
 def is_number(a: Algebra, value: Value, number: float) -> bool:
-    """Whether a value is that number always, with the sign of a zero."""
+    """Returns whether a value is always that number, including the sign of a zero."""
     known = a.known(value)
     if known is None or known != number:
         return False
@@ -60,7 +60,7 @@ def word(a: Algebra, number: int, like: Value) -> Value:
 
 
 def zeros(a: Algebra, value: Value, depth: int = 4) -> int:
-    """Bits of an integer that are zero always."""
+    """The bits of an integer that are always zero."""
     every = mask(value.type.dtype)
     known = unsigned(a, value)
     if known is not None:
@@ -192,7 +192,7 @@ def mulhi(a: Algebra, x: Value, y: Value) -> Value | None:
 
 
 def compares(equal: bool) -> Rule:
-    """Of one value with itself: known of all but floats, which may be NaN."""
+    """Comparison of a value with itself: known except for floats, which may be NaN."""
 
     def rule(a: Algebra, x: Value, y: Value) -> Value | None:
         if x is y and not x.type.dtype.is_float:
@@ -203,8 +203,8 @@ def compares(equal: bool) -> Rule:
 
 
 def aligned(name: str, equal: bool) -> Rule:
-    """lt and ge of x | c and a bound, where c is below the lowest bit that x and the bound have:
-    c makes no difference. So the rounds of a block share their question whether n is reached."""
+    """lt and ge of x | c and a bound, where c is below the lowest bit that x and the bound have: c
+    makes no difference. So the rounds of a block share the comparison with n."""
 
     def rule(a: Algebra, x: Value, y: Value) -> Value | None:
         bound = unsigned(a, y) if x.type.dtype.is_int else None

@@ -15,7 +15,7 @@ TRIAL = "ENVIRONMENT_STATE_UPDATE"
 
 
 def condition_of(condition: Any, node: Node) -> conditions.Condition:
-    """RefusedError: it is not imported, or not of a trial."""
+    """RefusedError: the condition is not imported, or not at the time scale of a trial."""
     scales = [one for one in condition.args if type(one).__name__ == "TimeScale"]
     scales += [getattr(condition, "time_scale", None)]
     for scale in scales:

@@ -16,7 +16,7 @@ NEAREST = "nearest: an OptimizationControlMechanism with GridSearch, controller_
 
 
 def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> GridSearch:
-    """The controller of a composition. RefusedError: it is another kind of control."""
+    """The controller of a composition. RefusedError: it has another kind of control."""
     controller = composition.controller
     if kind_of(controller) != "OptimizationControlMechanism":
         raise RefusedError(f"the controller is {kind_of(controller)}", NEAREST)
@@ -87,7 +87,7 @@ def _levels(signal: Any) -> list[float]:
 
 
 def _modulation(signal: Any, source: Any) -> Any:
-    """PsyNeuLink's default multiplies what the function says is its multiplicative parameter."""
+    """PsyNeuLink's default multiplies the function's multiplicative parameter."""
     given = str(value_of(signal, "modulation")).lower()
     for name in ("override", "multiplicative", "additive"):
         if name in given:

@@ -1,4 +1,4 @@
-"""PsyNeuLink itself: imported when it is first needed, of the one version that is known."""
+"""PsyNeuLink itself: imported when it is first needed, in the one supported version."""
 
 from __future__ import annotations
 

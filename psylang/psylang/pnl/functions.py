@@ -49,7 +49,7 @@ def _softmax(function: Any, at: At) -> Any:
 
 
 def transfer_function(function: Any, at: At) -> Any:
-    """Of a mechanism's function."""
+    """The transfer function of a mechanism."""
     return converter("function", kind_of(function))(function, at)
 
 
@@ -106,7 +106,7 @@ def _drift(function: Any, at: At) -> Any:
 
 
 def integrator_of(function: Any, at: At) -> Any:
-    """Of an integrator_function."""
+    """The integrator of an integrator_function."""
     return converter("integrator", kind_of(function))(function, at)
 
 
@@ -140,7 +140,7 @@ def _wald(dist: Any, at: At) -> Any:
 
 
 def noise_of(given: Any, at: At) -> tuple[Any, float]:
-    """(a distribution or None, a number that is added)."""
+    """(a distribution or None, a constant that is added)."""
     if hasattr(given, "parameters"):
         return converter("noise", kind_of(given))(given, at), 0.0
     if callable(given):

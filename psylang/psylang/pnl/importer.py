@@ -26,9 +26,8 @@ from psylang.pnl.tables import nearest
 
 @dataclass(frozen=True)
 class Entry:
-    """An input port that the caller feeds: the node and port of PsyNeuLink by name, its place among
-    the node's ports of that kind, the input of the model, and what PsyNeuLink takes if nothing is
-    given."""
+    """An input port that receives the caller's input: PsyNeuLink's names of node and port, its
+    index among the node's ports of that kind, the input of the model, and PsyNeuLink's default."""
 
     node: str
     port: str
@@ -41,7 +40,7 @@ class ImportedModel(Model):
     """A model that was made from a composition; it may be changed like any other.
 
     entries: its inputs. results: the outputs that PsyNeuLink lists in the results of a trial, in
-    its order. nodes: from names of PsyNeuLink to those of the model.
+    its order. nodes: maps PsyNeuLink's names to the model's names.
     """
 
     def __init__(self, name: str) -> None:
@@ -54,9 +53,9 @@ class ImportedModel(Model):
 def from_psyneulink(composition: Any, *, termination_processing: Any = None) -> ImportedModel:
     """The model of a composition of PsyNeuLink 0.21, for psylang.compile().
 
-    termination_processing: as of its run(): {TimeScale.TRIAL: condition}. What the composition has
-    learned, or how far it has run, is no part of a model: states and generators begin anew, the
-    latter at their seeds' first numbers (restart() lets PsyNeuLink do so, too).
+    termination_processing: as for its run(): {TimeScale.TRIAL: condition}. A model does not include
+    learned values or the progress of runs: states start at their initial values, generators at
+    their seeds' first numbers (restart() makes PsyNeuLink do so, too).
 
     Outputs are those of PsyNeuLink's results, named `mechanism` or `mechanism_PORT`.
     NotImportedError: a part is not supported; it lists all such parts, with the nearest form.
@@ -82,7 +81,7 @@ class _Importer:
 
     @contextmanager
     def of(self, component: Any) -> Iterator[None]:
-        """What is refused within belongs to the component."""
+        """Refusals within this context belong to the component."""
         name = component if isinstance(component, str) else component.name
         try:
             yield
@@ -97,7 +96,7 @@ class _Importer:
         for node in self._mechanisms():
             with self.of(node):
                 self._node(node)
-        if not self.refusals:  # All others would follow from these.
+        if not self.refusals:  # Further refusals would be consequences of these.
             for node in self._mechanisms():
                 self._arrivals(node)
             self._schedule(termination)
@@ -148,7 +147,7 @@ class _Importer:
             made.outputs[port] = derived  # type: ignore[index]
 
     def _modulated(self, node: Any) -> None:
-        """Parameters are set by the controller of the composition alone."""
+        """Checks that only the controller of the composition sets parameters."""
         for port in node.parameter_ports:
             for one in port.mod_afferents:
                 if one.sender.owner is not self.composition.controller:
@@ -311,12 +310,12 @@ class _Importer:
                 self.made.results.append(name)
 
     def _compiles(self) -> None:
-        """What only the IR refuses is refused here, too."""
+        """Reports refusals of the IR as refusals of the import."""
         self.made.program(numerics="exact")
 
 
 def joined(links: Sequence[set[str]]) -> list[set[str]]:
-    """Sets that overlap, as one each."""
+    """Joins sets that overlap."""
     groups: list[set[str]] = []
     for link in links:
         touching = [one for one in groups if one & link]

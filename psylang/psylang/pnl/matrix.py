@@ -1,4 +1,4 @@
-"""Writes the matrix of what is imported: `python -m psylang.pnl.matrix` into docs/psyneulink.md.
+"""Writes the matrix of supported parts: `python -m psylang.pnl.matrix` into docs/psyneulink.md.
 
 It lists the tables that the importer itself uses. Needs no PsyNeuLink.
 """
@@ -26,7 +26,7 @@ def matrix() -> str:
 
 
 def renewed(text: str) -> str:
-    """A page with the matrix of now between its marks."""
+    """The page with the current matrix between its marks."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{matrix()}\n{END}{after}"

@@ -1,4 +1,4 @@
-"""Converters of mechanisms. Each gives a mechanism of the model, and what its ports are called."""
+"""Converters of mechanisms. Each returns a mechanism of the model, and the names of its ports."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from psylang.pnl.reading import At, kind_of, number_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import converter, converts
 
-STEPS_MAX = 10_000_000  # Of a DDM or LCA; PsyNeuLink has no limit.
+STEPS_MAX = 10_000_000  # Limit for a DDM or LCA; PsyNeuLink has none.
 
 
 @dataclass(frozen=True)
 class Converted:
-    """inputs: of its input ports, in PsyNeuLink's order, the names here. outputs: by PsyNeuLink's
-    name of an output port its name here. derived: output ports that are functions of the main one:
-    the function, and its size."""
+    """inputs: the names of its input ports here, in PsyNeuLink's order. outputs: maps PsyNeuLink's
+    name of an output port to the name here. derived: output ports that are functions of the main
+    one: the function, and its size."""
 
     mechanism: Mechanism
     inputs: tuple[str, ...]
@@ -51,12 +51,12 @@ def converted(mechanism: Any, name: str, at: At) -> Converted:
 
 
 def sizes_of(mechanism: Any) -> tuple[int, ...]:
-    """Of the input ports."""
+    """The sizes of the input ports."""
     return tuple(int(np.size(port.defaults.value)) for port in mechanism.input_ports)
 
 
 def single(mechanism: Any) -> int:
-    """The size of the one input port. RefusedError: there are several."""
+    """The size of the only input port. RefusedError: there are several."""
     sizes = sizes_of(mechanism)
     if len(sizes) != 1:
         raise RefusedError(
@@ -80,7 +80,7 @@ def reset_of(mechanism: Any) -> Literal["trial", "never"]:
 
 
 def plain_ports(mechanism: Any, main: str = "value") -> tuple[dict[str, str], dict[str, Any]]:
-    """Output ports that hand the value on, and those of the energy."""
+    """Output ports that pass the value on, and output ports of the energy."""
     ports, derived = {}, {}
     for port in mechanism.output_ports:
         if hands_on(port):
@@ -97,7 +97,7 @@ def plain_ports(mechanism: Any, main: str = "value") -> tuple[dict[str, str], di
 
 
 def hands_on(port: Any, place: int = 0) -> bool:
-    """Whether an output port has a value of its mechanism as it is."""
+    """Returns whether an output port passes on a value of its mechanism unchanged."""
     function = port.function
     linear = kind_of(function) == "Identity" or (
         kind_of(function) == "Linear"
@@ -111,7 +111,7 @@ def hands_on(port: Any, place: int = 0) -> bool:
 
 
 def until_of(mechanism: Any, at: At) -> Criterion | None:
-    """When it is finished."""
+    """The criterion by which it is finished."""
     if value_of(mechanism, "termination_threshold") is None:
         return None
     measure = mechanism.termination_measure
@@ -178,7 +178,8 @@ def _transfer(mechanism: Any, name: str, at: At, recurrent: Recurrent | None) ->
 
 
 def _begins_drawn(mechanism: Any, integrator: Any) -> None:
-    """RefusedError: the first value of a recurrent mechanism has a draw of its construction."""
+    """RefusedError: the first value of a recurrent mechanism includes a draw from its
+    construction."""
     if integrator.noise is not None and kind_of(mechanism.reset_stateful_function_when) == "Never":
         raise RefusedError(
             "it begins with the noise that its construction drew, as it is recurrent and never "
@@ -193,7 +194,7 @@ def _transfer_mechanism(mechanism: Any, name: str, at: At) -> Converted:
 
 
 def recurrent_matrix(mechanism: Any) -> Any:
-    """As it is when nothing is learned."""
+    """The matrix without learning."""
     return np.array(value_of(mechanism.recurrent_projection, "matrix"), dtype=np.float64)
 
 
@@ -207,7 +208,7 @@ def _recurrent(mechanism: Any, name: str, at: At) -> Converted:
 
 
 def recurrent_of(matrix: Any) -> Recurrent:
-    """auto and hetero, where a matrix consists of these."""
+    """auto and hetero, if the matrix consists of them."""
     auto, hetero = paired(matrix)
     if auto is None or hetero is None:
         return Recurrent(matrix=matrix)
@@ -215,7 +216,7 @@ def recurrent_of(matrix: Any) -> Recurrent:
 
 
 def paired(matrix: Any) -> tuple[float | None, float | None]:
-    """The one number on the diagonal and the one off it, if there are such."""
+    """The number on the diagonal and the number off it, if each is unique."""
     diagonal = np.diag(matrix)
     others = matrix[~np.eye(len(matrix), dtype=bool)]
     if np.any(diagonal != diagonal[0]) or np.any(others != (others[:1] if others.size else 0.0)):
@@ -323,7 +324,7 @@ def _analytical(mechanism: Any, function: Any, name: str, at: At) -> DDMAnalytic
         "starting_point": "starting_value",
         "non_decision_time": "non_decision_time",
     }
-    # Finished after each call: what it remembers is only its value.
+    # Finished after each call: its memory is only its value.
     return DDMAnalytical(
         name, seed=seed_of(mechanism), reset="never", **at.numbers(function, fields)
     )
@@ -438,7 +439,7 @@ def _user_defined(function: Any, count: int) -> Ported:
     if not is_plain(python):
         raise RefusedError(f"its function is {python!r}", "define it by `def` in a file")
     free = inspect.signature(python).parameters
-    # PsyNeuLink keeps an argument's default as a parameter; here all have a place.
+    # PsyNeuLink keeps an argument's default as a parameter; here every argument has a value.
     others = list(free)[1:]
     if function.stateful_parameter is not None:
         raise RefusedError(

@@ -27,7 +27,7 @@ class Written(Protocol):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PortsFunction(Mechanism):
-    """sizes: of the input ports. size: of the value. settings: numbers that the function takes."""
+    """sizes: of the input ports. size: the value's. settings: numbers that the function takes."""
 
     sizes: tuple[int, ...]
     size: int
@@ -73,7 +73,8 @@ class PortsFunction(Mechanism):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Combined:
-    """The sum or the product of the ports, as LinearCombination's; each times its weight."""
+    """The sum or the product of the ports, as LinearCombination's; each multiplied by its
+    weight."""
 
     product: bool = False
     weights: tuple[float, ...] | None = None
@@ -175,7 +176,8 @@ class UserDefined:
 
 
 class Adopted(Function):
-    """A plain Python function; those of the modeller's that it calls are compiled likewise.
+    """A plain Python function; functions of the modeller that it calls are compiled in the same
+    way.
 
     Its arguments' defaults are parameters of PsyNeuLink, which a call always gives.
     """
@@ -189,7 +191,7 @@ class Adopted(Function):
 
 
 def is_plain(one: Any) -> bool:
-    """Whether it is a function by `def` whose module is no library's."""
+    """Returns whether it is a function made by `def` outside of libraries."""
     return isinstance(one, types.FunctionType) and not one.__module__.startswith(
         ("numpy", "scipy", "psyneulink", "math")
     )

@@ -12,12 +12,13 @@ from psylang.pnl.refusals import RefusedError
 
 
 def value_of(component: Any, name: str) -> Any:
-    """A parameter as the modeller gave it: of the default context, which each first run copies."""
+    """A parameter as the modeller set it: its value in the default context, which each first run
+    copies."""
     return getattr(component.parameters, name).get(None)
 
 
 def number_of(component: Any, name: str) -> Any:
-    """A parameter as a number, or as a vector or matrix. RefusedError: it is no such thing."""
+    """A parameter as a number, or as a vector or matrix. RefusedError: it has another form."""
     given = value_of(component, name)
     try:
         array = np.array(given, dtype=np.float64)
@@ -38,14 +39,14 @@ def kind_of(component: Any) -> str:
 
 
 class Names:
-    """Psylang's names: of letters, digits and _, each once."""
+    """Psylang's names: unique, of letters, digits and _."""
 
     def __init__(self) -> None:
         self._of: dict[int, str] = {}
         self._taken: set[str] = set()
 
     def name(self, component: Any, wanted: str | None = None) -> str:
-        """Of a component; the same whenever it is asked for."""
+        """The name of a component; the same for every call."""
         if wanted is None and id(component) in self._of:
             return self._of[id(component)]
         made = identifier(component.name if wanted is None else wanted)
@@ -60,7 +61,7 @@ class Names:
 
 
 def identifier(name: str) -> str:
-    """A name as Psylang takes it."""
+    """A name that Psylang accepts."""
     made = re.sub(r"\W", "_", name, flags=re.ASCII)
     return made if re.match(r"[A-Za-z_]", made) else f"_{made}"
 
@@ -79,7 +80,7 @@ class Paths:
 
 
 class At:
-    """A place of the model that is being read: `decision.integrator`, say."""
+    """A place in the model that is being read, such as `decision.integrator`."""
 
     def __init__(self, path: str, paths: Paths) -> None:
         self.path, self.paths = path, paths

@@ -1,4 +1,4 @@
-"""Refusals: what of a PsyNeuLink composition Psylang does not have."""
+"""Refusals: parts of a PsyNeuLink composition that Psylang does not support."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Refusal:
 
 
 class NotImportedError(ModelError):
-    """A composition with parts that Psylang does not have. refusals: all of them."""
+    """A composition with parts that Psylang does not support. refusals: all of them."""
 
     def __init__(self, composition: str, refusals: Sequence[Refusal]) -> None:
         parts = "\n".join(f"  {one}" for one in refusals)

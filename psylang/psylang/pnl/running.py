@@ -19,9 +19,9 @@ def run_arguments(
 ) -> tuple[Arrays, int]:
     """The inputs and the number of trials for Plan.run(), from those of PsyNeuLink's run().
 
-    inputs: all that PsyNeuLink takes: a dictionary, a list, a function of the trial's number, a
-    generator. Fewer rows than trials are repeated from the first on. ModelError: num_trials is
-    missing for a function or a generator, or is not above 0.
+    inputs: every form that PsyNeuLink accepts: a dictionary, a list, a function of the trial's
+    number, a generator. Fewer rows than trials are repeated from the first on. ModelError:
+    num_trials is missing for a function or a generator, or is not above 0.
     """
     try:
         parsed, sets = composition._parse_run_inputs(inputs)
@@ -48,7 +48,7 @@ def run_arguments(
 
 
 def _given(row: Mapping[str, Any], node: str, place: int, default: tuple[float, ...]) -> Any:
-    """What a trial gives to an input port."""
+    """The value of an input port in a trial."""
     return np.ravel(row[node][place] if node in row else default).astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Scripts that call run() themselves: the call is held back, and its arguments are kept."""
+"""Scripts that call run() themselves: the call is intercepted, and its arguments are kept."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from psylang.model.errors import ModelError
 from psylang.pnl.environment import psyneulink
 
 TAKEN = ("inputs", "num_trials", "termination_processing")
-# What changes neither inputs nor results.
+# Arguments that change neither inputs nor results.
 WITHOUT_EFFECT = ("execution_mode", "context", "log", "animate", "skip_analyze_graph")
 
 
 class HeldError(BaseException):
-    """Ends a script where it runs the composition; no `except Exception` of the script takes it."""
+    """Ends a script where it runs the composition; no `except Exception` of the script catches
+    it."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__()
@@ -26,7 +27,7 @@ class HeldError(BaseException):
 def executed(script: Callable[[], None], is_wanted: Callable[[Any], bool]) -> dict[str, Any]:
     """Executes a script up to where it runs a wanted composition; the arguments of that run().
 
-    What follows in the script is not executed. Other compositions run as ever. Empty: it runs none.
+    The rest of the script is not executed. Other compositions run as usual. Empty: it runs none.
     """
     try:
         with holding(is_wanted):
@@ -38,7 +39,8 @@ def executed(script: Callable[[], None], is_wanted: Callable[[Any], bool]) -> di
 
 @contextmanager
 def holding(is_wanted: Callable[[Any], bool]) -> Iterator[None]:
-    """Within, the first run() of a wanted composition raises HeldError; all others are made."""
+    """Within this context the first run() of a wanted composition raises HeldError; all others
+    execute."""
     kind = psyneulink().Composition
     original = kind.run
 

@@ -1,4 +1,4 @@
-"""What is imported and what is not, by the names of PsyNeuLink's classes.
+"""Tables of supported and refused parts, by the names of PsyNeuLink's classes.
 
 Converters register themselves here, so that the matrix in the documentation (matrix.py) lists the
 very tables that the importer uses.
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Support:
-    """form: of Psylang. note: limits."""
+    """form: Psylang's form. note: limits."""
 
     name: str
     form: str

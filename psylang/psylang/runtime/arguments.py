@@ -37,7 +37,8 @@ def bound(
     first: int,
     alike: bool,
 ) -> tuple[Given, frozenset[str]]:
-    """The arguments of run(), checked, in the program's order; and which parameters vary.
+    """The arguments of run(), checked, in the program's order; and the names of parameters that
+    vary.
 
     The errors of Plan.run().
     """

@@ -1,11 +1,11 @@
-"""Compiled objects on disk: so that the second process starts in milliseconds.
+"""Compiled objects on disk, so that later processes start in milliseconds.
 
 One file per object: a header with the checksum, then the object. Files are written under another
 name and renamed, so readers see all or nothing, and any number of processes may write the same one.
-The checksum detects damaged files; they are removed and made anew. The folder is bounded: the least
-recently used file is removed first. If the folder is unusable (full, read-only, another owner),
-there is one warning, and no cache. Machine code from there is executed, so each use opens the
-folder once (trusted.py) and accesses files relative to it.
+The checksum detects damaged files; they are removed and compiled again. The folder is bounded: the
+least recently used file is removed first. If the folder is unusable (full, read-only, another
+owner), there is one warning, and no cache. Machine code from there is executed, so each use opens
+the folder once (trusted.py) and accesses files relative to it.
 
 $XDG_CACHE_HOME/psylang (~/.cache/psylang), or $PSYLANG_CACHE_DIR. PSYLANG_CACHE_BYTES bounds it
 (256 MiB); 0 switches it off.
@@ -32,7 +32,7 @@ SUFFIX = ".object"
 UNFINISHED = ".part"
 # A file that is still being written is younger; an older one was left by a killed writer.
 UNFINISHED_AGE_S_MAX = 600.0
-# After pruning this part of the bound is in use, so that not every write prunes.
+# Pruning leaves this part of the bound in use, so that not every write prunes.
 PRUNED_TO = 0.8
 
 
@@ -40,7 +40,8 @@ PRUNED_TO = 0.8
 class ObjectCache:
     """A folder of objects by key. Safe to share among threads and processes.
 
-    folder: None if there is none. bytes_max: of all files together, 0 or less for no cache.
+    folder: None if there is none. bytes_max: the bound of all files together; 0 or less for no
+    cache.
     """
 
     folder: Path | None
@@ -61,7 +62,7 @@ class ObjectCache:
             return None
 
     def put(self, key: str, payload: bytes) -> None:
-        """Keeps the object. That it cannot is a warning, once."""
+        """Stores the object. Warns once if it cannot."""
         if self.folder is None or self.bytes_max <= 0 or len(payload) > self.bytes_max:
             return
         name = _name(key)
@@ -97,7 +98,7 @@ class ObjectCache:
         return payload
 
     def _prune(self, folder: int) -> None:
-        """Removes what was used longest ago until the folder is within its bound."""
+        """Removes the least recently used files until the folder is within its bound."""
         now = time.time()
         kept: list[tuple[float, int, str]] = []
         listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
@@ -141,7 +142,8 @@ class ObjectCache:
 
 
 def user_cache() -> ObjectCache:
-    """That of the environment. ArgumentError: PSYLANG_CACHE_BYTES is no number."""
+    """The cache that the environment configures. ArgumentError: PSYLANG_CACHE_BYTES is no
+    number."""
     return ObjectCache(_folder(), _bytes_max())
 
 

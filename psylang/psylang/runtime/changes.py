@@ -1,4 +1,4 @@
-"""Notices that a model was changed after it was compiled, at a few microseconds a run.
+"""Detects that a model was changed after it was compiled; costs a few microseconds per run.
 
 All parts of a model that can change (lists, dictionaries, objects, writeable arrays; not frozen
 dataclasses, tuples, numbers) are checked before each run: they must hold the identical objects.
@@ -43,7 +43,7 @@ class Watch:
         return self._model
 
     def check(self) -> None:
-        """ModelChangedError: it is not as it was."""
+        """ModelChangedError: the model has changed."""
         if not self._watched or self._parts.are_same():
             return
         if _mark(self._model) != self._mark:
@@ -56,7 +56,7 @@ class Watch:
 
 
 class _Parts:
-    """Parts of a model that can change, by kind, and what they held.
+    """Parts of a model that can change, by kind, and their contents.
 
     The comparisons are loops in C over all parts of a kind: models have hundreds.
     """
@@ -66,7 +66,7 @@ class _Parts:
         self.tables: list[Mapping[Any, Any]] = []  # Dictionaries, including those of objects.
         self.others: list[tuple[Callable[[Any], tuple[Any, ...]], Any]] = []
         self.arrays: list[NDArray[Any]] = []
-        self._seen: dict[int, object] = {}  # Keeps all alive, so ids stay theirs.
+        self._seen: dict[int, object] = {}  # Keeps all objects alive, so ids stay unique.
         self.find(model)
         self._lengths = self._measure()
         self._held = list(self._contents())
@@ -76,7 +76,7 @@ class _Parts:
         return len(self.rows) + len(self.tables) + len(self.others) + len(self.arrays)
 
     def are_same(self) -> bool:
-        """They hold the very things that they held when this was made."""
+        """Returns whether the parts hold the identical objects as at construction."""
         return (
             self._measure() == self._lengths
             and all(map(operator.is_, self._contents(), self._held))
@@ -96,7 +96,7 @@ class _Parts:
         return [(one.dtype, one.shape, one.tobytes()) for one in self.arrays]
 
     def find(self, one: object) -> None:
-        """Adds what can change of `one` and all that it holds."""
+        """Adds the parts of `one`, recursively, that can change."""
         if isinstance(one, (*_ATOMS, np.generic)) or id(one) in self._seen:
             return
         self._seen[id(one)] = one
@@ -134,7 +134,7 @@ def _of_function(one: Any) -> tuple[Any, ...]:
 
 
 def _globals(one: Any) -> list[object]:
-    """What a function reads of its module, by name."""
+    """The globals that a function reads, by name."""
     space = one.__globals__
     return [space.get(name) for name in _names(one.__code__)]
 
@@ -198,7 +198,7 @@ def _texts(one: object, seen: dict[int, int]) -> Iterator[bytes]:
     elif isinstance(one, (list, tuple)):
         parts = one
     else:
-        parts = _fields(one) or [id(one)]  # Opaque: it is itself, and nothing else is.
+        parts = _fields(one) or [id(one)]  # Opaque: equal only to itself.
     for part in parts:
         yield from _texts(part, seen)
     yield b"end"

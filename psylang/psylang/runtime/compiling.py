@@ -40,8 +40,8 @@ def compile(
     """Makes machine code of a model, or finds it in the cache.
 
     fix: parameters that become constants. vary: parameters that run() may set, without another
-    compilation; all others become constants. None: none of a model's, all of a program's that are
-    not fixed. ranges: (least, greatest) of parameters: promises, which run() keeps by checking.
+    compilation; all others become constants. None: no parameter of a model, all parameters of a
+    program that are not fixed. ranges: (least, greatest) of parameters, which run() checks.
     numerics: "fast" (own mathematics and counted random numbers; the default) or "exact" (libm and
     Mersenne Twister, one trial at a time). A Program has its numerics already.
     precision: "f32" computes with half the digits, faster; arrays stay f64. Of `fast` only.
@@ -49,8 +49,8 @@ def compile(
     them); the same bits, found by an analysis of 0.1 to 3 s.
 
     ArgumentError, ArgumentTypeError: names, values, ranges, precision. NotSupportedError: f32 of a
-    program that looks at the bits of f64. CompileError: LLVM refused. A model's own refusals come
-    out as they are.
+    program that looks at the bits of f64. CompileError: LLVM refused. A model's own errors pass
+    unchanged.
     """
     if numerics not in (None, "fast", "exact"):
         raise ArgumentError(f"numerics is {numerics!r}; there are 'fast' and 'exact'")

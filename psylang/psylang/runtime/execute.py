@@ -30,7 +30,7 @@ from psylang.runtime.schedule import (
 )
 from psylang.runtime.variants import Variant
 
-# Of blocks that follow the chunks: a few hundred KiB, so they stay in the core's cache.
+# Size of blocks for one chunk: a few hundred KiB, so they stay in the core's cache.
 BLOCK_ROWS = 1 << 15
 GENERATOR_BYTES_MAX = 16 << 20
 
@@ -58,19 +58,19 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Rows from some number on, for the buffer `index`."""
+    """Consecutive rows for the buffer `index`."""
 
     index: int
     array: NDArray[Any]
 
     def moved(self, first: int) -> int:
-        """Where row 0 would be if the array's first row had that number."""
+        """The address of row 0 if the array's first row had that number."""
         stride = self.array.strides[0] if self.array.shape[0] > 1 else self.array.nbytes
         return address(self.array) - first * stride
 
 
 def address(array: NDArray[Any]) -> int:
-    """Of the first element; of arrays that can be written by the way that is quicker."""
+    """The address of the first element; writeable arrays have a quicker way."""
     if array.flags.writeable and array.nbytes:
         buffer: Any = array
         return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
@@ -123,7 +123,7 @@ class Execution:
         self._pointers = ctypes.c_void_p * len(at)
 
     def go(self, threads: int, progress: Callable[[int, int], None] | None = None) -> None:
-        """Everything. KeyboardInterrupt: `rows_done` rows from the first on are complete."""
+        """Executes the whole run. KeyboardInterrupt: the first `rows_done` rows are complete."""
         given, kernel = self.given, self.variant.kernel
         rows = given.sequences * given.trials
         each = kernel.seconds_per_trial
@@ -168,7 +168,7 @@ class Execution:
         self._call(begin + first, end + first, 1, (begin, end), [], checkpoint)
 
     def _run_sequences(self, begin: int, end: int, checkpoint: Checkpoint) -> None:
-        """Whole sequences, or pieces of a long one, which go on from the state that was left."""
+        """Runs whole sequences, or pieces of a long one, which continue from the stored state."""
         trials, kernel, first = self.given.trials, self.variant.kernel, self.given.first
         parts = self._per_sequence(begin + first, end + first)
         each = kernel.seconds_per_trial
@@ -192,7 +192,7 @@ class Execution:
             at += size
 
     def _per_sequence(self, begin: int, end: int) -> list[_Part]:
-        """Buffers of a row a sequence, as they are before its first trial."""
+        """Buffers with one row per sequence, as before its first trial."""
         parts = []
         for number, state in enumerate(self.variant.program.states):
             row = state.initial
@@ -212,7 +212,8 @@ class Execution:
         moved: list[tuple[int, int]],
         checkpoint: Checkpoint,
     ) -> None:
-        """Units begin … end - 1 as the code counts them, which are `rows` of our arrays."""
+        """Runs units begin … end - 1, as the code counts them, which are the `rows` of our
+        arrays."""
         row = rows[0] + self.given.first * self.given.trials
         at = self._at.copy()
         for index, where in moved:

@@ -20,7 +20,7 @@ REMOVING = frozenset({"DeadCode", "CommonSubexpressions"})
 
 
 class Explanation:
-    """str() is a text, `_repr_html_` what notebooks show; `sections` has the same as data."""
+    """str() gives text, `_repr_html_` HTML for notebooks; `sections` has the same as data."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _operations(program: Program) -> list[tuple[str, str]]:
-    """How many of each element of the model."""
+    """The number of operations of each element of the model."""
     counts = Counter(op.origin.component or "(shared)" for op in program.body.walk())
     rows = [(name, f"{count} operations") for name, count in counts.most_common(ORIGINS_MAX)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(ORIGINS_MAX))
@@ -108,7 +108,7 @@ def _pass(record: Record) -> tuple[str, str]:
 
 
 def _gone(program: Program, optimised: Program) -> list[tuple[str, str]]:
-    """Elements of the model of which nothing is left."""
+    """Elements of the model without remaining operations."""
     before, after = (
         {op.origin.component for op in one.body.walk() if op.name != "constant"}
         for one in (program, optimised)

@@ -20,23 +20,23 @@ BLOCK_BYTES, BLOCK_MAX, BLOCKS_KEPT = 4 << 20, 1024, 4
 
 
 class Generators:
-    """Of a run of that many sequences. alike: all sequences begin with the first one's, as the
-    points of a search do.
+    """The generators of a run of `sequences` sequences. alike: all sequences begin with the first
+    one's generators, as the points of a search do.
 
-    They are seeded in blocks, whatever the chunks of a run are: one takes as long as hundreds. Any
-    number of threads may use them.
+    They are seeded in blocks, independent of the run's chunks, because one takes as long as
+    hundreds. Any number of threads may use them.
     """
 
     def __init__(self, program: Program, seed: int, sequences: int, alike: bool) -> None:
         self._own, self._seed, self._alike = program.stream_seeds, seed, alike
         self._sequences = sequences
         self._first = _first_row(self._own, seed)
-        self.nbytes = self._first.nbytes  # Of one sequence.
+        self.nbytes = self._first.nbytes  # The size for one sequence.
         self._size = min(max(BLOCK_BYTES // self.nbytes, 1), BLOCK_MAX)
         self._blocks: dict[int, NDArray[Any]] = {}
 
     def rows(self, begin: int, end: int) -> NDArray[Any]:
-        """Of sequences begin … end - 1: shape (sequences, streams)."""
+        """The generators of sequences begin … end - 1: shape (sequences, streams)."""
         made = np.empty((end - begin, len(self._own)), self._first.dtype)
         made[...] = self._first
         at = end if self._alike else max(begin, 1)

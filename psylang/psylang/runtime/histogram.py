@@ -25,7 +25,8 @@ GROUPS_MAX = 256
 class Counts:
     """edges: of shape (bins + 1,). counts: of shape (bins,), int64. below, above, nan: outside.
 
-    by: the same for each value of the requested output `by` (then the above are sums).
+    by: the same counts for each value of the requested output `by` (the counts above are then
+    sums).
     """
 
     edges: NDArray[np.float64]
@@ -42,7 +43,8 @@ class Counts:
 
     @property
     def density(self) -> NDArray[np.float64]:
-        """Of all elements, an integral of (total - outside) / total. NaN if there are none."""
+        """The density of all elements; its integral is (total - outside) / total. NaN without
+        elements."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.counts / np.diff(self.edges) / self.total)
 
@@ -81,14 +83,14 @@ class Histogram:
 
 @dataclass
 class Counter:
-    """One output's histogram in the making."""
+    """Counts one output's histogram."""
 
     output: str
     total: Counts
     by: str | None
 
     def add(self, outputs: Mapping[str, NDArray[Any]]) -> None:
-        """A chunk of rows. ArgumentError: `by` has too many values."""
+        """Adds a chunk of rows. ArgumentError: `by` has too many values."""
         values = outputs[self.output]
         self.total.add(values)
         if self.by is None:
@@ -106,7 +108,7 @@ class Counter:
 
 
 def counters(asked: Mapping[str, Any], outputs: tuple[Output, ...]) -> list[Counter]:
-    """By output: a Histogram, (bins, low, high), or an array of edges.
+    """For each output a Histogram, (bins, low, high), or an array of edges.
 
     ArgumentError: no such output, or no bins. ArgumentTypeError: none of these.
     """
@@ -150,7 +152,7 @@ def _empty(edges: NDArray[np.float64]) -> Counts:
 
 
 def needed(asked: list[Counter]) -> list[str]:
-    """Outputs that the counters look at."""
+    """Outputs that the counters read."""
     return list(dict.fromkeys(name for one in asked for name in (one.output, one.by) if name))
 
 

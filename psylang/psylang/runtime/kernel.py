@@ -19,7 +19,7 @@ SYMBOL = "psylang_run"
 _PROTOTYPE = ctypes.CFUNCTYPE(
     None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
 )
-# Of ELF, of Mach-O, and of COFF for x86-64 and for aarch64.
+# Magic numbers of ELF, Mach-O, and COFF for x86-64 and for aarch64.
 _MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\x64\x86", b"\x64\xaa")
 _lock = threading.Lock()
 _ready = False
@@ -35,10 +35,10 @@ class Kernel:
 
     def __init__(self, code: bytes) -> None:
         self.size = len(code)
-        if not code.startswith(_MAGIC):  # LLVM would read it, and crash.
+        if not code.startswith(_MAGIC):  # LLVM would crash on it.
             raise CompileError("the machine code cannot be loaded: it is no object file")
-        self.seconds_per_trial = 0.0  # As last seen; 0 if it never ran.
-        with _lock:  # LLVM's dynamic linker has state of the process.
+        self.seconds_per_trial = 0.0  # As last measured; 0 if it never ran.
+        with _lock:  # LLVM's dynamic linker has state shared by the process.
             try:
                 self._engine = _loaded(code)
                 address = self._engine.get_function_address(SYMBOL)
@@ -58,7 +58,7 @@ def prepare() -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         if sys.platform == "linux":
-            # Python need not show its libm to the dynamic linker.
+            # Python may not export its libm to the dynamic linker.
             llvm.load_library_permanently("libm.so.6")
         _ready = True
 

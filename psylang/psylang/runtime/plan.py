@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from psylang.likelihood.data import Columns
     from psylang.runtime.refine import Refined
 
-ANALYSED_MAX = 10_000  # Trials that are followed one by one.
+ANALYSED_MAX = 10_000  # Limit of trials that are followed one by one.
 
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]]
@@ -74,21 +74,22 @@ class Plan:
         self._watch = Watch(model)
         self._ready = self._compiled(self.program)
         self._variants = Variants(self._ready)
-        self._others: dict[str, Variants] = {}  # In the other precision, after its first use.
+        self._others: dict[str, Variants] = {}  # Of the other precision, after its first use.
         self._outputs = {output.name: output for output in program.outputs}
-        # Looked up here, as small runs are to be quick.
+        # Looked up here, so that small runs are quick.
         self._row_bytes = {output.name: row_bytes(output) for output in program.outputs}
         self._row_shapes = {output.name: output.type.shape for output in program.outputs}
         self._dtypes = {output.name: output.type.dtype.numpy for output in program.outputs}
         self._variants.get(None, None, frozenset())  # Errors of the compiler belong to compile().
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As its program: the model stays behind, and so does the watch for its changes."""
+        """Pickled as its program, without the model and the watch for its changes."""
         parts = (self._written, self._written, self.precision, self._rules, self._use_ranges)
         return (Plan, parts)
 
     def _compiled(self, program: Program) -> Program:
-        """The program for machine code: without what its ranges make idle, if that was asked."""
+        """The program for machine code: without operations that its ranges make idle, if
+        requested."""
         if not self._use_ranges:
             return program
         from psylang.analysis.decided import licensed
@@ -102,12 +103,12 @@ class Plan:
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of what run(inputs=…) is given for a trial."""
+        """Shapes of one trial's values for run(inputs=…)."""
         return {one.name: one.type.shape for one in self.program.inputs}
 
     @property
     def outputs(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of what a trial gives."""
+        """Shapes of a trial's outputs."""
         return {one.name: one.type.shape for one in self.program.outputs}
 
     def run(
@@ -320,13 +321,13 @@ class Plan:
         point is a sequence of its own, so its random numbers are its own in `fast`, and the same at
         all points in `exact`.
 
-        A point with trials that met the model's maximum of steps is not chosen, because what was
-        cut off would count as decided; allow_truncated lets it win.
+        A point with trials that reached the model's maximum of steps is not chosen, because
+        truncated trials would count as decided; allow_truncated lets it win.
 
         method: "refine" finds the best point of the mean without most of the points: intervals
-        bound the objective of whole blocks of the grid (runtime/refine.py). All points meet the
-        same draws. Of `fast` alone; the objective is an output, inputs are the same in all trials,
-        and reduce, threads, isa, progress and allow_nan are not taken.
+        bound the objective of whole blocks of the grid (runtime/refine.py). All points have the
+        same draws. Only for `fast`; the objective is an output, inputs are the same in all trials,
+        and reduce, threads, isa, progress and allow_nan are not accepted.
 
         The errors of run(), and ArgumentError: an empty grid, or no point with a finite objective.
         """
@@ -415,13 +416,14 @@ class Plan:
         trials: int | None = None,
         against: Plan | None = None,
     ) -> Report:
-        """What can be said of the model without a run: ranges of values, what never matters, how
-        often loops run, and what the ranges decide. A text, and in notebooks HTML.
+        """The properties of the model that need no run: ranges of values, components without
+        effect, numbers of rounds of loops, and decisions that the ranges permit. A text, and in
+        notebooks HTML.
 
         inputs, params: (least, greatest) by name, numbers or arrays of the input's shape; of others
-        any number, or the range that compile() was given. trials: the n-th trial of a sequence
-        alone; None: all of them. against: another plan, in which the computations of this one are
-        looked for; parameters that both vary are matched by their names.
+        any number, or the range that compile() was given. trials: only the n-th trial of a
+        sequence; None: all trials. against: another plan, which is searched for the computations of
+        this one; parameters that both vary are matched by their names.
 
         ModelChangedError: compile the model again. ArgumentError, ArgumentTypeError: a name or a
         range that does not fit.
@@ -503,8 +505,8 @@ class Plan:
         how: tuple[Precision, str],
         rows: int | None,
     ) -> Results:
-        """how: precision and instruction set. rows: only the first ones, in one row of trials, of a
-        run that was interrupted."""
+        """how: precision and instruction set. rows: for an interrupted run only the first rows, as
+        one row of trials."""
         front: tuple[str, ...] = ("trial",)
         shape: tuple[int, ...] = (given.trials,)
         if rows is not None:

@@ -1,12 +1,12 @@
 """Mesh refinement: the best point of a grid by branch and bound on intervals.
 
-A box is a block of the grid. Intervals bound the objective of all its points at once, so boxes
-that cannot hold the best point are dropped, and the others are halved, down to single points.
-What remains within rounding is interpreted, bit by bit. The result is certified: `bound` is a
+A box is a block of the grid. Intervals bound the objective of all its points at once, so boxes that
+cannot hold the best point are dropped, and the others are halved, down to single points. Points
+that differ only within rounding are interpreted, bit by bit. The result is certified: `bound` is a
 number below which no other point's objective lies.
 
-All points meet the same draws, those of the first trials of `seed`: what differs between points is
-the parameters' doing alone.
+All points have the same draws, of the first trials of `seed`: points differ only by their
+parameters.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from psylang.runtime.errors import ArgumentError, NotSupportedError, listed
 from psylang.runtime.search import TRUNCATED, grid_of, point_of, shown_best
 from psylang.runtime.values import SEED_MAX, as_array, known, refuse_nan, refuse_outside, whole
 
-BATCH = 2048  # Boxes that are bounded side by side.
-PROBES = 32  # Points that are tried in each round, for a good value early.
+BATCH = 2048  # Boxes that are bounded together.
+PROBES = 32  # Points that are tried in each round, to find a good value early.
 TRIALS_MAX = 10_000
 Values = Mapping[str, NDArray[Any]]
 
@@ -141,7 +141,7 @@ def _objective(program: Program, objective: Any) -> str:
 
 
 def _constant(what: str, name: str, type: Type, value: Any) -> NDArray[Any]:
-    """One value for all trials."""
+    """Checks a value that is the same for all trials."""
     array = as_array(f"{what}[{name!r}]", value, type)
     refuse_nan(f"{what}[{name!r}]", array, False)
     if array.shape != type.shape:
@@ -153,7 +153,7 @@ def _constant(what: str, name: str, type: Type, value: Any) -> NDArray[Any]:
 
 
 def _corners(grid: Values, fixed: Values) -> dict[str, NDArray[Any]]:
-    """Rows of the grid's outermost points: what rules forbid anywhere they forbid at one."""
+    """Rows of the grid's corner points: a rule that forbids any point forbids a corner."""
     ends = [np.stack([values.min(axis=0), values.max(axis=0)]) for values in grid.values()]
     corners = list(itertools.product((0, 1), repeat=len(ends)))
     rows = {
@@ -184,7 +184,7 @@ class _Search:
         self._known: dict[tuple[int, ...], tuple[float, float]] = {}  # Of points, by intervals.
         self._boxes = self._evaluations = self._interpreted = 0
         self._least = math.inf  # An objective that some point certainly does not exceed.
-        self._dropped = math.inf  # The least that a dropped box may have.
+        self._dropped = math.inf  # The least objective that a dropped box may have.
 
     def result(self) -> Refined:
         boxes = np.array([[[0, extent] for extent in self._shape]])
@@ -276,7 +276,7 @@ class _Search:
         if len(ends) == 1:
             return lows[0], highs[0]
         with np.errstate(invalid="ignore"):
-            # What the sums of the mean may be off.
+            # The greatest error of the sums of the mean.
             off = 4e-16 * len(ends) * np.maximum(np.abs(lows), np.abs(highs)).mean(axis=0)
             low, high = lows.mean(axis=0) - off, highs.mean(axis=0) + off
         return np.where(np.isnan(low), -math.inf, low), np.where(np.isnan(high), math.inf, high)

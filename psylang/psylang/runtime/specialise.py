@@ -88,7 +88,7 @@ def _with_range(parameter: Parameter, limits: Any) -> Parameter:
 
 
 def with_outputs(program: Program, names: Collection[str]) -> Program:
-    """The program that gives only these outputs; what they do not need is dead code then."""
+    """The program with only these outputs; operations that they do not need become dead code."""
     if len(names) == len(program.outputs):
         return program
     chosen: list[Output] = []

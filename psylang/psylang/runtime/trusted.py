@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LINKS_MAX = 40  # As Linux.
-# A folder that may be passed but not listed will do, where the system knows O_PATH.
+# A folder that may be passed but not listed suffices if the system has O_PATH.
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
-# Waits for no writer of a FIFO, and takes no terminal.
+# Does not wait for the writer of a FIFO, and does not acquire a terminal.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP)
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -32,7 +32,7 @@ class UntrustedError(Exception):
 
 @contextlib.contextmanager
 def opened(folder: Path, make: bool = False) -> Iterator[int]:
-    """The descriptor of a folder of this user alone. `make`: makes missing folders.
+    """The descriptor of a folder that only this user can write. `make`: makes missing folders.
 
     UntrustedError; OSError (such as FileNotFoundError) from the system.
     """
@@ -51,7 +51,8 @@ def opened(folder: Path, make: bool = False) -> Iterator[int]:
 
 
 def read(name: str, folder: int) -> bytes:
-    """The content of a file there. UntrustedError: it is no plain file of ours alone."""
+    """The content of a file in `folder`. UntrustedError: it is no plain file that only this user
+    can write."""
     try:
         descriptor = os.open(name, _FILE, dir_fd=folder)
     except OSError as error:

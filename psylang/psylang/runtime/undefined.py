@@ -1,4 +1,4 @@
-"""NaN in results: counted by output, and traced to the operation that made the first one."""
+"""NaN in results: counted by output, and traced to the operation that computed the first NaN."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TRACED_OPS_MAX = 200_000
 
 
 def counted(arrays: Mapping[str, NDArray[Any]], counters: Sequence[Counter]) -> dict[str, int]:
-    """By output the number of trials (of elements, if it was only counted) with NaN."""
+    """For each output the number of trials (of elements, if it was only counted) with NaN."""
     found = {}
     for name, array in arrays.items():
         if array.dtype.kind != "f" or not array.size:
             continue
-        # The greatest of numbers is NaN if one is; a single one is quicker read.
+        # The maximum of numbers is NaN if one is NaN; a single number is quicker to check.
         if math.isnan(array.item() if array.size == 1 else array.max()):
             rows = np.isnan(array.reshape(len(array), -1)).any(axis=1)
             found[name] = int(rows.sum())
@@ -42,7 +42,7 @@ def refuse(
     given: Given,
     results: Results,
 ) -> None:
-    """UndefinedError: there is NaN; the message names the part of the model that made it."""
+    """UndefinedError: there is NaN; the message names the part of the model that computed it."""
     if not found:
         return
     name, count = next(iter(found.items()))
@@ -63,7 +63,8 @@ def refuse(
 
 
 def origin_of(program: Program, given: Given, row: int) -> Origin | None:
-    """Of the operation that first made NaN in the trial of that row; None if it is not known."""
+    """The origin of the first operation that computed NaN in the trial of that row; None if
+    unknown."""
     from psylang.ir.interpret import origin_of_nan
     from psylang.numerics import expansions
 
@@ -90,7 +91,7 @@ def _parameters(program: Program, given: Given) -> Any:
 
 
 def _of_trials(shape: tuple[int, ...], array: NDArray[Any], rows: range) -> list[NDArray[Any]]:
-    """A row for each trial, of one value or of a row a trial."""
+    """One row per trial, from one value or from one row per trial."""
     if array.ndim == len(shape):
         return [array] * len(rows)
     return [array[row] for row in rows]

@@ -65,7 +65,7 @@ def refuse_nan(name: str, array: NDArray[Any], allowed: bool) -> None:
     """ArgumentError: there is NaN in it."""
     if allowed or array.dtype.kind != "f":
         return
-    # math's is the quicker one of a number.
+    # math.isnan is quicker for a single number.
     found = np.isnan(array).any() if array.ndim else math.isnan(array.item())
     if found:
         where = "" if array.ndim == 0 else f", first at {_first(np.isnan(array))}"
@@ -73,7 +73,7 @@ def refuse_nan(name: str, array: NDArray[Any], allowed: bool) -> None:
 
 
 def refuse_outside(parameter: Parameter, array: NDArray[Any]) -> None:
-    """ArgumentError: it leaves the range that was promised, which the machine code relies on."""
+    """ArgumentError: a value is outside the promised range, on which the machine code relies."""
     if parameter.range is None or not array.size:
         return
     low, high = parameter.range
@@ -105,7 +105,7 @@ def known(what: str, given: Mapping[str, Any], names: Iterable[str], hint: str =
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
-    """`value` as an int. ArgumentTypeError: it is none. ArgumentError: out of bounds."""
+    """`value` as an int. ArgumentTypeError: it is no integer. ArgumentError: out of bounds."""
     if value.__class__ is not int:
         if isinstance(value, (bool, np.bool_)):
             raise ArgumentTypeError(f"{name} is {value}; give an integer")
@@ -128,7 +128,8 @@ def seed_of(value: Any) -> int:
 def rows(
     name: str, array: NDArray[Any], shape: tuple[int, ...], sequences: int, trials: int
 ) -> NDArray[Any]:
-    """A row a trial: of one value for all, of a row a trial (of each sequence), or of all.
+    """One row per trial, from one value for all, from one row per trial (of each sequence), or from
+    all rows.
 
     ArgumentError: the array has none of these shapes.
     """
@@ -147,7 +148,7 @@ def rows(
 
 
 def row_bytes(output: Output) -> int:
-    """Of one trial's value."""
+    """The size of one trial's value."""
     return output.type.size * output.type.dtype.numpy.itemsize
 
 

@@ -97,7 +97,7 @@ _shared: dict[tuple[str, ...], ObjectCache] = {}
 
 
 def shared_cache() -> ObjectCache:
-    """The process's cache of the environment as it is now; each warns once."""
+    """The process's cache for the current environment; each cache warns once."""
     names = ("PSYLANG_CACHE_DIR", "PSYLANG_CACHE_BYTES", "XDG_CACHE_HOME", "HOME")
     key = tuple(os.environ.get(name, "") for name in names)
     if key not in _shared:
@@ -117,7 +117,7 @@ def _made(program: Program, target: Target, varying: frozenset[str], cache: Obje
     if code is not None:
         try:
             return variant(code, True)
-        except CompileError:  # Whole, but not what this process can load: made anew.
+        except CompileError:  # Undamaged, but this process cannot load it: compiled again.
             pass
     code = _compiled(program, target, varying)
     made = variant(code, False)
@@ -137,7 +137,7 @@ def _compiled(program: Program, target: Target, varying: frozenset[str]) -> byte
 
 
 def object_key(program: Program, target: Target, varying: frozenset[str]) -> str:
-    """Of the machine code in the cache: 64 hexadecimal digits."""
+    """The key of the machine code in the cache: 64 hexadecimal digits."""
     parts = (
         digest(program),
         repr(target),
@@ -152,7 +152,7 @@ def object_key(program: Program, target: Target, varying: frozenset[str]) -> str
 
 @functools.cache
 def _compiler_stamp() -> str:
-    """Of the contents of the compiler's files, wherever and whenever they were installed."""
+    """A digest of the compiler's files, independent of the place and time of their installation."""
     return _stamp_of(Path(__file__).parents[1])
 
 
