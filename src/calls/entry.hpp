@@ -1,7 +1,7 @@
 #pragma once
-// One system call of Linux as data for the host: its class, whether it waits, whose state it
-// changes, and whether kernels may make it. Device code needs none of this (decision 0066): what it
-// knows of the calls that have typed wrappers stands in calls/rows.hpp.
+// One system call of Linux as data for the host: its class, whether it waits, which state it
+// changes, and whether kernels may make it. Device code needs none of this (decision 0066):
+// calls/rows.hpp describes the calls that have typed wrappers.
 //
 // C++17, freestanding, constant.
 
@@ -38,8 +38,8 @@ struct Entry {
   Blocking blocking;
   Changes changes;
   Access access = Access::open;
-  // Why the call is refused, obsolete, or answered otherwise than a thread of the process would be;
-  // it completes a sentence that begins with the name. May be empty.
+  // The reason why the call is refused, obsolete, or has another answer than for a thread of the
+  // process; it completes a sentence that begins with the name. May be empty.
   const char* reason = "";
 };
 

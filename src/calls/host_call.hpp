@@ -24,8 +24,8 @@
 
 namespace k2k {
 
-// The buffers of a host function. `Out` arrives zeroed; what the function leaves alone is zero.
-// After an error the contents of `Out` and `InOut` are unspecified.
+// The buffers of a host function. `Out` arrives zeroed; elements that the function does not write
+// are zero. After an error the contents of `Out` and `InOut` are unspecified.
 template <class Element>
 struct BufferArgument {
   Element* data = nullptr;
@@ -76,7 +76,7 @@ struct HostBuffer {
 
 inline constexpr int host_id_word = 0;
 inline constexpr int host_signature_word = 1;
-inline constexpr int host_arguments_word = 2;  // The first of those in the slot.
+inline constexpr int host_arguments_word = 2;  // The first argument word in the slot.
 inline constexpr int host_frame_word = 2;
 inline constexpr int host_frame_bytes_word = 3;
 inline constexpr int host_shape_word = 5;
@@ -218,7 +218,7 @@ K2K_HD constexpr std::uint64_t host_id(const char* name) {
   return hash.value;
 }
 
-// How a call's words and frame are divided.
+// The layout of a call's words and frame.
 struct HostLayout {
   std::size_t buffers = 0;
   std::size_t argument_bytes = 0;  // In whole words.
@@ -231,7 +231,7 @@ struct HostLayout {
   [[nodiscard]] K2K_HD constexpr bool replies_in_answer() const {
     return reply_bytes <= reply_bytes_in_answer;
   }
-  // Where the arguments lie, the reply, and the end.
+  // Offsets of the arguments, of the reply, and of the frame's end.
   [[nodiscard]] K2K_HD constexpr std::size_t arguments_at() const {
     return buffers * sizeof(HostBuffer);
   }
@@ -259,7 +259,7 @@ K2K_HD constexpr HostLayout layout_of(std::uint64_t shape, std::uint64_t frame_b
   return layout;
 }
 
-// What C++ types say of a call.
+// The layout that the C++ types of a call determine.
 template <class Reply, class... Arguments>
 struct HostTypes {
   static_assert(std::is_void_v<Reply> || std::is_trivially_copyable_v<Reply>,

@@ -19,7 +19,7 @@ namespace k2k::calls {
 
 enum class PrintType : std::uint8_t { integer, natural, number, character, boolean, text, pointer };
 
-// An argument in a print's frame. Of a text the bytes are the next buffer.
+// An argument in the frame of a print. The bytes of a text are the next buffer.
 struct PrintValue {
   std::uint64_t type = 0;  // PrintType
   std::uint64_t bits = 0;
@@ -52,7 +52,7 @@ enum class PrintFault : std::uint8_t {
   open_brace,     // "{" without "}", or "}" alone.
   too_few,        // Fewer arguments than places.
   too_many,       // More arguments than places.
-  wrong_options,  // What stands behind ":" does not suit the argument's type.
+  wrong_options,  // The options after ":" do not suit the argument's type.
 };
 
 namespace print {
@@ -92,7 +92,7 @@ K2K_HD constexpr bool take_number(const char* text, std::size_t size, std::size_
   return true;
 }
 
-// The options at `at`, behind ":". Leaves `at` at their end.
+// Reads the options at `at`, after ":". Leaves `at` at their end.
 K2K_HD constexpr bool take_options(const char* text, std::size_t size, std::size_t& at,
                                    PrintType type) {
   const bool numeric =
@@ -128,7 +128,7 @@ K2K_HD constexpr bool take_options(const char* text, std::size_t size, std::size
 
 }  // namespace print
 
-// Does the format suit arguments of these types?
+// Checks whether the format suits arguments of these types.
 K2K_HD constexpr PrintFault print_fault(const char* text, std::size_t size, const PrintType* types,
                                         std::size_t count) {
   std::size_t argument = 0;

@@ -2,9 +2,10 @@
 // Every system call of Linux on x86-64 (one Entry a call), found by number in constant time. For
 // host code: policy, `k2k calls`, tests.
 //
-// A test compares the entries with the installed kernel header. Those that are newer than the
+// A test compares the entries with the installed kernel header. Entries that are newer than the
 // header of Linux 6.1 (451 to 471) were compared with the Go module golang.org/x/sys, version
-// 0.50.0 (unix/zsysnum_linux_amd64.go), whose 385 names and numbers are those of this table.
+// 0.50.0 (unix/zsysnum_linux_amd64.go), whose 385 names and numbers equal the names and numbers of
+// this table.
 //
 // C++17, freestanding, constant.
 
@@ -66,7 +67,7 @@ inline constexpr Table table = table_of_families();
 
 inline constexpr int entry_count = detail::table.count;
 
-// nullptr: no call that this version of K2K knows.
+// Returns nullptr for a call that this version of K2K does not know.
 constexpr const Entry* entry_of(std::uint16_t number) {
   return number < entry_numbers_end ? detail::table.of_number[number] : nullptr;
 }

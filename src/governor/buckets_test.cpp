@@ -35,7 +35,7 @@ TEST(Buckets, reserved_tokens_count_as_present) {
   buckets.reserve(0, 60);
   EXPECT_EQ(buckets.level(0), 20);
   buckets.refill(start + Nanoseconds(1000));
-  EXPECT_EQ(buckets.level(0), 40);  // With the 60 that are out, its burst.
+  EXPECT_EQ(buckets.level(0), 40);  // With the 60 reserved tokens, its burst.
   buckets.settle(0, 60, 10);
   EXPECT_EQ(buckets.level(0), 90);
 }

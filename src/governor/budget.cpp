@@ -12,8 +12,8 @@ namespace {
 
 constexpr Nanoseconds slice_min{1'000};
 constexpr Nanoseconds wait_min{1'000};
-// Where parts follow measured costs, or others may have left more meanwhile, no timer is for a part
-// of long ago.
+// If parts follow measured costs, or other tenants may leave more tokens meanwhile, timers are
+// limited, so that no thread waits by an outdated part.
 constexpr Nanoseconds reviewed_wait_max = 2 * GuaranteedParts::review_period;
 
 double rate_of(const GovernorConfig& config) { return config.cap * config.cores; }

@@ -45,7 +45,7 @@ Scene random_scene(std::mt19937_64& random, bool hard) {
   scene.config.threads = static_cast<std::uint32_t>(one_of(1, 2, 4, 8));
   scene.config.quantum = microseconds(static_cast<int>(one_of(40, 100, 250, 1000)));
   scene.config.hard = hard;
-  scene.config.delay_max = std::chrono::hours(1);  // Nothing is forced.
+  scene.config.delay_max = std::chrono::hours(1);  // No request is forced.
   scene.backlog.threads = scene.config.threads;
   scene.backlog.service_max = microseconds(static_cast<int>(one_of(2, 50, 400, 3000)));
   scene.config.service_max = scene.backlog.service_max;

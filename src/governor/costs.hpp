@@ -26,7 +26,7 @@ struct Costs {
 // and a reserve of four deviations above the mean. Jacobson's estimator (SIGCOMM'88, appendix A).
 class RequestCost {
  public:
-  // They took `cpu` together. Nothing is learnt from none.
+  // The requests took `cpu` together. No request changes nothing.
   void learn(Nanoseconds cpu, std::uint64_t requests) {
     if (requests == 0) return;
     const double cost = static_cast<double>(cpu.count()) / static_cast<double>(requests);

@@ -1,5 +1,6 @@
 #pragma once
-// May this request use host CPU time now? The server and the simulator call the same interface.
+// Decides whether a request may use host CPU time now. The server and the simulator call the same
+// interface.
 //
 //   decide()  ──▶ serve  at least one request, until `grant` of CPU time is spent; then settle()
 //             ──▶ wait   mask the source, set the one timer to `until`, then ask again by polling
@@ -45,7 +46,7 @@ struct Ask {
   Tenant tenant = 0;
   // Expected cost of the next request, for hard mode; 0: the learnt cost.
   Nanoseconds predicted{};
-  // Do other programs want the CPU time, that is, are all cores busy? Only `displaced` uses it.
+  // Other programs want the CPU time: all cores are busy. Only `displaced` uses this.
   bool contended = true;
   // The thread only looks for requests that others serve: nothing is reserved for it, and reserves
   // of other threads are no debt.
@@ -123,7 +124,7 @@ class Governor {
   // timer wake the thread; `now`: unmask at once.
   [[nodiscard]] virtual Instant unmask_at(Instant now) { return now; }
 
-  // Does serving by polling keep the source masked? Otherwise each request interrupts.
+  // Returns true if serving by polling keeps the source masked; otherwise each request interrupts.
   [[nodiscard]] virtual bool masks_source() const { return true; }
   // The useful number of service threads under the cap, at least 1. The caller lets no more threads
   // serve at a time: this is the k of the bound.

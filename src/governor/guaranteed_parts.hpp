@@ -1,6 +1,6 @@
 #pragma once
 // The parts of the rate that are guaranteed to tenants. A guarantee in requests per second follows
-// the measured cost of a request: then the parts are reviewed now and then.
+// the measured cost of a request: then the parts are reviewed periodically.
 //
 // Threading: under its user's lock.
 
@@ -17,17 +17,17 @@ class GuaranteedParts {
  public:
   static constexpr Nanoseconds review_period = std::chrono::milliseconds(10);
 
-  // `config` outlives it, and may change its cap.
+  // `config` must outlive this object, and may change its cap.
   GuaranteedParts(const GovernorConfig& config, Instant now);
 
-  // Do they follow measured costs?
+  // Returns true if the parts follow measured costs.
   [[nodiscard]] bool follow_costs() const { return follow_costs_; }
   [[nodiscard]] bool review_is_due(Instant now) const { return follow_costs_ && now >= due_; }
   void reviewed(Instant now) { due_ = now + review_period; }
 
   // In cores, if a request of unknown cost takes `unknown_cost`.
   [[nodiscard]] double of(Tenant tenant, const RequestCost& cost, Nanoseconds unknown_cost) const;
-  // The same of each tenant, for the costs that `cost_of` returns. Valid until the next call.
+  // The same for each tenant, with the costs that `cost_of` returns. Valid until the next call.
   template <class CostOf>
   [[nodiscard]] const std::vector<double>& all(CostOf cost_of) {
     for (Tenant tenant = 0; tenant < parts_.size(); ++tenant) {
@@ -36,7 +36,7 @@ class GuaranteedParts {
     return parts_;
   }
 
-  // Why the tenant is granted less than it needs, both as parts of all cores.
+  // The reason why the tenant is granted less than it needs, both as parts of all cores.
   [[nodiscard]] std::string explain(Tenant tenant, const RequestCost& cost, double needed,
                                     double granted) const;
 

@@ -23,7 +23,7 @@ class Lease {
     spent_ = {};
     open_ = true;
   }
-  // May one more request be served? The first always may.
+  // Returns true if one more request may be served. The first always may.
   [[nodiscard]] bool allows() const {
     return open_ && (spent_.requests == 0 || spent_.cpu + predicted_ <= grant_);
   }

@@ -56,7 +56,8 @@ class CpuLedger {
     open_attributed_ += cycles;
   }
 
-  // Has this much time passed since the last settlement? `moment` and `period` are cycles().
+  // Returns true if this much time has passed since the last settlement. `moment` and `period` are
+  // cycles().
   [[nodiscard]] bool due(std::uint64_t moment, std::uint64_t period) const {
     return moment - settled_at_ >= period;
   }
@@ -65,8 +66,8 @@ class CpuLedger {
     settled_at_ = moment;
     catch_up(clock, ns_per_cycle, core);
   }
-  // The same for a thread that has other work, too: of its CPU time only the charged part counts,
-  // less the part of it in which other threads had the core.
+  // The same for a thread that has other work, too: only the charged part of its CPU time counts,
+  // less the time in which other threads had the core.
   void settle_part(std::uint64_t moment, Nanoseconds clock, double ns_per_cycle, std::size_t core) {
     const double passed = static_cast<double>(moment - settled_at_) * ns_per_cycle;
     const double ran = static_cast<double>((clock - settled_clock_).count());
@@ -83,7 +84,7 @@ class CpuLedger {
     settled_at_ = moment;
     settled_clock_ = clock;
   }
-  // Are there unsettled cycles of a tenant?
+  // Returns true if a tenant has unsettled cycles.
   [[nodiscard]] bool owed() const { return open_attributed_ != 0; }
   // As settle(), without changing the time of the next one.
   void catch_up(Nanoseconds clock, double ns_per_cycle, std::size_t core) {

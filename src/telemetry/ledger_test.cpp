@@ -89,7 +89,7 @@ TEST_F(Ledger, begins_each_period_afresh) {
 }
 
 TEST_F(Ledger, keeps_its_sums_equal_to_the_clock) {
-  // Periods of every kind: idle, preempted, with upkeep; no clock that stands still loses a charge.
+  // Periods of every kind: idle, preempted, with upkeep; a clock that stands still loses no charge.
   std::uint64_t clock = 0;
   for (std::uint64_t period = 1; period < 500; ++period) {
     if (period % 3 != 0) ledger.charge(Stage::service, 37 * period, period % calls, period % 2);
@@ -98,7 +98,8 @@ TEST_F(Ledger, keeps_its_sums_equal_to_the_clock) {
     ledger.settle(period, Nanoseconds(static_cast<std::int64_t>(clock)), ns_per_cycle, period % 2);
   }
   const double all = static_cast<double>(clock);
-  EXPECT_NEAR(static_cast<double>(stages()), all, 500 * stage_count);  // A nanosecond a rounding.
+  EXPECT_NEAR(static_cast<double>(stages()), all,
+              500 * stage_count);  // One nanosecond per rounding.
   EXPECT_NEAR(static_cast<double>(all_calls()), all, 500 * calls);
   EXPECT_NEAR(static_cast<double>(ledger.tenant_ns(0) + ledger.tenant_ns(1) + ledger.idle_ns()),
               all, 500 * tenants);
@@ -117,7 +118,7 @@ TEST_F(Ledger, counts_the_charges_of_a_thread_with_other_work_less_the_time_of_o
   EXPECT_NEAR(static_cast<double>(ledger.call_ns(1)), booked, 2);
   EXPECT_NEAR(static_cast<double>(ledger.core_ns(1)), booked, 2);
   EXPECT_EQ(ledger.idle_ns(), 0u);
-  // A period with the thread's other work only counts for no stage.
+  // A period that has only the thread's other work counts for no stage.
   ledger.settle_part(3'000, Nanoseconds(2 * half), ns_per_cycle, 1);
   EXPECT_NEAR(static_cast<double>(stages()), booked, 2);
 }
