@@ -10,7 +10,7 @@ import pytest
 import psylang
 from psylang.ir.builder import ProgramBuilder
 
-# They never leave the package, or are meant for others than callers.
+# They never leave the package, or are not meant for callers.
 INNER = {
     "_FoundError": "ends a search for the first NaN",
     "_GivenUpError": "ends a comparison of two computations",

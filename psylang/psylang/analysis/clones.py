@@ -305,7 +305,7 @@ def _inside(atom: Atom, to: Mapping[Atom, Atom]) -> Atom:
 def difference(small: Program, large: Program, found: Comparison, trials: int = 3) -> float:
     """The greatest relative difference of the outputs' matched cells when both programs are
     interpreted, with the small one's inputs and draws renamed; 0 or some roundings if they are
-    clones. found: consistent, without extra terms, of these programs. ProgramError: it is not."""
+    clones. found: their comparison, consistent and without extra terms. ProgramError: it is not."""
     if not found.equal:
         raise ProgramError("only programs found equal can be run side by side")
     mine, other = Canonical(small), Canonical(large)

@@ -66,7 +66,8 @@ def test_figure_2_9_the_cube_is_the_vectorised_cube(numerics: Numerics) -> None:
 
 @pytest.mark.parametrize("numerics", BOTH)
 def test_figure_2_9_three_vertices_are_in_the_vectorised_cube(numerics: Numerics) -> None:
-    """Vertex by vertex: a triangle is in no cube. A lane has a third neighbour besides."""
+    """Vertices are compared one by one, because a cube has no triangle. A lane has a third
+    neighbour, too."""
     small = necker_3().program(numerics, vary=NECKER)
     large = necker_vectorised().program(numerics, vary=NECKER)
     found = compare(small, large)

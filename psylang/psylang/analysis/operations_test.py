@@ -99,7 +99,8 @@ def test_an_operation_stays_in_its_range(name: str, numerics: Numerics) -> None:
 
 @pytest.mark.parametrize("name", ["add", "min", "max", "pow", "lt", "ne", "convert", "fma"])
 def test_nan_among_operands_is_seen(name: str) -> None:
-    """sqrt of [-1, 4] may be NaN; what comes of it may be, or is what the operation makes of it."""
+    """sqrt of [-1, 4] may be NaN; so may the result of an operation on it, or it is the operation's
+    result for NaN."""
     for place in range(OPS[name].arity or 0):
         build = ProgramBuilder(name, "exact")
         x = build.op("sqrt", build.input("x"))

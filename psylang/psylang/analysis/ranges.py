@@ -85,10 +85,11 @@ class Ranges:
     input's shape; other inputs are any number but not NaN. parameters: the same, in place of their
     own ranges.
 
-    trials: None for all trials of a sequence, or the number of the trial, from 1 on. seed: for
-    `fast`; draws are then the draws of the first sequence. Needs `trials`; `history` has the
-    outputs of all trials. cases: the number of cases in the arrays of `parameters`: shape (*shape,
-    cases). ProgramError: a name or a range that does not fit.
+    trials: None for all trials of a sequence, or the number of the trial, from 1 on.
+    seed: for `fast`; draws are then the draws of the first sequence. Needs `trials`; `history` has
+    the outputs of all trials.
+    cases: the number of cases in the arrays of `parameters`: shape (*shape, cases).
+    ProgramError: a name or a range that does not fit.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Runs programs and looks at every value that they compute: is it in its range?"""
+"""Runs programs and checks that every computed value is in its range."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALL = 1e-300
 
 
 class Watched(_Machine):
-    """Interprets; `outside` lists what left its range."""
+    """Interprets a program; `outside` lists the values that left their ranges."""
 
     def __init__(
         self, program: Program, expansions: Mapping[str, Expansion], ranges: Ranges
@@ -26,7 +26,7 @@ class Watched(_Machine):
         self.ranges = ranges
         self.outside: list[str] = []
         self.looked = 0
-        self._rounds: dict[int, int] = {}  # Of the loops that run, by their regions.
+        self._rounds: dict[int, int] = {}  # Rounds of the running loops, by their regions.
 
     def _expanded(self, op: Op) -> Any:
         return self.inner._expanded(op)
@@ -75,7 +75,7 @@ def left(
     first: int = 0,
 ) -> tuple[list[str], int]:
     """(values outside their ranges, values looked at) of one sequence of trials. parameters,
-    inputs: in order; of inputs a row a trial."""
+    inputs: in order; inputs have one row per trial."""
     machine = Watched(program, expansions, ranges)
     machine.begin_sequence(first)
     machine.inner._generators = machine._generators

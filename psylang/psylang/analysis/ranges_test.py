@@ -71,7 +71,7 @@ def check(run: tuple[Program, dict[str, Any], list[Any], list[list[Any]]]) -> in
 def same_bits(
     program: Program, pairs: Any, table: Any, parameters: list[Any], inputs: list[list[Any]]
 ) -> None:
-    """Without what its ranges decide, a program gives the same bits."""
+    """A program without its decided operations gives the same bits."""
     scalars = Scalarise()(program)
     names = {one.name for one in program.parameters}
     smaller, _ = narrowed(
@@ -108,7 +108,7 @@ def test_no_run_of_a_random_program_leaves_its_ranges() -> None:
 
 
 def test_a_nightly_run_tries_ten_thousand() -> None:
-    """PSYLANG_EXAMPLES sets how many; other ones each time."""
+    """PSYLANG_EXAMPLES sets the number of examples, which differ each time."""
     if EXAMPLES is None:
         pytest.skip("PSYLANG_EXAMPLES is not set")
     count = [0]
@@ -152,7 +152,7 @@ def test_table_2_5_holds_after_the_first_trial() -> None:
 
 @function
 def product(response):  # type: ignore[no-untyped-def]
-    """Energy for a fixed weight of -4, as the thesis' response layer has it."""
+    """Energy for a fixed weight of -4, as in the thesis' response layer."""
     return 4.0 * response[0] * response[1]
 
 
@@ -202,7 +202,7 @@ def test_what_a_condition_says_is_known_where_it_holds() -> None:
 
 
 def test_nan_keeps_the_other_side_of_a_comparison_open() -> None:
-    """Of NaN `x < 1` is false, and x is not at least 1 then."""
+    """For NaN `x < 1` is false, but x is not at least 1."""
     build = ProgramBuilder("nan", "exact")
     x, y = build.input("x"), build.op("sqrt", build.input("y"))
     (value,) = build.if_(build.lt(x, y), lambda: [build.constant(0.0)], lambda: [x])

@@ -1,4 +1,4 @@
-"""What scalar evolution says of loops, against loops that are run."""
+"""Compares scalar evolution with loops that are run."""
 
 from __future__ import annotations
 

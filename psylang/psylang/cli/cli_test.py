@@ -1,4 +1,4 @@
-"""The command line from outside: what it prints, its status, and one line for every mistake."""
+"""The command line from outside: its output, its status, and one line for every mistake."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ def test_what_cannot_be_written_is_a_failure(capsys: pytest.CaptureFixture[str])
 
 
 def shell(command: list[str], **more: str) -> subprocess.Popen[str]:
-    """A child that heeds SIGINT: a shell's background job, and what it starts, would ignore it."""
+    """A child that reacts to SIGINT: a shell's background job and its children would ignore it."""
     root = Path(module.__file__).parents[2]
     return subprocess.Popen(
         command,

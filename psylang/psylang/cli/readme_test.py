@@ -1,4 +1,4 @@
-"""What the manual shows does what it says."""
+"""The examples of the manual give the stated results."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ INTERPRETED: dict[str, dict[str, NDArray[Any]]] = {}
 
 
 def same(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
-    """Bit for bit, but all NaN are one."""
+    """Equal bit by bit, but all NaN are equal."""
     if found.dtype.kind != "f":
         return bool((found == wanted).all())
     bits = np.int64 if found.dtype.itemsize == 8 else np.int32
@@ -57,7 +57,7 @@ def check(program: Program, isa: Target, given: dict[str, Any] | None = None, **
     fast = expansions() if program.numerics == "fast" else None
     inputs = {one.name: (given or {})[one.name] for one in program.inputs}
     fixed = {one.name: given[one.name] for one in program.parameters if given and one.name in given}
-    # All targets are compared with one interpretation.
+    # One interpretation is compared with all targets.
     numbers = [(name, np.asarray(row).tobytes()) for name, row in {**inputs, **fixed}.items()]
     key = f"{print_program(program)} {numbers} {how}"
     if key not in INTERPRETED:
@@ -75,8 +75,8 @@ ELEMENTWISE = [name for name in ELEMENTWISE if not name.startswith("reduce_")]
 
 
 def give(build: ProgramBuilder, name: str, dtype: DType) -> dict[str, list[Any]]:
-    """The operation over inputs of this element type, with all it can be converted to; and what
-    they are given: all pairs of interesting values."""
+    """The operation over inputs of this element type, with all its conversions. Returns the inputs'
+    values: all pairs of interesting values."""
     values = INTERESTING[dtype]
     pairs = [(a, b) for a in values for b in values]
     columns = [[a for a, _ in pairs], [b for _, b in pairs], [a for a, _ in pairs][::-1]]
@@ -206,7 +206,7 @@ def test_a_parameter_with_a_row_a_trial(isa: Target) -> None:
 
 
 def remembers(numerics: Any = "fast") -> Program:
-    """A trial begins where the one before ended."""
+    """A trial begins where the previous one ended."""
     build = ProgramBuilder("remembers", numerics)
     x = build.state("x", [0.0, 1.0])
     stimulus = build.input("stimulus")

@@ -15,7 +15,7 @@ from psylang.emit.targets import Target
 from psylang.ir.graph import Input, Parameter, Program
 from psylang.ir.seeds import key_of
 
-_ENGINES: list[Any] = []  # What they hold must outlive the functions.
+_ENGINES: list[Any] = []  # The engines own the code and must outlive the functions.
 
 
 def loaded(code: bytes) -> Any:
@@ -64,7 +64,7 @@ def run(
 ) -> dict[str, NDArray[Any]]:
     """Outputs by name, as interpret() gives them. ranges: of trials or sequences, one by one.
 
-    Inputs and varying parameters in `given` have a row a trial.
+    Inputs and varying parameters in `given` have one row per trial.
     """
     rows = trials * sequences
     buffers = buffers_for(program, rows, sequences, given or {})

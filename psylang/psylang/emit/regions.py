@@ -27,9 +27,9 @@ class Regions:
 
     Operations are scalar, as passes leave them; only the ends of the body have shapes.
 
-    draw: emits a draw of `exact`; draws of `fast` have been expanded. free: the lanes hold no
-    trials, so a search may use them for its candidates. generators: for `exact`, the address of
-    stream 0's generator; the others follow.
+    draw: emits a draw of `exact`; draws of `fast` have been expanded.
+    free: the lanes hold no trials, so a search may use them for its candidates.
+    generators: for `exact`, the address of stream 0's generator; the others follow.
     """
 
     def __init__(

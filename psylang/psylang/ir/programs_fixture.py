@@ -27,7 +27,7 @@ DTYPES = tuple(DType)
 
 
 class _Maker:
-    """Appends random operations; `pool` is what they may use."""
+    """Appends random operations; `pool` has the values that they may use."""
 
     def __init__(self, draw: Any, build: ProgramBuilder, most: int) -> None:
         self.draw = draw
@@ -51,7 +51,7 @@ class _Maker:
         return self.build.constant(value, type)
 
     def value(self, type: Type) -> Value:
-        """One of the pool, the later the likelier, or a constant."""
+        """A value of the pool, more likely a late one, or a constant."""
         fit = [value for value in self.pool if value.type == type]
         if not fit or self.draw(st.integers(0, 5)) == 0:
             return self.constant(type)
@@ -140,7 +140,7 @@ class _Maker:
             stream=self.one_of(self.streams),
         )
 
-    # Structure. What a region makes is no more in the pool behind it.
+    # Structure. The values of a region leave the pool after it.
 
     def loop(self, depth: int) -> None:
         build = self.build

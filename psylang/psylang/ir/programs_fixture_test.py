@@ -1,4 +1,4 @@
-"""Random programs have everything in them that a pass may meet."""
+"""Random programs contain everything that a pass may meet."""
 
 from __future__ import annotations
 

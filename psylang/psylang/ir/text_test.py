@@ -1,4 +1,4 @@
-"""What is printed parses back to the same, and nothing else gets through the parser."""
+"""Printed programs parse back to equal programs, and the parser refuses other text."""
 
 from __future__ import annotations
 

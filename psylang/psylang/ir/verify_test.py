@@ -1,4 +1,4 @@
-"""A broken program for each rule, and what is said about it."""
+"""A broken program for each rule, and its message."""
 
 from __future__ import annotations
 

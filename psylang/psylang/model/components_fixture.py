@@ -1,7 +1,7 @@
 """Random mechanisms of all kinds: functions, integrators, noise, recurrence, criteria.
 
-Numbers are not round: two ways to compute one thing then differ by less than what a threshold or
-a comparison notices. Loops are short.
+Numbers are not round, so two ways to compute one value differ by less than thresholds and
+comparisons can notice. Loops are short.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KINDS = (*("transfer", "integrating", "lca", "ddm", "own") * 3, "transfer", "ana
 
 @function
 def branching(x, gain):  # type: ignore[no-untyped-def]
-    """Branches on values, and on what is known."""
+    """Branches on values, and on known conditions."""
     total = np.sum(x) * gain
     if total > 0.31:
         result = np.clip(x, -1.3, 0.7) * total

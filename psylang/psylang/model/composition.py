@@ -273,7 +273,7 @@ class Model:
         earlier: bool = False,
     ) -> None:
         """A value to record, as it is when the trial ends; of several mechanisms one after the
-        other, in a vector. earlier: it may be that of an earlier pass, where the trial ends as soon
+        other, in a vector. earlier: it may be a value of an earlier pass, if the trial ends as soon
         as another mechanism has run. ModelError: unknown, name taken, or several of other than
         numbers."""
         several = isinstance(mechanism, Sequence) and not isinstance(mechanism, str)

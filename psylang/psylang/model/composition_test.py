@@ -1,4 +1,4 @@
-"""Models by name: what they refuse, and what becomes constant or stays a parameter."""
+"""Models by name: their refusals, their constants and their parameters."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_names_that_are_refused() -> None:
     with pytest.raises(ModelError, match="no mechanism `third` in `layers`; it has `first`"):
         model.connect("first", "third")
     with pytest.raises(ModelError, match="no mechanism `first`"):
-        model.output("x", Transfer("first"))  # Another one of that name.
+        model.output("x", Transfer("first"))  # Another mechanism of that name.
     with pytest.raises(ModelError, match="`first` has no port `speed`; it has `value`"):
         model.output("x", "first", "speed")
     with pytest.raises(ModelError, match="already an output `activity`"):
@@ -272,7 +272,7 @@ def test_recurrence_reads_the_activity_before() -> None:
 
 @pytest.mark.parametrize("numerics", ["exact", "fast"])
 def test_a_varied_beginning_of_a_state_that_goes_on(numerics: Any) -> None:
-    """The state before the first trial is of the parameters that run() is given."""
+    """The state before the first trial depends on the parameters given to run()."""
     model = Model("m")
     gain = model.parameter("gain", 2.0)
     start = model.parameter("start", 1.0)

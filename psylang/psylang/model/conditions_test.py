@@ -47,7 +47,7 @@ def certain(x):  # type: ignore[no-untyped-def]
 
 
 def counter(name: str, **fields: Any) -> Transfer:
-    """Its value is how often it ran in the trial."""
+    """Its value is the number of its runs in the trial."""
     return Transfer(name, integrator=SimpleIntegrator(rate=0.0, offset=1.0), **fields)
 
 

@@ -1,4 +1,4 @@
-"""Control by grid search: the best allocation by hand, ties, costs, and whose noise is whose."""
+"""Control by grid search: the best allocation by hand, ties, costs, and shared noise."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from psylang.model.rules import Modulation
 
 @function
 def above(x):  # type: ignore[no-untyped-def]
-    """Of a main output of any shape, for conditions."""
+    """A function of a main output of any shape, for conditions."""
     return np.sum(x) > 0.43
 
 
@@ -64,7 +64,7 @@ class Case:
 
 
 def within(values: NDArray[Any], limits: Limits) -> NDArray[Any]:
-    """The nearest that may be."""
+    """The nearest permitted values."""
     if limits.above is not None:
         values = np.maximum(values, limits.above + STEP)
     clipped: NDArray[Any] = np.clip(values, limits.least, limits.most)

@@ -69,7 +69,7 @@ def test_elements_share_blocks_of_four() -> None:
 
 
 def step_as_noise(op: Op) -> Region:
-    """A draw that is its step, and a million for each number of its stream."""
+    """A draw whose value is its step, plus a million times its stream's number."""
     build = Builder()
     operands = tuple(Value(type) for type in (I64, I64, I32, I32))
     million = 1e6 * op.attributes["stream"]

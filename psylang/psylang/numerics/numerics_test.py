@@ -163,7 +163,7 @@ def test_philox_gives_the_known_answers(
 def drawn(
     kind: str, trials: int, seed: int = 3, stream: int = 0, steps: int = 8, single: bool = False
 ) -> Floats:
-    """Shape (trials, steps); f64 whatever they are drawn in."""
+    """Shape (trials, steps); f64 for every element type of the draws."""
     build = ProgramBuilder("draws")
     streams = [build.stream(name) for name in ("first", "second")]
     for step in range(steps):

@@ -1,4 +1,4 @@
-"""Folding and algebra: bit by bit what would have been computed, and as short as promised."""
+"""Folding and algebra: the same bits as without them, and as short as promised."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _program(make: Make, of: Type) -> Program:
 
 
 def _simple(program: Program) -> Program:
-    """Until nothing changes; so a rule that undoes another one would be found here."""
+    """Simplifies until nothing changes, so a rule that undoes another one is found here."""
     for _ in range(10):
         before = program
         for one in (Constants(), CommonSubexpressions(), DeadCode()):
@@ -108,7 +108,7 @@ def _word(build: ProgramBuilder, x: Value, k: int, c: int) -> Value:
 @pytest.mark.parametrize(
     ("make", "of", "left"),
     [
-        # Floats: what is exact for every value, and what only looks so.
+        # Floats: rules that are exact for every value, and rules that only look exact.
         (_op("mul", 1.0), F64, []),
         (_op("mul", 0.0), F64, ["mul"]),
         (_op("mul", -1.0), F64, ["neg"]),

@@ -1,4 +1,4 @@
-"""What goes, and what stays though nobody reads it."""
+"""Operations that are removed, and unread operations that stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expansion refuses, and with which words."""
+"""The refusals of expansion, and their messages."""
 
 from __future__ import annotations
 

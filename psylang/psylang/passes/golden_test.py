@@ -29,7 +29,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 
 def _tanh(_: Op) -> Region:
-    """(e - 1) / (e + 1) of e = e**2x; not what anybody computes with."""
+    """(e - 1) / (e + 1) of e = e**2x; not used for computing."""
     build = Builder()
 
     def inside(x: Value) -> list[Value]:

@@ -76,7 +76,7 @@ def test_branches_beyond_the_cost_stay() -> None:
     first = next(op for op in program.body.walk() if op.name == "if")
     assert sum(map(cost_of, first.regions)) == 20
     assert names(IfConversion(most_cost=19)(program)).count("if") == 2
-    # Whoever draws in `exact` stays at any cost.
+    # A loop that draws in `exact` stays at any cost.
     assert names(IfConversion(most_cost=20)(program)).count("if") == 1
     assert same(results(program), results(IfConversion()(program)))
 
@@ -95,7 +95,7 @@ def test_branches_with_loops_stay_if_wanted() -> None:
     after = IfConversion()(program)
     assert "if" not in names(after)
     for value in (0.5, 3.0, -1.0):
-        # Of -1 the loop would never end; but where it is not meant, it runs one round.
+        # For -1 the loop would never end; but in a branch that is not taken it runs one round.
         if value > 0:
             given = {"x": value}
             assert same(interpret(program, parameters=given), interpret(after, parameters=given))

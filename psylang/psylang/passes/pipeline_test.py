@@ -1,4 +1,4 @@
-"""Every pass, and all of them, give what the interpreter gave before."""
+"""Every pass, and all passes together, preserve the interpreter's results."""
 
 from __future__ import annotations
 

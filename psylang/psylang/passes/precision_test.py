@@ -1,4 +1,4 @@
-"""f32 programs: what each operation rounds to, and what is refused."""
+"""f32 programs: the rounding of each operation, and the refusals."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ QUICK = settings(
 
 
 class _Rounding(Rewriter):
-    """The same program, whose values stay f64: but each operation is one of f32, between two
-    conversions. So it needs to know nothing of regions, and is no copy of the pass."""
+    """The same program with f64 values, but each operation computes in f32, between two
+    conversions. So it is independent of regions, and is no copy of the pass."""
 
     def visit_all(self, ops: Iterable[Op]) -> None:
         if ops is self.source.body.ops:

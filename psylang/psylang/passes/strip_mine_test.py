@@ -30,7 +30,7 @@ def walk(
     counter: Type = I32,
     also: Callable[[ProgramBuilder, Value], Any] = lambda build, x: None,
 ) -> Program:
-    """A random walk of so many rounds at most, that also stops at an edge."""
+    """A random walk with a limit of rounds, which also stops at an edge."""
     build = ProgramBuilder("walk", numerics)
     noise, other = build.stream("noise", 1), build.stream("other", 2)
     last = (begin + rounds * grows + 2**31) % 2**32 - 2**31

@@ -1,6 +1,6 @@
 """Importing where PsyNeuLink is missing, of another version, or given something else.
 
-Needs no PsyNeuLink: these are what a user without it meets.
+Needs no PsyNeuLink: a user without it meets these cases.
 """
 
 from __future__ import annotations

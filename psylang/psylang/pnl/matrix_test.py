@@ -1,4 +1,4 @@
-"""The page on PsyNeuLink says what the tables and the sample say."""
+"""The page on PsyNeuLink agrees with the tables and the sample."""
 
 from __future__ import annotations
 

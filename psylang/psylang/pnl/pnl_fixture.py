@@ -1,4 +1,4 @@
-"""What tests that need PsyNeuLink share."""
+"""Shared by tests that need PsyNeuLink."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The reference compositions (references/models), imported, against what PsyNeuLink computed.
 
 Only where PsyNeuLink 0.21 is installed (`./dev test --psylang-full`). The compositions are those of
-the reference models: their run() is held back, and what they would have run is imported.
+the reference models: their run() is intercepted, and its composition is imported.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ ROUNDED = {"necker_vectorised": 1e-12, "multitasking": 1e-12}
 
 
 def recorded(model: ImportedModel, where: Where) -> None:
-    """Makes outputs of nodes that may be within."""
+    """Makes outputs of nodes, including inner nodes."""
     here = {re.sub(r"-\d+$", "", name): made for name, made in model.nodes.items()}
     for column, (nodes, port) in where.items():
         made = [here[one] for one in nodes]

@@ -54,7 +54,7 @@ def _given(row: Mapping[str, Any], node: str, place: int, default: tuple[float, 
 
 def results_of(model: ImportedModel, results: Mapping[str, Any]) -> NDArray[Any]:
     """Results of Plan.run() as the attribute `results` of a composition has them: for each trial
-    its output ports, for each of these its elements; an array of objects where sizes differ."""
+    its output ports, for each port its elements; an array of objects if sizes differ."""
     columns = [np.asarray(results[name], dtype=np.float64) for name in model.results]
     columns = [one.reshape(len(one), -1) for one in columns]
     if len({one.shape[1] for one in columns}) == 1:

@@ -1,7 +1,8 @@
 """Scripts in PsyNeuLink's style, after published models, written for these tests.
 
 Each function builds a composition and gives it with the arguments of its run(), as a script would.
-IMPORTED are those that import, REFUSED those that do not, each with a part of the reason.
+IMPORTED lists the functions whose compositions are imported, REFUSED the others, each with a part
+of the reason.
 """
 
 from __future__ import annotations
@@ -460,7 +461,7 @@ def controlled_gain(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return net, {"inputs": {given: [[1.0], [3.0], [0.1]]}}
 
 
-# What is refused.
+# Refused compositions.
 
 
 def _single(pnl: Any, node: Any) -> tuple[Any, dict[str, Any]]:

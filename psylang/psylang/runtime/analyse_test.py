@@ -1,4 +1,4 @@
-"""What a modeller reads: the report of plan.analyse(), its lines, its data and its picture."""
+"""The report of plan.analyse(): its lines, its data and its picture."""
 
 from __future__ import annotations
 

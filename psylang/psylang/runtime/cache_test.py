@@ -1,4 +1,4 @@
-"""The cache: right objects or none, whatever happens to its folder, and one warning at most."""
+"""The cache: correct objects or none for every state of its folder, and one warning at most."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_folders_that_are_swapped_while_it_reads_plant_nothing(
     good, planted = tmp_path / "cache", tmp_path / "planted"
     ObjectCache(good).put("key", PAYLOAD)
     ObjectCache(planted).put("key", b"planted")
-    planted.chmod(0o777)  # So anybody may have written what lies there.
+    planted.chmod(0o777)  # So any user may have written its files.
     tmp_path.chmod(parent_mode)
     got = set()
     with child(SWAPPED, tmp_path) as attacker, warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Changes of a model are seen wherever they are; what cannot change costs nothing."""
+"""Changes are detected in all parts of a model; parts that cannot change cost nothing."""
 
 from __future__ import annotations
 

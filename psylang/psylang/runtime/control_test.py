@@ -1,6 +1,7 @@
 """Control in machine code: common random numbers, estimates, and `fast` against `exact`.
 
-Kolmogorov and Smirnov's distances; seeds are fixed, so that the tests say the same each time.
+Kolmogorov and Smirnov's distances; seeds are fixed, so that the tests have the same result each
+time.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def stepwise() -> DDM:
 
 @function
 def reward(choice, time):  # type: ignore[no-untyped-def]
-    """Of the upper threshold, less the time."""
+    """The reward of the upper threshold, less the time."""
     return 4.0 * choice - time
 
 
@@ -127,8 +128,8 @@ GAME = {"player": [0.0, 0.0], "predator": [1.5, -1.0], "prey": [-1.0, 2.0]}
     ids=["predator_prey", "evc_analytical", "evc_stepwise"],
 )
 def test_fast_and_exact_choose_alike(model: Model, inputs: dict[str, Any]) -> None:
-    """Each trial of `exact` is a sequence: of one generator, a trial begins with the draws that the
-    one before looked at and left, for other levels would have needed more of them."""
+    """Each trial of `exact` is a sequence. With one generator a trial would begin with draws that
+    the search of the previous trial has used, because other levels needed more draws."""
     found = [
         psylang.compile(model).run(inputs, trials=TRIALS, seed=3),
         psylang.compile(model, numerics="exact").run(inputs, sequences=TRIALS, seed=3),

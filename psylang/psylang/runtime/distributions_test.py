@@ -1,7 +1,7 @@
-"""`fast` draws other numbers than `exact`; what they are drawn from is the same.
+"""`fast` draws other numbers than `exact`, from the same distributions.
 
-Kolmogorov and Smirnov's distance of 10**5 trials each. Seeds are fixed: the tests say the same each
-time, and 1.95 sqrt(2 / n) is passed by one pair of equal distributions in a thousand.
+Kolmogorov and Smirnov's distance of 10**5 trials each. Seeds are fixed: the tests have the same
+result each time, and 1.95 sqrt(2 / n) is passed by one pair of equal distributions in a thousand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Any shape of a run is the same trials: chunks, threads, sequences and rows do not change them."""
+"""Every form of a run gives the same trials: chunks, threads, sequences and rows do not change
+them."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Counter:
 def counters(asked: Mapping[str, Any], outputs: tuple[Output, ...]) -> list[Counter]:
     """For each output a Histogram, (bins, low, high), or an array of edges.
 
-    ArgumentError: no such output, or no bins. ArgumentTypeError: none of these.
+    ArgumentError: no such output, or no bins. ArgumentTypeError: another type.
     """
     names = {output.name: output for output in outputs}
     known("histogram", asked, names)

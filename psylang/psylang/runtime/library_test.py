@@ -1,7 +1,7 @@
 """Every model of the library: `fast` and `exact` draw from one distribution, in machine code.
 
-Kolmogorov and Smirnov's distance of 20,000 trials each. Where a trial depends on the one before,
-each trial of the comparison is the last one of a sequence. Seeds are fixed: the tests say the same
+Kolmogorov and Smirnov's distance of 20,000 trials each. If a trial depends on the previous one,
+each compared trial is the last one of a sequence. Seeds are fixed: the tests have the same result
 each time.
 """
 

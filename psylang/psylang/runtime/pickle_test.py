@@ -30,7 +30,7 @@ def pickled(program: Program) -> Program:
 
 
 def alike(one: Program, other: Program) -> bool:
-    """The text has all that a program is; the digest decides which machine code it gets."""
+    """The text contains the whole program; the digest selects its machine code."""
     return print_program(one) == print_program(other) and digest(one) == digest(other)
 
 

@@ -131,7 +131,7 @@ class Plan:
 
         inputs, params: by name, of the plan's shape for one value for all trials, with (trials,)
         in front for one row per trial, or (sequences, trials). trials: by default the number of
-        rows, or 1. States begin anew in each sequence.
+        rows, or 1. States start at their initial values in each sequence.
         seed: 0 … 2**63 - 1. In `exact`, 0 selects the streams' own seeds, as in PsyNeuLink; other
         numbers, and further sequences, select other streams. The results depend only on the
         arguments; not on `threads` (None: all cores, if it pays), and in `fast` not on `isa` (None:

@@ -17,13 +17,13 @@ from psylang.runtime import variants
 
 @pytest.fixture(scope="session")
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tests that do not look at it: each program is compiled once."""
+    """One cache for all tests that do not check the cache: each program is compiled once."""
     return tmp_path_factory.mktemp("objects")
 
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch, session_cache: Path) -> list[str]:
-    """Names of the programs whose variants are made from here on; the cache is the session's."""
+    """Names of the programs whose variants are compiled from now on; the cache is the session's."""
     monkeypatch.setenv("PSYLANG_CACHE_DIR", str(session_cache))
     made: list[str] = []
     real = variants._made
@@ -60,7 +60,7 @@ def walk() -> Program:
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions written in Python `work` calls: what it costs, on any machine."""
+    """The number of Python functions that `work` calls: its cost on any machine."""
     calls = 0
 
     def count(frame: object, event: str, argument: object) -> None:

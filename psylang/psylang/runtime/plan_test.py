@@ -1,4 +1,4 @@
-"""Plans: right numbers in the right places, and every mistake is told."""
+"""Plans: correct numbers in the right places, and a message for every mistake."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def agree(results: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
 @pytest.mark.parametrize("trials", [1, 7, 64, 65, 40_000])
 def test_a_run_agrees_with_the_interpreter(trials: int, threads: int) -> None:
     plan = psylang.compile(straight())
-    for _ in range(2):  # The second time it is known how long a trial takes.
+    for _ in range(2):  # The second time the duration of a trial is known.
         results = plan.run(trials=trials, seed=5, params={"a": 3.0}, threads=threads)
         few = min(trials, 70)
         expected = interpret(straight(), trials=few, seed=5, parameters={"a": 3.0})
@@ -273,7 +273,7 @@ def test_a_function_that_makes_a_model_is_to_be_called() -> None:
 
 @dataclass
 class Mutable:
-    """A model of somebody's own that is not frozen."""
+    """A caller's own model class that is not frozen."""
 
     gains: list[float] = field(default_factory=lambda: [1.0, 2.0])
     name: str = "mine"

@@ -65,7 +65,7 @@ def test_f32_draws_from_the_distributions_of_f64() -> None:
     assert distance(double.choice.astype(float), single.choice.astype(float)) < 1.95 * np.sqrt(
         2 / trials
     )
-    # Of one seed they are the same trials, but for few that rounding leads elsewhere.
+    # With one seed the trials are the same, except for a few that rounding changes.
     same = plan.run(trials=trials, seed=1, precision="f32")
     assert (same.choice == double.choice).mean() > 0.999
     assert not np.array_equal(same.response_time, double.response_time)

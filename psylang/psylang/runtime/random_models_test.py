@@ -1,6 +1,6 @@
-"""Random models, computed in every way that there is: the interpreter, passes, targets, rows.
+"""Random models, computed in every way: the interpreter, passes, targets, rows.
 
-PSYLANG_EXAMPLES sets how many models each test tries, other ones each time.
+PSYLANG_EXAMPLES sets the number of models of each test; they differ each time.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def by_sequence(rows: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ran(plan: Plan, inputs: Mapping[str, Any], **other: Any) -> dict[str, Any]:
-    """What a plan computes, a trial a row."""
+    """The results of a plan, one row per trial."""
     how = {**HOW, "seed": SEED if plan.program.numerics == "fast" else 0, **other}
     found = plan.run(by_sequence(inputs), threads=1, allow_nan=True, **how)
     return {name: found[name].reshape(ROWS, *found[name].shape[2:]) for name in plan.outputs}
@@ -85,7 +85,7 @@ def check_exact(case: Case) -> None:
 
 
 def check_rows(case: Case) -> None:
-    """Varied parameters a row a trial, and sequences, are runs of their own."""
+    """Parameters with one row per trial, and sequences, equal separate runs."""
     rng = np.random.default_rng(6)
     program, inputs = lowered(case, "fast"), case.inputs(rng, ROWS)
     plan = psylang.compile(program)
@@ -110,14 +110,14 @@ def alike(one: Mapping[str, Any], other: Mapping[str, Any], tolerance: float) ->
 
 
 def check_constants(case: Case) -> None:
-    """What is a constant, and what is given at run time, computes the same."""
+    """Constants, and the same parameters given at run time, give equal results."""
     inputs = case.inputs(np.random.default_rng(7), ROWS)
     varied, fixed = lowered(case, "exact"), lowered(case, "exact", ())
     alike(interpreted(varied, inputs), interpreted(fixed, inputs), 1e-9)
 
 
 def check_numerics(case: Case) -> None:
-    """Without noise, both numerics compute the same but for rounding."""
+    """Without noise, both numerics give equal results except for rounding."""
     inputs = case.inputs(np.random.default_rng(8), ROWS)
     fast, exact = lowered(case, "fast"), lowered(case, "exact")
     alike(interpreted(fast, inputs), interpreted(exact, inputs), 1e-6)

@@ -46,7 +46,7 @@ def test_results_of_a_plan_are_fitted() -> None:
 
 
 def test_a_nightly_run_covers_the_parameters_in_95_percent() -> None:
-    """PSYLANG_EXAMPLES asks for it."""
+    """Runs only if PSYLANG_EXAMPLES is set."""
     if os.environ.get("PSYLANG_EXAMPLES") is None:
         pytest.skip("PSYLANG_EXAMPLES is not set")
     model = plan()

@@ -1,4 +1,4 @@
-"""The library in `exact` against what PsyNeuLink 0.21 computed (references/README.md).
+"""The library in `exact` against results of PsyNeuLink 0.21 (references/README.md).
 
 Of each model all trials, from the generators' first draw on: bitwise, or within 1e-12 where
 PsyNeuLink's own sums go through BLAS, NumPy's tanh or cancellation (references/README.md says so).
@@ -96,7 +96,7 @@ def test_ddm_analytical() -> None:
         z = np.minimum(1.0, drift * one["threshold"] / one["noise"] ** 2)
         for name, values in given.items():
             column = f"{name}_threshold" if name.startswith("probability") else name
-            # Moments cancel for small z: what is lost is PsyNeuLink's as well as ours.
+            # Moments cancel for small z: PsyNeuLink loses digits, too.
             moment = name.rpartition("_")[2] if name.startswith("rt_") else ""
             lost = {"mean": 2, "variance": 4, "skew": 6}.get(moment, 0)
             wanted_rows = np.array(wanted[column])[rows]

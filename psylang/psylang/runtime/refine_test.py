@@ -30,7 +30,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, session_cache: Path) -> None:
 
 @function
 def net(outcome, player, predator, prey):  # type: ignore[no-untyped-def]
-    """The outcome without what the attention costs, as predator_prey()'s controller has it."""
+    """The outcome less the cost of attention, as in predator_prey()'s controller."""
     costs = np.exp(-player - 2.0) + np.exp(-predator - 2.0) + np.exp(-prey - 2.0)
     return outcome[0] - costs
 
@@ -94,7 +94,8 @@ def test_the_grids_optimum_takes_less_than_a_twentieth_of_a_million(seed: int) -
 
 
 def bumpy() -> Program:
-    """Of two parameters and a draw, with several valleys, a branch, and NaN in a corner."""
+    """A program of two parameters and a draw, with several valleys, a branch, and NaN in a
+    corner."""
     build = ProgramBuilder("bumpy")
     x, y = build.parameter("x", 0.0), build.parameter("y", np.zeros(2))
     z = build.normal(build.stream("noise"))
@@ -143,7 +144,7 @@ def test_it_is_what_every_point_says(trials: int, maximize: bool) -> None:
 
 
 def counted() -> Program:
-    """A loop of as many rounds as x says, and a trial that may be cut off."""
+    """A loop whose number of rounds depends on x, and a trial that may be truncated."""
     build = ProgramBuilder("counted")
     x = build.parameter("x", 1.0)
 

@@ -1,4 +1,4 @@
-"""Results, progress and loading: the small parts that a run leans on."""
+"""Results, progress and loading: the small parts that a run uses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_histograms_of_outputs_that_are_stored_too() -> None:
 def test_results_are_a_dictionary_of_columns_that_does_not_change() -> None:
     plan = psylang.compile(straight())
     results = plan.run(trials=3)
-    assert isinstance(results, dict)  # What pandas.DataFrame takes for columns.
+    assert isinstance(results, dict)  # pandas.DataFrame accepts it as columns.
     assert list(dict(results)) == list(results) == ["y", "v", "s"]
     columns = results.columns()
     assert list(columns) == ["y", "v[0]", "v[1]", "v[2]", "s"]

@@ -1,4 +1,4 @@
-"""Values that come after a model's construction are held to what its constructors demand."""
+"""Values given after a model's construction must satisfy the rules of its constructors."""
 
 from __future__ import annotations
 

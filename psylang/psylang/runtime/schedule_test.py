@@ -118,7 +118,7 @@ def test_pieces_of_a_sequence_begin_at_multiples_of_their_size(
     assert pieces <= (end - begin) / (most + 1) * 2 + 2 * most.bit_length() + 1
 
 
-# A shell's background job, and what it starts, have SIGINT ignored.
+# A shell's background job and its children ignore SIGINT.
 INTERRUPTED = """
 import signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Streams of random numbers far out, and the key of the code that draws them."""
+"""Streams of random numbers at large counters, and the key of the code that draws them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each way by which somebody else could have written what is run is refused, and named."""
+"""Each way by which another user could have written executed code is refused and named."""
 
 from __future__ import annotations
 

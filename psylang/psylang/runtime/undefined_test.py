@@ -1,4 +1,4 @@
-"""NaN decides nothing, is counted, and is an error that names what made it."""
+"""NaN decides nothing, is counted, and is an error that names its origin."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("compiled")
 
 @function
 def root(x):  # type: ignore[no-untyped-def]
-    """NaN of what is below 0."""
+    """NaN for numbers below 0."""
     return np.sqrt(x)
 
 

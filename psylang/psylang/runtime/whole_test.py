@@ -23,7 +23,7 @@ from psylang.runtime import cache
 
 
 def race(numerics: Numerics = "fast", limit: int = 40) -> Program:
-    """A random walk between two bounds, from where the input says."""
+    """A random walk between two bounds that starts at the input."""
     build = ProgramBuilder("race", numerics)
     drift = build.parameter("drift", 0.1)
     start = build.input("start", default=0.0)
@@ -110,7 +110,7 @@ def test_the_second_plan_comes_from_the_cache(empty_cache: Path) -> None:
         True,
     ]
     same(first.run(trials=9).x, second.run(trials=9).x)
-    path.write_bytes(path.read_bytes()[:-1])  # Damaged: made anew, and replaced.
+    path.write_bytes(path.read_bytes()[:-1])  # Damaged: compiled again, and replaced.
     third = psylang.compile(race())
     assert not third._variants.all()[0].cached
     assert psylang.compile(race())._variants.all()[0].cached

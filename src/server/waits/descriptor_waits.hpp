@@ -11,11 +11,10 @@
 // socket ends the wait as it would end the call; a timeout of the call itself ends the wait with 0.
 //
 // A call answers EBADF if its descriptor is closed, or gets another file, while the call waits:
-// when the descriptor is reported, or check_every later at the latest. (A call in Linux would
-// continue to wait for the file.) epoll forgets a closed file without a report, and still reports a
-// file that another number keeps open. So a registration is valid for one report, and all are
-// renewed every check_every: Linux refuses to renew a registration whose number has changed its
-// file.
+// when the descriptor is reported, or check_every later at the latest. Linux' own call would
+// continue to wait. epoll forgets a closed file without a report, and still reports a file that
+// another number keeps open. So a registration is valid for one report, and all are renewed every
+// check_every: Linux refuses a renewal if the number has another file.
 //
 // Cost: a report costs the same whatever the number of descriptors; a renewal is linear in it.
 //

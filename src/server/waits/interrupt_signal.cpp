@@ -31,7 +31,7 @@ class LockOfProcess {
 
 LockOfProcess claiming;
 int claims = 0;   // Under `claiming`.
-int claimed = 0;  // Likewise.
+int claimed = 0;  // Under `claiming`.
 
 void do_nothing(int) {}
 
