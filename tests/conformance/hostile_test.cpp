@@ -388,6 +388,10 @@ TEST_P(Hostile, every_call_that_the_table_refuses_answers_eperm) {
 }
 
 TEST_P(Hostile, a_kernel_that_takes_all_descriptors_gets_emfile_and_k2k_goes_on) {
+#ifdef K2K_ASAN
+  GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at objects through a pipe, for which no "
+                  "descriptor is left";
+#endif
   const int status = status_of_child([this] {
     constexpr std::uint64_t numbers = 128;
     const rlimit few{numbers, numbers};
