@@ -17,9 +17,6 @@ namespace k2k::services {
 
 namespace {
 
-constexpr long create_ruleset_call = 444;
-constexpr long add_rule_call = 445;
-
 // Rights of Landlock by version; the headers of Debian 12 end with the second.
 constexpr std::uint64_t rights_of_version_1 = (1ull << 13) - 1;
 constexpr std::uint64_t refer_right = 1ull << 13;         // Version 2.
@@ -44,7 +41,7 @@ std::int64_t add_rule(const FileWall& wall, int folder, std::uint64_t rights) {
   landlock_path_beneath_attr rule{};
   rule.allowed_access = rights;
   rule.parent_fd = folder;
-  return raw(add_rule_call, wall.ruleset.number(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0ul);
+  return raw(SYS_landlock_add_rule, wall.ruleset.number(), LANDLOCK_RULE_PATH_BENEATH, &rule, 0ul);
 }
 
 // A place that is not there needs no rule.
@@ -64,7 +61,7 @@ Result<FileWall> file_wall(int version, const std::vector<int>& roots) {
   const struct {
     std::uint64_t handled;
   } attributes{rights};
-  const std::int64_t made = raw(create_ruleset_call, &attributes, sizeof(attributes), 0ul);
+  const std::int64_t made = raw(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0ul);
   if (made < 0) return failed_rule("landlock_create_ruleset", made);
   FileWall wall{Descriptor(static_cast<int>(made)), {}};
   for (const int root : roots) {

@@ -71,9 +71,9 @@ inline constexpr OwnCall own_calls[] = {
     {SYS_tgkill, OwnCall::When::process_is_own, 0},
     // Walls of another runtime, which a function of the program creates.
     {SYS_seccomp},
-    {444},  // landlock_create_ruleset
-    {445},  // landlock_add_rule
-    {446},  // landlock_restrict_self
+    {SYS_landlock_create_ruleset},
+    {SYS_landlock_add_rule},
+    {SYS_landlock_restrict_self},
     // File data and its residency: the router, its rings, streams, answers to a waiting device.
     {SYS_read},
     {SYS_write},
@@ -111,7 +111,7 @@ inline constexpr OwnCall own_calls[] = {
     {SYS_epoll_ctl},
     {SYS_epoll_wait},
     {SYS_epoll_pwait},
-    {441},  // epoll_pwait2
+    {SYS_epoll_pwait2},
     {SYS_eventfd2},
     {SYS_getsockopt},
     {SYS_timer_create},  // Of an accept that came too late (server/waits/attempt_timer.hpp).
@@ -121,7 +121,7 @@ inline constexpr OwnCall own_calls[] = {
     {SYS_openat2},
     {SYS_getcwd},
     {SYS_readlinkat},
-    {439},  // faccessat2
+    {SYS_faccessat2},
     {SYS_mkdirat},
     {SYS_unlinkat},
     {SYS_renameat2},

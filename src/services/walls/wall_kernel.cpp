@@ -1,5 +1,6 @@
 #include "services/walls/wall_kernel.hpp"
 
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -9,10 +10,6 @@
 namespace k2k::services {
 
 namespace {
-
-constexpr long landlock_create_ruleset_call = 444;
-constexpr long landlock_restrict_self_call = 446;
-constexpr unsigned landlock_version_flag = 1;
 
 // Both walls need it: without it, a program with more rights could be started behind them.
 int give_up_new_privileges() {
@@ -37,12 +34,12 @@ WallKernel WallKernel::of_linux() {
       .landlock_version =
           [] {
             return static_cast<int>(
-                raw(landlock_create_ruleset_call, nullptr, 0ul, landlock_version_flag));
+                raw(SYS_landlock_create_ruleset, nullptr, 0ul, LANDLOCK_CREATE_RULESET_VERSION));
           },
       .restrict_files =
           [](int ruleset) {
             if (const int error = give_up_new_privileges(); error != 0) return error;
-            return static_cast<int>(-raw(landlock_restrict_self_call, ruleset, 0ul));
+            return static_cast<int>(-raw(SYS_landlock_restrict_self, ruleset, 0ul));
           },
   };
 }
