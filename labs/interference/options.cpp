@@ -25,6 +25,17 @@ Status read_count(const char* name, const std::string& text, std::uint32_t most,
   return Error{EINVAL, fmt::format("{} is '{}'; permitted are 1 to {}", name, text, most)};
 }
 
+Status read_seconds(const std::string& text, double least, double most, double& seconds) {
+  double value = 0;
+  if (text.empty()) return {};
+  if (read(text, value) && value >= least && value <= most) {
+    seconds = value;
+    return {};
+  }
+  return Error{EINVAL,
+               fmt::format("--seconds is '{}'; permitted are {:g} to {:g}", text, least, most)};
+}
+
 Result<double> read_cap(const std::string& text) {
   const bool percent = text.ends_with('%');
   double value = 0;
@@ -42,6 +53,15 @@ Status check_real_cap(double cap) {
   if (permille >= 0.999 && std::abs(permille - std::round(permille)) < 1e-6) return {};
   return Error{EINVAL,
                fmt::format("--cap is {:g} %; on real threads it is in steps of 0.1 %", cap * 100)};
+}
+
+Status read_real_cap(const std::string& text, std::uint32_t& permille) {
+  if (text.empty()) return {};
+  const Result<double> cap = read_cap(text);
+  if (!cap) return cap.error();
+  if (Status status = check_real_cap(cap.value()); !status) return status;
+  permille = static_cast<std::uint32_t>(std::lround(cap.value() * 1000));
+  return {};
 }
 
 }  // namespace k2k::labs

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,17 +35,9 @@ struct Wanted {
 
 Result<Wanted> read_options(const Options& options) {
   Wanted wanted;
-  if (!options.seconds.empty() &&
-      !(read_number(options.seconds, wanted.seconds) && wanted.seconds >= seconds_min &&
-        wanted.seconds <= seconds_max)) {
-    return Error{EINVAL, fmt::format("--seconds is '{}'; permitted are {:g} to {:g}",
-                                     options.seconds, seconds_min, seconds_max)};
-  }
-  if (options.cap.empty()) return wanted;
-  const Result<double> cap = read_cap(options.cap);
-  if (!cap) return cap.error();
-  if (Status status = check_real_cap(cap.value()); !status) return status.error();
-  wanted.cap_permille = static_cast<std::uint32_t>(std::lround(cap.value() * 1000));
+  Status status = read_seconds(options.seconds, seconds_min, seconds_max, wanted.seconds);
+  if (status) status = read_real_cap(options.cap, wanted.cap_permille);
+  if (!status) return status.error();
   return wanted;
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/text_table.hpp"
+#include "labs/interference/options.hpp"
 #include "labs/interference/orthogonal/orthogonal.hpp"
 #include "labs/interference/progress_line.hpp"
 
@@ -36,18 +37,6 @@ struct Options {
   std::string seconds;
   std::string cap;
 };
-
-// 0 if not given.
-Result<double> read_seconds(const std::string& text) {
-  if (text.empty()) return 0.0;
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool number = error == std::errc() && stop == end;
-  if (number && value >= seconds_min && value <= seconds_max) return value;
-  return Error{EINVAL, fmt::format("--seconds is '{}'; permitted are {:g} to {:g}", text,
-                                   seconds_min, seconds_max)};
-}
 
 // "0.05" or "5%", as thousandths.
 Result<std::vector<Case>> cases_under(const std::string& text) {
@@ -106,14 +95,16 @@ int run(const cli::Context& context, const Options& options) {
     return cli::complain(fmt::format("lab orthogonal: {}", error.message),
                          error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
   };
-  const Result<double> seconds = read_seconds(options.seconds);
-  if (!seconds) return complain(seconds.error());
+  double seconds = 0;  // As long as usual.
+  if (Status status = read_seconds(options.seconds, seconds_min, seconds_max, seconds); !status) {
+    return complain(status.error());
+  }
   const Result<std::vector<Case>> cases = cases_under(options.cap);
   if (!cases) return complain(cases.error());
   const auto loaded = context.load();
   if (!loaded) return cli::complain_config(loaded.error());
   const Result<std::vector<ordered_json>> rows =
-      run_all(loaded.value().config, cases.value(), seconds.value());
+      run_all(loaded.value().config, cases.value(), seconds);
   if (!rows) return complain(rows.error());
   if (!context.json) return cli::print(table(rows.value(), context.color));
   return cli::print(ordered_json{{"rows", rows.value()}}.dump() + "\n");

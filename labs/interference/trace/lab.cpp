@@ -35,21 +35,10 @@ struct Options {
 
 Result<Nanoseconds> longest_of(const Options& options, bool endless) {
   double seconds = endless ? seconds_usual : 0;
-  if (!options.seconds.empty() && !(read_number(options.seconds, seconds) &&
-                                    seconds >= seconds_min && seconds <= seconds_max)) {
-    return Error{EINVAL, fmt::format("--seconds is '{}'; permitted are {:g} to {:g}",
-                                     options.seconds, seconds_min, seconds_max)};
+  if (Status status = read_seconds(options.seconds, seconds_min, seconds_max, seconds); !status) {
+    return status.error();
   }
   return Nanoseconds(std::llround(seconds * 1e9));
-}
-
-Status set_cap(const Options& options, RuntimeConfig& config) {
-  if (options.cap.empty()) return {};
-  const Result<double> cap = read_cap(options.cap);
-  if (!cap) return cap.error();
-  if (Status status = check_real_cap(cap.value()); !status) return status;
-  config.server.cap_permille = static_cast<std::uint32_t>(std::lround(cap.value() * 1000));
-  return {};
 }
 
 std::string percent(const ordered_json& value) {
@@ -98,7 +87,7 @@ int run(const cli::Context& context, const Options& options) {
   auto loaded = context.load();
   if (!loaded) return cli::complain_config(loaded.error());
   RuntimeConfig config = loaded.value().config;
-  if (Status status = set_cap(options, config); !status) {
+  if (Status status = read_real_cap(options.cap, config.server.cap_permille); !status) {
     return complain(status.error(), cli::exit_usage);
   }
   const Result<ordered_json> row = measure(config, trace.value(), replay);
