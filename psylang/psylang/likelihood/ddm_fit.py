@@ -60,17 +60,7 @@ def fit(
         return float(log_densities(rt, upper, p, CHANGE).sum())
 
     found = maximise(height, ranges)
-    return Fit(
-        model="drift diffusion",
-        parameters=found.values,
-        standard_errors=found.errors,
-        fixed=constant,
-        log_likelihood=found.height,
-        trials=len(rt),
-        evaluations=found.evaluations,
-        converged=found.converged,
-        notes=found.notes,
-    )
+    return found.as_fit("drift diffusion", constant, len(rt))
 
 
 def _names(vary: Sequence[str], fixed: Mapping[str, float], start: Mapping[str, float]) -> None:

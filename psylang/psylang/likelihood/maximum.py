@@ -15,6 +15,7 @@ import numpy as np
 from psylang.likelihood.curvature import Place, errors_at
 from psylang.likelihood.data import Floats
 from psylang.likelihood.errors import LikelihoodError
+from psylang.likelihood.fitted import Fit
 
 RESTARTS_MAX = 6
 EVALUATIONS_MAX = 500  # By parameter, in each start.
@@ -57,6 +58,20 @@ class Maximum:
     evaluations: int
     converged: bool
     notes: tuple[str, ...]
+
+    def as_fit(self, model: str, fixed: Mapping[str, float], trials: int) -> Fit:
+        """The fit of `trials` rows of data, whose log-likelihood is the height."""
+        return Fit(
+            model=model,
+            parameters=self.values,
+            standard_errors=self.errors,
+            fixed=fixed,
+            log_likelihood=self.height,
+            trials=trials,
+            evaluations=self.evaluations,
+            converged=self.converged,
+            notes=self.notes,
+        )
 
 
 def maximise(

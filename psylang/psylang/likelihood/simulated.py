@@ -146,17 +146,7 @@ class SimulatedLikelihood:
         self._log_density(rt, choice, {**params, **begin})  # Its errors are the caller's.
         found = maximise(height, ranges, SIMULATED)
         fixed = {name: float(one) for name, one in params.items() if np.ndim(one) == 0}
-        return Fit(
-            model=self.plan.name,
-            parameters=found.values,
-            standard_errors=found.errors,
-            fixed=fixed,
-            log_likelihood=found.height,
-            trials=len(rt),
-            evaluations=found.evaluations,
-            converged=found.converged,
-            notes=found.notes,
-        )
+        return found.as_fit(self.plan.name, fixed, len(rt))
 
     def _observed(self, data: Columns) -> tuple[Floats, NDArray[np.int64]]:
         return observed(data, names=(self.outputs[0], self.outputs[1]))
