@@ -30,60 +30,40 @@ namespace k2k::calls {
 
 namespace detail {
 
-template <int count>
-constexpr int size_of(const Row (&)[count]) {
-  return count;
-}
-
-inline constexpr int rows_of_basic =
-    size_of(wrapped::file_rows) + size_of(wrapped::directory_rows) +
-    size_of(wrapped::network_rows) + size_of(wrapped::memory_rows) +
-    size_of(wrapped::process_rows) + size_of(wrapped::device_rows) + size_of(wrapped::time_rows) +
-    size_of(wrapped::event_rows) + size_of(wrapped::system_rows) + size_of(wrapped::own_rows);
-
-inline constexpr int rows_of_all =
-    rows_of_basic + size_of(wrapped::further_file_rows) + size_of(wrapped::further_directory_rows) +
-    size_of(wrapped::further_event_rows) + size_of(wrapped::further_time_rows) +
-    size_of(wrapped::further_network_rows) + size_of(wrapped::further_memory_rows) +
-    size_of(wrapped::further_process_rows) + size_of(wrapped::further_ipc_rows) +
-    size_of(wrapped::further_system_rows) + size_of(wrapped::further_scheduling_rows);
-
+template <int size>
 struct Rows {
-  Row row[rows_of_all] = {};
-  int count = 0;
+  Row row[size] = {};
 };
 
-template <int count>
-constexpr void add_rows(Rows& joined, const Row (&family)[count]) {
-  for (const Row& row : family) joined.row[joined.count++] = row;
+template <int size, int count>
+constexpr void add_rows(Rows<size>& joined, int& end, const Row (&rows)[count]) {
+  for (const Row& row : rows) joined.row[end++] = row;
 }
 
-constexpr Rows rows_of_all_families() {
-  Rows joined;
-  add_rows(joined, wrapped::file_rows);
-  add_rows(joined, wrapped::directory_rows);
-  add_rows(joined, wrapped::network_rows);
-  add_rows(joined, wrapped::memory_rows);
-  add_rows(joined, wrapped::process_rows);
-  add_rows(joined, wrapped::device_rows);
-  add_rows(joined, wrapped::time_rows);
-  add_rows(joined, wrapped::event_rows);
-  add_rows(joined, wrapped::system_rows);
-  add_rows(joined, wrapped::own_rows);
-  add_rows(joined, wrapped::further_file_rows);
-  add_rows(joined, wrapped::further_directory_rows);
-  add_rows(joined, wrapped::further_event_rows);
-  add_rows(joined, wrapped::further_time_rows);
-  add_rows(joined, wrapped::further_network_rows);
-  add_rows(joined, wrapped::further_memory_rows);
-  add_rows(joined, wrapped::further_process_rows);
-  add_rows(joined, wrapped::further_ipc_rows);
-  add_rows(joined, wrapped::further_system_rows);
-  add_rows(joined, wrapped::further_scheduling_rows);
+template <int... counts>
+constexpr Rows<(counts + ...)> join(const Row (&... arrays)[counts]) {
+  Rows<(counts + ...)> joined;
+  int end = 0;
+  (add_rows(joined, end, arrays), ...);
   return joined;
 }
 
-inline constexpr Rows joined = rows_of_all_families();
+template <int size>
+constexpr int size_of(const Rows<size>&) {
+  return size;
+}
+
+inline constexpr auto basic =
+    join(wrapped::file_rows, wrapped::directory_rows, wrapped::network_rows, wrapped::memory_rows,
+         wrapped::process_rows, wrapped::device_rows, wrapped::time_rows, wrapped::event_rows,
+         wrapped::system_rows, wrapped::own_rows);
+inline constexpr auto joined =
+    join(basic.row, wrapped::further_file_rows, wrapped::further_directory_rows,
+         wrapped::further_event_rows, wrapped::further_time_rows, wrapped::further_network_rows,
+         wrapped::further_memory_rows, wrapped::further_process_rows, wrapped::further_ipc_rows,
+         wrapped::further_system_rows, wrapped::further_scheduling_rows);
+inline constexpr int rows_of_basic = size_of(basic);
+inline constexpr int rows_of_all = size_of(joined);
 
 struct Shapes {
   Shape shape[rows_of_all] = {};
