@@ -4,7 +4,7 @@
 //
 //   pool                                                     guard
 //   the last idle thread takes a role, its call gets stuck ─▶ takes the role over, polls, queues
-//   a thread becomes idle again ◀────────────────────────────── gives the role back
+//   a thread becomes idle again ◀──────────────────────────── gives the role back
 //
 // The guard executes no call that may block, so no call keeps it. It queues the calls that it
 // accepts for the pool. One thread, `k2k/guard`, outside the pool: the pool starts it when no
