@@ -124,6 +124,7 @@ std::vector<std::string> arguments_of(const calls::Row& row) {
   for (int index = 0; index < calls::parameter_count(row); ++index) {
     std::string type = row.parameters[index].type;
     if (type.starts_with("std::")) type.erase(0, 5);
+    if (type == "device::Argument") type = "long|void*";  // A command decides.
     arguments.push_back(type + " " + row.parameters[index].name);
   }
   return arguments;

@@ -64,7 +64,39 @@ enum class Kind : std::uint8_t {
   in_array,      // Read; elements of `bytes` each, their number is the argument `size_from`.
   out_array,     // Written; as in_array. The call answers the number of elements that it wrote.
   inout_array,   // Read and written; as in_array.
+  in_letter,     // Read; a message of System V: `bytes`, and as many as `size_from` says.
+  out_letter,    // Written; as in_letter. The call answers the number of bytes beyond `bytes`.
+  inout_set,     // Read and written; one bit for each of `size_from` descriptors, in whole words of
+                 // 8 bytes, at most `bytes`. May be null.
+  in_nodes,      // Read; one bit less than `size_from` says, in whole words of 8 bytes, at most
+                 // `bytes`. May be null.
+  out_pages,     // Written; one byte for each page of the `size_from` bytes.
+  in_handle,     // Read; 8 bytes, and as many as their first u32 says, at most `bytes`.
+  inout_handle,  // Read and written; as in_handle.
+  in_self_sized,  // Read; as many bytes as its first u32 says, at most `bytes`.
+  by_command,     // What it is depends on another argument (calls/commands.hpp).
+  // Of these, pointers lead to further pointers (calls/pieces.hpp).
+  in_pieces,     // Read; elements of `bytes` each, their number is the argument `size_from`. Each
+                 // begins as a Piece, which is read.
+  out_pieces,    // As in_pieces, but the pieces are written. The call answers the number of bytes.
+  in_piece,      // One Piece, which is read. May be null.
+  in_content,    // One Content, which is read.
+  out_content,   // One Content, which is written. The call answers the number of bytes.
+  in_message,    // One Message, all of which is read.
+  out_message,   // One Message, which is written. The call answers the number of bytes.
+  in_messages,   // Counted messages, their number is the argument `size_from`. The call answers the
+                 // number of messages.
+  out_messages,  // As in_messages, but written.
 };
+
+// A set of kinds.
+K2K_HD constexpr std::uint64_t bit_of(Kind kind) {
+  return std::uint64_t{1} << static_cast<unsigned>(kind);
+}
+template <class... Kinds>
+K2K_HD constexpr bool is_one_of(Kind kind, Kinds... kinds) {
+  return ((bit_of(kinds) | ...) & bit_of(kind)) != 0;
+}
 
 struct Parameter {
   Kind kind = Kind::none;
@@ -101,13 +133,30 @@ K2K_HD constexpr std::uint64_t number_in(Kind kind, std::uint64_t word) {
 }
 
 K2K_HD constexpr bool is_array(Kind kind) {
-  return kind == Kind::in_array || kind == Kind::out_array || kind == Kind::inout_array;
+  return is_one_of(kind, Kind::in_array, Kind::out_array, Kind::inout_array);
+}
+
+// Does the pointer lead to further pointers?
+K2K_HD constexpr bool is_nested(Kind kind) {
+  return is_one_of(kind, Kind::in_pieces, Kind::out_pieces, Kind::in_piece, Kind::in_content,
+                   Kind::out_content, Kind::in_message, Kind::out_message, Kind::in_messages,
+                   Kind::out_messages);
 }
 
 // Bytes of `number` elements, at most 2^62: behind any address, the sum with that does not wrap.
 K2K_HD constexpr std::uint64_t bytes_of(std::uint64_t number, std::uint64_t bytes_each) {
   constexpr std::uint64_t most = std::uint64_t{1} << 62;
   return bytes_each != 0 && number > most / bytes_each ? most : number * bytes_each;
+}
+
+// Bytes of `number` bits in whole words of 8 bytes.
+K2K_HD constexpr std::uint64_t bytes_of_bits(std::uint64_t number) {
+  return (number / 64 + (number % 64 == 0 ? 0 : 1)) * 8;
+}
+
+// Pages of a range of `bytes`: one byte each, in the answer of mincore.
+K2K_HD constexpr std::uint64_t pages_of(std::uint64_t bytes) {
+  return bytes / 4096 + (bytes % 4096 == 0 ? 0 : 1);
 }
 
 // What the host needs of a row. A tenth of its bytes, which every process with libk2k loads.
@@ -177,6 +226,20 @@ K2K_HD constexpr Parameter out_array(const char* name, std::uint8_t size_from,
 K2K_HD constexpr Parameter inout_array(const char* name, std::uint8_t size_from,
                                        std::uint16_t bytes) {
   return {Kind::inout_array, "void*", name, size_from, bytes};
+}
+K2K_HD constexpr Parameter in_pieces(const char* name, std::uint8_t size_from,
+                                     std::uint16_t bytes = 16) {
+  return {Kind::in_pieces, "const void*", name, size_from, bytes};
+}
+K2K_HD constexpr Parameter out_pieces(const char* name, std::uint8_t size_from) {
+  return {Kind::out_pieces, "const void*", name, size_from, 16};
+}
+K2K_HD constexpr Parameter inout_set(const char* name, std::uint8_t size_from) {
+  return {Kind::inout_set, "void*", name, size_from, 1024};
+}
+// An argument that a command makes a number or a pointer.
+K2K_HD constexpr Parameter by_command(const char* name, const char* fallback = nullptr) {
+  return {Kind::by_command, "device::Argument", name, 0, 0, fallback};
 }
 inline constexpr Parameter fd = {Kind::descriptor, "int", "fd", 0, 0};
 inline constexpr Parameter directory = {Kind::descriptor, "int", "directory", 0, 0};

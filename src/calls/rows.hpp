@@ -57,12 +57,16 @@ inline constexpr auto basic =
     join(wrapped::file_rows, wrapped::directory_rows, wrapped::network_rows, wrapped::memory_rows,
          wrapped::process_rows, wrapped::device_rows, wrapped::time_rows, wrapped::event_rows,
          wrapped::system_rows, wrapped::own_rows);
-inline constexpr auto joined =
+inline constexpr auto open =
     join(basic.row, wrapped::further_file_rows, wrapped::further_directory_rows,
          wrapped::further_event_rows, wrapped::further_time_rows, wrapped::further_network_rows,
          wrapped::further_memory_rows, wrapped::further_process_rows, wrapped::further_ipc_rows,
          wrapped::further_system_rows, wrapped::further_scheduling_rows);
+inline constexpr auto joined =
+    join(open.row, wrapped::refused_file_rows, wrapped::refused_memory_rows,
+         wrapped::refused_process_rows, wrapped::refused_time_rows);
 inline constexpr int rows_of_basic = size_of(basic);
+inline constexpr int rows_of_open = size_of(open);
 inline constexpr int rows_of_all = size_of(joined);
 
 struct Shapes {
@@ -100,6 +104,11 @@ inline constexpr const Shape (&shapes)[row_count] = detail::shapes.shape;
 // of wrapped/ whose name does not begin with `further`.
 inline constexpr int basic_count = detail::rows_of_basic;
 K2K_HD constexpr bool is_basic(int row) { return row >= 0 && row < basic_count; }
+
+// The calls that are not refused by every policy; rows of refused calls come last. They are in the
+// arrays of wrapped/ whose names begin with `refused`.
+inline constexpr int open_count = detail::rows_of_open;
+K2K_HD constexpr bool is_open(int row) { return row >= 0 && row < open_count; }
 
 // Index into rows, or -1: a call without a row is passed on unchanged (services/policy.hpp).
 K2K_HD constexpr int find(std::uint16_t number) {

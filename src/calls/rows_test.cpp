@@ -2,51 +2,76 @@
 
 #include "calls/rows.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <limits.h>
+#include <linux/aio_abi.h>
+#include <linux/futex.h>
+#include <linux/keyctl.h>
+#include <linux/landlock.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/msg.h>
+#include <sys/quota.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <sys/timex.h>
+#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <utime.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <ctime>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
 
+#include "calls/commands.hpp"
+#include "calls/pieces.hpp"
 #include "calls/table.hpp"
 
 namespace k2k::calls {
 namespace {
 
 bool is_buffer(Kind kind) {
-  switch (kind) {
-    case Kind::path:
-    case Kind::in_bytes:
-    case Kind::out_bytes:
-    case Kind::in_struct:
-    case Kind::out_struct:
-    case Kind::in_sized:
-    case Kind::out_sized:
-    case Kind::inout_struct:
-    case Kind::out_limited:
-    case Kind::text:
-    case Kind::in_array:
-    case Kind::out_array:
-    case Kind::inout_array:
-      return true;
-    default:
-      return false;
-  }
+  return !is_one_of(kind, Kind::none, Kind::value, Kind::length, Kind::descriptor, Kind::address,
+                    Kind::opaque, Kind::by_command);
+}
+
+// Kinds whose size a number tells.
+bool is_counted(Kind kind) {
+  return is_one_of(kind, Kind::in_bytes, Kind::out_bytes, Kind::in_sized, Kind::in_array,
+                   Kind::out_array, Kind::inout_array, Kind::in_letter, Kind::out_letter,
+                   Kind::inout_set, Kind::in_nodes, Kind::out_pages, Kind::in_pieces,
+                   Kind::out_pieces, Kind::in_messages, Kind::out_messages);
+}
+
+bool has_bytes(Kind kind) {
+  return is_one_of(kind, Kind::in_struct, Kind::out_struct, Kind::inout_struct, Kind::in_sized,
+                   Kind::out_sized, Kind::out_limited, Kind::text, Kind::in_array, Kind::out_array,
+                   Kind::inout_array, Kind::in_letter, Kind::out_letter, Kind::inout_set,
+                   Kind::in_nodes, Kind::in_handle, Kind::inout_handle, Kind::in_self_sized,
+                   Kind::in_pieces, Kind::out_pieces);
+}
+
+// What the caller's pointer leads to is not written itself; of vectors, the pieces may be.
+bool is_constant(Kind kind) {
+  return is_one_of(kind, Kind::path, Kind::in_bytes, Kind::in_struct, Kind::in_sized, Kind::text,
+                   Kind::in_array, Kind::in_letter, Kind::in_nodes, Kind::in_handle,
+                   Kind::in_self_sized, Kind::in_pieces, Kind::out_pieces, Kind::in_piece,
+                   Kind::in_content, Kind::out_content, Kind::in_message);
 }
 
 TEST(Rows, have_a_number_and_a_name_of_their_own) {
@@ -93,6 +118,22 @@ TEST(Rows, count_as_linux_does) {
   EXPECT_EQ(bytes_of(std::uint64_t{1} << 62, 12), std::uint64_t{1} << 62);
 }
 
+TEST(Rows, count_bits_pages_and_elements) {
+  EXPECT_EQ(bytes_of_bits(0), 0u);
+  EXPECT_EQ(bytes_of_bits(1), 8u);
+  EXPECT_EQ(bytes_of_bits(64), 8u);
+  EXPECT_EQ(bytes_of_bits(65), 16u);
+  EXPECT_EQ(bytes_of_bits(~std::uint64_t{0}), std::uint64_t{1} << 61) << "no sum wraps";
+  EXPECT_EQ(pages_of(4096), 1u);
+  EXPECT_EQ(pages_of(4097), 2u);
+  EXPECT_EQ(pages_of(~std::uint64_t{0}), std::uint64_t{1} << 52);
+  EXPECT_EQ(elements_of(Kind::in_pieces, IOV_MAX), std::uint64_t{IOV_MAX});
+  EXPECT_EQ(elements_of(Kind::in_pieces, IOV_MAX + 1), 0u) << "Linux refuses them, unread";
+  EXPECT_EQ(elements_of(Kind::out_messages, 5000), std::uint64_t{IOV_MAX}) << "no more are made";
+  EXPECT_EQ(elements_of(Kind::in_message, 77), 1u);
+  EXPECT_EQ(elements_of(Kind::in_bytes, 77), 0u);
+}
+
 TEST(Rows, of_basic_calls_come_first) {
   EXPECT_TRUE(is_basic(find(0)));
   EXPECT_TRUE(is_basic(find(nop_number)));
@@ -114,40 +155,23 @@ TEST(Rows, say_how_long_everything_is_that_a_pointer_points_to) {
       const bool pointer = type.find('*') != std::string::npos;
       EXPECT_EQ(pointer, is_buffer(parameter.kind) || parameter.kind == Kind::address ||
                              parameter.kind == Kind::opaque);
-      switch (parameter.kind) {
-        case Kind::in_bytes:
-        case Kind::out_bytes:
-        case Kind::in_sized:
-        case Kind::in_array:
-        case Kind::out_array:
-        case Kind::inout_array:
-          ASSERT_LT(parameter.size_from, count);
-          // Linux reads an int as one.
-          EXPECT_EQ(row.parameters[parameter.size_from].kind,
-                    std::string(row.parameters[parameter.size_from].type) == "int" ? Kind::length
-                                                                                   : Kind::value);
-          break;
-        case Kind::out_limited:
-        case Kind::out_sized:
-          ASSERT_LT(parameter.size_from, count);
-          EXPECT_EQ(row.parameters[parameter.size_from].kind, Kind::inout_struct);
-          EXPECT_EQ(row.parameters[parameter.size_from].bytes, sizeof(std::uint32_t));
-          break;
-        default:
-          break;
+      if (is_counted(parameter.kind)) {
+        ASSERT_LT(parameter.size_from, count);
+        // Linux reads an int as one.
+        EXPECT_EQ(row.parameters[parameter.size_from].kind,
+                  std::string(row.parameters[parameter.size_from].type) == "int" ? Kind::length
+                                                                                 : Kind::value);
       }
-      if (parameter.kind == Kind::in_struct || parameter.kind == Kind::out_struct ||
-          parameter.kind == Kind::inout_struct || parameter.kind == Kind::in_sized ||
-          parameter.kind == Kind::out_sized || parameter.kind == Kind::out_limited ||
-          parameter.kind == Kind::text || is_array(parameter.kind)) {
+      if (is_one_of(parameter.kind, Kind::out_limited, Kind::out_sized)) {
+        ASSERT_LT(parameter.size_from, count);
+        EXPECT_EQ(row.parameters[parameter.size_from].kind, Kind::inout_struct);
+        EXPECT_EQ(row.parameters[parameter.size_from].bytes, sizeof(std::uint32_t));
+      }
+      if (has_bytes(parameter.kind)) {
         EXPECT_GT(parameter.bytes, 0);
       }
       // Read-only parameters are const for the caller, written ones are not.
-      const bool read_only = parameter.kind == Kind::path || parameter.kind == Kind::in_bytes ||
-                             parameter.kind == Kind::in_struct ||
-                             parameter.kind == Kind::in_sized || parameter.kind == Kind::text ||
-                             parameter.kind == Kind::in_array;
-      EXPECT_EQ(type.starts_with("const "), read_only);
+      EXPECT_EQ(type.starts_with("const "), is_constant(parameter.kind));
     }
     for (int index = count; index < parameters_max; ++index) {
       EXPECT_EQ(row.parameters[index].kind, Kind::none) << row.name << " has a gap";
@@ -203,6 +227,109 @@ TEST(Rows, know_the_sizes_of_the_system_s_structures) {
   EXPECT_EQ(bytes(244, 1), sizeof(sigevent));
   EXPECT_EQ(bytes(247, 2), sizeof(siginfo_t));
   EXPECT_EQ(bytes(286, 2), sizeof(itimerspec));
+  EXPECT_EQ(bytes(19, 1), sizeof(iovec));
+  EXPECT_EQ(bytes(208, 3), sizeof(io_event));
+  EXPECT_EQ(bytes(278, 1), sizeof(iovec));
+  EXPECT_EQ(bytes(310, 1), sizeof(iovec));
+  EXPECT_EQ(bytes(299, 4), sizeof(timespec));
+  EXPECT_EQ(bytes(23, 4), sizeof(timeval));
+  EXPECT_EQ(bytes(449, 0), sizeof(futex_waitv));
+  EXPECT_EQ(bytes(456, 0), 2 * sizeof(futex_waitv));
+}
+
+TEST(Rows, know_the_structures_whose_pointers_are_followed) {
+  EXPECT_EQ(sizeof(Piece), sizeof(iovec));
+  EXPECT_EQ(offsetof(Piece, bytes), offsetof(iovec, iov_len));
+  EXPECT_EQ(sizeof(Message), sizeof(msghdr));
+  EXPECT_EQ(offsetof(Message, name_bytes), offsetof(msghdr, msg_namelen));
+  EXPECT_EQ(offsetof(Message, pieces), offsetof(msghdr, msg_iov));
+  EXPECT_EQ(offsetof(Message, piece_count), offsetof(msghdr, msg_iovlen));
+  EXPECT_EQ(offsetof(Message, control), offsetof(msghdr, msg_control));
+  EXPECT_EQ(offsetof(Message, control_bytes), offsetof(msghdr, msg_controllen));
+  EXPECT_EQ(offsetof(Message, flags), offsetof(msghdr, msg_flags));
+  EXPECT_EQ(sizeof(CountedMessage), sizeof(mmsghdr));
+  EXPECT_EQ(offsetof(CountedMessage, bytes), offsetof(mmsghdr, msg_len));
+  EXPECT_EQ(pieces_max, std::uint64_t{IOV_MAX});
+  EXPECT_EQ(name_bytes_max, sizeof(sockaddr_storage));
+  // <linux/kexec.h> has other names.
+  struct Segment {
+    const void* buffer;
+    std::size_t bytes;
+    const void* memory;
+    std::size_t memory_bytes;
+  };
+  EXPECT_EQ(rows[find(SYS_kexec_load)].parameters[2].bytes, sizeof(Segment));
+}
+
+Extent by_command(std::uint16_t number, int parameter, std::initializer_list<std::uint64_t> given) {
+  std::uint64_t words[parameters_max] = {};
+  std::copy(given.begin(), given.end(), words);
+  return extent_of(number, parameter, words);
+}
+
+TEST(Commands, decide_what_an_argument_is) {
+  EXPECT_EQ(by_command(SYS_fcntl, 2, {3, F_GETFL}).kind, Kind::value);
+  EXPECT_EQ(by_command(SYS_fcntl, 2, {3, F_GETLK}).kind, Kind::inout_struct);
+  EXPECT_EQ(by_command(SYS_fcntl, 2, {3, F_SETLKW}).bytes, sizeof(struct flock));
+  EXPECT_EQ(by_command(SYS_fcntl, 2, {3, F_SETOWN_EX}).bytes, sizeof(f_owner_ex));
+  EXPECT_EQ(by_command(SYS_shmctl, 2, {1, IPC_STAT}).bytes, sizeof(shmid_ds));
+  EXPECT_EQ(by_command(SYS_shmctl, 2, {1, IPC_INFO}).bytes, sizeof(shminfo));
+  EXPECT_EQ(by_command(SYS_shmctl, 2, {1, SHM_INFO}).bytes, sizeof(shm_info));
+  EXPECT_EQ(by_command(SYS_shmctl, 2, {1, IPC_RMID}).kind, Kind::value);
+  EXPECT_EQ(by_command(SYS_msgctl, 2, {1, IPC_SET}).bytes, sizeof(msqid_ds));
+  EXPECT_EQ(by_command(SYS_msgctl, 2, {1, MSG_INFO}).bytes, sizeof(msginfo));
+  EXPECT_EQ(by_command(SYS_semctl, 3, {1, 0, IPC_STAT}).bytes, sizeof(semid_ds));
+  EXPECT_EQ(by_command(SYS_semctl, 3, {1, 0, SEM_INFO}).bytes, sizeof(seminfo));
+  EXPECT_EQ(by_command(SYS_semctl, 3, {1, 0, SETVAL, 7}).kind, Kind::value);
+  EXPECT_EQ(by_command(SYS_semctl, 3, {1, 0, GETALL, 7, 3}).kind, Kind::inout_array);
+  EXPECT_EQ(by_command(SYS_semctl, 3, {1, 0, GETALL, 7, 0}).kind, Kind::opaque)
+      << "the number of semaphores is not known";
+  EXPECT_EQ(by_command(SYS_landlock_add_rule, 2, {1, LANDLOCK_RULE_PATH_BENEATH}).bytes,
+            sizeof(landlock_path_beneath_attr));
+  EXPECT_EQ(by_command(SYS_keyctl, 2, {KEYCTL_UPDATE, 1, 2, 3}).size_from, 3);
+  EXPECT_EQ(by_command(SYS_keyctl, 1, {KEYCTL_DH_COMPUTE}).bytes, sizeof(keyctl_dh_params));
+}
+
+TEST(Commands, count_only_the_bits_that_linux_counts) {
+  EXPECT_EQ(by_command(SYS_futex, 3, {1, FUTEX_WAIT}).kind, Kind::in_struct);
+  EXPECT_EQ(by_command(SYS_futex, 3, {1, FUTEX_WAIT | FUTEX_PRIVATE_FLAG}).kind, Kind::in_struct);
+  EXPECT_EQ(by_command(SYS_futex, 3, {1, FUTEX_WAKE | FUTEX_PRIVATE_FLAG}).kind, Kind::value);
+  EXPECT_EQ(by_command(SYS_fcntl, 2, {3, (std::uint64_t{1} << 32) | F_GETLK}).kind,
+            Kind::inout_struct)
+      << "a command is an int";
+  EXPECT_EQ(
+      by_command(SYS_quotactl, 3, {static_cast<std::uint32_t>(QCMD(Q_GETQUOTA, USRQUOTA))}).bytes,
+      sizeof(dqblk));
+  EXPECT_EQ(
+      by_command(SYS_quotactl, 3, {static_cast<std::uint32_t>(QCMD(Q_GETQUOTA, GRPQUOTA))}).bytes,
+      sizeof(dqblk));
+  EXPECT_EQ(
+      by_command(SYS_quotactl_fd, 3, {1, static_cast<std::uint32_t>(QCMD(Q_GETINFO, GRPQUOTA))})
+          .bytes,
+      sizeof(dqinfo));
+  EXPECT_EQ(by_command(SYS_name_to_handle_at, 3, {0, 0, 0, 0, 0}).bytes, sizeof(int));
+  EXPECT_EQ(by_command(SYS_name_to_handle_at, 3, {0, 0, 0, 0, 1}).bytes, sizeof(std::uint64_t));
+}
+
+TEST(Commands, belong_to_arguments_that_a_command_decides) {
+  for (const Command& command : commands) {
+    const int row = find(command.number);
+    ASSERT_GE(row, 0) << command.number;
+    SCOPED_TRACE(rows[row].name);
+    EXPECT_EQ(rows[row].parameters[command.parameter].kind, Kind::by_command);
+    EXPECT_NE(command.selector, command.parameter);
+    EXPECT_EQ(command.command & ~command.mask, 0u);
+    EXPECT_LT(command.extent.size_from, parameter_count(rows[row]));
+    if (is_nested(command.extent.kind)) {
+      EXPECT_TRUE(may_be_nested(rows[row]));
+    }
+  }
+  for (const Row& row : rows) {
+    for (int index = 0; index < parameters_max; ++index) {
+      if (row.parameters[index].kind != Kind::by_command) continue;
+      EXPECT_GT(count_commands(row.number), 0) << row.name;
+    }
+  }
 }
 
 TEST(Rows, have_the_names_of_linux_or_of_the_manual) {

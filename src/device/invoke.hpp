@@ -21,22 +21,37 @@
 
 namespace k2k::device {
 
-template <class Argument>
-K2K_DEVICE constexpr std::uint64_t word_of(Argument argument) {
-  if constexpr (std::is_pointer_v<Argument>) {
+class Argument;
+
+template <class Given>
+K2K_DEVICE constexpr std::uint64_t word_of(Given argument) {
+  if constexpr (std::is_same_v<Given, Argument>) {
+    return argument.word();
+  } else if constexpr (std::is_pointer_v<Given>) {
     return reinterpret_cast<std::uint64_t>(argument);
-  } else if constexpr (std::is_null_pointer_v<Argument>) {
+  } else if constexpr (std::is_null_pointer_v<Given>) {
     return 0;
   } else {
-    static_assert(std::is_integral_v<Argument> || std::is_enum_v<Argument>,
+    static_assert(std::is_integral_v<Given> || std::is_enum_v<Given>,
                   "system calls take integers and pointers");
-    if constexpr (std::is_signed_v<Argument>) {
+    if constexpr (std::is_signed_v<Given>) {
       return static_cast<std::uint64_t>(static_cast<std::int64_t>(argument));
     } else {
       return static_cast<std::uint64_t>(argument);
     }
   }
 }
+
+// An argument that is a number for some commands of a call, and a pointer for others.
+class Argument {
+ public:
+  template <class Given>
+  K2K_DEVICE constexpr Argument(Given given) : word_(word_of(given)) {}
+  [[nodiscard]] K2K_DEVICE constexpr std::uint64_t word() const { return word_; }
+
+ private:
+  std::uint64_t word_;
+};
 
 template <class Chosen>
 inline constexpr platform::Wait wait_of =

@@ -11,103 +11,23 @@
 //
 // Limits: one block (8 KiB) a call. Of larger buffers read, write, pread, pwrite and outputs of the
 // other calls use a part: the call answers a short count, as POSIX allows, or that the space is too
-// small (ERANGE). sendto, recvfrom and inputs of the other calls answer -EMSGSIZE.
+// small (ERANGE). Calls of sockets and inputs of the other calls answer -EMSGSIZE.
+//
+// Pointers within an argument (vectors, messages) are device/nested.hpp.
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include "calls/commands.hpp"
 #include "calls/rows.hpp"
+#include "device/buffers.hpp"
+#include "device/nested.hpp"
 #include "device/platform/platform.hpp"
 #include "device/reply.hpp"
 #include "protocol/claim.hpp"
 
 namespace k2k::device {
-
-inline constexpr std::uint32_t no_block = 0xffffffff;
-inline constexpr std::uint64_t path_bytes_max = 4096;  // PATH_MAX, including the terminator.
-// The bulk argument leaves room for all small arguments that a row can have beside it.
-inline constexpr std::uint64_t bulk_bytes_max = protocol::arena_block_bytes - 512;
-
-K2K_HD constexpr bool is_read(calls::Kind kind) {
-  return kind == calls::Kind::path || kind == calls::Kind::text || kind == calls::Kind::in_bytes ||
-         kind == calls::Kind::in_struct || kind == calls::Kind::in_sized ||
-         kind == calls::Kind::in_array || kind == calls::Kind::inout_array ||
-         kind == calls::Kind::inout_struct;
-}
-// Its size is where another argument points to.
-K2K_HD constexpr bool is_sized_by_pointer(calls::Kind kind) {
-  return kind == calls::Kind::out_sized || kind == calls::Kind::out_limited;
-}
-K2K_HD constexpr bool is_written(calls::Kind kind) {
-  return kind == calls::Kind::out_bytes || kind == calls::Kind::out_struct ||
-         kind == calls::Kind::out_array || kind == calls::Kind::inout_array ||
-         is_sized_by_pointer(kind) || kind == calls::Kind::inout_struct;
-}
-K2K_HD constexpr bool is_bulk(calls::Kind kind) {
-  return kind == calls::Kind::in_bytes || kind == calls::Kind::out_bytes || calls::is_array(kind);
-}
-// Whether the call is made with a part of a buffer that does not fit.
-K2K_HD constexpr bool may_be_part(const calls::Row& row, calls::Kind kind) {
-  if (row.family == calls::Family::network) return false;
-  if (kind == calls::Kind::out_bytes || kind == calls::Kind::out_array) return true;
-  return kind == calls::Kind::in_bytes && calls::takes_registered_memory(row.number);
-}
-
-K2K_HD constexpr std::uint64_t rounded(std::uint64_t bytes) {
-  return (bytes + 15) & ~std::uint64_t{15};
-}
-
-// The most bytes of a block that the arguments of one call can need, but for bulk.
-K2K_HD constexpr std::uint64_t small_bytes_of(const calls::Row& row) {
-  std::uint64_t sum = 0;
-  for (int index = 0; index < calls::parameter_count(row); ++index) {
-    const calls::Parameter& parameter = row.parameters[index];
-    if (is_bulk(parameter.kind)) continue;
-    sum += rounded(parameter.kind == calls::Kind::path ? path_bytes_max : parameter.bytes);
-  }
-  return sum;
-}
-
-// The most bytes of one bulk argument, in whole elements.
-K2K_HD constexpr std::uint64_t bulk_bytes_of(const calls::Row& row,
-                                             const calls::Parameter& parameter) {
-  const std::uint64_t left = protocol::arena_block_bytes - small_bytes_of(row);
-  const std::uint64_t room = left < bulk_bytes_max ? left : bulk_bytes_max;
-  return calls::is_array(parameter.kind) ? room / parameter.bytes * parameter.bytes : room;
-}
-
-// Whether the copies of all arguments fit a block together.
-K2K_HD constexpr bool fits_a_block(const calls::Row& row) {
-  int bulk = 0;
-  for (int index = 0; index < calls::parameter_count(row); ++index) {
-    if (is_bulk(row.parameters[index].kind)) ++bulk;
-  }
-  constexpr std::uint64_t least = 1024;  // Of a bulk argument.
-  return bulk <= 1 && small_bytes_of(row) + (bulk == 0 ? 0 : least) <= protocol::arena_block_bytes;
-}
-
-struct Words {
-  std::uint64_t word[protocol::argument_count] = {};
-};
-
-// The places of one call's arguments while the host serves it.
-struct Transfer {
-  std::uint32_t block = no_block;
-  Words original;                                       // As the caller passed them.
-  std::uint64_t bytes[protocol::argument_count] = {};   // Bytes copied in or to copy back.
-  std::uint32_t offset[protocol::argument_count] = {};  // Within the block.
-};
-
-K2K_DEVICE inline void copy_bytes(void* to, const void* from, std::uint64_t bytes) {
-  __builtin_memcpy(to, from, bytes);
-}
-
-// The first `most` bytes of a text with its terminator; one more if it has no terminator there.
-K2K_DEVICE inline std::uint64_t text_bytes(const char* text, std::uint64_t most) {
-  std::uint64_t length = 0;
-  while (length < most && text[length] != '\0') ++length;
-  return length + 1;
-}
 
 // Bytes behind argument `index` of the row; 0 for null and for arguments that are not buffers.
 K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Row& row, const Words& arguments,
@@ -139,6 +59,22 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Row& row, const Words&
       return parameter.kind == calls::Kind::opaque ? 1 : parameter.bytes;
     case calls::Kind::in_sized:
       return size < parameter.bytes ? size : parameter.bytes;
+    case calls::Kind::in_letter:
+    case calls::Kind::out_letter:
+      return calls::bytes_of(size, 1) + parameter.bytes;
+    case calls::Kind::inout_set:
+      return calls::bytes_of_bits(size);
+    case calls::Kind::in_nodes:
+      return size == 0 ? 0 : calls::bytes_of_bits(size - 1);
+    case calls::Kind::out_pages:
+      return calls::pages_of(size);
+    case calls::Kind::in_handle:
+    case calls::Kind::inout_handle:
+    case calls::Kind::in_self_sized: {
+      const std::uint64_t head = parameter.kind == calls::Kind::in_self_sized ? 0 : 8;
+      const std::uint64_t bytes = *reinterpret_cast<const std::uint32_t*>(address) + head;
+      return bytes < parameter.bytes ? bytes : parameter.bytes;
+    }
     case calls::Kind::out_limited:
     case calls::Kind::out_sized: {
       const auto* room =
@@ -152,23 +88,76 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Row& row, const Words&
   }
 }
 
-// A block for `transfer`: 0, or -EAGAIN and -ECANCELED as move_in().
-K2K_DEVICE inline std::int64_t take_block(const protocol::AreaView& area, Transfer& transfer,
-                                          bool waits) {
-  const std::uint32_t hint = platform::current().wave;
-  while ((transfer.block = protocol::try_take_block(area, hint)) == area.arena_blocks) {
-    const bool closed = protocol::load_acquire(area.closed) != 0;
-    if (closed || !waits) {
-      transfer.block = no_block;
-      return closed ? -error::cancelled : -error::again;
-    }
-    platform::yield();
-  }
-  return 0;
+// Its size is told by another argument, but a copy has no more than the row's bytes.
+K2K_HD constexpr bool is_capped(calls::Kind kind) {
+  return calls::is_one_of(kind, calls::Kind::out_limited, calls::Kind::inout_set,
+                          calls::Kind::in_nodes);
 }
 
-K2K_DEVICE inline std::byte* block_of(const protocol::AreaView& area, const Transfer& transfer) {
-  return area.arena + static_cast<std::uint64_t>(transfer.block) * protocol::arena_block_bytes;
+// Gives the size of a copy of a bulk argument to the argument that tells it.
+K2K_DEVICE inline void set_number(const calls::Row& row, int index, std::uint64_t bytes,
+                                  Words& arguments) {
+  const calls::Parameter& parameter = row.parameters[index];
+  std::uint64_t& number = arguments.word[parameter.size_from];
+  if (parameter.kind == calls::Kind::out_pages) {
+    return;  // All of them or none.
+  }
+  number = is_letter(parameter.kind)         ? bytes - parameter.bytes
+           : calls::is_array(parameter.kind) ? bytes / parameter.bytes
+                                             : bytes;
+}
+
+// Bytes of a bulk output that a call has written whose answer is `value`.
+K2K_DEVICE inline std::uint64_t written_bytes(const calls::Parameter& parameter,
+                                              std::uint64_t value) {
+  switch (parameter.kind) {
+    case calls::Kind::inout_array:
+    case calls::Kind::out_pages:
+      return ~std::uint64_t{0};
+    case calls::Kind::out_letter:
+      return value + parameter.bytes;
+    case calls::Kind::out_array:
+      return calls::bytes_of(value, parameter.bytes);
+    default:
+      return value;
+  }
+}
+
+struct NoRow {};
+
+// The row of a call whose arguments a command decides.
+template <std::uint16_t number>
+K2K_DEVICE inline calls::Row row_by_command(const Words& arguments) {
+  constexpr auto mine = calls::commands_of<number>();
+  calls::Row row = calls::rows[calls::find(number)];
+  for (int index = 0; index < calls::parameters_max; ++index) {
+    calls::Parameter& parameter = row.parameters[index];
+    if (parameter.kind != calls::Kind::by_command) continue;
+    const calls::Extent extent = calls::extent_by(mine.command, calls::count_commands(number),
+                                                  number, index, arguments.word);
+    parameter.kind = extent.kind;
+    parameter.size_from = extent.size_from;
+    parameter.bytes = extent.bytes;
+  }
+  return row;
+}
+
+template <std::uint16_t number>
+K2K_DEVICE inline auto chosen_row([[maybe_unused]] const Words& arguments) {
+  if constexpr (calls::is_by_command(calls::rows[calls::find(number)])) {
+    return row_by_command<number>(arguments);
+  } else {
+    return NoRow{};
+  }
+}
+template <bool by_command, class Chosen>
+K2K_DEVICE inline const calls::Row& row_of([[maybe_unused]] const calls::Row& fixed,
+                                           [[maybe_unused]] const Chosen& chosen) {
+  if constexpr (by_command) {
+    return chosen;
+  } else {
+    return fixed;
+  }
 }
 
 // Copies the buffers that the host cannot address and points `arguments` at the copies. Returns 0
@@ -183,10 +172,18 @@ template <std::uint16_t number>
 K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView& area,
                                                        Words& arguments, bool detached,
                                                        Transfer& transfer, bool waits = true) {
-  constexpr calls::Row row = calls::rows[calls::find(number)];
-  constexpr int count = calls::parameter_count(row);
-  static_assert(fits_a_block(row),
+  constexpr calls::Row fixed = calls::rows[calls::find(number)];
+  constexpr int count = calls::parameter_count(fixed);
+  constexpr bool by_command = calls::is_by_command(fixed);
+  constexpr bool nested = calls::may_be_nested(fixed);
+  // Texts and what a command decides may be too long together, which is known only here.
+  constexpr bool counted = by_command || !fits_a_block(fixed);
+  static_assert(small_bytes_of(fixed) < 3 * protocol::arena_block_bytes &&
+                    (!counted || by_command || bulk_count_of(fixed) == 0 || nested),
                 "the copies of all arguments of this row do not fit a block together");
+  constexpr std::uint64_t fixed_room = bulk_room_of(fixed);
+  const auto chosen = chosen_row<number>(arguments);
+  const calls::Row& row = row_of<by_command>(fixed, chosen);
   transfer.original = arguments;
   bool moved[protocol::argument_count] = {};
   bool any = false;
@@ -196,9 +193,7 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
     if (!is_read(kind) && !is_written(kind) && kind != calls::Kind::opaque) continue;
     // A pointer to a length is read here only if the host cannot read it: the call itself refuses a
     // wrong pointer.
-    const bool measured =
-        kind == calls::Kind::path || kind == calls::Kind::text || is_sized_by_pointer(kind);
-    if (!detached && measured &&
+    if (!detached && is_measured(kind) &&
         platform::host_visible(reinterpret_cast<const void*>(arguments.word[index]), 1)) {
       continue;
     }
@@ -222,9 +217,10 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
         platform::is_registered(reinterpret_cast<const void*>(arguments.word[index]))) {
       continue;
     }
-    const std::uint64_t room = is_bulk(kind)                      ? bulk_bytes_of(row, parameter)
-                               : kind == calls::Kind::out_limited ? parameter.bytes
-                                                                  : bytes;
+    const std::uint64_t share = by_command ? bulk_room_of(row) : fixed_room;
+    const std::uint64_t room = is_bulk(kind)     ? whole(share, parameter)
+                               : is_capped(kind) ? parameter.bytes
+                                                 : bytes;
     const bool fits = bytes <= room;
     if (visible && !(detached && is_read(kind) && fits)) continue;
     if (kind == calls::Kind::path && bytes > path_bytes_max) return -error::name_too_long;
@@ -232,7 +228,13 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
     transfer.bytes[index] = fits ? bytes : room;
     moved[index] = any = true;
   }
+  if constexpr (nested) any = any || hides_a_part(row, arguments, detached);
   if (!any) return 0;
+  if constexpr (counted) {
+    std::uint64_t sum = 0;
+    for (int index = 0; index < count; ++index) sum += rounded(transfer.bytes[index]);
+    if (sum > protocol::arena_block_bytes) return -error::message_size;
+  }
 
   if (const std::int64_t refusal = take_block(area, transfer, waits); refusal != 0) return refusal;
   std::byte* const block = block_of(area, transfer);
@@ -248,10 +250,17 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
     }
     transfer.offset[index] = static_cast<std::uint32_t>(offset);
     if (is_bulk(parameter.kind)) {
-      arguments.word[parameter.size_from] =
-          transfer.bytes[index] / (calls::is_array(parameter.kind) ? parameter.bytes : 1);
+      set_number(row, index, transfer.bytes[index], arguments);
     }
     offset += rounded(transfer.bytes[index]);
+  }
+  if constexpr (nested) {
+    const std::int64_t refusal = move_parts_in(row, {block, offset}, detached, transfer, arguments);
+    if (refusal != 0) {
+      protocol::give_block(area, transfer.block, protocol::block_free);
+      transfer.block = no_block;
+      return refusal;
+    }
   }
   // Only now: bytes_behind() follows original pointers.
   for (int index = 0; index < count; ++index) {
@@ -269,8 +278,11 @@ template <std::uint16_t number>
 K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
                                                 const Transfer& transfer, std::int64_t value) {
   if (transfer.block == no_block) return;
-  constexpr calls::Row row = calls::rows[calls::find(number)];
-  constexpr int count = calls::parameter_count(row);
+  constexpr calls::Row fixed = calls::rows[calls::find(number)];
+  constexpr int count = calls::parameter_count(fixed);
+  constexpr bool by_command = calls::is_by_command(fixed);
+  const auto chosen = chosen_row<number>(transfer.original);
+  const calls::Row& row = row_of<by_command>(fixed, chosen);
   const std::byte* const block = block_of(area, transfer);
   // At its end the runtime answers for calls that may still be under way.
   const bool ended = value != -error::cancelled && value != -error::timed_out;
@@ -280,12 +292,14 @@ K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
     const calls::Parameter& parameter = row.parameters[index];
     if (is_bulk(parameter.kind)) {
       if (value < 0) continue;
-      const std::uint64_t written = calls::bytes_of(
-          static_cast<std::uint64_t>(value), calls::is_array(parameter.kind) ? parameter.bytes : 1);
-      if (parameter.kind != calls::Kind::inout_array && written < bytes) bytes = written;
+      const std::uint64_t written = written_bytes(parameter, static_cast<std::uint64_t>(value));
+      if (written < bytes) bytes = written;
     }
     copy_bytes(reinterpret_cast<void*>(transfer.original.word[index]),
                block + transfer.offset[index], bytes);
+  }
+  if constexpr (calls::may_be_nested(fixed)) {
+    if (ended) move_parts_out(row, block_of(area, transfer), transfer, value);
   }
   protocol::give_block(area, transfer.block, protocol::block_free);
 }

@@ -900,6 +900,136 @@ K2K_DEVICE inline auto cachestat(Scope scope, int fd, const void* range, void* s
   return device::call<451>(scope, strong, fd, range, status, flags);
 }
 
+// readv(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto readv(Scope scope, Chosen options, int fd, const void* pieces, std::size_t count) {
+  return device::call<19>(scope, options, fd, pieces, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto readv(Scope scope, int fd, const void* pieces, std::size_t count) {
+  return device::call<19>(scope, strong, fd, pieces, count);
+}
+
+// writev(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto writev(Scope scope, Chosen options, int fd, const void* pieces, std::size_t count) {
+  return device::call<20>(scope, options, fd, pieces, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto writev(Scope scope, int fd, const void* pieces, std::size_t count) {
+  return device::call<20>(scope, strong, fd, pieces, count);
+}
+
+// fcntl(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fcntl(Scope scope, Chosen options, int fd, int command, device::Argument argument = 0) {
+  return device::call<72>(scope, options, fd, command, argument);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fcntl(Scope scope, int fd, int command, device::Argument argument = 0) {
+  return device::call<72>(scope, strong, fd, command, argument);
+}
+
+// io_destroy(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_destroy(Scope scope, Chosen options, std::uint64_t context) {
+  return device::call<207>(scope, options, context);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_destroy(Scope scope, std::uint64_t context) {
+  return device::call<207>(scope, strong, context);
+}
+
+// io_getevents(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_getevents(Scope scope, Chosen options, std::uint64_t context, long least, long count, void* events, const void* timeout) {
+  return device::call<208>(scope, options, context, least, count, events, timeout);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_getevents(Scope scope, std::uint64_t context, long least, long count, void* events, const void* timeout) {
+  return device::call<208>(scope, strong, context, least, count, events, timeout);
+}
+
+// io_cancel(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_cancel(Scope scope, Chosen options, std::uint64_t context, void* request, void* event) {
+  return device::call<210>(scope, options, context, request, event);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_cancel(Scope scope, std::uint64_t context, void* request, void* event) {
+  return device::call<210>(scope, strong, context, request, event);
+}
+
+// vmsplice(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto vmsplice(Scope scope, Chosen options, int fd, const void* pieces, std::size_t count, unsigned flags = 0) {
+  return device::call<278>(scope, options, fd, pieces, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto vmsplice(Scope scope, int fd, const void* pieces, std::size_t count, unsigned flags = 0) {
+  return device::call<278>(scope, strong, fd, pieces, count, flags);
+}
+
+// preadv(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto preadv(Scope scope, Chosen options, int fd, const void* pieces, std::size_t count, std::int64_t offset) {
+  return device::call<295>(scope, options, fd, pieces, count, offset);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto preadv(Scope scope, int fd, const void* pieces, std::size_t count, std::int64_t offset) {
+  return device::call<295>(scope, strong, fd, pieces, count, offset);
+}
+
+// pwritev(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pwritev(Scope scope, Chosen options, int fd, const void* pieces, std::size_t count, std::int64_t offset) {
+  return device::call<296>(scope, options, fd, pieces, count, offset);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pwritev(Scope scope, int fd, const void* pieces, std::size_t count, std::int64_t offset) {
+  return device::call<296>(scope, strong, fd, pieces, count, offset);
+}
+
+// open_by_handle_at(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto open_by_handle_at(Scope scope, Chosen options, int mount, const void* handle, int flags) {
+  return device::call<304>(scope, options, mount, handle, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto open_by_handle_at(Scope scope, int mount, const void* handle, int flags) {
+  return device::call<304>(scope, strong, mount, handle, flags);
+}
+
+// preadv2(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto preadv2(Scope scope, Chosen options, int fd, const void* pieces, std::size_t count, std::int64_t offset, std::uint64_t high, int flags) {
+  return device::call<327>(scope, options, fd, pieces, count, offset, high, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto preadv2(Scope scope, int fd, const void* pieces, std::size_t count, std::int64_t offset, std::uint64_t high, int flags) {
+  return device::call<327>(scope, strong, fd, pieces, count, offset, high, flags);
+}
+
+// pwritev2(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pwritev2(Scope scope, Chosen options, int fd, const void* pieces, std::size_t count, std::int64_t offset, std::uint64_t high, int flags) {
+  return device::call<328>(scope, options, fd, pieces, count, offset, high, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pwritev2(Scope scope, int fd, const void* pieces, std::size_t count, std::int64_t offset, std::uint64_t high, int flags) {
+  return device::call<328>(scope, strong, fd, pieces, count, offset, high, flags);
+}
+
+// io_pgetevents(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_pgetevents(Scope scope, Chosen options, std::uint64_t context, long least, long count, void* events, const void* timeout, const void* mask) {
+  return device::call<333>(scope, options, context, least, count, events, timeout, mask);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_pgetevents(Scope scope, std::uint64_t context, long least, long count, void* events, const void* timeout, const void* mask) {
+  return device::call<333>(scope, strong, context, least, count, events, timeout, mask);
+}
+
 // getdents(2): producer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto getdents(Scope scope, Chosen options, int fd, void* entries, std::size_t count) {
@@ -1300,6 +1430,126 @@ K2K_DEVICE inline auto fchmodat2(Scope scope, int directory, const char* path, s
   return device::call<452>(scope, strong, directory, path, mode, flags);
 }
 
+// mount(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mount(Scope scope, Chosen options, const char* source, const char* path, const char* type, unsigned long flags, const char* data) {
+  return device::call<165>(scope, options, source, path, type, flags, data);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mount(Scope scope, const char* source, const char* path, const char* type, unsigned long flags, const char* data) {
+  return device::call<165>(scope, strong, source, path, type, flags, data);
+}
+
+// name_to_handle_at(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto name_to_handle_at(Scope scope, Chosen options, int directory, const char* path, void* handle, device::Argument mount, int flags = 0) {
+  return device::call<303>(scope, options, directory, path, handle, mount, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto name_to_handle_at(Scope scope, int directory, const char* path, void* handle, device::Argument mount, int flags = 0) {
+  return device::call<303>(scope, strong, directory, path, handle, mount, flags);
+}
+
+// fsconfig(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto fsconfig(Scope scope, Chosen options, int fd, unsigned command, const char* key, device::Argument content, int number = 0) {
+  return device::call<431>(scope, options, fd, command, key, content, number);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto fsconfig(Scope scope, int fd, unsigned command, const char* key, device::Argument content, int number = 0) {
+  return device::call<431>(scope, strong, fd, command, key, content, number);
+}
+
+// statmount(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto statmount(Scope scope, Chosen options, const void* request, void* status, std::size_t count, unsigned flags = 0) {
+  return device::call<457>(scope, options, request, status, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto statmount(Scope scope, const void* request, void* status, std::size_t count, unsigned flags = 0) {
+  return device::call<457>(scope, strong, request, status, count, flags);
+}
+
+// listmount(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto listmount(Scope scope, Chosen options, const void* request, void* mounts, std::size_t count, unsigned flags = 0) {
+  return device::call<458>(scope, options, request, mounts, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto listmount(Scope scope, const void* request, void* mounts, std::size_t count, unsigned flags = 0) {
+  return device::call<458>(scope, strong, request, mounts, count, flags);
+}
+
+// setxattrat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto setxattrat(Scope scope, Chosen options, int directory, const char* path, unsigned flags, const char* name, const void* content, std::size_t count) {
+  return device::call<463>(scope, options, directory, path, flags, name, content, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto setxattrat(Scope scope, int directory, const char* path, unsigned flags, const char* name, const void* content, std::size_t count) {
+  return device::call<463>(scope, strong, directory, path, flags, name, content, count);
+}
+
+// getxattrat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto getxattrat(Scope scope, Chosen options, int directory, const char* path, unsigned flags, const char* name, const void* content, std::size_t count) {
+  return device::call<464>(scope, options, directory, path, flags, name, content, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto getxattrat(Scope scope, int directory, const char* path, unsigned flags, const char* name, const void* content, std::size_t count) {
+  return device::call<464>(scope, strong, directory, path, flags, name, content, count);
+}
+
+// listxattrat(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto listxattrat(Scope scope, Chosen options, int directory, const char* path, unsigned flags, void* names, std::size_t count) {
+  return device::call<465>(scope, options, directory, path, flags, names, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto listxattrat(Scope scope, int directory, const char* path, unsigned flags, void* names, std::size_t count) {
+  return device::call<465>(scope, strong, directory, path, flags, names, count);
+}
+
+// removexattrat(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto removexattrat(Scope scope, Chosen options, int directory, const char* path, unsigned flags, const char* name) {
+  return device::call<466>(scope, options, directory, path, flags, name);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto removexattrat(Scope scope, int directory, const char* path, unsigned flags, const char* name) {
+  return device::call<466>(scope, strong, directory, path, flags, name);
+}
+
+// open_tree_attr(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto open_tree_attr(Scope scope, Chosen options, int directory, const char* path, unsigned flags, const void* attributes, std::size_t count) {
+  return device::call<467>(scope, options, directory, path, flags, attributes, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto open_tree_attr(Scope scope, int directory, const char* path, unsigned flags, const void* attributes, std::size_t count) {
+  return device::call<467>(scope, strong, directory, path, flags, attributes, count);
+}
+
+// file_getattr(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto file_getattr(Scope scope, Chosen options, int directory, const char* path, void* attributes, std::size_t count, unsigned flags = 0) {
+  return device::call<468>(scope, options, directory, path, attributes, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto file_getattr(Scope scope, int directory, const char* path, void* attributes, std::size_t count, unsigned flags = 0) {
+  return device::call<468>(scope, strong, directory, path, attributes, count, flags);
+}
+
+// file_setattr(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto file_setattr(Scope scope, Chosen options, int directory, const char* path, const void* attributes, std::size_t count, unsigned flags = 0) {
+  return device::call<469>(scope, options, directory, path, attributes, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto file_setattr(Scope scope, int directory, const char* path, const void* attributes, std::size_t count, unsigned flags = 0) {
+  return device::call<469>(scope, strong, directory, path, attributes, count, flags);
+}
+
 // poll(2): producer, may wait for a peer.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto poll(Scope scope, Chosen options, void* watched, unsigned count, int timeout) {
@@ -1448,6 +1698,26 @@ K2K_DEVICE inline auto epoll_pwait2(Scope scope, Chosen options, int fd, void* e
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto epoll_pwait2(Scope scope, int fd, void* events, int count, const void* timeout, const void* mask, std::size_t mask_size) {
   return device::call<441>(scope, strong, fd, events, count, timeout, mask, mask_size);
+}
+
+// select(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto select(Scope scope, Chosen options, int count, void* readable, void* writable, void* exceptional, void* timeout) {
+  return device::call<23>(scope, options, count, readable, writable, exceptional, timeout);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto select(Scope scope, int count, void* readable, void* writable, void* exceptional, void* timeout) {
+  return device::call<23>(scope, strong, count, readable, writable, exceptional, timeout);
+}
+
+// pselect6(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pselect6(Scope scope, Chosen options, int count, void* readable, void* writable, void* exceptional, void* timeout, const void* mask) {
+  return device::call<270>(scope, options, count, readable, writable, exceptional, timeout, mask);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pselect6(Scope scope, int count, void* readable, void* writable, void* exceptional, void* timeout, const void* mask) {
+  return device::call<270>(scope, strong, count, readable, writable, exceptional, timeout, mask);
 }
 
 // getitimer(2): producer, never blocks.
@@ -1690,6 +1960,46 @@ K2K_DEVICE inline auto accept4(Scope scope, int fd, void* address, void* address
   return device::call<288>(scope, strong, fd, address, address_length, flags);
 }
 
+// sendmsg(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sendmsg(Scope scope, Chosen options, int fd, const void* message, int flags = 0) {
+  return device::call<46>(scope, options, fd, message, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sendmsg(Scope scope, int fd, const void* message, int flags = 0) {
+  return device::call<46>(scope, strong, fd, message, flags);
+}
+
+// recvmsg(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto recvmsg(Scope scope, Chosen options, int fd, void* message, int flags = 0) {
+  return device::call<47>(scope, options, fd, message, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto recvmsg(Scope scope, int fd, void* message, int flags = 0) {
+  return device::call<47>(scope, strong, fd, message, flags);
+}
+
+// recvmmsg(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto recvmmsg(Scope scope, Chosen options, int fd, void* messages, unsigned count, int flags, void* timeout) {
+  return device::call<299>(scope, options, fd, messages, count, flags, timeout);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto recvmmsg(Scope scope, int fd, void* messages, unsigned count, int flags, void* timeout) {
+  return device::call<299>(scope, strong, fd, messages, count, flags, timeout);
+}
+
+// sendmmsg(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto sendmmsg(Scope scope, Chosen options, int fd, void* messages, unsigned count, int flags = 0) {
+  return device::call<307>(scope, options, fd, messages, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto sendmmsg(Scope scope, int fd, void* messages, unsigned count, int flags = 0) {
+  return device::call<307>(scope, strong, fd, messages, count, flags);
+}
+
 // mremap(2): consumer and producer, may wait for a disk.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto mremap(Scope scope, Chosen options, void* address, std::size_t length, std::size_t new_length, int flags, void* to = nullptr) {
@@ -1820,6 +2130,46 @@ K2K_DEVICE inline auto memfd_secret(Scope scope, unsigned flags = 0) {
   return device::call<447>(scope, strong, flags);
 }
 
+// mincore(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mincore(Scope scope, Chosen options, void* address, std::size_t length, void* pages) {
+  return device::call<27>(scope, options, address, length, pages);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mincore(Scope scope, void* address, std::size_t length, void* pages) {
+  return device::call<27>(scope, strong, address, length, pages);
+}
+
+// mbind(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mbind(Scope scope, Chosen options, void* address, std::size_t length, int mode, const void* nodes, unsigned long count, unsigned flags = 0) {
+  return device::call<237>(scope, options, address, length, mode, nodes, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mbind(Scope scope, void* address, std::size_t length, int mode, const void* nodes, unsigned long count, unsigned flags = 0) {
+  return device::call<237>(scope, strong, address, length, mode, nodes, count, flags);
+}
+
+// move_pages(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto move_pages(Scope scope, Chosen options, int process, std::size_t count, const void* pages, const void* nodes, void* status, int flags) {
+  return device::call<279>(scope, options, process, count, pages, nodes, status, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto move_pages(Scope scope, int process, std::size_t count, const void* pages, const void* nodes, void* status, int flags) {
+  return device::call<279>(scope, strong, process, count, pages, nodes, status, flags);
+}
+
+// process_vm_readv(2): producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto process_vm_readv(Scope scope, Chosen options, int process, const void* pieces, std::size_t count, const void* from, std::size_t from_count, unsigned long flags = 0) {
+  return device::call<310>(scope, options, process, pieces, count, from, from_count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto process_vm_readv(Scope scope, int process, const void* pieces, std::size_t count, const void* from, std::size_t from_count, unsigned long flags = 0) {
+  return device::call<310>(scope, strong, process, pieces, count, from, from_count, flags);
+}
+
 // getgroups(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto getgroups(Scope scope, Chosen options, int count, void* groups) {
@@ -1878,6 +2228,36 @@ K2K_DEVICE inline auto landlock_create_ruleset(Scope scope, Chosen options, cons
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto landlock_create_ruleset(Scope scope, const void* attributes, std::size_t count, unsigned flags = 0) {
   return device::call<444>(scope, strong, attributes, count, flags);
+}
+
+// landlock_add_rule(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto landlock_add_rule(Scope scope, Chosen options, int fd, int type, device::Argument attributes, unsigned flags = 0) {
+  return device::call<445>(scope, options, fd, type, attributes, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto landlock_add_rule(Scope scope, int fd, int type, device::Argument attributes, unsigned flags = 0) {
+  return device::call<445>(scope, strong, fd, type, attributes, flags);
+}
+
+// lsm_list_modules(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto lsm_list_modules(Scope scope, Chosen options, void* modules, void* count, unsigned flags = 0) {
+  return device::call<461>(scope, options, modules, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto lsm_list_modules(Scope scope, void* modules, void* count, unsigned flags = 0) {
+  return device::call<461>(scope, strong, modules, count, flags);
+}
+
+// listns(2): producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto listns(Scope scope, Chosen options, const void* request, void* spaces, std::size_t count, unsigned flags = 0) {
+  return device::call<470>(scope, options, request, spaces, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto listns(Scope scope, const void* request, void* spaces, std::size_t count, unsigned flags = 0) {
+  return device::call<470>(scope, strong, request, spaces, count, flags);
 }
 
 // shmget(2): producer, never blocks.
@@ -2020,6 +2400,96 @@ K2K_DEVICE inline auto futex_wake(Scope scope, void* address, unsigned long mask
   return device::call<454>(scope, strong, address, mask, count, flags);
 }
 
+// shmctl(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto shmctl(Scope scope, Chosen options, int segment, int command, device::Argument argument = 0) {
+  return device::call<31>(scope, options, segment, command, argument);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto shmctl(Scope scope, int segment, int command, device::Argument argument = 0) {
+  return device::call<31>(scope, strong, segment, command, argument);
+}
+
+// semctl(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto semctl(Scope scope, Chosen options, int set, int semaphore, int command, device::Argument argument = 0, std::size_t count = 0) {
+  return device::call<66>(scope, options, set, semaphore, command, argument, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto semctl(Scope scope, int set, int semaphore, int command, device::Argument argument = 0, std::size_t count = 0) {
+  return device::call<66>(scope, strong, set, semaphore, command, argument, count);
+}
+
+// msgsnd(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto msgsnd(Scope scope, Chosen options, int queue, const void* message, std::size_t count, int flags = 0) {
+  return device::call<69>(scope, options, queue, message, count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto msgsnd(Scope scope, int queue, const void* message, std::size_t count, int flags = 0) {
+  return device::call<69>(scope, strong, queue, message, count, flags);
+}
+
+// msgrcv(2): producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto msgrcv(Scope scope, Chosen options, int queue, void* message, std::size_t count, long type, int flags = 0) {
+  return device::call<70>(scope, options, queue, message, count, type, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto msgrcv(Scope scope, int queue, void* message, std::size_t count, long type, int flags = 0) {
+  return device::call<70>(scope, strong, queue, message, count, type, flags);
+}
+
+// msgctl(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto msgctl(Scope scope, Chosen options, int queue, int command, device::Argument argument = 0) {
+  return device::call<71>(scope, options, queue, command, argument);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto msgctl(Scope scope, int queue, int command, device::Argument argument = 0) {
+  return device::call<71>(scope, strong, queue, command, argument);
+}
+
+// futex(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto futex(Scope scope, Chosen options, void* word, int operation, std::uint32_t value, device::Argument timeout = 0, void* other_word = nullptr, std::uint32_t other_value = 0) {
+  return device::call<202>(scope, options, word, operation, value, timeout, other_word, other_value);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto futex(Scope scope, void* word, int operation, std::uint32_t value, device::Argument timeout = 0, void* other_word = nullptr, std::uint32_t other_value = 0) {
+  return device::call<202>(scope, strong, word, operation, value, timeout, other_word, other_value);
+}
+
+// futex_waitv(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto futex_waitv(Scope scope, Chosen options, const void* waiters, unsigned count, unsigned flags, const void* timeout, int clock) {
+  return device::call<449>(scope, options, waiters, count, flags, timeout, clock);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto futex_waitv(Scope scope, const void* waiters, unsigned count, unsigned flags, const void* timeout, int clock) {
+  return device::call<449>(scope, strong, waiters, count, flags, timeout, clock);
+}
+
+// futex_wait(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto futex_wait(Scope scope, Chosen options, void* word, unsigned long value, unsigned long mask, unsigned flags, const void* timeout, int clock) {
+  return device::call<455>(scope, options, word, value, mask, flags, timeout, clock);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto futex_wait(Scope scope, void* word, unsigned long value, unsigned long mask, unsigned flags, const void* timeout, int clock) {
+  return device::call<455>(scope, strong, word, value, mask, flags, timeout, clock);
+}
+
+// futex_requeue(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto futex_requeue(Scope scope, Chosen options, const void* waiters, unsigned flags, int wake, int requeue) {
+  return device::call<456>(scope, options, waiters, flags, wake, requeue);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto futex_requeue(Scope scope, const void* waiters, unsigned flags, int wake, int requeue) {
+  return device::call<456>(scope, strong, waiters, flags, wake, requeue);
+}
+
 // syslog(2): producer, may wait for a peer.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto syslog(Scope scope, Chosen options, int type, void* buffer, int count) {
@@ -2050,6 +2520,136 @@ K2K_DEVICE inline auto getrandom(Scope scope, void* buffer, std::size_t count, u
   return device::call<318>(scope, strong, buffer, count, flags);
 }
 
+// vhangup(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto vhangup(Scope scope, Chosen options) {
+  return device::call<153>(scope, options);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto vhangup(Scope scope) {
+  return device::call<153>(scope, strong);
+}
+
+// acct(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto acct(Scope scope, Chosen options, const char* path) {
+  return device::call<163>(scope, options, path);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto acct(Scope scope, const char* path) {
+  return device::call<163>(scope, strong, path);
+}
+
+// reboot(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto reboot(Scope scope, Chosen options, int magic, int other_magic, unsigned command, device::Argument argument = 0) {
+  return device::call<169>(scope, options, magic, other_magic, command, argument);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto reboot(Scope scope, int magic, int other_magic, unsigned command, device::Argument argument = 0) {
+  return device::call<169>(scope, strong, magic, other_magic, command, argument);
+}
+
+// init_module(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto init_module(Scope scope, Chosen options, const void* image, std::size_t count, const char* parameters) {
+  return device::call<175>(scope, options, image, count, parameters);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto init_module(Scope scope, const void* image, std::size_t count, const char* parameters) {
+  return device::call<175>(scope, strong, image, count, parameters);
+}
+
+// delete_module(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto delete_module(Scope scope, Chosen options, const char* name, unsigned flags) {
+  return device::call<176>(scope, options, name, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto delete_module(Scope scope, const char* name, unsigned flags) {
+  return device::call<176>(scope, strong, name, flags);
+}
+
+// quotactl(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto quotactl(Scope scope, Chosen options, int command, const char* device, int identity, device::Argument argument = 0) {
+  return device::call<179>(scope, options, command, device, identity, argument);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto quotactl(Scope scope, int command, const char* device, int identity, device::Argument argument = 0) {
+  return device::call<179>(scope, strong, command, device, identity, argument);
+}
+
+// kexec_load(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto kexec_load(Scope scope, Chosen options, unsigned long entry, std::size_t count, const void* segments, unsigned long flags) {
+  return device::call<246>(scope, options, entry, count, segments, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto kexec_load(Scope scope, unsigned long entry, std::size_t count, const void* segments, unsigned long flags) {
+  return device::call<246>(scope, strong, entry, count, segments, flags);
+}
+
+// request_key(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto request_key(Scope scope, Chosen options, const char* type, const char* description, const char* information, int ring) {
+  return device::call<249>(scope, options, type, description, information, ring);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto request_key(Scope scope, const char* type, const char* description, const char* information, int ring) {
+  return device::call<249>(scope, strong, type, description, information, ring);
+}
+
+// keyctl(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto keyctl(Scope scope, Chosen options, int operation, device::Argument first = 0, device::Argument second = 0, device::Argument third = 0, device::Argument fourth = 0) {
+  return device::call<250>(scope, options, operation, first, second, third, fourth);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto keyctl(Scope scope, int operation, device::Argument first = 0, device::Argument second = 0, device::Argument third = 0, device::Argument fourth = 0) {
+  return device::call<250>(scope, strong, operation, first, second, third, fourth);
+}
+
+// finit_module(2): consumer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto finit_module(Scope scope, Chosen options, int fd, const char* parameters, int flags) {
+  return device::call<313>(scope, options, fd, parameters, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto finit_module(Scope scope, int fd, const char* parameters, int flags) {
+  return device::call<313>(scope, strong, fd, parameters, flags);
+}
+
+// kexec_file_load(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto kexec_file_load(Scope scope, Chosen options, int fd, int initial, unsigned long count, const void* command_line, unsigned long flags) {
+  return device::call<320>(scope, options, fd, initial, count, command_line, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto kexec_file_load(Scope scope, int fd, int initial, unsigned long count, const void* command_line, unsigned long flags) {
+  return device::call<320>(scope, strong, fd, initial, count, command_line, flags);
+}
+
+// bpf(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto bpf(Scope scope, Chosen options, int command, void* attributes, unsigned count) {
+  return device::call<321>(scope, options, command, attributes, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto bpf(Scope scope, int command, void* attributes, unsigned count) {
+  return device::call<321>(scope, strong, command, attributes, count);
+}
+
+// quotactl_fd(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto quotactl_fd(Scope scope, Chosen options, int fd, unsigned command, int identity, device::Argument argument = 0) {
+  return device::call<443>(scope, options, fd, command, identity, argument);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto quotactl_fd(Scope scope, int fd, unsigned command, int identity, device::Argument argument = 0) {
+  return device::call<443>(scope, strong, fd, command, identity, argument);
+}
+
 // sched_get_priority_max(2): producer, never blocks.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
 K2K_DEVICE inline auto sched_get_priority_max(Scope scope, Chosen options, int policy) {
@@ -2078,6 +2678,186 @@ K2K_DEVICE inline auto membarrier(Scope scope, Chosen options, int command, unsi
 template <class Scope, class = device::IfScope<Scope>>
 K2K_DEVICE inline auto membarrier(Scope scope, int command, unsigned flags = 0, int processor = 0) {
   return device::call<324>(scope, strong, command, flags, processor);
+}
+
+// io_setup(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_setup(Scope scope, Chosen options, unsigned count, void* context) {
+  return device::call<206>(scope, options, count, context);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_setup(Scope scope, unsigned count, void* context) {
+  return device::call<206>(scope, strong, count, context);
+}
+
+// io_submit(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_submit(Scope scope, Chosen options, std::uint64_t context, long count, const void* requests) {
+  return device::call<209>(scope, options, context, count, requests);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_submit(Scope scope, std::uint64_t context, long count, const void* requests) {
+  return device::call<209>(scope, strong, context, count, requests);
+}
+
+// io_uring_setup(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_uring_setup(Scope scope, Chosen options, unsigned entries, void* parameters) {
+  return device::call<425>(scope, options, entries, parameters);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_uring_setup(Scope scope, unsigned entries, void* parameters) {
+  return device::call<425>(scope, strong, entries, parameters);
+}
+
+// io_uring_enter(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_uring_enter(Scope scope, Chosen options, int fd, unsigned submit, unsigned least, unsigned flags, void* argument = nullptr, std::size_t count = 0) {
+  return device::call<426>(scope, options, fd, submit, least, flags, argument, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_uring_enter(Scope scope, int fd, unsigned submit, unsigned least, unsigned flags, void* argument = nullptr, std::size_t count = 0) {
+  return device::call<426>(scope, strong, fd, submit, least, flags, argument, count);
+}
+
+// io_uring_register(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto io_uring_register(Scope scope, Chosen options, int fd, unsigned operation, void* argument, unsigned count) {
+  return device::call<427>(scope, options, fd, operation, argument, count);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto io_uring_register(Scope scope, int fd, unsigned operation, void* argument, unsigned count) {
+  return device::call<427>(scope, strong, fd, operation, argument, count);
+}
+
+// process_vm_writev(2): consumer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto process_vm_writev(Scope scope, Chosen options, int process, const void* pieces, std::size_t count, const void* to, std::size_t to_count, unsigned long flags = 0) {
+  return device::call<311>(scope, options, process, pieces, count, to, to_count, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto process_vm_writev(Scope scope, int process, const void* pieces, std::size_t count, const void* to, std::size_t to_count, unsigned long flags = 0) {
+  return device::call<311>(scope, strong, process, pieces, count, to, to_count, flags);
+}
+
+// process_madvise(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto process_madvise(Scope scope, Chosen options, int fd, const void* ranges, std::size_t count, int advice, unsigned flags = 0) {
+  return device::call<440>(scope, options, fd, ranges, count, advice, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto process_madvise(Scope scope, int fd, const void* ranges, std::size_t count, int advice, unsigned flags = 0) {
+  return device::call<440>(scope, strong, fd, ranges, count, advice, flags);
+}
+
+// process_mrelease(2): consumer and producer, may wait for a disk.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto process_mrelease(Scope scope, Chosen options, int fd, unsigned flags = 0) {
+  return device::call<448>(scope, options, fd, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto process_mrelease(Scope scope, int fd, unsigned flags = 0) {
+  return device::call<448>(scope, strong, fd, flags);
+}
+
+// set_mempolicy_home_node(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto set_mempolicy_home_node(Scope scope, Chosen options, void* address, std::size_t length, unsigned long node, unsigned long flags = 0) {
+  return device::call<450>(scope, options, address, length, node, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto set_mempolicy_home_node(Scope scope, void* address, std::size_t length, unsigned long node, unsigned long flags = 0) {
+  return device::call<450>(scope, strong, address, length, node, flags);
+}
+
+// mseal(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto mseal(Scope scope, Chosen options, void* address, std::size_t length, unsigned long flags = 0) {
+  return device::call<462>(scope, options, address, length, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto mseal(Scope scope, void* address, std::size_t length, unsigned long flags = 0) {
+  return device::call<462>(scope, strong, address, length, flags);
+}
+
+// wait4(2): consumer and producer, may wait for a peer.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto wait4(Scope scope, Chosen options, int process, void* status, int how, void* usage = nullptr) {
+  return device::call<61>(scope, options, process, status, how, usage);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto wait4(Scope scope, int process, void* status, int how, void* usage = nullptr) {
+  return device::call<61>(scope, strong, process, status, how, usage);
+}
+
+// kill(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto kill(Scope scope, Chosen options, int process, int signal) {
+  return device::call<62>(scope, options, process, signal);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto kill(Scope scope, int process, int signal) {
+  return device::call<62>(scope, strong, process, signal);
+}
+
+// setrlimit(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto setrlimit(Scope scope, Chosen options, int resource, const void* limit) {
+  return device::call<160>(scope, options, resource, limit);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto setrlimit(Scope scope, int resource, const void* limit) {
+  return device::call<160>(scope, strong, resource, limit);
+}
+
+// prlimit64(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto prlimit64(Scope scope, Chosen options, int process, int resource, const void* limit, void* before = nullptr) {
+  return device::call<302>(scope, options, process, resource, limit, before);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto prlimit64(Scope scope, int process, int resource, const void* limit, void* before = nullptr) {
+  return device::call<302>(scope, strong, process, resource, limit, before);
+}
+
+// pidfd_send_signal(2): consumer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto pidfd_send_signal(Scope scope, Chosen options, int fd, int signal, const void* info, unsigned flags = 0) {
+  return device::call<424>(scope, options, fd, signal, info, flags);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto pidfd_send_signal(Scope scope, int fd, int signal, const void* info, unsigned flags = 0) {
+  return device::call<424>(scope, strong, fd, signal, info, flags);
+}
+
+// alarm(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto alarm(Scope scope, Chosen options, unsigned seconds) {
+  return device::call<37>(scope, options, seconds);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto alarm(Scope scope, unsigned seconds) {
+  return device::call<37>(scope, strong, seconds);
+}
+
+// setitimer(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto setitimer(Scope scope, Chosen options, int which, const void* wanted, void* before = nullptr) {
+  return device::call<38>(scope, options, which, wanted, before);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto setitimer(Scope scope, int which, const void* wanted, void* before = nullptr) {
+  return device::call<38>(scope, strong, which, wanted, before);
+}
+
+// timer_create(2): consumer and producer, never blocks.
+template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
+K2K_DEVICE inline auto timer_create(Scope scope, Chosen options, int clock, const void* event, void* timer) {
+  return device::call<222>(scope, options, clock, event, timer);
+}
+template <class Scope, class = device::IfScope<Scope>>
+K2K_DEVICE inline auto timer_create(Scope scope, int clock, const void* event, void* timer) {
+  return device::call<222>(scope, strong, clock, event, timer);
 }
 
 }  // namespace k2k

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "calls/rows.hpp"
+#include "services/nested.hpp"
 #include "services/policy.hpp"
 
 namespace k2k::services {
@@ -32,9 +33,12 @@ Range range_of(const Request& request) {
 
 // What the kernel will do with the memory behind a parameter.
 backend::PageAccess access_of(calls::Kind kind) {
-  const bool reads = kind == calls::Kind::path || kind == calls::Kind::in_bytes ||
-                     kind == calls::Kind::in_struct || kind == calls::Kind::in_sized ||
-                     kind == calls::Kind::text || kind == calls::Kind::in_array;
+  using calls::Kind;
+  // Of vectors, the elements; their pieces have an access of their own.
+  const bool reads = calls::is_one_of(
+      kind, Kind::path, Kind::in_bytes, Kind::in_struct, Kind::in_sized, Kind::text, Kind::in_array,
+      Kind::in_letter, Kind::in_nodes, Kind::in_handle, Kind::in_self_sized, Kind::in_pieces,
+      Kind::out_pieces, Kind::in_piece, Kind::in_content, Kind::out_content, Kind::in_message);
   return reads ? backend::PageAccess::read : backend::PageAccess::write;
 }
 
@@ -84,21 +88,48 @@ std::size_t resolve(std::span<Fault> faults, backend::Reading reading) {
   return ranges;
 }
 
+namespace {
+
+// 0, -EAGAIN or -EFAULT.
+std::int64_t bring_in(std::uint64_t address, std::uint64_t bytes, backend::PageAccess access,
+                      backend::Reading reading) {
+  if (address == 0 || bytes == 0) return 0;
+  const int error = backend::populate_missing(address, bytes, access, reading);
+  if (error == EAGAIN) return -EAGAIN;
+  return error == 0 ? 0 : -EFAULT;
+}
+
+// Bytes behind a pointer of which reach_of() does not know how many Linux reads.
+std::uint64_t most_of(const calls::Extent& extent, std::uint64_t reach) {
+  using calls::Kind;
+  if (extent.kind == Kind::path) return path_bytes_max;
+  const bool unmeasured =
+      calls::is_one_of(extent.kind, Kind::text, Kind::out_limited, Kind::in_handle,
+                       Kind::inout_handle, Kind::in_self_sized);
+  return unmeasured ? extent.bytes : reach;
+}
+
+}  // namespace
+
 std::int64_t bring_in_arguments(const Request& request, backend::Reading reading) {
   if (request.row < 0 || !backend::any_region()) return 0;
   const calls::Shape& row = calls::shapes[request.row];
   for (std::size_t index = 0; index < calls::parameters_max; ++index) {
-    const calls::Extent& parameter = row.parameters[index];
+    const calls::Extent extent = extent_of(row, index, request);
+    const std::uint64_t reach = reach_of(row, extent, index, request);
     const std::uint64_t address = request.arguments[index];
-    std::uint64_t bytes = reach_of(row, index, request);
-    if (parameter.kind == calls::Kind::path) bytes = path_bytes_max;
-    const bool unmeasured =
-        parameter.kind == calls::Kind::text || parameter.kind == calls::Kind::out_limited;
-    if (unmeasured) bytes = parameter.bytes;
-    if (address == 0 || bytes == 0) continue;
-    const int error = backend::populate_missing(address, bytes, access_of(parameter.kind), reading);
-    if (error == EAGAIN) return -EAGAIN;
-    if (error != 0) return -EFAULT;
+    const std::int64_t missing =
+        bring_in(address, most_of(extent, reach), access_of(extent.kind), reading);
+    if (missing != 0) return missing;
+    if (address == 0 || !calls::is_nested(extent.kind)) continue;
+    const std::uint64_t number = request.arguments[extent.size_from];
+    // Linux itself refuses a wrong pointer.
+    const std::int64_t part = for_each_part(
+        extent, address, number, [reading](std::uint64_t at, std::uint64_t bytes, bool writes) {
+          return bring_in(at, bytes,
+                          writes ? backend::PageAccess::write : backend::PageAccess::read, reading);
+        });
+    if (part == -EAGAIN) return part;
   }
   return 0;
 }

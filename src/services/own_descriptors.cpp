@@ -35,27 +35,9 @@ struct Named {
   Mask mask;
 };
 constexpr Mask first = 1;
-constexpr Mask second = 2;
-constexpr Mask third = 4;
 constexpr Named named[] = {
-    {19, first},   // readv
-    {20, first},   // writev
-    {46, first},   // sendmsg
-    {47, first},   // recvmsg
-    {72, first},   // fcntl
-    {278, first},  // vmsplice
     {282, first},  // signalfd
     {289, first},  // signalfd4
-    {295, first},  // preadv
-    {296, first},  // pwritev
-    {299, first},  // recvmmsg
-    {303, first},  // name_to_handle_at
-    {304, first},  // open_by_handle_at
-    {307, first},  // sendmmsg
-    {313, first},  // finit_module
-    {327, first},  // preadv2
-    {328, first},  // pwritev2
-    {443, first},  // quotactl_fd
 };
 
 constexpr std::size_t numbers_end = 512;

@@ -1,6 +1,7 @@
 #include "services/own_process.hpp"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/keyctl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -29,7 +30,7 @@ constexpr std::uint16_t watched[] = {
     SYS_waitid,        SYS_remap_file_pages,
     SYS_add_key,       SYS_request_key,
     SYS_keyctl,        SYS_rt_tgsigqueueinfo,
-    SYS_pkey_mprotect,
+    SYS_pkey_mprotect, SYS_futex,
 };
 
 // So that the calls that are made most pay one load.
@@ -111,6 +112,20 @@ bool changes_keys_of_thread(const std::uint64_t (&word)[protocol::argument_count
          });
 }
 
+// The lock would have a service thread as its owner.
+bool locks_for_thread(std::uint64_t operation) {
+  switch (static_cast<std::uint32_t>(operation) & FUTEX_CMD_MASK) {
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
+    case FUTEX_TRYLOCK_PI:
+    case FUTEX_UNLOCK_PI:
+    case FUTEX_WAIT_REQUEUE_PI:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Linux takes the number of any thread for its process.
 bool is_in_this_process(std::uint64_t thread) {
   return raw(SYS_tgkill, ::getpid(), static_cast<pid_t>(thread), 0) == 0;
@@ -140,6 +155,8 @@ bool harms_own(const Request& request) {
       return (word[3] & WNOWAIT) == 0;
     case SYS_fcntl:
       return static_cast<int>(word[1]) == F_SETSIG && ends_or_stops(word[2]);
+    case SYS_futex:
+      return locks_for_thread(word[1]);
     case SYS_add_key:
       return is_keyring_of_thread(word[4]);
     case SYS_request_key:

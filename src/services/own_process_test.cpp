@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/futex.h>
 #include <linux/keyctl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -161,6 +162,16 @@ TEST_F(OwnProcess, keyrings_of_a_thread_are_no_kernels_business) {
   const auto session = static_cast<std::uint64_t>(KEY_SPEC_SESSION_KEYRING);
   EXPECT_EQ(refused(SYS_add_key, {0, 0, 0, 0, session}), 0);
   EXPECT_EQ(refused(SYS_keyctl, {KEYCTL_DESCRIBE, session}), 0);
+}
+
+TEST_F(OwnProcess, threads_own_no_lock_that_a_kernel_takes) {
+  for (const int operation : {FUTEX_LOCK_PI, FUTEX_LOCK_PI2, FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI,
+                              FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI_PRIVATE}) {
+    EXPECT_EQ(refused(SYS_futex, {0, static_cast<std::uint64_t>(operation)}), -EPERM) << operation;
+  }
+  for (const int operation : {FUTEX_WAIT, FUTEX_WAKE, FUTEX_WAIT_BITSET_PRIVATE, FUTEX_REQUEUE}) {
+    EXPECT_EQ(refused(SYS_futex, {0, static_cast<std::uint64_t>(operation)}), 0) << operation;
+  }
 }
 
 }  // namespace

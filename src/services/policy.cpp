@@ -8,6 +8,8 @@
 #include <bit>
 #include <cerrno>
 
+#include "calls/commands.hpp"
+#include "calls/pieces.hpp"
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
 #include "router/door/files.hpp"
@@ -51,8 +53,18 @@ constexpr std::array<std::uint8_t, calls::row_count> checks_of_row = [] {
 
 }  // namespace
 
-std::uint64_t reach_of(const calls::Shape& row, std::size_t index, const Request& request) {
+calls::Extent extent_of(const calls::Shape& row, std::size_t index, const Request& request) {
   const calls::Extent& parameter = row.parameters[index];
+  if (parameter.kind != calls::Kind::by_command) return parameter;
+  return calls::extent_of(row.number, static_cast<int>(index), request.arguments);
+}
+
+std::uint64_t reach_of(const calls::Shape& row, std::size_t index, const Request& request) {
+  return reach_of(row, row.parameters[index], index, request);
+}
+
+std::uint64_t reach_of(const calls::Shape& row, const calls::Extent& parameter, std::size_t index,
+                       const Request& request) {
   const std::uint64_t size = calls::number_in(row.parameters[parameter.size_from].kind,
                                               request.arguments[parameter.size_from]);
   switch (parameter.kind) {
@@ -70,13 +82,33 @@ std::uint64_t reach_of(const calls::Shape& row, std::size_t index, const Request
       return calls::bytes_of(size, parameter.bytes);
     case calls::Kind::in_sized:
       return std::min<std::uint64_t>(size, parameter.bytes);
+    case calls::Kind::in_letter:
+    case calls::Kind::out_letter:
+      return calls::bytes_of(size, 1) + parameter.bytes;
+    case calls::Kind::inout_set:
+      return std::min<std::uint64_t>(calls::bytes_of_bits(size), parameter.bytes);
+    case calls::Kind::in_nodes:
+      return size == 0 ? 0
+                       : std::min<std::uint64_t>(calls::bytes_of_bits(size - 1), parameter.bytes);
+    case calls::Kind::out_pages:
+      return calls::pages_of(size);
+    case calls::Kind::in_handle:
+    case calls::Kind::inout_handle:
+      return sizeof(std::uint64_t);  // The rest only Linux knows.
+    case calls::Kind::in_self_sized:
+      return sizeof(std::uint32_t);
     case calls::Kind::out_sized:
     case calls::Kind::in_struct:
     case calls::Kind::out_struct:
     case calls::Kind::inout_struct:
       return parameter.bytes;
+    case calls::Kind::by_command:
+      return reach_of(row, extent_of(row, index, request), index, request);
     default:
-      return 0;
+      return calls::is_nested(parameter.kind)
+                 ? calls::bytes_of(calls::elements_of(parameter.kind, size),
+                                   calls::stride_of(parameter.kind, parameter.bytes))
+                 : 0;
   }
 }
 
@@ -88,7 +120,7 @@ const char* refusal_of(std::uint16_t number) {
 std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
                    const router::Files& files) {
   if (openness == Openness::known_only && !calls::is_basic(request.row)) return -ENOSYS;
-  if (request.row < 0) {
+  if (!calls::is_open(request.row)) {
     if (request.number >= call_number_end) return -ENOSYS;
     if (refusal_of(request.number) != nullptr) return -EPERM;
     return admit_arguments(request, backend);

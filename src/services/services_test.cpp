@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -24,6 +26,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <initializer_list>
 #include <limits>
@@ -36,6 +39,7 @@
 #include "base/own_descriptors.hpp"
 #include "calls/rows.hpp"
 #include "router/door/files.hpp"
+#include "services/network.hpp"
 
 namespace k2k::services {
 namespace {
@@ -404,8 +408,7 @@ TEST_F(ServicesTest, a_call_that_the_table_does_not_know_is_never_tried_where_it
   EXPECT_EQ(served(make(1000)), -ENOSYS);
 }
 
-TEST_F(ServicesTest, a_call_without_a_wrapper_that_may_block_is_never_tried_where_it_could_block) {
-  ASSERT_LT(calls::find(__NR_preadv2), 0);
+TEST_F(ServicesTest, a_call_that_may_wait_for_a_peer_is_never_tried_where_it_could_block) {
   EXPECT_TRUE(would_wait(make(__NR_preadv2, 12345, 0, 0, 0, 0, 0)));
   EXPECT_EQ(served(make(__NR_preadv2, 12345, 0, 0, 0, 0, 0)), -EBADF);
 }
@@ -595,6 +598,126 @@ TEST_F(ServicesTest, an_accept_waits_for_a_connection) {
 TEST_F(ServicesTest, nothing_answers_zero) {
   EXPECT_EQ(at_once(make(calls::nop_number)), 0);
   EXPECT_EQ(at_once(make(__NR_getpid)), ::getpid());
+}
+
+// A message of one byte with a descriptor in its control data.
+struct HandedOn {
+  explicit HandedOn(int descriptor) {
+    cmsghdr header{};
+    header.cmsg_len = CMSG_LEN(sizeof(int));
+    header.cmsg_level = SOL_SOCKET;
+    header.cmsg_type = SCM_RIGHTS;
+    std::memcpy(control, &header, sizeof(header));
+    std::memcpy(control + CMSG_LEN(0), &descriptor, sizeof(descriptor));
+  }
+  [[nodiscard]] msghdr message() {
+    msghdr made{};
+    made.msg_iov = &piece;
+    made.msg_iovlen = 1;
+    made.msg_control = control;
+    made.msg_controllen = sizeof(control);
+    return made;
+  }
+
+  char byte = 'x';
+  iovec piece{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+};
+
+TEST_F(ServicesTest, k2k_s_own_descriptors_are_not_handed_on) {
+  const int own = ::dup(pipe[0]);
+  set_own(own, true);
+  HandedOn with_own(own);
+  HandedOn with_pipe(pipe[0]);
+  msghdr one = with_own.message();
+  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EBADF);
+  mmsghdr two[2] = {{with_pipe.message(), 77}, {with_own.message(), 77}};
+  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], two, 2, 0)), -EBADF);
+  EXPECT_EQ(two[0].msg_len, 77u) << "not even the first is sent";
+  set_own(own, false);
+  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), 1);
+  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], two, 2, 0)), 2);
+  EXPECT_EQ(two[1].msg_len, 1u);
+  ::close(own);
+}
+
+TEST_F(ServicesTest, control_data_is_read_as_linux_reads_it) {
+  const int own = ::dup(pipe[0]);
+  set_own(own, true);
+  HandedOn with_own(own);
+  msghdr one = with_own.message();
+  // A header that says more than there is: Linux refuses the message.
+  const std::size_t too_long = sizeof(with_own.control) + 1;
+  std::memcpy(with_own.control, &too_long, sizeof(too_long));
+  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EINVAL);
+  // The descriptor is in a second header, behind one that Linux passes over.
+  char control[CMSG_SPACE(4) + CMSG_SPACE(sizeof(int))] = {};
+  const cmsghdr other{CMSG_LEN(4), SOL_IP, 77};
+  const HandedOn second(own);
+  std::memcpy(control, &other, sizeof(other));
+  std::memcpy(control + CMSG_SPACE(4), second.control, sizeof(second.control));
+  one.msg_control = control;
+  one.msg_controllen = sizeof(control);
+  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EBADF);
+  set_own(own, false);
+  ::close(own);
+}
+
+TEST_F(ServicesTest, wrong_messages_are_refused) {
+  msghdr one = HandedOn(pipe[0]).message();
+  one.msg_controllen = control_bytes_max + 1;
+  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -ENOBUFS);
+  one.msg_controllen = 24;
+  one.msg_control = reinterpret_cast<void*>(8);
+  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EFAULT);
+  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], 8, 0)), -EFAULT);
+  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], 8, 2, 0)), -EFAULT);
+  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], 8, 0, 0)), 0);
+  EXPECT_EQ(served(make(__NR_sendmmsg, -1, 8, 0, 0)), -EBADF);
+  mmsghdr alone{};
+  EXPECT_EQ(served(make(__NR_sendmmsg, -1, &alone, 1, 0)), -EBADF);
+}
+
+TEST_F(ServicesTest, a_message_to_nobody_is_an_error_and_no_signal) {
+  ::close(stream[1]);
+  stream[1] = -1;
+  iovec piece{buffer, 1};
+  msghdr one{};
+  one.msg_iov = &piece;
+  one.msg_iovlen = 1;
+  mmsghdr many{one, 0};
+  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EPIPE);
+  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], &many, 1, 0)), -EPIPE);
+  sigset_t pending;
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
+}
+
+TEST_F(ServicesTest, all_semaphores_of_a_set_go_where_there_is_room_for_all) {
+  const int set = ::semget(IPC_PRIVATE, 3, 0600);
+  if (set < 0) GTEST_SKIP() << "no semaphores here";
+  std::uint16_t values[4] = {7, 8, 9, 77};
+  EXPECT_EQ(served(make(__NR_semctl, set, 0, SETALL, values, 2)), -ERANGE);
+  EXPECT_EQ(served(make(__NR_semctl, set, 0, SETALL, values, 3)), 0);
+  std::uint16_t got[4] = {1, 1, 1, 1};
+  EXPECT_EQ(served(make(__NR_semctl, set, 0, GETALL, got, 2)), -ERANGE);
+  EXPECT_EQ(got[0], 1);
+  EXPECT_EQ(served(make(__NR_semctl, set, 0, GETALL, got, 4)), 0);
+  EXPECT_EQ(got[2], 9);
+  EXPECT_EQ(got[3], 1);
+  EXPECT_EQ(served(make(__NR_semctl, set, 0, GETALL, got, 0)), 0) << "no copy: as Linux does";
+  ::semctl(set, 0, IPC_RMID);
+  EXPECT_EQ(served(make(__NR_semctl, set, 0, GETALL, got, 4)), -EINVAL);
+}
+
+TEST_F(ServicesTest, commands_that_do_not_wait_need_no_thread) {
+  std::uint32_t word = 5;
+  struct flock lock{};
+  lock.l_type = F_RDLCK;
+  EXPECT_EQ(at_once(make(__NR_fcntl, pipe[0], F_GETFD, 0)), FD_CLOEXEC);
+  EXPECT_EQ(at_once(make(__NR_futex, &word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0)), 0);
+  EXPECT_TRUE(would_wait(make(__NR_fcntl, pipe[0], F_SETLKW, &lock)));
+  EXPECT_TRUE(would_wait(make(__NR_futex, &word, FUTEX_WAIT_PRIVATE, 5, 0, 0, 0)));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "services/sleep.hpp"
 
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -121,9 +123,23 @@ Answer try_accept(const Request& request) {
   return {.value = pass_on(request)};
 }
 
+// -- calls of which some commands wait, and others do not -----------------------------------------
+
+bool may_wait(const Request& request) {
+  const auto& word = request.arguments;
+  if (request.number == SYS_fcntl) {
+    const auto command = static_cast<int>(word[1]);
+    return command == F_SETLKW || command == F_OFD_SETLKW;
+  }
+  if (request.number != SYS_futex) return true;
+  const std::uint32_t operation = static_cast<std::uint32_t>(word[1]) & FUTEX_CMD_MASK;
+  return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
+}
+
 }  // namespace
 
 Answer sleep_or_wait(const Request& request) {
+  if (!may_wait(request)) return {.value = pass_on(request)};
   if (sleeps_if_too_late(request.number)) return try_accept(request);
   if (const std::optional<Sleep> sleep = sleep_of(request)) return try_sleep(*sleep);
   if (const auto timeout_at = timeout_place(request)) return try_poll(request, *timeout_at);

@@ -5,9 +5,13 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
 #include <atomic>
@@ -80,6 +84,67 @@ TEST_P(Faults, calls_of_kernels_may_name_missing_pages) {
   EXPECT_EQ(counts[2], static_cast<long>(3 * page));
   EXPECT_EQ(std::memcmp(to, content.data(), 3 * page), 0);
   EXPECT_EQ(std::memcmp(to + 4 * page, content.data(), 3 * page), 0);
+}
+
+TEST_P(Faults, vectors_and_messages_may_lead_to_missing_pages) {
+  Runtime runtime = start();
+  const std::string content(page, 'v');
+  const TemporaryFile file(content);
+  const DemandRegion region = made(DemandRegion::zero(runtime, 8 * page));
+  const DemandRegion sent = made(DemandRegion::copy_of(runtime, content.data(), page));
+  const Pair stream(Pair::Kind::stream);
+  // The vector itself is in a missing page, too.
+  iovec wanted[page / sizeof(iovec)] = {{region.data() + page - 10, 20},
+                                        {region.data() + 3 * page, 30}};
+  const DemandRegion vector = made(DemandRegion::copy_of(runtime, wanted, page));
+  auto* const to = region.as<char>();
+  std::array<long, 4> counts{};
+  launch(runtime, 1, 1, [&] {
+    counts[0] = k2k::preadv(k2k::work_item, file.fd, vector.as<iovec>(), 2, 0);
+    iovec piece{sent.data(), 40};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    counts[1] = k2k::sendmsg(k2k::work_item, stream.out(), &message);
+    piece.iov_base = to + 5 * page;
+    counts[2] = k2k::recvmsg(k2k::work_item, stream.in(), &message);
+    counts[3] = k2k::writev(k2k::work_item, stream.out(), &piece, 1);
+  });
+  EXPECT_EQ(counts, (std::array<long, 4>{50, 40, 40, 40}));
+  EXPECT_EQ(std::string(to + page - 10, 20), std::string(20, 'v'));
+  EXPECT_EQ(std::string(to + 3 * page, 30), std::string(30, 'v'));
+  EXPECT_EQ(std::string(to + 5 * page, 40), std::string(40, 'v'));
+}
+
+TEST_P(Faults, arrays_and_texts_may_lie_in_missing_pages) {
+  Runtime runtime = start();
+  const TemporaryFile file("there");
+  std::string name(page, '\0');
+  std::memcpy(name.data() + page - 12, "user.colour", 12);
+  const DemandRegion text = made(DemandRegion::copy_of(runtime, name.data(), page));
+  const std::string blue = "blue" + std::string(page - 4, '\0');
+  const DemandRegion content = made(DemandRegion::copy_of(runtime, blue.data(), page));
+  const Pair pipe;
+  const pollfd watched[page / sizeof(pollfd)] = {{pipe.in(), POLLIN, 0}, {pipe.out(), POLLOUT, 0}};
+  const DemandRegion array = made(DemandRegion::copy_of(runtime, watched, page));
+  const DemandRegion zeros = made(DemandRegion::zero(runtime, 2 * page));
+  const int have = ::fsetxattr(file.fd, "user.probe", "x", 1, 0);
+  std::array<long, 4> answers{};
+  launch(runtime, 1, 1, [&] {
+    const char* const colour = text.as<const char>() + page - 12;
+    answers[0] = k2k::fsetxattr(k2k::work_item, file.fd, colour, content.data(), 4);
+    answers[1] = k2k::fgetxattr(k2k::work_item, file.fd, colour, zeros.data() + page - 2, 100);
+    answers[2] = k2k::poll(k2k::work_item, array.data(), 2, 0);
+    answers[3] = k2k::mincore(k2k::work_item, nullptr, 0, zeros.data());
+  });
+  if (have == 0) {
+    EXPECT_EQ(answers[0], 0);
+    EXPECT_EQ(answers[1], 4);
+    EXPECT_EQ(std::string(zeros.as<char>() + page - 2, 4), "blue");
+  }
+  EXPECT_EQ(answers[2], 1);
+  EXPECT_EQ(array.as<pollfd>()[1].revents, POLLOUT);
+  EXPECT_EQ(answers[3], 0);
 }
 
 TEST_P(Faults, a_path_may_lie_in_a_region) {

@@ -115,4 +115,21 @@ inline constexpr Row further_time_rows[] = {
      {value("int", "clock"), inout_struct("state", 208)}},
 };
 
+// Refused by every policy (calls/families): these wrappers answer EPERM.
+inline constexpr Row refused_time_rows[] = {
+    {"alarm", 37, Family::time, Blocking::never, Role::both, {value("unsigned", "seconds")}},
+    {"setitimer",
+     38,
+     Family::time,
+     Blocking::never,
+     Role::both,
+     {value("int", "which"), in_struct("wanted", 32), out_struct("before", 32, "nullptr")}},
+    {"timer_create",
+     222,
+     Family::time,
+     Blocking::never,
+     Role::both,
+     {value("int", "clock"), in_struct("event", 64), out_struct("timer", 4)}},
+};
+
 }  // namespace k2k::calls::wrapped

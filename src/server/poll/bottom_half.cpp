@@ -201,7 +201,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                    protocol::Side::host>(slot, control.number);
     const bool permitted =
-        pass.how.openness == services::Openness::any ? row >= 0 : calls::is_basic(row);
+        pass.how.openness == services::Openness::any ? calls::is_open(row) : calls::is_basic(row);
     const bool open = permitted && !checks_rows_ && !services::arguments_decide(control.number);
     std::int64_t value = open ? 0 : admit(request, pass.how.openness);
     if (value == 0 && !never_blocks) continue;
