@@ -145,6 +145,26 @@ inline Argument unix_address(const std::string& name) {
           .size = unix_address_bytes};
 }
 
+// A vector of pieces: an iovec for each.
+inline Argument vector_of(std::vector<Argument> pieces) {
+  constexpr std::size_t stride = 16;
+  Argument vector = bytes(std::string(pieces.size() * stride, '\0'));
+  std::size_t at = 0;
+  for (Argument& piece : pieces) {
+    const std::uint64_t length = piece.bytes.size();
+    std::memcpy(vector.bytes.data() + at + 8, &length, sizeof(length));
+    vector.parts.push_back({at, std::move(piece)});
+    at += stride;
+  }
+  return vector;
+}
+// An iovec of `length` bytes at `target`, which need not be that long.
+inline Argument vector_at(Argument target, std::uint64_t length) {
+  Argument vector = bytes(std::string(8, '\0') + bytes_of(length));
+  vector.parts.push_back({0, std::move(target)});
+  return vector;
+}
+
 // The cases, a file a family (cases/).
 std::vector<Case> file_cases();
 std::vector<Case> directory_cases();

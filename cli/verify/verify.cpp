@@ -31,7 +31,7 @@ struct Unverifiable {
   const char* reason;
 };
 constexpr Unverifiable unverifiable[] = {
-    {SYS_reboot, "would stop the machine"},
+    {SYS_vhangup, "would hang up the terminal of this process"},
 };
 
 std::string escaped(const std::string& bytes) {

@@ -80,7 +80,9 @@ std::int64_t send_one(const Request& request) {
   calls::Message message{};
   std::deque<Control> copies;
   std::size_t bytes = 0;
-  if (copy_in(word[1], &message, sizeof(message)) != 0) return -EFAULT;
+  // Linux tells which error comes first.
+  if (copy_in(word[1], &message, sizeof(message)) != 0)
+    return raw(SYS_sendmsg, word[0], 0, word[2]);
   if (const std::int64_t refused = take_control(message, copies, bytes); refused != 0)
     return refused;
   return raw(SYS_sendmsg, word[0], &message, word[2] | MSG_NOSIGNAL);
@@ -107,8 +109,9 @@ std::int64_t send_many(const Request& request) {
   std::vector<calls::CountedMessage> messages(count);
   std::deque<Control> copies;
   std::size_t bytes = 0;
-  if (count != 0 && copy_in(word[1], messages.data(), count * sizeof(messages[0])) != 0)
-    return -EFAULT;
+  if (count != 0 && copy_in(word[1], messages.data(), count * sizeof(messages[0])) != 0) {
+    return raw(SYS_sendmmsg, word[0], 0, count, word[3]);
+  }
   for (calls::CountedMessage& each : messages) {
     if (const std::int64_t refused = take_control(each.message, copies, bytes); refused != 0)
       return refused;

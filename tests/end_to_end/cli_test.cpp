@@ -284,7 +284,7 @@ TEST_F(Cli, calls_are_filtered_by_family_class_and_wrapper) {
   }
   const json wrapped = json::parse(k2k("calls --wrapped --json").out);
   for (const json& call : wrapped["calls"]) {
-    EXPECT_EQ(call["made_by"], "wrapper");
+    EXPECT_TRUE(call["made_by"] == "wrapper" || call["made_by"] == "refused") << call;
   }
   const json basic = json::parse(k2k("calls --basic --json").out);
   EXPECT_EQ(basic["calls"].size(), 72u);
@@ -309,7 +309,7 @@ TEST_F(Cli, calls_of_kernels_do_what_those_of_a_thread_do) {
   EXPECT_EQ(shown["ready"], shown["calls"].size());
   EXPECT_EQ(shown["mismatched"], 0);
   EXPECT_LE(shown["unverifiable"], 10);
-  EXPECT_GE(shown["verified"], 222);
+  EXPECT_GE(shown["verified"], 281);
   EXPECT_EQ(shown["verified"].get<int>() + shown["unverifiable"].get<int>() +
                 shown["without_case"].get<int>(),
             shown["ready"]);

@@ -1,6 +1,7 @@
 // Names, directories and extended attributes.
 
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/xattr.h>
@@ -22,6 +23,36 @@ constexpr std::uint16_t fchmodat2_number = 452;  // Newer than the headers of Li
 constexpr timespec given_times[2] = {{1000000000, 5}, {1100000000, 7}};
 constexpr utimbuf given_seconds = {1000000000, 1100000000};
 constexpr timeval given_microseconds[2] = {{1000000000, 5}, {1100000000, 7}};
+
+// Newer than the headers of Linux 6.1.
+constexpr std::uint16_t statmount_number = 457;
+constexpr std::uint16_t listmount_number = 458;
+constexpr std::uint16_t setxattrat_number = 463;
+constexpr std::uint16_t getxattrat_number = 464;
+constexpr std::uint16_t listxattrat_number = 465;
+constexpr std::uint16_t removexattrat_number = 466;
+constexpr std::uint16_t open_tree_attr_number = 467;
+constexpr std::uint16_t file_getattr_number = 468;
+constexpr std::uint16_t file_setattr_number = 469;
+constexpr std::size_t file_attributes_bytes = 24;
+constexpr std::size_t content_bytes = 16;  // xattr_args
+
+// mnt_id_req of `bytes` bytes.
+Argument mount_request(std::uint32_t bytes, std::uint64_t mount) {
+  return {.kind = Argument::Kind::buffer,
+          .bytes = bytes_of(bytes) + bytes_of(std::uint32_t{0}) + bytes_of(mount) +
+                   bytes_of(std::uint64_t{0})};
+}
+Argument content(Argument held) {
+  Argument all =
+      bytes(std::string(8, '\0') + bytes_of(static_cast<std::uint32_t>(held.bytes.size())) +
+            bytes_of(std::uint32_t{0}));
+  all.parts.push_back({0, std::move(held)});
+  return all;
+}
+Argument room_for_handle(std::uint32_t bytes) {
+  return {.kind = Argument::Kind::buffer, .bytes = bytes_of(bytes) + std::string(132, untouched)};
+}
 
 }  // namespace
 
@@ -227,6 +258,99 @@ std::vector<Case> directory_cases() {
       {fchmodat2_number,
        "a wrong flag",
        {object(Object::directory), text("file"), number(0440), number(1)}},
+      {SYS_mount,
+       "of no type",
+       {text("none"), path("folder"), text("k2k-none"), number(0), text("size=1")}},
+      {SYS_mount,
+       "on nothing",
+       {text("none"), path("absent"), text("k2k-none"), number(0), null()}},
+      {SYS_name_to_handle_at,
+       "how long it is",
+       {number(AT_FDCWD), path("file"), room_for_handle(0), space(4), number(0)}},
+      {SYS_name_to_handle_at,
+       "a handle",
+       {number(AT_FDCWD), path("file"), room_for_handle(128), space(4), number(0)},
+       Answer::exact,
+       {{2, 8, 128}}},
+      {SYS_name_to_handle_at,
+       "that is too long",
+       {number(AT_FDCWD), path("file"), room_for_handle(129), space(4), number(0)}},
+      {SYS_name_to_handle_at,
+       "of nothing",
+       {number(AT_FDCWD), path("absent"), room_for_handle(128), space(4), number(0)}},
+      {SYS_fsconfig,
+       "a text for a file",
+       {object(Object::file), number(FSCONFIG_SET_STRING), text("size"), text("1"), number(0)}},
+      {SYS_fsconfig,
+       "bytes for a file",
+       {object(Object::file), number(FSCONFIG_SET_BINARY), text("size"), bytes("abc"), number(3)}},
+      {SYS_fsconfig,
+       "no command",
+       {object(Object::file), number(99), text("size"), text("1"), number(0)}},
+      {statmount_number, "no mount", {mount_request(24, 77), space(512), number(512), number(0)}},
+      {statmount_number,
+       "a short request",
+       {mount_request(8, 77), space(512), number(512), number(0)}},
+      {listmount_number,
+       "those of the root",
+       {mount_request(24, ~std::uint64_t{0}), space(64), number(8), number(0)}},
+      {listmount_number,
+       "below no mount",
+       {mount_request(24, 77), space(64), number(8), number(0)}},
+      {setxattrat_number,
+       "a new one",
+       {number(AT_FDCWD), path("file"), number(0), text("user.new"), content(bytes("content")),
+        number(content_bytes)}},
+      {setxattrat_number,
+       "a wrong flag",
+       {number(AT_FDCWD), path("file"), number(1), text("user.new"), content(bytes("content")),
+        number(content_bytes)}},
+      {getxattrat_number,
+       "of a file",
+       {number(AT_FDCWD), path("file"), number(0), text("user.colour"), content(space(32)),
+        number(content_bytes)}},
+      {getxattrat_number,
+       "that is absent",
+       {number(AT_FDCWD), path("file"), number(0), text("user.absent"), content(space(32)),
+        number(content_bytes)}},
+      {getxattrat_number,
+       "by a short structure",
+       {number(AT_FDCWD), path("file"), number(0), text("user.colour"), content(space(32)),
+        number(8)}},
+      {listxattrat_number,
+       "of a file",
+       {number(AT_FDCWD), path("file"), number(0), space(256), number(256)}},
+      {listxattrat_number,
+       "of nothing",
+       {number(AT_FDCWD), path("absent"), number(0), space(256), number(256)}},
+      {removexattrat_number,
+       "of a file",
+       {number(AT_FDCWD), path("file"), number(0), text("user.colour")}},
+      {removexattrat_number,
+       "that is absent",
+       {number(AT_FDCWD), path("file"), number(0), text("user.absent")}},
+      {open_tree_attr_number,
+       "of nothing",
+       {number(AT_FDCWD), path("absent"), number(0), bytes(std::string(32, '\0')), number(32)}},
+      {open_tree_attr_number,
+       "a wrong flag",
+       {number(AT_FDCWD), path("folder"), number(0x40000000), bytes(std::string(32, '\0')),
+        number(32)}},
+      {file_getattr_number,
+       "of a file",
+       {number(AT_FDCWD), path("file"), space(file_attributes_bytes), number(file_attributes_bytes),
+        number(0)}},
+      {file_getattr_number,
+       "by a short structure",
+       {number(AT_FDCWD), path("file"), space(file_attributes_bytes), number(4), number(0)}},
+      {file_setattr_number,
+       "of nothing",
+       {number(AT_FDCWD), path("absent"), bytes(std::string(file_attributes_bytes, '\0')),
+        number(file_attributes_bytes), number(0)}},
+      {file_setattr_number,
+       "by a short structure",
+       {number(AT_FDCWD), path("file"), bytes(std::string(file_attributes_bytes, '\0')), number(4),
+        number(0)}},
   };
 }
 

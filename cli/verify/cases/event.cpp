@@ -4,10 +4,13 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/time.h>
 
+#include <csignal>
 #include <ctime>
 
 #include "cli/verify/case.hpp"
+#include "cli/verify/cases/ignored.hpp"
 
 namespace k2k::cli::verify {
 
@@ -21,6 +24,13 @@ Argument watched(short events) {
   Argument argument = structure(pollfd{0, events, 0});
   argument.parts.push_back({0, object(Object::event)});
   return argument;
+}
+
+constexpr std::uint64_t standard_output = 1;  // A set with this descriptor.
+constexpr std::uint64_t outputs = std::uint64_t{1} << standard_output;
+
+Argument mask_of(std::uint64_t bytes) {
+  return vector_at(structure(std::uint64_t{1} << (SIGUSR1 - 1)), bytes);
 }
 
 }  // namespace
@@ -95,6 +105,32 @@ std::vector<Case> event_cases() {
       {SYS_epoll_pwait2,
        "a counter",
        {object(Object::epoll), space(24), number(2), structure(at_once), null(), number(0)}},
+      {SYS_select,
+       "an output",
+       {number(2), null(), structure(outputs), null(), structure(timeval{0, 0})}},
+      {SYS_select,
+       "nothing",
+       {number(0), null(), null(), null(), structure(timeval{0, 1000})},
+       Answer::exact,
+       all_of(4, 16),
+       false},  // Without a timeout it would wait.
+      {SYS_select, "of less than none", {number(-1), null(), structure(outputs), null(), null()}},
+      {SYS_select,
+       "with a wrong timeout",
+       {number(2), null(), structure(outputs), null(), structure(timeval{-1, 0})},
+       Answer::exact,
+       {},
+       false},  // Without a timeout it would wait.
+      {SYS_pselect6,
+       "an output",
+       {number(2), structure(std::uint64_t{0}), structure(outputs), structure(std::uint64_t{0}),
+        structure(timespec{0, 0}), mask_of(8)}},
+      {SYS_pselect6,
+       "with a mask of a wrong size",
+       {number(2), null(), structure(outputs), null(), structure(timespec{0, 0}), mask_of(4)}},
+      {SYS_pselect6,
+       "of less than none",
+       {number(-1), null(), structure(outputs), null(), null(), null()}},
   };
 }
 

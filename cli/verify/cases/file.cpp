@@ -1,10 +1,14 @@
 // Data and status of open files.
 
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "cli/verify/case.hpp"
 #include "cli/verify/cases/ignored.hpp"
@@ -15,6 +19,22 @@ namespace {
 
 constexpr std::uint16_t cachestat_number = 451;  // Newer than the headers of Linux 6.1.
 constexpr open_how to_read = {.flags = O_RDONLY | O_CLOEXEC, .mode = 0, .resolve = 0};
+
+constexpr std::size_t too_many_pieces = 1025;
+constexpr int no_command = 9999;
+
+// A handle of `bytes` bytes, of a type that no file system has.
+Argument handle(std::uint32_t bytes) {
+  return {.kind = Argument::Kind::buffer,
+          .bytes = bytes_of(bytes) + bytes_of(std::int32_t{0x7f}) + std::string(128, '\0')};
+}
+Argument lock(short type) {
+  struct flock wanted{};
+  wanted.l_type = type;
+  wanted.l_len = 3;
+  return structure(wanted);
+}
+Argument mask() { return vector_of({structure(std::uint64_t{1} << (SIGUSR1 - 1))}); }
 
 }  // namespace
 
@@ -173,6 +193,103 @@ std::vector<Case> file_cases() {
       {cachestat_number,
        "a wrong flag",
        {object(Object::file), bytes(std::string(16, '\0')), space(40), number(1)}},
+      {SYS_readv,
+       "into two pieces",
+       {object(Object::file), vector_of({space(3), space(20)}), number(2)}},
+      {SYS_readv,
+       "of a pipe",
+       {object(Object::pipe_in), vector_of({space(2), space(0), space(8)}), number(3)}},
+      {SYS_readv,
+       "of an idle pipe",
+       {object(Object::empty_pipe), vector_of({space(2)}), number(1)}},
+      {SYS_readv, "nothing", {object(Object::file), vector_of({space(3)}), number(0)}},
+      {SYS_readv, "less than nothing", {object(Object::file), vector_of({space(3)}), number(-1)}},
+      {SYS_readv,
+       "into too many pieces",
+       {object(Object::file), vector_of({space(3)}), number(too_many_pieces)}},
+      {SYS_readv, "to null", {object(Object::file), vector_at(null(), 4), number(1)}},
+      {SYS_readv,
+       "a length that is no length",
+       {object(Object::file), vector_at(space(4), ~std::uint64_t{0}), number(1)}},
+      {SYS_writev,
+       "two pieces",
+       {object(Object::other), vector_of({bytes("hello"), bytes(", world")}), number(2)}},
+      {SYS_writev,
+       "for reading only",
+       {object(Object::read_only), vector_of({bytes("hello")}), number(1)}},
+      {SYS_writev,
+       "a length that is no length",
+       {object(Object::other), vector_at(bytes("hello"), std::uint64_t{1} << 63), number(1)}},
+      {SYS_fcntl, "flags of a descriptor", {object(Object::file), number(F_GETFD)}},
+      {SYS_fcntl, "flags of a file", {object(Object::pipe_in), number(F_GETFL), number(0)}},
+      {SYS_fcntl, "not to wait", {object(Object::pipe_in), number(F_SETFL), number(O_NONBLOCK)}},
+      {SYS_fcntl,
+       "another descriptor",
+       {object(Object::file), number(F_DUPFD_CLOEXEC), number(100)},
+       Answer::descriptor},
+      {SYS_fcntl, "a lock that nobody has", {object(Object::file), number(F_GETLK), lock(F_WRLCK)}},
+      {SYS_fcntl, "a lock", {object(Object::file), number(F_SETLK), lock(F_WRLCK)}},
+      {SYS_fcntl, "a lock, waiting", {object(Object::file), number(F_SETLKW), lock(F_RDLCK)}},
+      {SYS_fcntl, "a lock of no type", {object(Object::file), number(F_SETLK), lock(77)}},
+      {SYS_fcntl, "a lock of the file", {object(Object::file), number(F_OFD_SETLK), lock(F_WRLCK)}},
+      {SYS_fcntl, "the owner", {object(Object::file), number(F_GETOWN_EX), space(8)}},
+      {SYS_fcntl,
+       "an owner of no type",
+       {object(Object::file), number(F_SETOWN_EX), bytes(bytes_of(9) + bytes_of(0))}},
+      {SYS_fcntl, "a hint", {object(Object::file), number(F_GET_RW_HINT), space(8)}},
+      {SYS_fcntl, "seals", {object(Object::memory), number(F_GET_SEALS)}},
+      {SYS_fcntl, "no command", {object(Object::file), number(no_command), number(0)}},
+      {SYS_io_destroy, "no context", {number(0)}},
+      {SYS_io_getevents, "of no context", {number(0), number(0), number(1), space(32), null()}},
+      // Linux takes the request by its address, so nothing is copied.
+      {SYS_io_cancel, "of no context", {number(0), mapping(), space(32)}, Answer::exact, {}, false},
+      {SYS_vmsplice,
+       "into a pipe",
+       {object(Object::pipe_out), vector_at(mapping(), 5), number(1), number(0)}},
+      {SYS_vmsplice,
+       "out of a pipe",
+       {object(Object::pipe_in), vector_at(mapping(4096), 3), number(1), number(0)}},
+      {SYS_vmsplice,
+       "of a file",
+       {object(Object::file), vector_at(mapping(), 5), number(1), number(0)}},
+      {SYS_preadv,
+       "into two pieces",
+       {object(Object::file), vector_of({space(2), space(20)}), number(2), number(1), number(0)}},
+      {SYS_preadv,
+       "before the file",
+       {object(Object::file), vector_of({space(2)}), number(1), number(-1), number(0)}},
+      {SYS_preadv,
+       "of a pipe",
+       {object(Object::pipe_in), vector_of({space(2)}), number(1), number(0), number(0)}},
+      {SYS_pwritev,
+       "two pieces",
+       {object(Object::other), vector_of({bytes("ab"), bytes("cde")}), number(2), number(5),
+        number(0)}},
+      {SYS_pwritev,
+       "too many pieces",
+       {object(Object::other), vector_of({bytes("ab")}), number(too_many_pieces), number(5),
+        number(0)}},
+      {SYS_open_by_handle_at,
+       "of no type",
+       {object(Object::directory), handle(8), number(O_RDONLY)}},
+      {SYS_open_by_handle_at,
+       "that is too long",
+       {object(Object::directory), handle(4000), number(O_RDONLY)}},
+      {SYS_preadv2,
+       "at its position",
+       {object(Object::file), vector_of({space(2), space(2)}), number(2), number(-1), number(-1),
+        number(0)}},
+      {SYS_preadv2,
+       "a wrong flag",
+       {object(Object::file), vector_of({space(2)}), number(1), number(0), number(0),
+        number(1 << 20)}},
+      {SYS_pwritev2,
+       "at the end",
+       {object(Object::other), vector_of({bytes("ab"), bytes("cd")}), number(2), number(0),
+        number(0), number(RWF_APPEND)}},
+      {SYS_io_pgetevents,
+       "of no context",
+       {number(0), number(0), number(1), space(32), null(), mask()}},
   };
 }
 

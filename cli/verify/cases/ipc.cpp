@@ -2,8 +2,11 @@
 // command.
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 
 #include <ctime>
 
@@ -18,6 +21,27 @@ constexpr int absent_key = 0x5eed;
 constexpr int absent_object = 0x7ffffff0;
 constexpr sembuf one_less = {0, -1, IPC_NOWAIT};
 constexpr timespec past_moment = {1, 0};
+
+constexpr std::uint16_t futex_wait_number = 455;
+constexpr std::uint16_t futex_requeue_number = 456;
+constexpr std::uint64_t not_there = 0x12345678;  // Not in the mapping.
+constexpr std::uint32_t word_of_process = 0x82;  // FUTEX2_SIZE_U32 | FUTEX2_PRIVATE
+
+Argument letter(long type, const std::string& content) { return bytes(bytes_of(type) + content); }
+
+// futex_waitv.
+std::string waiter() {
+  return bytes_of(not_there) + std::string(8, '\0') + bytes_of(word_of_process) +
+         bytes_of(std::uint32_t{0});
+}
+Argument waiters(std::size_t count) {
+  Argument all = bytes("");
+  for (std::size_t index = 0; index < count; ++index) {
+    all.parts.push_back({all.bytes.size() + 8, mapping(64 * index)});
+    all.bytes += waiter();
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -48,6 +72,66 @@ std::vector<Case> ipc_cases() {
       {SYS_mq_getsetattr, "of a file", {object(Object::file), null(), space(64)}},
       {futex_wake_number, "nobody", {mapping(), number(1), number(1), number(0x82)}},
       {futex_wake_number, "a wrong flag", {mapping(), number(1), number(1), number(0x1000)}},
+      {SYS_shmctl, "of no segment", {number(absent_object), number(IPC_STAT), space(112)}},
+      {SYS_shmctl, "limits", {number(0), number(IPC_INFO), space(72)}},
+      {SYS_shmctl, "segments", {number(0), number(SHM_INFO), space(48)}},
+      {SYS_shmctl, "no command", {number(absent_object), number(99), number(0)}},
+      {SYS_semctl, "of no set", {number(absent_object), number(0), number(IPC_STAT), space(104)}},
+      {SYS_semctl,
+       "all of no set",
+       {number(absent_object), number(0), number(GETALL), space(8), number(4)}},
+      {SYS_semctl, "limits", {number(0), number(0), number(IPC_INFO), space(40)}},
+      {SYS_semctl,
+       "a value of no set",
+       {number(absent_object), number(0), number(SETVAL), number(7)}},
+      {SYS_msgsnd,
+       "to no queue",
+       {number(absent_object), letter(1, "hello"), number(5), number(IPC_NOWAIT)}},
+      {SYS_msgsnd,
+       "of no type",
+       {number(absent_object), letter(0, "hello"), number(5), number(IPC_NOWAIT)}},
+      {SYS_msgrcv,
+       "of no queue",
+       {number(absent_object), space(24), number(16), number(0), number(IPC_NOWAIT)}},
+      {SYS_msgrcv,
+       "of less than nothing",
+       {number(absent_object), space(24), number(-1), number(0), number(IPC_NOWAIT)}},
+      {SYS_msgctl, "of no queue", {number(absent_object), number(IPC_STAT), space(120)}},
+      {SYS_msgctl, "limits", {number(0), number(IPC_INFO), space(32)}},
+      {SYS_futex,
+       "nobody to wake",
+       {mapping(), number(FUTEX_WAKE_PRIVATE), number(1), number(0), null(), number(0)}},
+      {SYS_futex,
+       "another value",
+       {mapping(), number(FUTEX_WAIT_PRIVATE), number(not_there), structure(timespec{1, 0}), null(),
+        number(0)}},
+      {SYS_futex,
+       "no moment",
+       {mapping(), number(FUTEX_WAIT), number(not_there), structure(timespec{0, -1}), null(),
+        number(0)}},
+      {SYS_futex,
+       "not at a word",
+       {mapping(1), number(FUTEX_WAKE_PRIVATE), number(1), number(0), null(), number(0)}},
+      {SYS_futex, "no operation", {mapping(), number(77), number(1), number(0), null(), number(0)}},
+      {SYS_futex_waitv,
+       "another value",
+       {waiters(2), number(2), number(0), null(), number(CLOCK_MONOTONIC)}},
+      {SYS_futex_waitv,
+       "of nothing",
+       {waiters(1), number(0), number(0), null(), number(CLOCK_MONOTONIC)}},
+      {SYS_futex_waitv,
+       "of too many",
+       {waiters(1), number(129), number(0), null(), number(CLOCK_MONOTONIC)}},
+      {futex_wait_number,
+       "another value",
+       {mapping(), number(not_there), number(1), number(word_of_process), null(),
+        number(CLOCK_MONOTONIC)}},
+      {futex_wait_number,
+       "no clock",
+       {mapping(), number(not_there), number(1), number(word_of_process), structure(timespec{1, 0}),
+        number(99)}},
+      {futex_requeue_number, "another value", {waiters(2), number(0), number(0), number(0)}},
+      {futex_requeue_number, "a wrong flag", {waiters(2), number(1), number(0), number(0)}},
   };
 }
 

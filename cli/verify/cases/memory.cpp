@@ -1,6 +1,8 @@
 // The address space: the sandbox' mapping, and new mappings.
 
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -11,6 +13,14 @@ namespace k2k::cli::verify {
 namespace {
 
 constexpr std::size_t page = 4096;
+
+// The addresses of pages of the mapping.
+Argument pages_at(std::uint64_t first, std::uint64_t second) {
+  Argument pages = bytes(std::string(16, '\0'));
+  pages.parts.push_back({0, mapping(first)});
+  pages.parts.push_back({8, mapping(second)});
+  return pages;
+}
 
 }  // namespace
 
@@ -62,6 +72,46 @@ std::vector<Case> memory_cases() {
        {mapping(), number(page), number(PROT_READ), number(-1)}},
       {SYS_pkey_free, "no key", {number(99)}},
       {SYS_memfd_secret, "a wrong flag", {number(0x40000000)}},
+      {SYS_mincore, "of two pages", {mapping(), number(2 * page), space(2)}},
+      {SYS_mincore, "of a part of a page", {mapping(), number(page + 1), space(2)}},
+      {SYS_mincore, "not at a page", {mapping(1), number(page), space(1)}},
+      {SYS_mincore, "of nothing", {mapping(), number(0), space(1)}},
+      {SYS_mbind,
+       "as the system does",
+       {mapping(), number(page), number(MPOL_DEFAULT), null(), number(0), number(0)}},
+      {SYS_mbind,
+       "to the first node",
+       {mapping(), number(page), number(MPOL_BIND), structure(std::uint64_t{1}), number(65),
+        number(0)}},
+      {SYS_mbind,
+       "in no way",
+       {mapping(), number(page), number(99), structure(std::uint64_t{1}), number(65), number(0)}},
+      {SYS_move_pages,
+       "where they are",
+       {number(0), number(2), pages_at(0, page), null(), space(8), number(0)}},
+      {SYS_move_pages,
+       "to a node that is absent",
+       {number(0), number(2), pages_at(0, page), bytes(bytes_of(999) + bytes_of(999)), space(8),
+        number(MPOL_MF_MOVE)}},
+      {SYS_move_pages,
+       "in no way",
+       {number(0), number(2), pages_at(0, page), null(), space(8), number(64)}},
+      {SYS_process_vm_readv,
+       "of this process",
+       {number(::getpid()), vector_of({space(3), space(4)}), number(2), vector_at(mapping(), 7),
+        number(1), number(0)}},
+      {SYS_process_vm_readv,
+       "more than there is room for",
+       {number(::getpid()), vector_of({space(3)}), number(1), vector_at(mapping(), 7), number(1),
+        number(0)}},
+      {SYS_process_vm_readv,
+       "of null",
+       {number(::getpid()), vector_of({space(3)}), number(1), vector_at(null(), 7), number(1),
+        number(0)}},
+      {SYS_process_vm_readv,
+       "with a flag",
+       {number(::getpid()), vector_of({space(3)}), number(1), vector_at(mapping(), 7), number(1),
+        number(1)}},
   };
 }
 

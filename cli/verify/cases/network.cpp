@@ -2,10 +2,62 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
 #include "cli/verify/case.hpp"
 #include "cli/verify/cases/ignored.hpp"
 
 namespace k2k::cli::verify {
+
+namespace {
+
+// A msghdr. No name where `name` is not a buffer.
+Argument message(const Argument& name, Argument vector, const Argument& control,
+                 std::uint64_t too_many = 0) {
+  msghdr header{};
+  header.msg_namelen = static_cast<socklen_t>(name.bytes.size());
+  header.msg_iovlen = too_many != 0 ? too_many : vector.bytes.size() / 16;
+  header.msg_controllen = control.bytes.size();
+  Argument all = structure(header);
+  if (is_buffer(name)) all.parts.push_back({offsetof(msghdr, msg_name), name});
+  if (is_buffer(vector)) all.parts.push_back({offsetof(msghdr, msg_iov), std::move(vector)});
+  if (is_buffer(control)) all.parts.push_back({offsetof(msghdr, msg_control), control});
+  return all;
+}
+// mmsghdr, one behind the other.
+Argument messages(const std::vector<Argument>& each) {
+  Argument all = bytes("");
+  for (const Argument& one : each) {
+    const std::size_t at = all.bytes.size();
+    all.bytes += one.bytes + std::string(8, untouched);
+    for (Part part : one.parts) {
+      part.offset += at;
+      all.parts.push_back(std::move(part));
+    }
+  }
+  return all;
+}
+// Control data that hands a descriptor on.
+Argument handed_on(const Argument& descriptor) {
+  Argument control = space(CMSG_SPACE(sizeof(int)));
+  const cmsghdr header{CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+  std::memcpy(control.bytes.data(), &header, sizeof(header));
+  if (descriptor.kind == Argument::Kind::object) {
+    control.parts.push_back({CMSG_LEN(0), descriptor});
+  } else {
+    std::memcpy(control.bytes.data() + CMSG_LEN(0), &descriptor.number, sizeof(int));
+  }
+  return control;
+}
+Argument short_control() {
+  const cmsghdr header{3, SOL_SOCKET, SCM_RIGHTS};
+  return structure(header);
+}
+
+}  // namespace
 
 std::vector<Case> network_cases() {
   return {
@@ -130,6 +182,79 @@ std::vector<Case> network_cases() {
        {object(Object::listener), null(), null(), number(SOCK_CLOEXEC | SOCK_NONBLOCK)},
        Answer::descriptor},
       {SYS_accept4, "a wrong flag", {object(Object::listener), null(), null(), number(1)}},
+      {SYS_sendmsg,
+       "two pieces on a stream",
+       {object(Object::stream), message(null(), vector_of({bytes("hel"), bytes("lo")}), null()),
+        number(0)}},
+      {SYS_sendmsg,
+       "a descriptor",
+       {object(Object::stream),
+        message(null(), vector_of({bytes("x")}), handed_on(object(Object::other))), number(0)}},
+      {SYS_sendmsg,
+       "no descriptor",
+       {object(Object::stream), message(null(), vector_of({bytes("x")}), handed_on(number(-1))),
+        number(0)}},
+      {SYS_sendmsg,
+       "control data without a header",
+       {object(Object::stream), message(null(), vector_of({bytes("x")}), short_control()),
+        number(0)}},
+      {SYS_sendmsg,
+       "to a name that is absent",
+       {object(Object::datagram), message(unix_address("absent"), vector_of({bytes("x")}), null()),
+        number(0)}},
+      {SYS_sendmsg,
+       "of too many pieces",
+       {object(Object::stream), message(null(), vector_of({bytes("x")}), null(), 1025), number(0)}},
+      {SYS_sendmsg,
+       "from null",
+       {object(Object::stream), message(null(), vector_at(null(), 4), null()), number(0)}},
+      {SYS_sendmsg,
+       "on a file",
+       {object(Object::file), message(null(), vector_of({bytes("x")}), null()), number(0)}},
+      {SYS_recvmsg,
+       "into two pieces",
+       {object(Object::stream), message(null(), vector_of({space(3), space(16)}), null()),
+        number(0)}},
+      {SYS_recvmsg,
+       "a part of a datagram, and its address",
+       {object(Object::datagram), message(space(110), vector_of({space(3)}), space(64)),
+        number(0)}},
+      {SYS_recvmsg,
+       "the length of a datagram",
+       {object(Object::datagram), message(null(), vector_of({space(3)}), null()),
+        number(MSG_TRUNC)}},
+      {SYS_recvmsg,
+       "of an idle socket",
+       {object(Object::stream_peer), message(null(), vector_of({space(3)}), null()), number(0)}},
+      {SYS_recvmsg,
+       "of too many pieces",
+       {object(Object::stream), message(null(), vector_of({space(3)}), null(), 1025), number(0)}},
+      {SYS_recvmmsg,
+       "one, although two are wanted",
+       {object(Object::datagram),
+        messages({message(space(110), vector_of({space(4), space(16)}), space(32)),
+                  message(null(), vector_of({space(8)}), null())}),
+        number(2), number(0), null()}},
+      {SYS_recvmmsg,
+       "none",
+       {object(Object::datagram), messages({message(null(), vector_of({space(8)}), null())}),
+        number(0), number(0), null()}},
+      {SYS_recvmmsg,
+       "with a wrong timeout",
+       {object(Object::datagram), messages({message(null(), vector_of({space(8)}), null())}),
+        number(1), number(0), structure(timespec{0, -1})}},
+      {SYS_sendmmsg,
+       "two",
+       {object(Object::datagram_peer),
+        messages({message(null(), vector_of({bytes("one")}), null()),
+                  message(null(), vector_of({bytes("t"), bytes("wo")}), null())}),
+        number(2), number(0)}},
+      {SYS_sendmmsg,
+       "of which the second fails",
+       {object(Object::datagram_peer),
+        messages({message(null(), vector_of({bytes("one")}), null()),
+                  message(null(), vector_at(null(), 4), null())}),
+        number(2), number(0)}},
   };
 }
 

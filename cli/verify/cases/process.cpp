@@ -1,6 +1,7 @@
 // Identities, limits and usage of the process.
 
 #include <linux/kcmp.h>
+#include <linux/landlock.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,13 @@
 #include "cli/verify/cases/ignored.hpp"
 
 namespace k2k::cli::verify {
+
+namespace {
+
+constexpr std::uint16_t lsm_list_modules_number = 461;
+constexpr std::uint16_t listns_number = 470;
+
+}  // namespace
 
 std::vector<Case> process_cases() {
   return {
@@ -60,6 +68,35 @@ std::vector<Case> process_cases() {
       {SYS_landlock_create_ruleset,
        "of too few bytes",
        {bytes(std::string(8, '\0')), number(4), number(0)}},
+      {SYS_landlock_add_rule,
+       "to what is no ruleset",
+       {object(Object::file), number(LANDLOCK_RULE_PATH_BENEATH),
+        structure(landlock_path_beneath_attr{}), number(0)}},
+      {SYS_landlock_add_rule,
+       "of no type",
+       {object(Object::file), number(99), structure(std::uint64_t{0}), number(0)}},
+      {lsm_list_modules_number,
+       "all",
+       {space(128), structure(std::uint32_t{128}), number(0)},
+       Answer::exact,
+       {},
+       false},  // Without a size the buffer's reach is not known.
+      {lsm_list_modules_number,
+       "with no room",
+       {space(8), structure(std::uint32_t{1}), number(0)},
+       Answer::exact,
+       {},
+       false},
+      {lsm_list_modules_number,
+       "a wrong flag",
+       {space(8), structure(std::uint32_t{8}), number(1)},
+       Answer::exact,
+       {},
+       false},
+      {listns_number,
+       "a short request",
+       {bytes(bytes_of(std::uint32_t{4}) + std::string(28, '\0')), space(64), number(8),
+        number(0)}},
   };
 }
 
