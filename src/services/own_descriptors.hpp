@@ -1,7 +1,7 @@
 #pragma once
 // Calls that name a descriptor of K2K's own (base/own_descriptors.hpp): to a kernel such a number
 // is not open. Looked at are the descriptors that are arguments; not those in memory that a call
-// reads (messages with SCM_RIGHTS, lists of poll(2), control blocks of aio), nor that of pread64,
+// reads (lists of poll(2), control blocks of aio; SCM_RIGHTS is network.cpp), nor that of pread64,
 // which takes nothing away: it is the call that is made most.
 //
 // Threading: any thread.
