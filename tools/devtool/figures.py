@@ -24,7 +24,7 @@ class Axis:
     unit: str
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.unit}"
+        return f"{self.name}, {'µs' if self.unit == 'us' else self.unit}"
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,16 @@ class Figure:
         """Medians, with the standard deviation of the runs behind them."""
         rows = [[str(self.x), *self.series]]
         for index, place in enumerate(self.places):
-            cells = [f"{s.median[index]:g} ± {s.sd[index]:.2g}" for s in self.series.values()]
+            cells = [
+                f"{s.median[index]:g} ± {two_digits(s.sd[index])}" for s in self.series.values()
+            ]
             rows.append([f"{place:,.0f}", *cells])
         return markdown_table(rows)
+
+
+def two_digits(value: float) -> str:
+    """Two significant digits, without an exponent: 170, 0.031."""
+    return f"{float(f'{value:.2g}'):,g}"
 
 
 def _series(value: Any) -> Series:

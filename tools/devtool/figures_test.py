@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from devtool.console import Refused
-from devtool.figures import Figure, broken_names, markdown_table, newest
+from devtool.figures import Axis, Figure, broken_names, markdown_table, newest, two_digits
 
 FIGURE: dict[str, Any] = {
     "x": {"name": "file size", "unit": "MiB", "values": [4, 16]},
@@ -82,3 +82,14 @@ def test_names_of_bars_are_broken_where_they_would_touch() -> None:
         *"abcd",
     ]
     assert broken_names(["monolithic"] * 20) is None
+
+
+def test_deviations_have_two_digits_and_no_exponent() -> None:
+    assert [two_digits(v) for v in (0.0, 0.0312, 4.14, 12.4, 166.0, 12345.0)] == [
+        *("0", "0.031", "4.1", "12", "170", "12,000"),
+    ]
+
+
+def test_an_axis_shows_microseconds_by_their_sign() -> None:
+    assert str(Axis("latency", "us")) == "latency, µs"
+    assert str(Axis("latency", "ms")) == "latency, ms"

@@ -3,6 +3,7 @@
 The same records make the same bytes: no date, no random names.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import matplotlib
 
 matplotlib.use("svg")
-from matplotlib import pyplot
+from matplotlib import pyplot, ticker
 
 from devtool.figures import Figure, broken_names
 
@@ -19,15 +20,18 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = "osD^vPX"
 WIDTH_IN, HEIGHT_IN = 6.0, 3.6
 LEGEND_COLUMNS_MAX = 4
+LOGARITHMIC = " (log scale)"
+
+Span = tuple[float, float]  # The ends of an error bar.
 
 
 def draw_figure(figure: Figure, title: str, path: Path, log_y: bool) -> None:
-    """Means with standard deviations against the places, which double or quadruple."""
+    """Medians with standard deviations against the places, which double or quadruple."""
     canvas, axes = _canvas(title)
     for index, (name, series) in enumerate(figure.series.items()):
         axes.errorbar(
             figure.places,
-            series.mean,
+            series.median,
             yerr=series.sd,
             label=name,
             color=COLOURS[index % len(COLOURS)],
@@ -40,11 +44,11 @@ def draw_figure(figure: Figure, title: str, path: Path, log_y: bool) -> None:
     axes.set_xticks(figure.places, [f"{place:,.0f}" for place in figure.places])
     axes.minorticks_off()
     if log_y:
-        axes.set_yscale("log")
+        _scale_by_decades(axes, [least for one in figure.series.values() for least in one.median])
     else:
         axes.set_ylim(bottom=0)
-    axes.set_xlabel(str(figure.x))
-    axes.set_ylabel(str(figure.y))
+    axes.set_xlabel(f"{figure.x}{LOGARITHMIC}")
+    axes.set_ylabel(f"{figure.y}{LOGARITHMIC if log_y else ''}")
     axes.grid(True, alpha=0.3)
     _legend(canvas, len(figure.series))
     _save(canvas, path)
@@ -53,12 +57,17 @@ def draw_figure(figure: Figure, title: str, path: Path, log_y: bool) -> None:
 def draw_bars(
     names: Sequence[str],
     groups: Mapping[str, Sequence[float | None]],
-    label: str,
+    x_label: str,
+    y_label: str,
     title: str,
     path: Path,
     log_y: bool = False,
+    errors: Mapping[str, Sequence[Span | None]] | None = None,
 ) -> None:
-    """A cluster of bars a name, one bar a group; None leaves a gap."""
+    """A cluster of bars a name, one bar a group; None leaves a gap.
+
+    errors: the error bars of some groups.
+    """
     canvas, axes = _canvas(title)
     width = 0.8 / len(groups)
     for index, (group, values) in enumerate(groups.items()):
@@ -71,16 +80,43 @@ def draw_bars(
             label=group,
             color=COLOURS[index % len(COLOURS)],
         )
+        _add_errors(axes, shift, values, (errors or {}).get(group, ()))
     broken = broken_names(names)
     axes.set_xticks(range(len(names)), broken or names, fontsize=7)
     if broken is None:
         axes.tick_params(axis="x", rotation=90)
     if log_y:
-        axes.set_yscale("log")
-    axes.set_ylabel(label)
+        _scale_by_decades(axes, [v for some in groups.values() for v in some if v is not None])
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(f"{y_label}{LOGARITHMIC if log_y else ''}")
     axes.grid(True, axis="y", alpha=0.3)
     _legend(canvas, len(groups))
     _save(canvas, path)
+
+
+def _add_errors(
+    axes: Any, shift: float, values: Sequence[float | None], spans: Sequence[Span | None]
+) -> None:
+    """Error bars in the middle of a group's bars."""
+    for at, (value, span) in enumerate(zip(values, spans, strict=False)):
+        if value is not None and span is not None:
+            low, high = span
+            axes.errorbar(
+                at + shift,
+                value,
+                yerr=[[value - low], [high - value]],
+                color="black",
+                linewidth=1,
+                capsize=2,
+            )
+
+
+def _scale_by_decades(axes: Any, values: Sequence[float]) -> None:
+    """A logarithmic y axis that begins at a power of ten, with plain numbers."""
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=10 ** math.floor(math.log10(min(values))))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _canvas(title: str) -> tuple[Any, Any]:
@@ -92,7 +128,9 @@ def _canvas(title: str) -> tuple[Any, Any]:
 
 def _legend(canvas: Any, count: int) -> None:
     """Puts the legend below the axes, where it hides nothing."""
-    columns = min(count, LEGEND_COLUMNS_MAX)
+    if count == 1:  # The y axis names it.
+        return
+    columns = math.ceil(count / math.ceil(count / LEGEND_COLUMNS_MAX))
     canvas.legend(loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
 
 

@@ -7,7 +7,7 @@ drawn by `./dev plot`. The sentences about the tables in README.md are written b
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,10 @@ class Table:
     name: Callable[[Record], str]
     columns: dict[str, str]  # Key → heading.
     bars: dict[str, str]  # Key → legend.
-    label: str
+    x_label: str
+    y_label: str
     log_y: bool = False
+    deviations: dict[str, str] = field(default_factory=dict)  # Key → the key of its deviation.
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,12 @@ def draw(results: Path, folder: Path) -> None:
             groups = {legend: [row[key] for row in rows] for key, legend in table.bars.items()}
             path = folder / _file(experiment, table.key)
             names = [table.name(row) for row in rows]
-            plots.draw_bars(names, groups, table.label, table.title, path, table.log_y)
+            errors = {
+                table.bars[key]: [(row[key] - row[sd], row[key] + row[sd]) for row in rows]
+                for key, sd in table.deviations.items()
+            }
+            labels = (table.x_label, table.y_label, table.title)
+            plots.draw_bars(names, groups, *labels, path, table.log_y, errors)
             say(f"drew {shown(path)}")
     report_labs.draw(results, folder, LABORATORIES)
 
@@ -158,7 +165,7 @@ EXPERIMENTS = (
         (
             Drawn("left", "Figure 3.7, left: granularity", log_y=True),
             Drawn("right", "Figure 3.7, right: work-group size", log_y=True),
-            Drawn("one_top_half", "The same with one top half, the default", log_y=True),
+            Drawn("one_top_half", "Figure 3.7 with one top half, the default", log_y=True),
         ),
     ),
     Experiment(
@@ -169,7 +176,9 @@ EXPERIMENTS = (
         "waiting",
         (
             Drawn("cpu_access", "Figure 3.9: accesses of a CPU while work-items wait"),
-            Drawn("neighbour", "Beyond the thesis: a neighbour's call while they wait", log_y=True),
+            Drawn(
+                "neighbour", "Beyond the thesis: a neighbour's call while others wait", log_y=True
+            ),
         ),
     ),
     Experiment(
@@ -191,7 +200,9 @@ EXPERIMENTS = (
                 "cold_speed": "of OpenMP's speed",
             },
             {"warm_ms": "warm page cache", "cold_ms": "cold page cache"},
+            "program",
             "time, ms",
+            deviations={"warm_ms": "warm_sd_ms", "cold_ms": "cold_sd_ms"},
         ),
     ),
     Experiment(
@@ -206,7 +217,7 @@ EXPERIMENTS = (
         "atomics",
         table=Table(
             "operations",
-            "Table 3.4: operations on shared words, ns",
+            "Table 3.4: operations on shared words, ns, medians",
             _operation_row,
             {
                 "compare_swap_ns": "compare-swap",
@@ -222,6 +233,7 @@ EXPERIMENTS = (
                 "atomic_load_ns": "atomic load",
                 "load_ns": "load",
             },
+            "memory, units of the device",
             "time, ns",
             log_y=True,
         ),

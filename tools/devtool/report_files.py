@@ -1,19 +1,33 @@
 """File data into device memory: `k2k bench reads` and `k2k bench model` as tables and bars."""
 
 from devtool.figures import Record
-from devtool.report_labs import Bars, Laboratory
+from devtool.report_labs import Bars, Laboratory, span_of
 from devtool.verdict import Interval, Judgement, judge
 
 KIB_A_MIB = 1024
 ROUNDS_BEFORE = 12  # The rounds of a full run, for records without that number.
 READS_HEADING = [
-    *("block", "cached", "extents", "threads", "page cache", "O_DIRECT", "router"),
-    *("against", "ratio", "95 % interval", "target", "verdict"),
+    *("block", "cached", "extents", "threads"),
+    *(
+        "page cache, GB/s",
+        "O_DIRECT, GB/s",
+        "router, GB/s",
+        "against",
+        "ratio",
+        "95 % interval",
+        "target",
+        "verdict",
+    ),
 ]
 
 
 def _size(kib: float) -> str:
     return f"{kib:g} KiB" if kib < KIB_A_MIB else f"{kib / KIB_A_MIB:g} MiB"
+
+
+def _short_size(kib: float) -> str:
+    """For the names of many bars: "512K", "8M"."""
+    return _size(kib).replace(" ", "").removesuffix("iB")
 
 
 def _gbs(row: Record, key: str) -> str:
@@ -51,11 +65,11 @@ def _block(row: Record) -> str:
 def _name(row: Record) -> str:
     if row["what"].startswith("sequential"):
         return _block(row)
-    extents = f", {_size(row['extent_kib'])}" if row["what"] == "mixed" else ""
-    return f"{_block(row)}{extents}, {row['residency']} %"
+    size = row["extent_kib"] if row["what"] == "mixed" else row["block_kib"]
+    return f"{_short_size(size)}, {row['residency']}%"
 
 
-def _bars_of(key: str, title: str, rows: list[Record]) -> Bars:
+def _bars_of(key: str, title: str, x_label: str, rows: list[Record]) -> Bars:
     groups: dict[str, list[float | None]] = {
         legend: [row.get(column) for row in rows]
         for column, legend in (
@@ -65,20 +79,31 @@ def _bars_of(key: str, title: str, rows: list[Record]) -> Bars:
         )
     }
     cells = [_cells(row) for row in rows]
-    return Bars(key, title, READS_HEADING, cells, [_name(row) for row in rows], groups, "GB/s")
+    names = [_name(row) for row in rows]
+    return Bars(
+        *(key, title, READS_HEADING, cells, names, groups, x_label, "GB/s"),
+        errors={"router": [span_of(row["ours_gbs"], row) for row in rows]},
+    )
 
 
 def reads_bars(rows: list[Record]) -> list[Bars]:
     def random(threads: int) -> list[Record]:
         return [row for row in rows if row["what"] == "random" and row["threads"] == threads]
 
+    by_block = "bytes a read, cached part of the file"
     mixed = [row for row in rows if row["what"] == "mixed"]
     streams = [row for row in rows if row["what"].startswith("sequential")]
     return [
-        _bars_of("mixed", "Reads of 8 MiB, by the extents that are cached", mixed),
-        _bars_of("random", "Reads in random order, one thread", random(1)),
-        _bars_of("random-4", "Reads in random order, four threads", random(4)),
-        _bars_of("sequential", "Reads front to back, by the bound on read-ahead", streams),
+        _bars_of(
+            *("mixed", "Reads of 8 MiB, by the extents that are cached"),
+            *("size of a cached extent, cached part of the file", mixed),
+        ),
+        _bars_of("random", "Reads in random order, one thread", by_block, random(1)),
+        _bars_of("random-4", "Reads in random order, four threads", by_block, random(4)),
+        _bars_of(
+            *("sequential", "Reads front to back, by the bound on read-ahead"),
+            *("bytes a read, bound on read-ahead", streams),
+        ),
     ]
 
 
@@ -99,7 +124,8 @@ def model_bars(rows: list[Record]) -> list[Bars]:
     }
     names = [str(row["requests_are"]) for row in rows]
     heading = ["requests", "how many", *columns.values()]
-    return [Bars("error", "Error of the model", heading, table, names, groups, "%")]
+    title = "Error of the model"
+    return [Bars("error", title, heading, table, names, groups, heading[0], "error of the time, %")]
 
 
 FILES = (Laboratory("reads", reads_bars), Laboratory("model", model_bars))

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from devtool import report
+from devtool.report_files import reads_bars
 from devtool.report_fixture import write
 
 ABOUT = {
@@ -38,6 +41,16 @@ def test_reads_are_reported_with_their_missed_goals(tmp_path: Path) -> None:
         "| 64 KiB, 512 pages ahead | 25 % | 32 KiB | 1 | 1.5 | 2.5 | 3 | O_DIRECT | 1.17 "
         "| 1.1 to 1.19 | – | – |" in text
     )
+
+
+def test_a_plot_of_reads_has_short_names_and_the_interval_of_the_ratio() -> None:
+    low, high = 1.1 / 1.17 * 3, 1.19 / 1.17 * 3
+    rows = [cell("mixed", 8192, 1, "met"), cell("random", 512, 1, "met")]
+    mixed, random, *_ = reads_bars(rows)
+    assert (mixed.names, random.names) == (["32K, 25%"], ["512K, 25%"])
+    assert mixed.errors["router"] == [pytest.approx((low, high))]
+    unmeasured = reads_bars([cell("mixed", 8192, 1, "met", ratio=0)])[0]
+    assert unmeasured.errors["router"] == [None]
 
 
 def test_a_wide_interval_about_the_target_is_not_met_whatever_the_record_says(

@@ -5,7 +5,7 @@ whose numbers are also drawn.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from devtool.console import Refused, say
@@ -27,8 +27,10 @@ class Bars:
     rows: Sequence[Sequence[str]]
     names: Sequence[str]
     groups: dict[str, list[float | None]]
-    label: str
+    x_label: str
+    y_label: str
     log_y: bool = False
+    errors: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def draw(results: Path, folder: Path, laboratories: Sequence[Laboratory]) -> Non
             continue
         for bars in _bars(one, record):
             path = folder / _file(one, bars)
-            plots.draw_bars(bars.names, bars.groups, bars.label, bars.title, path, bars.log_y)
+            labels = (bars.x_label, bars.y_label, bars.title)
+            plots.draw_bars(bars.names, bars.groups, *labels, path, bars.log_y, bars.errors)
             say(f"drew {shown(path)}")
 
 
@@ -83,6 +86,13 @@ def _rows(record: Record) -> list[Record]:
 
 def _file(one: Laboratory, bars: Bars) -> str:
     return f"lab-{one.bench.replace('_', '-')}-{bars.key}.svg"
+
+
+def span_of(value: float, row: Record) -> tuple[float, float] | None:
+    """`value`, of which the row has a ratio to another, at the ends of the ratio's interval."""
+    if row["ratio"] == 0:
+        return None
+    return value * min(1, row["low"] / row["ratio"]), value * max(1, row["high"] / row["ratio"])
 
 
 def _percent(share: float | None) -> str:
@@ -121,13 +131,19 @@ def _governor_bars(rows: list[Record]) -> list[Bars]:
         }
         if key == "share":
             groups = {"the cap": [cap * 100 for cap in caps], **groups}
+        heading = ["cap", *policies]
         return Bars(
-            key.replace("_", "-"), title, ["cap", *policies], table, names, groups, label, log_y
+            key.replace("_", "-"), title, heading, table, names, groups, "cap", label, log_y
         )
 
     return [
         bars("share", "Share of all cores' CPU time under a cap", "share, %", log_y=True),
-        bars("of_ideal", "Throughput of what the cap could pay for", "of ideal, %", log_y=False),
+        bars(
+            "of_ideal",
+            "Throughput of what the cap could pay for",
+            "of that throughput, %",
+            log_y=False,
+        ),
     ]
 
 
@@ -148,7 +164,11 @@ def _generators_bars(rows: list[Record]) -> list[Bars]:
     heading = ["generator", "faults", "calls", "requests/s", "service CPU a request"]
     title = "Service CPU time a request, by generator"
     return [
-        Bars("cost", title, heading, table, names, {"a request": [*costs]}, "CPU time, µs", True)
+        Bars(
+            *("cost", title, heading, table, names, {"cost": [*costs]}, "generator"),
+            "CPU time a request, µs",
+            log_y=True,
+        )
     ]
 
 
@@ -169,11 +189,15 @@ def _orthogonal_bars(rows: list[Record]) -> list[Bars]:
             for cap in caps
         }
         heading = ["steering, coalescing, bottom half", *(_percent(cap) for cap in caps)]
-        return Bars(key.replace("_", "-"), title, heading, table, names, groups, label, True)
+        return Bars(
+            key.replace("_", "-"), title, heading, table, names, groups, heading[0], label, True
+        )
 
     return [
         bars("share", "Share under each combination of mitigations", "share, %", _percent, 100),
-        bars("per_cpu_s", "Requests a CPU-second", "requests", lambda n: f"{n:,.0f}", 1),
+        bars(
+            "per_cpu_s", "Requests a CPU-second", "requests a CPU-second", lambda n: f"{n:,.0f}", 1
+        ),
     ]
 
 
@@ -217,7 +241,15 @@ def _coalescing_bars(rows: list[Record]) -> list[Bars]:
     }
     title = "CPU time a request, by coalescing"
     names = [str(row["shape"]) for row in rows]
-    return [Bars("cost", title, heading, table, names, {**groups}, "CPU time, none = 1")]
+    label = "CPU time, none = 1"
+    return [
+        Bars(
+            *("cost", title, heading, table, names, {**groups}, "load shape", label),
+            errors={
+                "adaptive": [span_of(row["adaptive_us"] / row["none_us"], row) for row in rows]
+            },
+        )
+    ]
 
 
 LABORATORIES = (
