@@ -77,7 +77,7 @@ class CpuLedger {
     for (const std::uint64_t cycles : open_stages_) charged += cycles;
     if (charged == 0) return;
     const double part = passed > 0 && ran < passed ? ran / passed : 1;
-    book(static_cast<double>(charged) * ns_per_cycle * part, ns_per_cycle, core);
+    record(static_cast<double>(charged) * ns_per_cycle * part, ns_per_cycle, core);
   }
   // Before the first charge() of such a thread.
   void begin_part(std::uint64_t moment, Nanoseconds clock) {
@@ -90,7 +90,7 @@ class CpuLedger {
   void catch_up(Nanoseconds clock, double ns_per_cycle, std::size_t core) {
     const double used = static_cast<double>((clock - settled_clock_).count());
     settled_clock_ = clock;
-    if (used > 0) book(used, ns_per_cycle, core);
+    if (used > 0) record(used, ns_per_cycle, core);
   }
 
   // Nanoseconds of CPU time, as of the last settlement.
@@ -119,7 +119,7 @@ class CpuLedger {
     }
   };
 
-  void book(double used, double ns_per_cycle, std::size_t core) {
+  void record(double used, double ns_per_cycle, std::size_t core) {
     settle_stages(used, ns_per_cycle);
     if (open_attributed_ == 0) {
       idle_ns_.add(static_cast<std::uint64_t>(used));

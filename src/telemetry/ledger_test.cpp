@@ -113,14 +113,14 @@ TEST_F(Ledger, counts_the_charges_of_a_thread_with_other_work_less_the_time_of_o
   // The thread had its core for half of 1,000 cycles.
   const auto half = static_cast<std::int64_t>(1'000 * ns_per_cycle / 2);
   ledger.settle_part(2'000, Nanoseconds(half), ns_per_cycle, 1);
-  const double booked = 200 * ns_per_cycle / 2;
-  EXPECT_NEAR(static_cast<double>(stages()), booked, 2);
-  EXPECT_NEAR(static_cast<double>(ledger.call_ns(1)), booked, 2);
-  EXPECT_NEAR(static_cast<double>(ledger.core_ns(1)), booked, 2);
+  const double counted = 200 * ns_per_cycle / 2;
+  EXPECT_NEAR(static_cast<double>(stages()), counted, 2);
+  EXPECT_NEAR(static_cast<double>(ledger.call_ns(1)), counted, 2);
+  EXPECT_NEAR(static_cast<double>(ledger.core_ns(1)), counted, 2);
   EXPECT_EQ(ledger.idle_ns(), 0u);
   // A period that has only the thread's other work counts for no stage.
   ledger.settle_part(3'000, Nanoseconds(2 * half), ns_per_cycle, 1);
-  EXPECT_NEAR(static_cast<double>(stages()), booked, 2);
+  EXPECT_NEAR(static_cast<double>(stages()), counted, 2);
 }
 
 TEST_F(Ledger, counts_a_core_beyond_its_table_as_the_last_core) {

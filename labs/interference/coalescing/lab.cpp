@@ -123,7 +123,7 @@ ordered_json row_of(const Shape& shape, const Plan& plan, const Measured& measur
           {"verdict", name_of(seen.judgement.verdict)},
           {"judgement", text_of(seen.judgement)},
           {"changes", measured.changes},
-          {"books_off", rounded(measured.books_off)},
+          {"ledger_off", rounded(measured.ledger_off)},
           {"fixed", fixed}};
 }
 

@@ -40,7 +40,7 @@ RuntimeConfig configuration(const RuntimeConfig& base, CoalesceSetting setting) 
 // A server's counters so far.
 struct Counted {
   double clocks_s = 0;
-  double books_s = 0;
+  double ledger_s = 0;
   double delay_cycles = 0;
   std::uint64_t changes = 0;
 };
@@ -114,8 +114,8 @@ class Bench {
                                     report.value().first_error)};
     }
     const double clocks = after.clocks_s - before.clocks_s;
-    const double books = after.books_s - before.books_s;
-    measured_.books_off = std::max(measured_.books_off, std::abs(books / clocks - 1));
+    const double ledger = after.ledger_s - before.ledger_s;
+    measured_.ledger_off = std::max(measured_.ledger_off, std::abs(ledger / clocks - 1));
     measured_.changes += after.changes - before.changes;
     return Slice{clocks * 1e9, static_cast<double>(report.value().answered),
                  (after.delay_cycles - before.delay_cycles) * nanoseconds_per_cycle()};

@@ -37,7 +37,7 @@ inline std::uint64_t round_seed(const Plan& plan, std::uint32_t round) {
 struct Measured {
   Rounds rounds;
   std::uint64_t changes = 0;  // Changes of the setting by adaptive coalescing, in the rounds.
-  double books_off = 0;       // The largest difference between a server's ledger and its threads'
+  double ledger_off = 0;      // The largest difference between a server's ledger and its threads'
                               // clocks.
 };
 

@@ -21,22 +21,22 @@ void Answers::answer_late(ThreadStats& stats, const services::Request& request, 
 void Answers::answer_faults(ThreadStats& stats, std::vector<std::uint32_t>& rows,
                             std::span<const services::Fault> faults, const Moments& moments) {
   rows.clear();
-  stats.booking.begin();
+  stats.counting.begin();
   std::uint64_t answers = 0;
   {
-    Bookkeeper books(stats, moments);
+    AnswerCounts counts(stats, moments);
     for (const services::Fault& fault : faults) {
       const services::Request& request = fault.request;
       if (fault.answer.would_wait) continue;
       const auto error = fault.answer.value == -ECANCELED ? protocol::TransportError::shutdown
                                                           : protocol::TransportError::none;
       publish_answer(area_, request, fault.answer.value, error, moments, errors_);
-      books.add(request, fault.answer.value);
+      counts.add(request, fault.answer.value);
       ++answers;
       if (rows.empty() || rows.back() != request.wave) rows.push_back(request.wave);
     }
   }
-  stats.booking.end();
+  stats.counting.end();
   stats.times.record(telemetry::RequestPart::processing, moments.done - moments.begun, answers);
   backend_->resume(rows.data(), rows.size());
   charge_shares(stats, telemetry::Stage::completion, cycles() - moments.done, answers);

@@ -45,10 +45,10 @@ class Answers {
   // sampled.
   void answer_untimed(ThreadStats& stats, const services::Request& request, std::int64_t value,
                       std::uint64_t moment) {
-    stats.booking.begin();
+    stats.counting.begin();
     complete_untimed(area_, request, value, protocol::TransportError::none, {moment, moment}, stats,
                      errors_);
-    stats.booking.end();
+    stats.counting.end();
     backend_->resume(&request.wave, 1);
   }
   // Answers all faults except faults that would wait. `rows` is a scratch buffer of the thread.
@@ -72,9 +72,9 @@ class Answers {
  private:
   void answer_by(ThreadStats& stats, const services::Request& request, std::int64_t value,
                  protocol::TransportError error, const Moments& moments) {
-    stats.booking.begin();
+    stats.counting.begin();
     complete(area_, request, value, error, moments, stats, errors_);
-    stats.booking.end();
+    stats.counting.end();
     backend_->resume(&request.wave, 1);
   }
   [[nodiscard]] bool any_open() const;

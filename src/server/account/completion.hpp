@@ -29,7 +29,7 @@ struct Moments {
 
 // Writes the result into the slot and passes the slot to its next owner. The device may continue
 // before the answer is counted: call this function, and the function that counts the answer, inside
-// `stats.booking`.
+// `stats.counting`.
 inline void publish_answer(protocol::Slot& slot, std::uint16_t number, bool detached,
                            std::int64_t value, protocol::TransportError error,
                            const Moments& moments, DetachedErrors& detached_errors) {
@@ -56,8 +56,8 @@ inline void publish_answer(const protocol::AreaView& area, const services::Reque
 
 // Counts the times of `requests` requests of one call, one stamp and one kind of sample; does
 // nothing if their times are not measured.
-inline void book_times(ThreadStats& stats, CallCounters& call, std::uint32_t stamp,
-                       std::uint8_t flags, std::uint64_t requests, const Moments& moments) {
+inline void record_times(ThreadStats& stats, CallCounters& call, std::uint32_t stamp,
+                         std::uint8_t flags, std::uint64_t requests, const Moments& moments) {
   if (stamp == 0) return;
   const bool sampled = (flags & protocol::flag::sampled) != 0;
   const std::uint64_t calls = sampled ? requests * protocol::sample_stride : requests;
@@ -67,13 +67,13 @@ inline void book_times(ThreadStats& stats, CallCounters& call, std::uint32_t sta
 
 // Counts answers. A wave's answers mostly have one call, one tenant and one moment, so each counter
 // changes once. Leaves their calls and tenants in `stats.shares`.
-class Bookkeeper {
+class AnswerCounts {
  public:
   // Passed in, so that one clock read serves a bundle.
-  Bookkeeper(ThreadStats& stats, const Moments& moments) : stats_(&stats), moments_(moments) {}
-  Bookkeeper(const Bookkeeper&) = delete;
-  Bookkeeper& operator=(const Bookkeeper&) = delete;
-  ~Bookkeeper() { settle(); }
+  AnswerCounts(ThreadStats& stats, const Moments& moments) : stats_(&stats), moments_(moments) {}
+  AnswerCounts(const AnswerCounts&) = delete;
+  AnswerCounts& operator=(const AnswerCounts&) = delete;
+  ~AnswerCounts() { settle(); }
 
   void add(std::int16_t row, const protocol::Attributes& attributes, std::uint32_t stamp,
            std::int64_t value) {
@@ -92,18 +92,18 @@ class Bookkeeper {
     add(request.row, request.attributes, request.stamp, value);
   }
   // Answers that are added from now on have these moments.
-  void reckon(const Moments& moments) {
+  void set_moments(const Moments& moments) {
     settle();
     moments_ = moments;
   }
-  // Counts the added answers. Expects the caller inside `stats.booking`.
+  // Counts the added answers. Expects the caller inside `stats.counting`.
   void settle() {
     if (count_ == 0) return;
     CallCounters& call = counters();
     call.count.add(count_);
     stats_->answered.add(count_);
     stats_->tenant_requests[tenant_].add(count_);
-    book_times(*stats_, call, stamp_, flags_, count_, moments_);
+    record_times(*stats_, call, stamp_, flags_, count_, moments_);
     auto& shares = stats_->shares;
     const std::size_t place = call_place(row_);
     if (shares.empty() || shares.back().call != place || shares.back().tenant != tenant_) {
@@ -146,8 +146,8 @@ inline void charge_shares(ThreadStats& stats, telemetry::Stage stage, std::uint6
 }
 
 // Counts one answer without its times.
-inline void book_answer(ThreadStats& stats, std::int16_t row,
-                        const protocol::Attributes& attributes, std::int64_t value) {
+inline void count_answer(ThreadStats& stats, std::int16_t row,
+                         const protocol::Attributes& attributes, std::int64_t value) {
   CallCounters& call = stats.calls[call_place(row)];
   call.count.add();
   if (is_error(value)) call.errors.add();
@@ -161,7 +161,7 @@ inline void complete_untimed(const protocol::AreaView& area, const services::Req
                              const Moments& moments, ThreadStats& stats,
                              DetachedErrors& detached_errors) {
   publish_answer(area, request, value, error, moments, detached_errors);
-  book_answer(stats, request.row, request.attributes, value);
+  count_answer(stats, request.row, request.attributes, value);
 }
 
 // Publishes and counts the answer of one request; the caller charges its time.
@@ -172,7 +172,7 @@ inline void complete(const protocol::AreaView& area, const services::Request& re
   if (is_untimed(request.attributes, request.stamp)) return;
   const bool sampled = (request.attributes.flags & protocol::flag::sampled) != 0;
   CallCounters& call = stats.calls[call_place(request.row)];
-  book_times(stats, call, request.stamp, request.attributes.flags, 1, moments);
+  record_times(stats, call, request.stamp, request.attributes.flags, 1, moments);
   stats.times.record(telemetry::RequestPart::processing,
                      moments.done > moments.begun ? moments.done - moments.begun : 0,
                      sampled ? protocol::sample_stride : 1);

@@ -40,7 +40,7 @@ struct CallCounters {
 struct ThreadStats {
   // Set while an answer may be published but not yet counted: the device does not wait for the
   // count.
-  telemetry::Mark booking;
+  telemetry::Mark counting;
   std::array<CallCounters, call_places> calls;
   std::array<telemetry::Counter, protocol::tenants_max> tenant_requests;
   telemetry::CpuLedger ledger{call_places, protocol::tenants_max, possible_cores()};
@@ -59,8 +59,8 @@ struct ThreadStats {
   telemetry::Counter fault_ranges;
   telemetry::EventRing events;
 
-  // Requests of one call and tenant that were answered together: scratch data that Bookkeeper fills
-  // and charge_shares() reads when their duration is known.
+  // Requests of one call and tenant that were answered together: scratch data that AnswerCounts
+  // fills and charge_shares() reads when their duration is known.
   struct Share {
     std::size_t call = 0;
     std::size_t tenant = 0;

@@ -47,7 +47,7 @@ OnTheSpot::Outcome SpotCalls::make(const ReadySlot& ready, const Words& words,
   const bool timed = !is_untimed(ready.attributes, ready.stamp);
   const std::uint64_t begun = timed ? cycles() : begun_;
   ThreadStats& stats = self_->stats;
-  stats.booking.end();
+  stats.counting.end();
   self_->call.begin();
   const SpotAnswer made = call();
   self_->call.end();
@@ -58,7 +58,7 @@ OnTheSpot::Outcome SpotCalls::make(const ReadySlot& ready, const Words& words,
     late_->begun = begun;
     return Outcome::lost;
   }
-  stats.booking.begin();
+  stats.counting.begin();
   ++calls_;
   if (made.waits) [[unlikely]] {
     copy(ready, words, request);
@@ -77,7 +77,7 @@ OnTheSpot::Outcome SpotCalls::make(const ReadySlot& ready, const Words& words,
   const bool detached = (ready.attributes.flags & protocol::flag::detached) != 0;
   publish_answer(ready.slot, ready.number, detached, made.value, protocol::TransportError::none,
                  {begun, begun}, parts_->answers.errors());
-  book_answer(stats, ready.row, ready.attributes, made.value);
+  count_answer(stats, ready.row, ready.attributes, made.value);
   parts_->backend.resume(&ready.wave, 1);
   if (measures_next_) {
     self_->answer_cycles = cycles() - done;

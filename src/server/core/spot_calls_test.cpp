@@ -76,9 +76,9 @@ class SpotCallsTest : public CoreTest {
     return parts->files.reads_plainly(file, 4);
   }
   Outcome serve(SpotCalls& spot, const ReadySlot& slot) {
-    self.stats.booking.begin();
+    self.stats.counting.begin();
     const Outcome outcome = spot.serve(slot, request);
-    if (outcome != Outcome::lost) self.stats.booking.end();
+    if (outcome != Outcome::lost) self.stats.counting.end();
     return outcome;
   }
   bool resumed(std::uint32_t row) {

@@ -139,22 +139,22 @@ bool Grants::settle_locked(ServiceAccount& account, Instant moment, bool contend
 
 void Grants::settle_tenants(ServiceAccount& account, Instant moment, Nanoseconds clock,
                             bool contended, bool woken) {
-  TenantAccounts::Bills bills;
-  const auto all =
-      tenants_.bill(account, clock, woken ? costs_.interrupt : Nanoseconds::zero(), clocks_, bills);
+  TenantAccounts::Charges charges;
+  const auto all = tenants_.charges_of(
+      account, clock, woken ? costs_.interrupt : Nanoseconds::zero(), clocks_, charges);
   for (std::size_t budget = 0; budget < all.size(); ++budget) {
     ServiceAccount::Grant& grant = account.grants[budget];
-    const TenantAccounts::Bill& bill = all[budget];
+    const TenantAccounts::Charge& charge = all[budget];
     const bool pays = budget == account.payer;
     Nanoseconds reserved{};
     if (grant.until != 0) reserved += grant.reserved;
     if (pays && account.open) reserved += account.reserved;
     grant.until = 0;
-    if (bill.cpu == Nanoseconds::zero() && reserved == Nanoseconds::zero()) continue;
+    if (charge.cpu == Nanoseconds::zero() && reserved == Nanoseconds::zero()) continue;
     pay(moment, reserved,
         {.tenant = static_cast<governor::Tenant>(budget),
-         .cpu = bill.cpu,
-         .requests = bill.requests,
+         .cpu = charge.cpu,
+         .requests = charge.requests,
          .wakes = pays && woken ? 1u : 0u,
          .contended = contended});
   }

@@ -234,7 +234,7 @@ TEST(GrantsOfTenants, keep_a_guarantee_whatever_the_weights) {
   EXPECT_NEAR(thread.used_ms(1) / total, 0.6, 0.02);
 }
 
-TEST(GrantsOfTenants, bill_a_thread_by_its_books) {
+TEST(GrantsOfTenants, charge_a_thread_by_its_statistics) {
   ReplayedThread thread(capped(200, "1:weight=1 2:weight=1"));
   thread.serve({1, 2, 5}, 300ms);
   const GovernorStats stats = thread.grants.stats();

@@ -8,7 +8,7 @@
 
 #include "base/units.hpp"
 #include "governor/governor.hpp"
-#include "server/account/tenant_bills.hpp"
+#include "server/account/tenant_charges.hpp"
 #include "server/account/thread_stats.hpp"
 
 namespace k2k::server {
@@ -30,9 +30,9 @@ struct ServiceAccount {
   };
   governor::Tenant payer = 0;    // The budget that pays for looks at doorbells.
   ThreadStats* stats = nullptr;  // Of the thread; nullptr = requests are not charged by tenant.
-  TenantBills bills;
+  TenantCharges charges;
   Nanoseconds
-      unbilled{};  // CPU time of looks and interrupts, charged to the tenant that is served next.
+      uncharged{};  // CPU time of looks and interrupts, charged to the tenant that is served next.
   std::array<Grant, governor::tenants_max> grants{};
 };
 

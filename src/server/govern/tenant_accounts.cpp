@@ -11,7 +11,7 @@ namespace k2k::server {
 namespace {
 
 // CPU time without requests is kept for the next tenant that is served, up to this.
-constexpr Nanoseconds unbilled_max{1'000'000};
+constexpr Nanoseconds uncharged_max{1'000'000};
 
 // Brings the thread's ledger up to `clock`, its CPU clock; see CpuLedger::catch_up().
 void catch_up(ThreadStats& stats, Nanoseconds clock, const Clocks& clocks) {
@@ -32,29 +32,30 @@ void TenantAccounts::divide(const TenantBudgets& budgets, std::vector<std::uint3
 void TenantAccounts::begin(ServiceAccount& account, Nanoseconds clock, const Clocks& clocks) {
   K2K_EXPECT(account.stats != nullptr);
   catch_up(*account.stats, clock, clocks);
-  account.bills.begin(*account.stats);
+  account.charges.begin(*account.stats);
 }
 
-std::span<const TenantAccounts::Bill> TenantAccounts::bill(ServiceAccount& account,
-                                                           Nanoseconds clock, Nanoseconds extra,
-                                                           const Clocks& clocks,
-                                                           Bills& bills) const {
-  const std::span<Bill> all(bills.data(), tenants_.size());
-  std::fill(all.begin(), all.end(), Bill{});
+std::span<const TenantAccounts::Charge> TenantAccounts::charges_of(ServiceAccount& account,
+                                                                   Nanoseconds clock,
+                                                                   Nanoseconds extra,
+                                                                   const Clocks& clocks,
+                                                                   Charges& charges) const {
+  const std::span<Charge> all(charges.data(), tenants_.size());
+  std::fill(all.begin(), all.end(), Charge{});
   if (account.stats->ledger.owed()) catch_up(*account.stats, clock, clocks);
-  const Nanoseconds idle = account.bills.take(*account.stats, budget_of_, all);
-  account.unbilled += idle + extra;
-  Nanoseconds billed{};
-  for (const Bill& bill : all) billed += bill.cpu;
-  if (billed > Nanoseconds::zero()) {
+  const Nanoseconds idle = account.charges.take(*account.stats, budget_of_, all);
+  account.uncharged += idle + extra;
+  Nanoseconds charged{};
+  for (const Charge& charge : all) charged += charge.cpu;
+  if (charged > Nanoseconds::zero()) {
     const double each =
-        static_cast<double>(account.unbilled.count()) / static_cast<double>(billed.count());
-    for (Bill& bill : all) {
-      bill.cpu += Nanoseconds(std::llround(static_cast<double>(bill.cpu.count()) * each));
+        static_cast<double>(account.uncharged.count()) / static_cast<double>(charged.count());
+    for (Charge& charge : all) {
+      charge.cpu += Nanoseconds(std::llround(static_cast<double>(charge.cpu.count()) * each));
     }
-    account.unbilled = {};
-  } else if (account.unbilled > unbilled_max) {
-    all[account.payer].cpu += std::exchange(account.unbilled, {});
+    account.uncharged = {};
+  } else if (account.uncharged > uncharged_max) {
+    all[account.payer].cpu += std::exchange(account.uncharged, {});
   }
   return all;
 }

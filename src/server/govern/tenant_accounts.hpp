@@ -5,8 +5,8 @@
 // CPU time without requests (looks, interrupts) is charged to the tenants that are served next.
 // Until then no tenant owes it, and idle tenants lend their tokens.
 //
-// Threading: divided() and budget_of() from anywhere. divide(), tenants() and bill() under the lock
-// of Grants; an account belongs to the calling thread.
+// Threading: divided() and budget_of() from anywhere. divide(), tenants() and charges_of() under
+// the lock of Grants; an account belongs to the calling thread.
 
 #include <array>
 #include <atomic>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "server/account/tenant_bills.hpp"
+#include "server/account/tenant_charges.hpp"
 #include "server/govern/clocks.hpp"
 #include "server/govern/service_account.hpp"
 #include "server/settings/tenants.hpp"
@@ -24,8 +24,8 @@ namespace k2k::server {
 
 class TenantAccounts {
  public:
-  using Bill = TenantBills::Bill;
-  using Bills = std::array<Bill, governor::tenants_max>;
+  using Charge = TenantCharges::Charge;
+  using Charges = std::array<Charge, governor::tenants_max>;
 
   // Puts `budgets` in force. `capped` = false: there is no cap to divide. Returns the former list
   // in `tenants`.
@@ -44,8 +44,8 @@ class TenantAccounts {
   static void begin(ServiceAccount& account, Nanoseconds clock, const Clocks& clocks);
   // Returns the debt of each budget since the last charge; `extra` is CPU time that the thread's
   // clock does not include.
-  std::span<const Bill> bill(ServiceAccount& account, Nanoseconds clock, Nanoseconds extra,
-                             const Clocks& clocks, Bills& bills) const;
+  std::span<const Charge> charges_of(ServiceAccount& account, Nanoseconds clock, Nanoseconds extra,
+                                     const Clocks& clocks, Charges& charges) const;
   // The first moment before `until` at which a request that the thread keeps may be admitted.
   static Instant ask_again(const ServiceAccount& account, Instant until, const Clocks& clocks);
 

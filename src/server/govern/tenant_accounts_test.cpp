@@ -27,8 +27,8 @@ class TenantAccountsTest : public testing::Test {
                          tenant);
     stats_.tenant_requests[tenant].add();
   }
-  auto bill(Nanoseconds extra) {
-    return tenants_.bill(account_, clocks_.thread_time(), extra, clocks_, bills_);
+  auto charges_of(Nanoseconds extra) {
+    return tenants_.charges_of(account_, clocks_.thread_time(), extra, clocks_, charges_);
   }
 
   ManualClocks clocks_;
@@ -36,7 +36,7 @@ class TenantAccountsTest : public testing::Test {
   ServiceAccount account_;
   TenantBudgets budgets_;
   TenantAccounts tenants_;
-  TenantAccounts::Bills bills_;
+  TenantAccounts::Charges charges_;
 };
 
 TEST_F(TenantAccountsTest, gives_each_tenant_its_budget_and_the_others_the_shared_one) {
@@ -59,35 +59,35 @@ TEST_F(TenantAccountsTest, is_not_divided_without_a_cap) {
   EXPECT_FALSE(tenants_.divided());
 }
 
-TEST_F(TenantAccountsTest, bills_work_once) {
+TEST_F(TenantAccountsTest, charges_work_once) {
   work(3, 2ms);
   work(9, 1ms);
-  auto bills = bill(0ms);
-  ASSERT_EQ(bills.size(), 3u);
-  EXPECT_NEAR(static_cast<double>(bills[0].cpu.count()), 1e6, 1e3);
-  EXPECT_NEAR(static_cast<double>(bills[1].cpu.count()), 2e6, 1e3);
-  EXPECT_EQ(bills[1].requests, 1u);
-  EXPECT_EQ(bills[2].cpu, 0ms);
-  bills = bill(0ms);
-  for (const TenantBills::Bill& bill : bills) EXPECT_EQ(bill.cpu, 0ms);
+  auto charges = charges_of(0ms);
+  ASSERT_EQ(charges.size(), 3u);
+  EXPECT_NEAR(static_cast<double>(charges[0].cpu.count()), 1e6, 1e3);
+  EXPECT_NEAR(static_cast<double>(charges[1].cpu.count()), 2e6, 1e3);
+  EXPECT_EQ(charges[1].requests, 1u);
+  EXPECT_EQ(charges[2].cpu, 0ms);
+  charges = charges_of(0ms);
+  for (const TenantCharges::Charge& charge : charges) EXPECT_EQ(charge.cpu, 0ms);
 }
 
 TEST_F(TenantAccountsTest, keeps_time_without_requests_for_the_tenants_served_next) {
-  for (const TenantBills::Bill& bill : bill(600us)) EXPECT_EQ(bill.cpu, 0ms);
-  EXPECT_EQ(account_.unbilled, 600us);
+  for (const TenantCharges::Charge& charge : charges_of(600us)) EXPECT_EQ(charge.cpu, 0ms);
+  EXPECT_EQ(account_.uncharged, 600us);
   work(3, 2ms);
   work(7, 1ms);
-  const auto bills = bill(0ms);
-  EXPECT_NEAR(static_cast<double>(bills[1].cpu.count()), 2.4e6, 2e3);
-  EXPECT_NEAR(static_cast<double>(bills[2].cpu.count()), 1.2e6, 2e3);
-  EXPECT_EQ(account_.unbilled, 0ms);
+  const auto charges = charges_of(0ms);
+  EXPECT_NEAR(static_cast<double>(charges[1].cpu.count()), 2.4e6, 2e3);
+  EXPECT_NEAR(static_cast<double>(charges[2].cpu.count()), 1.2e6, 2e3);
+  EXPECT_EQ(account_.uncharged, 0ms);
 }
 
 TEST_F(TenantAccountsTest, has_the_payer_pay_for_much_time_without_requests) {
   account_.payer = 2;
-  const auto bills = bill(5ms);
-  EXPECT_EQ(bills[2].cpu, 5ms);
-  EXPECT_EQ(bills[1].cpu, 0ms);
+  const auto charges = charges_of(5ms);
+  EXPECT_EQ(charges[2].cpu, 5ms);
+  EXPECT_EQ(charges[1].cpu, 0ms);
 }
 
 TEST_F(TenantAccountsTest, asks_again_when_the_first_tenant_may) {

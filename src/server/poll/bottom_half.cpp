@@ -86,7 +86,7 @@ struct BottomHalf::Pass {
   const Processing& how;
   std::uint64_t moment;
   SlotsAhead ahead;
-  Bookkeeper books;
+  AnswerCounts counts;
   std::vector<Pending>& batch;
   ThreadStats& stats;
   Pending here{};  // Requests that are answered at once reuse this place.
@@ -103,7 +103,7 @@ struct BottomHalf::Pass {
     unsettled = false;
     follows = true;
     moment = how.on_the_spot->settle(charged);
-    books.reckon({moment, moment});
+    counts.set_moments({moment, moment});
   }
 };
 
@@ -126,7 +126,7 @@ bool BottomHalf::is_for_the_spot(std::int16_t row) const {
 }
 
 bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
-  if (!pass.unsettled) pass.books.settle();  // No bookkeeping is open while a call is made.
+  if (!pass.unsettled) pass.counts.settle();  // All answers are counted before a call is made.
   switch (pass.how.on_the_spot->serve(ready, pass.here.request)) {
     case OnTheSpot::Outcome::declined:
       return false;
@@ -190,7 +190,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
                      protocol::Side::host>(slot, control.number);
       publish_answer(slot, control.number, detached, 0, protocol::TransportError::none, moments,
                      *detached_errors_);
-      pass.books.add(row, attributes, stamp, 0);
+      pass.counts.add(row, attributes, stamp, 0);
       ++answered;
       continue;
     }
@@ -218,7 +218,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     }
     publish_answer(slot, request.number, request.detached(), value, protocol::TransportError::none,
                    moments, *detached_errors_);
-    pass.books.add(request, value);
+    pass.counts.add(request, value);
     if (!never_blocks) pass.batch.pop_back();
     ++answered;
   }
@@ -230,11 +230,11 @@ std::uint64_t BottomHalf::process(const Bundle& bundle, const Processing& how,
                                   ThreadStats& stats) const {
   const std::uint64_t moment = how.begun != 0 ? how.begun : cycles();
   std::uint64_t answered_here = 0;
-  stats.booking.begin();
+  stats.counting.begin();
   Pass pass{.how = how,
             .moment = moment,
             .ahead = SlotsAhead(*area_, bundle, row_lanes_),
-            .books = Bookkeeper(stats, {moment, moment}),
+            .counts = AnswerCounts(stats, {moment, moment}),
             .batch = batch,
             .stats = stats,
             .left = bundle.size()};
@@ -254,8 +254,8 @@ std::uint64_t BottomHalf::process(const Bundle& bundle, const Processing& how,
   if (pass.lost) return 0;
   const bool ends_on_the_spot = pass.unsettled;
   pass.settle();
-  pass.books.settle();
-  stats.booking.end();
+  pass.counts.settle();
+  stats.counting.end();
   const std::uint64_t end = ends_on_the_spot ? pass.moment : cycles();
   const std::uint64_t others = pass.accepted - pass.on_the_spot;
   const std::uint64_t took = end - moment - pass.charged;

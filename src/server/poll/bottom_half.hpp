@@ -70,7 +70,7 @@ class OnTheSpot {
   OnTheSpot(const OnTheSpot&) = delete;
   OnTheSpot& operator=(const OnTheSpot&) = delete;
 
-  // Expects ThreadStats::booking begun, and leaves it begun unless the role is lost. Fills
+  // Expects ThreadStats::counting begun, and leaves it begun unless the role is lost. Fills
   // `request` if the outcome is put_off or lost.
   virtual Outcome serve(const ReadySlot& ready, services::Request& request) = 0;
   // Charges the calls since the last settle(), and adds the charged cycles to `charged`. Returns

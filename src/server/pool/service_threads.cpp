@@ -17,12 +17,12 @@
 
 namespace k2k::server {
 
-ServiceThread& ServiceThreads::add_books() {
-  auto books = std::make_unique<ServiceThread>();
-  books->index = static_cast<std::uint32_t>(threads_.size()) + 1;
-  books->account.stats = &books->stats;
-  books->reserve();
-  return *threads_.emplace_back(std::move(books));
+ServiceThread& ServiceThreads::add_thread() {
+  auto thread = std::make_unique<ServiceThread>();
+  thread->index = static_cast<std::uint32_t>(threads_.size()) + 1;
+  thread->account.stats = &thread->stats;
+  thread->reserve();
+  return *threads_.emplace_back(std::move(thread));
 }
 
 bool ServiceThreads::add(const Main& main, const char* name, std::uint32_t number) {
@@ -31,7 +31,7 @@ bool ServiceThreads::add(const Main& main, const char* name, std::uint32_t numbe
   if (released_) return false;
   const std::size_t before = threads_.size();
   try {
-    ServiceThread& self = add_books();
+    ServiceThread& self = add_thread();
     using Enclosure = ServiceThread::Enclosure;
     if (walls_ != nullptr) {
       self.enclosure = walls_->enclose_this_thread() ? Enclosure::inherited : Enclosure::pending;
@@ -88,7 +88,7 @@ bool ServiceThreads::enter_walls(ServiceThread& self) const {
 
 ServiceThread& ServiceThreads::add_unit() {
   const std::lock_guard lock(mutex_);
-  ServiceThread& unit = add_books();
+  ServiceThread& unit = add_thread();
   unit.is_unit = true;
   unit.ended = true;
   return unit;

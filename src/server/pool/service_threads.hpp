@@ -76,7 +76,7 @@ class ServiceThreads {
   // On the thread itself: false if it must not serve.
   [[nodiscard]] bool enter_walls(ServiceThread& self) const;
   // Expects mutex_ held. Throws std::bad_alloc, and adds nothing then.
-  ServiceThread& add_books();
+  ServiceThread& add_thread();
 
   SleepingCalls* sleeping_;
   std::weak_ptr<void> owner_;

@@ -76,7 +76,7 @@ void ServiceThreads::add_to(Stats& stats) const {
   const std::lock_guard lock(mutex_);
   std::uint64_t answered = 0;
   std::int64_t observed_ns = 0;
-  for (const auto& thread : threads_) thread->stats.booking.wait_until_left();
+  for (const auto& thread : threads_) thread->stats.counting.wait_until_left();
   for (const auto& thread : threads_) {
     // Answers first: a request answered in between counts as in flight, never as a negative number.
     answered += thread->stats.answered.value();
