@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from class_sizes import class_sizes
+from class_sizes import class_sizes, python_class_sizes
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 MODULE_CALL = re.compile(r"^\s*k2k_module\(\s*(\w+)([^)]*)\)", re.MULTILINE)
@@ -29,7 +29,9 @@ MODULE_LIST = re.compile(r"foreach\(module IN ITEMS([^)]*)\)")
 KEYWORDS = {"USES", "LIBS", "TEST_LIBS", "EXCLUDE"}
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".cuh", ".cu", ".inl"}
 DOORS = Path("include/k2k")  # The public headers, "k2k/…": a room of `runtime`, where it has rooms.
-CLASSES = ("src", "shim", "include")  # Where the size of a class is limited.
+# Where the size of a class is limited.
+CLASSES = ("src", "shim", "include", "cli", "apps", "labs", "bench")
+PYTHON_CLASSES = ("psylang", "python", "tools")
 FILES_MAX = 25  # In a folder of src/, without tests: a reader can look over so many.
 PYTHON_PACKAGES = {"psylang": Path("psylang")}  # A package → the folder in which it lies.
 
@@ -357,11 +359,14 @@ def large_classes(root: Path, plan: Plan) -> Iterator[str]:
     """Yields the classes with too many member functions, and the files that cannot be read."""
     if plan.methods_max is None:
         return
-    for path in (path for top in CLASSES for path in sources(root / top)):
+    paths = [path for top in CLASSES for path in sources(root / top)]
+    paths += [path for top in PYTHON_CLASSES for path in sorted((root / top).rglob("*.py"))]
+    for path in paths:
         file = path.relative_to(root)
         try:
-            sizes = class_sizes(path.read_text(errors="replace"))
-        except ValueError as error:
+            read = python_class_sizes if path.suffix == ".py" else class_sizes
+            sizes = read(path.read_text(errors="replace"))
+        except (ValueError, SyntaxError) as error:
             yield f"{file}: its classes cannot be told: {error}"
             continue
         for size in sizes:

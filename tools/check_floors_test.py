@@ -298,11 +298,23 @@ def test_no_two_modules_of_psylang_import_each_other(root: Path, again: str) -> 
 def test_a_class_has_no_more_member_functions_than_the_plan_permits(root: Path) -> None:
     write(root, "floors.toml", PLAN + "[limits]\nmethods = 2\n")
     write(root, "src/base/a.hpp", "class A {\n  void f();\n  void g();\n};\n")
-    write(root, "cli/b.hpp", "class B {\n  void f();\n  void g();\n  void h();\n};\n")
+    write(root, "tests/b.hpp", "class B {\n  void f();\n  void g();\n  void h();\n};\n")
     assert problems(root) == []
     write(root, "shim/c.cpp", "\nclass C {\n  void f();\n  void g();\n  void h();\n};\n")
     assert problems(root) == [
         "shim/c.cpp:2: C has 3 member functions, at most 2 are permitted; make objects of its parts"
+    ]
+
+
+def test_a_class_of_python_has_the_same_limit(root: Path) -> None:
+    write(root, "floors.toml", PLAN + "[limits]\nmethods = 2\n")
+    method = "    def {}(self) -> None: ...\n"
+    write(root, "tools/a.py", "class A:\n" + method.format("f") + method.format("g") * 2)
+    assert problems(root) == []
+    write(root, "python/b.py", "class B:\n" + "".join(map(method.format, "fgh")))
+    assert problems(root) == [
+        "python/b.py:1: B has 3 member functions, at most 2 are permitted; make objects of its "
+        "parts"
     ]
 
 
@@ -312,3 +324,7 @@ def test_a_file_whose_classes_cannot_be_told_is_a_problem(root: Path) -> None:
     assert problems(root) == [
         "src/base/a.hpp: its classes cannot be told: line 2: no closing bracket"
     ]
+    write(root, "src/base/a.hpp", "class A {};\n")
+    write(root, "tools/a.py", "class A:\n")
+    (problem,) = problems(root)
+    assert problem.startswith("tools/a.py: its classes cannot be told: ")

@@ -1,7 +1,8 @@
-"""The number of member functions that each class of a C++ file declares.
+"""The number of member functions that each class of a file declares.
 
-A tokenizer and a reader of declarations: no compiler, no macro is expanded. Function bodies are
-skipped, with the classes in them. Of `#if … #else …` the longest branch is read.
+Python is read by its own parser. C++ is read by a tokenizer and a reader of declarations: no
+compiler, no macro is expanded. Function bodies are skipped, with the classes in them. Of
+`#if … #else …` the longest branch is read.
 
 Every function counts that the body of the class declares or defines: constructors, destructor,
 operators, static functions, templates and overrides. Friends and inherited functions do not count,
@@ -9,6 +10,7 @@ nor do functions of nested classes, which count for themselves. A deleted functi
 because a reader need not know it.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,6 +60,23 @@ def class_sizes(source: str) -> list[ClassSize]:
     if reader.at < len(reader.tokens):
         raise ValueError(f"line {reader.tokens[reader.at].line}: a closing brace too many")
     return reader.found
+
+
+def python_class_sizes(source: str) -> list[ClassSize]:
+    """The classes of a Python file. Functions of one name (@property, @overload) count once.
+
+    Errors: SyntaxError.
+    """
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return [
+        ClassSize(
+            node.name,
+            node.lineno,
+            len({part.name for part in node.body if isinstance(part, functions)}),
+        )
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+    ]
 
 
 def longest_branches(source: str) -> str:

@@ -16,8 +16,9 @@ from typing import Any
 import llvmlite.ir as ll
 
 from psylang.emit import abi
-from psylang.emit.lanes import ELEMENTS, I8, I32, I64, POINTER, Lanes, Term
+from psylang.emit.lanes import I8, I64, POINTER, Lanes, Term
 from psylang.emit.regions import Environment, Regions, Terms
+from psylang.emit.rows import Rows
 from psylang.emit.twister import GENERATOR_BYTES, generator_functions
 from psylang.ir.graph import Op, Program, Region, Value
 from psylang.ir.types import DType, Type
@@ -48,12 +49,7 @@ class Kernel:
         self._generators = generator_functions(self.module) if exact and program.streams else {}
         table = abi.buffers_of(program)
         self._table = table
-        self._buffers = [
-            self._builder.load(
-                self._builder.gep(buffers, [I64(index)], source_etype=POINTER), typ=POINTER
-            )
-            for index in range(table.count)
-        ]
+        self._rows = Rows(self._lanes, buffers, table.count)
         self._generator_row: Any = None
 
     def emit(self) -> None:
@@ -93,45 +89,13 @@ class Kernel:
         value = self._builder.call(self._generators[op.name], [state])
         return Term(value, DType.F64, False)
 
-    def _load(self, buffer: int, row: Any, type: Type) -> Terms:
-        """The elements of a row; of many rows if `row` is a vector."""
-        return tuple(self._load_element(buffer, row, type, index) for index in range(type.size))
-
-    def _load_element(self, buffer: int, row: Any, type: Type, index: int) -> Term:
-        builder = self._builder
-        if not isinstance(row.type, ll.VectorType):
-            return Term(self._load_scalar(buffer, row, type, index), type.dtype, False)
-        vector = ll.Constant(ll.VectorType(ELEMENTS[type.dtype], self.width), ll.Undefined)
-        for lane in range(self.width):
-            one = self._load_scalar(buffer, builder.extract_element(row, I32(lane)), type, index)
-            vector = builder.insert_element(vector, one, I32(lane))
-        return Term(vector, type.dtype, True)
-
-    def _place(self, buffer: int, row: Any, type: Type, index: int) -> Any:
-        builder = self._builder
-        stored = I8 if type.dtype is DType.BOOL else ELEMENTS[type.dtype]
-        element = builder.add(builder.mul(row, I64(type.size)), I64(index))
-        return builder.gep(self._buffers[buffer], [element], source_etype=stored)
-
-    def _load_scalar(self, buffer: int, row: Any, type: Type, index: int) -> Any:
-        builder = self._builder
-        place = self._place(buffer, row, type, index)
-        if type.dtype is DType.BOOL:
-            return builder.icmp_unsigned("!=", builder.load(place, typ=I8), I8(0))
-        return builder.load(place, typ=ELEMENTS[type.dtype])
-
-    def _store_scalar(self, value: Any, buffer: int, row: Any, type: Type, index: int) -> None:
-        if type.dtype is DType.BOOL:
-            value = self._builder.zext(value, I8)
-        self._builder.store(value, self._place(buffer, row, type, index))
-
     def _uniform_arguments(self) -> Environment:
         """The arguments that are equal for all trials, loaded once."""
         program = self.program
         env: Environment = {program.seed: (Term(self._seed, DType.I64, False),)}
         for index, parameter in enumerate(program.parameters):
             if parameter.name not in self.varying:
-                env[program.body.arguments[index]] = self._load(index, I64(0), parameter.type)
+                env[program.body.arguments[index]] = self._rows.load(index, I64(0), parameter.type)
         return env
 
     def _trial_arguments(self, trial: Any) -> Environment:
@@ -141,9 +105,9 @@ class Kernel:
         env: Environment = {program.trial: (Term(trial, DType.I64, varies),)}
         for index, parameter in enumerate(program.parameters):
             if parameter.name in self.varying:
-                env[program.body.arguments[index]] = self._load(index, trial, parameter.type)
+                env[program.body.arguments[index]] = self._rows.load(index, trial, parameter.type)
         for index, one in enumerate(program.inputs, self._table.inputs):
-            env[program.body.arguments[index]] = self._load(index, trial, one.type)
+            env[program.body.arguments[index]] = self._rows.load(index, trial, one.type)
         return env
 
     def _outputs(self, env: Environment) -> list[tuple[int, Type, Terms]]:
@@ -159,7 +123,7 @@ class Kernel:
         """Stores the outputs of one trial."""
         for buffer, type, terms in self._outputs(env):
             for index, term in enumerate(terms):
-                self._store_scalar(term.llvm, buffer, trial, type, index)
+                self._rows.store(term.llvm, buffer, trial, type, index)
 
     def _spill(self, vector: Any) -> Any:
         """Memory with one element per lane."""
@@ -188,7 +152,7 @@ class Kernel:
         for place, element, buffer, type, index in spilled:
             from_place = self._builder.gep(place, [lane], source_etype=element)
             value = self._builder.load(from_place, typ=element)
-            self._builder.store(value, self._place(buffer, trial, type, index))
+            self._builder.store(value, self._rows.place(buffer, trial, type, index))
 
     # Single trials, one after another.
 
@@ -402,11 +366,11 @@ class Kernel:
         if self._generators:
             row = builder.mul(base, I64(GENERATOR_BYTES * len(self.program.streams)))
             self._generator_row = builder.gep(
-                self._buffers[self._table.generators], [row], source_etype=I8
+                self._rows.buffer(self._table.generators), [row], source_etype=I8
             )
         first_trial = builder.mul(sequence, trials)
         states = list(enumerate(self.program.states, self._table.states))
-        begin = [self._load(index, sequence, state.type) for index, state in states]
+        begin = [self._rows.load(index, sequence, state.type) for index, state in states]
         before_trials = builder.block
         test, trial_block, end = (
             builder.append_basic_block(name) for name in ("trials", "trial", "ended")
@@ -456,13 +420,7 @@ class Kernel:
         for buffer, type, terms in self._outputs(env):
             for index, term in enumerate(terms):
                 value = self._lanes.splat(term).llvm
-                self._store_vector(value, buffer, trial, type, index)
-
-    def _store_vector(self, value: Any, buffer: int, rows: Any, type: Type, index: int) -> None:
-        for lane in range(self.width):
-            row = self._builder.extract_element(rows, I32(lane))
-            one = self._builder.extract_element(value, I32(lane))
-            self._store_scalar(one, buffer, row, type, index)
+                self._rows.store_vector(value, buffer, trial, type, index)
 
     def _store_states(
         self, states: Any, held: Iterable[Terms], sequence: Any, vector: bool
@@ -470,9 +428,9 @@ class Kernel:
         for (buffer, state), terms in zip(states, held, strict=True):
             for index, term in enumerate(terms):
                 if vector:
-                    self._store_vector(term.llvm, buffer, sequence, state.type, index)
+                    self._rows.store_vector(term.llvm, buffer, sequence, state.type, index)
                 else:
-                    self._store_scalar(term.llvm, buffer, sequence, state.type, index)
+                    self._rows.store(term.llvm, buffer, sequence, state.type, index)
 
 
 def _varies(terms: Terms) -> bool:

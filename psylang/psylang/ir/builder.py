@@ -59,8 +59,8 @@ def _tuples(value: Any) -> Attribute:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-class Builder:
-    """Appends to one region after the other; loop(), if_() and argmin() open inner ones."""
+class Appender:
+    """Appends operations to one region after the other; region() opens an inner one."""
 
     def __init__(self) -> None:
         self._open: list[list[Op]] = [[]]
@@ -137,6 +137,10 @@ class Builder:
             one if isinstance(one, Value) else self.constant(one, typed[0].scalar)
             for one in operands
         )
+
+
+class Builder(Appender):
+    """Has a function for each usual operation; loop(), if_() and argmin() open inner regions."""
 
     def add(self, a: Operand, b: Operand) -> Value:
         return self.op("add", a, b)
