@@ -41,7 +41,7 @@ def opened(folder: Path, make: bool = False) -> Iterator[int]:
         path = _walk(chain, folder, make)
         found = os.fstat(chain[-1])
         if found.st_uid != os.geteuid():
-            raise UntrustedError(f"{path} belongs to somebody else")
+            raise UntrustedError(f"{path} belongs to another user")
         if found.st_mode & _WRITABLE_BY_OTHERS:
             raise UntrustedError(f"others may write to {path}; run chmod go-w {path}")
         yield chain[-1]
@@ -126,14 +126,14 @@ def _link_in(folder: int, name: str, path: Path) -> Path | None:
     if not stat.S_ISLNK(found.st_mode):
         return None
     if found.st_uid not in (0, os.geteuid()):
-        raise UntrustedError(f"{path} is a symbolic link that belongs to somebody else")
+        raise UntrustedError(f"{path} is a symbolic link that belongs to another user")
     return Path(os.readlink(name, dir_fd=folder))
 
 
 def _check_way(folder: int, path: Path) -> None:
     found = os.fstat(folder)
     if found.st_uid not in (0, os.geteuid()):
-        raise UntrustedError(f"{path} belongs to somebody else")
+        raise UntrustedError(f"{path} belongs to another user")
     if found.st_mode & _WRITABLE_BY_OTHERS and not found.st_mode & stat.S_ISVTX:
         raise UntrustedError(f"others may write to {path}; run chmod go-w {path}")
 
@@ -142,7 +142,7 @@ def _reason_against(found: os.stat_result) -> str:
     if not stat.S_ISREG(found.st_mode):
         return "it is no plain file"
     if found.st_uid != os.geteuid():
-        return "it belongs to somebody else"
+        return "it belongs to another user"
     if found.st_mode & _WRITABLE_BY_OTHERS:
         return "others may write to it"
     if found.st_nlink > 1:  # 0: another process has replaced it since.

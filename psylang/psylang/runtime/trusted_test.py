@@ -81,7 +81,7 @@ def test_a_parent_that_may_be_passed_but_not_listed_will_do(folder: Path) -> Non
 def test_folders_of_others_are_refused(folder: Path, depth: int) -> None:
     owned = [folder, folder.parent][depth]
     os.chown(owned, STRANGER, STRANGER)
-    with pytest.raises(UntrustedError, match=f"^{owned} belongs to somebody else$"):
+    with pytest.raises(UntrustedError, match=f"^{owned} belongs to another user$"):
         content(folder)
 
 
@@ -103,7 +103,7 @@ def test_links_of_others_are_refused(folder: Path) -> None:
     link = folder.parent.parent / "link"
     link.symlink_to(folder)
     os.chown(link, STRANGER, STRANGER, follow_symlinks=False)
-    with pytest.raises(UntrustedError, match=f"{link} is a symbolic link that belongs to some"):
+    with pytest.raises(UntrustedError, match=f"{link} is a symbolic link that belongs to another"):
         content(link)
 
 
@@ -152,7 +152,7 @@ def test_a_file_that_others_may_have_written_is_refused(
 @needs_root
 def test_files_of_others_are_refused(folder: Path) -> None:
     os.chown(folder / "file", STRANGER, STRANGER)
-    with pytest.raises(UntrustedError, match="it belongs to somebody else"):
+    with pytest.raises(UntrustedError, match="it belongs to another user"):
         content(folder)
 
 
