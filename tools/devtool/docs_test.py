@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from devtool import docs
+from devtool.tree import ROOT
 
 
 @pytest.fixture
@@ -44,3 +45,11 @@ def test_current_pages_are_not_written_and_pages_without_a_source_are_removed(fo
     after = times(folder / "docs")
     after.pop(folder / "docs/source/reference/cpp/index.html", None)  # rglob may follow the link.
     assert after == before
+
+
+def test_the_first_program_of_the_readme_is_the_example_that_is_tested() -> None:
+    example = (ROOT / "examples/01_read_a_file.cpp").read_text()
+    _, _, behind = (ROOT / "README.md").read_text().partition("```cpp\n")
+    program, _, _ = behind.partition("```")
+    assert program.startswith("#include")
+    assert example.endswith(program)
