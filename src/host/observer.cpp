@@ -59,7 +59,7 @@ bool is_service_thread(std::string_view comm) {
 
 bool is_device_thread(std::string_view comm) { return comm.starts_with("k2k/unit"); }
 
-void ThreadSum::look(std::map<int, Nanoseconds> threads) {
+void ThreadSum::update(std::map<int, Nanoseconds> threads) {
   for (const auto& [thread, cpu] : threads) {
     const auto known = last_.find(thread);
     // A smaller value than before: a new thread has the number of an ended one.
@@ -87,7 +87,7 @@ Result<Reading> Observer::read() {
     if (cpu) threads[number] = *cpu;
   }
   if (error) return unreadable(tasks_, error.value());
-  sum_.look(std::move(threads));
+  sum_.update(std::move(threads));
   return Reading{begin + (now() - begin) / 2, sum_.total()};
 }
 

@@ -33,7 +33,7 @@ bool is_device_thread(std::string_view comm);
 class ThreadSum {
  public:
   // `threads` are all current threads by number, with their CPU time so far.
-  void look(std::map<int, Nanoseconds> threads);
+  void update(std::map<int, Nanoseconds> threads);
   [[nodiscard]] Nanoseconds total() const { return total_; }
 
  private:

@@ -49,17 +49,17 @@ TEST(Observer, recognises_service_threads_by_their_names) {
 
 TEST(Observer, sums_over_threads_that_come_and_go) {
   ThreadSum sum;
-  sum.look({{10, 5ns}});
+  sum.update({{10, 5ns}});
   EXPECT_EQ(sum.total(), 5ns);
-  sum.look({{10, 8ns}, {11, 100ns}});  // Thread 11 began in between, so all of its time counts.
+  sum.update({{10, 8ns}, {11, 100ns}});  // Thread 11 began in between, so all of its time counts.
   EXPECT_EQ(sum.total(), 108ns);
-  sum.look({{11, 130ns}});  // Thread 10 ended; its 8 ns stay counted.
+  sum.update({{11, 130ns}});  // Thread 10 ended; its 8 ns stay counted.
   EXPECT_EQ(sum.total(), 138ns);
-  sum.look({{10, 50ns}, {11, 130ns}});  // Another thread with number 10.
+  sum.update({{10, 50ns}, {11, 130ns}});  // Another thread with number 10.
   EXPECT_EQ(sum.total(), 188ns);
-  sum.look({{10, 4ns}, {11, 131ns}});  // A third thread 10, which began between two looks.
+  sum.update({{10, 4ns}, {11, 131ns}});  // A third thread 10, which began between two looks.
   EXPECT_EQ(sum.total(), 193ns);
-  sum.look({});
+  sum.update({});
   EXPECT_EQ(sum.total(), 193ns);
 }
 

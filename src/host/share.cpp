@@ -28,8 +28,8 @@ constexpr double demand_least = 1e-6;
 Share::Share(std::string override_path, std::uint32_t cores)
     : override_path_(std::move(override_path)), cores_(cores) {}
 
-Status Share::look(Instant now, const Own& own) {
-  Status status = look_at(now, own);
+Status Share::refresh(Instant now, const Own& own) {
+  Status status = refresh_part(now, own);
   Nanoseconds period = period_without_limit;
   if (limit_) {
     period = std::clamp(work_, idle() ? period_idle : period_min, period_max);
@@ -39,7 +39,7 @@ Status Share::look(Instant now, const Own& own) {
   return status;
 }
 
-Status Share::look_at(Instant now, const Own& own) {
+Status Share::refresh_part(Instant now, const Own& own) {
   const Place place = place_of(override_path_);
   const Result<std::optional<double>> limit = read_limit(place);
   if (!limit) return limit.error();
@@ -60,10 +60,10 @@ Status Share::take_part(Instant now, const Place& place, const Own& own) {
   if (first) {
     record_ = {.beat = 0, .period = period_min, .cap = own.cap, .demand = 0, .use = 0};
     if (Status status = hold(place); !status) return status;
-    looked_at_ = now;
+    refreshed_at_ = now;
     before_ = own;
   }
-  const double time = static_cast<double>((now - looked_at_).count()) * cores_;
+  const double time = static_cast<double>((now - refreshed_at_).count()) * cores_;
   const double use = time > 0 ? static_cast<double>((own.used - before_.used).count()) / time : 0;
   const double demand_before = record_.demand;
   record_.cap = own.cap;
@@ -72,7 +72,7 @@ Status Share::take_part(Instant now, const Place& place, const Own& own) {
   record_.demand = first ? own.cap : demand(own, use);
   record_.use = std::clamp(use, 0.0, 1.0);
   ++record_.beat;
-  looked_at_ = now;
+  refreshed_at_ = now;
   before_ = own;
   if (Status status = holding_->publish(record_); !status) return status;
   const Result<double> part = divide(now, place, demand_before);

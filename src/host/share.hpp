@@ -1,21 +1,21 @@
 #pragma once
 // A runtime's part of the host limit, which its server queries periodically.
 //
-//   look() ──▶ is there a limit?  no: no part to hold
+//   refresh() ──▶ is there a limit?  no: no part to hold
 //              └ yes: publish own demand ─▶ read the others' ─▶ divide (governor/parts.hpp)
 //
-// Demand: all that it may take, if it had to wait since the last look; otherwise a quarter more
-// than it used. It falls by at most half per look, so that a bursty load keeps its part between
+// Demand: all that it may take, if it had to wait since the last refresh; otherwise a quarter more
+// than it used. It falls by at most half per refresh, so that a bursty load keeps its part between
 // bursts.
 //
-// A part falls at once and rises one look later: by then all runtimes have seen the demand that
+// A part falls at once and rises one refresh later: by then all runtimes have seen the demand that
 // raised it, so the parts in force never exceed the limit together. A holder with an old beat (an
 // idle runtime, a stopped process) does not count.
 //
-// A look costs some microseconds for each holder, and a tenth for each other name in the folder.
-// The next look is due after 5 ms for each holder and 0.1 ms for each name: 256 holders per user
-// and 16,384 names count, so a user who fills the folder delays the others' looks by at most 3 s.
-// The least interval is 100 ms, and a second while no demand exists.
+// A refresh costs some microseconds for each holder, and a tenth for each other name in the folder.
+// The next refresh is due after 5 ms for each holder and 0.1 ms for each name: 256 holders per user
+// and 16,384 names count, so a user who fills the folder delays the others' refreshes by at most 3
+// s. The least interval is 100 ms, and a second while no demand exists.
 //
 // Threading: one caller at a time.
 
@@ -43,15 +43,15 @@ class Share {
 
   // Errors: as read_limit(): limit and part stay unchanged. As Holding::create() and
   // list_holders(): the part is at most the previous part, or the limit if there was none.
-  Status look(Instant now, const Own& own);
-  // The time of the next look.
+  Status refresh(Instant now, const Own& own);
+  // The time of the next refresh.
   [[nodiscard]] Instant due() const { return due_; }
 
   [[nodiscard]] const std::optional<double>& limit() const { return limit_; }
   // Fraction of all cores' CPU time; 0 while there is no limit.
   [[nodiscard]] double part() const { return part_; }
   [[nodiscard]] std::size_t holders() const { return holders_; }
-  // True if its last demand was zero: a new demand justifies another look.
+  // True if its last demand was zero: a new demand justifies another refresh.
   [[nodiscard]] bool idle() const { return limit_.has_value() && record_.demand <= 0; }
 
  private:
@@ -60,11 +60,11 @@ class Share {
     Instant since{};  // Since when it has this beat.
   };
 
-  Status look_at(Instant now, const Own& own);
+  Status refresh_part(Instant now, const Own& own);
   Status take_part(Instant now, const Place& place, const Own& own);
   Status hold(const Place& place);
   void let_go();
-  // The runtime's demand, from its use since the last look.
+  // The runtime's demand, from its use since the last refresh.
   [[nodiscard]] double demand(const Own& own, double use) const;
   Result<double> divide(Instant now, const Place& place, double demand_before);
   [[nodiscard]] bool is_stale(Instant now, const Holder& holder, std::map<ino_t, Seen>& seen) const;
@@ -75,12 +75,12 @@ class Share {
   std::optional<double> limit_;
   double part_ = 0;
   std::size_t holders_ = 0;
-  Nanoseconds work_{};  // The work of the last look; it determines the time of the next.
+  Nanoseconds work_{};  // The work of the last refresh; it determines the time of the next.
   KnownFiles known_;
   std::string path_;  // Of the folder with its file.
   std::optional<Holding> holding_;
   Record record_;  // As published last.
-  Instant looked_at_{};
+  Instant refreshed_at_{};
   Own before_;
   std::map<ino_t, Seen> seen_;
 };

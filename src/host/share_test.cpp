@@ -1,6 +1,6 @@
-// Goal: runtimes that look periodically hold together no more than the limit, get the parts that
-// others leave, and get back the part of a dead runtime.
-// Method: time is an argument; other runtimes are Shares of this process, or forked and killed.
+// Goal: runtimes that refresh their parts periodically hold together no more than the limit, get
+// the parts that others leave, and get back the part of a dead runtime. Method: time is an
+// argument; other runtimes are Shares of this process, or forked and killed.
 
 #include "host/share.hpp"
 
@@ -29,29 +29,29 @@ class ShareTest : public testing::Test {
 
   void limit(double fraction) { ASSERT_TRUE(write_limit(place_.place(), fraction).ok()); }
   std::unique_ptr<Share> share() { return std::make_unique<Share>(place_.path(), cores); }
-  static void look(Share& share, Instant now, const Share::Own& own) {
-    const Status status = share.look(now, own);
+  static void refresh(Share& share, Instant now, const Share::Own& own) {
+    const Status status = share.refresh(now, own);
     EXPECT_TRUE(status.ok()) << status.error().message;
   }
 
   TemporaryPlace place_;
 };
 
-// A runtime that takes as much of its demand as its part allows, and looks at each tick.
+// A runtime that takes as much of its demand as its part allows, and refreshes it at each tick.
 class Simulated {
  public:
   Simulated(Share& share, double wanted, double cap = 1) : share_(&share), wanted_(wanted) {
     own_.cap = cap;
   }
   void want(double wanted) { wanted_ = wanted; }
-  void look(Instant now) {
+  void refresh(Instant now) {
     if (share_->limit()) {
       const double taken = std::min(wanted_, share_->part());
       own_.used +=
           Nanoseconds(static_cast<std::int64_t>(taken * cores * static_cast<double>(tick.count())));
       if (wanted_ > taken) ++own_.waits;
     }
-    const Status status = share_->look(now, own_);
+    const Status status = share_->refresh(now, own_);
     EXPECT_TRUE(status.ok()) << status.error().message;
   }
 
@@ -64,7 +64,7 @@ class Simulated {
 TEST_F(ShareTest, is_nothing_while_there_is_no_limit) {
   ASSERT_TRUE(remove_limit(place_.place()).ok());
   const auto one = share();
-  look(*one, Instant(0s), {});
+  refresh(*one, Instant(0s), {});
   EXPECT_FALSE(one->limit().has_value());
   EXPECT_EQ(one->due(), Instant(1s));
   EXPECT_EQ(one->holders(), 0u);
@@ -72,27 +72,27 @@ TEST_F(ShareTest, is_nothing_while_there_is_no_limit) {
 
 TEST_F(ShareTest, of_a_lone_runtime_is_the_limit_or_its_cap) {
   const auto one = share();
-  look(*one, Instant(0s), {});
+  refresh(*one, Instant(0s), {});
   EXPECT_EQ(one->limit(), 0.1);
   EXPECT_EQ(one->part(), 0.1);
   EXPECT_EQ(one->holders(), 1u);
   EXPECT_GE(one->due(), Instant(100ms));
   EXPECT_LE(one->due(), Instant(10s));
-  look(*one, Instant(1s), {.cap = 0.03});
+  refresh(*one, Instant(1s), {.cap = 0.03});
   EXPECT_EQ(one->part(), 0.03);
 }
 
 TEST_F(ShareTest, follows_a_limit_that_changes_and_goes) {
   const auto one = share();
-  look(*one, Instant(0s), {});
+  refresh(*one, Instant(0s), {});
   limit(0.4);
-  look(*one, Instant(1s), {});
+  refresh(*one, Instant(1s), {});
   EXPECT_EQ(one->part(), 0.4);
   limit(0.02);
-  look(*one, Instant(2s), {});
+  refresh(*one, Instant(2s), {});
   EXPECT_EQ(one->part(), 0.02);
   ASSERT_TRUE(remove_limit(place_.place()).ok());
-  look(*one, Instant(3s), {});
+  refresh(*one, Instant(3s), {});
   EXPECT_FALSE(one->limit().has_value());
   EXPECT_TRUE(list_holders(place_.place()).value().list.empty());
 }
@@ -102,12 +102,12 @@ TEST_F(ShareTest, of_two_greedy_runtimes_is_half_each_and_together_never_more_th
   const auto other = share();
   Simulated first(*one, 1);
   Simulated second(*other, 1);
-  first.look(Instant(0s));
+  first.refresh(Instant(0s));
   EXPECT_EQ(one->part(), 0.1);
   for (Nanoseconds at = 50ms; at < 1s; at += tick) {
-    second.look(Instant(at));
+    second.refresh(Instant(at));
     EXPECT_LE(one->part() + other->part(), 0.1 + 1e-9) << at.count();
-    first.look(Instant(at + tick / 2));
+    first.refresh(Instant(at + tick / 2));
     EXPECT_LE(one->part() + other->part(), 0.1 + 1e-9) << at.count();
   }
   EXPECT_NEAR(one->part(), 0.05, 1e-9);
@@ -123,8 +123,8 @@ TEST_F(ShareTest, that_is_not_used_goes_to_the_others_and_comes_back) {
   const auto ticks = [&](int count) {
     for (int each = 0; each < count; ++each) {
       now += tick;
-      busy.look(now);
-      light.look(now);
+      busy.refresh(now);
+      light.refresh(now);
       if (each > 0) {
         EXPECT_LE(one->part() + other->part(), 0.1 + 1e-9);
       }
@@ -146,32 +146,32 @@ TEST_F(ShareTest, of_a_runtime_that_stands_still_goes_to_the_others) {
   const auto other = share();
   Simulated busy(*one, 1);
   Simulated stopped(*other, 1);
-  stopped.look(Instant(0s));
-  for (Nanoseconds at = 0s; at <= 1s; at += tick) busy.look(Instant(at));
+  stopped.refresh(Instant(0s));
+  for (Nanoseconds at = 0s; at <= 1s; at += tick) busy.refresh(Instant(at));
   EXPECT_NEAR(one->part(), 0.05, 1e-9);  // It may be about to go on.
-  for (Nanoseconds at = 1s; at <= 4s; at += tick) busy.look(Instant(at));
+  for (Nanoseconds at = 1s; at <= 4s; at += tick) busy.refresh(Instant(at));
   EXPECT_NEAR(one->part(), 0.1, 1e-9);
   EXPECT_EQ(one->holders(), 1u);
-  stopped.look(Instant(4s));
-  stopped.look(Instant(4100ms));
-  busy.look(Instant(4100ms));
+  stopped.refresh(Instant(4s));
+  stopped.refresh(Instant(4100ms));
+  busy.refresh(Instant(4100ms));
   EXPECT_NEAR(one->part(), 0.05, 1e-9);
 }
 
 TEST_F(ShareTest, of_a_runtime_that_is_killed_comes_back_at_once) {
   Process process([this] {
     static const auto theirs = share();
-    return theirs->look(Instant(0s), {}).ok() && theirs->look(Instant(1s), {.waits = 1}).ok();
+    return theirs->refresh(Instant(0s), {}).ok() && theirs->refresh(Instant(1s), {.waits = 1}).ok();
   });
   ASSERT_TRUE(process.worked());
   const auto one = share();
   Simulated busy(*one, 1);
-  busy.look(Instant(1s));
-  busy.look(Instant(1s + tick));
+  busy.refresh(Instant(1s));
+  busy.refresh(Instant(1s + tick));
   EXPECT_NEAR(one->part(), 0.05, 1e-9);
   EXPECT_EQ(one->holders(), 2u);
   process.kill();
-  busy.look(Instant(1s + 2 * tick));
+  busy.refresh(Instant(1s + 2 * tick));
   EXPECT_NEAR(one->part(), 0.1, 1e-9);
   EXPECT_EQ(one->holders(), 1u);
 }
@@ -183,14 +183,14 @@ TEST_F(ShareTest, of_a_user_does_not_depend_on_the_number_of_his_processes) {
     if (!become(65'534)) return false;
     for (int number = 0; number < 5; ++number) {
       theirs.push_back(share());
-      if (!theirs.back()->look(Instant(0s), {}).ok()) return false;
+      if (!theirs.back()->refresh(Instant(0s), {}).ok()) return false;
     }
     return true;
   });
   ASSERT_TRUE(other.worked());
   const auto one = share();
   Simulated busy(*one, 1);
-  for (Nanoseconds at = 0s; at < 5 * tick; at += tick) busy.look(Instant(at));
+  for (Nanoseconds at = 0s; at < 5 * tick; at += tick) busy.refresh(Instant(at));
   EXPECT_EQ(one->holders(), 6u);
   EXPECT_NEAR(one->part(), 0.05, 1e-9);
 }
@@ -202,38 +202,38 @@ TEST_F(ShareTest, of_a_runtime_that_waits_is_not_given_away) {
   Instant now(0s);
   for (int each = 0; each < 5; ++each) {
     now += tick;
-    busy.look(now);
-    look(*other, now, {.waits = 1, .waits_now = true});  // One long wait, nothing used.
+    busy.refresh(now);
+    refresh(*other, now, {.waits = 1, .waits_now = true});  // One long wait, nothing used.
     EXPECT_FALSE(other->idle());
   }
   EXPECT_NEAR(other->part(), 0.05, 1e-9);
   EXPECT_NEAR(one->part(), 0.05, 1e-9);
-  look(*other, now + tick, {.waits = 1});
+  refresh(*other, now + tick, {.waits = 1});
   EXPECT_TRUE(other->idle());
   EXPECT_EQ(other->due(), now + tick + 1s);
 }
 
 TEST_F(ShareTest, survives_the_loss_of_its_file) {
   const auto one = share();
-  look(*one, Instant(0s), {});
+  refresh(*one, Instant(0s), {});
   for (const auto& file : std::filesystem::directory_iterator(place_.holders())) {
     std::filesystem::remove(file);
   }
-  look(*one, Instant(1s), {});
+  refresh(*one, Instant(1s), {});
   EXPECT_EQ(list_holders(place_.place()).value().list.size(), 1u);
   std::filesystem::remove_all(place_.path());
-  look(*one, Instant(2s), {});
+  refresh(*one, Instant(2s), {});
   EXPECT_FALSE(one->limit().has_value());
   limit(0.2);
-  look(*one, Instant(3s), {});
+  refresh(*one, Instant(3s), {});
   EXPECT_EQ(one->part(), 0.2);
 }
 
 TEST_F(ShareTest, stays_when_the_limit_becomes_unreadable) {
   const auto one = share();
-  look(*one, Instant(0s), {});
+  refresh(*one, Instant(0s), {});
   ASSERT_EQ(::chmod(place_.path().c_str(), 0777), 0);
-  EXPECT_EQ(one->look(Instant(1s), {}).error().code, EPERM);
+  EXPECT_EQ(one->refresh(Instant(1s), {}).error().code, EPERM);
   EXPECT_EQ(one->part(), 0.1);
   EXPECT_GT(one->due(), Instant(1s));
 }
@@ -241,11 +241,11 @@ TEST_F(ShareTest, stays_when_the_limit_becomes_unreadable) {
 TEST_F(ShareTest, of_a_runtime_that_cannot_hold_a_part_is_at_most_the_limit) {
   ASSERT_EQ(::rmdir(place_.holders().c_str()), 0);
   const auto one = share();
-  EXPECT_EQ(one->look(Instant(0s), {}).error().code, ENOENT);
+  EXPECT_EQ(one->refresh(Instant(0s), {}).error().code, ENOENT);
   EXPECT_EQ(one->limit(), 0.1);
   EXPECT_EQ(one->part(), 0.1);
   limit(0.05);  // Makes the folder, too.
-  look(*one, Instant(1s), {});
+  refresh(*one, Instant(1s), {});
   EXPECT_EQ(one->part(), 0.05);
 }
 

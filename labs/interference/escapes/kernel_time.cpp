@@ -76,7 +76,7 @@ Result<double> KernelTime::read() {
     if (cpu) threads.emplace(number, *cpu);
   }
   threads_ = threads.size();
-  sum_.look(std::move(threads));
+  sum_.update(std::move(threads));
   return static_cast<double>(sum_.total().count()) / 1e9 +
          static_cast<double>(ticks.value()) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }

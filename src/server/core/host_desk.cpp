@@ -9,7 +9,7 @@
 namespace k2k::server {
 
 // A call on a thread of the desk, in a list from construction to destruction.
-class HostDesk::Running : public services::HostGate {
+class HostDesk::Running : public services::HostRun {
  public:
   enum class Stage : std::uint8_t { opening, running, settling, disowned };
 

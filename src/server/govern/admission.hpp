@@ -108,8 +108,6 @@ class Admission {
   void stop() { keeper_.stop(); }
 
   [[nodiscard]] GovernorStats stats() const;
-  // Of the limit keeper's thread.
-  [[nodiscard]] std::uint64_t keeper_wakes() const { return keeper_.wakes(); }
 
  private:
   // This number of polls takes some microseconds.

@@ -4,17 +4,18 @@
 
 namespace k2k::server {
 
-void CoreWatch::ask() {
-  if ((word_.fetch_or(asked, std::memory_order_relaxed) & asleep) != 0) thread_.ask();
+void CoreWatch::want() {
+  if ((word_.fetch_or(wanted, std::memory_order_relaxed) & asleep) != 0) thread_.wake();
 }
 
-CoreWatch::Look CoreWatch::look(Instant now, std::uint32_t serving, bool waiting) {
+CoreWatch::Check CoreWatch::check(Instant now, std::uint32_t serving, bool waiting) {
   std::uint64_t before = word_.load(std::memory_order_relaxed);
-  unasked_ = waiting || (before & asked) != 0 ? 0 : unasked_ + 1;
-  // A thread that asks meanwhile makes the exchange fail, or finds the flag and wakes this thread.
-  if (unasked_ >= unasked_max &&
+  unwanted_ = waiting || (before & wanted) != 0 ? 0 : unwanted_ + 1;
+  // A thread that wants a check meanwhile makes the exchange fail, or finds the flag and wakes this
+  // thread.
+  if (unwanted_ >= unwanted_max &&
       word_.compare_exchange_strong(before, asleep, std::memory_order_relaxed)) {
-    unasked_ = 0;
+    unwanted_ = 0;
     idle_ = false;
     return {.next = {now, false}};
   }

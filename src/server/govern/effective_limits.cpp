@@ -8,9 +8,9 @@ namespace k2k::server {
 
 namespace {
 
-// A look of a sleeping thread takes 20 to 30 us of CPU time, whatever it looks at: every 100 ms,
+// A check by a sleeping thread takes 20 to 30 us of CPU time, whatever it reads: every 100 ms,
 // that was 1.2 % of a cap of 1 % on two cores.
-constexpr Nanoseconds watch_look{30'000};
+constexpr Nanoseconds core_check_cost{30'000};
 constexpr double watch_part_of_cap = 0.003;
 constexpr Nanoseconds watch_tick_min = std::chrono::milliseconds(100);
 constexpr Nanoseconds watch_tick_max = std::chrono::seconds(1);
@@ -42,7 +42,7 @@ EffectiveLimits effective_limits(const ServerConfig& config, const HostLimit& ho
 
 Nanoseconds watch_tick_of(double cap, std::uint32_t cores) {
   const double part = cap * cores * watch_part_of_cap;
-  const double tick = part > 0 ? static_cast<double>(watch_look.count()) / part : 0;
+  const double tick = part > 0 ? static_cast<double>(core_check_cost.count()) / part : 0;
   const auto longest = static_cast<double>(watch_tick_max.count());
   return std::max(watch_tick_min, Nanoseconds(std::lround(std::min(tick, longest))));
 }

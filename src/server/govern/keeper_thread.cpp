@@ -39,17 +39,17 @@ void KeeperThread::stop() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
-    asked_for_.notify_one();
+    awaited_.notify_one();
   }
   if (thread_.joinable()) thread_.join();
 }
 
-void KeeperThread::ask() {
+void KeeperThread::wake() {
   {
     const std::lock_guard lock(mutex_);
-    asked_ = true;
+    woken_ = true;
   }
-  asked_for_.notify_one();  // Behind the lock, which the woken thread takes first.
+  awaited_.notify_one();  // Behind the lock, which the woken thread takes first.
 }
 
 void KeeperThread::plan(Instant due) {
@@ -67,14 +67,14 @@ Instant KeeperThread::wake_by(Instant now) const {
 void KeeperThread::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    const auto awake = [this] { return asked_ || ending_; };
+    const auto awake = [this] { return woken_ || ending_; };
     if (by_timer_.load()) {
-      asked_for_.wait_until(lock, due_.load(), awake);
+      awaited_.wait_until(lock, due_.load(), awake);
     } else {
-      asked_for_.wait(lock, awake);
+      awaited_.wait(lock, awake);
     }
     if (ending_) return;
-    asked_ = false;
+    woken_ = false;
     due_cycles_.store(never, std::memory_order_relaxed);
     by_timer_.store(false);  // Before the work counts waiting threads: see wake_by().
     wakes_.fetch_add(1, std::memory_order_relaxed);

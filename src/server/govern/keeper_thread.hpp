@@ -1,9 +1,9 @@
 #pragma once
 // A thread for work that must not delay requests: it sleeps until its work is due and wanted.
 //
-//                       ask(), ask_if_due()
+//                       wake(), wake_if_due()
 //   asleep, no timer ───────────────────────▶ working ──▶ Next{due, by_timer}
-//   asleep, timer    ─── the timer, or ask() ─▶ │           │
+//   asleep, timer    ─── the timer, or wake() ─▶ │           │
 //        ▲ └──────────────────────────────────── by_timer ──┤
 //        └────────────────────────────────────── not ───────┘
 //
@@ -47,15 +47,15 @@ class KeeperThread {
   // Sets the next due time after another thread made a refresh.
   void plan(Instant due);
 
-  void ask();
-  void ask_if_due() {
+  void wake();
+  void wake_if_due() {
     std::uint64_t due = due_cycles_.load(std::memory_order_relaxed);
     if (cycles() < due) return;
     // Only one caller wakes the thread.
-    if (due_cycles_.compare_exchange_strong(due, never, std::memory_order_relaxed)) ask();
+    if (due_cycles_.compare_exchange_strong(due, never, std::memory_order_relaxed)) wake();
   }
   // Returns the latest time until which a thread that waits for budget may sleep. It then calls
-  // ask_if_due(). Expects WaitingThreads to count it already: either it sees no timer here, or
+  // wake_if_due(). Expects WaitingThreads to count it already: either it sees no timer here, or
   // `work` sees it there. Both sides are sequentially consistent.
   [[nodiscard]] Instant wake_by(Instant now) const;
 
@@ -75,8 +75,8 @@ class KeeperThread {
   std::atomic<bool> by_timer_{false};
   std::atomic<std::uint64_t> wakes_{0};
   std::mutex mutex_;  // Guards what follows.
-  std::condition_variable asked_for_;
-  bool asked_ = false;
+  std::condition_variable awaited_;
+  bool woken_ = false;
   bool ending_ = false;
   std::thread thread_;  // Used only by the thread that starts and stops it.
 };

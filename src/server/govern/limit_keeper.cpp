@@ -51,7 +51,7 @@ HostLimit LimitKeeper::host_limit() const {
 
 Instant LimitKeeper::wake_by(Instant now) {
   if (!limited_.load(std::memory_order_relaxed)) return Instant::max();
-  if (silent_.load(std::memory_order_relaxed) && silent_.exchange(false)) thread_.ask();
+  if (silent_.load(std::memory_order_relaxed) && silent_.exchange(false)) thread_.wake();
   return thread_.wake_by(now);
 }
 
@@ -76,7 +76,7 @@ Status LimitKeeper::refresh() {
   own.used = usage.charged;
   own.waits = usage.waits;
   own.waits_now = waiting_.count() > 0;
-  Status status = share_.look(now(), own);
+  Status status = share_.refresh(now(), own);
   thread_.plan(share_.due());
   {
     const std::lock_guard lock(host_mutex_);

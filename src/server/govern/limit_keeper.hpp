@@ -5,10 +5,10 @@
 //                ├─▶ refresh: Share ─▶ effective_limits() ────┼─▶ PublishedLimits: the word
 //   KeeperThread ┘                                            └─▶ WaitingThreads, if worth a wake
 //
-// The thread looks at the host limit every 100 ms while there is one, else every second. So a new,
-// changed or removed limit takes effect while requests are served; requests only signal that a look
-// is due. It also creates and destroys the sensors of the policies (sensors.hpp). Its own CPU time
-// is charged to the cap.
+// The thread reads the host limit every 100 ms while there is one, else every second. So a new,
+// changed or removed limit takes effect while requests are served; requests only signal that a
+// refresh is due. It also creates and destroys the sensors of the policies (sensors.hpp). Its own
+// CPU time is charged to the cap.
 //
 // Threading: configure() and stop() by one thread at a time, the other members from anywhere.
 
@@ -36,9 +36,9 @@ class LimitKeeper {
   LimitKeeper(const LimitKeeper&) = delete;
   LimitKeeper& operator=(const LimitKeeper&) = delete;
 
-  // Applies cap and policy. If a cap remains, savings and debts remain. The first call looks at the
+  // Applies cap and policy. If a cap remains, savings and debts remain. The first call reads the
   // host limit and starts the thread.
-  // Errors: as prepare(); the first call also as host::Share::look() and KeeperThread::start().
+  // Errors: as prepare(); the first call also as host::Share::refresh() and KeeperThread::start().
   // After an error nothing has changed.
   Status configure(const ServerConfig& config);
   // Ends the threads. The limits in force stay.
@@ -47,7 +47,7 @@ class LimitKeeper {
   [[nodiscard]] const PublishedLimits& limits() const { return published_; }
   [[nodiscard]] HostLimit host_limit() const;
 
-  void refresh_if_due() { thread_.ask_if_due(); }
+  void refresh_if_due() { thread_.wake_if_due(); }
   // Returns the time until which a thread that waits for budget may sleep. Expects WaitingThreads
   // to count it. If this runtime has reported no demand to the host, reports demand.
   Instant wake_by(Instant now);

@@ -27,8 +27,8 @@ constexpr int pieces_a_sample = 5;
 // default of 50 us.
 constexpr unsigned long ticker_slack_ns = 1;
 
-// The time until the next look after a look of `displaced` failed for lack of memory.
-constexpr Nanoseconds look_without_memory = std::chrono::milliseconds(100);
+// The time until the next check after a check of `displaced` failed for lack of memory.
+constexpr Nanoseconds retry_without_memory = std::chrono::milliseconds(100);
 
 // CPU time of this thread since the last call.
 class OwnTime {
@@ -70,7 +70,7 @@ Status Sensors::begin_core_watch() {
   about_ = "idle cores";
   core_watch_ =
       std::make_shared<CoreWatch>(std::move(cores).value(), governor::idle_check_of(config_));
-  return core_watch_->start([this] { return look(); });
+  return core_watch_->start([this] { return check_cores(); });
 }
 
 std::function<bool(Instant)> Sensors::contended() const {
@@ -83,13 +83,13 @@ void Sensors::set_cap(double cap) {
   if (core_watch_ != nullptr) core_watch_->set_busy_period(governor::idle_check_of(config_));
 }
 
-KeeperThread::Next Sensors::look() {
-  CoreWatch::Look seen;
+KeeperThread::Next Sensors::check_cores() {
+  CoreWatch::Check seen;
   try {
-    seen = core_watch_->look(now(), grants_.serving(), waiting_.count() > 0);
+    seen = core_watch_->check(now(), grants_.serving(), waiting_.count() > 0);
   } catch (const std::bad_alloc&) {
     // No memory, not even for an error message: cores count as busy.
-    seen.next = {now() + look_without_memory, true};
+    seen.next = {now() + retry_without_memory, true};
   }
   if (seen.idle_again) waiting_.wake_all();
   const Nanoseconds cpu = thread_time();

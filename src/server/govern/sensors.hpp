@@ -4,7 +4,7 @@
 //   auto      k2k/canary   every 20 ms a piece of work of known length (host/canary.hpp), every
 //                          100 ms the pressure (host/cpu_pressure.hpp) and a sample to Grants.
 //                          About a thousandth of a core, which the governor charges
-//   backoff   k2k/ticker   looks every tick, as published. Its CPU time comes on top of the cap,
+//   backoff   k2k/ticker   checks every tick, as published. Its CPU time comes on top of the cap,
 //                          since the rule does not see it
 //   displaced k2k/cores    while threads serve or wait, each millisecond whether a core is idle;
 //                          less often while none is (core_watch.hpp). Wakes waiting threads when a
@@ -63,10 +63,10 @@ class Sensors {
           std::string proc)
       : config_(config), grants_(grants), waiting_(waiting), proc_(std::move(proc)) {}
   Status begin();
-  Status begin_core_watch();  // displaced
-  KeeperThread::Next look();  // displaced
-  void watch();               // auto
-  void tick();                // backoff
+  Status begin_core_watch();         // displaced
+  KeeperThread::Next check_cores();  // displaced
+  void watch();                      // auto
+  void tick();                       // backoff
   // The canary's time and its loss to service; zero without a canary.
   governor::CanarySight sight(std::optional<host::Canary>& canary) const;
   // Returns true once the thread must end.

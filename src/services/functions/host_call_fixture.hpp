@@ -1,5 +1,5 @@
 #pragma once
-// For tests of host calls: requests as a device would make them, and a gate that counts.
+// For tests of host calls: requests as a device would make them, and a run that counts.
 //
 // Threading: of the test.
 
@@ -12,13 +12,13 @@
 
 #include "calls/host_call.hpp"
 #include "calls/rows.hpp"
-#include "services/functions/host_gate.hpp"
+#include "services/functions/host_run.hpp"
 #include "services/functions/host_signature.hpp"
 #include "services/request.hpp"
 
 namespace k2k::services {
 
-class CountingGate : public HostGate {
+class CountingRun : public HostRun {
  public:
   bool begins() override {
     ++begun;

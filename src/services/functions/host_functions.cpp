@@ -174,12 +174,12 @@ Answer HostFunctions::attempt(const Request& request) {
 }
 
 std::int64_t HostFunctions::run(const Request& request, Interruption interruption,
-                                router::Files& files, HostGate& gate) {
+                                router::Files& files, HostRun& host_run) {
   try {
-    if (is_print(request)) return printer_.run(request, interruption, files, gate);
+    if (is_print(request)) return printer_.run(request, interruption, files, host_run);
     const Use use(*this, request.arguments[calls::host_id_word]);
     if (use.entry() == nullptr) return -ENOSYS;
-    const Answer answer = call(*use.entry(), request, &gate);
+    const Answer answer = call(*use.entry(), request, &host_run);
     return answer.would_wait ? -EFAULT : answer.value;  // Pages that no thread can read.
   } catch (const std::bad_alloc&) {
     return -ENOMEM;
@@ -229,41 +229,42 @@ std::int64_t HostFunctions::invoke(const Entry& entry, const HostArguments& argu
 }
 
 std::int64_t HostFunctions::invoke(const Entry& entry, const HostArguments& arguments,
-                                   HostGate* gate) const {
-  if (gate == nullptr) return invoke(entry, arguments);
-  if (!gate->begins()) return -ECANCELED;
+                                   HostRun* host_run) const {
+  if (host_run == nullptr) return invoke(entry, arguments);
+  if (!host_run->begins()) return -ECANCELED;
   const std::int64_t value = invoke(entry, arguments);
-  return gate->ends() ? value : -ECANCELED;
+  return host_run->ends() ? value : -ECANCELED;
 }
 
 std::int64_t HostFunctions::call_in_slot(const Entry& entry, const std::uint64_t* words,
-                                         HostGate* gate) const {
+                                         HostRun* host_run) const {
   std::uint64_t reply = 0;
   const std::int64_t value =
       invoke(entry,
              {nullptr, reinterpret_cast<const std::byte*>(words + calls::host_arguments_word),
               reinterpret_cast<std::byte*>(&reply)},
-             gate);
+             host_run);
   return value < 0 ? value : static_cast<std::int64_t>(reply);
 }
 
-Answer HostFunctions::call(Entry& entry, const Request& request, HostGate* gate) const {
+Answer HostFunctions::call(Entry& entry, const Request& request, HostRun* host_run) const {
   const auto& word = request.arguments;
   if (!matches(entry, word)) {
     tell_mismatch(entry);
     return {.value = -EPROTO};
   }
   const calls::HostLayout& layout = entry.signature.layout;
-  if (layout.in_slot()) return {.value = call_in_slot(entry, word, gate)};
+  if (layout.in_slot()) return {.value = call_in_slot(entry, word, host_run)};
   using Buffers = HostFrame::Buffers;
-  HostFrame frame(memory_, entry.signature, gate != nullptr ? Buffers::copied : Buffers::in_place);
+  HostFrame frame(memory_, entry.signature,
+                  host_run != nullptr ? Buffers::copied : Buffers::in_place);
   const std::int64_t refusal = frame.open(word[calls::host_frame_word]);
   if (refusal == -EAGAIN) return {.would_wait = true};
   if (refusal != 0) return {.value = refusal};
   HostArguments arguments = frame.arguments();
   std::uint64_t short_reply = 0;
   if (layout.replies_in_answer()) arguments.reply = reinterpret_cast<std::byte*>(&short_reply);
-  const std::int64_t value = invoke(entry, arguments, gate);
+  const std::int64_t value = invoke(entry, arguments, host_run);
   if (value < 0) return {.value = value};
   const std::int64_t given = frame.give_back();
   return {.value = given < 0 ? given : static_cast<std::int64_t>(short_reply)};

@@ -19,7 +19,7 @@
 #include "base/result.hpp"
 #include "services/functions/caller_memory.hpp"
 #include "services/functions/host_function.hpp"
-#include "services/functions/host_gate.hpp"
+#include "services/functions/host_run.hpp"
 #include "services/functions/host_signature.hpp"
 #include "services/functions/printer.hpp"
 #include "services/services.hpp"
@@ -53,7 +53,7 @@ class HostFunctions {
   Answer attempt(const Request& request);
   // Runs the function on copies of its buffers. Throws nothing.
   std::int64_t run(const Request& request, Interruption interruption, router::Files& files,
-                   HostGate& gate);
+                   HostRun& host_run);
 
   // Does the calling thread run a function of this object?
   [[nodiscard]] bool runs_here() const;
@@ -82,16 +82,17 @@ class HostFunctions {
     Entry* entry_ = nullptr;
   };
 
-  // `gate` is null for a call in place.
-  Answer call(Entry& entry, const Request& request, HostGate* gate) const;
-  std::int64_t call_in_slot(const Entry& entry, const std::uint64_t* words, HostGate* gate) const;
+  // `host_run` is null for a call in place.
+  Answer call(Entry& entry, const Request& request, HostRun* host_run) const;
+  std::int64_t call_in_slot(const Entry& entry, const std::uint64_t* words,
+                            HostRun* host_run) const;
   [[nodiscard]] static bool matches(const Entry& entry, const std::uint64_t* words);
   // Says so in the log, once a function.
   static void tell_mismatch(Entry& entry);
   // Runs the body: 0, or the errno that it returns or throws.
   [[nodiscard]] std::int64_t invoke(const Entry& entry, const HostArguments& arguments) const;
-  // Likewise, between the gate's two calls. -ECANCELED: one of them said false.
-  std::int64_t invoke(const Entry& entry, const HostArguments& arguments, HostGate* gate) const;
+  // Likewise, between the two calls of `host_run`. -ECANCELED: one of them said false.
+  std::int64_t invoke(const Entry& entry, const HostArguments& arguments, HostRun* host_run) const;
 
   const CallerMemory memory_;
   Printer printer_;

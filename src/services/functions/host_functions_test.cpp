@@ -42,11 +42,11 @@ class HostFunctionsTest : public testing::Test {
     const Answer answer = functions->attempt(request);
     return answer.would_wait ? run(request) : answer.value;
   }
-  std::int64_t run(const Request& request) { return functions->run(request, {}, files, gate); }
+  std::int64_t run(const Request& request) { return functions->run(request, {}, files, host_run); }
 
   FakeBackend backend;
   router::Files files;
-  CountingGate gate;
+  CountingRun host_run;
   std::unique_ptr<HostFunctions> functions = std::make_unique<HostFunctions>(backend);
 };
 
@@ -63,8 +63,8 @@ TEST_F(HostFunctionsTest, run_in_place_if_they_never_block_and_else_behind_the_g
     ASSERT_TRUE(functions->remove("add"));
     EXPECT_EQ(call(add.request), -ENOSYS);
   }
-  EXPECT_EQ(gate.begun, 2);
-  EXPECT_EQ(gate.ended, 2);
+  EXPECT_EQ(host_run.begun, 2);
+  EXPECT_EQ(host_run.ended, 2);
 }
 
 TEST_F(HostFunctionsTest, do_not_run_where_the_gate_is_closed_and_write_nothing_behind_it) {
@@ -79,15 +79,15 @@ TEST_F(HostFunctionsTest, do_not_run_where_the_gate_is_closed_and_write_nothing_
       HostClass::may_block));
   HostCallOf fill("fill", "void(out u32)");
   fill.with_buffer(0, memory.data(), sizeof(memory), Direction::out);
-  gate.opens = false;
+  host_run.opens = false;
   EXPECT_EQ(run(fill.request), -ECANCELED);
   EXPECT_EQ(ran, 0);
-  gate.opens = true;
-  gate.stays = false;
+  host_run.opens = true;
+  host_run.stays = false;
   EXPECT_EQ(run(fill.request), -ECANCELED);
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(memory[0], 0u);
-  gate.stays = true;
+  host_run.stays = true;
   EXPECT_EQ(run(fill.request), 0);
   EXPECT_EQ(memory[0], 7u);
 }

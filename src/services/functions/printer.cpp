@@ -96,7 +96,7 @@ class Printer::Turn {
 };
 
 std::int64_t Printer::run(const Request& request, Interruption interruption, router::Files& files,
-                          HostGate& gate) {
+                          HostRun& host_run) {
   HostSignature signature;
   if (!read_layout(request, signature)) return -EPROTO;
   HostFrame frame(*memory_, signature, HostFrame::Buffers::copied);
@@ -116,10 +116,10 @@ std::int64_t Printer::run(const Request& request, Interruption interruption, rou
   if (refusal != 0) return refusal;
   const Request write = write_of_print(request);
   const auto descriptor = static_cast<int>(write.arguments[0]);
-  if (!gate.begins()) return -ECANCELED;
+  if (!host_run.begins()) return -ECANCELED;
   const Turn turn(*this, descriptor);
   const std::int64_t value = write_all(write, text, interruption, files);
-  return gate.ends() ? value : -ECANCELED;
+  return host_run.ends() ? value : -ECANCELED;
 }
 
 }  // namespace k2k::services

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/functions/caller_memory.hpp"
-#include "services/functions/host_gate.hpp"
+#include "services/functions/host_run.hpp"
 #include "services/services.hpp"
 
 namespace k2k::services {
@@ -26,7 +26,7 @@ class Printer {
   // The bytes written, or a negative errno: -EPROTO for a forged frame, -EINVAL for a format that
   // does not suit the arguments, those of HostFrame::open() and of write(2). Throws std::bad_alloc.
   std::int64_t run(const Request& request, Interruption interruption, router::Files& files,
-                   HostGate& gate);
+                   HostRun& host_run);
 
  private:
   class Turn;  // Until its end no other print writes to the descriptor.

@@ -59,7 +59,7 @@ class PrinterTest : public testing::Test {
   ~PrinterTest() override {
     for (const int end : pipe) ::close(end);
   }
-  std::int64_t run(const Request& request) { return printer.run(request, {}, files, gate); }
+  std::int64_t run(const Request& request) { return printer.run(request, {}, files, host_run); }
   [[nodiscard]] std::string piped() const {
     std::string text(256, '\0');
     const ssize_t count = ::read(pipe[0], text.data(), text.size());
@@ -71,15 +71,15 @@ class PrinterTest : public testing::Test {
   CallerMemory memory{backend};
   Printer printer{memory};
   router::Files files;
-  CountingGate gate;
+  CountingRun host_run;
   std::array<int, 2> pipe{};
 };
 
 TEST_F(PrinterTest, writes_the_text) {
   EXPECT_EQ(run(PrintOf(pipe[1], "<{}|{}>", {"one", "two"}).request), 9);
   EXPECT_EQ(piped(), "<one|two>");
-  EXPECT_EQ(gate.begun, 1);
-  EXPECT_EQ(gate.ended, 1);
+  EXPECT_EQ(host_run.begun, 1);
+  EXPECT_EQ(host_run.ended, 1);
 }
 
 TEST_F(PrinterTest, refuses_forged_frames) {
@@ -114,7 +114,7 @@ TEST_F(PrinterTest, refuses_forged_frames) {
   EXPECT_EQ(answer([](PrintOf& print) { print.frame[3] |= 1; }), -EPROTO) << "another direction";
   EXPECT_EQ(answer([](PrintOf& print) { print.frame[4] = 77; }), -EINVAL);
   EXPECT_EQ(answer([](PrintOf& print) { print.format[1] = '}'; }), -EINVAL);
-  EXPECT_EQ(gate.begun, 0);
+  EXPECT_EQ(host_run.begun, 0);
 }
 
 TEST_F(PrinterTest, fails_as_write_does) {
@@ -151,9 +151,9 @@ TEST_F(PrinterTest, gives_one_print_after_another_a_descriptor) {
   std::vector<std::thread> prints;
   for (const char letter : {'a', 'b', 'c'}) {
     prints.emplace_back([this, letter] {
-      CountingGate own_gate;
+      CountingRun own_run;
       const PrintOf print(pipe[1], "{}", {std::string(bytes, letter)});
-      EXPECT_EQ(printer.run(print.request, {}, files, own_gate), std::int64_t{bytes});
+      EXPECT_EQ(printer.run(print.request, {}, files, own_run), std::int64_t{bytes});
     });
   }
   // Another descriptor is not held up by the full pipe.

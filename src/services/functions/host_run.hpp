@@ -5,12 +5,12 @@ namespace k2k::services {
 
 // Between the two, the call may be answered by another thread, because its launch or the runtime
 // ended; outside of them, the caller's memory is read and written.
-class HostGate {
+class HostRun {
  public:
-  HostGate() = default;
-  virtual ~HostGate() = default;
-  HostGate(const HostGate&) = delete;
-  HostGate& operator=(const HostGate&) = delete;
+  HostRun() = default;
+  virtual ~HostRun() = default;
+  HostRun(const HostRun&) = delete;
+  HostRun& operator=(const HostRun&) = delete;
   // Before the function runs. False: it is not to run.
   virtual bool begins() = 0;
   // After it. False: the call was answered already; nothing is written.
