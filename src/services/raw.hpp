@@ -1,17 +1,17 @@
 #pragma once
 // The system call instruction, with the kernel's own convention: a result or a negative errno.
 
+// A slot carries the call's number on x86-64 (calls/rows.hpp), which pass_on() gives to the kernel.
+#if !defined(__x86_64__)
+#error "K2K's services make system calls by their number on x86-64; build for x86-64"
+#endif
+
 #include <sys/syscall.h>
 
 #include <cstdint>
 
 #include "base/system_call.hpp"
 #include "services/request.hpp"
-
-// A slot carries the call's number on x86-64 (calls/rows.hpp), which pass_on() gives to the kernel.
-#if !defined(__x86_64__)
-#error "K2K's services make system calls by their number on x86-64; build for x86-64"
-#endif
 
 namespace k2k::services {
 

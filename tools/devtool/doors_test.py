@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from devtool.doors import BEHIND_MAX, Compiled, Tree, crowds, wrong_doors
+from devtool.process import run
+from devtool.tree import ROOT
 
 
 def put(path: Path, text: str) -> None:
@@ -37,3 +39,19 @@ def test_an_installation_must_do_with_one_include_path(tmp_path: Path) -> None:
     put(tree.include / "k2k/memory.hpp", '#include "base/size.hpp"\n')
     (problem,) = wrong_doors(tree)
     assert "base/size.hpp: No such file" in problem
+
+
+def test_a_build_for_another_processor_stops_with_a_sentence() -> None:
+    elsewhere = [
+        "g++",
+        "-std=c++20",
+        "-U__x86_64__",
+        "-fsyntax-only",
+        "-x",
+        "c++",
+        "-I",
+        ROOT / "src",
+    ]
+    lines = run([*elsewhere, ROOT / "src/services/raw.hpp"]).stdout.splitlines()
+    first = next(line for line in lines if "error:" in line)
+    assert "make system calls by their number on x86-64; build for x86-64" in first
