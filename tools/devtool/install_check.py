@@ -29,6 +29,7 @@ def check_install() -> list[str]:
             status.update("install")
             prefix = _install_and_move()
             problems += [*_names_of_this_machine(prefix), *headers_of_tests(prefix)]
+            problems += unstripped(prefix)
             status.update("the command line")
             if (prefix / "bin/k2k").exists():
                 capture([prefix / "bin/k2k", "--version"])
@@ -80,9 +81,12 @@ def installs_unbuilt() -> list[str]:
 
 
 def _install_and_move() -> Path:
-    """An installation must work after a move: no file may contain its first place."""
+    """An installation must work after a move: no file may contain its first place.
+
+    The command is the README's.
+    """
     first = WORK / "first"
-    capture(["cmake", "--install", build.folder(PRESET), "--prefix", first])
+    capture(["cmake", "--install", build.folder(PRESET), "--strip", "--prefix", first])
     return first.rename(WORK / "prefix")
 
 
@@ -105,6 +109,18 @@ def _names_of_this_machine(prefix: Path) -> list[str]:
         f"{path.relative_to(prefix)} names the build machine's path {ROOT}"
         for path in texts
         if not (content := path.read_bytes()).startswith(b"\x7fELF") and here in content
+    ]
+
+
+def unstripped(prefix: Path) -> list[str]:
+    """Programs and libraries with debug information, which is five times their size."""
+    return [
+        f"{path.relative_to(prefix)} is not stripped"
+        for path in sorted(prefix.rglob("*"))
+        if path.is_file()
+        and not path.is_symlink()
+        and (content := path.read_bytes()).startswith(b"\x7fELF")
+        and b".debug_info" in content
     ]
 
 

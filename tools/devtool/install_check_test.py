@@ -3,7 +3,7 @@
 import zipfile
 from pathlib import Path
 
-from devtool.install_check import headers_of_tests, wrong_pages, wrong_wheel
+from devtool.install_check import headers_of_tests, unstripped, wrong_pages, wrong_wheel
 
 
 def put(path: Path, text: str) -> None:
@@ -22,6 +22,15 @@ def test_finds_fixtures_and_headers_that_include_a_test_library(tmp_path: Path) 
         "clock_test.hpp",
         "area_fixture.hpp",
     ]
+
+
+def test_finds_programs_with_debug_information(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/k2k").write_bytes(b"\x7fELF code .symtab")
+    (tmp_path / "text").write_bytes(b"a page about .debug_info")
+    assert unstripped(tmp_path) == []
+    (tmp_path / "bin/k2k-lab").write_bytes(b"\x7fELF code .debug_info .symtab")
+    assert unstripped(tmp_path) == ["bin/k2k-lab is not stripped"]
 
 
 def test_compares_the_manual_with_the_commands_of_the_program(tmp_path: Path) -> None:
