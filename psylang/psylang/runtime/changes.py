@@ -2,7 +2,8 @@
 
 All parts of a model that can change (lists, dictionaries, objects, writeable arrays; not frozen
 dataclasses, tuples, numbers) are checked before each run: they must hold the identical objects.
-If not, a digest of everything decides whether their contents are equal.
+If not, a digest of everything decides whether their contents are equal. A counter of changes in
+the model would miss those inside lists, arrays and objects that the model only refers to.
 """
 
 from __future__ import annotations
