@@ -42,7 +42,7 @@ class LaunchGate {
   template <class Rung>
   LaunchWait wait(const Rung& rung, Nanoseconds longest) {
     const auto runs = [this] { return open_.load(std::memory_order_seq_cst) != 0; };
-    const std::uint32_t seen = word_.look();
+    const std::uint32_t seen = word_.read();
     waiting_.fetch_add(1, std::memory_order_seq_cst);  // Pairs with open().
     LaunchWait launch = LaunchWait::in_progress;
     if (!runs()) {

@@ -2,11 +2,11 @@
 // A word on which server threads sleep. A wake without a sleeping thread is not lost.
 //
 //   waiter                             waker
-//   look() ─▶ seen                      change the awaited state
+//   read() ─▶ seen                      change the awaited state
 //   is the state as awaited? leave      notify(): the word changes, sleepers wake
 //   sleep(seen)
 //
-// A change after look() ends the sleep, because the word is no longer `seen`.
+// A change after read() ends the sleep, because the word is no longer `seen`.
 //
 // Threading: everything from anywhere; notify() and wake() are async-signal-safe.
 
@@ -20,7 +20,7 @@ namespace k2k::backend {
 
 class WakeWord {
  public:
-  [[nodiscard]] std::uint32_t look() const noexcept {
+  [[nodiscard]] std::uint32_t read() const noexcept {
     return generation_.load(std::memory_order_seq_cst);
   }
   // Takes a wake() that met no sleeping thread: then do not sleep.

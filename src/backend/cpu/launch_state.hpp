@@ -58,6 +58,6 @@ struct LaunchState {
   EdgeToken ended = 0;  // Every work-item → launch().
 };
 
-enum Stall : std::uint32_t { stall_none, stall_asked, stall_writing, stall_written };
+enum Stall : std::uint32_t { stall_none, stall_requested, stall_writing, stall_written };
 
 }  // namespace k2k::backend::cpu

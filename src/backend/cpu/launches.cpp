@@ -102,7 +102,7 @@ void Launches::await_units() {
       continue;
     }
     futex_wait(state.units_running, left, watchdog.period());
-    if (watchdog.look(units_.progress(), now())) report_stall(watchdog.text());
+    if (watchdog.check(units_.progress(), now())) report_stall(watchdog.text());
   }
 }
 

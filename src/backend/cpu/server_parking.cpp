@@ -49,7 +49,7 @@ bool ServerParking::rung(const protocol::AreaView& area, const std::uint64_t* po
 
 void ServerParking::wait(const protocol::AreaView& area, const std::uint64_t* positions,
                          Nanoseconds longest) {
-  const std::uint32_t seen = word_.look();
+  const std::uint32_t seen = word_.read();
   parked_.store(1, std::memory_order_seq_cst);  // Pairs with interrupt().
   if (area.device_scope == protocol::DeviceScope::one_thread) heavy_barrier();
   if (word_.take_kept()) return;

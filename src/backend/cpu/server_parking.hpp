@@ -2,7 +2,7 @@
 // Server threads sleep here until a doorbell rings. No doorbell is lost.
 //
 //   server                                  device
-//   look ─▶ seen                             tail += 1           (seq_cst)
+//   read ─▶ seen                             tail += 1           (seq_cst)
 //   parked = 1            (seq_cst)          parked?             (seq_cst)
 //   any tail moved? then return (or a hole)  then parked = 0, notify
 //   sleep while the word is `seen`           (wake_word.hpp)

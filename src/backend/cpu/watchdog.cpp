@@ -18,7 +18,7 @@ Watchdog::Watchdog(LaunchState& launch, Nanoseconds limit, Instant now)
 
 Nanoseconds Watchdog::period() const { return std::clamp(limit_ / 4, period_min, period_max); }
 
-bool Watchdog::look(std::uint64_t progress, Instant now) {
+bool Watchdog::check(std::uint64_t progress, Instant now) {
   const std::uint32_t stall =
       launch_.stall.load(std::memory_order_acquire);  // Pairs with WaitReport.
   if (progress != progress_) {
@@ -32,7 +32,7 @@ bool Watchdog::look(std::uint64_t progress, Instant now) {
   }
   if (reported_ || now - since_ < limit_) return false;
   if (stall == stall_none) {
-    launch_.stall.store(stall_asked, std::memory_order_release);
+    launch_.stall.store(stall_requested, std::memory_order_release);
     for (std::uint32_t unit = 0; unit < launch_.units_used; ++unit) launch_.units[unit]->wake();
   }
   reported_ = stall == stall_written;

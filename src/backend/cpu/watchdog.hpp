@@ -8,7 +8,7 @@
 // ends a wait: Turns::progress(). A yield is no progress, however often. A work-item that computes
 // without a hook makes none either, but then its unit is not available to report.
 //
-// Threading: look() on the thread in launch().
+// Threading: check() on the thread in launch().
 
 #include <cstdint>
 #include <string>
@@ -24,12 +24,12 @@ class Watchdog {
   Watchdog(LaunchState& launch, Nanoseconds limit, Instant now);
 
   [[nodiscard]] bool enabled() const { return limit_ > Nanoseconds::zero(); }
-  // The interval between calls of look().
+  // The interval between calls of check().
   [[nodiscard]] Nanoseconds period() const;
 
   // `progress` is any number that changes with progress. Returns true once a report is ready; then
   // text() returns it. Requests the text from units by waking them.
-  bool look(std::uint64_t progress, Instant now);
+  bool check(std::uint64_t progress, Instant now);
   [[nodiscard]] std::string text() const;
 
  private:

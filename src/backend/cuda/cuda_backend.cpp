@@ -138,7 +138,7 @@ class CudaBackend final : public Backend {
   void on_abandon(std::function<void()> listener) override { on_abandon_ = std::move(listener); }
 
   void wait_doorbell(const std::uint64_t*, Nanoseconds longest) override {
-    const std::uint32_t seen = wakes_.look();
+    const std::uint32_t seen = wakes_.read();
     if (!wakes_.take_kept()) wakes_.sleep(seen, std::min(longest, doorbell_wait_max));
   }
   // By the entries: the rings' tails are in device memory.

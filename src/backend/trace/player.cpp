@@ -52,7 +52,7 @@ void Player::cancel() noexcept {
 }
 
 void Player::wait_doorbell(const std::uint64_t* positions, Nanoseconds longest) {
-  const std::uint32_t seen = word_.look();
+  const std::uint32_t seen = word_.read();
   const std::uint64_t begin = cycles();
   Tick timer = never;
   bool others = false;

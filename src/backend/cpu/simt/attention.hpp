@@ -1,12 +1,12 @@
 #pragma once
 // The words that other threads write for a unit: the unit sleeps on them, and finds there the
-// halted work-items to look at again.
+// halted work-items to check again.
 //
 //   server                               unit
 //   slot = finished                      begin_sleep(): word |= sleeping, (barrier)
-//   (barrier)                            looks again, sleep()
+//   (barrier)                            checks again, sleep()
 //   word ─▶ seen                         announce_halting(): word |= halting, (barrier)
-//   seen has halting:  post the row        looks again
+//   seen has halting:  post the row        checks again
 //   seen has sleeping: clear it, wake
 //   seen has foreigners: tell all units  a slot of another unit's row: foreigner_comes() there
 //
@@ -38,7 +38,7 @@ class Attention {
   // rows, so that all units are to be told by resume_foreign().
   [[nodiscard]] bool resume_row(std::uint32_t row) noexcept;
   void resume_foreign() noexcept;
-  // The unit looks again at everything it waits for.
+  // The unit checks again everything it waits for.
   void wake() noexcept;
   // By the other unit: its work-item begins or ends to wait on one of these rows.
   void foreigner_comes() noexcept;

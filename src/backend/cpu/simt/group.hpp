@@ -79,7 +79,7 @@ struct Wave {
   std::uint32_t meetings = 0;
   EdgeToken edges[2] = {};  // Of even and odd meetings: see Group::edges.
   std::uint64_t values[protocol::wave_lanes_max] = {};
-  std::uint32_t lanes_asked[protocol::wave_lanes_max] = {};
+  std::uint32_t lanes_wanted[protocol::wave_lanes_max] = {};
 
  private:
   void join(Meeting kind);

@@ -40,20 +40,20 @@ class Idleness {
   [[nodiscard]] K2K_ALWAYS_INLINE bool spins(std::uint64_t since) const {
     return cycles() - since < plan_.spin_cycles;
   }
-  // After this part of the spin the core is offered to others between looks: the server may be one
+  // After this part of the spin the core is offered to others between polls: the server may be one
   // of them.
   [[nodiscard]] K2K_ALWAYS_INLINE bool is_early() const { return is_early(since_); }
   [[nodiscard]] K2K_ALWAYS_INLINE bool is_early(std::uint64_t since) const {
     return cycles() - since < plan_.spin_cycles / polite_after;
   }
 
-  // On the server's own CPU every further look keeps the answer away. Never of a unit that serves.
+  // On the server's own CPU every further poll delays the answer. Never of a unit that serves.
   [[nodiscard]] K2K_ALWAYS_INLINE bool is_beside_server(bool serves) {
     const int here = sched_getcpu();
     cpu_.store(here, std::memory_order_relaxed);
     return !serves && here == plan_.server_cpu.load(std::memory_order_relaxed);
   }
-  // The CPU it was on at the last look for the server; -1 before the first.
+  // The CPU it was on at the last check for the server; -1 before the first.
   [[nodiscard]] K2K_ALWAYS_INLINE int cpu() const { return cpu_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] K2K_ALWAYS_INLINE Nanoseconds nap() const { return nap_; }

@@ -75,7 +75,7 @@ TEST_F(IdlenessTest, TellsWhereItLastWaited) {
 }
 
 TEST_F(IdlenessTest, AUnitThatServesIsNeverBesideTheServer) {
-  // A thread may move to another CPU between two looks.
+  // A thread may move to another CPU between two checks.
   for (int tries = 0; tries < 1'000; ++tries) {
     plan.server_cpu.store(sched_getcpu());
     ASSERT_FALSE(idleness.is_beside_server(true));

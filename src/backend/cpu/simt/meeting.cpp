@@ -60,7 +60,7 @@ std::uint64_t Wave::ballot(Turns& turns, WorkItem& me, bool predicate) noexcept 
 std::uint64_t Wave::shuffle(Turns& turns, WorkItem& me, std::uint64_t value,
                             std::uint32_t lane) noexcept {
   values[me.visible.lane] = value;
-  lanes_asked[me.visible.lane] = lane;
+  lanes_wanted[me.visible.lane] = lane;
   return meet(turns, me, Meeting::shuffle);
 }
 
@@ -138,7 +138,7 @@ void Wave::close(Turns& turns) {
     if (meeting == Meeting::ballot) {
       item.answer = predicates;
     } else {
-      const std::uint32_t asked = lanes_asked[lane];
+      const std::uint32_t asked = lanes_wanted[lane];
       const bool member = asked < 64 && (arrived >> asked & 1) != 0;
       item.answer = member ? values[asked] : 0;
     }

@@ -1,14 +1,15 @@
 #pragma once
-// The work-items of a unit that poll, oldest first, and when to look at whose slot.
+// The work-items of a unit that poll, oldest first, and when to poll which slot.
 //
-// To look is not free for the server: the cache line it is about to write an answer to leaves its
-// core, and the answer waits until the line is back (measured: a fifth of the throughput of small
-// reads with sixteen in flight). So a unit with nothing else to do looks no more than it learns:
+// A poll costs the server time: the cache line of the next answer leaves the server's core, and the
+// answer waits until the line is back (measured: a fifth of the throughput of small
+// reads with sixteen in flight). So a unit with nothing else to do polls only slots that are likely
+// to have an answer:
 //
-//   in order   Answers mostly come in the order of the calls. Only the oldest is looked at, then
+//   in order   Answers mostly come in the order of the calls. Only the oldest is polled, then
 //              the next; all of them once the oldest has kept its place for `patience`.
-//   scattered  If that found an answer, all are looked at for a while.
-//   rest       After answers were found, nothing is looked at until half of the entries
+//   scattered  If that found an answer, all are polled for a while.
+//   rest       After answers were found, nothing is polled until half of the entries
 //              that still wait should be ready, judged by the pace so far. With fewer than four: at
 //              once. Nor after fewer than four that overtook all others: the older ones wait for
 //              something else, a disk perhaps, and have no part in that pace.
@@ -29,7 +30,7 @@ namespace k2k::backend::cpu {
 
 struct PollerPace {
   std::uint64_t patience = 0;   // Cycles that the oldest may hold up the others.
-  std::uint64_t scattered = 0;  // Cycles for which all are looked at.
+  std::uint64_t scattered = 0;  // Cycles for which all are polled.
   std::uint64_t rest_max = 0;   // Cycles.
 };
 
@@ -54,10 +55,10 @@ class Pollers {
     moved_ = found_ = rest_until_ = scattered_until_ = 0;
   }
 
-  // Gives every entry to `wake` for which `finished` is seen to hold; their number. May look at
+  // Gives every entry to `wake` for which `finished` is seen to hold; their number. May poll
   // none or one of them.
   template <class Finished, class Wake>
-  K2K_ALWAYS_INLINE std::uint32_t look(std::uint64_t moment, Finished finished, Wake wake) {
+  K2K_ALWAYS_INLINE std::uint32_t poll(std::uint64_t moment, Finished finished, Wake wake) {
     if (count_ == 0 || moment < rest_until_) return 0;
     std::uint32_t woken = take_oldest(finished, wake);
     bool rests = woken != 0;
@@ -78,9 +79,9 @@ class Pollers {
     return woken;
   }
 
-  // The same, and certainly looks at every one. For a unit that is about to sleep.
+  // The same, and certainly polls every one. For a unit that is about to sleep.
   template <class Finished, class Wake>
-  K2K_ALWAYS_INLINE std::uint32_t look_at_all(Finished finished, Wake wake) {
+  K2K_ALWAYS_INLINE std::uint32_t poll_all(Finished finished, Wake wake) {
     return take_any(finished, wake);
   }
 
@@ -138,10 +139,10 @@ class Pollers {
   std::uint32_t oldest_ = 0;
   std::uint32_t count_ = 0;
   std::uint64_t interval_ = 0;         // Cycles between answers, a moving mean.
-  std::uint64_t moved_ = 0;            // When the oldest changed, or all were looked at.
+  std::uint64_t moved_ = 0;            // When the oldest changed, or all were polled.
   std::uint64_t found_ = 0;            // When answers were found.
-  std::uint64_t rest_until_ = 0;       // Nothing is looked at before.
-  std::uint64_t scattered_until_ = 0;  // All are looked at until then.
+  std::uint64_t rest_until_ = 0;       // Nothing is polled before.
+  std::uint64_t scattered_until_ = 0;  // All are polled until then.
 };
 
 }  // namespace k2k::backend::cpu

@@ -1,5 +1,5 @@
 // Goal: every answer is found, whatever the order; and between answers the slots are left alone.
-// Method: entries with a flag and a count of looks; the test is the clock.
+// Method: entries with a flag and a count of polls; the test is the clock.
 
 #include "backend/cpu/simt/pollers.hpp"
 
@@ -16,7 +16,7 @@ constexpr PollerPace pace{.patience = 100, .scattered = 1'000, .rest_max = 50};
 
 struct Entry {
   bool finished = false;
-  int looks = 0;
+  int polls = 0;
 };
 
 class PollersTest : public testing::Test {
@@ -26,20 +26,20 @@ class PollersTest : public testing::Test {
   void wait_all() {
     for (Entry& entry : entries) pollers.push(entry);
   }
-  std::uint32_t look() { return pollers.look(clock, is_finished, wake); }
-  int looks() const {
+  std::uint32_t poll() { return pollers.poll(clock, is_finished, wake); }
+  int polls() const {
     int sum = 0;
-    for (const Entry& entry : entries) sum += entry.looks;
+    for (const Entry& entry : entries) sum += entry.polls;
     return sum;
   }
-  void forget_looks() {
-    for (Entry& entry : entries) entry.looks = 0;
+  void forget_polls() {
+    for (Entry& entry : entries) entry.polls = 0;
   }
 
   std::vector<Entry> entries;
   std::vector<std::size_t> woken;
   std::function<bool(Entry&)> is_finished = [](Entry& entry) {
-    ++entry.looks;
+    ++entry.polls;
     return entry.finished;
   };
   std::function<void(Entry&)> wake = [this](const Entry& entry) {
@@ -51,80 +51,80 @@ class PollersTest : public testing::Test {
 
 TEST_F(PollersTest, starts_empty) {
   EXPECT_TRUE(pollers.empty());
-  EXPECT_EQ(look(), 0u);
-  EXPECT_EQ(pollers.look_at_all(is_finished, wake), 0u);
+  EXPECT_EQ(poll(), 0u);
+  EXPECT_EQ(pollers.poll_all(is_finished, wake), 0u);
 }
 
-TEST_F(PollersTest, wakes_in_order_and_looks_one_ahead) {
+TEST_F(PollersTest, wakes_in_order_and_polls_one_ahead) {
   wait_all();
   entries[0].finished = true;
-  look();  // The first look after a long time looks at all entries.
-  forget_looks();
+  poll();  // The first poll after a long time polls all entries.
+  forget_polls();
   entries[1].finished = entries[2].finished = true;
   clock += pace.rest_max;
-  EXPECT_EQ(look(), 2u);
+  EXPECT_EQ(poll(), 2u);
   EXPECT_EQ(woken, (std::vector<std::size_t>{0, 1, 2}));
-  EXPECT_EQ(looks(), 3) << "the two answered entries and the new oldest";
+  EXPECT_EQ(polls(), 3) << "the two answered entries and the new oldest";
   EXPECT_EQ(pollers.size(), 5u);
 }
 
-TEST_F(PollersTest, looks_at_the_oldest_only_while_it_is_patient) {
+TEST_F(PollersTest, polls_the_oldest_only_while_it_is_patient) {
   wait_all();
-  look();
-  forget_looks();
+  poll();
+  forget_polls();
   entries[5].finished = true;
   for (int times = 0; times < 9; ++times) {
     clock += pace.patience / 10;
-    EXPECT_EQ(look(), 0u);
+    EXPECT_EQ(poll(), 0u);
   }
-  EXPECT_EQ(looks(), entries[0].looks);
+  EXPECT_EQ(polls(), entries[0].polls);
   clock += pace.patience / 10;
-  EXPECT_EQ(look(), 1u) << "patience has ended";
+  EXPECT_EQ(poll(), 1u) << "patience has ended";
   EXPECT_EQ(woken, (std::vector<std::size_t>{5}));
 }
 
-TEST_F(PollersTest, looks_at_all_for_a_while_once_an_answer_came_out_of_order) {
+TEST_F(PollersTest, polls_all_for_a_while_once_an_answer_came_out_of_order) {
   wait_all();
   entries[7].finished = true;
-  look();
+  poll();
   ASSERT_EQ(woken.size(), 1u);
   clock += pace.rest_max;
   entries[4].finished = true;
-  EXPECT_EQ(look(), 1u) << "at once";
+  EXPECT_EQ(poll(), 1u) << "at once";
   clock += 2 * pace.scattered;
-  look();
+  poll();
   clock += pace.rest_max;
   entries[6].finished = true;
-  EXPECT_EQ(look(), 0u) << "the time of full looks is over";
+  EXPECT_EQ(poll(), 0u) << "the time of full polls is over";
 }
 
 TEST_F(PollersTest, rests_after_answers_and_no_longer_than_allowed) {
   wait_all();
-  look();
+  poll();
   for (std::size_t index = 0; index < 4;
        ++index) {  // Four entries are left at the end: the least number with a rest.
     clock += pace.rest_max;
     entries[index].finished = true;
-    ASSERT_EQ(look(), 1u) << index;
-    forget_looks();
+    ASSERT_EQ(poll(), 1u) << index;
+    forget_polls();
     entries[index + 1].finished = true;
     ++clock;
-    EXPECT_EQ(look(), 0u) << index;
-    EXPECT_EQ(looks(), 0) << index;
+    EXPECT_EQ(poll(), 0u) << index;
+    EXPECT_EQ(polls(), 0) << index;
     entries[index + 1].finished = false;
   }
 }
 
 TEST_F(PollersTest, does_not_rest_while_one_entry_is_answered_repeatedly_before_many_older_ones) {
   wait_all();
-  look();
+  poll();
   for (int answer = 0; answer < 100; ++answer) {
     entries[7].finished = true;
     clock += pace.patience;
-    ASSERT_EQ(look(), 1u) << answer;
+    ASSERT_EQ(poll(), 1u) << answer;
     pollers.push(entries[7]);
     ++clock;
-    EXPECT_EQ(look(), 1u) << "at once";
+    EXPECT_EQ(poll(), 1u) << "at once";
     entries[7].finished = false;
     pollers.push(entries[7]);
   }
@@ -132,15 +132,15 @@ TEST_F(PollersTest, does_not_rest_while_one_entry_is_answered_repeatedly_before_
 
 TEST_F(PollersTest, rests_if_many_entries_are_answered_before_the_oldest) {
   wait_all();
-  look();
+  poll();
   for (std::size_t index = 1; index < 5; ++index) entries[index].finished = true;
   clock += pace.patience;
-  EXPECT_EQ(look(), 4u);
+  EXPECT_EQ(poll(), 4u);
   for (std::size_t index = 1; index < 5; ++index) pollers.push(entries[index]);
   ++clock;
-  EXPECT_EQ(look(), 0u);
+  EXPECT_EQ(poll(), 0u);
   clock += pace.rest_max;
-  EXPECT_EQ(look(), 4u);
+  EXPECT_EQ(poll(), 4u);
 }
 
 TEST_F(PollersTest, never_rests_with_few_entries) {
@@ -148,17 +148,17 @@ TEST_F(PollersTest, never_rests_with_few_entries) {
   for (std::size_t index = 0; index < 3; ++index) {
     entries[index].finished = true;
     clock += 1;
-    EXPECT_EQ(look(), 1u) << index;
+    EXPECT_EQ(poll(), 1u) << index;
   }
 }
 
-TEST_F(PollersTest, looks_at_all_when_told_to_even_while_it_rests) {
+TEST_F(PollersTest, polls_all_when_told_to_even_while_it_rests) {
   wait_all();
   entries[0].finished = true;
   clock += 40;
-  look();
+  poll();
   entries[3].finished = entries[6].finished = true;
-  EXPECT_EQ(pollers.look_at_all(is_finished, wake), 2u);
+  EXPECT_EQ(pollers.poll_all(is_finished, wake), 2u);
   EXPECT_EQ(woken, (std::vector<std::size_t>{0, 3, 6}));
 }
 
@@ -184,10 +184,10 @@ TEST_F(PollersTest, wakes_each_entry_once_in_any_order_of_answers) {
       entry.finished = true;
     }
     clock += random() % 64;
-    look();
+    poll();
   }
   for (Entry& entry : entries) entry.finished = true;
-  pollers.look_at_all(is_finished, wake);
+  pollers.poll_all(is_finished, wake);
   EXPECT_TRUE(pollers.empty());
   for (const int count : wakes) EXPECT_GT(count, 1'000);
 }

@@ -11,11 +11,11 @@ namespace k2k::backend::cpu {
 
 namespace {
 
-// Work-items that run between two looks at the waiting ones, at least.
+// Work-items that run between two polls of the waiting ones, at least.
 constexpr std::uint32_t round_turns_min = 8;
 
-// How often the slot is looked at between looks at anything else.
-constexpr int looks_in_a_row = 64;
+// Polls of the slot between checks of anything else.
+constexpr int polls_in_a_row = 64;
 
 }  // namespace
 
@@ -73,10 +73,10 @@ void Scheduler::run_items() {
   const bool goes_on = turns_.schedule() == Schedule::round_robin;
   while (!residents_.none()) {
     if (launch_.stopped()) return abandon_all();
-    if (launch_.stall.load(std::memory_order_relaxed) == stall_asked) {
+    if (launch_.stall.load(std::memory_order_relaxed) == stall_requested) {
       reports_.answer_watchdog(turns_.progress());
     }
-    if (turns_.empty() && !look()) {
+    if (turns_.empty() && !poll()) {
       idle();
       continue;
     }
@@ -89,7 +89,7 @@ void Scheduler::run_items() {
     }
     if (serves && waiters_.polling() != 0) role_.serve(InlineService::Reach::own);
     if (random && (turns_.random().next() & 3) == 0) continue;  // Answers come late, too.
-    look();
+    poll();
   }
 }
 
@@ -142,13 +142,13 @@ void Scheduler::wait(WorkItem& me, const protocol::Slot& slot, bool halting) noe
   turns_.suspend(me);
 }
 
-// Nothing else to do: look at the one slot without leaving the fibre. False if it took too long
-// or there is something else to look at.
+// Nothing else to do: poll the one slot without leaving the fibre. False if it took too long
+// or there is something else to check.
 bool Scheduler::wait_in_place(const protocol::Slot& slot) {
   if (!turns_.empty() || waiters_.polling() != 0 || role_.may_serve()) return false;
   const std::uint64_t begin = cycles();
   do {
-    for (int look = 0; look < looks_in_a_row; ++look) {
+    for (int poll = 0; poll < polls_in_a_row; ++poll) {
       if (finished(slot)) return true;
     }
     if (launch_.stopped() || waiters_.closed() || waiters_.posted()) break;
@@ -159,8 +159,8 @@ bool Scheduler::wait_in_place(const protocol::Slot& slot) {
 }
 
 // Makes ready whose wait is over. True if there was one.
-bool Scheduler::look(Look how) {
-  return waiters_.look(how, [this](WorkItem& item) { turns_.make_ready(item); });
+bool Scheduler::poll(Polls how) {
+  return waiters_.poll(how, [this](WorkItem& item) { turns_.make_ready(item); });
 }
 
 // Nothing is ready: spins until something is, then sleeps once.
@@ -170,9 +170,9 @@ void Scheduler::idle() {
   while (idleness_.spins()) {
     const bool serves = role_.may_serve();
     const bool served = serves && serve_idle();
-    const int looks = serves ? 1 : looks_in_a_row;
-    for (int times = 0; times < looks; ++times) {
-      if (look()) return;
+    const int polls = serves ? 1 : polls_in_a_row;
+    for (int times = 0; times < polls; ++times) {
+      if (poll()) return;
     }
     if (launch_.stopped()) return;
     if (served) {
@@ -192,13 +192,13 @@ bool Scheduler::serve_idle() {
 }
 
 void Scheduler::sleep() {
-  if (launch_.stall.load(std::memory_order_relaxed) == stall_asked) {
+  if (launch_.stall.load(std::memory_order_relaxed) == stall_requested) {
     reports_.answer_watchdog(turns_.progress());
   }
   role_.rest();
   waiters_.attention().begin_sleep();
   if (role_.may_serve()) role_.serve(InlineService::Reach::all);
-  if (!look(Look::at_all) && !launch_.stopped()) {
+  if (!poll(Polls::all) && !launch_.stopped()) {
     waiters_.attention().sleep(idleness_.nap());
     idleness_.lengthen_nap();
   }

@@ -2,7 +2,7 @@
 // Runs the share of a unit in a launch: its resident work-items in turn, until none is left.
 //
 //   admit ──▶ [turns] ──▶ run ──▶ barrier, ballot ─┐
-//                ▲          ├─▶ polling, halted ───┤   nothing ready: look, spin, sleep
+//                ▲          ├─▶ polling, halted ───┤   nothing ready: poll, spin, sleep
 //                └──────────┴──────────────────────┘
 //
 // Its parts own the state: the order of turns (turns.hpp), the groups that live here
@@ -54,7 +54,7 @@ class Scheduler {
   void admit();
   void abandon_all();
 
-  bool look(Look how = Look::as_it_pays);
+  bool poll(Polls how = Polls::as_it_pays);
   bool wait_in_place(const protocol::Slot& slot);
   void idle();
   bool serve_idle();

@@ -2,7 +2,7 @@
 // A compute unit: one thread that runs the work-items of its resident groups in turn.
 //
 // A group stays on the unit that admitted it, so barriers and ballots need no atomics. The unit
-// looks at the slots of polling work-items itself, without switching to them, between rounds and as
+// polls the slots of polling work-items itself, without switching to them, between rounds and as
 // often as it pays (pollers.hpp); halted ones only after resume(). A unit that finds nothing spins
 // for a while and then sleeps; it is woken by resume(). No ready, polling or halted work-item while
 // some live is a deadlock. How it runs a launch is in scheduler.hpp.
@@ -44,7 +44,7 @@ class Unit {
 
   // Lanes of `row`, a row of this unit, were completed.
   void resume_row(std::uint32_t row) noexcept;
-  // Looks again at everything it waits for.
+  // Checks again everything it waits for.
   void wake() noexcept { attention().wake(); }
 
   // The CPU it last waited on; -1 before the first wait.

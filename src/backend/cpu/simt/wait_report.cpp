@@ -102,12 +102,12 @@ void WaitReport::deadlock() {
 }
 
 void WaitReport::answer_watchdog(std::uint64_t progress) {
-  if (progress_asked_ == progress) stall();
-  progress_asked_ = progress;
+  if (progress_before_ == progress) stall();
+  progress_before_ = progress;
 }
 
 void WaitReport::stall() {
-  std::uint32_t asked = stall_asked;
+  std::uint32_t asked = stall_requested;
   if (!launch_.stall.compare_exchange_strong(asked, stall_writing, std::memory_order_relaxed,
                                              std::memory_order_relaxed)) {
     return;

@@ -18,7 +18,7 @@ class WaitReport {
   WaitReport(const Residents& residents, const protocol::AreaView& area, LaunchState& launch)
       : residents_(residents), area_(area), launch_(launch) {}
 
-  void begin_launch() { progress_asked_ = no_question; }
+  void begin_launch() { progress_before_ = no_question; }
   // Every work-item waits for another one: ends the launch with a text that names them.
   void deadlock();
   // `progress` is Turns::progress(). Writes a report only when nothing has moved here since the
@@ -33,7 +33,7 @@ class WaitReport {
   const Residents& residents_;
   const protocol::AreaView& area_;
   LaunchState& launch_;
-  std::uint64_t progress_asked_ = no_question;  // Its value at the watchdog's question.
+  std::uint64_t progress_before_ = no_question;  // Its value at the watchdog's question.
 };
 
 }  // namespace k2k::backend::cpu

@@ -1,7 +1,7 @@
 #pragma once
 // The work-items of a unit that wait for the host: polling or halted.
 //
-// Polling ones are looked at between rounds, as often as it pays (pollers.hpp); halted ones, a list
+// Polling ones are polled between rounds, as often as it pays (pollers.hpp); halted ones, a list
 // a row, after their row was posted (attention.hpp). A slot may lie in a row of another unit, whose
 // attention then counts this work-item as a foreigner.
 //
@@ -30,8 +30,8 @@ K2K_ALWAYS_INLINE bool finished(const protocol::Slot& slot) {
          static_cast<std::uint32_t>(protocol::SlotState::finished);
 }
 
-// Looks at the polling work-items: as often as it pays, or once at all of them.
-enum class Look : bool { as_it_pays, at_all };
+// How to poll the slots of work-items that poll: as often as it pays, or all of them once.
+enum class Polls : bool { as_it_pays, all };
 
 class Waiters {
  public:
@@ -66,11 +66,11 @@ class Waiters {
 
   // Gives each work-item with a wait that is over to `ready`. True if there was one.
   template <class Ready>
-  bool look(Look how, Ready ready) {
+  bool poll(Polls how, Ready ready) {
     if (empty()) return false;
     const bool all = closed();
-    const bool polled = !pollers_.empty() && look_at_pollers(how, all, ready);
-    const bool resumed = halted_count_ != 0 && look_at_posted(all, ready);
+    const bool polled = !pollers_.empty() && check_pollers(how, all, ready);
+    const bool resumed = halted_count_ != 0 && check_posted(all, ready);
     return polled || resumed;
   }
 
@@ -90,18 +90,18 @@ class Waiters {
 
  private:
   template <class Ready>
-  K2K_ALWAYS_INLINE bool look_at_pollers(Look how, bool all, Ready& ready) {
+  K2K_ALWAYS_INLINE bool check_pollers(Polls how, bool all, Ready& ready) {
     const auto is_over = [all](const WorkItem& item) { return all || finished(*item.slot); };
     const auto end_wait = [this, &ready](WorkItem& item) {
       unwatch(*item.slot);
       ready(item);
     };
-    if (how == Look::at_all || all) return pollers_.look_at_all(is_over, end_wait) != 0;
-    return pollers_.look(cycles(), is_over, end_wait) != 0;
+    if (how == Polls::all || all) return pollers_.poll_all(is_over, end_wait) != 0;
+    return pollers_.poll(cycles(), is_over, end_wait) != 0;
   }
 
   template <class Ready>
-  K2K_ALWAYS_INLINE bool look_at_posted(bool all, Ready& ready) {
+  K2K_ALWAYS_INLINE bool check_posted(bool all, Ready& ready) {
     if (!attention_.take_posted() && !all) return false;
     const std::uint32_t before = halted_count_;
     const std::uint32_t rows = plan_.config.resident_waves;
@@ -110,15 +110,15 @@ class Waiters {
       if (all) posted = ~std::uint64_t{0};
       for (; posted != 0; posted &= posted - 1) {
         const std::uint32_t row = word * 64 + lowest_bit(posted);
-        if (row < rows) look_at_halted(halted_[row], all, ready);
+        if (row < rows) check_halted(halted_[row], all, ready);
       }
     }
-    if (all || attention_.take_foreign()) look_at_halted(halted_[rows], all, ready);
+    if (all || attention_.take_foreign()) check_halted(halted_[rows], all, ready);
     return halted_count_ != before;
   }
 
   template <class Ready>
-  void look_at_halted(WorkItem*& list, bool all, Ready& ready) {
+  void check_halted(WorkItem*& list, bool all, Ready& ready) {
     for (WorkItem** link = &list; *link != nullptr;) {
       WorkItem& item = **link;
       if (!all && !finished(*item.slot)) {

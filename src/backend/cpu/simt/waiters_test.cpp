@@ -16,9 +16,9 @@ class WaitersTest : public testing::Test {
     waiters.begin_launch();
   }
 
-  std::vector<WorkItem*> look(Look how = Look::at_all) {
+  std::vector<WorkItem*> poll(Polls how = Polls::all) {
     std::vector<WorkItem*> ready;
-    const bool any = waiters.look(how, [&](WorkItem& item) { ready.push_back(&item); });
+    const bool any = waiters.poll(how, [&](WorkItem& item) { ready.push_back(&item); });
     EXPECT_EQ(any, !ready.empty());
     return ready;
   }
@@ -42,21 +42,21 @@ TEST_F(WaitersTest, APollingWorkItemIsReadyWhenItsSlotIsFinished) {
   waiters.poll(one, units.slot(1));
   EXPECT_EQ(one.state, ItemState::polling);
   EXPECT_EQ(waiters.polling(), 1u);
-  EXPECT_TRUE(look().empty());
+  EXPECT_TRUE(poll().empty());
   answer(1);
-  EXPECT_EQ(look(), std::vector{&one});
+  EXPECT_EQ(poll(), std::vector{&one});
   EXPECT_TRUE(waiters.empty());
 }
 
-TEST_F(WaitersTest, AHaltedWorkItemIsNotLookedAtBeforeItsRowIsPosted) {
+TEST_F(WaitersTest, AHaltedWorkItemIsNotPolledBeforeItsRowIsPosted) {
   ASSERT_TRUE(waiters.halt(one, units.slot(69)));
   EXPECT_EQ(one.state, ItemState::halted);
   units.finish(69);
-  EXPECT_TRUE(look().empty());
+  EXPECT_TRUE(poll().empty());
   EXPECT_FALSE(waiters.posted());
   answer(69);
   EXPECT_TRUE(waiters.posted());
-  EXPECT_EQ(look(), std::vector{&one});
+  EXPECT_EQ(poll(), std::vector{&one});
   EXPECT_TRUE(waiters.empty());
 }
 
@@ -64,7 +64,7 @@ TEST_F(WaitersTest, OnlyTheFinishedSlotsOfARowAreReady) {
   ASSERT_TRUE(waiters.halt(one, units.slot(5)));
   ASSERT_TRUE(waiters.halt(two, *(&units.slot(5) + 1)));
   answer(5);
-  EXPECT_EQ(look(), std::vector{&one});
+  EXPECT_EQ(poll(), std::vector{&one});
   EXPECT_FALSE(waiters.empty());
 }
 
@@ -80,14 +80,14 @@ TEST_F(WaitersTest, TheHomeOfAForeignSlotIsToldThatAWorkItemWaits) {
   waiters.poll(one, units.slot(TwoUnits::rows + 1));
   EXPECT_TRUE(foreigners_wait_at_the_other_unit());
   answer(TwoUnits::rows + 1);
-  EXPECT_EQ(look(), std::vector{&one});
+  EXPECT_EQ(poll(), std::vector{&one});
   EXPECT_FALSE(foreigners_wait_at_the_other_unit());
 }
 
 TEST_F(WaitersTest, AWorkItemMayHaltForAForeignSlot) {
   ASSERT_TRUE(waiters.halt(one, units.slot(TwoUnits::rows + 1)));
   answer(TwoUnits::rows + 1);
-  EXPECT_EQ(look(), std::vector{&one});
+  EXPECT_EQ(poll(), std::vector{&one});
   EXPECT_FALSE(foreigners_wait_at_the_other_unit());
 }
 
@@ -99,7 +99,7 @@ TEST_F(WaitersTest, OnlyTheLatestPollerIsTakenBack) {
   answer(2);
   EXPECT_FALSE(waiters.take_back(one));
   EXPECT_TRUE(waiters.take_back(two));
-  EXPECT_EQ(look(), std::vector{&one});
+  EXPECT_EQ(poll(), std::vector{&one});
 }
 
 TEST_F(WaitersTest, EveryWaitEndsWhenTheRuntimeCloses) {
@@ -108,7 +108,7 @@ TEST_F(WaitersTest, EveryWaitEndsWhenTheRuntimeCloses) {
   EXPECT_FALSE(waiters.closed());
   units.close();
   EXPECT_TRUE(waiters.closed());
-  EXPECT_EQ(look(Look::as_it_pays), (std::vector{&one, &two}));
+  EXPECT_EQ(poll(Polls::as_it_pays), (std::vector{&one, &two}));
   EXPECT_TRUE(waiters.empty());
 }
 
