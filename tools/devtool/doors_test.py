@@ -42,16 +42,8 @@ def test_an_installation_must_do_with_one_include_path(tmp_path: Path) -> None:
 
 
 def test_a_build_for_another_processor_stops_with_a_sentence() -> None:
-    elsewhere = [
-        "g++",
-        "-std=c++20",
-        "-U__x86_64__",
-        "-fsyntax-only",
-        "-x",
-        "c++",
-        "-I",
-        ROOT / "src",
-    ]
-    lines = run([*elsewhere, ROOT / "src/services/raw.hpp"]).stdout.splitlines()
+    command: list[str | Path] = ["g++", "-std=c++20", "-U__x86_64__", "-fsyntax-only", "-x", "c++"]
+    command += ["-I", ROOT / "src", ROOT / "src/services/raw.hpp"]
+    lines = run(command).stdout.splitlines()
     first = next(line for line in lines if "error:" in line)
     assert "make system calls by their number on x86-64; build for x86-64" in first
