@@ -20,7 +20,7 @@ foreach(target IN ITEMS k2k k2k_shim k2k_shim_router k2k_cli)
   endif()
 endforeach()
 if(TARGET k2k_cli)
-  list(APPEND built "${PROJECT_BINARY_DIR}/pages/written")
+  list(APPEND built "${PROJECT_BINARY_DIR}/pages/manual-pages")
 endif()
 set(build "cmake --build ${PROJECT_BINARY_DIR}")
 cmake_path(GET PROJECT_BINARY_DIR FILENAME preset)
@@ -80,12 +80,12 @@ if(TARGET k2k_cli)
   get_property(guests GLOBAL PROPERTY K2K_GUESTS)
   list(TRANSFORM guests PREPEND k2k_ OUTPUT_VARIABLE guest_targets)
   set(pages "${PROJECT_BINARY_DIR}/pages")
-  add_custom_command(OUTPUT "${pages}/written"
+  add_custom_command(OUTPUT "${pages}/manual-pages"
     COMMAND "${CMAKE_COMMAND}" "-DK2K=$<TARGET_FILE:k2k_cli>" "-DPAGES=${pages}"
       -P "${PROJECT_SOURCE_DIR}/cmake/write_pages.cmake"
     DEPENDS k2k_cli ${guest_targets} "${PROJECT_SOURCE_DIR}/cmake/write_pages.cmake"
     COMMENT "Writing the manual pages and completions" VERBATIM)
-  add_custom_target(pages ALL DEPENDS "${pages}/written")
+  add_custom_target(pages ALL DEPENDS "${pages}/manual-pages")
   set(of_guests "")
   foreach(guest IN LISTS guests)
     install(TARGETS k2k_${guest} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/k2k" COMPONENT lab)
