@@ -83,7 +83,8 @@ TEST(TraceReplay, makes_real_calls_of_every_kind_and_gets_right_answers) {
 TEST(TraceReplay, is_the_same_under_every_way_to_serve) {
   const Trace trace = parsed(repeated("+2 pread 100", lines_usual));
   for (const std::uint32_t top_halves : {1u, 4u}) {
-    for (const auto bottom : {server::BottomHalfMode::monolithic, server::BottomHalfMode::split}) {
+    for (const auto bottom : {server::BottomHalfMode::monolithic, server::BottomHalfMode::split,
+                              server::BottomHalfMode::staged}) {
       for (const std::uint32_t window : {0u, 20u}) {
         for (const auto notify : {server::Notify::interrupt, server::Notify::polling}) {
           RuntimeConfig config;
@@ -111,8 +112,10 @@ TEST(TraceReplay, goes_on_while_the_way_to_serve_changes) {
     for (std::uint32_t round = 0; !over; ++round) {
       server::ServerConfig next = runtime.server_config();
       next.top_halves = 1 + round % 2;
-      next.bottom_half =
-          round % 4 < 2 ? server::BottomHalfMode::monolithic : server::BottomHalfMode::split;
+      constexpr server::BottomHalfMode modes[] = {server::BottomHalfMode::monolithic,
+                                                  server::BottomHalfMode::split,
+                                                  server::BottomHalfMode::staged};
+      next.bottom_half = modes[round / 2 % 3];
       next.cap_permille = round % 3 == 0 ? 500 : 0;
       EXPECT_TRUE(runtime.reconfigure(next).ok());
       std::this_thread::sleep_for(1ms);

@@ -24,6 +24,8 @@ Result<Runtime> runtime_of(const char* mode) {
     config.server.bottom_half = server::BottomHalfMode::split;
   } else if (std::string_view(mode) == "inline") {
     config.server.bottom_half = server::BottomHalfMode::on_unit;
+  } else if (std::string_view(mode) == "staged") {
+    config.server.bottom_half = server::BottomHalfMode::staged;
   }
   return Runtime::create(config);
 }
@@ -45,7 +47,7 @@ double ledger_of(const server::Stats& stats) {
 }
 
 class Accounting : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Of, Accounting, testing::Values("monolithic", "split", "inline"),
+INSTANTIATE_TEST_SUITE_P(Of, Accounting, testing::Values("monolithic", "split", "staged", "inline"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST_P(Accounting, tells_tenants_apart) {

@@ -147,7 +147,10 @@ TEST_P(CachedReads, that_get_stuck_delay_no_other_call) {
   }
   const server::Stats stats = runtime.stats();
   EXPECT_EQ(stats.in_flight, 0u);
-  EXPECT_GE(stats.takeovers, 1u);
+  // Behind a stage a worker makes the call, and holds no role.
+  if (!GetParam().staged) {
+    EXPECT_GE(stats.takeovers, 1u);
+  }
 }
 
 TEST_P(CachedReads, that_get_stuck_do_not_delay_the_end) {

@@ -26,6 +26,7 @@ std::vector<Setup> setups() {
     all.push_back({backend, backend::Schedule::random, 20260});
     all.push_back({backend, backend::Schedule::adversarial, 1});
     all.push_back({backend, backend::Schedule::round_robin, 1, 2, true});
+    all.push_back({backend, backend::Schedule::round_robin, 1, 2, false, true});
     // K2K_CONFORMANCE_SEEDS=100 makes a longer run that tries more seeds.
     const char* const seeds = std::getenv("K2K_CONFORMANCE_SEEDS");
     const std::uint64_t last = seeds == nullptr ? 0 : std::strtoull(seeds, nullptr, 10);
@@ -39,9 +40,9 @@ std::vector<Setup> setups() {
 
 std::string name_of(const testing::TestParamInfo<Setup>& info) {
   if (info.param.backend != "cpu") return info.param.backend;  // It has its own schedule.
-  const std::string device = info.param.backend +
-                             (info.param.compute_units == 1 ? "_one_unit" : "") +
-                             (info.param.on_units ? "_inline" : "");
+  const std::string device =
+      info.param.backend + (info.param.compute_units == 1 ? "_one_unit" : "") +
+      (info.param.on_units ? "_inline" : "") + (info.param.staged ? "_staged" : "");
   switch (info.param.schedule) {
     case backend::Schedule::round_robin:
       return device + "_round_robin";
@@ -68,6 +69,7 @@ RuntimeConfig config_of(const Setup& setup) {
   config.device.watchdog_ms = 0;
   config.server.shutdown_ms = 200;
   if (setup.on_units) config.server.bottom_half = server::BottomHalfMode::on_unit;
+  if (setup.staged) config.server.bottom_half = server::BottomHalfMode::staged;
   // K2K_SERVER_WALLS=strict runs the suite behind walls.
   const char* const walls = std::getenv("K2K_SERVER_WALLS");
   if (walls != nullptr && !setup.on_units) {

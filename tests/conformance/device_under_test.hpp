@@ -34,10 +34,12 @@ struct Setup {
   std::uint32_t compute_units =
       2;                  // With one, a cpu device shares its memory with no other thread.
   bool on_units = false;  // server.bottom_half = "inline".
+  bool staged = false;    // server.bottom_half = "staged".
 };
 inline void PrintTo(const Setup& setup, std::ostream* out) {
   *out << setup.backend << ", schedule " << static_cast<int>(setup.schedule) << ", seed "
-       << setup.seed << ", units " << setup.compute_units << (setup.on_units ? ", inline" : "");
+       << setup.seed << ", units " << setup.compute_units << (setup.on_units ? ", inline" : "")
+       << (setup.staged ? ", staged" : "");
 }
 std::vector<Setup> setups();
 std::string name_of(const testing::TestParamInfo<Setup>& info);
@@ -75,6 +77,9 @@ class DeviceUnderTest : public testing::TestWithParam<Setup> {
     }
     return std::move(runtime).value();
   }
+
+  // Of server.threads_max, with one top half.
+  static std::uint32_t threads_least() { return GetParam().staged ? 4 : 3; }
 
   template <class Kernel>
   LaunchReport launch(Runtime& runtime, std::uint32_t groups, std::uint32_t items,

@@ -243,7 +243,7 @@ TEST_P(Faults, are_served_while_every_thread_of_the_pool_is_stuck) {
   constexpr std::uint32_t stuck = 6;
   constexpr std::uint32_t others = 8;
   Runtime runtime = start([](RuntimeConfig& config) {
-    config.server.threads_max = 3;
+    config.server.threads_max = threads_least();
     config.server.takeover_us = 200;
   });
   TemporaryFile place;

@@ -209,8 +209,10 @@ TEST_P(Lifecycle, it_can_be_reconfigured_under_load_without_losing_a_request) {
       config.coalesce_window_us = (combination & 2) != 0 ? 20 : 0;
       config.coalescing = (combination & 2) != 0 && round % 3 == 1 ? server::Coalescing::adaptive
                                                                    : server::Coalescing::fixed;
-      config.bottom_half = (combination & 4) != 0 ? server::BottomHalfMode::split
-                                                  : server::BottomHalfMode::monolithic;
+      config.bottom_half = (combination & 4) == 0           ? server::BottomHalfMode::monolithic
+                           : (combination + round) % 3 == 0 ? server::BottomHalfMode::split
+                                                            : server::BottomHalfMode::staged;
+      config.worker_cores = {some_core()};
       const bool fixed = config.coalesce_window_us == 0;
       if ((combination & 4) != 0 && fixed && round % 2 == 0 && GetParam().backend == "cpu") {
         config.bottom_half = server::BottomHalfMode::on_unit;

@@ -148,7 +148,8 @@ TEST_P(Progress, a_hundred_work_items_that_wait_for_messages_all_get_theirs) {
 // Each message is sent only after the one before was received, and the first message goes to the
 // last socket: a server with one thread per wait would need all threads at once.
 TEST_P(Progress, waits_on_many_sockets_need_no_thread_each) {
-  Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
+  Runtime runtime =
+      start([](RuntimeConfig& config) { config.server.threads_max = threads_least(); });
   constexpr std::uint32_t items = 40;
   std::vector<std::unique_ptr<Pair>> sockets;
   for (std::uint32_t item = 0; item < items; ++item) {
@@ -170,11 +171,12 @@ TEST_P(Progress, waits_on_many_sockets_need_no_thread_each) {
   });
   peer.join();
   EXPECT_EQ(received.load(), items);
-  EXPECT_LE(runtime.stats().threads, 4u);
+  EXPECT_LE(runtime.stats().threads, threads_least() + 1);
 }
 
 TEST_P(Progress, more_sleepers_than_threads_take_turns) {
-  Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
+  Runtime runtime =
+      start([](RuntimeConfig& config) { config.server.threads_max = threads_least(); });
   std::atomic<std::uint32_t> slept{0};
   launch(runtime, 1, 8, [&] {
     const timespec time{0, 2'000'000};
@@ -184,7 +186,8 @@ TEST_P(Progress, more_sleepers_than_threads_take_turns) {
 }
 
 TEST_P(Progress, sleepers_need_no_threads) {
-  Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
+  Runtime runtime =
+      start([](RuntimeConfig& config) { config.server.threads_max = threads_least(); });
   std::atomic<std::uint32_t> slept{0};
   const LaunchReport report = launch(runtime, 8, 64, [&] {
     const timespec time{0, 100'000'000};
@@ -196,7 +199,8 @@ TEST_P(Progress, sleepers_need_no_threads) {
 }
 
 TEST_P(Progress, polls_need_no_threads) {
-  Runtime runtime = start([](RuntimeConfig& config) { config.server.threads_max = 3; });
+  Runtime runtime =
+      start([](RuntimeConfig& config) { config.server.threads_max = threads_least(); });
   const Pair peers(Pair::Kind::stream);
   std::atomic<std::uint32_t> seen{0};
   std::atomic<std::uint32_t> passed{0};
@@ -352,11 +356,17 @@ TEST_P(ProgressByMode, others_proceed_while_one_opens_a_fifo) {
 TEST_P(ProgressByMode, others_proceed_while_one_opens_a_fifo_behind_split_halves) {
   others_proceed_while_one_opens(server::BottomHalfMode::split);
 }
+TEST_P(ProgressByMode, others_proceed_while_one_opens_a_fifo_behind_a_stage) {
+  others_proceed_while_one_opens(server::BottomHalfMode::staged);
+}
 TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo) {
   lanes_of_one_wave_open_both_ends(server::BottomHalfMode::monolithic);
 }
 TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo_behind_split_halves) {
   lanes_of_one_wave_open_both_ends(server::BottomHalfMode::split);
+}
+TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo_behind_a_stage) {
+  lanes_of_one_wave_open_both_ends(server::BottomHalfMode::staged);
 }
 TEST_P(ProgressByMode, two_lanes_of_a_wave_can_open_both_ends_of_a_fifo_on_units) {
   if (GetParam().backend != "cpu") GTEST_SKIP() << "its units are no threads of the host";

@@ -33,6 +33,8 @@ RuntimeConfig config_of(const char* mode, std::uint32_t cap_permille, const char
   config.server.tenants = tenants;
   if (std::string_view(mode) == "split") {
     config.server.bottom_half = server::BottomHalfMode::split;
+  } else if (std::string_view(mode) == "staged") {
+    config.server.bottom_half = server::BottomHalfMode::staged;
   }
   return config;
 }
@@ -189,11 +191,11 @@ TEST_P(Tenants, keep_their_answers_while_budgets_come_change_and_go) {
   Asking asking(runtime.value(), {{1, 2, 3}});
   const char* const budgets[] = {"", "3:weight=1", "1:guarantee=1% 2:rate=50 3:weight=2",
                                  "1:weight=3 2:weight=1"};
-  const char* const modes[] = {"monolithic", "split"};
+  const char* const modes[] = {"monolithic", "split", "staged"};
   for (int round = 0; round < 24; ++round) {
     std::this_thread::sleep_for(20ms);
     RuntimeConfig config =
-        config_of(modes[round / 2 % 2], round % 5 == 0 ? 0 : 50, budgets[round % 4]);
+        config_of(modes[round / 2 % 3], round % 5 == 0 ? 0 : 50, budgets[round % 4]);
     const Status status = runtime->reconfigure(config.server);
     ASSERT_TRUE(status.ok()) << status.error().message;
   }

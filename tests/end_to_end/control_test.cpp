@@ -143,13 +143,14 @@ TEST_F(Steered, change_is_shown_before_and_after_and_is_in_force) {
 TEST_F(Steered, mistake_changes_nothing_and_names_the_permitted_values) {
   Runtime runtime = Steered::runtime();
   const std::string ctl = "ctl " + self() + " ";
-  expect_refused(
-      ctl + "cap=5% bottom_half=spilt", 2,
-      "bottom_half = 'spilt'; permitted: one of monolithic, split, inline; nothing was changed");
+  expect_refused(ctl + "cap=5% bottom_half=spilt", 2,
+                 "bottom_half = 'spilt'; permitted: one of monolithic, split, staged, inline; "
+                 "nothing was changed");
   expect_refused(ctl + "cap=5% govenor=auto", 2,
                  "unknown key 'govenor'; did you mean 'governor'?; permitted: cap, governor, "
                  "loss_max, tenants, top_halves, steering, cores, "
-                 "coalesce_window_us, coalesce_max, coalescing, coalesce_delay_us, bottom_half; "
+                 "coalesce_window_us, coalesce_max, coalescing, coalesce_delay_us, bottom_half, "
+                 "preprocess_cores, worker_cores; "
                  "nothing was changed");
   expect_refused(ctl + "cap=5% steering=steered", 2,
                  "server.steering is steered, but server.cores names no core");

@@ -50,6 +50,8 @@ Scenario draw(std::uint64_t seed) {
   }
   if (scenario.disturbance == Disturbance::stop) scenario.death = one_of(0, 2, 6);
   scenario.disturbance_step = random.below(one_of(40, 200, 800));
+  scenario.staged = scenario.split && random.one_in(2);
+  if (scenario.staged) ++scenario.threads;  // The stage keeps one.
   return scenario;
 }
 
@@ -68,10 +70,13 @@ std::string text_of(const Scenario& scenario) {
       : scenario.side_by_side ? ", one wave-wide, side by side"
                               : ", one wave-wide",
       scenario.strays ? ", strays" : "", scenario.threads, scenario.top_halves,
-      scenario.split ? ", split" : "", scenario.window, scenario.stall_max, scenario.death,
-      scenario.rescan ? "" : ", no rescan", scenario.switch_in, scenario.deliver_in,
-      scenario.slow_agent, scenario.faults.lose_doorbell, scenario.faults.hold_doorbell,
-      disturbances[static_cast<std::size_t>(scenario.disturbance)], scenario.disturbance_step);
+      scenario.staged  ? ", staged"
+      : scenario.split ? ", split"
+                       : "",
+      scenario.window, scenario.stall_max, scenario.death, scenario.rescan ? "" : ", no rescan",
+      scenario.switch_in, scenario.deliver_in, scenario.slow_agent, scenario.faults.lose_doorbell,
+      scenario.faults.hold_doorbell, disturbances[static_cast<std::size_t>(scenario.disturbance)],
+      scenario.disturbance_step);
 }
 
 }  // namespace k2k::simulation

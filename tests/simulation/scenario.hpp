@@ -12,18 +12,19 @@ namespace k2k::simulation {
 // others in the code that they change.
 enum class Bug : std::uint8_t {
   none,
-  nothing,                    // The device's calls as planted.hpp makes them, without a mistake.
-  ready_before_arguments,     // The control word is stored before the data that it publishes.
-  head_before_lanes,          // A doorbell is visible before the lanes that it names.
-  unlock_before_free,         // The lock is released before the slot.
-  claim_ignores_state,        // A lock is taken for a free slot.
-  ready_without_release,      // The control word is stored last, but by a plain store.
-  finished_without_release,   // As ready_without_release, for the answer.
-  result_after_finished,      // The answer's state is stored before its result.
-  accepted_twice,             // Two threads may accept from one row at a time.
-  answer_after_end,           // An abandoned worker answers after the end.
-  no_rescan,                  // No thread searches for requests without a doorbell.
-  no_barrier_before_doorbell  // A wave's one doorbell does not wait for all its lanes.
+  nothing,                     // The device's calls as planted.hpp makes them, without a mistake.
+  ready_before_arguments,      // The control word is stored before the data that it publishes.
+  head_before_lanes,           // A doorbell is visible before the lanes that it names.
+  unlock_before_free,          // The lock is released before the slot.
+  claim_ignores_state,         // A lock is taken for a free slot.
+  ready_without_release,       // The control word is stored last, but by a plain store.
+  finished_without_release,    // As ready_without_release, for the answer.
+  result_after_finished,       // The answer's state is stored before its result.
+  accepted_twice,              // Two threads may accept from one row at a time.
+  answer_after_end,            // An abandoned worker answers after the end.
+  no_rescan,                   // No thread searches for requests without a doorbell.
+  no_barrier_before_doorbell,  // A wave's one doorbell does not wait for all its lanes.
+  stage_looks_before_it_rests  // The stage rests later than it looked for bundles.
 };
 
 enum class Disturbance : std::uint8_t { none, cancel, drain, stop };
@@ -48,6 +49,7 @@ struct Scenario {
   std::uint32_t threads = 3;
   std::uint32_t top_halves = 1;
   bool split = false;
+  bool staged = false;       // With `split`: one thread pre-processes, others make the calls.
   std::uint32_t window = 0;  // The window of coalescing, in cycles.
   std::uint32_t stall_max = 0;
   std::uint32_t death = 0;  // One call in as many never ends; 0 = all end.

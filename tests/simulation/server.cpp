@@ -19,6 +19,7 @@
 #include "server/poll/bottom_half.hpp"
 #include "server/poll/role.hpp"
 #include "server/poll/top_half.hpp"
+#include "server/pool/stage.hpp"
 #include "services/fake_backend_fixture.hpp"
 #include "services/rules/call_rules.hpp"
 #include "tests/simulation/hooks.hpp"
@@ -36,7 +37,7 @@ namespace {
 using server::Pending;
 using server::RolePhase;
 
-constexpr std::uint32_t threads_max = 5;
+constexpr std::uint32_t threads_max = 6;
 constexpr std::uint32_t abandoned_holder = 0xffffff;
 constexpr std::uint32_t grace_naps = 20;
 
@@ -72,6 +73,7 @@ struct Server {
   std::array<Thread, threads_max> threads;
   std::uint32_t roles_wanted = 0;
   std::deque<server::Bundle> bundles;
+  server::Stage stage;
   std::deque<Pending> attempts;
   std::deque<Pending> calls;
   std::uint32_t processing = 0;
@@ -200,6 +202,7 @@ void lead(Thread& self, Role& role) {
     }
     if (all.scenario.split) {
       host->bundles.push_back(role.bundle);
+      host->stage.move(server::StageEvent::ring);
       ++host->news;
     } else if (!serve(self, role)) {
       return;
@@ -225,7 +228,7 @@ void run_attempts() {
   }
 }
 
-void run_bundle(Thread& self) {
+void accept_bundle(Thread& self) {
   const server::Bundle bundle = std::move(host->bundles.front());
   host->bundles.pop_front();
   self.batch.clear();
@@ -238,7 +241,22 @@ void run_bundle(Thread& self) {
   --host->processing;
   host->attempts.insert(host->attempts.end(), self.batch.begin(), self.batch.end());
   ++host->news;
-  run_attempts();
+}
+
+// A staged bottom half: pre-processes all bundles that wait, then rests until it is rung.
+void run_stage(Thread& self) {
+  using server::StageEvent;
+  using server::StagePhase;
+  while (true) {
+    if (host->stage.phase() == StagePhase::rung) host->stage.move(StageEvent::wake);
+    while (!host->bundles.empty()) accept_bundle(self);
+    if (all.scenario.bug == Bug::stage_looks_before_it_rests) nap(1);
+    host->stage.move(StageEvent::idle);
+    if (host->stage.phase() == StagePhase::off) return;
+    while (host->stage.phase() == StagePhase::resting) {
+      nap(16 + all.random.below(64), host->news);
+    }
+  }
 }
 
 Role* vacant_role() {
@@ -272,7 +290,9 @@ void work(Thread& self) {
     Role* role = nullptr;
     while (true) {
       role = vacant_role();
-      if (role != nullptr || !host->attempts.empty() || !host->bundles.empty()) break;
+      if (role != nullptr || !host->attempts.empty()) break;
+      if (host->stage.phase() == server::StagePhase::vacant) break;
+      if (!host->bundles.empty() && !host->stage.has_thread()) break;
       if (!host->calls.empty() && (host->idle > 1 || host->stopping)) break;
       if (host->stopping) break;
       if ((role = take_over_stuck(self)) != nullptr) break;
@@ -282,10 +302,14 @@ void work(Thread& self) {
     if (role != nullptr) {
       if (std::exchange(role->vacant, false)) K2K_EXPECT(role->word.take(self.index));
       lead(self, *role);
+    } else if (host->stage.phase() == server::StagePhase::vacant) {
+      host->stage.move(server::StageEvent::take);
+      run_stage(self);
     } else if (!host->attempts.empty()) {
       run_attempts();
-    } else if (!host->bundles.empty()) {
-      run_bundle(self);
+    } else if (!host->bundles.empty() && !host->stage.has_thread()) {
+      accept_bundle(self);
+      run_attempts();
     } else if (!host->calls.empty()) {
       const Pending call = host->calls.front();
       host->calls.pop_front();
@@ -365,6 +389,7 @@ void start_server() {
     role.top_half.configure(config);
   }
   host->roles_wanted = halves;
+  if (all.scenario.staged) host->stage.move(server::StageEvent::open);
   for (std::uint32_t index = 0; index < all.scenario.threads; ++index) {
     Thread& thread = host->threads[index];
     thread.index = index + 1;
@@ -380,6 +405,7 @@ void stop() {
   for (std::uint32_t left = grace_naps; left != 0 && anything_unanswered(); --left) nap(8);
   host->roles_wanted = 0;
   host->stopping = true;
+  host->stage.move(server::StageEvent::close);
   ++host->news;
   const auto all_ended = [] {
     for (std::uint32_t index = 0; index < all.scenario.threads; ++index) {

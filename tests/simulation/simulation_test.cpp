@@ -157,6 +157,13 @@ constexpr Planted planted[] = {
        plainly(scenario);
        scenario.faults.lose_doorbell = 4;
      }},
+    {Bug::stage_looks_before_it_rests, "stage_looks_before_it_rests", 1000,
+     [](Scenario& scenario) {
+       plainly(scenario);
+       if (!scenario.staged) ++scenario.threads;
+       scenario.split = true;
+       scenario.staged = true;
+     }},
     {Bug::no_barrier_before_doorbell, "no_barrier_before_doorbell", 10'000,
      [](Scenario& scenario) {
        plainly(scenario);

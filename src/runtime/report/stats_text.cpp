@@ -230,6 +230,12 @@ std::string to_table(const server::Stats& stats) {
       stats.requests, stats.in_flight, stats.refused, stats.doorbells, stats.bundles,
       requests_a_bundle(stats), stats.rescued, stats.threads, stats.hand_offs, stats.takeovers,
       stats.parks, stats.wakes);
+  if (stats.preprocess_wakes != 0) {
+    text += fmt::format(
+        "pre-processing: {} requests in {} wake-ups ({:.2f} a wake-up)\n", stats.preprocessed,
+        stats.preprocess_wakes,
+        static_cast<double>(stats.preprocessed) / static_cast<double>(stats.preprocess_wakes));
+  }
   if (stats.governor.cap > 0) {
     text += fmt::format("cap {:.1f} %, throttled {:.3f} s in {} waits, {} served in debt\n",
                         100 * stats.governor.cap, stats.governor.throttled_seconds,
@@ -292,6 +298,8 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
           {"takeovers", stats.takeovers},
           {"parks", stats.parks},
           {"wakes", stats.wakes},
+          {"preprocess_wakes", stats.preprocess_wakes},
+          {"preprocessed", stats.preprocessed},
           {"interrupts_saved", interrupts_saved(stats)},
           {"tenants", tenants_json(stats)},
           {"cores", cores_json(stats)},

@@ -231,9 +231,15 @@ const ConfigOption options[] = {
         "server.coalesce_delay_us", number, 10, 10'000, "", "microseconds",
         "Adaptive coalescing: longest average wait of a request before it is served.")),
     changeable(server<&ServerConfig::bottom_half>(
-        "server.bottom_half", choice, 0, 0, "monolithic|split|inline", "",
-        "Serve requests on the top half's thread, on another thread, or (cpu) on the device's own "
-        "units, between two work-items.")),
+        "server.bottom_half", choice, 0, 0, "monolithic|split|staged|inline", "",
+        "Serve requests on the top half's thread, on another thread, by a pre-processing thread "
+        "and workers, or (cpu) on the device's own units, between two work-items.")),
+    changeable(server<&ServerConfig::preprocess_cores>(
+        "server.preprocess_cores", cores, 0, core_max, "", "",
+        "Staged and steered: CPUs of the pre-processing thread; none = server.cores.")),
+    changeable(server<&ServerConfig::worker_cores>(
+        "server.worker_cores", cores, 0, core_max, "", "",
+        "Staged and steered: CPUs of the workers; none = all.")),
     server<&ServerConfig::threads_max>("server.threads_max", number, 3, 256, "", "threads",
                                        "Most service threads; they start as calls sleep. Two more "
                                        "wait for all descriptors and for short cold reads."),

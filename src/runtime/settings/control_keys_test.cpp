@@ -34,16 +34,25 @@ std::string refusal(const Values& values) {
 
 TEST(ControlKeys, are_all_set_together) {
   server::ServerConfig config;
-  const Values values = {{"cap", "5%"},           {"governor", "displaced"},
-                         {"steering", "steered"}, {"cores", "0-1"},
-                         {"coalescing", "fixed"}, {"coalesce_window_us", "100"},
-                         {"coalesce_max", "8"},   {"bottom_half", "split"},
-                         {"loss_max", "2.5%"},    {"tenants", "1:weight=3 2:rate=50"}};
+  const Values values = {{"cap", "5%"},
+                         {"governor", "displaced"},
+                         {"steering", "steered"},
+                         {"cores", "0-1"},
+                         {"coalescing", "fixed"},
+                         {"coalesce_window_us", "100"},
+                         {"coalesce_max", "8"},
+                         {"bottom_half", "split"},
+                         {"loss_max", "2.5%"},
+                         {"tenants", "1:weight=3 2:rate=50"},
+                         {"preprocess_cores", "0"},
+                         {"worker_cores", "1"}};
   const Status status = set_keys(values, config);
   ASSERT_TRUE(status.ok()) << status.error().message;
   EXPECT_EQ(config.cap_permille, 50u);
   EXPECT_EQ(config.governor, governor::Policy::displaced);
   EXPECT_EQ(config.cores, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(config.preprocess_cores, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(config.worker_cores, std::vector<std::uint32_t>{1});
   EXPECT_EQ(config.loss_max_permille, 25u);
   EXPECT_EQ(config.tenants, "1:weight=3 2:rate=50");
   for (const auto& [name, text] : values) {
@@ -55,10 +64,10 @@ TEST(ControlKeys, are_all_set_together) {
 TEST(ControlKeys, are_the_marked_settings_of_the_server) {
   std::vector<std::string> names;
   for (const ControlKey& key : control_keys()) names.push_back(key.name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"cap", "governor", "loss_max", "tenants", "top_halves",
-                                      "steering", "cores", "coalesce_window_us", "coalesce_max",
-                                      "coalescing", "coalesce_delay_us", "bottom_half"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"cap", "governor", "loss_max", "tenants", "top_halves",
+                                             "steering", "cores", "coalesce_window_us",
+                                             "coalesce_max", "coalescing", "coalesce_delay_us",
+                                             "bottom_half", "preprocess_cores", "worker_cores"}));
 }
 
 TEST(ControlKeys, leave_out_what_a_running_server_cannot_change) {
@@ -96,9 +105,9 @@ TEST(ControlKeys, share_is_a_percentage_with_its_sign) {
 }
 
 TEST(ControlKeys, one_mistake_changes_nothing_at_all) {
-  EXPECT_EQ(
-      refusal({{"cap", "5%"}, {"bottom_half", "spilt"}}),
-      "bottom_half = 'spilt'; permitted: one of monolithic, split, inline; nothing was changed");
+  EXPECT_EQ(refusal({{"cap", "5%"}, {"bottom_half", "spilt"}}),
+            "bottom_half = 'spilt'; permitted: one of monolithic, split, staged, inline; nothing "
+            "was changed");
   EXPECT_EQ(refusal({{"bottom_half", "split"}, {"coalesce_max", "4097"}}),
             "coalesce_max = '4097'; permitted: a whole number from 1 to 4096 (requests a bundle); "
             "nothing was changed");
@@ -112,7 +121,7 @@ TEST(ControlKeys, a_message_shows_a_long_key_or_value_in_part) {
   const std::string all = part + "yz";
   EXPECT_EQ(refusal({{"bottom_half", all}}),
             "bottom_half = '" + part +
-                "...'; permitted: one of monolithic, split, inline; nothing was changed");
+                "...'; permitted: one of monolithic, split, staged, inline; nothing was changed");
   EXPECT_EQ(refusal({{all, "1"}}).find("unknown key '" + part + "...'; permitted: cap, "), 0u);
   // A character of two bytes across the limit is left out as a whole.
   const std::string before(shown_bytes_max - 1, 'x');

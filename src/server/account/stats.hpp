@@ -100,6 +100,9 @@ struct Stats {
   std::uint64_t parks = 0;      // Times a poller went to sleep.
   std::uint64_t wakes =
       0;  // Times a doorbell woke a poller: interrupts. doorbells - wakes = saved.
+  // Staged bottom half: wake-ups of its pre-processing thread, and the requests that it accepted.
+  std::uint64_t preprocess_wakes = 0;
+  std::uint64_t preprocessed = 0;
   std::uint64_t in_flight = 0;  // Accepted and not yet answered.
   std::uint32_t threads = 0;
   std::uint64_t coalescing_changes = 0;  // Times that adaptive coalescing chose another setting.

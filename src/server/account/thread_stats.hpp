@@ -55,7 +55,9 @@ struct ThreadStats {
   telemetry::Counter hand_offs;
   telemetry::Counter takeovers;
   telemetry::Counter parks;
-  telemetry::Counter wakes;  // Sleeps that a doorbell ended.
+  telemetry::Counter wakes;             // Sleeps that a doorbell ended.
+  telemetry::Counter preprocess_wakes;  // Of the stage of a staged bottom half,
+  telemetry::Counter preprocessed;      // and the requests that it accepted.
   telemetry::Counter fault_ranges;
   telemetry::EventRing events;
 

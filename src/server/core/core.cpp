@@ -211,6 +211,8 @@ void Server::Core::do_work(ServiceThread& self, const ThreadPool::Work& work) {
       return split_.run_attempts(self);
     case Task::bundle:
       return split_.run_bundle(self, work.bundle);
+    case Task::stage:
+      return split_.run_stage(self);
     case Task::call:
       return waiting_.run(self, work.call);
     case Task::end:

@@ -1,7 +1,5 @@
 #include "server/core/leader.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -44,10 +42,7 @@ void relax() {
 
 }  // namespace
 
-Leader::Leader(const Parts& parts) : parts_(parts) {
-  CPU_ZERO(&home_cores_);
-  sched_getaffinity(0, sizeof(home_cores_), &home_cores_);
-}
+Leader::Leader(const Parts& parts) : parts_(parts) {}
 
 bool Leader::lead(ServiceThread& self, Role& role) {
   take_from_units(self, role);
@@ -57,7 +52,7 @@ bool Leader::lead(ServiceThread& self, Role& role) {
   if (!parts_.service.serve_rest(self, role)) return false;
 
   std::uint64_t mark = cycles();  // The time of the last charge.
-  const bool split = parts_.config.bottom_half == BottomHalfMode::split;
+  const bool hands_out = hands_bundles_out(parts_.config.bottom_half);
   PollLadder ladder(parts_.config, mark);
   const std::uint64_t settle_period = parts_.service.settle_cycles();
   const std::uint64_t settle_period_asleep = cycles_of(settle_asleep_us);
@@ -138,7 +133,7 @@ bool Leader::lead(ServiceThread& self, Role& role) {
     if (slept) self.stats.wakes.add();
     slept = false;
     if (self.stats.ledger.due(found, settle_period)) parts_.service.settle(self, role, found);
-    if (split) {
+    if (hands_out) {
       parts_.split.hand_out(self, role.bundle);
       self.clock = cycles();
       self.stats.ledger.charge(telemetry::Stage::top_half, self.clock - found);
@@ -220,23 +215,10 @@ bool Leader::rest(ServiceThread& self, const Role& role, Notify notify, std::uin
 // Top half i of n gets every n-th core, starting with core i; one core if there are more top halves
 // than cores.
 void Leader::place(ServiceThread& self, const Role& role) const {
-  cpu_set_t cores = home_cores_;
   const ServerConfig& config = parts_.config;
-  if (config.steering == Steering::steered && !config.cores.empty()) {
-    CPU_ZERO(&cores);
-    const std::size_t count = config.cores.size();
-    const std::size_t step = std::min<std::size_t>(config.top_halves, count);
-    for (std::size_t at = role.index % step; at < count; at += step) {
-      CPU_SET(config.cores[at], &cores);
-    }
-  } else if (!self.placed) {
-    return;
-  }
-  if (self.placed && CPU_EQUAL(&cores, &self.cores) != 0) return;
-  // The core went offline meanwhile: the thread stays on its cores and keeps serving.
-  if (pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores) != 0) return;
-  self.cores = cores;
-  self.placed = true;
+  if (config.steering == Steering::spread) return placement_.put(self, cores_of({}));
+  const std::size_t step = std::min<std::size_t>(config.top_halves, config.cores.size());
+  placement_.put(self, step == 0 ? cores_of({}) : cores_of(config.cores, role.index % step, step));
 }
 
 }  // namespace k2k::server

@@ -1,14 +1,13 @@
 #pragma once
 // The loop of a role's holder: poll, serve, hand off, rest. If units serve, the holder stands by.
 //
-//   lead():  look at the rings ─▶ bundle ─▶ served (role_service.hpp), or handed out (split mode)
+//   lead():  look at the rings ─▶ bundle ─▶ served (role_service.hpp), or handed out (split,
+//              │                                                              staged)
 //              │ nothing: rescan when due, spin, yield, sleep (poll_ladder.hpp)
 //              └ units serve: stand_by()
 //
 // Threading: by service threads that hold a role. The configuration changes only while no role is
 // held, so the holder reads it without a lock.
-
-#include <sched.h>
 
 #include <cstdint>
 
@@ -16,6 +15,7 @@
 #include "server/core/role_service.hpp"
 #include "server/core/split_service.hpp"
 #include "server/govern/admission.hpp"
+#include "server/pool/placement.hpp"
 #include "server/pool/roles.hpp"
 #include "server/pool/split_queue.hpp"
 #include "server/pool/thread_pool.hpp"
@@ -60,7 +60,7 @@ class Leader {
   void place(ServiceThread& self, const Role& role) const;  // Applies steering.
 
   const Parts parts_;
-  cpu_set_t home_cores_{};  // The cores on which the process could run at start.
+  const Placement placement_;
 };
 
 }  // namespace k2k::server

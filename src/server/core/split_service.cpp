@@ -5,16 +5,41 @@
 namespace k2k::server {
 
 void SplitService::hand_out(ServiceThread& self, const Bundle& bundle) {
-  if (parts_.queue.add(bundle)) {
-    parts_.pool.wake_one();
-  } else {
-    accept(self, bundle);
+  switch (parts_.queue.add(bundle)) {
+    case SplitQueue::Added::for_stage:
+      return;
+    case SplitQueue::Added::for_pool:
+      return parts_.pool.wake_one();
+    case SplitQueue::Added::no_memory:
+      accept(self, bundle);
+      if (parts_.queue.needs_worker()) parts_.pool.wake_one();
+      return;
   }
 }
 
 void SplitService::run_bundle(ServiceThread& self, const Bundle& bundle) {
   accept(self, bundle);
   if (!self.batch.empty()) run_attempts(self);
+}
+
+void SplitService::run_stage(ServiceThread& self) {
+  placement_.put(self, parts_.queue.stage_cores());
+  while (true) {
+    parts_.admission.pass(self.account, 0);
+    Bundle bundle;
+    const SplitQueue::Found found = parts_.queue.next_bundle(bundle);
+    if (found == SplitQueue::Found::end) return;
+    if (found == SplitQueue::Found::bundle) {
+      const std::uint64_t before = self.stats.accepted.value();
+      accept(self, bundle);
+      self.stats.preprocessed.add(self.stats.accepted.value() - before);
+      if (parts_.queue.needs_worker()) parts_.pool.wake_one();
+      continue;
+    }
+    parts_.admission.leave(self.account);
+    self.settle(cycles());
+    if (parts_.queue.rest()) self.stats.preprocess_wakes.add();
+  }
 }
 
 void SplitService::accept(ServiceThread& self, const Bundle& bundle) {
@@ -40,11 +65,12 @@ void SplitService::accept(ServiceThread& self, const Bundle& bundle) {
 
 // One at a time: while an attempt keeps this thread, the watcher finds the others in the queue.
 void SplitService::run_attempts(ServiceThread& self) {
+  placement_.put(self, parts_.queue.begin_work());
   for (std::uint32_t served = 0;; served = 1) {
     parts_.admission.pass(self.account, served);
     Pending pending;
     while (!take_attempt(self, pending)) {
-      if (!wait_for_parked(self)) return;
+      if (!wait_for_parked(self) && parts_.queue.end_work()) return;
     }
     if (services::is_fault(pending.request)) {
       self.faults.assign(1, {pending.request, {}});

@@ -1,9 +1,9 @@
 #pragma once
 // Split mode: threads of the pool accept the bundles that top halves hand out, and try their
-// requests.
+// requests. Staged: one thread of the pool accepts, other threads try.
 //
-//   top half ── hand_out ─▶ SplitQueue ── run_bundle: accept ─▶ attempts ── run_attempts ─▶
-//   answered
+//   split    top half ── hand_out ─▶ run_bundle: accept, run_attempts ─▶ answered
+//   staged   top half ── hand_out ─▶ run_stage: accept ── attempts ─▶ run_attempts ─▶ answered
 //
 // With budgets of tenants, an attempt whose tenant has no budget now is parked in the queue; one
 // thread waits until the first parked attempt may be tried.
@@ -17,6 +17,7 @@
 #include "server/govern/admission.hpp"
 #include "server/poll/bottom_half.hpp"
 #include "server/pool/fault_desk.hpp"
+#include "server/pool/placement.hpp"
 #include "server/pool/split_queue.hpp"
 #include "server/pool/system_calls.hpp"
 #include "server/pool/thread_pool.hpp"
@@ -46,6 +47,8 @@ class SplitService {
   // and other threads serve its requests.
   void hand_out(ServiceThread& self, const Bundle& bundle);
   void run_bundle(ServiceThread& self, const Bundle& bundle);
+  // Pre-processes bundles until the stage closes: all that wait at each wake-up.
+  void run_stage(ServiceThread& self);
   // Tries the queued requests of accepted bundles until none is left.
   void run_attempts(ServiceThread& self);
 
@@ -59,6 +62,7 @@ class SplitService {
   bool wait_for_parked(ServiceThread& self);
 
   const Parts parts_;
+  const Placement placement_;
 };
 
 }  // namespace k2k::server

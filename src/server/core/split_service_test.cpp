@@ -68,5 +68,76 @@ TEST_F(SplitServiceTest, a_bundle_that_names_a_slot_twice_is_served_once) {
   EXPECT_EQ(piped(), "a");
 }
 
+// --- Staged: one thread accepts, another tries.
+
+class StagedServiceTest : public CoreTest {
+ protected:
+  StagedServiceTest() {
+    parts->config.bottom_half = BottomHalfMode::staged;
+    configure();
+    parts->roles.pause();
+  }
+  // Closes the stage, so that run_stage() returns once no bundle waits.
+  void preprocess() {
+    ASSERT_EQ(parts->pool.next_work(self).task, Task::stage);
+    parts->split.close();
+    parts->split_service.run_stage(self);
+    parts->pool.finish_work();
+  }
+};
+
+TEST_F(StagedServiceTest, a_request_passes_two_threads) {
+  publish_write(1, 0, "a");
+  publish(1, 1, calls::nop_number);
+  parts->split_service.hand_out(self, {{1, 0b11}});
+  preprocess();
+  EXPECT_EQ(state(1, 0), SlotState::processing) << "pre-processed, and not made yet";
+  EXPECT_EQ(state(1, 1), SlotState::finished) << "it needs no worker";
+  ASSERT_EQ(parts->pool.next_work(self).task, Task::attempt);
+  parts->split_service.run_attempts(self);
+  parts->pool.finish_work();
+  EXPECT_EQ(state(1, 0), SlotState::finished);
+  EXPECT_EQ(piped(), "a");
+}
+
+TEST_F(StagedServiceTest, several_bundles_are_preprocessed_together) {
+  publish_write(1, 0, "a");
+  publish_write(2, 5, "bc");
+  parts->split_service.hand_out(self, {{1, 0b1}});
+  parts->split_service.hand_out(self, {{2, 0b100000}});
+  preprocess();
+  EXPECT_EQ(self.stats.preprocessed.value(), 2u);
+  ASSERT_EQ(parts->pool.next_work(self).task, Task::attempt);
+  parts->split_service.run_attempts(self);
+  EXPECT_EQ(piped(), "abc") << "in order";
+}
+
+TEST_F(StagedServiceTest, faults_are_filled_by_the_stage_though_no_worker_is_free) {
+  int resolved = 0;
+  fake_resolution = [&](std::span<services::Fault> faults, backend::Reading) {
+    resolved += static_cast<int>(faults.size());
+    return faults.size();
+  };
+  publish(1, 0, calls::fault_in_number, 0x1000);
+  parts->split_service.hand_out(self, {{1, 0b1}});
+  preprocess();
+  EXPECT_EQ(resolved, 1);
+  fake_resolution = nullptr;
+}
+
+TEST_F(StagedServiceTest, the_thread_of_the_stage_sleeps_until_a_bundle_rings) {
+  ASSERT_EQ(parts->pool.next_work(self).task, Task::stage);
+  std::thread stage([this] { parts->split_service.run_stage(self); });
+  for (std::uint8_t lane = 0; lane < 3; ++lane) {
+    publish(1, lane, calls::nop_number);
+    parts->split_service.hand_out(parts->threads.add_unit(), {{1, std::uint64_t{1} << lane}});
+    EXPECT_TRUE(finishes(1, lane));
+  }
+  parts->split.close();
+  stage.join();
+  EXPECT_EQ(self.stats.preprocessed.value(), 3u);
+  EXPECT_LE(self.stats.preprocess_wakes.value(), 3u);
+}
+
 }  // namespace
 }  // namespace k2k::server

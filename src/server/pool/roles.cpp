@@ -68,7 +68,7 @@ std::vector<Pending> Roles::assign(const ServerConfig& config) {
     role.openness = config.policy == CallPolicy::known_only ? services::Openness::known_only
                                                             : services::Openness::any;
     role.trace = config.trace;
-    role.split = config.bottom_half == BottomHalfMode::split;
+    role.split = hands_bundles_out(config.bottom_half);
     role.on_units.store(config.bottom_half == BottomHalfMode::on_unit);
     role.parked.drain(parked);
   }

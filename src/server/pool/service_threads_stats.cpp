@@ -93,6 +93,8 @@ void ServiceThreads::add_to(Stats& stats) const {
     stats.parks += counted.parks.value();
     stats.fault_ranges += counted.fault_ranges.value();
     stats.wakes += counted.wakes.value();
+    stats.preprocess_wakes += counted.preprocess_wakes.value();
+    stats.preprocessed += counted.preprocessed.value();
     for (std::size_t stage = 0; stage < telemetry::stage_count; ++stage) {
       stats.stage_seconds[stage] += static_cast<double>(counted.ledger.stage_ns(stage)) / 1e9;
     }

@@ -1,7 +1,9 @@
 #pragma once
-// Split mode: bundles that top halves handed out, and their requests that are not tried yet.
+// Split and staged bottom halves: bundles that top halves handed out, and their requests that are
+// not tried yet.
 //
 //   add ─▶ bundles ── take ─▶ accepted by a thread ── accept ─▶ attempts ── take_attempt ─▶ tried
+//             └ staged: next_bundle, by the thread of the pre-processing stage (stage.hpp)
 //                                                                ▲   │ budget used up
 //                                                  give_back_parked  ▼
 //                                                     └───────── parked: one thread waits for all
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -23,7 +26,10 @@
 
 #include "server/poll/bottom_half.hpp"
 #include "server/pool/parked.hpp"
+#include "server/pool/placement.hpp"
 #include "server/pool/request_queue.hpp"
+#include "server/pool/stage.hpp"
+#include "server/settings/config.hpp"
 
 namespace k2k::server {
 
@@ -33,17 +39,21 @@ class SplitQueue {
   SplitQueue(const SplitQueue&) = delete;
   SplitQueue& operator=(const SplitQueue&) = delete;
 
-  // Returns false without memory: the caller must accept the bundle itself, and the bundle counts
-  // as taken.
-  bool add(const Bundle& bundle) {
+  enum class Added : std::uint8_t {
+    no_memory,  // The caller must accept the bundle itself, and the bundle counts as taken.
+    for_pool,   // The caller must wake a thread of the pool.
+    for_stage,  // The thread of the stage knows.
+  };
+  Added add(const Bundle& bundle) {
     const std::lock_guard lock(mutex_);
     try {
       bundles_.push_back(bundle);
-      return true;
     } catch (const std::bad_alloc&) {
       ++accepting_;
-      return false;
+      return Added::no_memory;
     }
+    return tell(stage_.move(StageEvent::ring)) == StageWake::pool ? Added::for_pool
+                                                                  : Added::for_stage;
   }
   // Returns true if bundles wait. A rescan may find requests that these bundles name.
   [[nodiscard]] bool bundles_wait() const {
@@ -51,28 +61,98 @@ class SplitQueue {
     return !bundles_.empty();
   }
 
-  enum class Next : std::uint8_t { nothing, attempt, bundle };
-  // Attempts come first, because their thread is in a call. A bundle is moved into `bundle`; the
-  // caller must accept it.
+  enum class Next : std::uint8_t { nothing, attempt, bundle, stage };
+  // The stage comes first: no request passes without it. Then attempts, because their thread is in
+  // a call. A bundle is moved into `bundle`; the caller must accept it.
   Next take(Bundle& bundle) {
     const std::lock_guard lock(mutex_);
+    if (stage_.phase() == StagePhase::vacant) {
+      stage_.move(StageEvent::take);
+      return Next::stage;
+    }
     if (!attempts_.empty()) return Next::attempt;
-    if (bundles_.empty()) return Next::nothing;
-    bundle = std::move(bundles_.front());
-    bundles_.pop_front();
-    ++accepting_;  // In the same step: quiet() always finds a bundle in one place or the other.
+    if (stage_.has_thread() || bundles_.empty()) return Next::nothing;
+    move_first_to(bundle);
     return Next::bundle;
   }
+
+  // --- The stage. Its thread calls next_bundle() until none is left, then rest(), and so on.
+
+  // From now on a thread of the pool pre-processes, if the configuration says so. Workers use
+  // worker_cores, and the stage the cores of the stage.
+  void open(const ServerConfig& config) {
+    const std::lock_guard lock(mutex_);
+    const bool staged = config.bottom_half == BottomHalfMode::staged;
+    const bool steered = staged && config.steering == Steering::steered;
+    const bool own = !config.preprocess_cores.empty();
+    stage_cores_ = cores_of(!steered ? std::vector<std::uint32_t>()
+                            : own    ? config.preprocess_cores
+                                     : config.cores);
+    worker_cores_ = cores_of(steered ? config.worker_cores : std::vector<std::uint32_t>());
+    if (staged) tell(stage_.move(StageEvent::open));
+  }
+  // The thread of the stage leaves once no bundle waits; then the pool accepts bundles.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    tell(stage_.move(StageEvent::close));
+  }
+  [[nodiscard]] cpu_set_t stage_cores() const {
+    const std::lock_guard lock(mutex_);
+    return stage_cores_;
+  }
+  enum class Found : std::uint8_t {
+    bundle,   // Moved into `bundle`; the caller must accept it.
+    nothing,  // The caller must rest().
+    end,      // The caller has left the stage.
+  };
+  Found next_bundle(Bundle& bundle) {
+    const std::lock_guard lock(mutex_);
+    if (stage_.phase() == StagePhase::rung) stage_.move(StageEvent::wake);
+    if (!bundles_.empty()) {
+      move_first_to(bundle);
+      return Found::bundle;
+    }
+    // In the same step as the look: a bundle that is added from now on rings.
+    stage_.move(StageEvent::idle);
+    return stage_.phase() == StagePhase::off ? Found::end : Found::nothing;
+  }
+  // Sleeps until a bundle rings, or the stage closes. Returns true if a bundle rang.
+  bool rest() {
+    std::unique_lock lock(mutex_);
+    rung_.wait(lock, [this] { return stage_.phase() != StagePhase::resting; });
+    return stage_.phase() == StagePhase::rung;
+  }
+
+  // A thread begins to take attempts; returns the cores for it, empty if any.
+  [[nodiscard]] cpu_set_t begin_work() {
+    const std::lock_guard lock(mutex_);
+    ++workers_;
+    return worker_cores_;
+  }
+  // Returns false, and the thread must go on, if an attempt came meanwhile.
+  [[nodiscard]] bool end_work() {
+    const std::lock_guard lock(mutex_);
+    if (!attempts_.empty()) return false;
+    --workers_;
+    return true;
+  }
+  // Returns true if attempts wait and no thread takes them.
+  [[nodiscard]] bool needs_worker() const {
+    const std::lock_guard lock(mutex_);
+    return workers_ == 0 && !attempts_.empty();
+  }
+
   // Adds the requests of one taken bundle as attempts.
   void accept(const std::vector<Pending>& requests) {
     const std::lock_guard lock(mutex_);
     --accepting_;
     for (const Pending& request : requests) attempts_.push_back(request);
   }
-  // Returns true if no bundle waits or is being accepted: no thread reads slots for this queue.
+  // Returns true if no bundle waits or is being accepted, and no thread has the stage: no thread
+  // reads slots for this queue.
   [[nodiscard]] bool quiet() const {
     const std::lock_guard lock(mutex_);
-    return bundles_.empty() && accepting_ == 0;
+    return bundles_.empty() && accepting_ == 0 && !stage_.has_thread();
   }
   // Returns true while taken bundles are being accepted.
   [[nodiscard]] bool accepting() const {
@@ -115,7 +195,23 @@ class SplitQueue {
   std::atomic<std::uint64_t> attempts_begun{0};
 
  private:
+  // These two expect mutex_ held.
+  StageWake tell(StageWake wake) {
+    if (wake == StageWake::stage) rung_.notify_one();
+    return wake;
+  }
+  void move_first_to(Bundle& bundle) {
+    bundle = std::move(bundles_.front());
+    bundles_.pop_front();
+    ++accepting_;  // In the same step: quiet() always finds a bundle in one place or the other.
+  }
+
   mutable std::mutex mutex_;  // Guards what follows.
+  std::condition_variable rung_;
+  Stage stage_;
+  cpu_set_t stage_cores_{};
+  cpu_set_t worker_cores_{};
+  std::uint32_t workers_ = 0;  // Threads in begin_work() to end_work().
   std::deque<Bundle> bundles_;
   std::uint32_t accepting_ = 0;  // Taken bundles that are being accepted.
   RequestQueue attempts_;

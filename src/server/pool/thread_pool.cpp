@@ -70,6 +70,9 @@ bool ThreadPool::pick(ServiceThread& self, Work& work) {
     case SplitQueue::Next::bundle:
       work.task = Task::bundle;
       return true;
+    case SplitQueue::Next::stage:
+      work.task = Task::stage;
+      return true;
     case SplitQueue::Next::nothing:
       break;
   }
@@ -218,6 +221,7 @@ bool ThreadPool::relieve_guard(ServiceThread& self, Role& role) {
 void ThreadPool::pause() {
   std::unique_lock lock(mutex_);
   parts_.roles.pause();
+  parts_.split.close();
   stand_by_over_.notify_all();
   // Waits for split bundles, too: a monolithic bottom half must be the only one.
   while (parts_.roles.held() != 0 || !parts_.split.quiet()) {
@@ -230,7 +234,8 @@ void ThreadPool::resume(const ServerConfig& config) {
   const std::lock_guard lock(mutex_);
   workers_max_ = config.threads_max;
   takeover_ = std::chrono::microseconds(config.takeover_us);
-  split_mode_ = config.bottom_half == BottomHalfMode::split;
+  split_mode_ = hands_bundles_out(config.bottom_half);
+  parts_.split.open(config);
   parts_.roles.resume(config.top_halves);
   work_there_.notify_all();
 }
@@ -239,6 +244,7 @@ void ThreadPool::stop() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
   parts_.roles.pause();
+  parts_.split.close();
   stand_by_over_.notify_all();
   work_there_.notify_all();
   guard_wanted_.notify_all();

@@ -1,8 +1,8 @@
 #pragma once
 // The pool of service threads: gives work to idle threads, and watches the roles.
 //
-//   next_work():  a vacant role ─▶ attempts, bundles (split mode) ─▶ a call that may keep the
-//   thread
+//   next_work():  a vacant role ─▶ the stage (staged), attempts, bundles (split mode) ─▶ a call
+//                 that may keep the thread
 //                 nothing: one idle thread watches the roles, the others sleep
 //
 // One thread stays idle, so that a role can change hands. When the last idle thread takes work the
@@ -55,7 +55,7 @@ class ThreadPool {
   // Returns false if the system gives fewer threads, or no memory for one.
   bool add_workers(int count);
 
-  enum class Task : std::uint8_t { role, rescue, attempt, bundle, call, end };
+  enum class Task : std::uint8_t { role, rescue, attempt, bundle, stage, call, end };
   struct Work {
     Task task = Task::end;
     Role* role = nullptr;
@@ -98,8 +98,8 @@ class ThreadPool {
   // Gives the guard's role back and returns true if a thread is idle or the role is not wanted.
   bool relieve_guard(ServiceThread& self, Role& role);
 
-  // Returns once no role is held and no bundle is queued or being accepted. No ring is polled until
-  // resume().
+  // Returns once no role and no stage is held and no bundle is queued or being accepted. No ring is
+  // polled until resume().
   void pause();
   void resume(const ServerConfig& config);
   // Each thread ends when there is no work left.

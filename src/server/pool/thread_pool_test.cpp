@@ -154,7 +154,7 @@ TEST_F(ThreadPoolTest, wakes_a_thread_for_split_work) {
   proceed = true;
   start(3);
   ASSERT_TRUE(wait_until([&] { return roles_begun == 1; }));
-  ASSERT_TRUE(parts->split.add({{0, 1}}));
+  ASSERT_EQ(parts->split.add({{0, 1}}), SplitQueue::Added::for_pool);
   parts->pool.wake_one();
   EXPECT_TRUE(wait_until([&] { return others == 1; }));
   parts->split.accept({});

@@ -24,11 +24,20 @@ Status check_cores(const ServerConfig& config) {
   cpu_set_t usable;
   CPU_ZERO(&usable);
   sched_getaffinity(0, sizeof(usable), &usable);
-  for (const std::uint32_t core : config.cores) {
-    if (core < CPU_SETSIZE && CPU_ISSET(core, &usable)) continue;
-    return Error{EINVAL, fmt::format("server.cores names core {}, which is offline or not allowed "
-                                     "for this process (see taskset -p)",
-                                     core)};
+  struct Named {
+    const char* key;
+    const std::vector<std::uint32_t>& cores;
+  };
+  const Named lists[] = {{"cores", config.cores},
+                         {"preprocess_cores", config.preprocess_cores},
+                         {"worker_cores", config.worker_cores}};
+  for (const Named& list : lists) {
+    for (const std::uint32_t core : list.cores) {
+      if (core < CPU_SETSIZE && CPU_ISSET(core, &usable)) continue;
+      return Error{EINVAL, fmt::format("server.{} names core {}, which is offline or not allowed "
+                                       "for this process (see taskset -p)",
+                                       list.key, core)};
+    }
   }
   return {};
 }
@@ -88,9 +97,12 @@ Status validate(const ServerConfig& config, std::uint32_t rings) {
                              config.top_halves, rings)};
   }
   // One thread watches, one makes calls that sleep.
-  if (config.threads_max < config.top_halves + 2) {
-    return Error{EINVAL, fmt::format("server.threads_max is {}; {} top halves need at least {}",
-                                     config.threads_max, config.top_halves, config.top_halves + 2)};
+  const bool staged = config.bottom_half == BottomHalfMode::staged;
+  const std::uint32_t threads_min = config.top_halves + (staged ? 3 : 2);
+  if (config.threads_max < threads_min) {
+    return Error{EINVAL, fmt::format("server.threads_max is {}; {} top halves{} need at least {}",
+                                     config.threads_max, config.top_halves,
+                                     staged ? " and the pre-processing thread" : "", threads_min)};
   }
   const bool coalesces =
       config.coalesce_window_us != 0 || config.coalescing == Coalescing::adaptive;

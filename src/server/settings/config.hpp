@@ -25,10 +25,18 @@ enum class Coalescing : std::uint8_t {
 enum class BottomHalfMode : std::uint8_t {
   monolithic,  // Runs right behind the top half, on its thread.
   split,       // Runs on another thread, woken by the top half.
+  // The paper's path: one thread pre-processes what top halves hand out, several requests a
+  // wake-up, and wakes workers, which make the calls.
+  staged,
   // Both halves run on the device's units, between work-items, if units are threads of the host.
   // Calls that may sleep are left to service threads, and under a cap all calls are.
   on_unit,
 };
+
+// Returns true if the top half hands its bundles to other threads.
+constexpr bool hands_bundles_out(BottomHalfMode mode) {
+  return mode == BottomHalfMode::split || mode == BottomHalfMode::staged;
+}
 
 // How a sleeping poller learns of a doorbell.
 enum class Notify : std::uint8_t {
@@ -60,6 +68,11 @@ struct ServerConfig {
   // Adaptive: the mean time that requests may wait for service; 10 to 10,000.
   std::uint32_t coalesce_delay_us = 200;
   BottomHalfMode bottom_half = BottomHalfMode::monolithic;
+  // For a staged bottom half with Steering::steered; online CPUs. Without preprocess_cores the
+  // pre-processing thread runs on `cores`; without worker_cores the operating system places the
+  // workers.
+  std::vector<std::uint32_t> preprocess_cores;
+  std::vector<std::uint32_t> worker_cores;
   // Service threads, started as needed; 3 to 256. One more waits for descriptors.
   std::uint32_t threads_max = 16;
   Notify notify = Notify::interrupt;

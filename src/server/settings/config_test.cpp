@@ -140,5 +140,21 @@ TEST(ServerConfig, steers_only_to_cores_this_process_may_use) {
   EXPECT_NE(refusal_of(config), "") << "a wrong core is refused even while it is not used";
 }
 
+TEST(ServerConfig, leaves_a_thread_for_the_stage_and_steers_it_to_usable_cores) {
+  ServerConfig config;
+  config.bottom_half = BottomHalfMode::staged;
+  config.threads_max = 3;
+  EXPECT_EQ(refusal_of(config),
+            "server.threads_max is 3; 1 top halves and the pre-processing thread need at least 4");
+  config.threads_max = 4;
+  EXPECT_EQ(refusal_of(config), "");
+  config.preprocess_cores = {100'000};
+  EXPECT_EQ(refusal_of(config).find("server.preprocess_cores names core 100000, which is offline"),
+            0u);
+  config.preprocess_cores.clear();
+  config.worker_cores = {100'000};
+  EXPECT_EQ(refusal_of(config).find("server.worker_cores names core 100000, which is offline"), 0u);
+}
+
 }  // namespace
 }  // namespace k2k::server
