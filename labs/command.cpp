@@ -9,6 +9,7 @@
 #include "labs/interference/escapes/lab.hpp"
 #include "labs/interference/generators/lab.hpp"
 #include "labs/interference/governor/lab.hpp"
+#include "labs/interference/harm/lab.hpp"
 #include "labs/interference/orthogonal/lab.hpp"
 #include "labs/interference/trace/lab.hpp"
 
@@ -22,6 +23,7 @@ struct Lab {
   Run (*add)(CommandLine& line, Context& context);
 };
 constexpr Lab labs[] = {
+    {"interference", "The harm that requests do to real programs", k2k::labs::harm::add_lab},
     {"governor", "The effect of a cap on the CPU time of accelerators' requests",
      k2k::labs::governor::add_lab},
     {"generators", "The papers' sources of requests, each checked against the CPU",
@@ -57,7 +59,12 @@ Command lab_command() {
       .name = "lab",
       .summary = lab_summary,
       .description =
-          "Each laboratory answers a question of the papers with a table. 'governor': how much of "
+          "Each laboratory answers a question of the papers with a table. 'interference': how much "
+          "do an accelerator's requests slow other programs down, and those programs the requests? "
+          "Victims are processes of their own; sources replay requests without a device that takes "
+          "a core. 'run delay' is added time on a run queue, 'CPU time' its inflation, each with a "
+          "95 % interval; the paper's claims stand beside, with a verdict each. 'governor': how "
+          "much of "
           "the host's CPU time do an accelerator's requests take under a cap, and how "
           "much of it is service? 'cap' and 'share' are fractions of the CPU time of all "
           "cores; 'of ideal' is throughput x mean service time / (cap x cores). It runs on real "
@@ -76,7 +83,12 @@ Command lab_command() {
           "work elsewhere, in interrupts, kernel threads or other processes? 'machine' is the CPU "
           "time of the attempt's processes, without the threads of the device, and of Linux "
           "beyond a moment without requests; 'charged' is what the governors saw.",
-      .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
+      .examples = {{"k2k lab interference --quick", "Three victims, in three minutes."},
+                   {"k2k lab interference --out harm.jsonl --html harm.html",
+                    "Every victim, source arm and setting, with records and a page."},
+                   {"k2k lab interference --command 'mine=./program --fixed-work'",
+                    "Your own program as the victim."},
+                   {"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."},
                    {"k2k lab governor --policy budget --cap 3% --seconds 5",
                     "One row of 5 s, and 2 s without a cap for comparison."},
                    {"k2k lab governor --policy auto --cap 5% --busy 100%",

@@ -14,8 +14,13 @@ ProgressLine::~ProgressLine() {
 }
 
 void ProgressLine::next(const std::string& what) {
+  ++done_;
+  again(what);
+}
+
+void ProgressLine::again(const std::string& what) {
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K[{}/{}] {}", ++done_, total_, what);
+  fmt::print(stderr, "\r\x1b[K[{}/{}] {}", done_, total_, what);
   std::fflush(stderr);
 }
 

@@ -17,6 +17,8 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void next(const std::string& what);
+  // Rewrites the current step's text.
+  void again(const std::string& what);
 
  private:
   std::size_t total_;

@@ -1,0 +1,273 @@
+#include "labs/interference/harm/claims.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+#include "claims_text.hpp"
+
+namespace k2k::labs::harm {
+
+namespace {
+
+constexpr const char* figure_names[] = {"loss",  "rate",  "less",       "settings",
+                                        "rates", "wakes", "interrupts", "none"};
+
+Result<Claim> claim_of(const toml::table& table) {
+  Claim claim;
+  const auto text = [&](const char* key) { return table[key].value_or(std::string()); };
+  claim.id = text("id");
+  claim.section = text("section");
+  claim.says = text("says");
+  claim.paper = text("paper");
+  claim.figure = text("figure");
+  claim.pick = text("pick");
+  claim.source = text("source");
+  claim.setting = text("setting");
+  claim.victim = text("victim");
+  claim.other = text("other");
+  claim.because = text("because");
+  claim.ratio = table["ratio"].value_or(0.0);
+  if (text("better") == "lower") claim.better = bench::Better::lower;
+  const auto wrong = [&](const std::string& why) {
+    return Error{EINVAL, fmt::format("claims.toml: claim '{}' {}", claim.id, why)};
+  };
+  if (claim.id.empty() || claim.section.empty() || claim.says.empty()) {
+    return wrong("lacks its id, its section or its sentence");
+  }
+  if (std::find(std::begin(figure_names), std::end(figure_names), claim.figure) ==
+      std::end(figure_names)) {
+    return wrong(fmt::format("has the figure '{}'; there are {}", claim.figure,
+                             fmt::join(figure_names, ", ")));
+  }
+  if (claim.figure == "none") {
+    if (claim.because.empty()) return wrong("has no figure, and no reason for it");
+  } else if (claim.ratio <= 0 || claim.source.empty() || claim.setting.empty()) {
+    return wrong("lacks its ratio, its source or its setting");
+  }
+  return claim;
+}
+
+// The width of an interval, as a standard deviation of its logarithm.
+double deviation(const bench::Interval& seen) {
+  return (std::log(seen.high) - std::log(seen.low)) / (2 * 1.96);
+}
+
+bench::Interval interval_from(double logarithm, double deviation, std::size_t rounds) {
+  return {std::exp(logarithm - 1.96 * deviation), std::exp(logarithm),
+          std::exp(logarithm + 1.96 * deviation), rounds};
+}
+
+// The geometric mean of independent ratios.
+bench::Interval mean_of(const std::vector<bench::Interval>& all) {
+  double sum = 0;
+  double squares = 0;
+  std::size_t rounds = all.front().rounds;
+  for (const bench::Interval& one : all) {
+    sum += std::log(one.mean);
+    squares += deviation(one) * deviation(one);
+    rounds = std::min(rounds, one.rounds);
+  }
+  const auto count = static_cast<double>(all.size());
+  return interval_from(sum / count, std::sqrt(squares) / count, rounds);
+}
+
+bench::Interval quotient_of(const bench::Interval& above, const bench::Interval& below) {
+  const double spread = std::hypot(deviation(above), deviation(below));
+  return interval_from(std::log(above.mean) - std::log(below.mean), spread,
+                       std::min(above.rounds, below.rounds));
+}
+
+struct Found {
+  std::optional<bench::Interval> ours;
+  std::string note;
+};
+
+// The judgement of one claim over the outcomes of a study.
+class Judge {
+ public:
+  Judge(const Claim& claim, const std::vector<Outcome>& outcomes)
+      : claim_(claim), outcomes_(outcomes) {}
+
+  Found find() const {
+    if (claim_.figure == "loss") return picked(Kind::service, claim_.setting, &Figures::wall);
+    if (claim_.figure == "rate") return picked(Kind::reverse, claim_.setting, &Figures::rate);
+    if (claim_.figure == "interrupts") {
+      return picked(Kind::service, claim_.setting, &Figures::interrupts);
+    }
+    if (claim_.figure == "less") return less();
+    return settings();
+  }
+
+ private:
+  using Member = Estimate Figures::*;
+
+  [[nodiscard]] std::vector<const Outcome*> of(Kind kind, const std::string& setting) const {
+    std::vector<const Outcome*> all;
+    for (const Outcome& one : outcomes_) {
+      if (one.comparison.kind == kind && one.comparison.setting == setting &&
+          one.comparison.source == claim_.source && one.problem.empty() &&
+          one.figures.wall.pairs >= 2) {
+        all.push_back(&one);
+      }
+    }
+    return all;
+  }
+  Found picked(Kind kind, const std::string& setting, Member member) const {
+    const std::vector<const Outcome*> all = of(kind, setting);
+    if (all.empty()) return {{}, missing(setting)};
+    std::vector<bench::Interval> ratios;
+    ratios.reserve(all.size());
+    for (const Outcome* one : all) ratios.push_back(ratio_of(one->figures.*member));
+    if (claim_.pick == "mean") return {mean_of(ratios), fmt::format("{} victims", all.size())};
+    std::size_t most = 0;
+    for (std::size_t at = 1; at < ratios.size(); ++at) {
+      const bool lower = claim_.better == bench::Better::lower;
+      if (lower ? ratios[at].mean < ratios[most].mean : ratios[at].mean > ratios[most].mean) {
+        most = at;
+      }
+    }
+    return {ratios[most], all[most]->comparison.victim.name};
+  }
+  // One victim against another.
+  Found less() const {
+    const Outcome* first = nullptr;
+    const Outcome* second = nullptr;
+    for (const Outcome* one : of(Kind::service, claim_.setting)) {
+      if (one->comparison.victim.name == claim_.victim) first = one;
+      if (one->comparison.victim.name == claim_.other) second = one;
+    }
+    if (first == nullptr || second == nullptr) {
+      return {{}, fmt::format("needs the victims {} and {}", claim_.victim, claim_.other)};
+    }
+    return {quotient_of(ratio_of(first->figures.wall), ratio_of(second->figures.wall)),
+            fmt::format("{} against {}", claim_.victim, claim_.other)};
+  }
+  // One setting against another, over the victims that have both.
+  Found settings() const {
+    std::vector<bench::Interval> ratios;
+    const std::vector<const Outcome*> others = of(Kind::service, claim_.other);
+    for (const Outcome* one : of(Kind::service, claim_.setting)) {
+      const auto other = std::find_if(others.begin(), others.end(), [&](const Outcome* two) {
+        return two->comparison.victim.name == one->comparison.victim.name;
+      });
+      if (other == others.end()) continue;
+      const Figures& figures = one->figures;
+      const Figures& against = (*other)->figures;
+      if (claim_.figure == "settings") {
+        ratios.push_back(quotient_of(ratio_of(figures.wall), ratio_of(against.wall)));
+      } else {
+        const bool wakes = claim_.figure == "wakes";
+        const double above = wakes ? figures.mean_wakes : figures.mean_rate;
+        const double below = wakes ? against.mean_wakes : against.mean_rate;
+        if (above <= 0 || below <= 0) continue;
+        const double ratio = above / below;
+        ratios.push_back({ratio, ratio, ratio, std::min(figures.made, against.made)});
+      }
+    }
+    if (ratios.empty()) return {{}, missing(claim_.setting + "' and '" + claim_.other)};
+    const std::string note =
+        fmt::format("{} against {}, {} victims", claim_.setting, claim_.other, ratios.size());
+    if (claim_.figure == "settings") return {mean_of(ratios), note};
+    return {of_means(ratios), note};
+  }
+  // Rates and wake-ups have one mean a victim: the victims' spread is the interval.
+  [[nodiscard]] bench::Interval of_means(const std::vector<bench::Interval>& ratios) const {
+    std::vector<double> values;
+    values.reserve(ratios.size());
+    for (const bench::Interval& one : ratios) values.push_back(one.mean);
+    if (claim_.pick == "most" || values.size() < 2) {
+      const double most = *std::max_element(values.begin(), values.end());
+      return {most, most, most, ratios.size()};
+    }
+    return bench::interval_of(values);
+  }
+  [[nodiscard]] std::string missing(const std::string& setting) const {
+    return fmt::format("this study has no figures of the source {} under '{}'", claim_.source,
+                       setting);
+  }
+
+  const Claim& claim_;
+  const std::vector<Outcome>& outcomes_;
+};
+
+const char* name_of_verdict(bench::Verdict verdict) {
+  switch (verdict) {
+    case bench::Verdict::met:
+      return "reproduced";
+    case bench::Verdict::missed:
+      return "not reproduced";
+    case bench::Verdict::cannot_tell:
+      return "cannot tell";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::vector<Claim>> parse_claims(std::string_view text) {
+  toml::table parsed;
+  try {
+    parsed = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    return Error{EINVAL, fmt::format("claims.toml, line {}: {}", error.source().begin.line,
+                                     error.description())};
+  }
+  std::vector<Claim> claims;
+  const toml::array* const list = parsed["claim"].as_array();
+  for (std::size_t at = 0; list != nullptr && at < list->size(); ++at) {
+    const toml::table* const table = list->get(at)->as_table();
+    if (table == nullptr) return Error{EINVAL, "claims.toml: a claim is no table"};
+    Result<Claim> claim = claim_of(*table);
+    if (!claim) return claim.error();
+    for (const Claim& other : claims) {
+      if (other.id != claim.value().id) continue;
+      return Error{EINVAL, fmt::format("claims.toml: two claims are named '{}'", other.id)};
+    }
+    claims.push_back(std::move(claim).value());
+  }
+  return claims;
+}
+
+Result<std::vector<Claim>> all_claims() { return parse_claims(claims_text); }
+
+std::vector<Judged> judge_claims(const std::vector<Claim>& claims,
+                                 const std::vector<Outcome>& outcomes) {
+  std::vector<Judged> all;
+  for (const Claim& claim : claims) {
+    Judged judged{.claim = claim};
+    if (claim.figure == "none") {
+      judged.verdict = "not measurable here";
+      judged.note = claim.because;
+    } else {
+      Found found = Judge(claim, outcomes).find();
+      judged.note = std::move(found.note);
+      judged.ours = found.ours;
+      judged.verdict =
+          found.ours ? name_of_verdict(bench::judge(*found.ours, claim.ratio, claim.better).verdict)
+                     : "not measured";
+    }
+    all.push_back(std::move(judged));
+  }
+  return all;
+}
+
+nlohmann::ordered_json json_of(const Judged& judged) {
+  nlohmann::ordered_json json = {{"id", judged.claim.id},     {"section", judged.claim.section},
+                                 {"says", judged.claim.says}, {"paper", judged.claim.paper},
+                                 {"verdict", judged.verdict}, {"target", nullptr},
+                                 {"ours", nullptr},           {"note", judged.note}};
+  if (judged.claim.ratio > 0) json["target"] = judged.claim.ratio;
+  if (judged.ours) {
+    json["ours"] = {{"low", judged.ours->low},
+                    {"ratio", judged.ours->mean},
+                    {"high", judged.ours->high},
+                    {"pairs", judged.ours->rounds}};
+  }
+  return json;
+}
+
+}  // namespace k2k::labs::harm

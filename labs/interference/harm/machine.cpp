@@ -1,0 +1,92 @@
+#include "labs/interference/harm/machine.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <vector>
+
+namespace k2k::labs::harm {
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string processor() {
+  std::istringstream lines(text_of("/proc/cpuinfo"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
+      return line.substr(line.find(": ") + 2);
+    }
+  }
+  return "unknown";
+}
+
+bool in_guest() { return text_of("/proc/cpuinfo").find(" hypervisor") != std::string::npos; }
+
+}  // namespace
+
+Counters counters_of(std::string_view stat, std::string_view interrupts) {
+  const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  Counters counters;
+  std::istringstream first{std::string(stat.substr(0, stat.find('\n')))};
+  std::string name;
+  first >> name;
+  std::vector<double> fields;
+  for (double field = 0; first >> field;) fields.push_back(field * tick);
+  // user nice system idle iowait irq softirq steal
+  for (std::size_t at = 0; at < fields.size() && at < 8; ++at) {
+    if (at == 3 || at == 4) {
+      counters.idle_s += fields[at];
+    } else if (at == 7) {
+      counters.stolen_s += fields[at];
+    } else {
+      counters.busy_s += fields[at];
+    }
+  }
+  std::istringstream lines{std::string(interrupts)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string kind;
+    words >> kind;
+    if (kind != "RES:" && kind != "CAL:") continue;
+    for (double count = 0; words >> count;) counters.interrupts += count;
+  }
+  return counters;
+}
+
+Counters read_counters() { return counters_of(text_of("/proc/stat"), text_of("/proc/interrupts")); }
+
+std::string sleep_states() {
+  std::string names;
+  for (int state = 0; state < 16; ++state) {
+    const std::string name =
+        text_of("/sys/devices/system/cpu/cpu0/cpuidle/state" + std::to_string(state) + "/name");
+    if (name.empty()) break;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
+nlohmann::ordered_json machine() {
+  utsname system{};
+  ::uname(&system);
+  const std::string governor = text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  return {{"processor", processor()},
+          {"cores", ::sysconf(_SC_NPROCESSORS_ONLN)},
+          {"kernel", system.release},
+          {"virtual", in_guest()},
+          {"load", text_of("/proc/loadavg")},
+          {"frequency_governor", governor.empty() ? "not shown" : governor},
+          {"sleep_states", sleep_states()},
+          {"hardware_counters", ::access("/sys/bus/event_source/devices/cpu", F_OK) == 0}};
+}
+
+}  // namespace k2k::labs::harm

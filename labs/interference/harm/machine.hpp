@@ -1,0 +1,31 @@
+#pragma once
+// The state of the machine, for records: what it is, what ran beside the study, the time that the
+// hypervisor took, and the interrupts between cores.
+//
+// Threading: from anywhere.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace k2k::labs::harm {
+
+struct Counters {
+  double busy_s = 0;  // All cores' time,
+  double idle_s = 0;
+  double stolen_s = 0;    // and of it the hypervisor's.
+  double interrupts = 0;  // Between cores: rescheduling and function calls.
+};
+// Parses /proc/stat and /proc/interrupts.
+Counters counters_of(std::string_view stat, std::string_view interrupts);
+// What cannot be read is 0.
+Counters read_counters();
+
+// processor, cores, kernel, hypervisor, load, governor, sleep_states, hardware_counters,
+// package versions of victims are not part.
+nlohmann::ordered_json machine();
+// The names of cpuidle's states of core 0; empty without.
+std::string sleep_states();
+
+}  // namespace k2k::labs::harm

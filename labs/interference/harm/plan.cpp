@@ -1,0 +1,184 @@
+#include "labs/interference/harm/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "labs/interference/governor/study.hpp"
+#include "labs/interference/harm/machine.hpp"
+#include "labs/interference/harm/records.hpp"
+
+namespace k2k::labs::harm {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+const std::vector<std::string> quick_victims = {"single", "compute", "stencil"};
+const std::vector<std::string> quick_settings = {"staged", "monolithic", "default+cap=1%"};
+// The paper's eight combinations, its governor, and this project's.
+const std::vector<std::string> all_settings = {"staged",
+                                               "staged+steer",
+                                               "staged+coalesce",
+                                               "staged+steer+coalesce",
+                                               "monolithic",
+                                               "monolithic+steer",
+                                               "monolithic+coalesce",
+                                               "monolithic+steer+coalesce",
+                                               "split",
+                                               "default+cap=1%",
+                                               "default+cap=5%",
+                                               "default+cap=25%",
+                                               "staged+cap=1%+governor=backoff",
+                                               "staged+cap=5%+governor=backoff",
+                                               "staged+cap=25%+governor=backoff",
+                                               "default+cap=1%+governor=displaced"};
+
+ordered_json json_of(const Estimate& estimate) {
+  return {{"low", governor::rounded(estimate.low)},
+          {"mean", governor::rounded(estimate.mean)},
+          {"high", governor::rounded(estimate.high)}};
+}
+
+std::string problem_of(const Outcome& outcome) {
+  if (!outcome.problem.empty()) return outcome.problem;
+  if (outcome.figures.discarded == 0) return "no pair was measured in the time given";
+  return fmt::format(
+      "all {} pairs were discarded: the hypervisor took more than {:g} % of the time",
+      outcome.figures.discarded, 100 * stolen_max);
+}
+
+const char* name_of(const Figures& figures) {
+  if (figures.cut) return "cut";
+  return figures.end == End::precise ? "precise" : "exhausted";
+}
+
+}  // namespace
+
+Result<std::vector<Victim>> victims_of(const Wanted& wanted, const std::string& input,
+                                       unsigned threads) {
+  const std::vector<Victim> known = all_victims(input, threads);
+  std::vector<std::string> names = wanted.victims;
+  if (names.empty() && wanted.commands.empty()) {
+    if (wanted.quick) {
+      names = quick_victims;
+    } else {
+      for (const Victim& one : known) names.push_back(one.name);
+    }
+  }
+  std::vector<Victim> victims;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const Victim& one) { return one.name == name; });
+    if (found == known.end()) {
+      std::vector<std::string> all;
+      all.reserve(known.size());
+      for (const Victim& one : known) all.push_back(one.name);
+      return Error{EINVAL, fmt::format("victim '{}' does not exist; there are {}, and --command "
+                                       "adds your own",
+                                       name, fmt::join(all, ", "))};
+    }
+    victims.push_back(*found);
+  }
+  for (const std::string& text : wanted.commands) {
+    Result<Victim> victim = victim_of(text);
+    if (!victim) return victim.error();
+    victims.push_back(std::move(victim).value());
+  }
+  return victims;
+}
+
+Result<std::vector<Comparison>> comparisons_of(const Wanted& wanted,
+                                               const std::vector<Victim>& victims,
+                                               const StudyOptions& options) {
+  const std::vector<std::string> sources =
+      wanted.sources.empty() ? std::vector<std::string>{"ubench"} : wanted.sources;
+  const std::vector<std::string>& settings = !wanted.settings.empty() ? wanted.settings
+                                             : wanted.quick           ? quick_settings
+                                                                      : all_settings;
+  for (const std::string& setting : settings) {
+    const auto config = setting_of(setting, options.config.server);
+    if (!config) return config.error();
+  }
+  for (const std::string& source : sources) {
+    const auto trace = source_of(source, options.seed);
+    if (!trace) return trace.error();
+  }
+  std::vector<Comparison> all;
+  const std::string& first = settings.front();
+  // The checks of the method come first: equal arms must not differ.
+  for (const Victim& victim : victims) {
+    for (const std::string& source : sources) {
+      all.push_back({victim, source, Kind::a_a, first});
+    }
+  }
+  for (const std::string& source : sources) {
+    for (const Victim& victim : victims) {
+      if (!wanted.quick) {
+        all.push_back({victim, source, Kind::presence, first});
+        all.push_back({victim, source, Kind::no_op, first});
+      }
+      for (const std::string& setting : settings) {
+        all.push_back({victim, source, Kind::service, setting});
+      }
+      all.push_back({victim, source, Kind::reverse, first});
+    }
+  }
+  return all;
+}
+
+ordered_json json_of(const Outcome& outcome) {
+  const Figures& figures = outcome.figures;
+  ordered_json json = {{"victim", outcome.comparison.victim.name},
+                       {"source", outcome.comparison.source},
+                       {"comparison", name_of(outcome.comparison.kind)},
+                       {"setting", outcome.comparison.setting},
+                       {"problem", nullptr}};
+  if (!outcome.problem.empty() || figures.wall.pairs == 0) {
+    json["problem"] = problem_of(outcome);
+    return json;
+  }
+  json.update({{"pairs", figures.made},
+               {"discarded", figures.discarded},
+               {"end", name_of(figures)},
+               {"occupied", json_of(figures.occupied)},
+               {"run_delay", json_of(figures.delay)},
+               {"inflation", json_of(figures.inflation)},
+               {"wall", json_of(figures.wall)},
+               {"rate_ratio", json_of(figures.rate)},
+               {"interrupts", json_of(figures.interrupts)},
+               {"requests_per_s", governor::rounded(figures.mean_rate)},
+               {"service_share", governor::rounded(figures.mean_service_share)},
+               {"governor_share", governor::rounded(figures.mean_governor_share)},
+               {"wakes_per_request", governor::rounded(figures.mean_wakes)}});
+  return json;
+}
+
+ordered_json result_of(const StudyOptions& options, const std::vector<Outcome>& outcomes,
+                       const std::vector<Judged>& claims, bool complete) {
+  ordered_json comparisons = ordered_json::array();
+  for (const Outcome& one : outcomes) comparisons.push_back(json_of(one));
+  ordered_json judged = ordered_json::array();
+  ordered_json verdicts = {{"reproduced", 0},
+                           {"not reproduced", 0},
+                           {"cannot tell", 0},
+                           {"not measurable here", 0},
+                           {"not measured", 0}};
+  for (const Judged& one : claims) {
+    judged.push_back(json_of(one));
+    verdicts[one.verdict] = verdicts[one.verdict].get<int>() + 1;
+  }
+  // The method is sound if equal arms do not differ.
+  ordered_json sound = true;
+  for (const Outcome& one : outcomes) {
+    if (one.comparison.kind != Kind::a_a || one.figures.wall.pairs < 2) continue;
+    if (!one.figures.inflation.contains(0) || !one.figures.delay.contains(0)) sound = false;
+  }
+  return {{"kind", "result"},           {"schema", schema},           {"complete", complete},
+          {"seed", options.seed},       {"threads", options.threads}, {"run_s", options.run_s},
+          {"a_a_contains_0", sound},    {"verdicts", verdicts},       {"claims", judged},
+          {"comparisons", comparisons}, {"machine", machine()}};
+}
+
+}  // namespace k2k::labs::harm

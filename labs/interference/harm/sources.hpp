@@ -1,0 +1,87 @@
+#pragma once
+// The sources of requests beside the victims: each a process of its own with a runtime whose device
+// is a trace, so that the device takes no core.
+//
+//   laboratory ── fork ─▶ runtime, memory ── ready ─▶ replays, or only exists (twin)
+//              ── the pipe closes ─▶ ends ── report ─▶ laboratory
+//
+// Threading: the laboratory's thread, the only one of its process.
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/descriptor.hpp"
+#include "base/result.hpp"
+#include "k2k/runtime.hpp"
+#include "k2k/trace.hpp"
+
+namespace k2k::labs::harm {
+
+enum class Arm : std::uint8_t {
+  alone,    // No source.
+  twin,     // A runtime with the same settings and memory, and no request.
+  no_op,    // The same number of requests a second, each a no-op.
+  service,  // The source itself.
+};
+const char* name_of(Arm arm);
+
+// The sources by name: "ubench", a fault for every access, as fast as the host serves; the loads of
+// Trace::named(); a file of a trace.
+std::vector<std::string> source_names();
+// A part of a source's requests, to be replayed again and again. Errors: as Trace, naming the
+// source.
+Result<Trace> source_of(const std::string& name, std::uint64_t seed);
+// No-ops at an even rate, for one second and more.
+Result<Trace> no_ops(double rate);
+
+// The settings of the server by words: "staged", "split" or "monolithic", "steer" (to one core),
+// "coalesce" (13 us), "cap=5%", "governor=NAME", joined by "+". "default": as configured. Errors:
+// EINVAL.
+Result<server::ServerConfig> setting_of(const std::string& words, server::ServerConfig config);
+
+struct SourceReport {
+  double seconds = 0;  // Of requests.
+  std::uint64_t requests = 0;
+  std::uint64_t errors = 0;
+  double delay_p50_us = 0;
+  double delay_p99_us = 0;
+  double service_cpu_s = 0;   // Of the service threads, the device's part included,
+  double device_cpu_s = 0;    // and this part.
+  double governor_cpu_s = 0;  // Of the governor's own thread.
+  std::uint64_t wakes = 0;
+  std::uint64_t preprocess_wakes = 0;
+  std::uint64_t preprocessed = 0;
+
+  [[nodiscard]] double rate() const {
+    return seconds > 0 ? static_cast<double>(requests) / seconds : 0;
+  }
+};
+
+// A source that runs. The destructor kills it.
+class SourceProcess {
+ public:
+  // Returns once the source replays, or the twin exists. `trace` is not used by a twin. Errors: as
+  // fork(2), Runtime::create() and Trace::replay(); ECANCELED, stopped.
+  static Result<SourceProcess> start(const RuntimeConfig& config, Arm arm, const Trace& trace);
+  ~SourceProcess();
+  SourceProcess(SourceProcess&& other) noexcept;
+  SourceProcess& operator=(SourceProcess&&) = delete;
+
+  // Ends it. Errors: ECHILD, it crashed; those of the replay.
+  Result<SourceReport> end();
+
+ private:
+  SourceProcess(pid_t child, Descriptor control, Descriptor reports)
+      : child_(child), control_(std::move(control)), reports_(std::move(reports)) {}
+
+  pid_t child_ = -1;
+  Descriptor control_;  // Closing it ends the source.
+  Descriptor reports_;
+};
+
+}  // namespace k2k::labs::harm

@@ -1,0 +1,294 @@
+#include "labs/interference/harm/study.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "labs/interference/harm/machine.hpp"
+
+namespace k2k::labs::harm {
+
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::ordered_json;
+
+// A source settles this long before its victim begins.
+constexpr auto settling = 20ms;
+
+double seconds_since(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
+
+// The arms of a comparison's two sides.
+std::pair<Arm, Arm> arms_of(Kind kind) {
+  switch (kind) {
+    case Kind::a_a:
+      return {Arm::twin, Arm::twin};
+    case Kind::presence:
+      return {Arm::alone, Arm::twin};
+    case Kind::no_op:
+      return {Arm::twin, Arm::no_op};
+    case Kind::service:
+      return {Arm::twin, Arm::service};
+    case Kind::reverse:
+      return {Arm::service, Arm::service};
+  }
+  return {Arm::alone, Arm::alone};
+}
+
+// Logarithm of a quotient; 0 if a side has nothing.
+double log_ratio(double b, double a) { return a > 0 && b > 0 ? std::log(b / a) : 0; }
+
+}  // namespace
+
+const char* name_of(Kind kind) {
+  constexpr const char* names[] = {"a_a", "presence", "no_op", "service", "reverse"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string Comparison::key() const {
+  return fmt::format("{}|{}|{}|{}", victim.name, source, name_of(kind), setting);
+}
+
+ordered_json json_of(const Run& run) {
+  return {{"wall_s", run.wall_s},
+          {"cpu_s", run.cpu_s},
+          {"run_delay_s", run.run_delay_s},
+          {"rate", run.rate},
+          {"service_cpu_s", run.service_cpu_s},
+          {"service_share", run.service_share},
+          {"governor_cpu_s", run.governor_cpu_s},
+          {"wakes", run.wakes},
+          {"interrupts", run.interrupts},
+          {"stolen", run.stolen}};
+}
+
+Run run_from(const ordered_json& json) {
+  Run run;
+  run.wall_s = json.at("wall_s");
+  run.cpu_s = json.at("cpu_s");
+  run.run_delay_s = json.at("run_delay_s");
+  run.rate = json.at("rate");
+  run.service_cpu_s = json.at("service_cpu_s");
+  run.service_share = json.at("service_share");
+  run.governor_cpu_s = json.at("governor_cpu_s");
+  run.wakes = json.at("wakes");
+  run.interrupts = json.at("interrupts");
+  run.stolen = json.at("stolen");
+  return run;
+}
+
+Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, const StopRule& rule,
+                   std::uint64_t seed) {
+  std::vector<double> occupied;
+  std::vector<double> inflation;
+  std::vector<double> delay;
+  std::vector<double> wall;
+  std::vector<double> rate;
+  std::vector<double> interrupts;
+  Figures figures;
+  figures.made = pairs.size();
+  for (const auto& [a, b] : pairs) {
+    if (std::max(a.stolen, b.stolen) > stolen_max) {
+      ++figures.discarded;
+      continue;
+    }
+    occupied.push_back(log_ratio(b.cpu_s + b.run_delay_s, a.cpu_s + a.run_delay_s));
+    inflation.push_back(log_ratio(b.cpu_s, a.cpu_s));
+    delay.push_back(a.cpu_s > 0 ? (b.run_delay_s - a.run_delay_s) / a.cpu_s : 0);
+    wall.push_back(log_ratio(b.wall_s, a.wall_s));
+    rate.push_back(log_ratio(b.rate, a.rate));
+    interrupts.push_back(log_ratio(b.interrupts, a.interrupts));
+    figures.mean_rate += b.rate;
+    figures.mean_service_share += b.service_share;
+    figures.mean_governor_share += b.wall_s > 0 ? b.governor_cpu_s / b.wall_s : 0;
+    figures.mean_wakes += b.wakes;
+  }
+  figures.occupied = bootstrap(occupied, seed);
+  figures.inflation = bootstrap(inflation, seed + 1);
+  figures.delay = bootstrap(delay, seed + 2);
+  figures.wall = bootstrap(wall, seed + 3);
+  figures.rate = bootstrap(rate, seed + 4);
+  figures.interrupts = bootstrap(interrupts, seed + 5);
+  if (const auto counted = static_cast<double>(occupied.size()); counted > 0) {
+    figures.mean_rate /= counted;
+    figures.mean_service_share /= counted;
+    figures.mean_governor_share /= counted;
+    figures.mean_wakes /= counted;
+  }
+  const std::vector<Estimate> primary =
+      kind == Kind::reverse ? std::vector<Estimate>{figures.rate}
+                            : std::vector<Estimate>{figures.inflation, figures.delay};
+  figures.end = end_of(primary, figures.made, rule);
+  return figures;
+}
+
+double Study::elapsed_s() const { return seconds_since(begin_); }
+
+// The source's requests a second with idle cores.
+Result<double> Study::rate_of(const Comparison& comparison) {
+  const std::string key = comparison.source + "|" + comparison.setting;
+  if (const auto known = rates_.find(key); known != rates_.end()) return known->second;
+  Comparison alone = comparison;
+  alone.kind = Kind::reverse;
+  const Result<Run> run = measure(alone, false);
+  if (!run) return run.error();
+  return rates_[key] = run.value().rate;
+}
+
+Result<Run> Study::measure(const Comparison& comparison, bool side) {
+  const auto [first, second] = arms_of(comparison.kind);
+  const Arm arm = side ? second : first;
+  const bool no_victim = comparison.kind == Kind::reverse && !side;
+  std::optional<SourceProcess> source;
+  if (arm != Arm::alone) {
+    RuntimeConfig config = options_.config;
+    const Result<server::ServerConfig> setting = setting_of(comparison.setting, config.server);
+    if (!setting) return setting.error();
+    config.server = setting.value();
+    Result<Trace> trace = source_of(comparison.source, options_.seed);
+    if (arm == Arm::no_op) {
+      const Result<double> rate = rate_of(comparison);
+      if (!rate) return rate.error();
+      trace = no_ops(rate.value());
+    }
+    if (!trace) return trace.error();
+    Result<SourceProcess> started = SourceProcess::start(config, arm, trace.value());
+    if (!started) return started.error();
+    source.emplace(std::move(started).value());
+  }
+  std::this_thread::sleep_for(settling);
+  const Counters before = read_counters();
+  const Instant begin = now();
+  Run run;
+  if (no_victim) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(options_.run_s));
+    run.wall_s = seconds_since(begin);
+  } else {
+    const Result<Usage> usage = run_victim(comparison.victim, options_.threads, *stopped_);
+    if (!usage) return usage.error();
+    run.wall_s = usage.value().wall_s;
+    run.cpu_s = usage.value().cpu_s;
+    run.run_delay_s = usage.value().run_delay_s;
+  }
+  const double took = seconds_since(begin);
+  const Counters after = read_counters();
+  const auto cores = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  run.stolen = (after.stolen_s - before.stolen_s) / (took * cores);
+  run.interrupts = (after.interrupts - before.interrupts) / (took * cores);
+  if (source) {
+    const Result<SourceReport> report = source->end();
+    if (!report) return report.error();
+    const SourceReport& seen = report.value();
+    if (seen.errors != 0) {
+      return Error{EIO, fmt::format("{} of {} answers of the source were wrong", seen.errors,
+                                    seen.requests)};
+    }
+    run.rate = seen.rate();
+    run.service_cpu_s = seen.service_cpu_s;
+    run.service_share = seen.seconds > 0 ? seen.service_cpu_s / (seen.seconds * cores) : 0;
+    run.governor_cpu_s = seen.governor_cpu_s;
+    run.wakes = seen.requests > 0
+                    ? static_cast<double>(seen.wakes) / static_cast<double>(seen.requests)
+                    : 0;
+  }
+  if (stopped()) return Error{ECANCELED, "stopped"};
+  return run;
+}
+
+Result<Figures> Study::compare(const Comparison& comparison, const EarlierRuns& earlier,
+                               const Keep& keep, double until_s,
+                               const std::function<void(std::size_t)>& progress) {
+  const std::string key = comparison.key();
+  const std::uint64_t seed = seed_of(options_.seed, key);
+  std::vector<std::pair<Run, Run>> pairs;
+  Figures figures = figures_of(pairs, comparison.kind, options_.rule, seed);
+  for (std::size_t block = 0; figures.end == End::goes_on; ++block) {
+    const std::array<bool, 4> order = block_order(options_.seed, key, block);
+    std::array<Run, 4> runs;
+    for (std::size_t place = 0; place < 4; ++place) {
+      const std::string at = fmt::format("{}|{}|{}", key, block, place);
+      if (const auto known = earlier.find(at); known != earlier.end()) {
+        runs[place] = known->second;
+      } else {
+        if (place % 2 == 0 && until_s > 0 && elapsed_s() > until_s) {
+          figures.cut = true;
+          return figures;
+        }
+        progress(pairs.size());
+        const Result<Run> run = measure(comparison, order[place]);
+        if (!run && run.error().code == ECANCELED && stopped()) {
+          figures.cut = true;
+          return figures;
+        }
+        if (!run) return run.error();
+        runs[place] = run.value();
+        ordered_json record = {{"kind", "run"}, {"at", at}, {"side", order[place] ? "B" : "A"}};
+        record.update(json_of(run.value()));
+        if (Status status = keep(record); !status) return status.error();
+      }
+      if (place % 2 == 0) continue;
+      const std::size_t one = place - 1;
+      pairs.emplace_back(runs[order[one] ? place : one], runs[order[one] ? one : place]);
+      figures = figures_of(pairs, comparison.kind, options_.rule, seed);
+    }
+  }
+  return figures;
+}
+
+Result<std::vector<Outcome>> Study::run(const std::vector<Comparison>& comparisons,
+                                        const EarlierRuns& earlier, const Keep& keep,
+                                        const Progress& progress) {
+  begin_ = now();
+  std::vector<Outcome> outcomes;
+  std::map<std::string, std::string> problems;  // Of victims.
+  for (std::size_t at = 0; at < comparisons.size(); ++at) {
+    const Comparison& comparison = comparisons[at];
+    Outcome outcome{.comparison = comparison};
+    if (const auto known = problems.find(comparison.victim.name); known != problems.end()) {
+      outcome.problem = known->second;
+      outcomes.push_back(std::move(outcome));
+      continue;
+    }
+    // The time that is left is divided evenly.
+    const double begun = elapsed_s();
+    const auto left = static_cast<double>(comparisons.size() - at);
+    const double until =
+        options_.longest_s > 0 ? begun + std::max(0.1, (options_.longest_s - begun) / left) : 0;
+    const auto tell = [&](std::size_t pairs) {
+      const double took = elapsed_s() - begun;
+      const double each = pairs > 0 ? took / static_cast<double>(pairs) : 0;
+      const double rest = options_.longest_s > 0
+                              ? options_.longest_s - elapsed_s()
+                              : each * (static_cast<double>(options_.rule.pairs_max) * left -
+                                        static_cast<double>(pairs));
+      progress(at, comparison, pairs, std::max(0.0, rest));
+    };
+    bool kept = true;
+    const Keep keeping = [&](const ordered_json& record) {
+      const Status status = keep(record);
+      kept = status.ok();
+      return status;
+    };
+    Result<Figures> figures = compare(comparison, earlier, keeping, until, tell);
+    if (!figures) {
+      if (!kept) return figures.error();
+      outcome.problem = figures.error().message;
+      if (figures.error().code == ECHILD) problems[comparison.victim.name] = outcome.problem;
+    } else {
+      outcome.figures = std::move(figures).value();
+    }
+    outcomes.push_back(std::move(outcome));
+    if (stopped()) break;
+  }
+  return outcomes;
+}
+
+}  // namespace k2k::labs::harm

@@ -1,0 +1,133 @@
+#pragma once
+// The comparisons of a study: which arms of which victim, in pairs; their runs, measured or read
+// from an earlier part of the same study; their figures.
+//
+//   a_a       twin against twin: must contain 0
+//   presence  no source against its twin
+//   no_op     twin against as many no-ops a second
+//   service   twin against the source, under a setting of the server
+//   reverse   the source with idle cores against the source beside the victim: requests a second
+//
+// Threading: the laboratory's thread, the only one of its process.
+
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/units.hpp"
+#include "bench/verdict.hpp"
+#include "k2k/runtime.hpp"
+#include "labs/interference/harm/pairs.hpp"
+#include "labs/interference/harm/sources.hpp"
+#include "labs/interference/harm/victims.hpp"
+
+namespace k2k::labs::harm {
+
+enum class Kind : std::uint8_t { a_a, presence, no_op, service, reverse };
+const char* name_of(Kind kind);
+
+struct Comparison {
+  Victim victim;
+  std::string source;
+  Kind kind = Kind::a_a;
+  std::string setting;
+
+  [[nodiscard]] std::string key() const;  // "compute|ubench|service|staged"
+};
+
+// One run of a victim, or of a source alone.
+struct Run {
+  double wall_s = 0;
+  double cpu_s = 0;
+  double run_delay_s = 0;
+  double rate = 0;  // Requests a second,
+  double service_cpu_s = 0;
+  double service_share = 0;  // of all cores' CPU time.
+  double governor_cpu_s = 0;
+  double wakes = 0;       // A request.
+  double interrupts = 0;  // Between cores, a second and core.
+  double stolen = 0;      // By the hypervisor; a part of all cores' time.
+};
+nlohmann::ordered_json json_of(const Run& run);
+Run run_from(const nlohmann::ordered_json& json);
+
+// A pair with a run in which the hypervisor took more than this is not counted.
+inline constexpr double stolen_max = 0.02;
+
+struct Figures {
+  Estimate occupied;     // Logarithm of (CPU time + run delay), B against A: stolen and polluted.
+  Estimate inflation;    // Logarithm of CPU time: polluted caches and predictors.
+  Estimate delay;        // Run delay added, of the CPU time of A: stolen.
+  Estimate wall;         // Logarithm of wall time.
+  Estimate rate;         // Logarithm of requests a second (reverse).
+  Estimate interrupts;   // Logarithm of interrupts between cores.
+  double mean_rate = 0;  // Of the B runs.
+  double mean_service_share = 0;  // Likewise,
+  double mean_governor_share = 0;
+  double mean_wakes = 0;
+  std::size_t made = 0;       // Pairs,
+  std::size_t discarded = 0;  // and those that did not count.
+  End end = End::goes_on;
+  bool cut = false;  // It ended by time or Ctrl-C.
+};
+// `runs` are pairs: A and B in turn.
+Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, const StopRule& rule,
+                   std::uint64_t seed);
+
+struct StudyOptions {
+  RuntimeConfig config = {};
+  std::uint64_t seed = 1;
+  unsigned threads = 1;
+  double run_s = 0.25;
+  StopRule rule = {};
+  double longest_s = 0;  // Of all comparisons together; 0: no limit.
+};
+
+struct Outcome {
+  Comparison comparison = {};
+  Figures figures = {};
+  std::string problem = {};  // The reason why it has no figures.
+};
+
+// Earlier runs, by comparison and place.
+using EarlierRuns = std::map<std::string, Run>;
+
+class Study {
+ public:
+  // Called for each run that was measured, with its record.
+  using Keep = std::function<Status(const nlohmann::ordered_json& record)>;
+  // Called before each pair: the comparison's number, its pairs so far, and the time left.
+  using Progress = std::function<void(std::size_t at, const Comparison& comparison,
+                                      std::size_t pairs, double left_s)>;
+
+  Study(StudyOptions options, const volatile std::sig_atomic_t& stopped)
+      : options_(std::move(options)), stopped_(&stopped) {}
+
+  // Measures until each comparison ends, the time is over, or a signal stops it. Errors: of `keep`.
+  // A problem of a victim or a source is its comparisons' outcome.
+  Result<std::vector<Outcome>> run(const std::vector<Comparison>& comparisons,
+                                   const EarlierRuns& earlier, const Keep& keep,
+                                   const Progress& progress);
+  [[nodiscard]] bool stopped() const { return *stopped_ != 0; }
+
+ private:
+  Result<Run> measure(const Comparison& comparison, bool side);
+  Result<Figures> compare(const Comparison& comparison, const EarlierRuns& earlier,
+                          const Keep& keep, double until_s,
+                          const std::function<void(std::size_t)>& progress);
+  Result<double> rate_of(const Comparison& comparison);
+  [[nodiscard]] double elapsed_s() const;
+
+  const StudyOptions options_;
+  const volatile std::sig_atomic_t* stopped_;
+  Instant begin_{};
+  std::map<std::string, double> rates_;  // Of sources, for no-ops at the same rate.
+};
+
+}  // namespace k2k::labs::harm

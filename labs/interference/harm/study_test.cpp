@@ -1,0 +1,287 @@
+// Goal: figures say what the runs say, a study goes on where it ended, and claims are judged by the
+// figures that they name.
+
+#include "labs/interference/harm/study.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "labs/interference/harm/claims.hpp"
+#include "labs/interference/harm/machine.hpp"
+#include "labs/interference/harm/page.hpp"
+#include "labs/interference/harm/plan.hpp"
+#include "labs/interference/harm/records.hpp"
+
+namespace k2k::labs::harm {
+namespace {
+
+using nlohmann::ordered_json;
+
+using OneRun = harm::Run;
+
+volatile std::sig_atomic_t never = 0;
+
+std::vector<std::pair<OneRun, OneRun>> pairs_of(const OneRun& a, const OneRun& b,
+                                                std::size_t count) {
+  return std::vector<std::pair<OneRun, OneRun>>(count, {a, b});
+}
+
+TEST(HarmFigures, tell_stolen_time_from_inflation) {
+  const OneRun a{.wall_s = 1, .cpu_s = 1, .run_delay_s = 0.1};
+  const OneRun b{.wall_s = 1.5, .cpu_s = 1.1, .run_delay_s = 0.4};
+  const Figures figures = figures_of(pairs_of(a, b, 10), Kind::service, {}, 1);
+  EXPECT_NEAR(figures.inflation.mean, std::log(1.1), 1e-9);
+  EXPECT_NEAR(figures.delay.mean, 0.3, 1e-9);
+  EXPECT_NEAR(figures.wall.mean, std::log(1.5), 1e-9);
+  EXPECT_NEAR(figures.occupied.mean, std::log(1.5 / 1.1), 1e-9);
+  EXPECT_EQ(figures.end, End::precise);
+}
+
+TEST(HarmFigures, leave_out_pairs_that_the_hypervisor_disturbed) {
+  const OneRun quiet{.wall_s = 1, .cpu_s = 1};
+  OneRun disturbed = quiet;
+  disturbed.stolen = 2 * stolen_max;
+  auto pairs = pairs_of(quiet, quiet, 10);
+  pairs.emplace_back(quiet, disturbed);
+  const Figures figures = figures_of(pairs, Kind::service, {.pairs_max = 11}, 1);
+  EXPECT_EQ(figures.made, 11u);
+  EXPECT_EQ(figures.discarded, 1u);
+  EXPECT_EQ(figures.wall.pairs, 10u);
+}
+
+TEST(HarmFigures, of_a_reverse_arm_end_by_the_rate) {
+  std::vector<std::pair<OneRun, OneRun>> pairs;
+  for (int at = 0; at < 12; ++at) {
+    pairs.emplace_back(OneRun{.cpu_s = 1, .rate = 1000},
+                       OneRun{.cpu_s = 1.0 + at % 3, .rate = 900});
+  }
+  EXPECT_EQ(figures_of(pairs, Kind::reverse, {}, 1).end, End::precise);
+  EXPECT_EQ(figures_of(pairs, Kind::service, {}, 1).end, End::goes_on);
+}
+
+TEST(HarmMachine, counts_idle_stolen_and_interrupts) {
+  const Counters counters = counters_of("cpu  100 0 50 800 50 0 0 25 0 0\ncpu0 1 2 3\n",
+                                        "           CPU0 CPU1\n 24: 5 5 x\nRES: 10 20 text\n"
+                                        "CAL: 1 2 Function call interrupts\nLOC: 9 9\n");
+  const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  EXPECT_NEAR(counters.busy_s, 150 * tick, 1e-9);
+  EXPECT_NEAR(counters.idle_s, 850 * tick, 1e-9);
+  EXPECT_NEAR(counters.stolen_s, 25 * tick, 1e-9);
+  EXPECT_EQ(counters.interrupts, 33);
+  EXPECT_EQ(counters_of("", "").interrupts, 0);
+  EXPECT_GT(machine()["cores"].get<int>(), 0);
+}
+
+// A small study of one real victim beside a real source.
+class HarmStudy : public testing::Test {
+ protected:
+  HarmStudy() {
+    options.run_s = 0.02;
+    options.threads = 1;
+    options.rule = {.half_width = 0, .pairs_min = 2, .pairs_max = 2};
+    Victim victim{.name = "single", .loop = "single"};
+    victim.rounds = 400;
+    for (const Kind kind : {Kind::a_a, Kind::no_op, Kind::service, Kind::reverse}) {
+      comparisons.push_back({victim, "ubench", kind, "staged"});
+    }
+  }
+  std::vector<Outcome> run(const EarlierRuns& earlier) {
+    Study study(options, never);
+    auto outcomes = study.run(
+        comparisons, earlier,
+        [&](const ordered_json& record) {
+          kept.push_back(record);
+          return Status();
+        },
+        [](auto&&...) {});
+    EXPECT_TRUE(outcomes.ok());
+    return outcomes.ok() ? std::move(outcomes).value() : std::vector<Outcome>();
+  }
+  StudyOptions options;
+  std::vector<Comparison> comparisons;
+  std::vector<ordered_json> kept;
+};
+
+TEST_F(HarmStudy, measures_each_arm_and_goes_on_from_records) {
+  const std::vector<Outcome> outcomes = run({});
+  ASSERT_EQ(outcomes.size(), 4u);
+  for (const Outcome& one : outcomes) {
+    EXPECT_EQ(one.problem, "") << one.comparison.key();
+    EXPECT_EQ(one.figures.made, 2u) << one.comparison.key();
+    EXPECT_EQ(one.figures.end, End::exhausted);
+  }
+  EXPECT_EQ(outcomes[0].figures.mean_rate, 0) << "a twin makes no request";
+  EXPECT_GT(outcomes[1].figures.mean_rate, 0);
+  EXPECT_GT(outcomes[2].figures.mean_rate, 0);
+  EXPECT_GT(outcomes[2].figures.mean_service_share, 0);
+  ASSERT_EQ(kept.size(), 16u);
+
+  const std::string path = testing::TempDir() + "k2k_records_" + std::to_string(::getpid());
+  {
+    std::ofstream file(path);
+    file << ordered_json{{"kind", "plan"}, {"schema", schema}}.dump() << "\n";
+    for (std::size_t at = 0; at < 13; ++at) file << kept[at].dump() << "\n";
+    file << R"({"kind":"run","at":"cut o)";
+  }
+  const Result<Earlier> earlier = load_records(path);
+  ::unlink(path.c_str());
+  ASSERT_TRUE(earlier.ok()) << earlier.error().message;
+  EXPECT_EQ(earlier.value().runs.size(), 13u);
+  kept.clear();
+  const std::vector<Outcome> again = run(earlier.value().runs);
+  EXPECT_EQ(kept.size(), 3u) << "only the runs that are missing are measured";
+  ASSERT_EQ(again.size(), 4u);
+  EXPECT_EQ(again[2].figures.wall.mean, outcomes[2].figures.wall.mean);
+}
+
+TEST_F(HarmStudy, a_victim_that_crashes_is_the_outcome_and_the_others_go_on) {
+  comparisons[0].victim = {.name = "mine", .command = {"sh", "-c", "kill -9 $$"}};
+  comparisons[1].victim = comparisons[0].victim;
+  comparisons.resize(3);
+  const std::vector<Outcome> outcomes = run({});
+  ASSERT_EQ(outcomes.size(), 3u);
+  EXPECT_EQ(outcomes[0].problem, "mine crashed: signal 9 (Killed)");
+  EXPECT_EQ(outcomes[1].problem, outcomes[0].problem);
+  EXPECT_EQ(outcomes[2].problem, "");
+}
+
+TEST_F(HarmStudy, a_record_that_cannot_be_kept_ends_it) {
+  Study study(options, never);
+  const auto outcomes = study.run(
+      comparisons, {}, [](const ordered_json&) { return Status(Error{ENOSPC, "no room"}); },
+      [](auto&&...) {});
+  ASSERT_FALSE(outcomes.ok());
+  EXPECT_EQ(outcomes.error().message, "no room");
+}
+
+TEST(HarmRecords, are_refused_with_the_reason) {
+  Records records;
+  ASSERT_TRUE(records.open("/dev/full").ok());
+  EXPECT_EQ(records.write({{"kind", "plan"}}).error().message,
+            "cannot write /dev/full: No space left on device; the runs so far are kept there: make "
+            "room and run again with --resume");
+  Records nowhere;
+  EXPECT_EQ(nowhere.open("/nowhere/x").error().message,
+            "cannot write /nowhere/x: No such file or directory; name another file with --out");
+  const std::string path = testing::TempDir() + "k2k_wrong_" + std::to_string(::getpid());
+  const auto refusal = [&](const char* text) {
+    std::ofstream(path) << text;
+    return load_records(path).error().message;
+  };
+  EXPECT_NE(refusal("{\"kind\":\"plan\",\"schema\":0}\n").find("has records of schema 0"),
+            std::string::npos);
+  EXPECT_NE(refusal("[1]\n{}\n").find("line 1 is no record"), std::string::npos);
+  EXPECT_NE(refusal("").find("has no plan"), std::string::npos);
+  ::unlink(path.c_str());
+  EXPECT_EQ(load_records(path).error().code, ENOENT);
+}
+
+// --- Claims.
+
+Outcome outcome_of(const char* victim, Kind kind, const char* setting, double wall, double rate) {
+  Outcome outcome;
+  outcome.comparison.victim.name = victim;
+  outcome.comparison.source = "ubench";
+  outcome.comparison.kind = kind;
+  outcome.comparison.setting = setting;
+  const OneRun a{.wall_s = 1, .cpu_s = 1, .rate = 1000, .wakes = 1, .interrupts = 10};
+  const OneRun b{.wall_s = wall, .cpu_s = 1, .rate = rate, .wakes = 0.5, .interrupts = 20};
+  outcome.figures = figures_of(pairs_of(a, b, 10), kind, {}, 1);
+  return outcome;
+}
+
+std::map<std::string, Judged> judged(const std::vector<Outcome>& outcomes) {
+  const Result<std::vector<Claim>> claims = all_claims();
+  EXPECT_TRUE(claims.ok()) << claims.error().message;
+  std::map<std::string, Judged> all;
+  for (const Judged& one : judge_claims(claims.value(), outcomes)) all.emplace(one.claim.id, one);
+  return all;
+}
+
+TEST(HarmClaims, are_judged_by_the_figures_that_they_name) {
+  auto all = judged({outcome_of("single", Kind::service, "staged", 1.1, 500),
+                     outcome_of("compute", Kind::service, "staged", 2.0, 500),
+                     outcome_of("compute", Kind::service, "monolithic", 1.5, 1500),
+                     outcome_of("compute", Kind::reverse, "staged", 1, 700)});
+  EXPECT_EQ(all["cpu-loss-ubench-most"].verdict, "reproduced");
+  EXPECT_EQ(all["cpu-loss-ubench-most"].note, "compute");
+  EXPECT_NEAR(all["cpu-loss-ubench-most"].ours->mean, 2, 1e-9);
+  EXPECT_EQ(all["cpu-loss-ubench-mean"].verdict, "reproduced") << "the root of 2.2";
+  EXPECT_NEAR(all["cpu-loss-ubench-mean"].ours->mean, std::sqrt(2.2), 1e-9);
+  EXPECT_EQ(all["single-threaded-suffers-less"].verdict, "reproduced");
+  EXPECT_EQ(all["gpu-loss-most"].verdict, "reproduced") << "0.7 is below 0.82";
+  EXPECT_EQ(all["monolithic-serves-faster"].verdict, "reproduced") << "3 times";
+  EXPECT_EQ(all["monolithic-costs-more"].verdict, "not reproduced") << "it costs less here";
+  EXPECT_EQ(all["interrupts-between-cores"].verdict, "not reproduced") << "2 times, not 477";
+  EXPECT_EQ(all["sleep-lost"].verdict, "not measurable here");
+  EXPECT_NE(all["sleep-lost"].note, "");
+  EXPECT_EQ(all["coalescing-saves-interrupts"].verdict, "not measured");
+}
+
+TEST(HarmClaims, an_interval_around_the_target_cannot_tell) {
+  Outcome outcome = outcome_of("compute", Kind::service, "staged", 1.8, 500);
+  outcome.figures.wall.low = std::log(1.5);
+  outcome.figures.wall.high = std::log(2.1);
+  EXPECT_EQ(judged({outcome})["cpu-loss-ubench-most"].verdict, "cannot tell");
+}
+
+TEST(HarmClaims, a_wrong_file_is_refused_with_the_claim) {
+  EXPECT_NE(parse_claims("[[claim]\n").error().message.find("claims.toml, line 1"),
+            std::string::npos);
+  EXPECT_NE(parse_claims("[[claim]]\nid='a'\n").error().message.find("claim 'a' lacks"),
+            std::string::npos);
+  const std::string base = "[[claim]]\nid='a'\nsection='I'\nsays='x'\n";
+  EXPECT_NE(parse_claims(base + "figure='wrong'\n").error().message.find("there are loss, rate"),
+            std::string::npos);
+  EXPECT_NE(parse_claims(base + "figure='none'\n").error().message.find("no reason"),
+            std::string::npos);
+  EXPECT_NE(parse_claims(base + "figure='loss'\n").error().message.find("lacks its ratio"),
+            std::string::npos);
+  const std::string whole = base + "figure='none'\nbecause='y'\n";
+  EXPECT_NE(parse_claims(whole + whole).error().message.find("two claims"), std::string::npos);
+}
+
+TEST(HarmPlan, refuses_unknown_victims_and_settings_with_the_known_ones) {
+  EXPECT_NE(victims_of({.victims = {"singel"}}, "", 1)
+                .error()
+                .message.find("victim 'singel' does not exist; there are single, compute"),
+            std::string::npos);
+  StudyOptions options;
+  EXPECT_NE(comparisons_of({.settings = {"staged+fast"}}, {}, options)
+                .error()
+                .message.find("has no word 'fast'; there are default, staged"),
+            std::string::npos);
+  EXPECT_FALSE(comparisons_of({.settings = {"cap=0"}}, {}, options).ok());
+  EXPECT_FALSE(comparisons_of({.settings = {"governor=best"}}, {}, options).ok());
+  EXPECT_FALSE(comparisons_of({.sources = {"nothing"}}, {}, options).ok());
+  const auto usual = victims_of({}, "", 2);
+  ASSERT_TRUE(usual.ok());
+  EXPECT_EQ(usual.value().size(), all_victims("", 2).size());
+}
+
+TEST(HarmPage, stands_alone_and_shows_every_claim_and_comparison) {
+  std::vector<Outcome> outcomes = {outcome_of("compute", Kind::service, "staged", 2.0, 500)};
+  outcomes.push_back(outcomes.front());
+  outcomes.back().comparison.victim.name = "a<b";
+  outcomes.back().problem = "it & crashed";
+  const Result<std::vector<Claim>> claims = all_claims();
+  ASSERT_TRUE(claims.ok());
+  const std::string page =
+      page_of(result_of({}, outcomes, judge_claims(claims.value(), outcomes), false));
+  for (const Claim& claim : claims.value()) {
+    EXPECT_NE(page.find(claim.says.substr(0, 20)), std::string::npos) << claim.id;
+  }
+  for (const char* part : {"<!doctype html>", "name=viewport", "compute, service staged", "<svg",
+                           "not complete", "a&lt;b", "it &amp; crashed", "class=reproduced"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+  for (const char* part : {"http:", "https:", "src=", "a<b", "nan", "+inf"}) {
+    EXPECT_EQ(page.find(part), std::string::npos) << part;
+  }
+}
+
+}  // namespace
+}  // namespace k2k::labs::harm
