@@ -13,8 +13,8 @@ namespace k2k::labs::harm {
 
 namespace {
 
-constexpr const char* figure_names[] = {"loss",  "rate",  "less",       "settings",
-                                        "rates", "wakes", "interrupts", "none"};
+constexpr const char* figure_names[] = {"loss",  "rate",       "less",  "settings", "rates",
+                                        "wakes", "interrupts", "sleep", "sleeps",   "none"};
 
 Result<Claim> claim_of(const toml::table& table) {
   Claim claim;
@@ -82,8 +82,9 @@ bench::Interval quotient_of(const bench::Interval& above, const bench::Interval&
 }
 
 struct Found {
-  std::optional<bench::Interval> ours;
-  std::string note;
+  std::optional<bench::Interval> ours = {};
+  std::string note = {};
+  bool measurable = true;
 };
 
 // The judgement of one claim over the outcomes of a study.
@@ -98,6 +99,10 @@ class Judge {
     if (claim_.figure == "interrupts") {
       return picked(Kind::service, claim_.setting, &Figures::interrupts);
     }
+    if (claim_.figure == "sleep") {
+      return sleeping(picked(Kind::idle, claim_.setting, &Figures::asleep_ratio));
+    }
+    if (claim_.figure == "sleeps") return sleeping(settings());
     if (claim_.figure == "less") return less();
     return settings();
   }
@@ -132,6 +137,16 @@ class Judge {
     }
     return {ratios[most], all[most]->comparison.victim.name};
   }
+  // The figure, if this machine shows sleep states.
+  Found sleeping(Found found) const {
+    for (const Outcome* one : of(Kind::idle, claim_.setting)) {
+      if (!one->figures.sleep_shown) return {{}, no_sleep_states, false};
+      found.note = fmt::format("{:.1f} % to {:.1f} %, idle by /proc/stat {:.1f} %",
+                               100 * one->figures.mean_asleep_before,
+                               100 * one->figures.mean_asleep, 100 * one->figures.mean_idle);
+    }
+    return found;
+  }
   // One victim against another.
   Found less() const {
     const Outcome* first = nullptr;
@@ -149,8 +164,9 @@ class Judge {
   // One setting against another, over the victims that have both.
   Found settings() const {
     std::vector<bench::Interval> ratios;
-    const std::vector<const Outcome*> others = of(Kind::service, claim_.other);
-    for (const Outcome* one : of(Kind::service, claim_.setting)) {
+    const Kind kind = claim_.figure == "sleeps" ? Kind::idle : Kind::service;
+    const std::vector<const Outcome*> others = of(kind, claim_.other);
+    for (const Outcome* one : of(kind, claim_.setting)) {
       const auto other = std::find_if(others.begin(), others.end(), [&](const Outcome* two) {
         return two->comparison.victim.name == one->comparison.victim.name;
       });
@@ -160,9 +176,12 @@ class Judge {
       if (claim_.figure == "settings") {
         ratios.push_back(quotient_of(ratio_of(figures.wall), ratio_of(against.wall)));
       } else {
-        const bool wakes = claim_.figure == "wakes";
-        const double above = wakes ? figures.mean_wakes : figures.mean_rate;
-        const double below = wakes ? against.mean_wakes : against.mean_rate;
+        const auto value_of = [&](const Figures& one_side) {
+          if (claim_.figure == "wakes") return one_side.mean_wakes;
+          return claim_.figure == "sleeps" ? one_side.mean_asleep : one_side.mean_rate;
+        };
+        const double above = value_of(figures);
+        const double below = value_of(against);
         if (above <= 0 || below <= 0) continue;
         const double ratio = above / below;
         ratios.push_back({ratio, ratio, ratio, std::min(figures.made, against.made)});
@@ -246,9 +265,12 @@ std::vector<Judged> judge_claims(const std::vector<Claim>& claims,
       Found found = Judge(claim, outcomes).find();
       judged.note = std::move(found.note);
       judged.ours = found.ours;
-      judged.verdict =
-          found.ours ? name_of_verdict(bench::judge(*found.ours, claim.ratio, claim.better).verdict)
-                     : "not measured";
+      if (found.ours) {
+        judged.verdict =
+            name_of_verdict(bench::judge(*found.ours, claim.ratio, claim.better).verdict);
+      } else {
+        judged.verdict = found.measurable ? "not measured" : "not measurable here";
+      }
     }
     all.push_back(std::move(judged));
   }

@@ -1,8 +1,10 @@
 #include "labs/interference/harm/machine.hpp"
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -11,6 +13,8 @@
 namespace k2k::labs::harm {
 
 namespace {
+
+constexpr int states_max = 16;
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
@@ -62,11 +66,33 @@ Counters counters_of(std::string_view stat, std::string_view interrupts) {
   return counters;
 }
 
-Counters read_counters() { return counters_of(text_of("/proc/stat"), text_of("/proc/interrupts")); }
+double asleep_seconds(const std::string& cores) {
+  double sum = 0;
+  bool shown = false;
+  for (int core = 0;; ++core) {
+    const std::string folder = fmt::format("{}/cpu{}", cores, core);
+    if (::access(folder.c_str(), F_OK) != 0) break;
+    for (int state = 0; state < states_max; ++state) {
+      const std::string files = fmt::format("{}/cpuidle/state{}/", folder, state);
+      const std::string name = text_of(files + "name");
+      const std::string time = text_of(files + "time");  // In microseconds.
+      if (name.empty() || name == "POLL" || time.empty()) continue;
+      shown = true;
+      sum += std::strtod(time.c_str(), nullptr) / 1e6;
+    }
+  }
+  return shown ? sum : -1;
+}
+
+Counters read_counters() {
+  Counters counters = counters_of(text_of("/proc/stat"), text_of("/proc/interrupts"));
+  counters.asleep_s = asleep_seconds("/sys/devices/system/cpu");
+  return counters;
+}
 
 std::string sleep_states() {
   std::string names;
-  for (int state = 0; state < 16; ++state) {
+  for (int state = 0; state < states_max; ++state) {
     const std::string name =
         text_of("/sys/devices/system/cpu/cpu0/cpuidle/state" + std::to_string(state) + "/name");
     if (name.empty()) break;

@@ -12,14 +12,18 @@
 namespace k2k::labs::harm {
 
 struct Counters {
-  double busy_s = 0;  // All cores' time,
+  double asleep_s = -1;  // Of all cores in cpuidle's states beyond polling; -1: not shown.
+  double busy_s = 0;     // All cores' time,
   double idle_s = 0;
   double stolen_s = 0;    // and of it the hypervisor's.
   double interrupts = 0;  // Between cores: rescheduling and function calls.
 };
 // Parses /proc/stat and /proc/interrupts.
 Counters counters_of(std::string_view stat, std::string_view interrupts);
-// What cannot be read is 0.
+// The time of all cores in cpuidle's states beyond polling, below /sys/devices/system/cpu; -1 if no
+// core shows one.
+double asleep_seconds(const std::string& cores);
+// What cannot be read is 0, and asleep_s -1.
 Counters read_counters();
 
 // processor, cores, kernel, hypervisor, load, governor, sleep_states, hardware_counters,

@@ -114,6 +114,10 @@ Result<std::vector<Comparison>> comparisons_of(const Wanted& wanted,
     }
   }
   for (const std::string& source : sources) {
+    for (const std::string& setting : settings) {
+      if (wanted.quick && setting != first) continue;
+      all.push_back({{.name = "none"}, source, Kind::idle, setting});
+    }
     for (const Victim& victim : victims) {
       if (!wanted.quick) {
         all.push_back({victim, source, Kind::presence, first});
@@ -139,6 +143,10 @@ ordered_json json_of(const Outcome& outcome) {
     json["problem"] = problem_of(outcome);
     return json;
   }
+  if (outcome.comparison.kind == Kind::idle && !figures.sleep_shown) {
+    json["problem"] = no_sleep_states;
+    return json;
+  }
   json.update({{"pairs", figures.made},
                {"discarded", figures.discarded},
                {"end", name_of(figures)},
@@ -148,6 +156,10 @@ ordered_json json_of(const Outcome& outcome) {
                {"wall", json_of(figures.wall)},
                {"rate_ratio", json_of(figures.rate)},
                {"interrupts", json_of(figures.interrupts)},
+               {"asleep", json_of(figures.asleep)},
+               {"asleep_before", governor::rounded(figures.mean_asleep_before)},
+               {"asleep_beside", governor::rounded(figures.mean_asleep)},
+               {"idle_beside", governor::rounded(figures.mean_idle)},
                {"requests_per_s", governor::rounded(figures.mean_rate)},
                {"service_share", governor::rounded(figures.mean_service_share)},
                {"governor_share", governor::rounded(figures.mean_governor_share)},

@@ -36,6 +36,7 @@ std::pair<Arm, Arm> arms_of(Kind kind) {
     case Kind::no_op:
       return {Arm::twin, Arm::no_op};
     case Kind::service:
+    case Kind::idle:
       return {Arm::twin, Arm::service};
     case Kind::reverse:
       return {Arm::service, Arm::service};
@@ -49,7 +50,7 @@ double log_ratio(double b, double a) { return a > 0 && b > 0 ? std::log(b / a) :
 }  // namespace
 
 const char* name_of(Kind kind) {
-  constexpr const char* names[] = {"a_a", "presence", "no_op", "service", "reverse"};
+  constexpr const char* names[] = {"a_a", "presence", "no_op", "service", "idle", "reverse"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -67,6 +68,8 @@ ordered_json json_of(const Run& run) {
           {"governor_cpu_s", run.governor_cpu_s},
           {"wakes", run.wakes},
           {"interrupts", run.interrupts},
+          {"asleep", run.asleep},
+          {"idle", run.idle},
           {"stolen", run.stolen}};
 }
 
@@ -81,6 +84,8 @@ Run run_from(const ordered_json& json) {
   run.governor_cpu_s = json.at("governor_cpu_s");
   run.wakes = json.at("wakes");
   run.interrupts = json.at("interrupts");
+  run.asleep = json.at("asleep");
+  run.idle = json.at("idle");
   run.stolen = json.at("stolen");
   return run;
 }
@@ -93,6 +98,8 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
   std::vector<double> wall;
   std::vector<double> rate;
   std::vector<double> interrupts;
+  std::vector<double> asleep;
+  std::vector<double> asleep_ratio;
   Figures figures;
   figures.made = pairs.size();
   for (const auto& [a, b] : pairs) {
@@ -106,6 +113,13 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
     wall.push_back(log_ratio(b.wall_s, a.wall_s));
     rate.push_back(log_ratio(b.rate, a.rate));
     interrupts.push_back(log_ratio(b.interrupts, a.interrupts));
+    if (a.asleep >= 0 && b.asleep >= 0) {
+      asleep.push_back(b.asleep - a.asleep);
+      asleep_ratio.push_back(log_ratio(b.asleep, a.asleep));
+      figures.mean_asleep_before += a.asleep;
+      figures.mean_asleep += b.asleep;
+    }
+    figures.mean_idle += b.idle;
     figures.mean_rate += b.rate;
     figures.mean_service_share += b.service_share;
     figures.mean_governor_share += b.wall_s > 0 ? b.governor_cpu_s / b.wall_s : 0;
@@ -117,15 +131,23 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
   figures.wall = bootstrap(wall, seed + 3);
   figures.rate = bootstrap(rate, seed + 4);
   figures.interrupts = bootstrap(interrupts, seed + 5);
+  figures.asleep = bootstrap(asleep, seed + 6);
+  figures.asleep_ratio = bootstrap(asleep_ratio, seed + 7);
+  figures.sleep_shown = !asleep.empty();
   if (const auto counted = static_cast<double>(occupied.size()); counted > 0) {
     figures.mean_rate /= counted;
     figures.mean_service_share /= counted;
     figures.mean_governor_share /= counted;
     figures.mean_wakes /= counted;
+    figures.mean_asleep_before /= counted;
+    figures.mean_asleep /= counted;
+    figures.mean_idle /= counted;
   }
   const std::vector<Estimate> primary =
       kind == Kind::reverse ? std::vector<Estimate>{figures.rate}
-                            : std::vector<Estimate>{figures.inflation, figures.delay};
+      : kind == Kind::idle && figures.sleep_shown
+          ? std::vector<Estimate>{figures.asleep}
+          : std::vector<Estimate>{figures.inflation, figures.delay};
   figures.end = end_of(primary, figures.made, rule);
   return figures;
 }
@@ -146,7 +168,8 @@ Result<double> Study::rate_of(const Comparison& comparison) {
 Result<Run> Study::measure(const Comparison& comparison, bool side) {
   const auto [first, second] = arms_of(comparison.kind);
   const Arm arm = side ? second : first;
-  const bool no_victim = comparison.kind == Kind::reverse && !side;
+  const bool no_victim =
+      comparison.kind == Kind::idle || (comparison.kind == Kind::reverse && !side);
   std::optional<SourceProcess> source;
   if (arm != Arm::alone) {
     RuntimeConfig config = options_.config;
@@ -183,6 +206,10 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
   const auto cores = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   run.stolen = (after.stolen_s - before.stolen_s) / (took * cores);
   run.interrupts = (after.interrupts - before.interrupts) / (took * cores);
+  run.idle = (after.idle_s - before.idle_s) / (took * cores);
+  if (before.asleep_s >= 0 && after.asleep_s >= 0) {
+    run.asleep = (after.asleep_s - before.asleep_s) / (took * cores);
+  }
   if (source) {
     const Result<SourceReport> report = source->end();
     if (!report) return report.error();

@@ -6,6 +6,7 @@
 //   presence  no source against its twin
 //   no_op     twin against as many no-ops a second
 //   service   twin against the source, under a setting of the server
+//   idle      no victim: the cores' sleep beside the twin against beside the source
 //   reverse   the source with idle cores against the source beside the victim: requests a second
 //
 // Threading: the laboratory's thread, the only one of its process.
@@ -29,7 +30,7 @@
 
 namespace k2k::labs::harm {
 
-enum class Kind : std::uint8_t { a_a, presence, no_op, service, reverse };
+enum class Kind : std::uint8_t { a_a, presence, no_op, service, idle, reverse };
 const char* name_of(Kind kind);
 
 struct Comparison {
@@ -52,6 +53,8 @@ struct Run {
   double governor_cpu_s = 0;
   double wakes = 0;       // A request.
   double interrupts = 0;  // Between cores, a second and core.
+  double asleep = -1;     // Part of all cores' time in sleep states; -1: not shown,
+  double idle = 0;        // and idle by /proc/stat.
   double stolen = 0;      // By the hypervisor; a part of all cores' time.
 };
 nlohmann::ordered_json json_of(const Run& run);
@@ -60,17 +63,26 @@ Run run_from(const nlohmann::ordered_json& json);
 // A pair with a run in which the hypervisor took more than this is not counted.
 inline constexpr double stolen_max = 0.02;
 
+// Why there is no figure of sleep.
+inline constexpr const char* no_sleep_states = "this machine shows no sleep states (cpuidle)";
+
 struct Figures {
-  Estimate occupied;     // Logarithm of (CPU time + run delay), B against A: stolen and polluted.
-  Estimate inflation;    // Logarithm of CPU time: polluted caches and predictors.
-  Estimate delay;        // Run delay added, of the CPU time of A: stolen.
-  Estimate wall;         // Logarithm of wall time.
-  Estimate rate;         // Logarithm of requests a second (reverse).
-  Estimate interrupts;   // Logarithm of interrupts between cores.
-  double mean_rate = 0;  // Of the B runs.
+  Estimate occupied;      // Logarithm of (CPU time + run delay), B against A: stolen and polluted.
+  Estimate inflation;     // Logarithm of CPU time: polluted caches and predictors.
+  Estimate delay;         // Run delay added, of the CPU time of A: stolen.
+  Estimate wall;          // Logarithm of wall time.
+  Estimate rate;          // Logarithm of requests a second (reverse).
+  Estimate asleep;        // Part of all cores' time, added by B.
+  Estimate asleep_ratio;  // Logarithm of the sleep.
+  Estimate interrupts;    // Logarithm of interrupts between cores.
+  double mean_rate = 0;   // Of the B runs.
   double mean_service_share = 0;  // Likewise,
   double mean_governor_share = 0;
   double mean_wakes = 0;
+  double mean_asleep_before = 0;  // Of the A runs,
+  double mean_asleep = 0;         // and of the B runs,
+  double mean_idle = 0;           // which were idle so long by /proc/stat.
+  bool sleep_shown = false;
   std::size_t made = 0;       // Pairs,
   std::size_t discarded = 0;  // and those that did not count.
   End end = End::goes_on;

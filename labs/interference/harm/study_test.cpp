@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "labs/interference/harm/claims.hpp"
@@ -52,6 +53,18 @@ TEST(HarmFigures, leave_out_pairs_that_the_hypervisor_disturbed) {
   EXPECT_EQ(figures.wall.pairs, 10u);
 }
 
+TEST(HarmFigures, of_idle_cores_end_by_their_sleep) {
+  const OneRun a{.wall_s = 1, .asleep = 0.8, .idle = 0.81};
+  const OneRun b{.wall_s = 1, .asleep = 0.2, .idle = 0.21};
+  const Figures figures = figures_of(pairs_of(a, b, 10), Kind::idle, {}, 1);
+  EXPECT_NEAR(figures.asleep.mean, -0.6, 1e-9);
+  EXPECT_NEAR(figures.asleep_ratio.mean, std::log(0.25), 1e-9);
+  EXPECT_NEAR(figures.mean_asleep_before, 0.8, 1e-9);
+  EXPECT_NEAR(figures.mean_idle, 0.21, 1e-9);
+  EXPECT_EQ(figures.end, End::precise);
+  EXPECT_FALSE(figures_of(pairs_of({}, {}, 10), Kind::idle, {}, 1).sleep_shown);
+}
+
 TEST(HarmFigures, of_a_reverse_arm_end_by_the_rate) {
   std::vector<std::pair<OneRun, OneRun>> pairs;
   for (int at = 0; at < 12; ++at) {
@@ -75,6 +88,25 @@ TEST(HarmMachine, counts_idle_stolen_and_interrupts) {
   EXPECT_GT(machine()["cores"].get<int>(), 0);
 }
 
+TEST(HarmMachine, adds_the_sleep_of_all_cores_without_polling) {
+  const std::string root = testing::TempDir() + "k2k_cores_" + std::to_string(::getpid());
+  const auto put = [&](int core, int state, const char* name, const char* time) {
+    const std::string folder =
+        root + "/cpu" + std::to_string(core) + "/cpuidle/state" + std::to_string(state);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/name") << name << "\n";
+    std::ofstream(folder + "/time") << time << "\n";
+  };
+  EXPECT_EQ(asleep_seconds(root), -1) << "no core shows a state";
+  put(0, 0, "POLL", "9000000");
+  EXPECT_EQ(asleep_seconds(root), -1) << "polling is no sleep";
+  put(0, 1, "C1", "1000000");
+  put(0, 2, "C6", "2000000");
+  put(1, 1, "C1", "500000");
+  EXPECT_DOUBLE_EQ(asleep_seconds(root), 3.5);
+  std::filesystem::remove_all(root);
+}
+
 // A small study of one real victim beside a real source.
 class HarmStudy : public testing::Test {
  protected:
@@ -84,7 +116,7 @@ class HarmStudy : public testing::Test {
     options.rule = {.half_width = 0, .pairs_min = 2, .pairs_max = 2};
     Victim victim{.name = "single", .loop = "single"};
     victim.rounds = 400;
-    for (const Kind kind : {Kind::a_a, Kind::no_op, Kind::service, Kind::reverse}) {
+    for (const Kind kind : {Kind::a_a, Kind::no_op, Kind::service, Kind::idle, Kind::reverse}) {
       comparisons.push_back({victim, "ubench", kind, "staged"});
     }
   }
@@ -107,33 +139,38 @@ class HarmStudy : public testing::Test {
 
 TEST_F(HarmStudy, measures_each_arm_and_goes_on_from_records) {
   const std::vector<Outcome> outcomes = run({});
-  ASSERT_EQ(outcomes.size(), 4u);
+  ASSERT_EQ(outcomes.size(), 5u);
   for (const Outcome& one : outcomes) {
     EXPECT_EQ(one.problem, "") << one.comparison.key();
     EXPECT_EQ(one.figures.made, 2u) << one.comparison.key();
-    EXPECT_EQ(one.figures.end, End::exhausted);
+    EXPECT_NE(one.figures.end, End::goes_on);
   }
-  EXPECT_EQ(outcomes[0].figures.mean_rate, 0) << "a twin makes no request";
-  EXPECT_GT(outcomes[1].figures.mean_rate, 0);
-  EXPECT_GT(outcomes[2].figures.mean_rate, 0);
-  EXPECT_GT(outcomes[2].figures.mean_service_share, 0);
-  ASSERT_EQ(kept.size(), 16u);
+  for (const ordered_json& record : kept) {
+    const std::string at = record["at"];
+    if (record["side"] == "A" && at.find("|reverse|") == std::string::npos) {
+      EXPECT_EQ(record["rate"], 0) << "a twin makes no request: " << record;
+    } else if (at.find("|a_a|") == std::string::npos) {
+      EXPECT_GT(record["rate"], 0) << record;
+      EXPECT_GT(record["service_share"], 0) << record;
+    }
+  }
+  ASSERT_EQ(kept.size(), 20u);
 
   const std::string path = testing::TempDir() + "k2k_records_" + std::to_string(::getpid());
   {
     std::ofstream file(path);
     file << ordered_json{{"kind", "plan"}, {"schema", schema}}.dump() << "\n";
-    for (std::size_t at = 0; at < 13; ++at) file << kept[at].dump() << "\n";
+    for (std::size_t at = 0; at < 17; ++at) file << kept[at].dump() << "\n";
     file << R"({"kind":"run","at":"cut o)";
   }
   const Result<Earlier> earlier = load_records(path);
   ::unlink(path.c_str());
   ASSERT_TRUE(earlier.ok()) << earlier.error().message;
-  EXPECT_EQ(earlier.value().runs.size(), 13u);
+  EXPECT_EQ(earlier.value().runs.size(), 17u);
   kept.clear();
   const std::vector<Outcome> again = run(earlier.value().runs);
   EXPECT_EQ(kept.size(), 3u) << "only the runs that are missing are measured";
-  ASSERT_EQ(again.size(), 4u);
+  ASSERT_EQ(again.size(), 5u);
   EXPECT_EQ(again[2].figures.wall.mean, outcomes[2].figures.wall.mean);
 }
 
@@ -187,8 +224,10 @@ Outcome outcome_of(const char* victim, Kind kind, const char* setting, double wa
   outcome.comparison.source = "ubench";
   outcome.comparison.kind = kind;
   outcome.comparison.setting = setting;
-  const OneRun a{.wall_s = 1, .cpu_s = 1, .rate = 1000, .wakes = 1, .interrupts = 10};
-  const OneRun b{.wall_s = wall, .cpu_s = 1, .rate = rate, .wakes = 0.5, .interrupts = 20};
+  const OneRun a{
+      .wall_s = 1, .cpu_s = 1, .rate = 1000, .wakes = 1, .interrupts = 10, .asleep = 0.8};
+  const OneRun b{
+      .wall_s = wall, .cpu_s = 1, .rate = rate, .wakes = 0.5, .interrupts = 20, .asleep = 0.1};
   outcome.figures = figures_of(pairs_of(a, b, 10), kind, {}, 1);
   return outcome;
 }
@@ -205,6 +244,7 @@ TEST(HarmClaims, are_judged_by_the_figures_that_they_name) {
   auto all = judged({outcome_of("single", Kind::service, "staged", 1.1, 500),
                      outcome_of("compute", Kind::service, "staged", 2.0, 500),
                      outcome_of("compute", Kind::service, "monolithic", 1.5, 1500),
+                     outcome_of("none", Kind::idle, "staged", 1, 700),
                      outcome_of("compute", Kind::reverse, "staged", 1, 700)});
   EXPECT_EQ(all["cpu-loss-ubench-most"].verdict, "reproduced");
   EXPECT_EQ(all["cpu-loss-ubench-most"].note, "compute");
@@ -216,9 +256,19 @@ TEST(HarmClaims, are_judged_by_the_figures_that_they_name) {
   EXPECT_EQ(all["monolithic-serves-faster"].verdict, "reproduced") << "3 times";
   EXPECT_EQ(all["monolithic-costs-more"].verdict, "not reproduced") << "it costs less here";
   EXPECT_EQ(all["interrupts-between-cores"].verdict, "not reproduced") << "2 times, not 477";
-  EXPECT_EQ(all["sleep-lost"].verdict, "not measurable here");
-  EXPECT_NE(all["sleep-lost"].note, "");
+  EXPECT_EQ(all["sleep-lost"].verdict, "reproduced") << "80 to 10 %";
+  EXPECT_NE(all["sleep-lost"].note.find("80.0 % to 10.0 %"), std::string::npos);
+  EXPECT_EQ(all["caches-and-branches"].verdict, "not measurable here");
+  EXPECT_NE(all["caches-and-branches"].note, "");
   EXPECT_EQ(all["coalescing-saves-interrupts"].verdict, "not measured");
+}
+
+TEST(HarmClaims, sleep_is_not_measurable_where_no_state_is_shown) {
+  Outcome outcome = outcome_of("none", Kind::idle, "staged", 1, 700);
+  outcome.figures.sleep_shown = false;
+  const Judged sleep = judged({outcome})["sleep-lost"];
+  EXPECT_EQ(sleep.verdict, "not measurable here");
+  EXPECT_EQ(sleep.note, no_sleep_states);
 }
 
 TEST(HarmClaims, an_interval_around_the_target_cannot_tell) {
