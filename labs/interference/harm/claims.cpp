@@ -51,6 +51,9 @@ Result<Claim> claim_of(const toml::table& table) {
   return claim;
 }
 
+// Cores that sleep less than this without requests have no sleep to lose.
+constexpr double asleep_least = 0.2;
+
 // The width of an interval, as a standard deviation of its logarithm.
 double deviation(const bench::Interval& seen) {
   return (std::log(seen.high) - std::log(seen.low)) / (2 * 1.96);
@@ -128,19 +131,16 @@ class Judge {
     ratios.reserve(all.size());
     for (const Outcome* one : all) ratios.push_back(ratio_of(one->figures.*member));
     if (claim_.pick == "mean") return {mean_of(ratios), fmt::format("{} victims", all.size())};
-    std::size_t most = 0;
-    for (std::size_t at = 1; at < ratios.size(); ++at) {
-      const bool lower = claim_.better == bench::Better::lower;
-      if (lower ? ratios[at].mean < ratios[most].mean : ratios[at].mean > ratios[most].mean) {
-        most = at;
-      }
-    }
+    const std::size_t most = most_of(ratios);
     return {ratios[most], all[most]->comparison.victim.name};
   }
   // The figure, if this machine shows sleep states.
   Found sleeping(Found found) const {
     for (const Outcome* one : of(Kind::idle, claim_.setting)) {
       if (!one->figures.sleep_shown) return {{}, no_sleep_states, false};
+      if (one->figures.mean_asleep_before < asleep_least) {
+        return {{}, "other programs kept the cores awake", false};
+      }
       found.note = fmt::format("{:.1f} % to {:.1f} %, idle by /proc/stat {:.1f} %",
                                100 * one->figures.mean_asleep_before,
                                100 * one->figures.mean_asleep, 100 * one->figures.mean_idle);
@@ -176,33 +176,28 @@ class Judge {
       if (claim_.figure == "settings") {
         ratios.push_back(quotient_of(ratio_of(figures.wall), ratio_of(against.wall)));
       } else {
-        const auto value_of = [&](const Figures& one_side) {
-          if (claim_.figure == "wakes") return one_side.mean_wakes;
-          return claim_.figure == "sleeps" ? one_side.mean_asleep : one_side.mean_rate;
-        };
-        const double above = value_of(figures);
-        const double below = value_of(against);
-        if (above <= 0 || below <= 0) continue;
-        const double ratio = above / below;
-        ratios.push_back({ratio, ratio, ratio, std::min(figures.made, against.made)});
+        const Member level = claim_.figure == "wakes"    ? &Figures::wakes_level
+                             : claim_.figure == "sleeps" ? &Figures::asleep_level
+                                                         : &Figures::rate_level;
+        if ((figures.*level).pairs < 2 || (against.*level).pairs < 2) continue;
+        ratios.push_back(quotient_of(ratio_of(figures.*level), ratio_of(against.*level)));
       }
     }
     if (ratios.empty()) return {{}, missing(claim_.setting + "' and '" + claim_.other)};
     const std::string note =
         fmt::format("{} against {}, {} victims", claim_.setting, claim_.other, ratios.size());
-    if (claim_.figure == "settings") return {mean_of(ratios), note};
-    return {of_means(ratios), note};
+    return {claim_.pick == "most" ? ratios[most_of(ratios)] : mean_of(ratios), note};
   }
-  // Rates and wake-ups have one mean a victim: the victims' spread is the interval.
-  [[nodiscard]] bench::Interval of_means(const std::vector<bench::Interval>& ratios) const {
-    std::vector<double> values;
-    values.reserve(ratios.size());
-    for (const bench::Interval& one : ratios) values.push_back(one.mean);
-    if (claim_.pick == "most" || values.size() < 2) {
-      const double most = *std::max_element(values.begin(), values.end());
-      return {most, most, most, ratios.size()};
+  // The place of the largest effect.
+  [[nodiscard]] std::size_t most_of(const std::vector<bench::Interval>& ratios) const {
+    const bool lower = claim_.better == bench::Better::lower;
+    std::size_t most = 0;
+    for (std::size_t at = 1; at < ratios.size(); ++at) {
+      if (lower ? ratios[at].mean < ratios[most].mean : ratios[at].mean > ratios[most].mean) {
+        most = at;
+      }
     }
-    return bench::interval_of(values);
+    return most;
   }
   [[nodiscard]] std::string missing(const std::string& setting) const {
     return fmt::format("this study has no figures of the source {} under '{}'", claim_.source,

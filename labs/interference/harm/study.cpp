@@ -99,6 +99,9 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
   std::vector<double> rate;
   std::vector<double> interrupts;
   std::vector<double> asleep;
+  std::vector<double> rate_level;
+  std::vector<double> wakes_level;
+  std::vector<double> asleep_level;
   std::vector<double> asleep_ratio;
   Figures figures;
   figures.made = pairs.size();
@@ -120,6 +123,9 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
       figures.mean_asleep += b.asleep;
     }
     figures.mean_idle += b.idle;
+    if (b.rate > 0) rate_level.push_back(std::log(b.rate));
+    if (b.wakes > 0) wakes_level.push_back(std::log(b.wakes));
+    if (b.asleep > 0) asleep_level.push_back(std::log(b.asleep));
     figures.mean_rate += b.rate;
     figures.mean_service_share += b.service_share;
     figures.mean_governor_share += b.wall_s > 0 ? b.governor_cpu_s / b.wall_s : 0;
@@ -134,6 +140,9 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
   figures.asleep = bootstrap(asleep, seed + 6);
   figures.asleep_ratio = bootstrap(asleep_ratio, seed + 7);
   figures.sleep_shown = !asleep.empty();
+  figures.rate_level = bootstrap(rate_level, seed + 8);
+  figures.wakes_level = bootstrap(wakes_level, seed + 9);
+  figures.asleep_level = bootstrap(asleep_level, seed + 10);
   if (const auto counted = static_cast<double>(occupied.size()); counted > 0) {
     figures.mean_rate /= counted;
     figures.mean_service_share /= counted;

@@ -67,15 +67,19 @@ inline constexpr double stolen_max = 0.02;
 inline constexpr const char* no_sleep_states = "this machine shows no sleep states (cpuidle)";
 
 struct Figures {
-  Estimate occupied;      // Logarithm of (CPU time + run delay), B against A: stolen and polluted.
-  Estimate inflation;     // Logarithm of CPU time: polluted caches and predictors.
-  Estimate delay;         // Run delay added, of the CPU time of A: stolen.
-  Estimate wall;          // Logarithm of wall time.
-  Estimate rate;          // Logarithm of requests a second (reverse).
-  Estimate asleep;        // Part of all cores' time, added by B.
-  Estimate asleep_ratio;  // Logarithm of the sleep.
-  Estimate interrupts;    // Logarithm of interrupts between cores.
-  double mean_rate = 0;   // Of the B runs.
+  Estimate occupied;   // Logarithm of (CPU time + run delay), B against A: stolen and polluted.
+  Estimate inflation;  // Logarithm of CPU time: polluted caches and predictors.
+  Estimate delay;      // Run delay added, of the CPU time of A: stolen.
+  Estimate wall;       // Logarithm of wall time.
+  Estimate rate;       // Logarithm of requests a second (reverse).
+  // Logarithms of the B runs alone, to compare settings: requests a second, wake-ups, sleep.
+  Estimate rate_level;
+  Estimate wakes_level;
+  Estimate asleep_level;
+  Estimate asleep;                // Part of all cores' time, added by B.
+  Estimate asleep_ratio;          // Logarithm of the sleep.
+  Estimate interrupts;            // Logarithm of interrupts between cores.
+  double mean_rate = 0;           // Of the B runs.
   double mean_service_share = 0;  // Likewise,
   double mean_governor_share = 0;
   double mean_wakes = 0;

@@ -269,6 +269,18 @@ TEST(HarmClaims, sleep_is_not_measurable_where_no_state_is_shown) {
   const Judged sleep = judged({outcome})["sleep-lost"];
   EXPECT_EQ(sleep.verdict, "not measurable here");
   EXPECT_EQ(sleep.note, no_sleep_states);
+  outcome.figures.sleep_shown = true;
+  outcome.figures.mean_asleep_before = 0.01;
+  EXPECT_EQ(judged({outcome})["sleep-lost"].note, "other programs kept the cores awake");
+}
+
+TEST(HarmClaims, rates_of_settings_have_the_intervals_of_their_runs) {
+  Outcome slow = outcome_of("compute", Kind::service, "staged", 2.0, 500);
+  Outcome fast = outcome_of("compute", Kind::service, "monolithic", 2.0, 1'250);
+  EXPECT_EQ(judged({slow, fast})["monolithic-serves-faster"].verdict, "reproduced");
+  fast.figures.rate_level.low -= 0.5;
+  fast.figures.rate_level.high += 0.5;
+  EXPECT_EQ(judged({slow, fast})["monolithic-serves-faster"].verdict, "cannot tell");
 }
 
 TEST(HarmClaims, an_interval_around_the_target_cannot_tell) {
