@@ -5,6 +5,7 @@ outputs; Model.program() gives the program of one trial.
 """
 
 from psylang.model.analytical import DDMAnalytical
+from psylang.model.ballistic import LBA
 from psylang.model.composition import Model
 from psylang.model.compound import All, Any, Not, NWhen, While
 from psylang.model.compute import Compute
@@ -50,6 +51,7 @@ from psylang.model.parameters import Parameter
 
 __all__ = [
     "DDM",
+    "LBA",
     "LCA",
     "AdaptiveIntegrator",
     "AfterNCalls",

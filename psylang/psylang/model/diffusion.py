@@ -2,12 +2,13 @@
 
 DDM (decision.py) is the process of PsyNeuLink. This one has what models of response times add to
 it: a leak makes an Ornstein-Uhlenbeck process (Busemeyer & Townsend 1993), thresholds come nearer
-while time passes, and drift, start and non-decision time are drawn anew in each trial (Ratcliff &
-Rouder 1998).
+while time passes, drift, start and non-decision time are drawn anew in each trial (Ratcliff &
+Rouder 1998), and steps with heavy tails make a Lévy flight (Voss, Lerche, Mertens & Voss 2019).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -21,6 +22,9 @@ from psylang.model.integrators import LATE
 from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values
 from psylang.model.parameters import Number, number, part
 from psylang.model.rules import Relation
+
+
+LEAST = 1e-16  # Of a cosine: that of a right angle is 6e-17 in f64, and negative in f32.
 
 
 class Collapse(Protocol):
@@ -58,12 +62,15 @@ class WeibullCollapse:
 class Diffusion(Mechanism):
     """x += (drift - leak * x) * dt + noise * sqrt(dt) * z, until x is beyond ±threshold.
 
+    stability: if given, steps are noise * dt**(1 / stability) * s instead, s a symmetric stable
+    number, whose characteristic function is exp(-|t|**stability): 1 is Cauchy's distribution, 2 the
+    normal one with the variance 2.
     Its input, if any, multiplies the drift. drift_deviation: of the drift, normal between trials.
     start_range, time_range: widths of the ranges of starting_point and of non_decision_time, which
     are uniform between trials; a start beyond a threshold decides in the first step. collapse: how
     the thresholds come nearer. corrected: as of DriftDiffusion. choice: 1 upper, 0 lower, -1 none.
     decision_variable: where it ended.
-    ModelError: reset="never", as draws belong to a trial.
+    ModelError: reset="never", as draws belong to a trial; corrected with a stability.
     """
 
     drift: Number = number(1.0)
@@ -76,6 +83,7 @@ class Diffusion(Mechanism):
     drift_deviation: Number = number(0.0, least=0.0)
     start_range: Number = number(0.0, least=0.0)
     time_range: Number = number(0.0, least=0.0)
+    stability: Number | None = number(None, least=1.0, most=2.0)
     collapse: Collapse | None = part()
     corrected: bool = False
     relations: ClassVar = (
@@ -86,6 +94,10 @@ class Diffusion(Mechanism):
     def __post_init__(self) -> None:
         if self.reset != "trial":
             raise ModelError(f"`{self.name}` draws anew in each trial; leave reset='trial'")
+        if self.corrected and self.stability is not None:
+            raise ModelError(
+                f"`{self.name}` is corrected for normal steps, and has a stability; leave one out"
+            )
 
     def arrivals(self) -> Mapping[str, tuple[int, ...]]:
         return {"input": ()}
@@ -123,7 +135,10 @@ class Diffusion(Mechanism):
         return prepared
 
     def _scale(self, at: Scope) -> Value:
-        return at.build.mul(at["noise"], at.build.op("sqrt", at["dt"]))
+        if self.stability is None:
+            return at.build.mul(at["noise"], at.build.op("sqrt", at["dt"]))
+        inverse = at.build.div(1.0, at["stability"])
+        return at.build.mul(at["noise"], at.build.op("pow", at["dt"], inverse))
 
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         build, position = at.build, memory["position"]
@@ -132,7 +147,7 @@ class Diffusion(Mechanism):
         if not at.is_always("leak", 0.0):
             leak = build.mul(at["leak"], at["dt"])
             slope = build.sub(slope, build.mul(leak, position))
-        z = at.normals("noise", ())
+        z = at.normals("noise", ()) if self.stability is None else stable(at, at["stability"])
         moved = build.add(position, build.fma(prepared["scale"], z, slope))
         after = {**memory, "position": moved}
         if "time" in memory:
@@ -171,6 +186,24 @@ class Diffusion(Mechanism):
                 time = build.add(time, build.sub(memory["late"], at["non_decision_time"]))
             time = build.select(self.is_undefined(at, memory), NAN, time)
         return {"decision_variable": memory["position"], **decided(at, time, choice, run)}
+
+
+def stable(at: Scope, stability: Value) -> Value:
+    """A symmetric stable number (Chambers, Mallows & Stuck 1976), for a stability of 1 to 2.
+
+    Of the two uniform numbers 0 itself gives 0 and the least double: never NaN.
+    """
+    build = at.build
+    angle = build.mul(build.sub(at.draw("uniform", "angle"), 0.5), math.pi)
+    weight = build.neg(build.op("log", build.sub(1.0, at.draw("uniform", "weight"))))
+    cosine = build.op("max", build.op("cos", angle), LEAST)
+    one = build.op("sin", build.mul(stability, angle))
+    one = build.div(one, build.op("pow", cosine, build.div(1.0, stability)))
+    rest = build.sub(1.0, stability)
+    other = build.op("max", build.op("cos", build.mul(rest, angle)), LEAST)
+    # (other / weight) ** (rest / stability), turned over: rest is not positive.
+    ratio = build.div(weight, other)
+    return build.mul(one, build.op("pow", ratio, build.div(build.neg(rest), stability)))
 
 
 __all__ = ["Angle", "Diffusion", "WeibullCollapse"]

@@ -5,6 +5,8 @@ from psylang.models.diffusions import (
     ddm_angle,
     ddm_weibull,
     full_ddm,
+    lba,
+    levy,
     ornstein_uhlenbeck,
     race,
 )
@@ -22,7 +24,9 @@ __all__ = [
     "ddm_weibull",
     "extended_stroop",
     "full_ddm",
+    "lba",
     "lca",
+    "levy",
     "multitasking",
     "necker_3",
     "necker_8",

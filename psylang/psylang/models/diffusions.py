@@ -1,11 +1,11 @@
 """Models of response times beyond the DDM: variability between trials, collapsing thresholds, a
-leak, and a race."""
+leak, steps with heavy tails, and races."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from psylang.model import LCA, AtLeast, Linear, Model
+from psylang.model import LBA, LCA, AtLeast, Linear, Model
 from psylang.model.diffusion import Angle, Collapse, Diffusion, WeibullCollapse
 from psylang.model.noise import Normal
 
@@ -117,6 +117,67 @@ def ornstein_uhlenbeck(
     model = Model("ornstein_uhlenbeck")
     fields = _fields(drift, threshold, starting_point, non_decision_time, noise, dt)
     return _decides(model, {**fields, "leak": leak}, None, corrected, max_steps)
+
+
+def levy(
+    drift: float = 0.8,
+    threshold: float = 1.0,
+    stability: float = 1.5,
+    starting_point: float = 0.0,
+    non_decision_time: float = 0.0,
+    noise: float = 0.7,
+    dt: float = 0.001,
+    *,
+    max_steps: int = 100_000,
+) -> Model:
+    """The Lévy flight (Voss et al. 2019): the DDM with steps of heavy tails.
+
+    A step is noise * dt**(1 / stability) times a symmetric stable number, whose characteristic
+    function is exp(-|t|**stability): with the stability 2 it is the DDM with sqrt(2) * noise, with
+    1 steps are Cauchy's. Others and outputs: as of ddm(). Parameters: those in front of the star.
+    ModelError: a value that cannot be, such as a stability outside [1, 2].
+    """
+    model = Model("levy")
+    fields = _fields(drift, threshold, starting_point, non_decision_time, noise, dt)
+    return _decides(model, {**fields, "stability": stability}, None, False, max_steps)
+
+
+def lba(
+    size: int = 2,
+    threshold: float = 1.0,
+    start_range: float = 0.5,
+    drift_deviation: float = 1.0,
+    non_decision_time: float = 0.0,
+    deadline: float = 1000.0,
+    *,
+    seed: int = 0,
+) -> Model:
+    """The linear ballistic accumulator (Brown & Heathcote 2008): straight lines race to one
+    threshold, each from a uniform start in [0, start_range) with a normal drift.
+
+    size: accumulators, each with its mean drift, an element of the input `stimulus`. deadline: the
+    longest decision; a trial without one by then has choice -1 and `truncated`. Parameters: the
+    numbers from threshold to deadline. Outputs: response_time, choice (the winner's number),
+    times (of all accumulators), truncated. ModelError: a value that cannot be.
+    """
+    model = Model("lba")
+    p = model.parameter
+    accumulators = model.add(
+        LBA(
+            "accumulators",
+            size=size,
+            threshold=p("threshold", threshold),
+            start_range=p("start_range", start_range),
+            drift_deviation=p("drift_deviation", drift_deviation),
+            non_decision_time=p("non_decision_time", non_decision_time),
+            deadline=p("deadline", deadline),
+            seed=seed,
+        )
+    )
+    model.input("stimulus", accumulators)
+    for name, port in (("response_time",) * 2, ("choice",) * 2, ("times", "value")):
+        model.output(name, accumulators, port)
+    return model
 
 
 def race(

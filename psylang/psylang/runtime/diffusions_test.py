@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import psylang
 from psylang import models
 from psylang.likelihood import ddm_density
-from psylang.model import Diffusion, Model
+from psylang.model import LBA, Diffusion, Model
 from psylang.runtime.distributions_test import distance
 from psylang.runtime.plan_fixture import compiled, session_cache
 
@@ -31,21 +31,39 @@ def simulated(
     late: Any = 0.0,
     leak: float = 0.0,
     threshold: Callable[[float], float] = lambda _: 1.0,
+    steps: Callable[[np.random.Generator], Floats] | None = None,
 ) -> tuple[Floats, Floats]:
-    """Times and choices of all trials, a step for all of them at once."""
+    """Times and choices of all trials, a step for all of them at once. steps: the noise of one."""
     rng = np.random.default_rng(11)
     x = np.broadcast_to(start, TRIALS).astype(float)
     late = np.broadcast_to(late, TRIALS)
     rt, choice = np.full(TRIALS, np.nan), np.full(TRIALS, np.nan)
     going = np.ones(TRIALS, bool)
     for step in range(1, 3000):
-        x = x + (drift - leak * x) * DT + np.sqrt(DT) * rng.standard_normal(TRIALS)
+        noise = np.sqrt(DT) * rng.standard_normal(TRIALS) if steps is None else steps(rng)
+        x = x + (drift - leak * x) * DT + noise
         ended = going & (np.abs(x) >= threshold(step * DT))
         rt[ended], choice[ended] = late[ended] + step * DT, x[ended] > 0
         going &= ~ended
         if not going.any():
             return rt, choice
     raise AssertionError("trials did not end")
+
+
+def stable(alpha: float, scale: float) -> Callable[[np.random.Generator], Floats]:
+    """A normal number of random variance: sqrt(2 a) z with a positive stable number `a` (Kanter
+    1975), another way than that of the model; for alpha 1 a ratio of two normal numbers."""
+
+    def steps(rng: np.random.Generator) -> Floats:
+        z, half = rng.standard_normal(TRIALS), alpha / 2
+        if alpha == 1:
+            return np.asarray(scale * DT * z / rng.standard_normal(TRIALS))
+        u, w = rng.uniform(0, np.pi, TRIALS), rng.standard_exponential(TRIALS)
+        ratio = np.sin((1 - half) * u) / w
+        a = np.sin(half * u) / np.sin(u) ** (1 / half) * ratio ** ((1 - half) / half)
+        return np.asarray(scale * DT ** (1 / alpha) * np.sqrt(2 * a) * z)
+
+    return steps
 
 
 DRAW = np.random.default_rng(12)
@@ -60,6 +78,15 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "leak": (models.ornstein_uhlenbeck(leak=1.5, dt=DT), {"leak": 1.5}),
     "growth": (models.ornstein_uhlenbeck(leak=-2.0, dt=DT), {"leak": -2.0}),
+    "heavy tails": (
+        models.levy(stability=1.3, noise=0.6, dt=DT),
+        {"steps": stable(1.3, 0.6)},
+    ),
+    "Cauchy's steps": (
+        models.levy(stability=1.0, noise=0.3, starting_point=-0.2, dt=DT),
+        {"start": -0.2, "steps": stable(1, 0.3)},
+    ),
+    "normal steps": (models.levy(stability=2.0, noise=0.5**0.5, dt=DT), {}),
     "full": (
         models.full_ddm(drift_deviation=1.2, start_range=1.0, time_range=0.3, dt=DT),
         {
@@ -102,6 +129,40 @@ def test_a_race_is_that_of_a_simulation() -> None:
     assert distance(found["choice"].astype(float), winner) < 2.2 * np.sqrt(2 / TRIALS)
 
 
+def test_ballistic_accumulators_are_those_of_a_simulation() -> None:
+    mean = np.array([0.9, 0.4, -0.2])
+    made = models.lba(3, 1.2, 0.8, 0.7, 0.15, deadline=3.0)
+    found = psylang.compile(made).run({"stimulus": mean}, trials=TRIALS, seed=3)
+    rng = np.random.default_rng(14)
+    rise = rng.normal(mean, 0.7, (TRIALS, 3))
+    with np.errstate(divide="ignore"):
+        times = (1.2 - rng.uniform(0, 0.8, (TRIALS, 3))) / rise
+    times[rise <= 0] = np.inf
+    rt, winner = 0.15 + np.minimum(times.min(axis=1), 3.0), times.argmin(axis=1)
+    winner[times.min(axis=1) > 3.0] = -1
+    assert (winner == -1).mean() > 0.05
+    assert ((found["choice"] == -1) == found["truncated"]).all()
+    assert (found["response_time"][found["truncated"]] == 3.15).all()
+    bound = 2.2 * np.sqrt(2 / TRIALS)
+    assert distance(found["response_time"], rt) < bound
+    assert distance(found["choice"].astype(float), winner.astype(float)) < bound
+    for one in range(3):
+        mine, theirs = found["response_time"][found["choice"] == one], rt[winner == one]
+        assert distance(mine, theirs) < 2.2 * np.sqrt(1 / len(mine) + 1 / len(theirs))
+        column = np.minimum(times[:, one], 3.0)
+        assert distance(found["times"][:, one], column) < bound
+
+
+def test_the_ballistic_winner_is_the_first_accumulator() -> None:
+    found = psylang.compile(models.lba(4)).run({"stimulus": np.full(4, 0.5)}, trials=2000, seed=1)
+    decided = ~found["truncated"]
+    first = found["times"].argmin(axis=1)
+    assert (found["choice"][decided] == first[decided]).all()
+    assert np.array_equal(found["response_time"], found["times"].min(axis=1))
+    assert (found["choice"][~decided] == -1).all()
+    assert (~decided).any()
+
+
 def test_the_full_ddm_has_the_density_in_closed_form() -> None:
     """In 30 bins a choice no count is off by 5 deviations, and 5 trials for the bias of steps."""
     model = models.full_ddm(threshold=0.6, start_range=0.5, dt=0.0005, corrected=True)
@@ -137,6 +198,16 @@ def test_values_that_cannot_be_are_refused() -> None:
         models.ddm_angle(angle=2.0)
     with pytest.raises(psylang.PsylangError, match="draws anew in each trial; leave reset='trial'"):
         Diffusion("decision", reset="never")
+    with pytest.raises(psylang.PsylangError, match=r"`stability` is 2\.5"):
+        models.levy(stability=2.5)
+    with pytest.raises(psylang.PsylangError, match="corrected for normal steps, and has a stabil"):
+        Diffusion("decision", stability=1.5, corrected=True)
+    with pytest.raises(psylang.PsylangError, match="`start_range` is 2; it must be within"):
+        models.lba(start_range=2.0)
+    with pytest.raises(psylang.PsylangError, match="has 1 accumulators; a race takes two"):
+        models.lba(1)
+    with pytest.raises(psylang.PsylangError, match="draws anew in each trial; leave reset='trial'"):
+        LBA("race", reset="never")
 
 
 def test_trials_that_do_not_end_are_cut_off() -> None:

@@ -40,6 +40,8 @@ CASES: Mapping[str, tuple[Callable[[], Model], Mapping[str, Any], int]] = {
     "ddm_weibull": (partial(models.ddm_weibull, dt=0.01), {}, 1),
     "full_ddm": (partial(models.full_ddm, dt=0.01), {}, 1),
     "ornstein_uhlenbeck": (partial(models.ornstein_uhlenbeck, dt=0.01), {}, 1),
+    "levy": (partial(models.levy, stability=1.4, dt=0.01), {}, 1),
+    "lba": (models.lba, {"stimulus": [1.0, 0.5]}, 1),
     "race": (partial(models.race, dt=0.01), {"stimulus": [1.0, 0.5, 0.0]}, 1),
     "lca": (partial(models.lca, threshold=0.6, dt=0.02), {"stimulus": [1.1, 0.9]}, 1),
     "botvinick_stroop": (models.botvinick_stroop, STROOP, 2),
