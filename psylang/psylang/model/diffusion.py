@@ -23,7 +23,6 @@ from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values
 from psylang.model.parameters import Number, number, part
 from psylang.model.rules import Relation
 
-
 LEAST = 1e-16  # Of a cosine: that of a right angle is 6e-17 in f64, and negative in f32.
 
 
