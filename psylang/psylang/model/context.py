@@ -3,7 +3,8 @@
 A Context belongs to one program; a Scope is a Context seen from one component: at["gain"] is the
 value of its parameter, at.normal() a draw of its own. The keys of draws depend on the numerics:
 
-    exact   one generator a component; draws follow one another, in PsyNeuLink's order
+    exact   one generator a component; draws follow one another, in PsyNeuLink's order; another
+            one for estimates of a search
     fast    one stream for each place that draws; `step` counts the component's executions in the
             trial, and elements within; `estimate` is 0, or the number of a search's simulation
 """
@@ -24,6 +25,8 @@ from psylang.ir.graph import Numerics, Origin, Value
 from psylang.ir.types import F64, I32
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Array, Formula
+
+ESTIMATES = "~estimates"  # Behind the name of a mechanism: its generator for estimates.
 
 
 @dataclass
@@ -113,6 +116,8 @@ class Context:
         """A draw of `component`. site: the place that draws; in `fast` each place has its own
         stream."""
         stream = component if self.exact else f"{component}.{site}"
+        if self.exact and isinstance(self.estimate, Value):
+            stream += ESTIMATES
         draws = self.draws
         if draws.recorded is not None:
             draws.recorded.append((stream, kind, self.depth))

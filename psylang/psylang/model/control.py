@@ -1,4 +1,5 @@
-"""Control by grid search: try every allocation in a simulated trial, then run the best one.
+"""Control by grid search: try every allocation in a simulated trial, then run the best one; or run
+a trial, and then search the allocation of the next one.
 
 An allocation is a level for each signal; a signal changes a parameter while it is in force. All
 points of the grid are tried in order, the last signal fastest; the first of equal ones wins. All of
@@ -114,13 +115,24 @@ class LinearCost:
 class ControlSignal:
     """A parameter, the levels at which it is tried, and their costs.
 
-    modulation: parameter * level, parameter + level, or the level itself.
+    modulation: parameter * level, parameter + level, or the level itself. initial: the level of a
+    sequence's first trial, if the search runs after trials; None: the first of the levels.
     """
 
     parameter: str | Parameter
     levels: Evenly | Listed | Sequence[float]
     modulation: Modulation = "multiplicative"
     cost: Cost | None = None
+    initial: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.initial is not None and not np.isfinite(self.initial):
+            raise ModelError(f"initial of `{self.name}` is {self.initial}; it must be finite")
+
+    @property
+    def first(self) -> float:
+        """The level of a sequence's first trial."""
+        return self.grid.values()[0] if self.initial is None else float(self.initial)
 
     @property
     def name(self) -> str:
@@ -134,7 +146,7 @@ class ControlSignal:
 
     def signal(self) -> Signal:
         """The range of the parameter's values at these levels."""
-        values = self.grid.values()
+        values = [*self.grid.values(), self.first]
         return Signal(min(values), max(values), self.modulation)
 
     def modulated(self, level: Value) -> Callable[[Builder, Value], Value]:
@@ -158,8 +170,11 @@ class GridSearch:
 
     objective: the mechanism (and output port) whose first element is the outcome.
     num_estimates: simulations of each allocation, whose outcomes are averaged; each
-      has its own noise, the same for all allocations. None: one simulation, with the noise of the
-      trial that follows. Only in `fast`.
+      has its own noise, the same for all allocations, and in `exact` the same in each trial of a
+      sequence. None: one simulation, with the noise of the trial that follows.
+    after: the search runs after each trial, with its inputs and the states that it left, and sets
+      the levels of the next one (PsyNeuLink's default). With noise only in `exact`, where the
+      candidates and the next trial meet the same noise.
     """
 
     signals: Sequence[ControlSignal]
@@ -167,6 +182,7 @@ class GridSearch:
     objective_port: str = ""
     direction: Literal["maximize", "minimize"] = "maximize"
     num_estimates: int | None = None
+    after: bool = False
     name: str = "control"
 
     def __post_init__(self) -> None:

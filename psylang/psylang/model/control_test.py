@@ -19,6 +19,7 @@ from psylang.model import (
     Listed,
     Model,
     ModelError,
+    SimpleIntegrator,
     Transfer,
     While,
     function,
@@ -100,11 +101,75 @@ def test_fast_candidates_and_the_trial_have_the_same_draws() -> None:
 
 def test_estimates_that_cannot_be() -> None:
     signal = ControlSignal("layer.function.intercept", Evenly(0.0, 4.0, 9), "additive")
-    with pytest.raises(ModelError, match="num_estimates is 3 in `exact`"):
-        hill_climber(signal, num_estimates=3).program("exact")
     for count in (0, 2.5, True):
         with pytest.raises(ModelError, match=r"num_estimates is .*; it must be"):
             hill_climber(signal, num_estimates=count)
+
+
+def test_estimates_of_exact_have_a_generator_of_their_own() -> None:
+    """The candidates meet the same numbers; those of the trial come from another generator."""
+    signal = ControlSignal("layer.function.intercept", Evenly(0.0, 4.0, 9), "additive")
+    model = hill_climber(signal, num_estimates=3, noise=Normal())
+    given = interpret(model.program("exact"), inputs={"x": [[0.5], [1.5]]}, trials=2)
+    z = np.random.RandomState([1]).normal(size=3)
+    own = np.random.RandomState([0]).normal(size=2)
+    for row, x in enumerate((0.5, 1.5)):
+        means = [np.mean(10.0 - (x + level + z - 3.0) ** 2) for level in np.arange(0, 4.1, 0.5)]
+        best = 0.5 * np.argmax(means)
+        assert given["allocation"][row, 0] == best
+        assert given["height"][row] == pytest.approx(10.0 - (x + own[row] + best - 3.0) ** 2)
+
+
+def tracker(after: bool, **fields: Any) -> Model:
+    """Its control lets an integrator, which keeps its state, reach the top of a hill."""
+    model = Model("tracker")
+    layer = model.add(
+        Transfer("layer", integrator=SimpleIntegrator(**fields), reset="never", seed=5)
+    )
+    model.input("x", layer)
+    height = model.add(
+        Compute("height", function=hill, inputs={"x": 1}, parameters={"top": 3.0}, size=0)
+    )
+    model.connect(layer, height)
+    signal = ControlSignal("layer.integrator.rate", [-1.0, 0.0, 0.5, 2.0], "override", initial=1.0)
+    model.control(GridSearch([signal], objective="height", after=after))
+    model.output("y", layer)
+    return model
+
+
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+def test_a_search_after_trials_sets_the_levels_of_the_next(numerics: Any) -> None:
+    """By hand: a trial, then the best level for one more trial of that input from that state."""
+    xs = [1.0, 1.5, -0.5, 4.0, 0.25, -3.0]
+    program = tracker(True).program(numerics)
+    given = interpret(program, inputs={"x": [[x] for x in xs]}, trials=len(xs))
+    y, level, levels, states = 0.0, 1.0, [], []
+    for x in xs:
+        y = y + level * x
+        levels.append(level)
+        states.append(y)
+        level = max((-1.0, 0.0, 0.5, 2.0), key=lambda one, x=x, y=y: -((y + one * x - 3) ** 2))  # type: ignore[misc]
+    assert given["allocation"][:, 0].tolist() == levels
+    assert given["y"][:, 0].tolist() == pytest.approx(states)
+    assert len(set(levels)) > 2
+
+
+def test_candidates_after_a_trial_meet_the_noise_of_the_next() -> None:
+    program = tracker(True, noise=Normal(standard_deviation=2.0)).program("exact")
+    given = interpret(program, inputs={"x": [[1.0]] * 20}, trials=20)
+    z = 2.0 * np.random.RandomState([5]).normal(size=21)
+    y, level = 0.0, 1.0
+    for row in range(20):
+        assert given["allocation"][row, 0] == level
+        y = y + level + z[row]
+        assert given["y"][row, 0] == pytest.approx(y)
+        after = {one: -((y + one + z[row + 1] - 3.0) ** 2) for one in (-1.0, 0.0, 0.5, 2.0)}
+        level = max(after, key=lambda one: after[one])
+    noisy = tracker(True, noise=Normal())
+    with pytest.raises(ModelError, match="candidates draw random numbers; use exact numerics"):
+        noisy.program("fast")
+    with pytest.raises(ModelError, match=r"initial of `layer\.integrator\.rate` is nan"):
+        ControlSignal("layer.integrator.rate", [0.0], initial=float("nan"))
 
 
 def test_what_runs_after_the_last_pass_has_draws_of_its_own() -> None:

@@ -16,7 +16,7 @@ from psylang.model.arithmetic import elements
 from psylang.model.blueprint import Blueprint, External, Projection
 from psylang.model.cells import Key
 from psylang.model.checks import parameter_of, within
-from psylang.model.context import Context
+from psylang.model.context import ESTIMATES, Context
 from psylang.model.control import GridSearch
 from psylang.model.errors import ModelError, listed
 from psylang.model.layout import Layout
@@ -66,10 +66,13 @@ def lowered(
 
 def _seeded(model: Blueprint, program: Program) -> Program:
     """In `exact` each stream belongs to a mechanism and has its seed; mechanisms without a seed get
-    consecutive ones."""
-    seeds = {name: model.mechanisms[name].seed for name in program.streams}
+    consecutive ones, and after them the streams of estimates."""
+    seeds = {
+        name: model.mechanisms[name].seed if name in model.mechanisms else None
+        for name in program.streams
+    }
     free = itertools.filterfalse(set(seeds.values()).__contains__, itertools.count())
-    for name in model.mechanisms:
+    for name in (*model.mechanisms, *(f"{name}{ESTIMATES}" for name in model.mechanisms)):
         if name in seeds and seeds[name] is None:
             seeds[name] = next(free)
     return dataclasses.replace(
@@ -206,7 +209,10 @@ def _write(model: Blueprint, trial: Trial) -> None:
             "passes alone"
         )
     if model.search is not None:
-        levels = _searched(trial, schedule, planned, model.search)
+        if model.search.after:
+            levels = _left(trial, model.search)
+        else:
+            levels = _searched(trial, schedule, planned, model.search)
         model.search.apply(trial.context, levels)
     write_passes(trial, schedule, planned, wanted)
     for node in closing:
@@ -229,8 +235,27 @@ def _write(model: Blueprint, trial: Trial) -> None:
             build.output("truncated", flag)
     if BEGUN in trial.states.values:
         trial.cells.known[BEGUN] = True
-    for key in list(trial.states.values):
-        build.set_state(trial.layout.state_name(key), trial.present(key))
+    final = {key: trial.present(key) for key in list(trial.states.values)}
+    for key, value in final.items():
+        build.set_state(trial.layout.state_name(key), value)
+    if model.search is not None and model.search.after:
+        trial.context.modulated = {}
+        after = Trial(trial.context, trial.layout, trial.inputs, States(dict(final)))
+        found = _searched(after, schedule, planned, model.search)
+        for name, value in zip(_level_names(model.search), found, strict=True):
+            build.set_state(name, value)
+
+
+def _level_names(search: GridSearch) -> list[str]:
+    return [f"{search.name}.level{number}" for number in range(len(search.signals))]
+
+
+def _left(trial: Trial, search: GridSearch) -> list[Value]:
+    """The levels that the search after the trial before found."""
+    build, names = trial.context.build, _level_names(search)
+    return [
+        build.state(name, signal.first) for name, signal in zip(names, search.signals, strict=True)
+    ]
 
 
 def _searched(
@@ -244,11 +269,6 @@ def _searched(
     their number depends on values, argmin begins each candidate with the original generators."""
     context, node = trial.context, search.objective
     port = search.objective_port or next(iter(trial.layout.mechanisms[node].ports()))
-    if context.exact and search.num_estimates is not None:
-        raise ModelError(
-            f"num_estimates is {search.num_estimates} in `exact`, whose estimates would need "
-            "generators seeded anew within a trial; use fast numerics, or leave it out"
-        )
 
     def simulated(point: Trial) -> Value:
         write_passes(point, schedule, planned, [("port", node, port)])
@@ -270,11 +290,13 @@ def _searched(
         return result
 
     made: dict[str, list[Value]] | None = None
-    if context.exact:
+    if context.exact or search.after:
         rehearsal = context.rehearsal()
         loss(trial.twin(rehearsal), rehearsal.build.constant(0, I32))
         recorded = rehearsal.draws.recorded or []
-        if all(depth == 0 for _, _, depth in recorded):
+        if search.after:
+            _draws_exactly(context, recorded)
+        elif all(depth == 0 for _, _, depth in recorded):
             made = {}
             for stream, kind, _ in recorded:
                 made.setdefault(stream, []).append(context.draw(kind, stream, "", 0))
@@ -289,6 +311,16 @@ def _searched(
     levels = search.search(context, of_candidate)
     context.draws.replayed = replayed()
     return levels
+
+
+def _draws_exactly(context: Context, recorded: Sequence[object]) -> None:
+    """ModelError: candidates after a trial draw in `fast`, where the next trial's draws, which they
+    would have to meet, belong to its number."""
+    if recorded and not context.exact:
+        raise ModelError(
+            "the search runs after trials, and its candidates draw random numbers; use exact "
+            "numerics, or a search before trials (after=False)"
+        )
 
 
 def _estimated(point: Trial, count: int, simulated: Callable[[Trial], Value]) -> Value:

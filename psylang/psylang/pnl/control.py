@@ -1,4 +1,4 @@
-"""Converts an OptimizationControlMechanism with a grid search, run before each trial."""
+"""Converts an OptimizationControlMechanism with a grid search, run before or after each trial."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from psylang.model.control import LISTED_MAX, Cost
 from psylang.pnl.reading import Paths, kind_of, number_of, value_of
 from psylang.pnl.refusals import RefusedError
 
-NEAREST = "nearest: an OptimizationControlMechanism with GridSearch, controller_mode=BEFORE"
+NEAREST = "nearest: an OptimizationControlMechanism with GridSearch"
 
 
 def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> GridSearch:
@@ -22,8 +22,6 @@ def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> Gri
         raise RefusedError(f"the controller is {kind_of(controller)}", NEAREST)
     if kind_of(controller.function) != "GridSearch":
         raise RefusedError(f"it searches by {kind_of(controller.function)}", NEAREST)
-    if str(composition.controller_mode).lower() != "before":
-        raise RefusedError(f"controller_mode is {composition.controller_mode}", NEAREST)
     if kind_of(composition.controller_condition) != "Always":
         raise RefusedError("it runs on a condition of its own", "leave controller_condition out")
     if controller.agent_rep is not composition:
@@ -32,6 +30,8 @@ def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> Gri
         raise RefusedError(
             "num_estimates is given", "leave it out: candidates meet the noise of the trial"
         )
+    if value_of(controller, "compute_reconfiguration_cost") is not None:
+        raise RefusedError("it has a reconfiguration cost", "nearest: CostFunctions.INTENSITY")
     search = controller.function
     if value_of(search, "select_randomly_from_optimal_values"):
         raise RefusedError("it chooses among equal values at random", "take the first of them")
@@ -39,6 +39,7 @@ def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> Gri
         [_signal(one, paths) for one in controller.control_signals],
         objective=_objective(controller, node),
         direction=value_of(search, "direction"),
+        after=str(composition.controller_mode).lower() == "after",
     )
 
 
@@ -73,6 +74,7 @@ def _signal(signal: Any, paths: Paths) -> ControlSignal:
         _levels(signal),
         modulation=_modulation(signal, source),
         cost=_cost(signal),
+        initial=float(np.ravel(signal.defaults.value)[0]),
     )
 
 

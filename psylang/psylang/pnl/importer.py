@@ -18,10 +18,10 @@ from psylang.pnl.conditions import condition_of
 from psylang.pnl.control import search_of
 from psylang.pnl.environment import psyneulink
 from psylang.pnl.mechanisms import Converted, combined, converted
+from psylang.pnl.nesting import Nesting, afferents_of, members_of
 from psylang.pnl.ports import PortsFunction
 from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
 from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
-from psylang.pnl.tables import nearest
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class _Importer:
         self.names, self.paths = Names(), Paths()
         self.refusals: list[Refusal] = []
         self.nodes: dict[int, Converted] = {}
-        self.sets = [tuple(one) for one in composition.scheduler.consideration_queue]
+        self.nesting = Nesting(pnl, composition)
 
     @contextmanager
     def of(self, component: Any) -> Iterator[None]:
@@ -91,8 +91,9 @@ class _Importer:
             self.refusals.append(Refusal(name, str(error), "change it so, or see Psylang's own"))
 
     def model(self, termination: Any) -> ImportedModel:
-        with self.of(self.composition):
-            self._kind()
+        for one in self.nesting.compositions:
+            with self.of(one):
+                self.nesting.check(one)
         for node in self._mechanisms():
             with self.of(node):
                 self._node(node)
@@ -111,13 +112,8 @@ class _Importer:
             raise NotImportedError(self.composition.name, self.refusals)
         return self.made
 
-    def _kind(self) -> None:
-        kind = kind_of(self.composition)
-        if kind != "Composition":
-            raise RefusedError(f"it is a {kind}", nearest("mechanism", kind))
-
     def _mechanisms(self) -> list[Any]:
-        return list(self.composition.nodes)
+        return list(self.nesting.mechanisms)
 
     def _name(self, node: Any) -> str:
         """RefusedError: it is no mechanism of the composition."""
@@ -129,8 +125,6 @@ class _Importer:
         return self.names.name(node)
 
     def _node(self, node: Any) -> None:
-        if isinstance(node, self.pnl.Composition):
-            raise RefusedError("it is a nested composition", nearest("mechanism", "Composition"))
         name = self.names.name(node)
         self._modulated(node)
         made = converted(node, name, At(name, self.paths))
@@ -149,18 +143,23 @@ class _Importer:
     def _modulated(self, node: Any) -> None:
         """Checks that only the controller of the composition sets parameters."""
         for port in node.parameter_ports:
-            for one in port.mod_afferents:
+            for one in self._active(node, port.mod_afferents):
                 if one.sender.owner is not self.composition.controller:
                     raise RefusedError(
                         f"its {port.name} is set by {one.sender.owner.name}",
                         "nearest: ControlSignals of the composition's controller",
                     )
         for port in (*node.input_ports, *node.output_ports):
-            if port.mod_afferents:
+            if self._active(node, port.mod_afferents):
                 raise RefusedError(
                     f"its port {port.name} is gated or controlled",
                     "nearest: a ProcessingMechanism that multiplies its input ports",
                 )
+
+    def _active(self, node: Any, projections: Any) -> list[Any]:
+        """The projections that its composition makes: mechanisms may be in several ones."""
+        owner = self.nesting.owner(node)
+        return [one for one in projections if one.is_active_in_composition(owner)]
 
     # Projections.
 
@@ -168,8 +167,8 @@ class _Importer:
         made = self.nodes[id(node)]
         for here, port in zip(made.inputs, node.input_ports, strict=True):
             with self.of(node):
-                self._port(port)
-            afferents = list(port.path_afferents)
+                self._port(node, port)
+            afferents = self._active(node, port.path_afferents)
             if hasattr(node, "recurrent_projection"):
                 own = [one for one in afferents if one.sender.owner is node]
                 if own != [node.recurrent_projection] or afferents[0] is not own[0]:
@@ -182,29 +181,31 @@ class _Importer:
                 with self.of(node):
                     self._projection(one, node, port, here)
 
-    def _port(self, port: Any) -> None:
-        function = port.function
+    def _port(self, node: Any, port: Any) -> None:
+        function, afferents = port.function, self._active(node, port.path_afferents)
         if kind_of(function) not in ("LinearCombination", "Identity"):
             raise RefusedError(
                 f"input port {port.name} computes {kind_of(function)}", "nearest: LinearCombination"
             )
         if kind_of(function) == "LinearCombination":
             only(function, weights=None, exponents=None)
-            if combined(function) and len(port.path_afferents) > 1:
+            if combined(function) and len(afferents) > 1:
                 raise RefusedError(
                     f"input port {port.name} multiplies",
                     "nearest: a ProcessingMechanism with LinearCombination(operation=PRODUCT)",
                 )
-        if not port.path_afferents:
+        if not afferents:
             raise RefusedError(
                 f"nothing arrives at input port {port.name}", "connect it, or leave it out"
             )
 
     def _projection(self, projection: Any, node: Any, port: Any, here: str) -> None:
-        sender = projection.sender.owner
-        if sender is self.composition.input_CIM:
-            self._entry(node, port, here)
+        projection, entry = self.nesting.origin(projection)
+        if entry is not None:
+            self._entry(node, port, here, entry)
             return
+        port_sent = self.nesting.sent(projection.sender)
+        sender = port_sent.owner
         if kind_of(projection) != "MappingProjection":
             raise RefusedError(f"{projection.name} is a {kind_of(projection)}", "MappingProjection")
         if kind_of(projection.function) not in ("MatrixTransform", "LinearMatrix", "Identity"):
@@ -213,7 +214,11 @@ class _Importer:
             )
         if any(value_of(projection, one) not in (None, 1) for one in ("weight", "exponent")):
             raise RefusedError(f"{projection.name} has a weight or exponent", "leave it out")
-        if any(one.mod_afferents for one in projection.parameter_ports):
+        if any(
+            kind_of(modulator) != "LearningProjection"  # It acts in learn(), not in run().
+            for one in projection.parameter_ports
+            for modulator in one.mod_afferents
+        ):
             raise RefusedError(f"{projection.name} learns, or is controlled", "fix its matrix")
         start, end = self._name(sender), self._name(node)
         if start == end:
@@ -221,56 +226,74 @@ class _Importer:
                 f"{projection.name} is a projection to itself", "a RecurrentTransferMechanism"
             )
         outputs = self.nodes[id(sender)].outputs
-        given = outputs.get(projection.sender.name)
+        given = outputs.get(port_sent.name)
         if given is None or given not in self.made.mechanisms[start].ports():
             raise RefusedError(
-                f"{projection.name} brings {projection.sender.name} of {sender.name}",
+                f"{projection.name} brings {port_sent.name} of {sender.name}",
                 f"nearest: {', '.join(outputs)}",
             )
         self.made.connect(
             start,
             end,
-            np.array(value_of(projection, "matrix"), dtype=np.float64),
+            self._matrix(projection),
             sender_port=given,
             receiver_port=here,
-            feedback=self._place(sender) > self._place(node),
+            feedback=self.nesting.place(sender) > self.nesting.place(node),
             name=self.names.name(None, f"{start}_to_{end}"),
         )
 
-    def _place(self, node: Any) -> int:
-        """The number of a node's consideration set."""
-        for number, members in enumerate(self.sets):
-            if any(one is node for one in members):
-                return number
-        raise RefusedError(f"{node.name} is not scheduled", "add it to the composition")
+    def _matrix(self, projection: Any) -> Any:
+        """The matrix, after learning if the composition has learned."""
+        parameter = projection.parameters.matrix
+        try:
+            matrix = parameter.get(self.composition.default_execution_id)
+        except self.pnl.core.globals.parameters.ParameterNoValueError:
+            matrix = parameter.get(None)
+        return np.array(matrix, dtype=np.float64)
 
-    def _entry(self, node: Any, port: Any, here: str) -> None:
-        external = [one for one in node.input_ports if one in self.composition.input_CIM_ports]
+    def _entry(self, node: Any, port: Any, here: str, outer: Any) -> None:
+        """outer: the port of the outermost composition's node that receives the input."""
+        top = self.nesting.top(node)
+        ports = (top.input_CIM if isinstance(top, self.pnl.Composition) else top).input_ports
+        external = [one for one in ports if one in self.composition.input_CIM_ports]
         base = self.names.name(node)
-        name = self.names.name(None, f"{base}_{port.name}" if len(external) > 1 else f"{base}_in")
+        if outer is port:
+            several = len(external) > 1
+            name = self.names.name(None, f"{base}_{port.name}" if several else f"{base}_in")
+        else:
+            name = self.names.name(None, f"{base}_in")
         shape = self.made.mechanisms[base].arrivals()[here]
         default = np.array(port.defaults.value, dtype=np.float64).reshape(shape)
         self.made.input(name, base, here, default=default)
         row = tuple(np.ravel(default).tolist())
-        self.made.entries.append(Entry(node.name, port.name, external.index(port), name, row))
+        self.made.entries.append(Entry(top.name, outer.name, external.index(outer), name, row))
 
     # The scheduler.
 
     def _schedule(self, termination: Any) -> None:
         self._together()
         scheduler = self.composition.scheduler
-        for node, condition in scheduler.conditions.conditions.items():
-            if id(node) in self.nodes:
-                with self.of(node):
-                    self.made.when(self._name(node), condition_of(condition, self._name))
+        explicit = scheduler.conditions.conditions.items()
+        for node, condition in explicit:
+            inner = members_of(self.nesting, node)
+            for one in inner:
+                if id(one) in self.nodes:
+                    with self.of(node):
+                        made = condition_of(condition, self._asked)
+                        self.nesting.apply(node, made, self._asked)
+                        self.made.when(self._name(one), made)
         scale = self.pnl.TimeScale.TRIAL
         ends = {**scheduler.termination_conds, **(termination or {})}[scale]
         with self.of(self.composition):
-            self.made.ends(condition_of(ends, self._name))
+            made = condition_of(ends, self._asked)
+            self.nesting.ends(made, bool(explicit))
+            self.made.ends(made)
+        if self.nesting.is_nested:
+            return  # Its order is made of several: places() tells feedback.
         with self.of(self.composition):
             sets = [
                 tuple(sorted(self._name(one) for one in members if id(one) in self.nodes))
-                for members in self.sets
+                for members in self.nesting.sets(self.composition)
             ]
             given = [members for members in sets if members]
             if list(self.made.schedule().sets) != given:
@@ -280,26 +303,32 @@ class _Importer:
                     "leave structural conditions out",
                 )
 
+    def _asked(self, node: Any) -> str:
+        """The node that stands for a node in a condition: of a nested composition its last."""
+        return self._name(members_of(self.nesting, node)[-1])
+
     def _together(self) -> None:
         """Nodes of one set that send to one another: cycles, which PsyNeuLink runs at once."""
-        for members in self.sets:
-            links = [
-                {self.names.name(one.sender.owner), self.names.name(node)}
-                for node in members
-                if id(node) in self.nodes
-                for port in node.input_ports
-                for one in port.path_afferents
-                if one.sender.owner is not node and any(one.sender.owner is m for m in members)
-            ]
-            for group in joined(links):
-                self.made.together(*sorted(group))
+        for composition in self.nesting.compositions:
+            for members in self.nesting.sets(composition):
+                links = [
+                    {self.names.name(one.sender.owner), self.names.name(node)}
+                    for node in members
+                    if id(node) in self.nodes
+                    for port in node.input_ports
+                    for one in afferents_of(port, composition)
+                    if one.sender.owner is not node and any(one.sender.owner is m for m in members)
+                ]
+                for group in joined(links):
+                    self.made.together(*sorted(group))
 
     # Outputs.
 
     def _results(self) -> None:
         last = self.composition.output_CIM.output_ports
         pairs = self.composition.output_CIM_ports.items()
-        for port, _ in sorted(pairs, key=lambda one: last.index(one[1][1])):
+        for outer, _ in sorted(pairs, key=lambda one: last.index(one[1][1])):
+            port = self.nesting.sent(outer)
             with self.of(port.owner):
                 node = self._name(port.owner)
                 here = self.nodes[id(port.owner)].outputs[port.name]
@@ -331,6 +360,9 @@ def restart(composition: Any) -> None:
     Call it before the first run; PsyNeuLink's numbers are then those of `exact`.
     """
     for node in composition.nodes:
+        if hasattr(node, "nodes"):
+            restart(node)
+            continue
         inner = [node, node.function, getattr(node, "integrator_function", None)]
         inner += [
             value_of(one, "noise")

@@ -461,6 +461,109 @@ def controlled_gain(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return net, {"inputs": {given: [[1.0], [3.0], [0.1]]}}
 
 
+@imported
+def controlled_afterwards(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """PsyNeuLink's default: the search after a trial sets the level of the next one."""
+    net, given = controlled_gain(pnl)
+    net.controller_mode = pnl.AFTER
+    return net, given
+
+
+@imported
+def controlled_integration(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A memory whose noise the candidates of the search after a trial share with the next trial."""
+    function = pnl.SimpleIntegrator(rate=0.5, noise=pnl.NormalDist(seed=41))
+    memory = pnl.IntegratorMechanism(name="memory", input_shapes=1, function=function)
+    net = pnl.Composition(nodes=[memory])
+    controller = pnl.OptimizationControlMechanism(
+        name="control",
+        agent_rep=net,
+        state_features=[memory.input_port],
+        objective_mechanism=pnl.ObjectiveMechanism(name="objective", monitor=[memory]),
+        function=pnl.GridSearch(direction=pnl.MINIMIZE),
+        control_signals=[
+            pnl.ControlSignal(
+                modulates=(pnl.RATE, memory),
+                modulation=pnl.MULTIPLICATIVE,
+                allocation_samples=[-1.0, 0.5, 2.0],
+            )
+        ],
+    )
+    net.add_controller(controller)
+    return net, {"inputs": {memory: [[1.0], [3.0], [0.1], [-2.0], [0.7]]}, "num_trials": 15}
+
+
+# Nested compositions.
+
+
+@imported
+def nested(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    inner_node = pnl.ProcessingMechanism(name="inner_node", input_shapes=2)
+    inner = pnl.Composition(name="inner", nodes=[inner_node])
+    return pnl.Composition(nodes=[inner]), {"inputs": {inner: [[1.0, 2.0]]}}
+
+
+@imported
+def nested_between(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _between(pnl)[:2]
+
+
+def _between(pnl: Any) -> tuple[Any, dict[str, Any], Any, Any]:
+    """A decision in two layers of its own, between an encoder and a response."""
+    encoder = pnl.TransferMechanism(name="encoder", input_shapes=3, function=pnl.Logistic)
+    hidden = pnl.TransferMechanism(
+        name="hidden", input_shapes=2, integrator_mode=True, integration_rate=0.4
+    )
+    out = pnl.TransferMechanism(name="out", input_shapes=2, function=pnl.Tanh)
+    decision = pnl.Composition(
+        name="decision", pathways=[[hidden, np.array([[1.0, -0.5], [0.3, 2.0]]), out]]
+    )
+    response = pnl.TransferMechanism(name="response", input_shapes=1)
+    net = pnl.Composition(name="net")
+    net.add_nodes([encoder, decision, response])
+    matrix = np.array([[1.0, 0.2], [-1.0, 0.5], [0.4, 0.4]])
+    net.add_projection(pnl.MappingProjection(matrix=matrix), sender=encoder, receiver=decision)
+    net.add_projection(
+        pnl.MappingProjection(matrix=np.array([[1.0], [-1.0]])), sender=decision, receiver=response
+    )
+    given = {"inputs": {encoder: [[1.0, 0.0, -1.0], [0.5, 0.5, 2.0]]}, "num_trials": 4}
+    return net, given, decision, response
+
+
+@imported
+def nested_twice(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Two inputs and two levels, of which the inner one counts its calls."""
+    counter = pnl.IntegratorMechanism(
+        name="counter", input_shapes=1, function=pnl.SimpleIntegrator(rate=0.5)
+    )
+    deep = pnl.Composition(name="deep", nodes=[counter])
+    left = pnl.ProcessingMechanism(name="left", input_shapes=1, function=pnl.Linear(slope=2.0))
+    right = pnl.ProcessingMechanism(name="right", input_shapes=2)
+    middle = pnl.Composition(name="middle", nodes=[right], pathways=[[left, deep]])
+    return pnl.Composition(name="outer", nodes=[middle]), {
+        "inputs": {middle: [[[1.0, 2.0], [3.0]], [[0.5, -1.0], [1.0]]]},
+    }
+
+
+@imported
+def nested_every_second_call(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A nested composition under a condition; the trial ends after it."""
+    first = pnl.IntegratorMechanism(
+        name="first", input_shapes=1, function=pnl.SimpleIntegrator(rate=1.0)
+    )
+    inner_node = pnl.IntegratorMechanism(
+        name="inner_node", input_shapes=1, function=pnl.SimpleIntegrator(rate=0.1)
+    )
+    inner = pnl.Composition(name="inner", nodes=[inner_node])
+    net = pnl.Composition(pathways=[[first, inner]])
+    net.scheduler.add_condition(inner, pnl.EveryNCalls(first, 2))
+    return net, {
+        "inputs": {first: [[1.0]]},
+        "num_trials": 3,
+        "termination_processing": {pnl.TimeScale.TRIAL: pnl.AfterNCalls(inner, 2)},
+    }
+
+
 # Refused compositions.
 
 
@@ -468,11 +571,28 @@ def _single(pnl: Any, node: Any) -> tuple[Any, dict[str, Any]]:
     return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0] * 2]}}
 
 
-@refused("nested composition")
-def nested(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    inner_node = pnl.ProcessingMechanism(name="inner_node", input_shapes=2)
-    inner = pnl.Composition(name="inner", nodes=[inner_node])
-    return pnl.Composition(nodes=[inner]), {"inputs": {inner: [[1.0, 2.0]]}}
+@refused("it is nested, and its nodes have conditions of their own")
+def nested_course(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, given, inner, _ = _between(pnl)
+    hidden, out = inner.nodes
+    inner.scheduler.add_condition(out, pnl.AfterNCalls(hidden, 3))
+    return net, given
+
+
+@refused("its trials end by a condition of their own, and decision")
+def nested_cut_off(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, given, _, response = _between(pnl)
+    ends = {pnl.TimeScale.TRIAL: pnl.AfterNCalls(response, 2)}
+    return net, {**given, "termination_processing": ends}
+
+
+@refused("it has a reconfiguration cost")
+def reconfiguring(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, given = controlled_gain(pnl)
+    net.controller.parameters.compute_reconfiguration_cost.set(
+        pnl.Distance(metric=pnl.EUCLIDEAN), override=True
+    )
+    return net, given
 
 
 @refused("KWTAMechanism")
@@ -527,13 +647,6 @@ def user_defined_state(pnl: Any) -> tuple[Any, dict[str, Any]]:
         running_sum, default_variable=[[0.0, 0.0]], stateful_parameter="total"
     )
     return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=function))
-
-
-@refused("controller_mode is after")
-def controlled_afterwards(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    net, given = controlled_gain(pnl)
-    net.controller_mode = pnl.AFTER
-    return net, given
 
 
 @refused("is set by")

@@ -39,9 +39,6 @@ TABLES: dict[Kind, dict[str, Support]] = {
 REFUSED: dict[Kind, dict[str, str]] = {
     "mechanism": {
         "AutoAssociativeLearningMechanism": "train in PsyNeuLink, and import the matrices",
-        "Composition": "put the mechanisms of the nested composition into the outer one",
-        "AutodiffComposition": "train it, and put its mechanisms with their matrices into a "
-        "Composition",
         "CompositionInterfaceMechanism": "put nested mechanisms into the outer composition",
         "ContrastiveHebbianMechanism": "a RecurrentTransferMechanism with a fixed matrix",
         "ControlMechanism": "an OptimizationControlMechanism with a GridSearch",

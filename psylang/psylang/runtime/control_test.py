@@ -6,6 +6,7 @@ time.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,11 @@ def hill(x, top):  # type: ignore[no-untyped-def]
     return 10.0 - (x[0] - top) ** 2
 
 
-def climber(count: int | None) -> Model:
+def climber(count: int | None, noisy: bool = True) -> Model:
     """Its control chooses the intercept at which a noisy layer climbs a hill."""
     model = Model("hill")
-    layer = model.add(Transfer("layer", noise=Normal(standard_deviation=2.0)))
+    noise = Normal(standard_deviation=2.0) if noisy else None
+    layer = model.add(Transfer("layer", noise=noise))
     model.input("x", layer)
     top = {"top": 3.0}
     height = model.add(Compute("height", function=hill, inputs={"x": 1}, parameters=top, size=0))
@@ -68,6 +70,29 @@ def test_estimates_have_draws_of_their_own_and_average_out() -> None:
     assert np.std(chosen[1]) > 0.7
     assert (chosen[1] != chosen[None]).any()
     assert np.abs(chosen[400] - 2.0).max() <= 0.5
+
+
+def test_estimates_of_exact_are_those_of_fast() -> None:
+    runs = [
+        psylang.compile(climber(5)).run({"x": [1.0]}, trials=4000, seed=2),
+        psylang.compile(climber(5), numerics="exact").run({"x": [1.0]}, sequences=4000, seed=2),
+    ]
+    for name in ("allocation", "height"):
+        one, other = (run[name].reshape(4000) for run in runs)
+        assert distance(one, other) < 1.95 * np.sqrt(2 / 4000), name
+
+
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+def test_a_search_after_trials_is_the_interpreters(numerics: Any) -> None:
+    model = climber(None, noisy=numerics == "exact")  # In `fast` its candidates may not draw.
+    assert model.search is not None
+    model.search = dataclasses.replace(model.search, after=True)
+    program, x = model.program(numerics), np.linspace(-1, 4, 12)
+    found = psylang.compile(program).run({"x": x[:, None]})
+    wanted = interpret(program, inputs={"x": x[:, None]}, trials=12)
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(found[name], values)
+    assert len(np.unique(found["allocation"])) > 3
 
 
 def test_draws_that_do_not_depend_on_the_candidate_are_made_once() -> None:

@@ -1,0 +1,229 @@
+"""Compositions in compositions: their mechanisms become nodes of one model.
+
+A nested composition runs a whole trial in each of its calls. If its nodes have no conditions and
+its trial ends when all have run, that is each of its nodes once, in the order of its projections:
+what the nodes do in the outer composition, if they run under the condition of the nested one.
+Anything else is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psylang.model.conditions import AllHaveRun, Condition, JustRan, WhenFinished
+from psylang.pnl.reading import kind_of, value_of
+from psylang.pnl.refusals import RefusedError
+from psylang.pnl.tables import nearest
+
+KINDS = ("Composition", "AutodiffComposition")
+PASSES_ON = ("Linear", "Identity")
+
+
+class Nesting:
+    """The compositions of a composition, itself first, and the mechanisms of all of them.
+
+    Mechanisms that only learn are left out: run() does not call them.
+    """
+
+    def __init__(self, pnl: Any, composition: Any) -> None:
+        self.pnl, self.outer = pnl, composition
+        self.compositions: list[Any] = []
+        self.mechanisms: list[Any] = []
+        self._owners: dict[int, Any] = {}
+        self._enter(composition)
+
+    def _enter(self, composition: Any) -> None:
+        if any(one is composition for one in self.compositions):
+            return
+        self.compositions.append(composition)
+        learning = composition.get_nodes_by_role(self.pnl.NodeRole.LEARNING)
+        for node in composition.nodes:
+            if any(node is one for one in learning):
+                continue
+            self._owners.setdefault(id(node), composition)
+            if isinstance(node, self.pnl.Composition):
+                self._enter(node)
+            elif not any(node is one for one in self.mechanisms):
+                self.mechanisms.append(node)
+
+    @property
+    def is_nested(self) -> bool:
+        return len(self.compositions) > 1
+
+    def owner(self, node: Any) -> Any:
+        """The composition that a node is in."""
+        return self._owners[id(node)]
+
+    def top(self, node: Any) -> Any:
+        """The node of the outermost composition that has a mechanism: itself, or a composition."""
+        while self.owner(node) is not self.outer:
+            node = self.owner(node)
+        return node
+
+    def sets(self, composition: Any) -> list[tuple[Any, ...]]:
+        """The consideration sets of a composition."""
+        return [tuple(one) for one in composition.scheduler.consideration_queue]
+
+    def place(self, node: Any) -> tuple[int, ...]:
+        """The numbers of a node's consideration set, from the outermost composition inwards."""
+        place: list[int] = []
+        while True:
+            owner = self.owner(node)
+            place.append(self._number(owner, node))
+            if owner is self.outer:
+                return tuple(reversed(place))
+            node = owner
+
+    def _number(self, composition: Any, node: Any) -> int:
+        for number, members in enumerate(self.sets(composition)):
+            if any(one is node for one in members):
+                return number
+        raise RefusedError(f"{node.name} is not scheduled", "add it to the composition")
+
+    def check(self, composition: Any) -> None:
+        """RefusedError: it is of another kind, or a nested one with a course of its own."""
+        kind = kind_of(composition)
+        if kind not in KINDS:
+            raise RefusedError(f"it is a {kind}", nearest("mechanism", kind))
+        if composition is self.outer:
+            return
+        scheduler = composition.scheduler
+        if any(kind_of(one) != "Always" for one in scheduler.conditions.conditions.values()):
+            raise RefusedError(
+                "it is nested, and its nodes have conditions of their own",
+                "nearest: conditions in the outer composition",
+            )
+        ends = scheduler.termination_conds[self.pnl.TimeScale.TRIAL]
+        if kind_of(ends) != "AllHaveRun" or ends.args:
+            raise RefusedError(
+                f"it is nested, and its trial ends by {kind_of(ends)}", "nearest: AllHaveRun"
+            )
+        if composition.controller is not None:
+            raise RefusedError(
+                "it is nested, and has a controller", "give it to the outer composition"
+            )
+        if sum(any(composition is node for node in one.nodes) for one in self.compositions) > 1:
+            raise RefusedError("it is nested in several compositions", "make one of it for each")
+        for node in composition.nodes:
+            if self.owner(node) is not composition:
+                raise RefusedError(
+                    f"{node.name} is in another of the compositions, too", "give each its own"
+                )
+        ports = (*composition.input_CIM.output_ports, *composition.output_CIM.output_ports)
+        if any(kind_of(port.function) not in PASSES_ON for port in ports):
+            raise RefusedError("its ports compute", "nearest: ports that pass values on")
+
+    # Ports of nested compositions pass on what arrives.
+
+    def origin(self, projection: Any) -> tuple[Any, Any]:
+        """The projection from a mechanism that brings what a projection brings; or, for an input
+        of the outermost composition, the port of that composition's node."""
+        while True:
+            sender = projection.sender.owner
+            composition = next((c for c in self.compositions if sender is c.input_CIM), None)
+            if composition is None:
+                return projection, None
+            if composition is self.outer:
+                return projection, projection.receiver
+            self._is_plain(projection)
+            (port,) = (
+                arriving
+                for arriving, leaving in composition.input_CIM_ports.values()
+                if leaving is projection.sender
+            )
+            inside = self.owner(composition)
+            arriving = afferents_of(port, inside)
+            if len(arriving) != 1:
+                raise RefusedError(
+                    f"{len(arriving)} projections arrive at its {port.name}",
+                    "nearest: one projection to each port of a nested composition",
+                )
+            projection = arriving[0]
+
+    def sent(self, port: Any) -> Any:
+        """The output port of a mechanism whose value an output port has."""
+        while True:
+            composition = next((c for c in self.compositions if port.owner is c.output_CIM), None)
+            if composition is None:
+                return port
+            (arriving,) = (
+                arriving
+                for arriving, leaving in composition.output_CIM_ports.values()
+                if leaving is port
+            )
+            (projection,) = afferents_of(arriving, composition)
+            self._is_plain(projection)
+            port = projection.sender
+
+    def _is_plain(self, projection: Any) -> None:
+        matrix = np.array(value_of(projection, "matrix"), dtype=np.float64)
+        if matrix.ndim != 2 or not np.array_equal(matrix, np.eye(*matrix.shape)):
+            raise RefusedError(
+                f"{projection.name} to a port of a nested composition has a matrix",
+                "give it to the projection to or from the nested composition",
+            )
+
+    # Conditions.
+
+    def apply(self, node: Any, condition: Condition, name: Any) -> None:
+        """RefusedError: the condition of a nested composition's nodes, or one on it, means another
+        thing for its nodes."""
+        asked = {
+            name(one) for one in self._owners_of_nodes() if isinstance(one, self.pnl.Composition)
+        }
+        for one in condition.walk():
+            if isinstance(one, JustRan | WhenFinished) and (
+                isinstance(node, self.pnl.Composition) or set(one.nodes()) & asked
+            ):
+                raise RefusedError(
+                    f"{type(one).__name__} is of a nested composition", "nearest: AfterNCalls"
+                )
+
+    def _owners_of_nodes(self) -> list[Any]:
+        return [node for node in self.outer.nodes if id(node) in self._owners]
+
+    def ends(self, condition: Condition, conditions: bool) -> None:
+        """RefusedError: a trial may end between the nodes of a nested composition, or they may
+        wait for different nodes."""
+        plain = isinstance(condition, AllHaveRun) and not condition.names
+        for composition in self.compositions[1:]:
+            if not plain and len(self.sets(composition)) > 1:
+                raise RefusedError(
+                    f"its trials end by a condition of their own, and {composition.name}, which is "
+                    "nested, runs its nodes one after the other",
+                    "nearest: trials that end when all nodes have run",
+                )
+            explicit = self.outer.scheduler.conditions.conditions
+            senders = {
+                id(one.sender.owner)
+                for port in composition.input_CIM.input_ports
+                for one in afferents_of(port, self.owner(composition))
+            }
+            if conditions and len(senders) > 1 and composition not in explicit:
+                raise RefusedError(
+                    f"{composition.name} is nested, waits for several nodes, and others have "
+                    "conditions",
+                    "give it a condition",
+                )
+
+
+def afferents_of(port: Any, composition: Any) -> list[Any]:
+    """The projections to a port that a composition makes."""
+    return [one for one in port.path_afferents if one.is_active_in_composition(composition)]
+
+
+def members_of(nesting: Nesting, node: Any) -> list[Any]:
+    """The mechanisms of a node, in the order in which they run: itself, or a composition's."""
+    if not isinstance(node, nesting.pnl.Composition):
+        return [node]
+    return [
+        one
+        for members in nesting.sets(node)
+        for member in members
+        for one in members_of(nesting, member)
+    ]
+
+
+__all__ = ["Nesting", "afferents_of", "members_of"]
