@@ -38,10 +38,12 @@ from psylang.model.decision import DDM, LCA
 from psylang.model.diffusion import Angle, Diffusion, WeibullCollapse
 from psylang.model.errors import ModelError
 from psylang.model.function import Function, function
-from psylang.model.functions import Exponential, Linear, Logistic, ReLU, SoftMax, Tanh
+from psylang.model.functions import Exponential, Gaussian, Linear, Logistic, ReLU, SoftMax, Tanh
 from psylang.model.integrators import (
+    Accumulator,
     AdaptiveIntegrator,
     DriftDiffusion,
+    InteractiveActivation,
     LeakyCompetingIntegrator,
     SimpleIntegrator,
 )
@@ -53,6 +55,7 @@ __all__ = [
     "DDM",
     "LBA",
     "LCA",
+    "Accumulator",
     "AdaptiveIntegrator",
     "AfterNCalls",
     "AfterNPasses",
@@ -78,7 +81,9 @@ __all__ = [
     "ExponentialCost",
     "Function",
     "Gamma",
+    "Gaussian",
     "GridSearch",
+    "InteractiveActivation",
     "JustRan",
     "LeakyCompetingIntegrator",
     "Linear",

@@ -111,6 +111,25 @@ class Exponential:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Gaussian:
+    """scale * e**(-(x - bias)**2 / (2 s**2)) / sqrt(2 pi s) + offset, s the standard deviation:
+    PsyNeuLink's, which is a density for s = 1 alone."""
+
+    standard_deviation: Number = number(1.0, above=0.0)
+    bias: Number = number(0.0)
+    scale: Number = number(1.0)
+    offset: Number = number(0.0)
+
+    def emit(self, at: Scope, x: Value) -> Value:
+        build, s = at.build, at["standard_deviation"]
+        apart = at.minus(x, "bias")
+        wide = build.mul(build.mul(s, s), 2.0)
+        power = natural(at, build.div(build.neg(build.mul(apart, apart)), wide))
+        height = build.op("sqrt", build.mul(s, 2 * math.pi))
+        return at.plus(at.times(build.div(power, height), "scale"), "offset")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SoftMax:
     """e**(gain * x_i) over the sum of all; the largest exponent is taken off first."""
 

@@ -90,6 +90,52 @@ class LeakyCompetingIntegrator:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Accumulator:
+    """rate * before + noise + increment; its input has no effect."""
+
+    rate: Number = number(1.0)
+    increment: Number = number(0.0)
+    noise: Distribution | None = part()
+    initial: Number = number(0.0)
+
+    def emit(self, at: Scope, before: Value, x: Value) -> Value:
+        noise = sampled(at, x.type.shape)
+        value = at.times(before, "rate")
+        return at.plus(value if noise is None else at.build.add(value, noise), "increment")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InteractiveActivation:
+    """before + rate * (x + noise) * d - decay * (before - rest), d the distance to `most` for an
+    input above 0, from `least` for one below 0 (McClelland & Rumelhart 1981)."""
+
+    rate: Number = number(1.0)
+    decay: Number = number(0.0)
+    rest: Number = number(0.0)
+    most: Number = number(1.0)
+    least: Number = number(-1.0)
+    noise: Distribution | None = part()
+    initial: Number = number(0.0)
+
+    def emit(self, at: Scope, before: Value, x: Value) -> Value:
+        build = at.build
+        noise = sampled(at, x.type.shape)
+        distances = []
+        for index in np.ndindex(*x.type.shape):
+            one, state = build.extract(x, *index), build.extract(before, *index)
+            falls = build.select(
+                build.lt(one, 0.0), build.sub(state, at["least"]), build.constant(0.0)
+            )
+            rises = build.sub(at["most"], state)
+            distances.append(build.select(build.op("gt", one, 0.0), rises, falls))
+        distance = build.stack(distances, x.type.shape) if x.type.shape else distances[0]
+        push = x if noise is None else build.add(x, noise)
+        push = build.mul(build.mul(at["rate"], push), distance)
+        pull = build.mul(at["decay"], build.sub(before, at["rest"]))
+        return build.sub(build.add(before, push), pull)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DriftDiffusion:
     """before + rate * x * dt + noise * sqrt(dt) * z + offset, z normal, kept within ±threshold
     (Ratcliff 1978, in steps). noise is a standard deviation over one unit of time.

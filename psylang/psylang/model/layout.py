@@ -30,6 +30,7 @@ class Layout:
     names: Mapping[str, Mapping[str, str]]  # component -> path of a field -> parameter
     defaults: Mapping[str, Array]
     varied: frozenset[str] = frozenset()
+    controlled: frozenset[str] = frozenset()  # Constants that control changes within a trial.
     _made: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def scope(self, context: Context, component: str, holder: Any = None) -> Scope:
@@ -40,10 +41,19 @@ class Layout:
     # The values before the first trial, computed at the parameters' defaults.
 
     def slots(self, node: str, numerics: Numerics) -> tuple[str, ...]:
-        """The names of a mechanism's memory slots."""
+        """The names of a mechanism's memory slots. A slot that is left out for a constant, such as
+        a width of 0, is there if the number can change."""
         if (node, numerics) not in self._made:
             build = ProgramBuilder(node, numerics)
-            at = self.scope(Context(build, self.defaults, {}), node)
+            changing = self.varied | self.controlled
+            constants = {name: one for name, one in self.defaults.items() if name not in changing}
+            given = {
+                name: build.constant(
+                    self.defaults[name], Type(DType.F64, self.defaults[name].shape)
+                )
+                for name in changing
+            }
+            at = self.scope(Context(build, constants, given), node)
             self._made[(node, numerics)] = tuple(self.mechanisms[node].initial(at))
         slots: tuple[str, ...] = self._made[(node, numerics)]
         return slots

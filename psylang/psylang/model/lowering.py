@@ -45,6 +45,7 @@ def lowered(
     values = dict(rules.values)
     build = ProgramBuilder(model.name, numerics)
     chosen = _parameters(model, build, varied, values, ranges)
+    rules.hold_within({name: checked_range(name, ends) for name, ends in ranges.items()})
     following = [
         name
         for name, formula in model.formulas.items()
@@ -182,7 +183,19 @@ def _layout(model: Blueprint, values: Mapping[str, Array], varied: frozenset[str
         model.names,
         values,
         varied,
+        _controlled(model),
     )
+
+
+def _controlled(model: Blueprint) -> frozenset[str]:
+    """The parameters that a search sets, and those computed from them."""
+    names = {one.name for one in model.search.signals} if model.search is not None else set()
+    following = {
+        name
+        for name, formula in model.formulas.items()
+        if any(leaf.name in names for leaf in formula.leaves())
+    }
+    return frozenset(names | following)
 
 
 def _write(model: Blueprint, trial: Trial) -> None:

@@ -8,6 +8,7 @@ the relations between parameters that components declare.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Array, Formula, Limits
 
+CORNERS_MAX = 256  # Of ranges, of which each may have two ends.
 Modulation = Literal["multiplicative", "additive", "override"]
 
 
@@ -96,9 +98,12 @@ class Rules:
         for name in self.values if everything else given:
             value = given.get(name, self.values[name])
             self._limited(name, value, value, allow_nan)
-            if name in self.signals:
-                for end in self.signals[name].ends(value):
-                    self._limited(name, value, end, allow_nan)
+            for end in self._controlled(name, given):
+                self._limited(name, value, end, allow_nan)
+        for name in self.formulas:
+            if name not in given and not everything:
+                for end in self._controlled(name, given):
+                    self._limited(name, self.values[name], end, allow_nan)
         for relation in self.relations:
             if everything or relation.value in given or relation.bound in given:
                 self._related(relation, given)
@@ -112,14 +117,17 @@ class Rules:
                 made[name] = formula.computed({**self.values, **given})
         return made
 
-    def _limited(self, name: str, given: Array, value: Array, allow_nan: bool) -> None:
+    def _limited(
+        self, name: str, given: Array, value: Array, allow_nan: bool, where_from: str = ""
+    ) -> None:
         for limits in self.limits.get(name, ()) or (Limits(),):
             found = limits.violation(value, allow_nan)
             if found is None:
                 continue
             where, rule = found
             number = value.item() if not value.ndim else value[where]
-            how = "" if value is given else " at an end of the levels that control tries"
+            controlled = " at an end of the levels that control tries"
+            how = where_from if value is given else controlled
             row = f" (row {where[0]})" if value.ndim > self.values[name].ndim else ""
             raise ModelError(f"parameter `{name}` is {number:g}{row}{how}; it must be {rule}")
 
@@ -133,11 +141,46 @@ class Rules:
                 pair = [np.broadcast_to(one, np.shape(holds))[bad] for one in (value, bound)]
                 raise ModelError(f"parameter {relation.told(*map(float, pair))}")
 
+    def hold_within(self, ranges: Mapping[str, tuple[float, float]]) -> None:
+        """ModelError: a parameter at a finite end of its range, or a formula of such ends, exceeds
+        a limit. Relations are held when values are given."""
+        finite = {
+            name: [one for one in ends if math.isfinite(one)] for name, ends in ranges.items()
+        }
+        named = [name for name, ends in finite.items() if ends]
+        for ends in itertools.islice(itertools.product(*(finite[n] for n in named)), CORNERS_MAX):
+            given: dict[str, Array] = {
+                name: np.full(self.values[name].shape, end)
+                for name, end in zip(named, ends, strict=True)
+            }
+            for name, value in {**given, **self._following(given)}.items():
+                self._limited(name, value, value, True, " at an end of its range")
+
+    def _controlled(self, name: str, given: Mapping[str, NDArray[Any]]) -> list[Array]:
+        """The values at the ends of the levels that control sets, of a parameter or of one that is
+        computed from such parameters; none if control sets neither."""
+        if name in self.signals:
+            return list(self.signals[name].ends(given.get(name, self.values[name])))
+        formula = self.formulas.get(name)
+        if formula is None:
+            return []
+        leaves = dict.fromkeys(leaf.name for leaf in formula.leaves())
+        set_ones = [leaf for leaf in leaves if leaf in self.signals]
+        ends = [self.signals[leaf].ends(given.get(leaf, self.values[leaf])) for leaf in set_ones]
+        return [
+            formula.computed({**self.values, **given, **dict(zip(set_ones, one, strict=True))})
+            for one in itertools.product(*ends)
+            if set_ones
+        ]
+
     def _reached(self, name: str, given: Mapping[str, NDArray[Any]]) -> Sequence[Array]:
         """The values of a parameter, as it is or as control sets it: rows in front, one axis for
         elements behind."""
-        value = given.get(name, self.values[name])
         own = self.values[name].ndim
-        rows = value.shape[: value.ndim - own]
-        flat = value.reshape(*rows, math.prod(value.shape[value.ndim - own :]))
-        return self.signals[name].ends(flat) if name in self.signals else [flat]
+        every = self._controlled(name, given) or [given.get(name, self.values[name])]
+        return [
+            value.reshape(
+                *value.shape[: value.ndim - own], math.prod(value.shape[value.ndim - own :])
+            )
+            for value in every
+        ]

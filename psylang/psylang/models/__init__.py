@@ -3,6 +3,7 @@
 from psylang.models.decisions import ddm, ddm_analytical, lca
 from psylang.models.diffusions import (
     ddm_angle,
+    ddm_vazt,
     ddm_weibull,
     full_ddm,
     lba,
@@ -21,6 +22,7 @@ __all__ = [
     "ddm",
     "ddm_analytical",
     "ddm_angle",
+    "ddm_vazt",
     "ddm_weibull",
     "extended_stroop",
     "full_ddm",

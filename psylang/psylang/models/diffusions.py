@@ -47,6 +47,50 @@ def full_ddm(
     return _decides(model, fields, None, corrected, max_steps)
 
 
+def ddm_vazt(
+    v: float = 0.8,
+    a: float = 2.0,
+    z: float = 0.5,
+    t: float = 0.3,
+    sv: float = 0.0,
+    sz: float = 0.0,
+    st: float = 0.0,
+    dt: float = 0.001,
+    *,
+    corrected: bool = True,
+    max_steps: int = 100_000,
+) -> Model:
+    """full_ddm() with the parameters of HDDM and of psylang.likelihood, and noise 1.
+
+    v: drift. a: distance of the thresholds. z: start, as a share of a. t: non-decision time. sv:
+    standard deviation of v. sz, st: widths of the ranges of z, and of t, which is the middle and
+    not below st. corrected and outputs: as of ddm(). Parameters: those in front of the star.
+    ModelError: a value that cannot be.
+    """
+    model = Model("ddm_vazt")
+    given = {"v": v, "a": a, "z": z, "t": t, "sv": sv, "sz": sz, "st": st, "dt": dt}
+    p = {name: model.parameter(name, value) for name, value in given.items()}
+    decision = model.add(
+        Diffusion(
+            "decision",
+            drift=p["v"],
+            threshold=p["a"] * 0.5,
+            starting_point=(p["z"] - 0.5) * p["a"],
+            non_decision_time=p["t"],
+            drift_deviation=p["sv"],
+            start_range=p["sz"] * p["a"],
+            time_range=p["st"],
+            dt=p["dt"],
+            corrected=corrected,
+            max_steps=max_steps,
+            seed=0,
+        )
+    )
+    for port in ("response_time", "choice", "decision_variable"):
+        model.output(port, decision, port)
+    return model
+
+
 def ddm_angle(
     drift: float = 0.8,
     threshold: float = 1.0,

@@ -40,6 +40,13 @@ def _identity(function: Any, at: At) -> Any:
     return functions.Linear()
 
 
+@converts("function", "Gaussian", "Gaussian")
+def _gaussian(function: Any, at: At) -> Any:
+    fields = {"standard_deviation": "standard_deviation", "bias": "bias"}
+    fields |= {"scale": "scale", "offset": "offset"}
+    return functions.Gaussian(**at.numbers(function, fields))
+
+
 @converts("function", "SoftMax", "SoftMax", "output ALL, no adaptive gain, no mask")
 def _softmax(function: Any, at: At) -> Any:
     only(function, output="all", mask_threshold=None)
@@ -90,6 +97,29 @@ def _leaky(function: Any, at: At) -> Any:
         initial=number_of(function, "initializer"),
         **at.numbers(function, fields),
     )
+
+
+@converts("integrator", "AccumulatorIntegrator", "Accumulator", "in a TransferMechanism, too")
+def _accumulator(function: Any, at: At) -> Any:
+    drawn, constant = noise_of(value_of(function, "noise"), at.part("noise"))
+    numbers = at.numbers(function, {"rate": "rate", "increment": "increment"})
+    if constant:
+        raise RefusedError("AccumulatorIntegrator has a number as noise", "add it to increment")
+    return integrators.Accumulator(
+        noise=drawn, initial=number_of(function, "initializer"), **numbers
+    )
+
+
+@converts(
+    "integrator", "InteractiveActivationIntegrator", "InteractiveActivation", "begins at rest"
+)
+def _interactive(function: Any, at: At) -> Any:
+    drawn, constant = noise_of(value_of(function, "noise"), at.part("noise"))
+    if constant:
+        raise RefusedError("InteractiveActivationIntegrator has a number as noise", "NormalDist")
+    fields = {"rate": "rate", "decay": "decay", "rest": "rest", "most": "max_val"}
+    numbers = at.numbers(function, {**fields, "least": "min_val"})
+    return integrators.InteractiveActivation(noise=drawn, initial=numbers["rest"], **numbers)
 
 
 @converts("integrator", "DriftDiffusionIntegrator", "DriftDiffusion", "in a DDM")

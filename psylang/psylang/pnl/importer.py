@@ -17,7 +17,7 @@ from psylang.model.errors import ModelError
 from psylang.pnl.conditions import condition_of
 from psylang.pnl.control import search_of
 from psylang.pnl.environment import psyneulink
-from psylang.pnl.mechanisms import Converted, combined, converted
+from psylang.pnl.mechanisms import Converted, combined, converted, port_named
 from psylang.pnl.nesting import Nesting, afferents_of, members_of
 from psylang.pnl.ports import PortsFunction
 from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
@@ -331,7 +331,7 @@ class _Importer:
             port = self.nesting.sent(outer)
             with self.of(port.owner):
                 node = self._name(port.owner)
-                here = self.nodes[id(port.owner)].outputs[port.name]
+                here = port_named(self.nodes[id(port.owner)].outputs, port)
                 own = here in self.made.mechanisms[node].ports()
                 several = len([1 for one in port.owner.output_ports]) > 1
                 name = identifier(f"{node}_{port.name}" if several else node)

@@ -20,6 +20,7 @@ from psylang.pnl.ports import (
     Apart,
     Combined,
     Concatenated,
+    EachPort,
     Energy,
     PortsFunction,
     UserDefined,
@@ -80,7 +81,7 @@ def reset_of(mechanism: Any) -> Literal["trial", "never"]:
 
 
 def plain_ports(mechanism: Any, main: str = "value") -> tuple[dict[str, str], dict[str, Any]]:
-    """Output ports that pass the value on, and output ports of the energy."""
+    """Output ports that pass the value on, and output ports of the energy; others may be unused."""
     ports, derived = {}, {}
     for port in mechanism.output_ports:
         if hands_on(port):
@@ -88,12 +89,17 @@ def plain_ports(mechanism: Any, main: str = "value") -> tuple[dict[str, str], di
         elif kind_of(port.function) == "Energy" and hasattr(mechanism, "recurrent_projection"):
             matrix = recurrent_matrix(mechanism)
             derived[port.name] = (Energy(matrix=tuple(map(tuple, matrix.tolist()))), 1)
-        else:
-            raise RefusedError(
-                f"output port {port.name} computes {kind_of(port.function)}",
-                "nearest: RESULT, with a ProcessingMechanism that computes it",
-            )
     return ports, derived
+
+
+def port_named(outputs: Mapping[str, str], port: Any) -> str:
+    """The name here of an output port that is used. RefusedError: it is not imported."""
+    if port.name not in outputs:
+        raise RefusedError(
+            f"output port {port.name} computes {kind_of(port.function)}",
+            "nearest: RESULT, with a ProcessingMechanism that computes it",
+        )
+    return outputs[port.name]
 
 
 def hands_on(port: Any, place: int = 0) -> bool:
@@ -350,6 +356,7 @@ def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
 
 @converts("mechanism", "ProcessingMechanism", "Transfer, or a function of its ports")
 @converts("mechanism", "ObjectiveMechanism", "a function of its ports")
+@converts("mechanism", "ComparatorMechanism", "a function of its ports")
 def _processing(mechanism: Any, name: str, at: At) -> Converted:
     function = mechanism.function
     write = {**PORT_FUNCTIONS}.get(kind_of(function))
@@ -373,6 +380,15 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
         seed = seed_of(function)
     else:
         transfer = transfer_function(function, at.part("function"))
+    if len(sizes) > 1 and noise is None:
+        made = EachPort(name, sizes=sizes, function=transfer, reset="never")
+        rows = {
+            port.name: f"value{k}"
+            for port in mechanism.output_ports
+            for k in range(len(sizes))
+            if hands_on(port, k)
+        }
+        return Converted(made, tuple(made.arrivals()), rows)
     made = Transfer(
         name, size=single(mechanism), function=transfer, noise=noise, seed=seed, reset="never"
     )

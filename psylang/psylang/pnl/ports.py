@@ -15,6 +15,7 @@ from psylang.model.arithmetic import as_float
 from psylang.model.context import Scope, total
 from psylang.model.errors import ModelError
 from psylang.model.function import Function
+from psylang.model.functions import TransferFunction, emit_part
 from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values
 from psylang.model.parameters import Number, numbers, part
 
@@ -69,6 +70,43 @@ class PortsFunction(Mechanism):
 
     def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
         return {"value": memory["value"]}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EachPort(Mechanism):
+    """A transfer function of each input port; its output ports have the values one by one."""
+
+    sizes: tuple[int, ...]
+    function: TransferFunction = part()
+
+    def arrivals(self) -> Mapping[str, tuple[int, ...]]:
+        return {f"input{k}": (size,) for k, size in enumerate(self.sizes)}
+
+    def ports(self) -> Mapping[str, Type]:
+        return {f"value{k}": Type(DType.F64, (size,)) for k, size in enumerate(self.sizes)}
+
+    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
+        return {port: total(at, values) for port, values in arrivals.items()}
+
+    def initial(self, at: Scope) -> Memory:
+        """PsyNeuLink calls a function with zeros when it builds the mechanism."""
+        zeros = {
+            port: at.build.constant(0.0, Type(DType.F64, shape))
+            for port, shape in self.arrivals().items()
+        }
+        return self.step(at, zeros, {})
+
+    def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
+        return {
+            f"value{k}": emit_part(at, "function", prepared[f"input{k}"])
+            for k in range(len(self.sizes))
+        }
+
+    def slot_of(self, port: str) -> str:
+        return port
+
+    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
+        return {port: memory[port] for port in self.ports()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

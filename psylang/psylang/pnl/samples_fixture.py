@@ -493,6 +493,51 @@ def controlled_integration(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return net, {"inputs": {memory: [[1.0], [3.0], [0.1], [-2.0], [0.7]]}, "num_trials": 15}
 
 
+@imported
+def accumulating(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    noise = pnl.NormalDist(standard_deviation=0.2, seed=51)
+    function = pnl.AccumulatorIntegrator(rate=0.9, increment=0.1, noise=noise)
+    node = pnl.IntegratorMechanism(name="node", input_shapes=2, function=function)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 2.0]]}, "num_trials": 5}
+
+
+@imported
+def interactive_activation(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """McClelland and Rumelhart 1981: excitation towards a maximum, inhibition to a minimum."""
+    function = pnl.InteractiveActivationIntegrator(
+        default_variable=[[0.0, 0.0, 0.0]],
+        rate=0.4,
+        decay=0.1,
+        rest=-0.1,
+        max_val=1.0,
+        min_val=-0.2,
+    )
+    node = pnl.IntegratorMechanism(name="node", input_shapes=3, function=function)
+    inputs = [[1.0, -0.5, 0.0], [0.2, 0.8, -1.0], [0.0, 0.0, 0.4]]
+    return pnl.Composition(nodes=[node]), {"inputs": {node: inputs}, "num_trials": 9}
+
+
+@imported
+def bell(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    function = pnl.Gaussian(standard_deviation=0.7, bias=0.2, scale=1.5, offset=0.1)
+    node = pnl.ProcessingMechanism(name="node", input_shapes=2, function=function)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 2.0], [-0.3, 0.2]]}}
+
+
+@imported
+def ports_one_by_one(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A function takes each port alone, and each output port has the value of one."""
+    left = pnl.ProcessingMechanism(name="left", input_shapes=2)
+    right = pnl.ProcessingMechanism(name="right", input_shapes=2)
+    both = pnl.ProcessingMechanism(
+        name="both", input_shapes=[2, 2], function=pnl.Logistic(gain=2.0)
+    )
+    net = pnl.Composition(nodes=[left, right, both])
+    net.add_projection(sender=left, receiver=both.input_ports[0])
+    net.add_projection(sender=right, receiver=both.input_ports[1])
+    return net, {"inputs": {left: [[1, 2]], right: [[3, 4]]}}
+
+
 # Nested compositions.
 
 
@@ -616,19 +661,6 @@ def mean_reverting(pnl: Any) -> tuple[Any, dict[str, Any]]:
 def firing(pnl: Any) -> tuple[Any, dict[str, Any]]:
     node = pnl.IntegratorMechanism(name="node", function=pnl.FitzHughNagumoIntegrator())
     return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0]]}}
-
-
-@refused("AccumulatorIntegrator is not imported")
-def accumulating(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    function = pnl.AccumulatorIntegrator(increment=0.1)
-    return _single(pnl, pnl.IntegratorMechanism(name="node", input_shapes=2, function=function))
-
-
-@refused("Gaussian is not imported")
-def bell(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    return _single(
-        pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=pnl.Gaussian())
-    )
 
 
 @refused("OneHot is not imported")

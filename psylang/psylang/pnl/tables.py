@@ -50,17 +50,14 @@ REFUSED: dict[Kind, dict[str, str]] = {
         "LearningMechanism": "train in PsyNeuLink, and import the matrices",
     },
     "function": {
-        "Gaussian": "a UserDefinedFunction",
         "Dropout": "a UserDefinedFunction",
         "OneHot": "a UserDefinedFunction",
         "BinomialDistort": "GaussianDistort",
     },
     "integrator": {
-        "AccumulatorIntegrator": "SimpleIntegrator",
         "DriftOnASphereIntegrator": "DriftDiffusionIntegrator, in a DDM",
         "DualAdaptiveIntegrator": "AdaptiveIntegrator",
         "FitzHughNagumoIntegrator": "LeakyCompetingIntegrator",
-        "InteractiveActivationIntegrator": "LeakyCompetingIntegrator",
         "OrnsteinUhlenbeckIntegrator": "LeakyCompetingIntegrator with NormalDist noise",
     },
     "noise": {"UniformToNormalDist": "NormalDist"},

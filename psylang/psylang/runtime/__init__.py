@@ -16,6 +16,7 @@ from psylang.runtime.errors import (
 from psylang.runtime.histogram import Histogram
 from psylang.runtime.plan import Plan
 from psylang.runtime.results import Results
+from psylang.runtime.results_file import ResultsFileError
 from psylang.runtime.search import Search
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Plan",
     "PsylangError",
     "Results",
+    "ResultsFileError",
     "Search",
     "UndefinedError",
     "compile",

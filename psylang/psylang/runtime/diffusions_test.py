@@ -163,19 +163,37 @@ def test_the_ballistic_winner_is_the_first_accumulator() -> None:
     assert (~decided).any()
 
 
-def test_the_full_ddm_has_the_density_in_closed_form() -> None:
+@pytest.mark.parametrize("named", [False, True], ids=["full_ddm", "ddm_vazt"])
+def test_the_full_ddm_has_the_density_in_closed_form(named: bool) -> None:
     """In 30 bins a choice no count is off by 5 deviations, and 5 trials for the bias of steps."""
+    full = {"v": 0.8, "a": 1.2, "t": 0.3, "sv": 0.5, "sz": 0.5 / 1.2, "st": 0.1}
     model = models.full_ddm(threshold=0.6, start_range=0.5, dt=0.0005, corrected=True)
-    found = psylang.compile(model).run(trials=200_000, seed=4)
+    if named:
+        full |= {"z": 0.45, "sz": 0.3}
+        model = models.ddm_vazt(dt=0.0005)
+    plan = psylang.compile(model, vary=list(full) if named else [])
+    found = plan.run(params=full if named else None, trials=200_000, seed=4)
     edges = np.linspace(0.3, 2.1, 31)
     x, weight = np.polynomial.legendre.leggauss(12)
     middles, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    full = {"v": 0.8, "a": 1.2, "t": 0.3, "sv": 0.5, "sz": 0.5 / 1.2, "st": 0.1}
     for choice in (0, 1):
         density = ddm_density(middles[:, None] + half[:, None] * x, choice, **full)
         expected = 200_000 * (density * weight).sum(axis=1) * half
         counts, _ = np.histogram(found["response_time"][found["choice"] == choice], edges)
         assert (np.abs(counts - expected) < 5 * np.sqrt(expected) + 5).all()
+
+
+@pytest.mark.parametrize("width", ["drift_deviation", "start_range", "time_range"])
+def test_a_width_of_zero_that_is_varied_is_one(width: str) -> None:
+    """Its draw was left out, as of a constant 0, and the given width had no effect."""
+    model = models.full_ddm(drift_deviation=0.0, start_range=0.0, time_range=0.0, dt=DT)
+    given = psylang.compile(model, vary=[width]).run(params={width: 0.3}, trials=300, seed=2)
+    fixed = psylang.compile(model, fix={width: 0.3}).run(trials=300, seed=2)
+    if width == "drift_deviation":  # Other operations round: nearly all trials end alike.
+        assert np.isclose(given["response_time"], fixed["response_time"]).mean() > 0.9
+    assert np.mean(given["response_time"]) == pytest.approx(np.mean(fixed["response_time"]), 0.02)
+    none = psylang.compile(model).run(trials=300, seed=2)
+    assert (given["response_time"] != none["response_time"]).mean() > 0.2
 
 
 def test_an_input_multiplies_the_drift() -> None:
@@ -198,6 +216,13 @@ def test_values_that_cannot_be_are_refused() -> None:
         models.ddm_angle(angle=2.0)
     with pytest.raises(psylang.PsylangError, match="draws anew in each trial; leave reset='trial'"):
         Diffusion("decision", reset="never")
+    with pytest.raises(psylang.PsylangError, match="must be strictly within"):
+        models.ddm_vazt(z=1.0)
+    with pytest.raises(psylang.PsylangError, match=r"`decision\.threshold` is -0\.5"):
+        models.ddm_vazt(a=-1.0)
+    plan = psylang.compile(models.ddm_vazt(), vary=["a", "z"])
+    with pytest.raises(psylang.PsylangError, match="must be strictly within"):
+        plan.run(params={"z": [0.5, 1.5]})
     with pytest.raises(psylang.PsylangError, match=r"`stability` is 2\.5"):
         models.levy(stability=2.5)
     with pytest.raises(psylang.PsylangError, match="corrected for normal steps, and has a stabil"):

@@ -37,6 +37,7 @@ CASES: Mapping[str, tuple[Callable[[], Model], Mapping[str, Any], int]] = {
     "ddm": (partial(models.ddm, drift=0.8, threshold=0.35, dt=0.002), {}, 1),
     "ddm_analytical": (partial(models.ddm_analytical, 0.8), {}, 1),
     "ddm_angle": (partial(models.ddm_angle, dt=0.01), {}, 1),
+    "ddm_vazt": (partial(models.ddm_vazt, sv=0.3, sz=0.2, st=0.1, dt=0.01), {}, 1),
     "ddm_weibull": (partial(models.ddm_weibull, dt=0.01), {}, 1),
     "full_ddm": (partial(models.full_ddm, dt=0.01), {}, 1),
     "ornstein_uhlenbeck": (partial(models.ornstein_uhlenbeck, dt=0.01), {}, 1),

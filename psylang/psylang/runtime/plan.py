@@ -26,7 +26,7 @@ from psylang.runtime.progress import Progress, ProgressLine
 from psylang.runtime.results import Results
 from psylang.runtime.schedule import THREADS_MAX, cores
 from psylang.runtime.search import Block, Reduce, Search, search
-from psylang.runtime.undefined import counted, refuse
+from psylang.runtime.undefined import counted, refuse, watching
 from psylang.runtime.values import known, memory_for, row_bytes, whole
 from psylang.runtime.variants import Variant, Variants
 
@@ -207,9 +207,10 @@ class Plan:
             rows = dict(zip(names, given.parameters, strict=True))
             self._rules.check({name: rows[name] for name in names if name in params}, allow_nan)
         count = _threads(threads)
-        kept = None
+        kept, watches = None, []
         if record is not None:
-            wanted = {*record, *needed(asked)}
+            watches = watching(self.program.outputs, {*record, *needed(asked)})
+            wanted = {*record, *needed(asked), *needed(watches)}
             if len(wanted) < len(self._outputs):
                 kept = tuple(name for name in self._outputs if name in wanted)
         variant = variants.get(isa, kept, varying)
@@ -224,7 +225,10 @@ class Plan:
             name: np.empty((total, *self._row_shapes[name]), self._dtypes[name]) for name in stored
         }
         execution = Execution(
-            variant, given, [arrays.get(output.name) for output in variant.program.outputs], asked
+            variant,
+            given,
+            [arrays.get(output.name) for output in variant.program.outputs],
+            [*asked, *watches],
         )
 
         def results(rows: int | None = None) -> Results:
@@ -247,7 +251,7 @@ class Plan:
             done = execution.rows_done
             partial = results(done) if done else None
             raise InterruptedRunError(done, total, partial) from None
-        found = counted(arrays, asked)
+        found = counted(arrays, [*asked, *watches])
         made = results()
         if found:
             made.nan.update(found)

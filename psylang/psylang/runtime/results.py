@@ -4,11 +4,14 @@ results["response_time"], results.response_time     arrays, a trial a row
 results.dims["response_time"]                        ("trial",), or ("sequence", "trial", …)
 results.columns()                                    one-dimensional columns, for data frames
 results.to_xarray()                                  an xarray.Dataset, if that is installed
+results.to_pandas()                                  a pandas.DataFrame, likewise
+results.save(path), Results.load(path)               one file of NumPy's format .npz
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from os import PathLike
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 
 from psylang.runtime.errors import MissingResultError, NotSupportedError, listed
 from psylang.runtime.histogram import Counts
+from psylang.runtime.results_file import load, save
 
 
 class Results(dict[str, NDArray[Any]]):
@@ -81,6 +85,32 @@ class Results(dict[str, NDArray[Any]]):
         data: dict[str, Any] = {name: (self.dims[name], array) for name, array in self.items()}
         attributes = {key: value for key, value in self.run.items() if value is not None}
         return xarray.Dataset(data, attrs=attributes)
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame of columns(). NotSupportedError: pandas is not installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise NotSupportedError(
+                "to_pandas() needs pandas: pip install 'psylang[pandas]'"
+            ) from None
+        return pandas.DataFrame(self.columns())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes everything into one file, under that very name. ResultsFileError: it cannot be
+        written."""
+        save(path, self, self.dims, self.histograms, self.run, self.nan)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Results:
+        """What save() wrote. ResultsFileError: there is no such file, or it is another one."""
+        return cls._made(*load(path))
+
+    @classmethod
+    def _made(cls, parts: Sequence[Any], nan: dict[str, int]) -> Results:
+        made = cls(*parts)
+        made.nan.update(nan)
+        return made
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """One-dimensional columns of one length, a trial a row, for tables and data frames: an

@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import importlib.util
 import pickle
+import sys
+import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +35,71 @@ def test_xarray_has_the_arrays_with_their_axes() -> None:
     assert data["v"].dims == ("trial", "unit")
     np.testing.assert_array_equal(data["y"].values, results.y)
     assert plan.search({"a": [1.0, 2.0]}, objective="y").to_xarray()["y"].dims == ("a",)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_pandas_has_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = psylang.compile(straight()).run(trials=4)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(psylang.NotSupportedError, match=r"pip install 'psylang\[pandas\]'"):
+        results.to_pandas()
+    # pandas is no dependency of the tests: a data frame is made of a dictionary of columns.
+    frames = types.ModuleType("pandas")
+    frames.DataFrame = dict  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", frames)
+    made = results.to_pandas()
+    assert list(made) == list(results.columns())
+    np.testing.assert_array_equal(made["v[1]"], results.v[:, 1])
+
+
+@pytest.mark.usefixtures("compiled")
+def test_results_are_saved_and_loaded_whole(tmp_path: Path) -> None:
+    plan = psylang.compile(psylang.models.ddm(threshold=0.2, dt=0.01))
+    by = psylang.Histogram(5, 0, 2, by="choice")
+    results = plan.run(trials=50, sequences=2, seed=7, histogram={"response_time": by})
+    results.nan["decision_variable"] = 3
+    path = tmp_path / "run 1.results"
+    results.save(path)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["run 1.results"]
+    twin = psylang.Results.load(path)
+    assert list(twin) == list(results)
+    for name, array in results.items():
+        np.testing.assert_array_equal(twin[name], array)
+        assert twin[name].dtype == array.dtype
+    assert (twin.dims, twin.run, twin.nan) == (results.dims, results.run, results.nan)
+    mine, theirs = results.histograms["response_time"], twin.histograms["response_time"]
+    np.testing.assert_array_equal(mine.edges, theirs.edges)
+    np.testing.assert_array_equal(mine.counts, theirs.counts)
+    assert list(theirs.by) == list(mine.by)
+    for value, one in mine.by.items():
+        np.testing.assert_array_equal(one.counts, theirs.by[value].counts)
+        assert (one.below, one.above) == (theirs.by[value].below, theirs.by[value].above)
+
+
+def test_files_that_are_no_results_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    load = psylang.Results.load
+    with pytest.raises(psylang.ResultsFileError, match=r"cannot be read from .*file: .*No such"):
+        load(path)
+    path.write_text("drift,rt\n")
+    with pytest.raises(
+        psylang.ResultsFileError, match=r"file has no results of Psylang; Results\.s"
+    ):
+        load(path)
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    with pytest.raises(psylang.ResultsFileError, match="has no results of Psylang"):
+        load(tmp_path / "other.npz")
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    with pytest.raises(psylang.ResultsFileError, match="has no results of Psylang"):
+        load(tmp_path / "one.npy")
+    np.savez(tmp_path / "later.npz", results=np.array('{"version": 2}'))
+    with pytest.raises(
+        psylang.ResultsFileError, match="results of version 2; this Psylang reads 1"
+    ):
+        load(tmp_path / "later.npz")
+    results = psylang.Results({"y": np.zeros(2)}, {"y": ("trial",)}, {}, {"seed": 1})
+    with pytest.raises(psylang.ResultsFileError, match="cannot be written to"):
+        results.save(tmp_path / "none" / "file")
 
 
 @pytest.mark.usefixtures("compiled")

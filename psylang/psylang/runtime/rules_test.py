@@ -52,6 +52,49 @@ def test_mistakes_in_arguments_of_run_search_and_compile(
         pickle.loads(pickle.dumps(plan)).run(params=rows)
 
 
+def test_ranges_are_held_to_limits() -> None:
+    for ranges, message in (
+        ({"threshold": (-1.0, 1.0)}, "`threshold` is -1 at an end of its range; it must be above"),
+        ({"noise": (-0.5, 1.0)}, "`noise` is -0.5 at an end of its range; it must be at least 0"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            psylang.compile(ddm(), vary=list(ranges), ranges=ranges)
+    psylang.compile(ddm(), vary=["drift"], ranges={"drift": (-math.inf, math.inf)})
+
+
+def halved() -> Model:
+    """The bound of its noise is a formula of two parameters."""
+    model = Model("halved")
+    scale, shift = model.parameter("scale", 1.0), model.parameter("shift", 0.5)
+    node = model.add(Transfer("node", noise=Normal(standard_deviation=scale * 0.5 - shift * 0.5)))
+    model.input("x", node)
+    model.output("y", node)
+    return model
+
+
+def test_ranges_and_levels_of_what_formulas_take_are_held_to_their_limits() -> None:
+    with pytest.raises(
+        ModelError, match=r"`node\.noise\.standard_deviation` is -0\.25 at an end of"
+    ):
+        psylang.compile(halved(), vary=["scale"], ranges={"scale": (0.0, 1.0)})
+    both = {"scale": (1.0, 2.0), "shift": (0.0, 2.0)}  # The ends that are wrong are of both.
+    with pytest.raises(ModelError, match=r"standard_deviation` is -0\.5 at an end of its range"):
+        psylang.compile(halved(), vary=["scale", "shift"], ranges=both)
+    psylang.compile(halved(), vary=["scale"], ranges={"scale": (0.5, 1.0)})
+    model = halved()
+    levels = ControlSignal("scale", Evenly(0.25, 2.0, 8), "override")
+    model.control(GridSearch([levels], objective="node"))
+    with pytest.raises(ModelError, match=r"is -0\.125 at an end of the levels that control tries"):
+        model.program("fast")
+    model.search = GridSearch(
+        [ControlSignal("scale", Evenly(0.5, 2.0, 4), "override")], objective="node"
+    )
+    plan = psylang.compile(model, vary=["shift"])
+    with pytest.raises(ModelError, match=r"is -0\.25 \(row 1\) at an end of the levels that"):
+        plan.run({"x": [1.0]}, params={"shift": [0.5, 1.0]})
+    plan.run({"x": [1.0]}, params={"shift": [0.5, 0.25]})
+
+
 def test_a_constant_bounds_a_varied_parameter() -> None:
     plan = psylang.compile(ddm(), vary=["starting_point"], fix={"threshold": 0.5})
     with pytest.raises(ModelError, match=r"`starting_point` is 0.7; .* ±0.5"):

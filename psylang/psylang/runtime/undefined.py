@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psylang.ir.graph import Origin, Program
+from psylang.ir.graph import Origin, Output, Program
 from psylang.runtime.errors import UndefinedError
 from psylang.runtime.execute import Given
-from psylang.runtime.histogram import Counter
+from psylang.runtime.histogram import Counter, Counts
 from psylang.runtime.results import Results
 
 TRACED_TRIALS_MAX = 16  # Of a sequence that is interpreted up to the trial with NaN.
 TRACED_OPS_MAX = 200_000
+
+
+@dataclass
+class NaNCounter(Counter):
+    """Counts the trials in which an output that nobody keeps is NaN."""
+
+    def add(self, outputs: Mapping[str, NDArray[Any]]) -> None:
+        values = outputs[self.output]
+        self.total.nan += int(np.isnan(values.reshape(len(values), -1)).any(axis=1).sum())
+
+
+def watching(outputs: Sequence[Output], wanted: Collection[str]) -> list[Counter]:
+    """Counters for a run that keeps whole numbers alone, which cannot be NaN and may come from it:
+    one for each output of numbers with fractions. None if one of those is kept."""
+    floats = [one.name for one in outputs if one.type.dtype.is_float]
+    if any(name in wanted for name in floats):
+        return []
+    return [
+        NaNCounter(name, Counts(np.array([0.0, 1.0]), np.zeros(1, np.int64)), None)
+        for name in floats
+    ]
 
 
 def counted(arrays: Mapping[str, NDArray[Any]], counters: Sequence[Counter]) -> dict[str, int]:
@@ -97,4 +119,4 @@ def _of_trials(shape: tuple[int, ...], array: NDArray[Any], rows: range) -> list
     return [array[row] for row in rows]
 
 
-__all__ = ["counted", "refuse"]
+__all__ = ["counted", "refuse", "watching"]

@@ -69,6 +69,22 @@ def test_a_state_that_is_nan_decides_nothing(numerics: Any) -> None:
     assert found.nan == {"response_time": 1, "activity": 1}
 
 
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_nan_behind_whole_numbers_is_noticed(numerics: Any) -> None:
+    """Choices of -1 alone would tell nothing of it."""
+    plan = psylang.compile(ddm(), vary=["drift"], numerics=numerics)
+    drift = np.array([0.5, math.nan, 1.0, math.nan])
+    found = plan.run(params={"drift": drift}, record=["choice"], allow_nan=True)
+    assert list(found) == ["choice"]
+    assert found.nan == {"response_time": 2, "decision_variable": 2}
+    broken = psylang.compile(made_of(root), numerics=numerics)
+    with pytest.raises(psylang.UndefinedError, match=r"force is NaN in 1 of 3 trials: mend") as got:
+        broken.run({"x": [1.0, -1.0, 4.0]}, record=["choice", "steps"])
+    assert got.value.results.choice.tolist()[1] == -1
+    counts = broken.run({"x": [1.0, 4.0]}, record=["choice"])
+    assert counts.nan == {}
+
+
 @pytest.mark.parametrize("until", [AtLeast(threshold=0.9), Settled()], ids=["at_least", "settled"])
 def test_a_transfer_of_nan_is_truncated(until: Any) -> None:
     model = Model("transfer")
