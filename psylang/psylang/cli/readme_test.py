@@ -23,9 +23,10 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_python_of_the_manual_runs(
-    monkeypatch: pytest.MonkeyPatch, session_cache: Path
+    monkeypatch: pytest.MonkeyPatch, session_cache: Path, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PSYLANG_CACHE_DIR", str(session_cache))
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in blocks("python"):
         lines = block.splitlines(keepends=True)
