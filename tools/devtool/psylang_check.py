@@ -12,6 +12,7 @@ from devtool.tree import BUILD, ROOT
 PACKAGE = ROOT / "psylang"
 WORK = BUILD / "psylang-check"
 PEER = BUILD / "psyneulink"
+PEER_SOURCES = BUILD / "psyneulink-source"
 MODEL = "psylang.models:ddm"
 TRIALS = 1000
 
@@ -41,7 +42,26 @@ def check_psyneulink() -> Ended:
         options=["--no-deps"],
     )
     need_requirements("psylang/references/requirements-test.txt", PEER, stamp="tests.sha256")
+    if problems := _sources():
+        return Ended(problems, "")
     return run_pytest(PEER / "bin/pytest", "psylang/psylang/pnl", "pytest of pnl", once=True)
+
+
+def _sources() -> list[str]:
+    """Unpacks PsyNeuLink's source package, whose pages and scripts the tests execute."""
+    if any(PEER_SOURCES.glob("psyneulink-*/docs")):
+        return []
+    listed = (ROOT / "psylang/references/requirements.txt").read_text().splitlines()
+    (package,) = (line for line in listed if line.startswith("psyneulink=="))
+    shutil.rmtree(PEER_SOURCES, ignore_errors=True)
+    PEER_SOURCES.mkdir(parents=True)
+    options: Command = ["--no-deps", "--no-binary", "psyneulink", "--dest", PEER_SOURCES]
+    pip: Command = [PEER / "bin/python", "-m", "pip", "download", "-q", *options, package]
+    problems = _passes(pip, "source package of PsyNeuLink")
+    for archive in PEER_SOURCES.glob("*.tar.gz"):
+        problems += _passes(["tar", "-xzf", archive, "-C", PEER_SOURCES], f"unpack {archive.name}")
+        archive.unlink()
+    return problems
 
 
 def lint_imports(tools: Path) -> Command:
