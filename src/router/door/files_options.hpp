@@ -15,7 +15,7 @@ struct FilesOptions {
   // 512 (decision 0029). bounded: everywhere, elsewhere in smaller windows, at about half.
   enum class ReadAhead : std::uint8_t { automatic, bounded };
 
-  bool router = true;  // Reads of 16 KiB and more by the fastest mix of page cache and O_DIRECT.
+  bool router = true;  // Longer reads (unprobed_bytes_default): fastest mix of cache and O_DIRECT.
   ReadAhead read_ahead = ReadAhead::automatic;
   // The bound: pages that may be in the page cache only because of read-ahead for a device, 4 KiB
   // each. 0: as conservative.

@@ -1,7 +1,7 @@
 #pragma once
 // The cost model of both paths for a piece of a file to the device.
 //
-//   T_direct(s) = C + max(0, s - S) / BW_direct      one transfer from storage to the device (P2P)
+//   T_direct(s) = C + max(0, s - S) / BW_direct      one transfer from storage to the device
 //   T_cache(s)  = s / BW_cache                       pages of the page cache, copied by the CPU
 //
 //   s            bytes of one transfer, a whole number of 4 KiB pages; both times of 0 are 0

@@ -1,20 +1,24 @@
 #pragma once
-// pread(2) and pwrite(2) for memory of the device: each request by the fastest mix of page cache
-// and direct transfers, with the answers that the kernel would give: count, errors, end of file.
+// pread(2) and pwrite(2) for memory of the CPU or of a GPU: each request by the fastest mix of page
+// cache and direct transfers, with the answers that the kernel would give: count, errors, end of
+// file.
 // One sequence of decisions for all memory, Reader::routed_pread() in file_reader.cpp; a port moves
 // the bytes into it:
 //
 //   memory that the CPU can address       host_port.hpp
 //   memory that it cannot                 device_port.hpp
 //
+// The first line that is true decides:
+//
+//   below unprobed_bytes                                                    pread, unprobed
 //   up to trial_bytes, of a file that is outside (outside.hpp)              pread, timed
 //   a file of small_file_bytes at most                                      pread
-//   below unprobed_bytes, or all of the descriptor's last requests cached   pread, unprobed
-//   nothing of the descriptor's last requests cached                        directly, unprobed
 //   part of a sequential stream                                             pread, with read-ahead
 //                                                                           (prefetch.hpp)
-//   below read_ahead_bytes, and continues where the last one ended          pread: the kernel reads
+//   all of the descriptor's last requests cached                            pread, timed
+//   up to read_ahead_bytes, and continues where the last one ended          pread: Linux reads
 //                                                                           ahead
+//   nothing of the descriptor's last requests cached                        directly, unprobed
 //   else                                                                    probe the residency,
 //                                                                           plan (router/plan/),
 //                                                                           run
@@ -53,7 +57,7 @@ struct DeviceChannelsConfig;  // device_channels.hpp
 // The product's settings. A twin, its probe and its entry take 10 to 40 us: for a file that is
 // read once, direct transfers save as much from 128 KiB on; a cold read of 256 KiB that is tried by
 // the page cache loses a tenth of a millisecond, once a file.
-// For shorter requests a probe takes as long as a quarter of their copy.
+// A probe of a request below unprobed_bytes takes as long as a quarter of its copy.
 inline constexpr std::uint32_t unprobed_bytes_default = 16 * 1024;
 inline constexpr std::uint32_t small_file_bytes_default = 128 * 1024;
 inline constexpr std::uint32_t trial_bytes_default = 256 * 1024;
@@ -71,7 +75,7 @@ struct ReaderConfig {
   std::uint32_t channels_max = 16;
   // Likewise: direct transfers of one request. 1 to 4096.
   std::uint32_t outstanding = 64;
-  std::uint32_t unprobed_bytes = 4096;  // Shorter requests are not probed.
+  std::uint32_t unprobed_bytes = 4096;  // Shorter requests are never probed. The product: 16 KiB.
   // Files of this length at most are left to the page cache.
   std::uint32_t small_file_bytes = 0;
   // Requests of this length at most are plain reads while their file is outside; longer ones are
