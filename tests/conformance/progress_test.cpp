@@ -253,7 +253,8 @@ TEST_P(Progress, accepts_need_no_threads) {
   client.join();
   ::close(listener);
   EXPECT_EQ(accepted.load(), waiting);
-  EXPECT_LT(runtime.stats().threads, 8u);
+  // Behind a stage, the watcher adds workers while a thousand first attempts are queued.
+  EXPECT_LT(runtime.stats().threads, GetParam().staged ? 16u : 8u);
 }
 
 TEST_P(Progress, a_receive_ends_at_the_timeout_of_its_socket) {
