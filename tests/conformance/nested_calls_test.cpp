@@ -49,13 +49,13 @@ TEST_P(NestedCalls, a_vector_has_pieces_in_every_kind_of_memory) {
     K2K_LOCAL(char[8 * 4], local);
     char stack[4] = {};
     char* const mine = &local[item_rank() * 4];
-    char* const of_device = device + item_rank() * 4;
+    char* const of_device = device + global_rank() * 4;
     char* const of_host = shared + global_rank() * 4;
     iovec pieces[] = {{stack, 4}, {mine, 4}, {nullptr, 0}, {of_host, 4}, {of_device, 4}};
     bool good = k2k::preadv(k2k::work_item, file.fd, pieces, 5, 0) == 16;
     good &= std::memcmp(stack, "0123", 4) == 0 && std::memcmp(mine, "4567", 4) == 0;
     good &= std::memcmp(of_host, "89ab", 4) == 0;
-    if (group_rank() == 0) good &= std::memcmp(of_device, "cdef", 4) == 0;
+    good &= std::memcmp(of_device, "cdef", 4) == 0;
     good &= pieces[0].iov_base == stack && pieces[0].iov_len == 4 && pieces[4].iov_len == 4;
     good &= k2k::pwritev(k2k::work_item, file.fd, pieces, 4, 16 * (1 + global_rank())) == 12;
     right += good;
