@@ -171,7 +171,8 @@ TEST_P(Progress, waits_on_many_sockets_need_no_thread_each) {
   });
   peer.join();
   EXPECT_EQ(received.load(), items);
-  EXPECT_LE(runtime.stats().threads, threads_least() + 1);
+  // Behind a stage, the guard may have begun, too.
+  EXPECT_LE(runtime.stats().threads, threads_least() + (GetParam().staged ? 2u : 1u));
 }
 
 TEST_P(Progress, more_sleepers_than_threads_take_turns) {
