@@ -78,6 +78,7 @@ void SplitService::run_attempts(ServiceThread& self) {
     } else {
       run_attempt(self, pending);
     }
+    parts_.queue.end_attempt();
   }
 }
 

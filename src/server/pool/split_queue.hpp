@@ -61,16 +61,25 @@ class SplitQueue {
     return !bundles_.empty();
   }
 
+  // Returns true if attempts wait for a thread.
+  [[nodiscard]] bool attempts_wait() const {
+    const std::lock_guard lock(mutex_);
+    return !attempts_.empty();
+  }
+
   enum class Next : std::uint8_t { nothing, attempt, bundle, stage };
-  // The stage comes first: no request passes without it. Then attempts, because their thread is in
-  // a call. A bundle is moved into `bundle`; the caller must accept it.
+  // The stage comes first: no request passes without it. Then attempts, if their threads are all in
+  // calls: a thread that waits for CPU time will take them, and another would only wait beside it.
+  // A bundle is moved into `bundle`; the caller must accept it.
   Next take(Bundle& bundle) {
     const std::lock_guard lock(mutex_);
     if (stage_.phase() == StagePhase::vacant) {
       stage_.move(StageEvent::take);
       return Next::stage;
     }
-    if (!attempts_.empty()) return Next::attempt;
+    if (!attempts_.empty() && occupied_.load(std::memory_order_relaxed) >= workers_) {
+      return Next::attempt;
+    }
     if (stage_.has_thread() || bundles_.empty()) return Next::nothing;
     move_first_to(bundle);
     return Next::bundle;
@@ -167,11 +176,16 @@ class SplitQueue {
     const std::lock_guard lock(mutex_);
     while (!attempts_.empty()) {
       attempt = attempts_.pop_front();
-      if (admits(attempt.request)) return true;
+      if (admits(attempt.request)) {
+        ++occupied_;
+        return true;
+      }
       parked_.push_back(attempt);
     }
     return false;
   }
+  // The attempt that this thread took is over.
+  void end_attempt() { --occupied_; }
   // Returns the earliest moment that `due_of` gives for a parked attempt: the caller then waits for
   // all parked attempts until give_back_parked(). Returns nothing if none is parked, or if another
   // thread waits.
@@ -180,6 +194,7 @@ class SplitQueue {
     const std::lock_guard lock(mutex_);
     if (parked_.empty() || parked_kept_) return {};
     parked_kept_ = true;
+    ++occupied_;
     std::uint64_t due = ParkedRequests::never;
     parked_.for_each([&](const Pending& call) { due = std::min(due, due_of(call.request)); });
     return due;
@@ -188,6 +203,7 @@ class SplitQueue {
   void give_back_parked() {
     const std::lock_guard lock(mutex_);
     parked_kept_ = false;
+    --occupied_;
     attempts_.take_to_front(parked_);
   }
 
@@ -212,6 +228,8 @@ class SplitQueue {
   cpu_set_t stage_cores_{};
   cpu_set_t worker_cores_{};
   std::uint32_t workers_ = 0;  // Threads in begin_work() to end_work().
+  // Of these, those that try an attempt or wait for parked ones. Changes without the mutex, too.
+  std::atomic<std::uint32_t> occupied_{0};
   std::deque<Bundle> bundles_;
   std::uint32_t accepting_ = 0;  // Taken bundles that are being accepted.
   RequestQueue attempts_;

@@ -74,6 +74,28 @@ TEST_F(SplitQueueTest, gives_attempts_before_bundles) {
   EXPECT_EQ(queue.take(bundle), Next::bundle);
 }
 
+TEST_F(SplitQueueTest, gives_attempts_to_a_further_thread_only_while_all_others_are_in_calls) {
+  ASSERT_EQ(Added::for_pool, queue.add({{1, 1}}));
+  ASSERT_EQ(queue.take(bundle), Next::bundle);
+  static_cast<void>(queue.begin_work());
+  queue.accept({call_of(0), call_of(1), call_of(2)});
+  EXPECT_EQ(queue.take(bundle), Next::nothing) << "the thread waits for CPU time";
+  EXPECT_TRUE(queue.attempts_wait());
+  Pending attempt;
+  ASSERT_TRUE(queue.take_attempt(attempt, all));
+  EXPECT_EQ(queue.take(bundle), Next::attempt) << "it is in a call";
+  queue.end_attempt();
+  EXPECT_EQ(queue.take(bundle), Next::nothing);
+  EXPECT_FALSE(queue.take_attempt(attempt, none));
+  ASSERT_TRUE(queue.keep_parked([](const services::Request&) { return std::uint64_t{1}; }));
+  ASSERT_EQ(Added::for_pool, queue.add({{1, 2}}));
+  ASSERT_EQ(queue.take(bundle), Next::bundle);
+  queue.accept({call_of(3)});
+  EXPECT_EQ(queue.take(bundle), Next::attempt) << "it waits for parked ones";
+  queue.give_back_parked();
+  EXPECT_EQ(queue.take(bundle), Next::nothing);
+}
+
 TEST_F(SplitQueueTest, parks_attempts_for_one_thread_and_gives_them_back_first) {
   ASSERT_EQ(Added::for_pool, queue.add({{1, 1}}));
   ASSERT_EQ(queue.take(bundle), Next::bundle);

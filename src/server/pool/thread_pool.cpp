@@ -130,7 +130,8 @@ void ThreadPool::watch(ServiceThread& self, Work& work, std::unique_lock<std::mu
     parts_.admission.leave(self.account);
     self.settle(cycles());
     const bool governed = parts_.admission.governed();
-    if (ticks_.looks(governed)) {
+    // The thread for which attempts wait may be stuck in its next call.
+    if (ticks_.looks(governed) || parts_.split.attempts_wait()) {
       work_there_.wait_for(lock,
                            governed ? parts_.admission.watch_tick() : takeover_ * ticks_.stretch());
     } else {
