@@ -70,25 +70,17 @@ def ddm_vazt(
     model = Model("ddm_vazt")
     given = {"v": v, "a": a, "z": z, "t": t, "sv": sv, "sz": sz, "st": st, "dt": dt}
     p = {name: model.parameter(name, value) for name, value in given.items()}
-    decision = model.add(
-        Diffusion(
-            "decision",
-            drift=p["v"],
-            threshold=p["a"] * 0.5,
-            starting_point=(p["z"] - 0.5) * p["a"],
-            non_decision_time=p["t"],
-            drift_deviation=p["sv"],
-            start_range=p["sz"] * p["a"],
-            time_range=p["st"],
-            dt=p["dt"],
-            corrected=corrected,
-            max_steps=max_steps,
-            seed=0,
-        )
-    )
-    for port in ("response_time", "choice", "decision_variable"):
-        model.output(port, decision, port)
-    return model
+    fields = {
+        "drift": p["v"],
+        "threshold": p["a"] * 0.5,
+        "starting_point": (p["z"] - 0.5) * p["a"],
+        "non_decision_time": p["t"],
+        "drift_deviation": p["sv"],
+        "start_range": p["sz"] * p["a"],
+        "time_range": p["st"],
+        "dt": p["dt"],
+    }
+    return _diffuses(model, fields, None, corrected, max_steps)
 
 
 def ddm_angle(
@@ -292,10 +284,26 @@ def _decides(
     max_steps: int,
 ) -> Model:
     """The model of one Diffusion, with a parameter for each field."""
-    named: dict[str, Any] = {name: model.parameter(name, value) for name, value in fields.items()}
+    named = {name: model.parameter(name, value) for name, value in fields.items()}
+    return _diffuses(model, named, collapse, corrected, max_steps)
+
+
+def _diffuses(
+    model: Model,
+    fields: dict[str, Any],
+    collapse: Collapse | None,
+    corrected: bool,
+    max_steps: int,
+) -> Model:
+    """The model of one Diffusion with these fields."""
     decision = model.add(
         Diffusion(
-            "decision", collapse=collapse, corrected=corrected, max_steps=max_steps, seed=0, **named
+            "decision",
+            collapse=collapse,
+            corrected=corrected,
+            max_steps=max_steps,
+            seed=0,
+            **fields,
         )
     )
     for port in ("response_time", "choice", "decision_variable"):
