@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,42 +12,15 @@
 #include "labs/interference/generators/files_kernel.hpp"
 #include "labs/interference/generators/generator.hpp"
 #include "labs/interference/generators/input.hpp"
+#include "labs/interference/temporary_folder.hpp"
 
 namespace k2k::labs::generators {
 
 namespace {
 
-// A new folder; the destructor removes it with its content.
-class Folder {
- public:
-  static Result<Folder> create() {
-    const char* const wish = std::getenv("TMPDIR");
-    const std::string parent = wish != nullptr ? wish : "/tmp";
-    std::string path = parent + "/k2k-generators-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) {
-      return Error{errno, fmt::format("cannot make a folder in '{}' ({}); set TMPDIR to a folder "
-                                      "that may be written to",
-                                      parent, strerror(errno))};
-    }
-    return Folder(std::move(path));
-  }
-  ~Folder() {
-    std::error_code ignored;  // A destructor cannot report it.
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(Folder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Folder& operator=(Folder&&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  explicit Folder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
 class Files : public Workload {
  public:
-  Files(Folder folder, std::vector<FilePath> paths, Input<FileRecord> records)
+  Files(TemporaryFolder folder, std::vector<FilePath> paths, Input<FileRecord> records)
       : folder_(std::move(folder)),
         paths_(std::move(paths)),
         records_(std::move(records)),
@@ -86,13 +58,13 @@ class Files : public Workload {
   }
 
  private:
-  Folder folder_;
+  TemporaryFolder folder_;
   std::vector<FilePath> paths_;
   Input<FileRecord> records_;
   std::vector<std::int64_t> sums_;
 };
 
-Result<std::vector<FilePath>> paths_in(const Folder& folder, std::uint32_t count) {
+Result<std::vector<FilePath>> paths_in(const TemporaryFolder& folder, std::uint32_t count) {
   std::vector<FilePath> paths(count);
   for (std::uint32_t file = 0; file < count; ++file) {
     const std::string path = fmt::format("{}/{}", folder.path(), file);
@@ -110,7 +82,7 @@ Result<std::vector<FilePath>> paths_in(const Folder& folder, std::uint32_t count
 
 Result<std::unique_ptr<Workload>> make_files(Runtime& runtime, const Settings& settings) {
   const auto files = settings.by_scale<std::uint32_t>(6, 200, 2'000);
-  auto folder = Folder::create();
+  auto folder = TemporaryFolder::create("k2k-generators");
   if (!folder) return folder.error();
   auto paths = paths_in(folder.value(), files);
   if (!paths) return paths.error();

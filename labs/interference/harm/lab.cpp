@@ -20,6 +20,7 @@
 #include "labs/interference/harm/records.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/progress_line.hpp"
+#include "labs/interference/temporary_folder.hpp"
 
 namespace k2k::labs::harm {
 
@@ -50,31 +51,6 @@ struct Options {
   std::string html;
   std::uint64_t seed = 1;
   bool resume = false;
-};
-
-// A folder of this study, gone with it.
-class Folder {
- public:
-  Status make() {
-    const char* const base = std::getenv("TMPDIR");
-    std::string path =
-        std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/k2k-interference-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) {
-      return Error{errno, fmt::format("cannot make a folder {}: {}; set TMPDIR to another folder",
-                                      path, std::strerror(errno))};
-    }
-    path_ = path;
-    return {};
-  }
-  ~Folder() {
-    if (path_.empty()) return;
-    ::unlink(input().c_str());
-    ::rmdir(path_.c_str());
-  }
-  [[nodiscard]] std::string input() const { return path_ + "/input"; }
-
- private:
-  std::string path_;
 };
 
 // Everything that runs depend on; a study goes on only with the same.
@@ -209,15 +185,16 @@ int run(const cli::Context& context, const Options& options) {
   const Result<std::vector<Claim>> claims = all_claims();
   if (!claims) return complain(claims.error());
 
-  Folder folder;
-  if (Status status = folder.make(); !status) return complain(status.error());
-  Result<std::vector<Victim>> victims = victims_of(options.wanted, folder.input(), study.threads);
+  const Result<TemporaryFolder> folder = TemporaryFolder::create("k2k-interference");
+  if (!folder) return complain(folder.error());
+  const std::string input = folder.value().path() + "/input";
+  Result<std::vector<Victim>> victims = victims_of(options.wanted, input, study.threads);
   if (!victims) return complain(victims.error());
   const bool reads_input = std::any_of(victims->begin(), victims->end(), [](const Victim& one) {
     return one.loop.empty() && !one.package.empty();
   });
   if (reads_input) {
-    if (Status status = make_input(folder.input(), input_bytes, study.seed); !status) {
+    if (Status status = make_input(input, input_bytes, study.seed); !status) {
       return complain(status.error());
     }
   }

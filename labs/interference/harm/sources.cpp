@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -22,6 +21,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "governor/policy.hpp"
+#include "labs/interference/first_core.hpp"
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/trace/replay.hpp"
@@ -153,15 +154,6 @@ Result<SourceMessage> hear(int reports) {
   return message;
 }
 
-std::uint32_t first_core() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  ::sched_getaffinity(0, sizeof(cores), &cores);
-  std::uint32_t core = 0;
-  while (core < CPU_SETSIZE - 1 && !CPU_ISSET(core, &cores)) ++core;
-  return core;
-}
-
 }  // namespace
 
 const char* name_of(Arm arm) {
@@ -217,20 +209,9 @@ Result<server::ServerConfig> setting_of(const std::string& words, server::Server
         return status.error();
       }
     } else if (word.starts_with("governor=")) {
-      const std::string name = word.substr(9);
-      bool known = false;
-      for (const auto policy : {k2k::governor::Policy::none, k2k::governor::Policy::backoff,
-                                k2k::governor::Policy::budget, k2k::governor::Policy::displaced,
-                                k2k::governor::Policy::automatic}) {
-        if (name != k2k::governor::name_of(policy)) continue;
-        config.governor = policy;
-        known = true;
-      }
-      if (!known) {
-        return Error{EINVAL, fmt::format("governor '{}' does not exist; there are none, backoff, "
-                                         "budget, displaced and auto",
-                                         name)};
-      }
+      const Result<k2k::governor::Policy> policy = k2k::governor::policy_named(word.substr(9));
+      if (!policy) return policy.error();
+      config.governor = policy.value();
     } else {
       return Error{EINVAL,
                    fmt::format("setting '{}' has no word '{}'; there are default, staged, split, "

@@ -1,7 +1,6 @@
 #include "labs/interference/orthogonal/orthogonal.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "labs/interference/first_core.hpp"
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/orthogonal/fault_stream.hpp"
@@ -29,16 +29,6 @@ using server::Steering;
 
 constexpr std::uint32_t window_us = 13;  // HISS, section V-B: the longest window of its IOMMU.
 constexpr Nanoseconds warm_up = 300ms;   // A full bucket is spent at the start.
-
-std::uint32_t first_core() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  sched_getaffinity(0, sizeof(usable), &usable);
-  for (std::uint32_t core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &usable)) return core;
-  }
-  return 0;
-}
 
 // Measurements from outside, and the server's own account of the same time.
 struct Seen {
