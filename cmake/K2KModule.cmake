@@ -67,8 +67,8 @@ function(k2k_discover_tests target filter)
 endfunction()
 
 # The standard headers that most files include: they take 0.4 to 1 s of each file, so they are compiled
-# once. clang-tidy compiles without precompiled headers and finds a missing include
-# (tools/devtool/tidy.py).
+# once. The step tidy lets g++ read each source alone, without precompiled headers: it finds a missing
+# include (tools/devtool/tidy.py).
 set(K2K_STANDARD_HEADERS algorithm array atomic chrono condition_variable cstdint functional memory mutex
   optional span string thread utility vector)
 list(TRANSFORM K2K_STANDARD_HEADERS REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
