@@ -30,7 +30,7 @@ namespace k2k {
 
 using TraceReport = backend::trace::Report;
 using TraceEvent = backend::trace::Event;
-using backend::trace::Ask;
+using backend::trace::Operation;
 using backend::trace::Since;
 
 // The number of random bytes with a read time of `time_us` on this machine, 64 to 128 KiB, measured

@@ -31,7 +31,7 @@ Status Backoff::set_cap(Instant, double cap, Guarantees) {
   return {};
 }
 
-Decision Backoff::decide(Instant now, const Ask&) {
+Decision Backoff::decide(Instant now, const GrantRequest&) {
   advance(now);
   if (in_window_ns_ <= limit_ns_) {
     delay_ = {};

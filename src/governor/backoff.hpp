@@ -21,7 +21,7 @@ class Backoff final : public Governor {
   // Expects a valid configuration.
   Backoff(const GovernorConfig& config, Instant now);
 
-  Decision decide(Instant now, const Ask& ask) override;
+  Decision decide(Instant now, const GrantRequest& request) override;
   void settle(Instant now, Nanoseconds reserved, const Spent& spent) override;
   // The source keeps interrupting, and each thread sleeps by itself.
   [[nodiscard]] bool masks_source() const override { return false; }

@@ -66,12 +66,12 @@ Budget::Budget(const GovernorConfig& config, Instant now)
   slice_ = std::max(config.quantum / threads_wanted(), slice_min);
 }
 
-Decision Budget::decide(Instant now, const Ask& ask) {
-  K2K_EXPECT(ask.tenant < states_.size());
-  State& state = states_[ask.tenant];
-  if (ask.look) {
+Decision Budget::decide(Instant now, const GrantRequest& request) {
+  K2K_EXPECT(request.tenant < states_.size());
+  State& state = states_[request.tenant];
+  if (request.look) {
     buckets_.refill(now);
-    if (buckets_.level(ask.tenant) + buckets_.reserved(ask.tenant) > 0) {
+    if (buckets_.level(request.tenant) + buckets_.reserved(request.tenant) > 0) {
       return {.verdict = Verdict::serve, .mask = true, .grant = slice_};
     }
   }
@@ -79,17 +79,17 @@ Decision Budget::decide(Instant now, const Ask& ask) {
     return {.verdict = Verdict::rest, .mask = true, .until = state.until};
   }
   buckets_.refill(now);
-  const double level = buckets_.level(ask.tenant);
-  const double need = needed(ask);
+  const double level = buckets_.level(request.tenant);
+  const double need = needed(request);
   if (level > need) {
     const auto slice = static_cast<double>(slice_.count());
-    return serve(ask.tenant, std::max(need, std::min(level, slice)), need);
+    return serve(request.tenant, std::max(need, std::min(level, slice)), need);
   }
   if (state.waits && now - state.denied_since >= config_.delay_max) {
     ++forced_;
-    return serve(ask.tenant, 0, need);
+    return serve(request.tenant, 0, need);
   }
-  return wait(now, ask.tenant, missing(config_, level, need));
+  return wait(now, request.tenant, missing(config_, level, need));
 }
 
 Tenant Budget::readiest(Instant now) {
@@ -166,10 +166,10 @@ void Budget::hasten(Instant now, Tenant tenant) {
   state.until = until;
 }
 
-double Budget::needed(const Ask& ask) const {
+double Budget::needed(const GrantRequest& request) const {
   if (!config_.hard) return 0;
   const Nanoseconds expected =
-      ask.predicted > Nanoseconds::zero() ? ask.predicted : predicted(ask.tenant);
+      request.predicted > Nanoseconds::zero() ? request.predicted : predicted(request.tenant);
   // A bucket cannot reserve more than it can ever hold.
   return static_cast<double>(std::min(expected, config_.quantum).count());
 }

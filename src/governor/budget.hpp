@@ -30,7 +30,7 @@ class Budget : public Governor {
   // Expects a valid configuration.
   Budget(const GovernorConfig& config, Instant now);
 
-  Decision decide(Instant now, const Ask& ask) override;
+  Decision decide(Instant now, const GrantRequest& request) override;
   void settle(Instant now, Nanoseconds reserved, const Spent& spent) override;
   [[nodiscard]] std::uint32_t threads_wanted() const override { return useful_threads(config_); }
   [[nodiscard]] Report report(Instant now) override;
@@ -47,7 +47,7 @@ class Budget : public Governor {
 
  protected:
   // A thread in debt asks again after this time, even if it may still be in debt.
-  void ask_again_within(Nanoseconds time) { wait_max_ = time; }
+  void retry_within(Nanoseconds time) { wait_max_ = time; }
   // Without a check of guarantees: guarantees above the cap become conflicts of the report. Expects
   // a permitted cap.
   void apply_cap(Instant now, double cap);
@@ -74,7 +74,7 @@ class Budget : public Governor {
   // Takes `tokens`; `need` as of needed().
   Decision serve(Tenant tenant, double tokens, double need);
   Decision wait(Instant now, Tenant tenant, double missing);
-  [[nodiscard]] double needed(const Ask& ask) const;
+  [[nodiscard]] double needed(const GrantRequest& request) const;
   // Adapts guarantees in requests per second to the measured cost.
   void review(Instant now);
   void share();

@@ -20,12 +20,12 @@ Nanoseconds idle_check_of(const GovernorConfig& config) {
 
 Displaced::Displaced(const GovernorConfig& config, Instant now)
     : Budget(config, now), wakes_(config.wake_burst), wakes_at_(now) {
-  ask_again_within(idle_check_of(config));
+  retry_within(idle_check_of(config));
 }
 
-Decision Displaced::decide(Instant now, const Ask& ask) {
-  if (ask.contended || deep_in_debt(now, ask.tenant)) return Budget::decide(now, ask);
-  served(ask.tenant);
+Decision Displaced::decide(Instant now, const GrantRequest& request) {
+  if (request.contended || deep_in_debt(now, request.tenant)) return Budget::decide(now, request);
+  served(request.tenant);
   return {.verdict = Verdict::serve, .mask = true, .more = true, .grant = free_grant};
 }
 
@@ -40,7 +40,7 @@ void Displaced::settle(Instant now, Nanoseconds reserved, const Spent& spent) {
 
 Status Displaced::set_cap(Instant now, double cap, Guarantees guarantees) {
   Status status = Budget::set_cap(now, cap, guarantees);
-  ask_again_within(idle_check_of(config()));
+  retry_within(idle_check_of(config()));
   return status;
 }
 

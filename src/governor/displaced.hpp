@@ -24,7 +24,7 @@ class Displaced final : public Budget {
   // Expects a valid configuration.
   Displaced(const GovernorConfig& config, Instant now);
 
-  Decision decide(Instant now, const Ask& ask) override;
+  Decision decide(Instant now, const GrantRequest& request) override;
   void settle(Instant now, Nanoseconds reserved, const Spent& spent) override;
   Status set_cap(Instant now, double cap, Guarantees guarantees) override;
   [[nodiscard]] Instant unmask_at(Instant now) override;

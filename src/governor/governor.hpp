@@ -42,7 +42,7 @@ struct Decision {
 };
 
 // The circumstances of a decision.
-struct Ask {
+struct GrantRequest {
   Tenant tenant = 0;
   // Expected cost of the next request, for hard mode; 0: the learnt cost.
   Nanoseconds predicted{};
@@ -59,7 +59,7 @@ struct Spent {
   Nanoseconds cpu{};           // Measured service time plus the calibrated costs (costs.hpp).
   std::uint32_t requests = 0;  // Completed with it.
   std::uint32_t wakes = 0;     // Cores woken for it.
-  bool contended = true;       // As in Ask, during most of the time.
+  bool contended = true;       // As in GrantRequest, during most of the time.
 };
 
 // The sensors' readings of the CPU programs since the last sample (`auto`).
@@ -110,8 +110,8 @@ class Governor {
   Governor& operator=(const Governor&) = delete;
   virtual ~Governor() = default;
 
-  // Expects ask.tenant to be configured.
-  virtual Decision decide(Instant now, const Ask& ask) = 0;
+  // Expects request.tenant to be configured.
+  virtual Decision decide(Instant now, const GrantRequest& request) = 0;
   // The tenant to ask for while the requests' owner is still unknown, as before reading the
   // doorbells: the tenant that may spend most, or will be served first.
   [[nodiscard]] virtual Tenant readiest(Instant) { return 0; }

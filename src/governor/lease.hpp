@@ -1,7 +1,7 @@
 #pragma once
 // A service thread's part of a decision: it serves without asking again until the grant is spent.
 //
-//   if (lease.empty()) { lock; lease.open(governor.decide(now, ask)); unlock; }
+//   if (lease.empty()) { lock; lease.open(governor.decide(now, request)); unlock; }
 //   while (lease.allows() && there is a request) { serve; lease.spend(measured, 1); }
 //   lock; governor.settle(now, lease.reserved(), lease.close(tenant)); unlock;
 //

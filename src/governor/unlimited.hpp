@@ -11,7 +11,7 @@ class Unlimited final : public Governor {
  public:
   explicit Unlimited(const GovernorConfig& config) : threads_(config.threads) {}
 
-  Decision decide(Instant, const Ask&) override {
+  Decision decide(Instant, const GrantRequest&) override {
     return {.verdict = Verdict::serve, .more = true, .grant = no_limit};
   }
   void settle(Instant, Nanoseconds, const Spent&) override {}

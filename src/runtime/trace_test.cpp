@@ -327,7 +327,7 @@ TEST(TraceFiles, are_replayed_without_changes) {
 }
 
 TEST(TraceOf, replays_events_without_a_text) {
-  const std::vector<TraceEvent> events(100, {Since::answer, Ask::getpid, 1'000, 0});
+  const std::vector<TraceEvent> events(100, {Since::answer, Operation::getpid, 1'000, 0});
   const auto trace = Trace::of(events, "made");
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   EXPECT_EQ(trace.value().name(), "made");
@@ -335,14 +335,14 @@ TEST(TraceOf, replays_events_without_a_text) {
   EXPECT_FALSE(trace.value().endless());
   Runtime runtime = started();
   expect_all_answered(trace.value().replay(runtime), runtime, 100);
-  const auto wrong = Trace::of({{Since::answer, Ask::nop, 0, 3}}, "made");
+  const auto wrong = Trace::of({{Since::answer, Operation::nop, 0, 3}}, "made");
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().code, EINVAL);
   EXPECT_EQ(wrong.error().message, "made: event 0: 3 is no such amount; nop takes nothing");
 }
 
 TEST(TraceOf, makes_requests_for_tenants) {
-  std::vector<TraceEvent> events(90, {Since::answer, Ask::getpid, 1'000, 0, 1});
+  std::vector<TraceEvent> events(90, {Since::answer, Operation::getpid, 1'000, 0, 1});
   for (std::size_t event = 0; event < 30; ++event) events[event].tenant = 5;
   for (std::size_t event = 0; event < 90; event += 2) events[event].urgent = true;
   const auto trace = Trace::of(events);

@@ -26,13 +26,13 @@ class Device {
   }
 
   struct DueRequest {
-    double asked;
+    double requested;
     double service;  // 0: as long as the machine's read calls take.
-    bool operator>(const DueRequest& other) const { return asked > other.asked; }
+    bool operator>(const DueRequest& other) const { return requested > other.requested; }
   };
 
-  [[nodiscard]] double next_due() const { return due_.empty() ? never : due_.top().asked; }
-  DueRequest ask() {
+  [[nodiscard]] double next_due() const { return due_.empty() ? never : due_.top().requested; }
+  DueRequest next_request() {
     const DueRequest first = due_.top();
     due_.pop();
     return first;
@@ -43,7 +43,7 @@ class Device {
     const TraceEvent& event = events_[next_++];
     const double after = static_cast<double>(event.after_ns);
     const double due = event.since == Since::begin ? std::max(now, after) : now + after;
-    due_.push({due, event.ask == Ask::cost ? static_cast<double>(event.amount) : 0});
+    due_.push({due, event.operation == Operation::cost ? static_cast<double>(event.amount) : 0});
   }
 
  private:
@@ -130,7 +130,8 @@ class Poller {
   }
 
   void drain(std::uint32_t most) {
-    while (bundle_.size() < most && device_.next_due() <= now_) bundle_.push_back(device_.ask());
+    while (bundle_.size() < most && device_.next_due() <= now_)
+      bundle_.push_back(device_.next_request());
   }
 
   void collect() {
@@ -152,7 +153,7 @@ class Poller {
   void serve() {
     spend(machine_.bundle_ns);
     for (const Device::DueRequest& request : bundle_) {
-      sum_.delay_ns += now_ - request.asked;
+      sum_.delay_ns += now_ - request.requested;
       spend(machine_.request_ns + (request.service > 0 ? request.service : machine_.read_ns));
       device_.take(now_);
     }

@@ -14,7 +14,7 @@ using governor::Random;
 constexpr std::uint64_t read_bytes = 4096;  // A read of zeros: about half a microsecond.
 
 TraceEvent read_at(double at_ns) {
-  return {Since::begin, Ask::pread, static_cast<std::int64_t>(at_ns), read_bytes};
+  return {Since::begin, Operation::pread, static_cast<std::int64_t>(at_ns), read_bytes};
 }
 
 // Adds events from `begin_ns` to `end_ns`, at `rate` a second.
@@ -68,7 +68,7 @@ std::vector<TraceEvent> lognormal(std::uint64_t seed, Nanoseconds length) {
     const double service =
         std::clamp(median_ns * std::exp(sigma * random.normal()), least_ns, most_ns);
     left -= service;
-    events.push_back({Since::answer, Ask::cost,
+    events.push_back({Since::answer, Operation::cost,
                       static_cast<std::int64_t>(random.exponential(think_ns)),
                       static_cast<std::uint64_t>(service)});
   }

@@ -171,7 +171,7 @@ Result<Trace> source_of(const std::string& name, std::uint64_t seed) {
   if (name != "ubench") return trace::trace_of(name, seed);
   std::vector<TraceEvent> events(ubench_events);
   for (TraceEvent& event : events) {
-    event.ask = Ask::fault;
+    event.operation = Operation::fault;
     event.amount = page;
   }
   return Trace::of(std::move(events), name);

@@ -36,7 +36,7 @@ void Accelerator::begin(Source& source, const Requests& requests, std::uint32_t 
   retry_at_ = 0;
   items_.assign(outstanding, {});
   item_at_.resize(slots);
-  asked_.assign(area_.wave_count, 0);
+  outstanding_.assign(area_.wave_count, 0);
   due_.clear();
   due_.reserve(outstanding);
   for (std::uint32_t item = 0; item < outstanding; ++item) {
@@ -80,7 +80,7 @@ bool Accelerator::publish(Tick now) {
       stop();
       break;
     }
-    if (!ask(due_.front().item)) {
+    if (!request(due_.front().item)) {
       retry_at_ = now + ticks(retry_ns);
       break;
     }
@@ -102,23 +102,23 @@ bool Accelerator::has_room(const protocol::DoorbellRing& ring) {
   }
 }
 
-bool Accelerator::ask(std::uint32_t index) {
+bool Accelerator::request(std::uint32_t index) {
   Item& item = items_[index];
   if (!has_room(area_.ring_of(item.place.wave))) {
     ++counts_.ring_full;
     return false;
   }
   if (!protocol::try_claim_one(area_, item.place, item.generation)) return false;
-  const Tick asked_at = std::max(item.due, item.free_since);
+  const Tick requested_at = std::max(item.due, item.free_since);
   const TraceRequest request = requests_->make(item.event, index);
   item.right = request.right;
   const auto flags = static_cast<std::uint8_t>(protocol::flag::halted |
                                                (item.event.urgent ? protocol::flag::urgent : 0));
   const protocol::Attributes attributes = {protocol::Scope::work_item, flags, 0, item.event.tenant};
   device::publish(area_, item.place, attributes, request.number, request.arguments,
-                  stamp_at(asked_at));
+                  stamp_at(requested_at));
   item_at(item.place) = index;
-  asked_[item.place.wave] |= std::uint64_t{1} << item.place.lane;
+  outstanding_[item.place.wave] |= std::uint64_t{1} << item.place.lane;
   // Where the claim went to a row of another ring, which is full, the host's rescan finds it.
   const protocol::DoorbellRing& ring = area_.ring_of(item.place.wave);
   if (has_room(ring)) {
@@ -126,7 +126,7 @@ bool Accelerator::ask(std::uint32_t index) {
                    std::uint64_t{1} << item.place.lane);
   }
   ++counts_.requests;
-  if (++with_host_ == items_.size()) full_since_ = asked_at;
+  if (++with_host_ == items_.size()) full_since_ = requested_at;
   return true;
 }
 
@@ -134,8 +134,8 @@ bool Accelerator::answered(const std::uint32_t* rows, std::size_t count, Tick no
   const bool rung = publish(now);
   for (std::size_t index = 0; index < count; ++index) {
     const std::uint32_t wave = rows[index];
-    if (wave >= asked_.size()) continue;
-    for (std::uint64_t left = asked_[wave]; left != 0; left &= left - 1) {
+    if (wave >= outstanding_.size()) continue;
+    for (std::uint64_t left = outstanding_[wave]; left != 0; left &= left - 1) {
       const protocol::Place place{wave, lowest_bit(left)};
       // Pairs with the server's complete().
       if (observe(area_.slot(place.wave, place.lane)).state != SlotState::finished) continue;
@@ -154,7 +154,7 @@ void Accelerator::take_answer(std::uint32_t index, Tick now) {
   protocol::move<SlotState::finished, SlotState::free, Side::device>(slot);
   const std::uint64_t lane = std::uint64_t{1} << item.place.lane;
   protocol::unlock(area_, item.place.wave, lane);
-  asked_[item.place.wave] &= ~lane;
+  outstanding_[item.place.wave] &= ~lane;
   --with_host_;
   if (control.error != protocol::TransportError::none) {
     ++counts_.refused;
@@ -164,7 +164,7 @@ void Accelerator::take_answer(std::uint32_t index, Tick now) {
   ++counts_.answered;
   counts_.delays.add(telemetry::bucket_of(now > item.due ? now - item.due : 0), 1);
   if (value != item.right && counts_.errors++ == 0) {
-    counts_.first_error_ask = item.event.ask;
+    counts_.first_error_operation = item.event.operation;
     counts_.first_error = value;
   }
   end_stall(now);
@@ -193,7 +193,7 @@ void Accelerator::give_up() {
   stop();
   counts_.refused += with_host_;
   with_host_ = 0;
-  std::fill(asked_.begin(), asked_.end(), 0);
+  std::fill(outstanding_.begin(), outstanding_.end(), 0);
 }
 
 }  // namespace k2k::backend::trace

@@ -34,7 +34,7 @@ struct Counts {
   std::uint64_t answered = 0;  // Of these, answered rightly or wrongly.
   std::uint64_t refused = 0;   // Of these, ended by the server without an answer.
   std::uint64_t errors = 0;    // Wrong answers; part of answered.
-  Ask first_error_ask = Ask::nop;
+  Operation first_error_operation = Operation::nop;
   std::int64_t first_error = 0;  // The wrong answer itself.
   Tick stalled = 0;
   std::uint64_t ring_full = 0;          // Number of times that a doorbell ring had no place.
@@ -85,7 +85,7 @@ class Accelerator {
 
   bool draw();
   void take(std::uint32_t item, Tick now);
-  bool ask(std::uint32_t item);
+  bool request(std::uint32_t item);
   bool has_room(const protocol::DoorbellRing& ring);
   void take_answer(std::uint32_t item, Tick now);
   void end_stall(Tick now);
@@ -101,9 +101,9 @@ class Accelerator {
   Source* source_ = nullptr;
   const Requests* requests_ = nullptr;
   std::vector<Item> items_;
-  std::vector<Due> due_;                // A heap: the earliest first.
-  std::vector<std::uint64_t> asked_;    // Per row: the lanes that are with the host.
-  std::vector<std::uint32_t> item_at_;  // The work-item of each slot that asked_ marks.
+  std::vector<Due> due_;                    // A heap: the earliest first.
+  std::vector<std::uint64_t> outstanding_;  // Per row: the lanes that are with the host.
+  std::vector<std::uint32_t> item_at_;      // The work-item of each slot that outstanding_ marks.
   Event next_;
   bool drawn_ = false;  // next_ is the next event.
   bool over_ = true;    // No more events.

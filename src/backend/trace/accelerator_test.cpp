@@ -55,7 +55,7 @@ class AcceleratorTest : public testing::Test {
     }
     return places;
   }
-  std::size_t asked_at(Tick now) {
+  std::size_t requested_at(Tick now) {
     accelerator.publish(start + now);
     const auto places = rung();
     with_host.insert(with_host.end(), places.begin(), places.end());
@@ -99,11 +99,11 @@ class AcceleratorTest : public testing::Test {
 TEST_F(AcceleratorTest, publishes_due_requests_only) {
   begin("0 nop\n10 nop\n10 nop\n25 nop\n", 8);
   EXPECT_EQ(due(), 0u);
-  EXPECT_EQ(asked_at(0), 1u);
+  EXPECT_EQ(requested_at(0), 1u);
   EXPECT_EQ(due(), 10 * us);
-  EXPECT_EQ(asked_at(10 * us - 1), 0u);
-  EXPECT_EQ(asked_at(10 * us), 2u);
-  EXPECT_EQ(asked_at(1'000 * us), 1u) << "late, but not lost";
+  EXPECT_EQ(requested_at(10 * us - 1), 0u);
+  EXPECT_EQ(requested_at(10 * us), 2u);
+  EXPECT_EQ(requested_at(1'000 * us), 1u) << "late, but not lost";
   EXPECT_EQ(due(), never);
   EXPECT_FALSE(accelerator.ended());
   for (int left = 4; left != 0; --left) answer(1'001 * us);
@@ -117,19 +117,19 @@ TEST_F(AcceleratorTest, publishes_due_requests_only) {
 TEST_F(AcceleratorTest, of_an_empty_trace_has_ended) {
   begin("", 8);
   EXPECT_TRUE(accelerator.ended());
-  EXPECT_EQ(asked_at(5), 0u);
+  EXPECT_EQ(requested_at(5), 0u);
 }
 
 TEST_F(AcceleratorTest, thinks_after_each_answer) {
   begin("+5 nop\n+5 nop\n+7 nop\n", 1);
-  EXPECT_EQ(asked_at(5 * us), 1u);
+  EXPECT_EQ(requested_at(5 * us), 1u);
   EXPECT_EQ(due(), never) << "the next event waits for the answer";
   answer(30 * us);
   EXPECT_EQ(due(), 35 * us);
-  EXPECT_EQ(asked_at(40 * us), 1u);
+  EXPECT_EQ(requested_at(40 * us), 1u);
   answer(41 * us);
   EXPECT_EQ(due(), 48 * us);
-  EXPECT_EQ(asked_at(48 * us), 1u);
+  EXPECT_EQ(requested_at(48 * us), 1u);
   answer(50 * us);
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().delays.count(), 3u);
@@ -139,13 +139,13 @@ TEST_F(AcceleratorTest, never_exceeds_its_limit_of_outstanding_requests) {
   std::string lines;
   for (int line = 0; line < 100; ++line) lines += "0 nop\n";
   begin(lines, 3);
-  EXPECT_EQ(asked_at(0), 3u);
+  EXPECT_EQ(requested_at(0), 3u);
   Tick now = 0;
   for (std::size_t done = 0; done < 100; ++done) {
     EXPECT_LE(accelerator.with_host(), 3u);
-    EXPECT_EQ(asked_at(++now), 0u);
+    EXPECT_EQ(requested_at(++now), 0u);
     answer(++now);
-    EXPECT_EQ(asked_at(now), done < 97 ? 1u : 0u);
+    EXPECT_EQ(requested_at(now), done < 97 ? 1u : 0u);
   }
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().answered, 100u);
@@ -153,14 +153,14 @@ TEST_F(AcceleratorTest, never_exceeds_its_limit_of_outstanding_requests) {
 
 TEST_F(AcceleratorTest, counts_how_long_an_open_loop_is_stalled) {
   begin("0 nop\n0 nop\n10 nop\n500 nop\n", 2);
-  EXPECT_EQ(asked_at(0), 2u);
+  EXPECT_EQ(requested_at(0), 2u);
   answer(40 * us);  // The third request was due at 10.
   EXPECT_EQ(counts().stalled, 30 * us);
-  EXPECT_EQ(asked_at(40 * us), 1u);
+  EXPECT_EQ(requested_at(40 * us), 1u);
   answer(60 * us);  // Nothing was due before 500.
   EXPECT_EQ(counts().stalled, 30 * us);
   answer(70 * us);
-  EXPECT_EQ(asked_at(600 * us), 1u);
+  EXPECT_EQ(requested_at(600 * us), 1u);
   answer(700 * us);
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().stalled, 30 * us);
@@ -172,14 +172,14 @@ TEST_F(AcceleratorTest, counts_how_long_an_open_loop_is_stalled) {
 
 TEST_F(AcceleratorTest, counts_how_long_a_closed_loop_is_stalled) {
   begin("0 nop\n5 nop\n+1 nop\n+1 nop\n", 2);
-  EXPECT_EQ(asked_at(20 * us), 2u)
+  EXPECT_EQ(requested_at(20 * us), 2u)
       << "a late look: the second was due at 5, the device full since then";
   answer(25 * us);
   EXPECT_EQ(counts().stalled, 20 * us);
-  EXPECT_EQ(asked_at(26 * us), 1u);
+  EXPECT_EQ(requested_at(26 * us), 1u);
   answer(36 * us);
   EXPECT_EQ(counts().stalled, 30 * us);
-  EXPECT_EQ(asked_at(40 * us), 1u);  // Due at 37.
+  EXPECT_EQ(requested_at(40 * us), 1u);  // Due at 37.
   answer(50 * us);
   EXPECT_EQ(counts().stalled, 30 * us) << "no event is left to be stalled";
   answer(50 * us);
@@ -190,18 +190,18 @@ TEST_F(AcceleratorTest, counts_how_long_a_closed_loop_is_stalled) {
 // stalled when that answer came.
 TEST_F(AcceleratorTest, publishes_due_requests_before_it_takes_an_answer) {
   begin("0 nop\n0 nop\n+1 nop\n+1 nop\n", 2);
-  EXPECT_EQ(asked_at(0), 2u);
+  EXPECT_EQ(requested_at(0), 2u);
   answer(10 * us);
   EXPECT_EQ(counts().stalled, 10 * us);
   answer(30 * us);
   EXPECT_EQ(accelerator.with_host(), 1u) << "due at 11";
   EXPECT_EQ(counts().stalled, 29 * us);
-  EXPECT_EQ(asked_at(31 * us), 2u);
+  EXPECT_EQ(requested_at(31 * us), 2u);
 }
 
 TEST_F(AcceleratorTest, leaves_out_requests_due_after_its_end) {
   begin("0 nop\n10 nop\n11 nop\n+1 nop\n", 4, 10 * us);
-  EXPECT_EQ(asked_at(100 * us), 2u);
+  EXPECT_EQ(requested_at(100 * us), 2u);
   answer(100 * us);
   answer(100 * us);
   EXPECT_TRUE(accelerator.ended());
@@ -209,7 +209,7 @@ TEST_F(AcceleratorTest, leaves_out_requests_due_after_its_end) {
 
 TEST_F(AcceleratorTest, takes_no_answer_before_its_state_is_finished) {
   begin("0 nop\n", 1);
-  ASSERT_EQ(asked_at(0), 1u);
+  ASSERT_EQ(requested_at(0), 1u);
   resume(with_host.front(), 1);
   protocol::Slot& slot = slot_of(with_host.front());
   EXPECT_EQ(counts().answered, 0u);
@@ -229,7 +229,7 @@ TEST_F(AcceleratorTest, takes_no_answer_before_its_state_is_finished) {
 
 TEST_F(AcceleratorTest, tells_right_answers_from_wrong_ones) {
   begin("0 pread 100\n0 pread 100\n0 getpid\n0 pwrite 7\n0 pread 9\n", 8);
-  ASSERT_EQ(asked_at(0), 5u);
+  ASSERT_EQ(requested_at(0), 5u);
   answer(1, 100);
   answer(2, -14);
   answer(3, ::getpid());
@@ -238,30 +238,30 @@ TEST_F(AcceleratorTest, tells_right_answers_from_wrong_ones) {
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().answered, 5u);
   EXPECT_EQ(counts().errors, 2u);
-  EXPECT_EQ(counts().first_error_ask, Ask::pread);
+  EXPECT_EQ(counts().first_error_operation, Operation::pread);
   EXPECT_EQ(counts().first_error, -14);
 }
 
 TEST_F(AcceleratorTest, publishes_no_request_once_it_is_stopped) {
   begin("0 nop\n0 nop\n5 nop\n+1 nop\n", 3);
-  EXPECT_EQ(asked_at(0), 2u);
+  EXPECT_EQ(requested_at(0), 2u);
   accelerator.stop();
-  EXPECT_EQ(asked_at(100 * us), 0u);
+  EXPECT_EQ(requested_at(100 * us), 0u);
   EXPECT_FALSE(accelerator.ended());
   answer(100 * us);
   answer(100 * us);
-  EXPECT_EQ(asked_at(200 * us), 0u);
+  EXPECT_EQ(requested_at(200 * us), 0u);
   EXPECT_TRUE(accelerator.ended());
   begin("0 nop\n", 1);
-  EXPECT_EQ(asked_at(0), 1u) << "until it begins anew";
+  EXPECT_EQ(requested_at(0), 1u) << "until it begins anew";
 }
 
 TEST_F(AcceleratorTest, stops_when_the_server_refuses_or_has_closed) {
   begin("0 nop\n0 nop\n+1 nop\n", 3);
-  EXPECT_EQ(asked_at(0), 2u);
+  EXPECT_EQ(requested_at(0), 2u);
   answer(1, -125, TransportError::shutdown);
   EXPECT_EQ(counts().refused, 1u);
-  EXPECT_EQ(asked_at(100 * us), 0u);
+  EXPECT_EQ(requested_at(100 * us), 0u);
   accelerator.give_up();
   EXPECT_TRUE(accelerator.ended());
   EXPECT_EQ(counts().refused, 2u);
@@ -269,7 +269,7 @@ TEST_F(AcceleratorTest, stops_when_the_server_refuses_or_has_closed) {
 
   protocol::store_release(plain->closed, 1u);
   begin("0 nop\n", 1);
-  EXPECT_EQ(asked_at(0), 0u);
+  EXPECT_EQ(requested_at(0), 0u);
   EXPECT_TRUE(accelerator.ended());
 }
 
@@ -291,7 +291,7 @@ TEST_F(CrowdedAccelerator, waits_for_a_place_in_the_ring_without_losing_a_reques
   Tick now = 0;
   for (int round = 0; round < 1'000 && !accelerator.ended(); ++round) {
     now += 20 * us;
-    asked_at(now);
+    requested_at(now);
     for (; !with_host.empty(); now += us) {
       ++times[{with_host.front().wave, with_host.front().lane}];
       answer(now);
@@ -334,12 +334,12 @@ TEST_F(AcceleratorTest, is_the_same_replay_at_any_rate_of_looks) {
     begin(lines, 5);
     std::vector<std::uint64_t> sizes;
     for (Tick now = 0; now < 100'000 * us && !accelerator.ended(); now += step) {
-      asked_at(now);
+      requested_at(now);
       while (!with_host.empty()) {
         const std::uint64_t size = slot_of(with_host.front()).arguments[2];
         sizes.push_back(size);
         answer(now, static_cast<std::int64_t>(size));
-        asked_at(now);
+        requested_at(now);
       }
     }
     ASSERT_TRUE(accelerator.ended());

@@ -6,30 +6,32 @@ namespace k2k::backend::trace {
 
 namespace {
 
-// In the order of Ask.
-constexpr AskRow rows[ask_count] = {
-    {Ask::nop, "nop", Unit::none, 0, 0},
-    {Ask::getpid, "getpid", Unit::none, 0, 0},
-    {Ask::clock_gettime, "clock_gettime", Unit::none, 0, 0},
-    {Ask::nanosleep, "nanosleep", Unit::microseconds, 0, 1e6},
-    {Ask::pread, "pread", Unit::bytes, 0, item_bytes},
-    {Ask::pwrite, "pwrite", Unit::bytes, 0, item_bytes},
-    {Ask::fault, "fault", Unit::bytes, 1, item_bytes},
-    {Ask::cost, "cost", Unit::microseconds, 0, 1e4},
+// In the order of Operation.
+constexpr OperationRow rows[operation_count] = {
+    {Operation::nop, "nop", Unit::none, 0, 0},
+    {Operation::getpid, "getpid", Unit::none, 0, 0},
+    {Operation::clock_gettime, "clock_gettime", Unit::none, 0, 0},
+    {Operation::nanosleep, "nanosleep", Unit::microseconds, 0, 1e6},
+    {Operation::pread, "pread", Unit::bytes, 0, item_bytes},
+    {Operation::pwrite, "pwrite", Unit::bytes, 0, item_bytes},
+    {Operation::fault, "fault", Unit::bytes, 1, item_bytes},
+    {Operation::cost, "cost", Unit::microseconds, 0, 1e4},
 };
-static_assert(std::all_of(std::begin(rows), std::end(rows),
-                          [](const AskRow& row) { return &row == &rows[int(row.ask)]; }));
+static_assert(std::all_of(std::begin(rows), std::end(rows), [](const OperationRow& row) {
+  return &row == &rows[int(row.operation)];
+}));
 
 }  // namespace
 
-std::span<const AskRow, ask_count> ask_rows() { return rows; }
+std::span<const OperationRow, operation_count> operation_rows() { return rows; }
 
-const AskRow* find_ask(std::string_view name) {
-  const auto* const found = std::find_if(std::begin(rows), std::end(rows),
-                                         [name](const AskRow& row) { return row.name == name; });
+const OperationRow* find_operation(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(rows), std::end(rows),
+                   [name](const OperationRow& row) { return row.name == name; });
   return found == std::end(rows) ? nullptr : found;
 }
 
-std::string_view name_of(Ask ask) { return rows[static_cast<int>(ask)].name; }
+std::string_view name_of(Operation operation) { return rows[static_cast<int>(operation)].name; }
 
 }  // namespace k2k::backend::trace

@@ -16,7 +16,7 @@ enum class Since : std::uint8_t {
 };
 
 // Each is one real system call.
-enum class Ask : std::uint8_t {
+enum class Operation : std::uint8_t {
   nop,            // K2K's own: the server answers it at once.
   getpid,         //
   clock_gettime,  // A call without a row: run by a thread that may be kept.
@@ -27,11 +27,11 @@ enum class Ask : std::uint8_t {
   cost,           // CPU time: a read of the number of random bytes that takes so long. Amount:
                   // nanoseconds.
 };
-inline constexpr int ask_count = 8;
+inline constexpr int operation_count = 8;
 
 struct Event {
   Since since = Since::answer;
-  Ask ask = Ask::nop;
+  Operation operation = Operation::nop;
   std::int64_t after_ns = 0;  // Not negative.
   std::uint64_t amount = 0;   // In the call's unit; 0 for calls without one.
   std::uint16_t tenant = 0;   // The request's owner; below protocol::tenants_max.
@@ -41,17 +41,17 @@ struct Event {
 enum class Unit : std::uint8_t { none, bytes, microseconds };
 
 // The calls as text, with the limits of their amount, in its unit.
-struct AskRow {
-  Ask ask;
+struct OperationRow {
+  Operation operation;
   std::string_view name;
   Unit unit;
   double least;
   double most;
 };
-std::span<const AskRow, ask_count> ask_rows();
+std::span<const OperationRow, operation_count> operation_rows();
 // The row of a call, by name; nullptr if there is none.
-const AskRow* find_ask(std::string_view name);
-std::string_view name_of(Ask ask);
+const OperationRow* find_operation(std::string_view name);
+std::string_view name_of(Operation operation);
 
 // Bytes of each work-item's memory for its calls.
 inline constexpr std::uint32_t item_bytes = 128u << 10;
@@ -66,7 +66,7 @@ class Source {
   // Is it infinite?
   [[nodiscard]] virtual bool endless() const = 0;
   // Can it contain this call?
-  [[nodiscard]] virtual bool asks(Ask ask) const = 0;
+  [[nodiscard]] virtual bool uses(Operation operation) const = 0;
 };
 
 }  // namespace k2k::backend::trace

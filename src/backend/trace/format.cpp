@@ -64,11 +64,12 @@ std::optional<double> number_in(std::string_view text, double least, double most
 
 std::string names() {
   std::string list;
-  for (const AskRow& row : ask_rows()) list += (list.empty() ? "" : ", ") + std::string(row.name);
+  for (const OperationRow& row : operation_rows())
+    list += (list.empty() ? "" : ", ") + std::string(row.name);
   return list;
 }
 
-std::string permitted(const AskRow& row) {
+std::string permitted(const OperationRow& row) {
   if (row.unit == Unit::none) return std::string(row.name) + " takes nothing";
   return std::string(row.name) + " takes " + number_text(row.least) + " to " +
          number_text(row.most) + (row.unit == Unit::bytes ? " bytes" : " microseconds");
@@ -79,7 +80,8 @@ std::string no_tenant() {
 }
 
 // Text, or nothing if the amount is fine.
-std::optional<std::string> read_amount(const AskRow& row, const Fields& fields, Event& event) {
+std::optional<std::string> read_amount(const OperationRow& row, const Fields& fields,
+                                       Event& event) {
   if (row.unit == Unit::none) {
     if (fields.count == 2) return {};
     return quoted(fields.text[2]) + " is too much; " + permitted(row);
@@ -126,9 +128,9 @@ std::optional<std::string> read_event(std::string_view line, Event& event) {
   }
   event.after_ns = std::llround(*us * 1'000);
   if (fields.count < 2) return "a call is missing after the time; calls are " + names();
-  const AskRow* const row = find_ask(fields.text[1]);
+  const OperationRow* const row = find_operation(fields.text[1]);
   if (row == nullptr) return quoted(fields.text[1]) + " is no call; calls are " + names();
-  event.ask = row->ask;
+  event.operation = row->operation;
   if (auto wrong = read_marks(fields, event)) return wrong;
   return read_amount(*row, fields, event);
 }
@@ -196,7 +198,7 @@ Status check_events(std::span<const Event> events) {
       last_ns = event.after_ns;
     }
     if (event.tenant > tenant_last) return wrong(place, std::to_string(event.tenant) + no_tenant());
-    const AskRow& row = ask_rows()[static_cast<std::size_t>(event.ask)];
+    const OperationRow& row = operation_rows()[static_cast<std::size_t>(event.operation)];
     const double unit = row.unit == Unit::microseconds ? 1e3 : 1;
     const auto amount = static_cast<double>(event.amount) / unit;
     if (row.unit == Unit::none ? event.amount == 0 : amount >= row.least && amount <= row.most) {
@@ -207,9 +209,9 @@ Status check_events(std::span<const Event> events) {
   return {};
 }
 
-bool ListedEvents::asks(Ask ask) const {
+bool ListedEvents::uses(Operation operation) const {
   return std::any_of(events_.begin(), events_.end(),
-                     [ask](const Event& event) { return event.ask == ask; });
+                     [operation](const Event& event) { return event.operation == operation; });
 }
 
 }  // namespace k2k::backend::trace

@@ -43,7 +43,7 @@ class ListedEvents final : public Source {
     return true;
   }
   [[nodiscard]] bool endless() const override { return false; }
-  [[nodiscard]] bool asks(Ask ask) const override;
+  [[nodiscard]] bool uses(Operation operation) const override;
 
  private:
   std::span<const Event> events_;

@@ -30,16 +30,16 @@ TEST(TraceFormat, gives_the_time_and_the_call_of_each_event) {
                 "  # another\n+7 fault 65536\n99.001 nanosleep 0.5"));
   ASSERT_TRUE(good.ok()) << good.error().message;
   const std::vector<Event>& events = good.value();
-  const std::vector<Event> right = {{Since::begin, Ask::nop, 0, 0},
-                                    {Since::begin, Ask::pread, 12'500, 4096},
-                                    {Since::answer, Ask::cost, 250, 3'500},
-                                    {Since::begin, Ask::getpid, 12'500, 0},
-                                    {Since::answer, Ask::fault, 7'000, 65'536},
-                                    {Since::begin, Ask::nanosleep, 99'001, 500}};
+  const std::vector<Event> right = {{Since::begin, Operation::nop, 0, 0},
+                                    {Since::begin, Operation::pread, 12'500, 4096},
+                                    {Since::answer, Operation::cost, 250, 3'500},
+                                    {Since::begin, Operation::getpid, 12'500, 0},
+                                    {Since::answer, Operation::fault, 7'000, 65'536},
+                                    {Since::begin, Operation::nanosleep, 99'001, 500}};
   ASSERT_EQ(events.size(), right.size());
   for (std::size_t index = 0; index < right.size(); ++index) {
     EXPECT_EQ(events[index].since, right[index].since) << index;
-    EXPECT_EQ(events[index].ask, right[index].ask) << index;
+    EXPECT_EQ(events[index].operation, right[index].operation) << index;
     EXPECT_EQ(events[index].after_ns, right[index].after_ns) << index;
     EXPECT_EQ(events[index].amount, right[index].amount) << index;
   }
@@ -78,16 +78,16 @@ TEST(TraceFormat, may_be_empty) {
 }
 
 TEST(TraceFormat, finds_every_call_by_its_name) {
-  for (const AskRow& row : ask_rows()) {
-    EXPECT_EQ(find_ask(row.name), &row);
-    EXPECT_EQ(name_of(row.ask), row.name);
+  for (const OperationRow& row : operation_rows()) {
+    EXPECT_EQ(find_operation(row.name), &row);
+    EXPECT_EQ(name_of(row.operation), row.name);
     const std::string amount = row.unit == Unit::none ? "" : " 1";
     const auto events = parse_trace(with_head("0 " + std::string(row.name) + amount));
     ASSERT_TRUE(events.ok()) << events.error().message;
-    EXPECT_EQ(events.value().at(0).ask, row.ask);
+    EXPECT_EQ(events.value().at(0).operation, row.operation);
   }
-  EXPECT_EQ(find_ask("prea"), nullptr);
-  EXPECT_EQ(find_ask(""), nullptr);
+  EXPECT_EQ(find_operation("prea"), nullptr);
+  EXPECT_EQ(find_operation(""), nullptr);
 }
 
 TEST(TraceFormat, refuses_malformed_lines_by_their_number) {
@@ -192,11 +192,11 @@ TEST(TraceFormat, gives_one_event_at_a_time) {
   ASSERT_TRUE(events.ok());
   ListedEvents source(events.value());
   EXPECT_FALSE(source.endless());
-  EXPECT_TRUE(source.asks(Ask::pread));
-  EXPECT_FALSE(source.asks(Ask::cost));
+  EXPECT_TRUE(source.uses(Operation::pread));
+  EXPECT_FALSE(source.uses(Operation::cost));
   Event event;
   ASSERT_TRUE(source.next(event));
-  EXPECT_EQ(event.ask, Ask::nop);
+  EXPECT_EQ(event.operation, Operation::nop);
   ASSERT_TRUE(source.next(event));
   EXPECT_EQ(event.amount, 5u);
   EXPECT_FALSE(source.next(event));
@@ -205,10 +205,10 @@ TEST(TraceFormat, gives_one_event_at_a_time) {
 
 TEST(TraceEvents, have_the_limits_of_the_text) {
   EXPECT_TRUE(check_events({}).ok());
-  for (const AskRow& row : ask_rows()) {
+  for (const OperationRow& row : operation_rows()) {
     const double unit = row.unit == Unit::microseconds ? 1e3 : 1;
     for (const double amount : {row.least, row.most}) {
-      const Event event{Since::answer, row.ask, 5, static_cast<std::uint64_t>(amount * unit)};
+      const Event event{Since::answer, row.operation, 5, static_cast<std::uint64_t>(amount * unit)};
       const Status status = check_events({&event, 1});
       EXPECT_TRUE(status.ok()) << status.error().message;
     }
@@ -217,23 +217,23 @@ TEST(TraceEvents, have_the_limits_of_the_text) {
 
 TEST(TraceEvents, are_refused_with_their_index) {
   const auto refusal = [](Event event) {
-    const Event events[] = {{Since::begin, Ask::nop, 2'000, 0}, event};
+    const Event events[] = {{Since::begin, Operation::nop, 2'000, 0}, event};
     const Status status = check_events(events);
     EXPECT_EQ(status.ok() ? 0 : status.error().code, EINVAL);
     return status.ok() ? "" : status.error().message;
   };
-  EXPECT_EQ(refusal({Since::begin, Ask::nop, 1'999, 0}),
+  EXPECT_EQ(refusal({Since::begin, Operation::nop, 1'999, 0}),
             "event 1: its time is before the last one, 2000 ns; times since the begin do not "
             "decrease: sort the events");
-  EXPECT_EQ(refusal({Since::answer, Ask::nop, -1, 0}),
+  EXPECT_EQ(refusal({Since::answer, Operation::nop, -1, 0}),
             "event 1: -1 ns is no time; permitted are 0 to 3600000000000");
-  EXPECT_EQ(refusal({Since::answer, Ask::nop, 0, 7}),
+  EXPECT_EQ(refusal({Since::answer, Operation::nop, 0, 7}),
             "event 1: 7 is no such amount; nop takes nothing");
-  EXPECT_EQ(refusal({Since::answer, Ask::pread, 0, item_bytes + 1}),
+  EXPECT_EQ(refusal({Since::answer, Operation::pread, 0, item_bytes + 1}),
             "event 1: 131073 is no such amount; pread takes 0 to 131072 bytes");
-  EXPECT_EQ(refusal({Since::answer, Ask::nop, 0, 0, 64}),
+  EXPECT_EQ(refusal({Since::answer, Operation::nop, 0, 0, 64}),
             "event 1: 64 is no tenant; permitted are 0 to 63, such as tenant=3");
-  EXPECT_EQ(refusal({Since::answer, Ask::cost, 0, 10'000'001}),
+  EXPECT_EQ(refusal({Since::answer, Operation::cost, 0, 10'000'001}),
             "event 1: 10000.001 is no such amount; cost takes 0 to 10000 microseconds");
 }
 

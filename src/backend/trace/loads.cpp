@@ -76,12 +76,14 @@ double lognormal_service(double part) {
 class Generated : public Source {
  public:
   [[nodiscard]] bool endless() const override { return true; }
-  [[nodiscard]] bool asks(Ask ask) const override { return ask == Ask::cost; }
+  [[nodiscard]] bool uses(Operation operation) const override {
+    return operation == Operation::cost;
+  }
 
  protected:
   Generated(std::uint64_t seed, double (*service)(double)) : random_(seed), service_(service) {}
   void draw_service(Event& event) {
-    event.ask = Ask::cost;
+    event.operation = Operation::cost;
     event.amount = static_cast<std::uint64_t>(service_.draw(random_));
   }
 

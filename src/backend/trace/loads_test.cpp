@@ -19,12 +19,12 @@ std::vector<Event> drawn(const std::string& name, std::uint64_t seed, std::uint3
   auto source = create_load(name, seed, outstanding);
   EXPECT_TRUE(source.ok()) << source.error().message;
   EXPECT_TRUE(source.value()->endless());
-  EXPECT_TRUE(source.value()->asks(Ask::cost));
-  EXPECT_FALSE(source.value()->asks(Ask::nop));
+  EXPECT_TRUE(source.value()->uses(Operation::cost));
+  EXPECT_FALSE(source.value()->uses(Operation::nop));
   std::vector<Event> events(draws);
   for (Event& event : events) {
     EXPECT_TRUE(source.value()->next(event));
-    EXPECT_EQ(event.ask, Ask::cost);
+    EXPECT_EQ(event.operation, Operation::cost);
   }
   return events;
 }

@@ -214,7 +214,7 @@ void Player::fill_in(Report& report, Nanoseconds elapsed) {
   report.refused = counts.refused;
   report.errors = counts.errors;
   if (counts.errors != 0) {
-    report.first_error = std::string(name_of(counts.first_error_ask)) + " answered " +
+    report.first_error = std::string(name_of(counts.first_error_operation)) + " answered " +
                          std::to_string(counts.first_error);
   }
   report.ring_full = counts.ring_full;

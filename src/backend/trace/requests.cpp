@@ -48,10 +48,10 @@ Status Requests::prepare(const Source& source, std::uint32_t items) {
   }
   process_ = ::getpid();
   Status done;
-  if (done && source.asks(Ask::pread)) done = open_into(zeros_, "/dev/zero", O_RDONLY);
-  if (done && source.asks(Ask::pwrite)) done = open_into(sink_, "/dev/null", O_WRONLY);
-  if (done && source.asks(Ask::cost)) done = open_into(random_, "/dev/urandom", O_RDONLY);
-  if (!done || !source.asks(Ask::cost)) return done;
+  if (done && source.uses(Operation::pread)) done = open_into(zeros_, "/dev/zero", O_RDONLY);
+  if (done && source.uses(Operation::pwrite)) done = open_into(sink_, "/dev/null", O_WRONLY);
+  if (done && source.uses(Operation::cost)) done = open_into(random_, "/dev/urandom", O_RDONLY);
+  if (!done || !source.uses(Operation::cost)) return done;
   Result<std::vector<ReadCost>> costs = measured_reads();
   if (!costs) return costs.error();
   costs_ = std::move(costs).value();
@@ -67,29 +67,29 @@ Requests::~Requests() {
 TraceRequest Requests::make(const Event& event, std::uint32_t item) const {
   std::byte* const memory = memory_of(item);
   const auto bytes = static_cast<std::int64_t>(event.amount);
-  switch (event.ask) {
-    case Ask::nop:
+  switch (event.operation) {
+    case Operation::nop:
       return {calls::nop_number, {}, 0};
-    case Ask::getpid:
+    case Operation::getpid:
       return {getpid_number, {}, process_};
-    case Ask::clock_gettime:
+    case Operation::clock_gettime:
       return {clock_gettime_number, {{CLOCK_MONOTONIC, word(memory)}}, 0};
-    case Ask::nanosleep: {
+    case Operation::nanosleep: {
       constexpr std::uint64_t second = 1'000'000'000;
       new (memory) timespec{static_cast<time_t>(event.amount / second),
                             static_cast<long>(event.amount % second)};
       return {nanosleep_number, {{word(memory)}}, 0};
     }
-    case Ask::pread:
+    case Operation::pread:
       return {pread_number, {{word(zeros_), word(memory), event.amount}}, bytes};
-    case Ask::pwrite:
+    case Operation::pwrite:
       return {pwrite_number, {{word(sink_), word(memory), event.amount}}, bytes};
-    case Ask::fault:
+    case Operation::fault:
       return {mmap_number,
               {{word(memory), event.amount, PROT_READ | PROT_WRITE,
                 word(page_flags | MAP_FIXED | MAP_POPULATE), ~std::uint64_t{0}}},
               static_cast<std::int64_t>(word(memory))};
-    case Ask::cost: {
+    case Operation::cost: {
       const std::uint64_t size = size_taking(static_cast<double>(event.amount) / 1e3, costs_);
       return {pread_number, {{word(random_), word(memory), size}}, static_cast<std::int64_t>(size)};
     }

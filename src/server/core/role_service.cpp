@@ -179,7 +179,7 @@ bool RoleService::admits(ServiceThread& self, const services::Request& request) 
 bool RoleService::park(const ServiceThread& self, Role& role, const Pending& call) {
   const std::uint32_t tenant = tenant_of(call.request);
   return role.parked.add(call, parts_.admission.budget_of(tenant),
-                         parts_.admission.ask_at(self.account, tenant));
+                         parts_.admission.retry_at(self.account, tenant));
 }
 
 void RoleService::park_faults(ServiceThread& self, Role& role) {
@@ -198,7 +198,7 @@ bool RoleService::serve_parked(ServiceThread& self, Role& role) {
       cycles(), parked_at_once, role.batch,
       [&](const services::Request& request) { return !by_tenant || admits(self, request); },
       [&](const services::Request& request) {
-        return parts_.admission.ask_at(self.account, tenant_of(request));
+        return parts_.admission.retry_at(self.account, tenant_of(request));
       });
   self.clock = cycles();
   return role.batch.empty() || serve_accepted(self, role);

@@ -108,7 +108,7 @@ bool SplitService::take_attempt(ServiceThread& self, Pending& attempt) {
 bool SplitService::wait_for_parked(ServiceThread& self) {
   // This thread may ask at once for a tenant for which another thread was refused.
   const auto due = parts_.queue.keep_parked([&](const services::Request& request) {
-    return parts_.admission.ask_at(self.account, tenant_of(request));
+    return parts_.admission.retry_at(self.account, tenant_of(request));
   });
   if (!due) return false;
   parts_.admission.sleep_until(self.account, *due);

@@ -40,8 +40,8 @@ bool Admission::wait_for_budget(std::uint64_t ticket, Instant until) {
   return waiting_.sleep(ticket, std::min(until, keeper_.wake_by(now())));
 }
 
-bool Admission::ask(ServiceAccount& account, std::uint32_t tenant) {
-  return waiting_.suspended() || grants_.ask(account, tenant);
+bool Admission::request_grant(ServiceAccount& account, std::uint32_t tenant) {
+  return waiting_.suspended() || grants_.request_grant(account, tenant);
 }
 
 void Admission::settle(ServiceAccount& account, bool woken) {

@@ -67,13 +67,13 @@ class Admission {
 
   // Returns true if tenants have budgets of their own.
   [[nodiscard]] bool by_tenant() const { return grants_.tenants().divided(); }
-  // Returns true if a request of this tenant may be served now. If not, ask again from ask_at() on.
-  // Expects by_tenant() and an account with statistics.
+  // Returns true if a request of this tenant may be served now. If not, ask again from retry_at()
+  // on. Expects by_tenant() and an account with statistics.
   bool admits(ServiceAccount& account, std::uint32_t tenant) {
-    return cycles() < account.grants[budget_of(tenant)].until || ask(account, tenant);
+    return cycles() < account.grants[budget_of(tenant)].until || request_grant(account, tenant);
   }
-  [[nodiscard]] std::uint64_t ask_at(const ServiceAccount& account, std::uint32_t tenant) const {
-    return account.grants[budget_of(tenant)].ask_at;
+  [[nodiscard]] std::uint64_t retry_at(const ServiceAccount& account, std::uint32_t tenant) const {
+    return account.grants[budget_of(tenant)].retry_at;
   }
   // The budget of a tenant, below governor::tenants_max. Changes with configure() alone.
   [[nodiscard]] std::size_t budget_of(std::uint32_t tenant) const {
@@ -115,7 +115,7 @@ class Admission {
 
   bool pass_governed(ServiceAccount& account, std::uint32_t requests, std::uint32_t epoch);
   bool renew(ServiceAccount& account);
-  bool ask(ServiceAccount& account, std::uint32_t tenant);
+  bool request_grant(ServiceAccount& account, std::uint32_t tenant);
   void settle(ServiceAccount& account, bool woken);
   bool rest_governed(ServiceAccount& account);
   // True if it slept.

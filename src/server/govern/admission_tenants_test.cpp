@@ -87,7 +87,7 @@ TEST(AdmissionOfTenants, says_no_to_a_debtor_and_yes_to_the_others) {
   server.work(1, 20ms);
   server.admission.leave(server.account);
   EXPECT_FALSE(server.admission.admits(server.account, 1));
-  EXPECT_GT(server.admission.ask_at(server.account, 1), cycles());
+  EXPECT_GT(server.admission.retry_at(server.account, 1), cycles());
   EXPECT_TRUE(server.admission.admits(server.account, 2));
   EXPECT_TRUE(server.admission.admits(server.account, 9)) << "one of those that are not named";
   EXPECT_FALSE(server.admission.pass(server.account, 0)) << "some may be served: no sleep";
@@ -116,7 +116,7 @@ TEST(AdmissionOfTenants, lets_every_request_through_while_suspended_and_wakes_sl
     std::this_thread::sleep_for(5ms);
     server.admission.suspend();
   });
-  server.admission.sleep_until(server.account, server.admission.ask_at(server.account, 1));
+  server.admission.sleep_until(server.account, server.admission.retry_at(server.account, 1));
   EXPECT_LT(now() - before, 500ms) << "the debt of 5 ms takes 2.5 s and more to pay off";
   suspends.join();
   EXPECT_TRUE(server.admission.admits(server.account, 1));

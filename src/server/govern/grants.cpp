@@ -87,7 +87,7 @@ std::optional<Instant> Grants::rest_masked(ServiceAccount& account) {
   return until;
 }
 
-bool Grants::ask(ServiceAccount& account, std::uint32_t tenant) {
+bool Grants::request_grant(ServiceAccount& account, std::uint32_t tenant) {
   const std::lock_guard lock(mutex_);
   if (!tenants_.divided()) return true;
   const std::size_t budget = tenants_.budget_of(tenant);
@@ -105,7 +105,7 @@ bool Grants::ask(ServiceAccount& account, std::uint32_t tenant) {
     grant = {now_cycles + lasts, decision.reserved, 0};
     return true;
   }
-  grant.ask_at = now_cycles + clocks_.cycles_in(decision.until - moment);
+  grant.retry_at = now_cycles + clocks_.cycles_in(decision.until - moment);
   return false;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // Grants of CPU time, and the charges to the cap: the governor, its ledger, and the tenants.
 //
-//   renew()   settles the account and asks: a grant, or the moment to ask again at
-//   ask()     the same for a request of one tenant; returns only whether it is admitted
-//   settle()  charges the time that the thread spent, and gives the rest of its grant back
+//   renew()          settles the account and asks: a grant, or the moment to ask again at
+//   request_grant()  the same for a request of one tenant; returns only whether it is admitted
+//   settle()         charges the time that the thread spent, and gives the rest of its grant back
 //
 // The charge is the advance of the thread's CPU clock, so it includes service, halves, polling and
 // context switches. The interrupt of a timer or doorbell is charged in addition, at its calibrated
@@ -76,7 +76,7 @@ class Grants {
   // With budgets of tenants: returns true if a request of `tenant` may be served now. Expects an
   // account with statistics. Looks up the tenant's budget under the lock: another rule may have
   // fewer budgets.
-  bool ask(ServiceAccount& account, std::uint32_t tenant);
+  bool request_grant(ServiceAccount& account, std::uint32_t tenant);
 
   // Charges a call of this tenant for the work of kernel threads, at most `at_most`; see
   // kernel_work.hpp.

@@ -68,7 +68,7 @@ class ReplayedThread {
   }
   bool admits(std::uint32_t tenant) {
     const std::size_t budget = grants.tenants().budget_of(tenant);
-    return clocks.cycles() < account.grants[budget].until || grants.ask(account, tenant);
+    return clocks.cycles() < account.grants[budget].until || grants.request_grant(account, tenant);
   }
   // Serves as the holder of a role for `time`: the tenants always have requests of 20 us.
   void serve(std::initializer_list<std::uint32_t> tenants, Nanoseconds time) {
@@ -82,7 +82,7 @@ class ReplayedThread {
           work(tenant, Nanoseconds(20'000));
           any = true;
         } else {
-          due = std::min(due, account.grants[grants.tenants().budget_of(tenant)].ask_at);
+          due = std::min(due, account.grants[grants.tenants().budget_of(tenant)].retry_at);
         }
       }
       if (any) continue;

@@ -26,7 +26,7 @@ struct ServiceAccount {
   struct Grant {
     std::uint64_t until = 0;  // cycles(); 0 = none.
     Nanoseconds reserved{};
-    std::uint64_t ask_at = 0;  // cycles() before which the governor refuses.
+    std::uint64_t retry_at = 0;  // cycles() before which the governor refuses.
   };
   governor::Tenant payer = 0;    // The budget that pays for looks at doorbells.
   ThreadStats* stats = nullptr;  // Of the thread; nullptr = requests are not charged by tenant.

@@ -65,7 +65,7 @@ Instant TenantAccounts::ask_again(const ServiceAccount& account, Instant until,
   std::uint64_t first = ~std::uint64_t{0};
   const std::uint64_t now_cycles = clocks.cycles();
   for (const ServiceAccount::Grant& grant : account.grants) {
-    if (grant.ask_at > now_cycles) first = std::min(first, grant.ask_at);
+    if (grant.retry_at > now_cycles) first = std::min(first, grant.retry_at);
   }
   return first == ~std::uint64_t{0} ? until : std::min(until, clocks.instant_of(first));
 }

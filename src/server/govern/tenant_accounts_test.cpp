@@ -93,10 +93,10 @@ TEST_F(TenantAccountsTest, has_the_payer_pay_for_much_time_without_requests) {
 TEST_F(TenantAccountsTest, asks_again_when_the_first_tenant_may) {
   const Instant until = clocks_.now() + 20ms;
   EXPECT_EQ(TenantAccounts::ask_again(account_, until, clocks_), until);
-  account_.grants[1].ask_at = clocks_.cycles() + 9'000'000;
-  account_.grants[2].ask_at = clocks_.cycles() + 3'000'000;
+  account_.grants[1].retry_at = clocks_.cycles() + 9'000'000;
+  account_.grants[2].retry_at = clocks_.cycles() + 3'000'000;
   EXPECT_EQ(TenantAccounts::ask_again(account_, until, clocks_), clocks_.now() + 3ms);
-  account_.grants[2].ask_at = clocks_.cycles() - 1;
+  account_.grants[2].retry_at = clocks_.cycles() - 1;
   EXPECT_EQ(TenantAccounts::ask_again(account_, until, clocks_), clocks_.now() + 9ms);
 }
 
