@@ -12,6 +12,7 @@ from pathlib import Path
 
 from devtool import build, peers
 from devtool.console import Refused, say
+from devtool.figures import schema_of
 from devtool.process import capture, cores, last_json, run
 from devtool.tree import ROOT, shown
 
@@ -132,7 +133,7 @@ def _run_system(name: str) -> Iterator[dict[str, object]]:
     if numbers is None:
         raise Refused(f"{title} ended with {done.returncode}")
     say(done.stdout.splitlines()[-1])
-    yield about(title) | numbers
+    yield about(title) | {"schema": schema_of(name)} | numbers
 
 
 def about(command: str) -> dict[str, object]:

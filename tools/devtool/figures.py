@@ -14,6 +14,13 @@ from devtool.console import Refused
 
 Record = dict[str, Any]
 
+# The meaning of a record's keys, by benchmark; a record without `schema` has 1. Raise a number when
+# a key changes its meaning: the report then refuses older records.
+SCHEMAS = {
+    "governor": 2,  # of_ideal: of what overhead leaves (decision 0026).
+    "governor_trace": 2,
+}
+
 NAMES_LETTERS_MAX = 80  # Letters in the names of a plot's bars, side by side.
 NAMES_LINES_MAX = 4
 
@@ -122,8 +129,33 @@ def measured(bench: str, record: Record) -> str:
         raise Refused(f"{bench}.jsonl: the newest record has no {error}") from error
 
 
-def missing(bench: str) -> str:
-    return f"Not recorded yet: `./dev bench --record {bench}`.\n"
+def schema_of(bench: str) -> int:
+    return SCHEMAS.get(bench, 1)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The newest record of a benchmark, or the sentence that stands in its place."""
+
+    record: Record | None
+    absence: str = ""
+
+
+def recorded(results: Path, bench: str) -> Recorded:
+    """Refuses a record of an older schema. Errors: Refused, for a file that cannot be read."""
+    record = newest(results / f"{bench}.jsonl")
+    again = f"`./dev bench --record {bench}`"
+    if record is None:
+        return Recorded(None, f"Not recorded yet: {again}.\n")
+    has, needs = record.get("schema", 1), schema_of(bench)
+    if has != needs:
+        commit = record.get("commit", "?")
+        return Recorded(
+            None,
+            f"The newest record (commit {commit}) has schema {has}, and its keys meant something "
+            f"else; this report reads schema {needs}. Record again: {again}.\n",
+        )
+    return Recorded(record)
 
 
 def broken_names(names: Sequence[str]) -> list[str] | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from devtool import report_files, report_labs
 from devtool.console import Refused, say
-from devtool.figures import Figure, Record, markdown_table, measured, missing, newest
+from devtool.figures import Figure, Record, markdown_table, measured, recorded
 from devtool.tree import ROOT, shown
 
 RESULTS = ROOT / "bench/results"
@@ -72,8 +72,8 @@ def blocks(results: Path) -> dict[str, str]:
     """By benchmark: tables, plots, and the commit and machine that measured them."""
     made = {}
     for experiment in EXPERIMENTS:
-        record = newest(results / f"{experiment.bench}.jsonl")
-        made[experiment.bench] = _block(experiment, record) if record else missing(experiment.bench)
+        found = recorded(results, experiment.bench)
+        made[experiment.bench] = _block(experiment, found.record) if found.record else found.absence
     return made | report_labs.blocks(results, LABORATORIES)
 
 
@@ -87,7 +87,7 @@ def draw(results: Path, folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     for experiment in EXPERIMENTS:
-        record = newest(results / f"{experiment.bench}.jsonl")
+        record = recorded(results, experiment.bench).record
         if record is None:
             continue
         for drawn in experiment.figures:

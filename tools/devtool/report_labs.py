@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devtool.console import Refused, say
-from devtool.figures import Record, markdown_table, measured, missing, newest
+from devtool.figures import Record, markdown_table, measured, recorded
 from devtool.tree import shown
 from devtool.verdict import MISSED, Interval, Judgement, judge
 
@@ -49,7 +49,7 @@ def draw(results: Path, folder: Path, laboratories: Sequence[Laboratory]) -> Non
     from devtool import plots
 
     for one in laboratories:
-        record = newest(results / f"{one.bench}.jsonl")
+        record = recorded(results, one.bench).record
         if record is None:
             continue
         for bars in _bars(one, record):
@@ -60,15 +60,15 @@ def draw(results: Path, folder: Path, laboratories: Sequence[Laboratory]) -> Non
 
 
 def _block(one: Laboratory, results: Path) -> str:
-    record = newest(results / f"{one.bench}.jsonl")
-    if record is None:
-        return missing(one.bench)
+    found = recorded(results, one.bench)
+    if found.record is None:
+        return found.absence
     parts = []
-    for bars in _bars(one, record):
+    for bars in _bars(one, found.record):
         parts.append(f"**{bars.title}**\n")
         parts.append(markdown_table([list(bars.heading), *map(list, bars.rows)]) + "\n")
         parts.append(f"![{bars.title}]({_file(one, bars)})\n")
-    return "\n".join([*parts, measured(one.bench, record)])
+    return "\n".join([*parts, measured(one.bench, found.record)])
 
 
 def _bars(one: Laboratory, record: Record) -> list[Bars]:
@@ -129,15 +129,21 @@ def _governor_bars(rows: list[Record]) -> list[Bars]:
             policy: [None if value is None else value * 100 for value in values]
             for policy, values in cells.items()
         }
-        if key == "share":
+        if key != "of_ideal":
             groups = {"the cap": [cap * 100 for cap in caps], **groups}
         heading = ["cap", *policies]
         return Bars(
             key.replace("_", "-"), title, heading, table, names, groups, "cap", label, log_y
         )
 
+    shares = [bars("share", "Share of all cores' CPU time under a cap", "share, %", log_y=True)]
+    if all("ledger_share" in row for row in rows):
+        # The published ticker of `backoff` is a thread of its own, which sleeps in short steps: its
+        # cost is the machine's, and no part of what requests cost.
+        title = "The same by the server's ledger, the ticker of backoff left out"
+        shares.append(bars("ledger_share", title, "share, %", log_y=True))
     return [
-        bars("share", "Share of all cores' CPU time under a cap", "share, %", log_y=True),
+        *shares,
         bars(
             "of_ideal",
             "Throughput of what the cap could pay for",

@@ -22,13 +22,14 @@ def governed(policy: str, cap: float, share: float, of_ideal: float | None) -> d
 
 
 GOVERNOR = ABOUT | {
+    "schema": 2,
     "rows": [
         governed("none", 1, 0.5, None),
         governed("budget", 0.01, 0.0102, 0.8),
         governed("budget", 0.25, 0.25, 0.95),
         governed("backoff", 0.01, 0.05, 0.6),
         governed("backoff", 0.25, 0.5, 0.7),
-    ]
+    ],
 }
 COALESCING = ABOUT | {
     "rounds": 2,
@@ -60,6 +61,22 @@ def test_the_governor_is_told_by_cap_and_policy(tmp_path: Path) -> None:
     assert "commit abc123, two cores" in text
 
 
+def test_the_ledgers_share_leaves_the_ticker_of_backoff_out(tmp_path: Path) -> None:
+    rows = [row | {"ledger_share": row["share"] / 10} for row in GOVERNOR["rows"]]
+    write(tmp_path, "governor", GOVERNOR | {"rows": rows})
+    text = report.blocks(tmp_path)["governor"]
+    assert "**The same by the server's ledger, the ticker of backoff left out**" in text
+    assert "| 1 % | 0.102 % | 0.5 % |" in text
+
+
+def test_a_record_of_an_older_schema_is_refused_with_the_command(tmp_path: Path) -> None:
+    write(tmp_path, "governor", GOVERNOR | {"schema": 1})
+    text = report.blocks(tmp_path)["governor"]
+    assert "The newest record (commit abc123) has schema 1" in text
+    assert "`./dev bench --record governor`" in text
+    assert "|" not in text
+
+
 def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
     write(tmp_path, "adaptive_coalescing", COALESCING)
     text = report.blocks(tmp_path)["adaptive_coalescing"]
@@ -73,7 +90,8 @@ def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
 
 def test_simulated_rows_are_the_rows_of_the_study(tmp_path: Path) -> None:
     other = governed("budget", 0.01, 0.9, 9.0) | {"load": "one core"}
-    write(tmp_path, "governor_simulated", GOVERNOR | {"rows": [other, *GOVERNOR["rows"]]})
+    rows = [other, *GOVERNOR["rows"]]
+    write(tmp_path, "governor_simulated", GOVERNOR | {"schema": 1, "rows": rows})
     text = report.blocks(tmp_path)["governor_simulated"]
     assert "| 1 % | 1.02 % | 5 % |" in text
     assert "90 %" not in text
