@@ -157,7 +157,7 @@ int k2k_files_create(const k2k_options* options, k2k_files** files);
 void k2k_files_destroy(k2k_files* files);
 
 /* pread(2): the bytes read, 0 at the end of the file, or a negative errno. Less than `bytes` near
- * the end, beyond 2,147,479,552 bytes, and where the kernel gives less. A page can come directly
+ * the end, beyond 2,147,479,552 bytes, and where Linux returns less. A page can come directly
  * only if `memory` and `offset` leave the same rest when divided by 4096 (512 on many devices).
  * Memory of a GPU alone is taken where it is registered (k2k_memory_register()); any offset suits
  * it. -EINTR, -EIO, -ESPIPE, ...  as pread(2)    -EPERM  after fork() */

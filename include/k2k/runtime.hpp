@@ -73,7 +73,7 @@ class K2K_API Runtime {
   // Lets kernels call `function` (k2k::host_call) by this name from now on, kernels that run
   // included. Trivially copyable values, k2k::In, k2k::Out and k2k::InOut are its parameters; it
   // returns void, a trivially copyable value, or a Status or Result of them. Several threads may
-  // run it at once. What it throws is an errno for the kernel and a line on stderr. Of this runtime
+  // run it at once. Its exception is an errno for the kernel and a line on stderr. Of this runtime
   // it may use stats(), device(), copy() and cancel(); members that would wait for it answer
   // EDEADLK. Errors: EINVAL (an empty name, one beyond 127 bytes, one that begins with "k2k.", a
   // null function), EEXIST (the name is taken), ENOSPC (256 are provided); EDEADLK; EPERM.
