@@ -16,7 +16,7 @@ struct Counts {
   Count reads{0};           // Served by the router library.
   Count writes{0};          // As `reads`.
   Count pieces{0};          // The pieces of vectored reads, each a request of its own.
-  Count by_kernel{0};       // No data of a file, or flags or a mode that only the kernel supports.
+  Count by_kernel{0};       // No data of a file, or flags or a mode that only Linux supports.
   Count without_router{0};  // The router library could not be loaded: libc made the call.
   Count nested{0};          // From a signal handler within such a call: libc made the call.
   Count forgotten{0};       // Files whose last descriptor the program closed.

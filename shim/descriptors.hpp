@@ -2,10 +2,10 @@
 // The program's descriptors: the permitted ways for each, and the effect of a close on the router
 // library's twins.
 //
-// A twin is a second descriptor of the same inode. The kernel drops all POSIX locks of a process on
-// an inode when the process closes any descriptor of it. A twin is therefore closed within the
+// A twin is a second descriptor of the same inode. Linux drops all POSIX locks of a process on an
+// inode when the process closes any descriptor of it. A twin is therefore closed within the
 // program's close() of its last descriptor of that inode: nothing can be in flight on the twin
-// then, and the kernel drops the locks in this call anyway. When a tracked descriptor is closed, a
+// then, and Linux drops the locks in this call anyway. When a tracked descriptor is closed, a
 // search through all open descriptors finds the other descriptors of the inode. The origin of those
 // (dup, F_DUPFD, SCM_RIGHTS, pidfd_getfd) does not matter.
 //
@@ -21,8 +21,8 @@ namespace k2k::shim {
 
 [[gnu::visibility("hidden")]] extern Tracked tracked;
 
-// Routing flags (tracked.hpp) of an open descriptor; asks the kernel at its first use.
-// routing_unknown: the descriptor is not open.
+// Routing flags (tracked.hpp) of an open descriptor; asks Linux at its first use. routing_unknown:
+// the descriptor is not open.
 std::uint32_t look_at(int descriptor);
 
 // Must close() examine the descriptor? Reads one word.

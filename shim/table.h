@@ -44,7 +44,7 @@ struct k2k_io_ahead {
   uint64_t again; /* Read ahead again after an eviction. */
 };
 
-/* A call as the program made it, for memory that the kernel cannot reach. */
+/* A call as the program made it, for memory that Linux cannot reach. */
 struct k2k_io_call {
   const struct iovec* pieces;
   int count;
@@ -84,8 +84,8 @@ struct k2k_io_table {
   /* Does the router library own this descriptor? The program sees it as not open. */
   int (*owns)(int descriptor);
 
-  /* Null where the kernel can address device memory. Otherwise makes the call as one call, through
-   * memory that the kernel can address. Answers as pread. */
+  /* Null where Linux can address device memory. Otherwise makes the call as one call, through
+   * memory that Linux can address. Answers as pread. */
   ssize_t (*whole)(const struct k2k_io_call* call);
 
   /* The functions below are for memory of the kinds (k2k_io_kind) that neither CPU nor kernel can
@@ -93,8 +93,8 @@ struct k2k_io_table {
    * once, and libc makes the calls. */
   int (*serves)(int kind);
 
-  /* As pread and pwrite. A write is one call of the kernel. The program may free other memory of
-   * this kind during the call, but not this memory. */
+  /* As pread and pwrite. A write is one call of Linux. The program may free other memory of this
+   * kind during the call, but not this memory. */
   ssize_t (*pread_in)(int kind, int descriptor, void* memory, size_t bytes, int64_t offset);
   ssize_t (*pwrite_in)(int kind, int descriptor, const void* memory, size_t bytes, int64_t offset);
 
@@ -114,7 +114,7 @@ struct k2k_io_table {
   void (*ahead)(struct k2k_io_ahead* counts);
 
   /* The number of writes that bypassed the page cache in part. Null: none does. Only with
-   * K2K_IO_EXCLUSIVE=1 may pwrite() be more than one call of the kernel. */
+   * K2K_IO_EXCLUSIVE=1 may pwrite() be more than one call of Linux. */
   uint64_t (*writes_direct)(void);
 };
 

@@ -1,13 +1,13 @@
 #pragma once
 // The program's descriptors that were used with device memory, and their files.
 //
-// The kernel is asked about a descriptor once, at its first use with device memory; the answer is
-// kept until the descriptor is closed. A program without device memory has no entries, and its
-// calls of close() read one word. A close that escapes this library (docs/design/shim.md) leaves an
-// entry behind. Only speed depends on such an entry, and the next look or close corrects it.
+// Linux is asked about a descriptor once, at its first use with device memory; the answer is kept
+// until the descriptor is closed. A program without device memory has no entries, and its calls of
+// close() read one word. A close that escapes this library (docs/design/shim.md) leaves an entry
+// behind. Only speed depends on such an entry, and the next look or close corrects it.
 //
 // Memory: 24 bytes per number, untouched until used. Descriptors from descriptors_max on have no
-// entries: their calls go to the kernel.
+// entries: their calls go to Linux.
 //
 // Threading: routing_of(), any(), tracked() from any thread. The others: one thread at a time.
 
@@ -53,10 +53,10 @@ class Tracked {
             entry.inode.load(std::memory_order_relaxed)};
   }
 
-  // Expects fits(). routing_unknown: the kernel is asked at the descriptor's next use.
+  // Expects fits(). routing_unknown: Linux is asked at the descriptor's next use.
   void track(int descriptor, const File& file, std::uint32_t routing);
   void drop(int descriptor);
-  // Invalidates all routing flags, after an F_SETFL: the kernel is asked again.
+  // Invalidates all routing flags, after an F_SETFL: Linux is asked again.
   void renew() { renewed_.fetch_add(1, std::memory_order_relaxed); }
   // The first tracked descriptor of first..last; -1 if there is none.
   [[nodiscard]] int next(int first, int last) const;
