@@ -22,7 +22,7 @@ inline Status check_outstanding(std::uint32_t outstanding) {
                                    outstanding_limit)};
 }
 
-// Beyond this the kernel sees a negative offset; for some calls, -1 means the file's own position.
+// Beyond this Linux sees a negative offset; for some calls, -1 means the file's own position.
 inline bool offset_fits(const Transfer& transfer) {
   return transfer.offset <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
 }

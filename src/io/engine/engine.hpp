@@ -4,7 +4,7 @@
 //   make_buffered   pread/pwrite by the caller, as they are submitted; memory copies come from here
 //   make_uring      io_uring: one system call submits a batch (ring.hpp)
 //   make_pool       threads that call pread/pwrite: where io_uring is disabled
-//   make_direct     make_uring where the kernel lets it, else make_pool
+//   make_direct     make_uring where Linux lets it, else make_pool
 //
 // Engines for memory that the CPU cannot address: device_engines.hpp.
 //
@@ -29,7 +29,7 @@ struct Capabilities {
   bool asynchronous = false;          // The caller may do other work during a transfer.
   std::uint32_t outstanding_max = 0;  // The limit of submitted transfers that were not polled yet.
   bool device_memory = false;         // Accepts memory that the CPU cannot address.
-  // A write between two multiples of this in the file is one kernel call; 0: every write is.
+  // A write between two multiples of this in the file is one call of Linux; 0: every write is.
   std::size_t whole_write_bytes = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// io_uring: prepared entries of any operation go to the kernel by one system call, completions come
-// back without one.
+// io_uring: prepared entries of any operation go to Linux by one system call, completions come back
+// without one.
 //
 //   Ring ring = Ring::create(64).value();
 //   io_uring_prep_fsync(ring.next(), file, 0);   // and others; set user_data
@@ -9,10 +9,10 @@
 //   ring.reap(into);
 //
 // Its descriptor has a high number if the limit allows, and is close-on-exec. It is bound to no
-// thread: another thread may continue. If the submitting thread ends, the kernel may answer
-// -ECANCELED for entries that it had not begun.
+// thread: another thread may continue. If the submitting thread ends, Linux may answer -ECANCELED
+// for entries that it had not begun.
 //
-// A ring of one thread (create_for_this_thread()) belongs to the thread that creates it. The kernel
+// A ring of one thread (create_for_this_thread()) belongs to the thread that creates it. Linux
 // completes its entries on that thread, while the thread submits or waits, and on no other
 // (IORING_SETUP_SINGLE_ISSUER, DEFER_TASKRUN). It has no descriptor, which a program could close
 // and a child of fork() would inherit: the thread's own table of 16 rings keeps it.
@@ -57,10 +57,9 @@ class Ring {
   // entry.
   [[nodiscard]] io_uring_sqe* next();
 
-  // Submits all prepared entries to the kernel, by one system call if the kernel takes them at
-  // once. Returns 0, or a negative errno with the rest still prepared: -EAGAIN and -EBUSY require
-  // that completions are reaped first; other errors are permanent (-EBADF: the descriptor was
-  // closed).
+  // Submits all prepared entries to Linux, by one system call if Linux takes them at once. Returns
+  // 0, or a negative errno with the rest still prepared: -EAGAIN and -EBUSY require that
+  // completions are reaped first; other errors are permanent (-EBADF: the descriptor was closed).
   int submit();
 
   // Submits and waits until `least` completions are ready, or as many as are expected or the
@@ -71,12 +70,12 @@ class Ring {
   // Takes the ready completions, and returns their number.
   std::size_t reap(std::span<RingCompletion> into);
 
-  // Takes back the prepared entries that the kernel has not taken, in the order in which they were
+  // Takes back the prepared entries that Linux has not taken, in the order in which they were
   // filled. Returns their number and writes their user_data to `tags`, as far as it fits.
   std::size_t take_back(std::span<std::uint64_t> tags);
 
-  [[nodiscard]] std::size_t prepared() const;   // Not yet taken by the kernel.
-  [[nodiscard]] std::size_t in_kernel() const;  // Taken by the kernel; the last completion is not
+  [[nodiscard]] std::size_t prepared() const;   // Not yet taken by Linux.
+  [[nodiscard]] std::size_t in_kernel() const;  // Taken by Linux; the last completion is not
                                                 // reaped yet.
   // -1: a ring of one thread.
   [[nodiscard]] int descriptor() const { return ring_.ring_fd; }

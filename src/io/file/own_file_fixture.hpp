@@ -46,7 +46,7 @@ class OwnFile {
     K2K_EXPECT(::pwrite(descriptor_, data.data(), bytes, 0) == static_cast<ssize_t>(bytes));
     K2K_EXPECT(::fsync(descriptor_) == 0);
   }
-  // The kernel may keep pages; on tmpfs none leaves the cache.
+  // Linux may keep pages; on tmpfs none leaves the cache.
   void evict(PageRange pages = {}) const {
     ::posix_fadvise(descriptor_, static_cast<off_t>(pages.first * page_bytes),
                     static_cast<off_t>(pages.pages * page_bytes), POSIX_FADV_DONTNEED);
@@ -61,7 +61,7 @@ class OwnFile {
           ::pread(descriptor_, content, sizeof(content), static_cast<off_t>(at * page_bytes)) > 0);
     }
   }
-  // With the kernel's read-ahead: large folios if the file system supports them.
+  // With Linux' read-ahead: large folios if the file system supports them.
   void cache_all_at_once() const {
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_NORMAL);
     std::vector<char> data(1 << 17);

@@ -1,7 +1,7 @@
 #pragma once
 // System calls without the C library's functions, because a preloaded library may intercept those
-// to catch the program's calls, and the calls of io/ are not the program's. Each returns the
-// kernel's result: a negative errno for a failure.
+// to catch the program's calls, and the calls of io/ are not the program's. Each returns Linux'
+// result: a negative errno for a failure.
 //
 // Threading: from anywhere.
 

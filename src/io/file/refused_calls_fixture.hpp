@@ -1,6 +1,6 @@
 #pragma once
-// A child process in which the kernel refuses a system call, like the filter of a container. For
-// tests; never installed.
+// A child process in which Linux refuses a system call, like the filter of a container. For tests;
+// never installed.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

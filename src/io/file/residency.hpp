@@ -41,8 +41,7 @@ const char* name_of(ProbeMethod method);
 class ResidencyProbe {
  public:
   // Selects the best method that can be trusted for this descriptor. `sampled` needs nothing from
-  // the kernel and never fails. EBADF: no such descriptor. EINVAL: not a regular file or block
-  // device.
+  // Linux and never fails. EBADF: no such descriptor. EINVAL: not a regular file or block device.
   static Result<ResidencyProbe> open(int descriptor);
   // Uses only that method. Further errors: ENOSYS, EPERM, the method is missing or cannot be
   // trusted here.
@@ -58,8 +57,8 @@ class ResidencyProbe {
   // to 0. Pages are probed in stretches of `grain` pages (at least 1) that begin at multiples of
   // the grain in the file; of a stretch that exceeds the range or the file, the inner part counts.
   // Pages beyond the end of the file are 0. All pages are 0 if `descriptor` is no longer open()'s
-  // file. Returns the number of 1s. If the kernel now refuses (EPERM after a chown), the method
-  // becomes `sampled`. Allocates nothing.
+  // file. Returns the number of 1s. If Linux now refuses (EPERM after a chown), the method becomes
+  // `sampled`. Allocates nothing.
   //
   // After open() chose `cachestat`, requests that would need many calls go to mincore, if it can be
   // trusted: requests with cached and uncached pages mixed at the grain's scale. Pages that are
@@ -82,7 +81,7 @@ class ResidencyProbe {
  private:
   ResidencyProbe(ProbeMethod method, std::uint64_t device, std::uint64_t inode);
 
-  // For pages within the file, which has `file_pages`; returns an errno if the kernel refuses.
+  // For pages within the file, which has `file_pages`; returns an errno if Linux refuses.
   int look(int descriptor, std::uint64_t file_pages, std::uint64_t first_page,
            std::span<std::uint8_t> bytes, std::uint32_t grain);
   [[nodiscard]] bool sampled_answer();

@@ -63,8 +63,8 @@ struct Probes {
   std::vector<ResidencyProbe> all;
 };
 
-// Compares every method with the second opinion, taken before and after: pages that the kernel
-// reclaims meanwhile are no failure.
+// Compares every method with the second opinion, taken before and after: pages that Linux reclaims
+// meanwhile are no failure.
 inline void expect_told(Probes& probes, int descriptor, PageRange range, std::uint32_t grain) {
   for (ResidencyProbe& probe : probes.all) {
     const ProbeMethod method = probe.method();
@@ -95,8 +95,8 @@ class Residency : public testing::Test {
     GTEST_SKIP() << "pages cannot be evicted on this file system";
   }
 
-  // The kernel may reclaim a page at any time (DAMON does). This leaves exactly these pages cached,
-  // runs `body`, and repeats both unless the pages are still cached afterwards.
+  // Linux may reclaim a page at any time (DAMON does). This leaves exactly these pages cached, runs
+  // `body`, and repeats both unless the pages are still cached afterwards.
   template <class Do>
   void with_cached(const std::vector<PageRange>& ranges, Do something) const {
     struct stat status = {};

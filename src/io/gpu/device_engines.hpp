@@ -13,7 +13,7 @@
 // after the other. The result counts the bytes up to the first short part; it is an error if no
 // byte came before that error. Nothing behind the short part is changed, neither in the file nor in
 // the device's memory (except by copies in flight when an earlier one failed). A write that fits a
-// single part is one kernel call, a longer write is several.
+// single part is one call of Linux, a longer write is several.
 //
 // make_staging has no thread: submit() and poll() begin copies. Its destructor waits for transfers
 // in flight; parts that have not begun are abandoned.

@@ -38,8 +38,8 @@ std::vector<PeerDevice> peer_devices(const std::string& sys = "/sys");
 class PeerMemory {
  public:
   // `bytes` are rounded up to whole pages. Errors: EINVAL, not a PCI address, no bytes, or mapping
-  // refused. ENOENT: the device has no peer memory, or the kernel does not permit mapping it.
-  // EACCES: no right to write `allocate`. ENOMEM: not enough is available.
+  // refused. ENOENT: the device has no peer memory, or Linux does not permit mapping it. EACCES: no
+  // right to write `allocate`. ENOMEM: not enough is available.
   static Result<PeerMemory> allocate(const std::string& address, std::size_t bytes,
                                      const std::string& sys = "/sys");
 

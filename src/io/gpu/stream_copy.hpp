@@ -1,7 +1,7 @@
 #pragma once
 // A copy by non-temporal stores: the data leave the CPU in whole cache lines and stay in none of
 // its caches. For memory that the CPU does not read again, above all a device's memory behind a PCI
-// BAR, where a line is one bus transaction, and so is a byte.
+// BAR, where a whole line costs one bus transaction, as a single byte does.
 //
 // Threading: pure.
 

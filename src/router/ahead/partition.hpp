@@ -10,9 +10,9 @@
 //                or forget: the file is gone          refresh: a device reads it again
 //                                                     retire: a stream has read it
 //
-// SPIN's GPU read-ahead cache (USENIX ATC'17, 4.3.2, 512 pages); retire() is our addition: with
-// several streams, the least recently used pages are pages that the slowest stream has not
-// read yet. Neighbours that were used at the same time are kept as one range, so an operation costs
+// SPIN's GPU read-ahead cache (USENIX ATC'17, 4.3.2, 512 pages); retire() is an addition: with
+// several streams, the least recently used pages are pages that the slowest stream has not read
+// yet. Neighbours that were used at the same time are kept as one range, so an operation costs
 // O(log n) and O(log n) for each range that it splits, moves or evicts; within a range the lower
 // pages go first.
 //

@@ -40,16 +40,16 @@ namespace k2k::router {
 class Prefetch {
  public:
   enum class Kind : std::uint8_t {
-    other,    // Not sequential, or not to be read ahead by K2K.
-    stream,   // By OpenFile::random(): its pages are cached or being read.
-    kernels,  // By the descriptor: the kernel reads ahead by itself, and its pages are tracked.
+    other,          // Not sequential, or not to be read ahead by K2K.
+    stream,         // By OpenFile::random(): its pages are cached or being read.
+    kernels,        // By the descriptor: Linux reads ahead by itself, and its pages are tracked.
     cached_stream,  // The same, and all of the next pages are cached already.
     cached_kernels,
     random,  // By POSIX_FADV_RANDOM, whatever the requests are.
   };
 
-  // For streams when the bound has no room for the kernel's own windows: read ahead in smaller
-  // windows of K2K, which is slower, or by the kernel without tracking.
+  // For streams when the bound has no room for Linux' own windows: read ahead in smaller windows of
+  // K2K, which is slower, or by Linux without tracking.
   enum class Beyond : std::uint8_t { smaller, unbounded };
 
   // `files` must outlive it. Errors: EINVAL, as Partition::create().
@@ -62,7 +62,7 @@ class Prefetch {
   struct Answer {
     Kind kind = Kind::other;
     std::shared_ptr<OpenFile> file = nullptr;  // Of a stream.
-    bool due = false;                          // Of the kernel's: after_kernels_read() must follow.
+    bool due = false;                          // Of Linux': after_kernels_read() must follow.
   };
 
   // Called before each examined read of a device.
@@ -79,7 +79,7 @@ class Prefetch {
   // A host program uses these pages: stops tracking them, so that they stay cached. Does not block
   // for long.
   void keep(int descriptor, io::PageRange range);
-  // After a posix_fadvise(2) that the kernel accepted. `bytes` 0: to the end.
+  // After a posix_fadvise(2) that Linux accepted. `bytes` 0: to the end.
   void advise(int descriptor, std::int64_t offset, std::int64_t bytes, int advice);
   // True if advice is stored for a descriptor.
   static bool keeps(int advice) {
@@ -108,7 +108,7 @@ class Prefetch {
     // come from another descriptor of the slot: an error costs read-ahead, never the read itself.
     std::atomic<std::uint64_t> cached_end{0};
     bool random = false;   // By advice.
-    bool refused = false;  // Left to the kernel.
+    bool refused = false;  // Left to Linux.
   };
   class Claim;
   static constexpr std::size_t slots = 1024;
@@ -123,7 +123,7 @@ class Prefetch {
   void end(Slot& slot);
 
   [[nodiscard]] std::uint64_t window_max() const;
-  // Inserts the pages that the kernel may read. Returns true if everything was cached.
+  // Inserts the pages that Linux may read. Returns true if everything was cached.
   bool announce(Slot& slot, const std::shared_ptr<OpenFile>& file, const ReadAheadAnswer& answer,
                 const struct stat& facts);
   template <class Absent>

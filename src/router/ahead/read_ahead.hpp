@@ -12,7 +12,7 @@
 //   window       -                  nothing           pushes it on     closes it  noted: a stream
 //                                                                                of its own
 //
-// Windows begin and grow as the kernel's do (mm/readahead.c, get_init_ra_size, get_next_ra_size). A
+// Windows begin and grow as Linux' do (mm/readahead.c, get_init_ra_size, get_next_ra_size). A
 // request that is larger than the device's own read-ahead is read directly, as in SPIN (USENIX
 // ATC'17, 4.3.2). A file may have several streams: each work-group reads its part front to back.
 //
@@ -40,9 +40,9 @@ struct ReadAheadAnswer {
   // True: uncached pages of the request also come through the page cache. False: they come by the
   // fastest path.
   bool sequential = false;
-  // The kernel reads ahead by itself, from a plain read: `prefetch` is the range that it may read
-  // before the next answer, and `done` is the range that the stream has finished since the last
-  // answer. `due`: on_done() may be called after the request was served.
+  // Linux reads ahead by itself, from a plain read: `prefetch` is the range that it may read before
+  // the next answer, and `done` is the range that the stream has finished since the last answer.
+  // `due`: on_done() may be called after the request was served.
   bool by_kernel = false;
   bool due = false;
   io::PageRange done{};
@@ -58,25 +58,25 @@ class ReadAhead {
   static constexpr std::uint32_t streams_max = 8;
 
   // `device_pages`: the device's read_ahead_kb (read_ahead_setting.hpp); 0: off. Without windows of
-  // K2K, read-ahead is off except for streams that are left to the kernel.
-  // `kernel_step`: the number of pages per announcement of the kernel's reads, at least 1.
+  // K2K, read-ahead is off except for streams that are left to Linux. `kernel_step`: the number of
+  // pages per announcement of Linux' reads, at least 1.
   ReadAhead(std::uint64_t device_pages, std::uint64_t window_pages_max,
             std::uint64_t kernel_step = 1);
 
   void set_advice(Advice advice);
   // For later windows.
   void set_window_max(std::uint64_t pages) { window_cap_ = pages; }
-  // May new windows of streams be left to the kernel's own read-ahead? Streams left to the kernel
-  // stay so to their end. Each needs room for kernel_pages().
+  // May new windows of streams be left to Linux' own read-ahead? Streams left to Linux stay so to
+  // their end. Each needs room for kernel_pages().
   void set_by_kernel(bool by_kernel) { by_kernel_ = by_kernel; }
-  // The most pages for a stream that is left to the kernel: two of the kernel's windows behind the
-  // request, the request, two steps before them and one behind.
+  // The most pages for a stream that is left to Linux: two of Linux' windows behind the request,
+  // the request, two steps before them and one behind.
   [[nodiscard]] std::uint64_t kernel_pages() const;
   // Call it after a request that was `due`: as on_read(); does nothing if another stream took its
   // place.
   ReadAheadAnswer on_done(std::uint64_t offset, std::uint64_t bytes, std::uint64_t file_bytes);
-  // The stream of the last request, which is left to the kernel: no page is absent up to here, so
-  // no announcement is needed.
+  // The stream of the last request, which is left to Linux: no page is absent up to here, so no
+  // announcement is needed.
   void skip_to(std::uint64_t page);
 
   // Called for each request as it arrives. `file_bytes` is the file's length: pages beyond it are
@@ -98,7 +98,7 @@ class ReadAhead {
     io::PageRange window;         // Ends with the file at the latest; no pages: no window.
     std::uint64_t mark = 0;       // At or beyond window.end(): no mark.
     std::uint64_t size = 0;       // The window's size in an endless file.
-    bool by_kernel = false;       // The kernel reads the window, which ends with the announced
+    bool by_kernel = false;       // Linux reads the window, which ends with the announced
                                   // range.
 
     [[nodiscard]] bool has(std::uint64_t page) const {
@@ -109,7 +109,7 @@ class ReadAhead {
     }
   };
 
-  // The kernel's own window.
+  // Linux' own window.
   [[nodiscard]] std::uint64_t kernel_window() const;
   [[nodiscard]] std::uint64_t window_max() const;
   // The stream that a page continues, or a new one in place of the oldest; first in streams_.
@@ -119,7 +119,7 @@ class ReadAhead {
   // Advances the window until the request ends before its mark.
   [[nodiscard]] io::PageRange push(Stream& stream, io::PageRange request,
                                    std::uint64_t file_pages) const;
-  // For a stream that is or will be left to the kernel. `early`: one step before it is necessary.
+  // For a stream that is or will be left to Linux. `early`: one step before it is necessary.
   ReadAheadAnswer announce(Stream& stream, io::PageRange request, std::uint64_t file_pages,
                            bool early) const;
 

@@ -25,7 +25,7 @@
 namespace k2k::router {
 
 struct PrefetchStats {
-  std::uint64_t pages_ahead = 0;    // Absent, and read ahead now or soon, by K2K or the kernel.
+  std::uint64_t pages_ahead = 0;    // Absent, and read ahead now or soon, by K2K or Linux.
   std::uint64_t pages_evicted = 0;  // Chosen for eviction; Linux keeps pages in use.
   std::uint64_t pages_held = 0;     // Tracked now, or waiting to be evicted.
   std::uint64_t pages_kept = 0;     // No longer tracked: a host program uses them.

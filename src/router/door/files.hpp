@@ -10,7 +10,7 @@
 //
 //   pread, pwrite       at an offset; try_pread() for a thread that must not wait
 //   read                at the descriptor's position: taken, read, returned (position.hpp)
-//   call                one call of the kernel, if any of the memory is registered
+//   call                one call of Linux, if any of the memory is registered
 //   advise, closing     to all readers
 //
 // Its state is handed in: a reader made from FilesOptions, and the registered memory. That may be
@@ -75,12 +75,12 @@ class Files {
   }
 
   // read(2) of a regular file by the readers: the count, or a negative errno. -EAGAIN without
-  // patience: call again with patience. No value: the kernel's own read is as fast, or its answer
-  // is needed. That holds if positioned_bytes_min are not requested or not left in the file, for
-  // other kinds of files, and for a descriptor that is O_DIRECT or not open for reading.
+  // patience: call again with patience. No value: Linux' own read is as fast, or its answer is
+  // needed. That holds if positioned_bytes_min are not requested or not left in the file, for other
+  // kinds of files, and for a descriptor that is O_DIRECT or not open for reading.
   std::optional<ssize_t> read(int descriptor, void* memory, std::size_t bytes, Patience patience);
-  // One call of the kernel, if a piece lies in registered memory. No value: none does, and the
-  // caller makes the call.
+  // One call of Linux, if a piece lies in registered memory. No value: none does, and the caller
+  // makes the call.
   std::optional<ssize_t> call(const VectorCall& call) { return registered_.call(call); }
 
   // posix_fadvise(2): 0 or a positive errno.

@@ -2,8 +2,8 @@
 // The keys of FilesOptions, for users: one table for kernels and libk2k_io.so.
 //
 //   files.exclusive = true    configuration file of kernels and the C interface
-//   K2K_FILES_EXCLUSIVE=1     the same, as a variable; libk2k_io.so heeds it, too
-//   K2K_IO_EXCLUSIVE=1        libk2k_io.so alone, which it overrides the other for
+//   K2K_FILES_EXCLUSIVE=1     the same, as a variable; libk2k_io.so reads it, too
+//   K2K_IO_EXCLUSIVE=1        libk2k_io.so alone, where it takes precedence
 //
 // Threading: constant data.
 

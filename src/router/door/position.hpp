@@ -1,14 +1,13 @@
 #pragma once
-// A read at a descriptor's own position, whose place is taken before it is read.
+// A read at a descriptor's own position: it claims its range before it reads.
 //
 //   take     the position moves on by the bytes that are wanted: another call that uses the
 //            position uses other bytes
 //   read     at the place that was taken
 //   return   the position moves back over the bytes that were not read
 //
-// Threads of this process take and return one after the other. One effect is visible: in another
-// process that shares the description, while a read falls short, the position is ahead for that
-// moment.
+// Threads of this process take and return one after the other. One effect is visible in another
+// process that shares the description: while a read falls short, the position is too far ahead.
 //
 // libk2k_io.so is linked with this file, and with libc alone.
 //

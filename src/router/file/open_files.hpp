@@ -92,7 +92,7 @@ class OpenFile {
   [[nodiscard]] const Model& model() const { return model_; }
   // Unique in this process, for ever.
   [[nodiscard]] std::uint64_t id() const { return id_; }
-  // Does probe() report the kernel's information, rather than an inference?
+  // Does probe() report Linux' information, rather than an inference?
   [[nodiscard]] bool knows_residency();
 
   // nullptr if the file or its device has no direct transfers.

@@ -1,5 +1,5 @@
 #pragma once
-// Which descriptors the router reads, and which writes may be more than one kernel call.
+// The descriptors that the router reads, and the writes that may be more than one call of Linux.
 //
 // Threading: any thread.
 

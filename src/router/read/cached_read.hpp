@@ -3,8 +3,8 @@
 // read.
 //
 // preadv2(2) with RWF_NOWAIT reads cached pages alone. That call takes 25 to 35 ns more than
-// pread(2), a tenth of a cached read of 4 KiB, because the kernel copies a vector. Once it answered
-// 64 short reads of a descriptor in a row, pread(2) reads from that descriptor, until a read has
+// pread(2), a tenth of a cached read of 4 KiB, because Linux copies a vector. Once it answered 64
+// short reads of a descriptor in a row, pread(2) reads from that descriptor, until a read has
 // waited:
 //
 //           a short read was answered: + 1 -->
@@ -36,9 +36,9 @@ class CachedReads {
   // The table of this process, as descriptors belong to the process.
   static CachedReads& of_process() { return process_; }
 
-  // The count or a negative errno; -EAGAIN: some of it is not in memory, and nothing may have
-  // been read; -EOPNOTSUPP: the file system, or the kernel, cannot tell. Arguments that the kernel
-  // refuses at once are refused here. A miss makes the kernel read ahead.
+  // The count or a negative errno; -EAGAIN: some of it is not in memory, and nothing may have been
+  // read; -EOPNOTSUPP: the file system, or Linux, cannot tell. Arguments that Linux refuses at once
+  // are refused here. A miss makes Linux read ahead.
   std::int64_t pread(int descriptor, void* memory, std::size_t bytes, std::int64_t offset) {
     if (!is_plain(descriptor, bytes)) return try_read(descriptor, memory, bytes, offset);
     return plain(descriptor, memory, bytes, offset);

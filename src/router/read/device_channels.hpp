@@ -28,7 +28,7 @@
 
 namespace k2k::router {
 
-// Host memory for transfers that must be one kernel call; kept if it is short.
+// Host memory for transfers that must be one call of Linux; kept if it is short.
 class Bounce {
  public:
   Bounce() = default;

@@ -5,7 +5,7 @@
 //   direct pieces   submitted together to the direct engine, which is polled
 //   cached pieces   one after the other through the engine for the page cache, meanwhile
 //
-// Which answers it gives: execution.hpp.
+// execution.hpp describes the answers.
 //
 // Threading: one owner.
 

@@ -3,7 +3,7 @@
 //
 //   cached pieces, unaligned heads and tails   by DevicePaths' engine for the page cache
 //   direct pieces                              by its direct engine
-//   a write, a whole call, a read at once      one kernel call, through memory of the host
+//   a write, a whole call, a read at once      one call of Linux, through memory of the host
 //
 // An address that the device refuses is EFAULT, a lack of pinned or host memory ENOMEM, as the
 // kernel would say. A write takes as much host memory as it is long, for as long as it takes,

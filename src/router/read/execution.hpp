@@ -6,14 +6,14 @@
 //   plan                   |....cache....|....direct....|..cache..|.....direct......|
 //   pieces                 |   pread     |  engine      |  pread  |  engine   |pread|
 //
-// Memory that does not lie as the file's offsets do is no direct transfer's: then those come into a
-// bounce buffer that does, in pieces of bounce_piece_bytes, and each is copied from there while the
-// next ones are in flight (SPIN, USENIX ATC'17, 4.3.1, bounces such ends). The kernel makes the
-// copy, so that a wrong address is EFAULT there, too.
+// Memory whose alignment differs from that of the file's offsets cannot take part in a direct
+// transfer. Then transfers go into an aligned bounce buffer, in pieces of bounce_piece_bytes, and
+// each piece is copied from there while the next ones are in flight (SPIN, USENIX ATC'17, 4.3.1,
+// bounces such ends). Linux makes the copy, so that a wrong address is EFAULT there, too.
 //
 // A direct piece that is refused or comes short is completed by the page cache, which then gives
-// the kernel's answer: the end of the file, or the error. The answer counts the bytes up to
-// the first piece that stayed short.
+// Linux' answer: the end of the file, or the error. The answer counts the bytes up to the first
+// piece that stayed short.
 //
 // Threading: one owner.
 
@@ -109,7 +109,7 @@ void complete_direct(Piece& piece, const FileRequest& request, Outcome& outcome,
 }
 
 // The request's answer, of its pieces in the file's order, each first handed to finish(). Nothing
-// behind a short piece is read again, as the kernel would stop there.
+// behind a short piece is read again, as Linux would stop there.
 template <class Finish>
 ssize_t answer_of(std::span<Piece> pieces, Finish finish) {
   std::uint64_t done = 0;
@@ -136,7 +136,7 @@ bool is_one_transfer(const FileRequest& request, const io::Alignment& alignment)
 // Reads all of such a request directly, by pread(2); completed as Execution::run() does.
 Outcome read_directly(const FileRequest& request, const io::DirectFile& direct);
 
-// Copies to memory that may be wrong, as the kernel's read would: the bytes, or a negative errno.
+// Copies to memory that may be wrong, as Linux' read would: the bytes, or a negative errno.
 std::int64_t copy_checked(std::byte* to, const std::byte* from, std::size_t bytes);
 // May this process do so? A seccomp filter may say no.
 bool can_copy_checked();

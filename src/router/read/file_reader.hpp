@@ -1,7 +1,6 @@
 #pragma once
 // pread(2) and pwrite(2) for memory of the CPU or of a GPU: each request by the fastest mix of page
-// cache and direct transfers, with the answers that the kernel would give: count, errors, end of
-// file.
+// cache and direct transfers, with the answers that Linux would give: count, errors, end of file.
 // One sequence of decisions for all memory, Reader::routed_pread() in file_reader.cpp; a port moves
 // the bytes into it:
 //
@@ -23,7 +22,7 @@
 //                                                                           plan (router/plan/),
 //                                                                           run
 //
-// A write is one kernel call, through the page cache: other readers could see parts of a longer
+// A write is one call of Linux, through the page cache: other readers could see parts of a longer
 // sequence. ReaderConfig::exclusive permits more, for files that no other program uses
 // (writes.hpp).
 //
@@ -81,19 +80,19 @@ struct ReaderConfig {
   // Requests of this length at most are plain reads while their file is outside; longer ones are
   // probed. 0: every file is entered at its first request. If read-ahead is bounded everywhere
   // (partition_pages without partition_where_free), every file that is not small is entered, too,
-  // because the read-ahead cache would not track the kernel's read-ahead of a plain read.
+  // because the read-ahead cache would not track Linux' read-ahead of a plain read.
   std::uint32_t trial_bytes = 0;
-  std::uint32_t read_ahead_bytes = 512 * 1024;  // The kernel's read-ahead of a sequential reader.
+  std::uint32_t read_ahead_bytes = 512 * 1024;  // Linux' read-ahead of a sequential reader.
   std::uint32_t grain_pages = 8;  // Stretches in which residency is probed. 1 to 4096.
   // So many pages may be in the page cache only because they were read ahead for this reader; more
-  // are evicted. 0: the kernel reads ahead as it likes, and nothing is evicted. Up to
+  // are evicted. 0: Linux reads ahead as it likes, and nothing is evicted. Up to
   // read_ahead_pages_max.
   std::uint32_t partition_pages = 0;
   // Streams with kernel windows that do not fit into that bound: in smaller windows and slower
   // (false), or as if the bound were 0.
   bool partition_where_free = false;
   // The caller's promise: while a request writes bytes of a file, no other program reads or writes
-  // them. A write from memory that the CPU can address may then be more than one kernel call, and
+  // them. A write from memory that the CPU can address may then be more than one call of Linux, and
   // a long one of uncached pages is a direct transfer.
   bool exclusive = false;
   // Then: of whole pages that long. A series of shorter writes is sooner in the page cache than a
@@ -144,7 +143,7 @@ class FileReader {
   // The count, or a negative errno. The read began at `begin`, in cycles.
   virtual void note_plain(int descriptor, std::size_t bytes, std::int64_t offset, ssize_t count,
                           std::uint64_t begin) = 0;
-  // One kernel call, for a descriptor of any kind: the count, or a negative errno. If a device
+  // One call of Linux, for a descriptor of any kind: the count, or a negative errno. If a device
   // refuses bytes that were read from a pipe, they are lost.
   virtual ssize_t whole(const WholeCall& call) = 0;
   // posix_fadvise(2), heeded as well: 0 or a positive errno.

@@ -76,8 +76,8 @@ class WithMemory : public testing::TestWithParam<Into> {
     EXPECT_TRUE(made.ok()) << made.error().message;
     return std::move(made).value();
   }
-  // pread() into the memory's bytes from `at` on. Expects the kernel's answer and the file's bytes,
-  // and that no byte behind them is touched.
+  // pread() into the memory's bytes from `at` on. Expects Linux' answer and the file's bytes, and
+  // that no byte behind them is touched.
   void expect_read(FileReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
                    std::size_t at = 0) const {
     constexpr std::size_t behind = 64;

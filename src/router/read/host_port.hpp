@@ -89,14 +89,14 @@ class HostPort {
   static std::uint64_t direct_write_bytes(const ReaderConfig& config) {
     return config.exclusive ? config.direct_write_bytes : 0;
   }
-  // The bytes that one read may move. The kernel checks the memory of all requested bytes, though
-  // it moves less at once; it is left to refuse an address where no program can have memory.
+  // The bytes that one read may move. Linux checks the memory of all requested bytes, though it
+  // moves less at once; it is left to refuse an address where no program can have memory.
   static std::size_t bytes_at_once(const void* memory, std::size_t bytes) {
     if (bytes <= io::transfer_bytes_max) [[likely]]
       return bytes;
     return can_be_memory(memory, bytes) ? io::transfer_bytes_max : bytes;
   }
-  // Without memory for the router's way, the kernel's way is left, which takes none.
+  // Without memory for the router's way, Linux' way is left, which takes none.
   static ssize_t read_without_memory(const FileRequest& request) { return Use::read(request); }
   static ssize_t write_without_memory(const FileRequest& request) { return Use::write(request); }
   // read(memory) into the request's memory, by a thread that must not wait.

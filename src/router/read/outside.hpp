@@ -1,6 +1,6 @@
 #pragma once
-// Reads of files that are outside (expectation.hpp): nothing is kept of them, and a plain read's
-// time shows whether there is time to gain. Then the file is entered.
+// Reads of files that are outside (expectation.hpp): the router keeps no state of them. The time of
+// a plain read shows whether there is time to gain; if so, the file is entered.
 //
 //   up to trial_bytes        a plain read; slower than memory, and the file is not small: entered
 //   longer                   plain, if cachestat(2) reports all of it as cached; else entered

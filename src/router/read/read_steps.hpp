@@ -9,7 +9,7 @@
 //   prepare()       takes the resources of a plan; false: there are none
 //   part_bytes_max, residency()   the longest part of a plan, and room for a byte a page
 //   run()           a plan: direct transfers, and the cached pages meanwhile
-//   write(), whole()   one kernel call
+//   write(), whole()   one call of Linux
 //
 // Threading: any thread; a Use has one owner.
 
@@ -86,8 +86,8 @@ class ReadSteps {
   }
 
   // Directly, because nothing of the last requests was cached. A probe before the read would take
-  // longer than all other steps: a core that has waited for a disk finds nothing of the kernel in
-  // its caches. No value: the request must be probed.
+  // longer than all other steps: a core that has waited for a disk finds nothing of Linux in its
+  // caches. No value: the request must be probed.
   template <class Use>
   std::optional<ssize_t> expected_absent(const FileRequest& whole, const FileRequest& request,
                                          const struct stat& facts, OpenFile& file,

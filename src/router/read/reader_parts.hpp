@@ -77,8 +77,8 @@ inline std::uint32_t streamed_max(const OpenFile* file, std::uint32_t read_ahead
 // The answer to `whole`, of which `within` lies in the file according to fstat(2), `most` bytes at
 // a time: by read_part() while the file has direct transfers, the rest by the page cache. A rest is
 // left if direct transfers were refused meanwhile, or if the request goes beyond the end that
-// fstat(2) reported, where the kernel decides: the file may have grown, and a file of FUSE need not
-// be as long as it reports.
+// fstat(2) reported, where Linux decides: the file may have grown, and a file of FUSE need not be
+// as long as it reports.
 template <class ReadPart, class Buffered>
 ssize_t read_in_parts(const FileRequest& whole, const FileRequest& within, const OpenFile& file,
                       std::size_t most, ReadPart read_part, Buffered buffered) {

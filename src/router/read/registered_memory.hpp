@@ -1,18 +1,18 @@
 #pragma once
-// Memory of this process that neither the CPU nor the kernel can address, a GPU's: its ranges, and
-// the reader (file_reader.hpp) that serves calls with each.
+// Memory of this process that neither the CPU nor Linux can address, a GPU's: its ranges, and the
+// reader (file_reader.hpp) that serves calls with each.
 //
-//   near(memory)          one comparison where nothing is registered, and of all memory outside
-//   pread, pwrite, call   nothing: the memory is not the device's, the call is the kernel's
+//   near(memory)          one comparison where nothing is registered, and for memory outside
+//   pread, pwrite, call   nothing: the memory is not the device's, the call is Linux'
 //
 //   a buffer that                                   is
-//   begins outside, or has no bytes                 the kernel's
+//   begins outside, or has no bytes                 Linux'
 //   lies in one range as a whole                    its reader's
 //   begins in a range and ends beyond it            EFAULT, and nothing was moved
 //   is of a vector, with one of another reader      EFAULT likewise
 //
 // A range is the device's until remove() returns, which waits for the calls that use it. After
-// fork() the child has no range: its calls with such memory are the kernel's, which says EFAULT.
+// fork() the child has no range: its calls with such memory are Linux', which says EFAULT.
 //
 // Threading: any thread, not from signal handlers.
 
@@ -81,7 +81,7 @@ class RegisteredMemory {
     return near(memory) && ranges_.holds(memory, 1) && !ranges_.holds(memory, bytes);
   }
 
-  // The count or a negative errno. Nothing: the call is the kernel's.
+  // The count or a negative errno. Nothing: the call is Linux'.
   std::optional<ssize_t> pread(int descriptor, void* memory, std::size_t bytes,
                                std::int64_t offset) {
     if (!near(memory)) [[likely]]
@@ -93,7 +93,7 @@ class RegisteredMemory {
                                    std::int64_t offset);
   std::optional<ssize_t> pwrite(int descriptor, const void* memory, std::size_t bytes,
                                 std::int64_t offset);
-  // As one call of the kernel, through memory of the host.
+  // As one call of Linux, through memory of the host.
   std::optional<ssize_t> call(const VectorCall& call);
 
   // Calls tell(FileReader&) for every reader, without the lock.

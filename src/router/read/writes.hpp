@@ -1,6 +1,6 @@
 #pragma once
 // pwrite(2) in exclusive mode: the caller promises that no other program reads or writes the bytes
-// meanwhile, so a long write may be several kernel calls, and goes past the page cache:
+// meanwhile, so a long write may be several calls of Linux, and goes past the page cache:
 //
 //   bytes of the request   |head|        body, whole pages        |tail|
 //   calls                  |pwrite|  one O_DIRECT pwrite  |  pwrite    |
@@ -8,12 +8,12 @@
 //
 //   shorter body, or no regular file              pwrite(2), as the program would have made it
 //   O_APPEND, O_SYNC, O_DSYNC                     likewise: these flags need one call
-//   beyond the limit on the length of files       likewise: the kernel signals once
+//   beyond the limit on the length of files       likewise: Linux signals once
 //   pages of the body cached, or it is not known  likewise: a direct write would drop them
 //   POSIX lock, no twin, refused before, misaligned memory                likewise
 //
 // Bytes that the device does not take, for whatever reason, go through the page cache: then the
-// answer is the kernel's. A transfer that is refused because of the file's kind (EREMOTEIO, EINVAL,
+// answer is Linux'. A transfer that is refused because of the file's kind (EREMOTEIO, EINVAL,
 // EOPNOTSUPP, EIO) is the last of that file (open_files.hpp).
 //
 // Threading: any thread.
