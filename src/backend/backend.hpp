@@ -1,5 +1,6 @@
 #pragma once
-// The seam between K2K and a device: memory, launch, waking. Nothing above it knows which device.
+// The interface between K2K and a device: memory, launch, waking. No code above it depends on the
+// kind of device.
 //
 //   server  ── wait_doorbell, resume ──▶  Backend  ◀── launch, memory ──  runtime
 //
@@ -128,7 +129,7 @@ class Backend {
   [[nodiscard]] virtual bool waits_for_this_core() const noexcept { return false; }
 
   // From now on the device's units call `service` between work-items. nullptr ends that; when this
-  // returns, no unit is inside, unless its call in the kernel does not end. Expects
+  // returns, no unit is inside, unless its call in Linux does not end. Expects
   // DeviceInfo::serves_inline, and one caller at a time.
   virtual void serve_inline(InlineService* /*service*/) {}
 

@@ -8,8 +8,8 @@
 //              resolves it                   ESTALE
 //
 // A range is registered with userfaultfd(2) in SIGBUS mode: a thread that accesses a missing page
-// gets the signal (cpu/fault_signal.hpp), and the kernel itself never fills one: a system call on
-// it returns EFAULT. A retired range stays mapped, and empty, while a kernel may still hold its
+// gets the signal (cpu/fault_signal.hpp), and Linux itself never fills one: a system call on it
+// returns EFAULT. A retired range stays mapped, and empty, while a kernel may still hold its
 // address.
 //
 // A table of regions_max places, read without a lock: a reader pins the place, then checks it. The

@@ -4,7 +4,7 @@
 //
 //   server                                  launch()
 //   waiting += 1        (seq_cst)           open = 1            (seq_cst)
-//   open? then return   (seq_cst)           anybody waiting?    (seq_cst) then notify
+//   open? then return   (seq_cst)           threads waiting?    (seq_cst) then notify
 //   a doorbell left? then return            … the kernel runs, its leavings are swept …
 //   sleep                                   open = 0            (seq_cst)
 //

@@ -42,9 +42,8 @@ class Server {
     std::shared_ptr<services::CallRules> rules{};
   };
 
-  // Starts serving. The backend outlives the server.
-  // Errors: those of validate(); EAGAIN if no thread can be started; ENOTSUP where the kernel lacks
-  // a wall of WallMode::strict.
+  // Starts serving. The backend outlives the server. Errors: those of validate(); EAGAIN if no
+  // thread can be started; ENOTSUP where Linux lacks a wall of WallMode::strict.
   static Result<std::unique_ptr<Server>> start(backend::Backend& backend,
                                                const ServerConfig& config, Provided provided);
   static Result<std::unique_ptr<Server>> start(backend::Backend& backend,

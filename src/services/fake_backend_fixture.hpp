@@ -1,6 +1,6 @@
 #pragma once
-// For tests of what stands on a backend: a plain area, one span of memory the host cannot reach,
-// and a note of which rows were resumed.
+// For tests of code that uses a backend: a plain area, one span of memory that the host cannot
+// address, and a record of the resumed rows.
 //
 // Threading: resume() and abandoned() from any thread; the rest is the test's.
 

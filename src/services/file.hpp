@@ -3,8 +3,8 @@
 //
 // The first try uses RWF_NOWAIT: pipes, sockets and terminals answer or say EAGAIN; a regular file
 // gives what the page cache holds, and a later try completes it, so that a short count still means
-// end of file. Here a miss that starts the disk is what the caller wants. Before Linux 6.4, whose
-// pipes refuse that flag, a pipe is tried through an open description that does not wait.
+// end of file. Here the caller wants a miss to start the disk access. Before Linux 6.4, whose pipes
+// refuse that flag, a pipe is tried through an open description that does not wait.
 
 #include "services/services.hpp"
 

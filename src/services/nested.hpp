@@ -1,6 +1,6 @@
 #pragma once
 // The memory behind pointers within arguments: pieces of vectors, parts of messages. Elements are
-// copied once, from memory that need not be there, and only the copy is looked at.
+// copied once, from memory that may be missing, and only the copy is checked.
 //
 // Threading: reentrant.
 

@@ -1,6 +1,6 @@
 #pragma once
 // Messages. sendto and recvfrom are made first with MSG_DONTWAIT, then waiting until the socket is
-// ready. sendmsg and sendmmsg send the copies of control data that were looked at.
+// ready. sendmsg and sendmmsg send the checked copies of control data.
 
 #include "services/services.hpp"
 

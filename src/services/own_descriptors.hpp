@@ -1,8 +1,8 @@
 #pragma once
 // Calls that name a descriptor of K2K's own (base/own_descriptors.hpp): to a kernel such a number
-// is not open. Looked at are the descriptors that are arguments; not those in memory that a call
-// reads (lists of poll(2), control blocks of aio; SCM_RIGHTS is network.cpp), nor that of pread64,
-// which takes nothing away: it is the call that is made most.
+// is not open. The check covers descriptors that are arguments. It does not cover descriptors in
+// memory that a call reads (lists of poll(2), control blocks of aio; network.cpp checks
+// SCM_RIGHTS). Nor does it cover pread64, the most frequent call, which changes no descriptor.
 //
 // Threading: any thread.
 

@@ -1,8 +1,9 @@
 #pragma once
 // The calls that device code may make, and the calls that every policy refuses.
 //
-// On the cpu backend a kernel is native code in this process, so this guards against faults, not
-// malice; on a GPU the slot is the only door and this is a wall (decision 12).
+// On the cpu backend a kernel is native code in this process, so the policy guards against faults,
+// not malice. On a GPU a kernel reaches the host by its slots alone, so the policy protects against
+// malice, too (decision 12).
 
 #include <sys/syscall.h>
 

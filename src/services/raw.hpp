@@ -1,7 +1,7 @@
 #pragma once
-// The system call instruction, with the kernel's own convention: a result or a negative errno.
+// The system call instruction, with Linux' own convention: a result or a negative errno.
 
-// A slot carries the call's number on x86-64 (calls/rows.hpp), which pass_on() gives to the kernel.
+// A slot carries the call's number on x86-64 (calls/rows.hpp), which pass_on() gives to Linux.
 #if !defined(__x86_64__)
 #error "K2K's services make system calls by their number on x86-64; build for x86-64"
 #endif

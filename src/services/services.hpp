@@ -1,10 +1,10 @@
 #pragma once
 // Executes one request: the system call itself, by a handler of its family.
 //
-// Every handler can be asked twice. First without waiting: a call that would wait for a peer
-// answers `would_wait`, and nothing has happened. Then again once the peer's data is there, or on a
-// thread that may be kept, with waiting. A handler must leave no trace of a try but what `progress`
-// carries (bytes of a regular file that were in the page cache already, bytes that a peer has
+// A handler may be called twice for a request. The first call does not wait: a system call that
+// would wait for a peer answers `would_wait`, and has no effect. The second call follows once the
+// peer's data has arrived, or waits on a thread that may be kept. A try must leave no trace except
+// in `progress` (bytes of a regular file that were in the page cache already, bytes that a peer has
 // taken).
 //
 // Threading: reentrant. Service threads block all signals but the one that ends a sleep, by which a
@@ -41,7 +41,7 @@ struct Answer {
   std::int64_t value = 0;   // Linux' result: >= 0 or a negative errno.
   bool would_wait = false;  // Ask again: without waiting once it is ready, or with waiting.
   Readiness readiness{};    // If it would wait.
-  // If it would wait: for a disk, as short as that is. Who polls goes on polling.
+  // If it would wait: for a disk, as short as that is. The polling thread continues to poll.
   bool keeps_role = false;
 };
 

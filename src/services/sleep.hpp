@@ -1,7 +1,8 @@
 #pragma once
 // Calls that wait, and for which the server needs no thread: sleeps (nanosleep, and clock_nanosleep
-// by a clock that nobody can set), waits for one descriptor with a timeout (epoll_wait, epoll_pwait
-// without a mask, poll of one descriptor), and waits for a connection (accept, accept4).
+// by a clock that no program can set), waits for one descriptor with a timeout (epoll_wait,
+// epoll_pwait without a mask, poll of one descriptor), and waits for a connection (accept,
+// accept4).
 //
 // Threading: reentrant.
 
@@ -17,8 +18,8 @@ namespace k2k::services {
 // need not wait. Neither: a thread is to make the call.
 Answer sleep_or_wait(const Request& request);
 
-// The calls that sleep in the kernel although their descriptor was ready, if another thread was
-// faster: no flag keeps them from it.
+// The calls that sleep in Linux although their descriptor was ready, if another thread was faster:
+// no flag keeps them from it.
 constexpr bool sleeps_if_too_late(std::uint16_t number) {
   return number == SYS_accept || number == SYS_accept4;
 }

@@ -3,8 +3,8 @@
 //
 //   pass()   before a request, and before looking for one: returns once this thread may spend CPU
 //            time. Within a grant it compares two numbers; at its end it settles and asks again,
-//            and sleeps while there is nothing to be had. Meanwhile doorbells are not looked at:
-//            the source is masked, requests wait in their slots, and the device stalls.
+//            and sleeps while no CPU time is granted. Meanwhile doorbells are not read: the source
+//            is masked, requests wait in their slots, and the device stalls.
 //   leave()  the thread is about to sleep or to do something else: its spent time is charged, and
 //            the rest of its grant given back.
 //

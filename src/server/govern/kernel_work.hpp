@@ -1,5 +1,5 @@
 #pragma once
-// Under a cap: the time that threads of the kernel may have worked for a call, measured around it.
+// Under a cap: the time that Linux' own threads may have worked for a call, measured around it.
 //
 // The charge is its upper bound, the time that the caller waited. It is too high if a disk takes
 // most of that time, and such calls then become rarer. An exceeded cap would be worse.

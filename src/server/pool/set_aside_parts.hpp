@@ -1,6 +1,6 @@
 #pragma once
-// References to the parts that a thread needs which takes calls from the pool, answers them, or
-// gives them back.
+// References to the parts that a thread needs to take calls from the pool, to answer them, or to
+// give them back.
 //
 // Threading: a value of references.
 

@@ -9,8 +9,8 @@
 //       │ └────────────┘              ▼                  ▼ rouse        ▼
 //       └────────── idle ────────── leaving ◀────────────┴──────────────┘
 //
-// Merging: a bundle that arrives while the thread works, or after another bundle has rung, wakes
-// nobody. The thread takes all bundles that wait.
+// Merging: a bundle that arrives while the thread works, or after another bundle has rung, wakes no
+// thread. The thread takes all waiting bundles.
 //
 // Threading: under the lock of its owner.
 
@@ -40,7 +40,7 @@ enum class StageEvent : std::uint8_t {
 };
 inline constexpr int stage_events = 6;
 
-// Who must learn of a move.
+// The thread that a move must wake.
 enum class StageWake : std::uint8_t {
   nobody,
   pool,   // A thread of the pool: it accepts the bundle, or takes the stage.

@@ -2,9 +2,9 @@
 // The reads that a ring has in flight, each with its place and the number of bytes that have
 // arrived.
 //
-//   add ─▶ the kernel reads rest() ─▶ completed ─┬▶ answer   the value that one pread(2) gives
-//              ▲                                 ├▶ pool     the ring cannot make this read
-//              └───────────── more ──────────────┘
+//   add ─▶ Linux reads rest() ─▶ completed ─┬▶ answer   the value that one pread(2) gives
+//            ▲                              ├▶ pool     the ring cannot make this read
+//            └──────────── more ────────────┘
 //
 // A ring may complete a read with fewer bytes than requested. Then the rest is read until a read
 // returns 0 bytes, so a short count means the end of the file, as for one pread(2).

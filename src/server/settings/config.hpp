@@ -54,7 +54,7 @@ enum class CallPolicy : std::uint8_t {
 // Whether Linux refuses service threads what the policy refuses kernels (services/walls/walls.hpp).
 enum class WallMode : std::uint8_t {
   off,
-  on,      // As far as the kernel can.
+  on,      // As far as Linux can.
   strict,  // Or the server does not start.
 };
 

@@ -6,8 +6,8 @@
 //                          ▲                                         │ would wait: another took it
 //                          └─────────────────────────────────────────┘
 //
-// A call is tried only when epoll reports its descriptor, and never waits in the kernel for long:
-// if another reader took the data meanwhile, the call waits again. A send or receive timeout of the
+// A call is tried only when epoll reports its descriptor, and never waits in Linux for long: if
+// another reader took the data meanwhile, the call waits again. A send or receive timeout of the
 // socket ends the wait as it would end the call; a timeout of the call itself ends the wait with 0.
 //
 // A call answers EBADF if its descriptor is closed, or gets another file, while the call waits:

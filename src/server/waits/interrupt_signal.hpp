@@ -1,6 +1,6 @@
 #pragma once
-// The signal that ends a service thread's call which sleeps in the kernel and has no descriptor to
-// wait for: FUTEX_WAIT, an open of a FIFO (docs/decisions/0044).
+// The signal that ends a service thread's call which sleeps in Linux and has no descriptor to wait
+// for: FUTEX_WAIT, an open of a FIFO (docs/decisions/0044).
 //
 //   claimed      by the first server of the process: the highest real-time signal below SIGRTMAX
 //                that no program handles, by a handler that does nothing

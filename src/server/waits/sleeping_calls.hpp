@@ -4,7 +4,7 @@
 //
 //   begin() ─▶ the call ─▶ end()      interrupt() sends the signal to threads between the two
 //
-// A signal before the thread has entered the kernel is lost: interrupt() reports that there was a
+// A signal before the thread has entered Linux is lost: interrupt() reports that there was a
 // sleeper, and its caller calls it again.
 //
 // Threading: all members from anywhere; a Sleeper belongs to one thread.

@@ -2,8 +2,8 @@
 // The memory that a host call names: may the host touch it?
 //
 // The addresses and sizes are the device's and can be anything. A system call on them would answer
-// EFAULT, but host functions touch memory themselves, so each range is looked at first. A range
-// that the program unmaps afterwards is the program's fault.
+// EFAULT, but host functions touch memory themselves, so each range is checked first. A range that
+// the program unmaps afterwards is the program's fault.
 //
 // Threading: from anywhere.
 

@@ -1,5 +1,5 @@
 #pragma once
-// Reads memory of this process that need not be there: a request names its address.
+// Reads memory of this process that may be missing: a request names its address.
 //
 // Threading: reentrant.
 

@@ -1,6 +1,6 @@
 #pragma once
-// Opens files for kernels, but the memory of no process for writing (/proc/PID/mem): who writes
-// there passes every check of addresses (decision 0072).
+// Opens files for kernels, but never the memory of a process for writing (/proc/PID/mem): a write
+// there would bypass every check of addresses (decision 0072).
 //
 //   1. O_PATH opens the path: the descriptor permits neither reads nor writes
 //   2. dup3 moves it to a number that is K2K's own for as long as the thread lives: no request can
@@ -8,8 +8,8 @@
 //   3. the file under this number is looked at
 //   4. /proc/self/fd opens the same file as the request asked for
 //
-// A file that the open makes is no memory, and neither is one in the mount of the root or of the
-// working folder: these take two calls.
+// A file that the open creates is no memory, and neither is a file in the mount of the root or of
+// the working folder: opening these takes two calls.
 //
 // Threading: any thread. May wait for a disk, or for the peer of a FIFO.
 

@@ -2,10 +2,11 @@
 // Calls with paths, resolved below the roots of a policy: `..`, symbolic links and magic links do
 // not lead out (openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS).
 //
-// A path is copied once, so that a kernel cannot exchange it between the check and the call. A call
-// that openat2 cannot open for is made on what was opened: stat by descriptor, unlink by name in
-// its directory. Absolute paths, and relative ones to the working folder, begin with the text of a
-// root; relative ones to a descriptor are resolved below it, and it must lie below a root.
+// A path is copied once, so that a kernel cannot exchange it between the check and the call. If
+// openat2 cannot make a call itself, the call acts on the opened file or directory: stat by
+// descriptor, unlink by name in its directory. Absolute paths, and relative ones to the working
+// folder, begin with the text of a root; relative ones to a descriptor are resolved below it, and
+// it must lie below a root.
 //
 // Threading: immutable; any thread. perform() may wait for a disk, or for the peer of a FIFO.
 

@@ -1,5 +1,5 @@
 #pragma once
-// The seccomp program of a service thread: the policy once more, by call number, in the kernel.
+// The seccomp program of a service thread: the policy once more, by call number, in Linux.
 //
 // A refused number is answered by EPERM; no number ends the thread. The program finds the number's
 // range in a balanced tree of comparisons, so a call passes about eight instructions; Linux keeps

@@ -2,7 +2,7 @@
 // The Landlock ruleset of a policy's roots: a thread restricted by it opens, makes, renames and
 // removes files below the roots only.
 //
-// K2K's own looks at files by service threads stay possible, for reading alone: state of its
+// Service threads may still read the files that K2K itself needs, for reading alone: state of its
 // threads (/proc/self/task), facts of disks (/sys/devices), and profiles (router/profile). A second
 // descriptor of a file outside the roots, which the router takes for direct transfers, is refused:
 // such a file is read through the page cache.
@@ -18,7 +18,8 @@ namespace k2k::services {
 
 struct FileWall {
   Descriptor ruleset;
-  // Kept open: an entry of /proc that nobody holds is made anew, and rules do not know the new one.
+  // Kept open: Linux makes an entry of /proc anew once no descriptor holds it, and the rules would
+  // not contain the new one.
   std::vector<Descriptor> places;
 };
 

@@ -47,7 +47,7 @@ inline constexpr OwnCall own_calls[] = {
     {SYS_exit_group},
     {SYS_futex},
     {SYS_membarrier},
-    {SYS_restart_syscall},  // The kernel's own, behind a signal that stopped a sleep.
+    {SYS_restart_syscall},  // Linux' own, behind a signal that stopped a sleep.
     {SYS_brk},
     {SYS_mmap},
     {SYS_munmap},

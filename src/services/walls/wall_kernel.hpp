@@ -1,5 +1,6 @@
 #pragma once
-// The system calls by which a thread puts itself behind walls; tests take another kernel.
+// The system calls by which a thread puts itself behind walls; tests replace this interface to
+// Linux.
 //
 // Threading: each call acts on the calling thread alone, and on the threads that it starts.
 

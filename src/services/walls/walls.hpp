@@ -1,6 +1,6 @@
 #pragma once
-// The kernel's walls around the threads that make the calls of kernels: what the policy refuses
-// there, Linux refuses once more, should a fault of K2K let a request pass.
+// Restrictions of Linux (walls) for the threads that make the calls of kernels: should a fault of
+// K2K let a request pass, Linux refuses the calls that the policy refuses.
 //
 //   create() ─▶ a thread tries the walls and ends ─▶ enclose() on each service thread
 //
@@ -29,8 +29,8 @@ class Walls {
     bool strict = false;               // A missing wall is an error; otherwise it is left out.
   };
 
-  // Errors: ENOTSUP, strict and the kernel lacks a wall; EAGAIN, no thread for the trial; of
-  // Landlock's rules. The message names the wall, the reason and the remedy.
+  // Errors: ENOTSUP, strict and Linux lacks a wall; EAGAIN, no thread for the trial; of Landlock's
+  // rules. The message names the wall, the reason and the remedy.
   static Result<std::shared_ptr<const Walls>> create(const Wanted& wanted,
                                                      WallKernel kernel = WallKernel::of_linux());
 

@@ -10,8 +10,8 @@
 //
 // Overflow: in debug builds the lowest page of a stack is inaccessible. Otherwise the stack pointer
 // is compared at every switch, and when a work-item ends the lowest 64 bytes must still be zero
-// (reading them takes no memory: untouched pages share one frame). One that runs on to where
-// nothing is mapped is told by crash_report.hpp.
+// (reading them takes no memory: untouched pages share one frame). crash_report.hpp reports an
+// overflow that reaches unmapped memory.
 //
 // Threading: confined to the unit's thread; range() is constant.
 

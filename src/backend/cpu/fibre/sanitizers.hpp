@@ -2,7 +2,7 @@
 // Tells ThreadSanitizer and AddressSanitizer of fibres, so that they check device code.
 //
 // ThreadSanitizer: every fibre is a thread of its own, and a switch orders nothing. The edges that
-// the model promises are said one by one with release() and acquire() on a token:
+// the model promises are declared one by one with release() and acquire() on a token:
 //   launch begins → every work-item; every work-item → launch ends; barrier; ballot and shuffle.
 // So two work-items that share data without a barrier are reported although one OS thread runs
 // both. The scheduler itself is compiled without instrumentation (src/backend/CMakeLists.txt) and
