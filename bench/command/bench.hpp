@@ -2,7 +2,7 @@
 // The benchmarks behind `k2k bench NAME`: each answers one question and returns one JSON object.
 //
 // Rules: the floor, the peer or the plain system call is measured in the same run, interleaved with
-// ours; medians are compared as ratios; progress goes to standard error.
+// K2K's measurement; medians are compared as ratios; progress goes to standard error.
 
 #include <cstddef>
 #include <cstdint>

@@ -82,8 +82,7 @@ class CachedFile {
     std::vector<std::byte> room(bytes);
     static_cast<void>(::pread(plain_, room.data(), bytes, static_cast<off_t>(offset)));
   }
-  // Writes the range anew, in folios as large as the kernel makes them; sync() puts them on the
-  // disk.
+  // Writes the range anew, in folios as large as Linux makes them; sync() puts them on the disk.
   void rewrite(std::size_t offset, std::size_t bytes) const {
     for (const std::size_t end = offset + bytes; offset < end; offset += mib) {
       const std::size_t part = std::min(end - offset, mib);

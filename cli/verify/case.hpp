@@ -1,7 +1,7 @@
 #pragma once
-// One comparison of a system call: its number, its arguments as data, and what of its outcome may
-// differ between two makers of the call. `k2k calls --verify` makes each call from a kernel and
-// from a thread of the host, in two sandboxes that are alike (verify.hpp).
+// One comparison of a system call: its number, its arguments as data, and the parts of its outcome
+// that may differ between two makers of the call. `k2k calls --verify` makes each call from a
+// kernel and from a thread of the host, in two sandboxes that are alike (verify.hpp).
 //
 // Threading: values.
 
@@ -51,7 +51,7 @@ struct Argument {
     mapping,  // An address within the sandbox' mapping: `number` bytes behind its start.
     buffer,   // The address of `bytes`.
     rooted,   // The address of `bytes`, in which the sandbox' root stands for the byte `root_mark`.
-    nowhere,  // The address of a page that nobody may access.
+    nowhere,  // The address of a page without access rights.
   };
   Kind kind = Kind::number;
   std::uint64_t number = 0;

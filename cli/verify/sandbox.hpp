@@ -1,6 +1,6 @@
 #pragma once
-// What a compared call acts upon: a tree of names, a descriptor of every kind, a mapping. Two
-// sandboxes are alike but for the name of their root, which always has the same length.
+// The objects of a compared call: a tree of names, a descriptor of every kind, a mapping. Two
+// sandboxes differ only in the name of their root, which always has the same length.
 //
 // Threading: one thread. Errors: a sandbox that cannot be made throws std::system_error.
 
@@ -52,7 +52,7 @@ class Sandbox {
 // "file /file O_RDWR", without what differs between two sandboxes.
 std::string described(int descriptor, const std::string& root);
 
-// The page that nobody may access.
+// The page without access rights.
 const void* nowhere();
 
 }  // namespace k2k::cli::verify

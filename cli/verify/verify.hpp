@@ -1,11 +1,11 @@
 #pragma once
-// Proves that a kernel's system call does what the same call of a host thread does: makes both in
-// sandboxes that are alike, and compares answers, buffers and the sandboxes' states.
+// Proves that a kernel's system call has the same effect as the same call of a host thread: makes
+// both in identical sandboxes, and compares answers, buffers and the sandboxes' states.
 //
 // Each case is made by a thread of the host that is not the main one, and by kernels of a strict
 // device with the arguments on a stack, in local, in device and in shared memory. Cases are varied:
 // each descriptor is replaced by -1, each pointer by null, and, on a device that is not strict, by
-// a page that nobody may access.
+// a page without access rights.
 //
 // Threading: the main thread, before the process has others.
 

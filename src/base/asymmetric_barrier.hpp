@@ -6,8 +6,7 @@
 //   seldom  store; heavy_barrier(); load           membarrier(2): every running thread of the
 //                                                  process passes a full barrier, about 2-10 us
 //
-// If the kernel has no membarrier, the light side uses a read-modify-write, and so does the heavy
-// side.
+// If Linux has no membarrier, the light side uses a read-modify-write, and so does the heavy side.
 //
 // Threading: anywhere. register_asymmetric_barrier() once before the others.
 

@@ -3,7 +3,7 @@
 //
 // Linux begins with room for 64 descriptors, or for as many as the parent had, and doubles it when
 // a higher number is needed. While the process has one thread this takes microseconds. With
-// several, the kernel waits for an RCU grace period (fs/file.c, expand_fdtable()): 5 to 20 ms were
+// several, Linux waits for an RCU grace period (fs/file.c, expand_fdtable()): 5 to 20 ms were
 // measured, in which all threads that open a file wait. A kernel whose work-items each open a file
 // meets this two or three times.
 

@@ -1,5 +1,5 @@
 #pragma once
-// Memory in huge pages, if the kernel has them.
+// Memory in huge pages, if Linux has them.
 //
 // A direct transfer is divided into segments that are contiguous in physical memory, and a device
 // accepts a limited number of segments per request. Measured: 8 MiB arrive with 1.0 GB/s in pages
@@ -24,8 +24,8 @@ inline void advise_huge_pages(void* memory, std::size_t bytes) {
 }
 
 // Like posix_memalign(3), freed by std::free(). Uses whole huge pages if the size is at least one
-// huge page, and small pages if the kernel has no huge pages (transparent_hugepage is "never", or
-// memory is short). Returns null if memory is exhausted.
+// huge page, and small pages if Linux has no huge pages (transparent_hugepage is "never", or memory
+// is short). Returns null if memory is exhausted.
 inline void* allocate_in_huge_pages(std::size_t alignment, std::size_t bytes) {
   const bool huge = bytes >= huge_page_bytes;
   void* memory = nullptr;

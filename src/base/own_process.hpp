@@ -1,7 +1,8 @@
 #pragma once
-// The memory and the threads that K2K needs to go on: slots, rings and the rest of the syscall
-// area, private memory of units, threads that K2K started and their stacks. A kernel must not
-// unmap, protect, move or discard this memory, nor signal these threads (services/own_process.hpp).
+// The memory and the threads without which K2K cannot continue: slots, rings and the rest of the
+// syscall area, private memory of units, threads that K2K started and their stacks. A kernel must
+// not unmap, protect, move or discard this memory, nor signal these threads
+// (services/own_process.hpp).
 //
 // Tables of fixed size, searched one by one: calls that change memory or send signals are rare.
 // Ranges beyond own_ranges_max and threads beyond own_threads_max count as the program's.

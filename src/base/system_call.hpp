@@ -1,7 +1,7 @@
 #pragma once
-// A system call by its number, with the kernel's convention: returns the result or a negative
-// errno, and leaves errno unchanged. The C library's functions may be replaced by a preloaded
-// library that intercepts a program's calls, are cancellation points, and take 5 to 10 ns more.
+// A system call by its number, with Linux' convention: returns the result or a negative errno, and
+// leaves errno unchanged. The C library's functions may be replaced by a preloaded library that
+// intercepts a program's calls, are cancellation points, and take 5 to 10 ns more.
 //
 // Threading: from anywhere, signal handlers included.
 

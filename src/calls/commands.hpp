@@ -186,7 +186,7 @@ K2K_HD constexpr Extent extent_by(const Command* first, int count, std::uint16_t
     if (command.number != number || command.parameter != index) continue;
     if ((static_cast<std::uint32_t>(words[command.selector]) & command.mask) != command.command)
       continue;
-    // semctl without the number of semaphores: nobody can copy the array.
+    // semctl without the number of semaphores: the array cannot be copied.
     const bool unknown =
         number == 66 && is_array(command.extent.kind) && words[command.extent.size_from] == 0;
     return unknown ? Extent{Kind::opaque, 0, 0} : command.extent;

@@ -3,8 +3,8 @@
 // code that copies buffers to host-visible memory, and the server's services read it. Every call of
 // Linux, for the host alone, is in calls/table.hpp.
 //
-// Numbers are those of Linux on x86-64: the services pass them to the kernel, and do not compile
-// for another processor (services/raw.hpp).
+// Numbers are those of Linux on x86-64: the services pass them to Linux, and do not compile for
+// another processor (services/raw.hpp).
 //
 // C++17, freestanding, constant.
 

@@ -2,7 +2,7 @@
 // Every system call of Linux on x86-64 (one Entry a call), found by number in constant time. For
 // host code: policy, `k2k calls`, tests.
 //
-// A test compares the entries with the installed kernel header. Entries that are newer than the
+// A test compares the entries with the installed header of Linux. Entries that are newer than the
 // header of Linux 6.1 (451 to 471) were compared with the Go module golang.org/x/sys, version
 // 0.50.0 (unix/zsysnum_linux_amd64.go), whose 385 names and numbers equal the names and numbers of
 // this table.

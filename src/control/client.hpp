@@ -17,7 +17,7 @@ namespace k2k::control {
 
 // A runtime that answers: the n-th of its process.
 struct Endpoint {
-  pid_t process = 0;  // As the kernel reports it, in this PID namespace.
+  pid_t process = 0;  // As Linux reports it, in this PID namespace.
   uid_t user = 0;
   std::uint32_t number = 1;
   std::string folder;

@@ -21,7 +21,7 @@ inline sockaddr_in loopback_port(std::uint32_t port) {
   return address;
 }
 
-// Listens on a port chosen by the kernel, and stores it in `port`.
+// Listens on a port chosen by Linux, and stores it in `port`.
 inline Descriptor occupy_port(std::uint32_t& port) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = loopback_port(0);

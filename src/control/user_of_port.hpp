@@ -1,7 +1,7 @@
 #pragma once
 // The user of this machine at the other end of an IPv4 TCP connection.
 //
-// Unix sockets provide it (SO_PEERCRED), TCP does not; the kernel's list of sockets does, by
+// Unix sockets provide it (SO_PEERCRED), TCP does not; Linux' list of sockets does, by
 // sock_diag(7): one query per connection, answered at once.
 //
 // Threading: from anywhere.

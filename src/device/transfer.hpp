@@ -7,7 +7,7 @@
 // input is always copied if it fits a block; larger buffers must stay valid until drain().
 //
 // Registered memory (Backend::set_registered()) is not copied: the host serves reads and writes of
-// files with it by its address. Of a detached call it is.
+// files with it by its address. Registered memory of a detached call is copied.
 //
 // Limits: one block (8 KiB) a call. Of larger buffers read, write, pread, pwrite and outputs of the
 // other calls use a part: the call answers a short count, as POSIX allows, or that the space is too

@@ -3,10 +3,10 @@
 // does a short piece of work of known length. It measures how long it waited for a core, and how
 // much longer the piece took than undisturbed.
 //
-// The wait is the kernel's own account of the thread (run delay, second field of schedstat), so a
-// late timer does not count. The work is arithmetic in registers. It is slowed down by a lower
-// clock, a busy sibling of the core, and a hypervisor that takes the core away; not by cold caches,
-// which a thread that sleeps so long always has.
+// The wait is Linux' own account of the thread (run delay, second field of schedstat), so a late
+// timer does not count. The work is arithmetic in registers. It is slowed down by a lower clock, a
+// busy sibling of the core, and a hypervisor that takes the core away; not by cold caches, which a
+// thread that sleeps so long always has.
 //
 // A piece of 10 us every 20 ms, with its wake-up, takes about a thousandth of a core; cpu() returns
 // the exact amount.

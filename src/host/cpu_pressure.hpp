@@ -23,7 +23,7 @@ std::optional<Nanoseconds> some_total_of(std::string_view pressure);
 
 class CpuPressure {
  public:
-  // Errors: from opening and reading the file (ENOENT, EOPNOTSUPP: a kernel without PSI, or one
+  // Errors: from opening and reading the file (ENOENT, EOPNOTSUPP: a Linux without PSI, or one
   // started with psi=0); EBADMSG, unknown format.
   static Result<CpuPressure> open(Instant now, const std::string& proc = proc_folder);
 

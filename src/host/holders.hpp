@@ -5,9 +5,9 @@
 //     Record           its wish and its use, written anew at each of its looks
 //
 // No file is trusted. A part belongs to the file's owner, whatever the file contains. A holder
-// lives as long as a lock that only its owner could take; the kernel releases it when the process
-// dies. The reader clamps all values (governor/parts.hpp). Links, FIFOs, and files that are short,
-// torn or of another version are skipped. K2K never maps files of others (they could be truncated
+// lives as long as a lock that only its owner could take; Linux releases it when the process dies.
+// The reader clamps all values (governor/parts.hpp). Links, FIFOs, and files that are short, torn
+// or of another version are skipped. K2K never maps files of others (they could be truncated
 // meanwhile) and never waits for them. Total numbers are bounded, and numbers per user, so that no
 // user crowds others out. A runtime that looks repeatedly remembers the files that do not count
 // (KnownFiles): to list a name costs a tenth of the time to open the file.

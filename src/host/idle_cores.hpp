@@ -1,7 +1,7 @@
 #pragma once
 // Do other programs want the CPU time? The sensor of the policy `displaced`.
 //
-// The kernel counts the threads on the machine that run or wait for a core (fourth field of
+// Linux counts the threads on the machine that run or wait for a core (fourth field of
 // /proc/loadavg). If they are more than the cores, some thread waits, and a serving thread takes a
 // core from it. Otherwise there is a core for each. This is the current state. The idle times of
 // /proc/stat, in contrast, describe the last 10 ms (a tick of the user's clock), and

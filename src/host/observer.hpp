@@ -3,7 +3,7 @@
 // threads' names, so that no component measures itself.
 //
 // A reading is a sum that only grows. A thread that began since the last reading counts whole; an
-// ended thread keeps its last value. The kernel accounts a running thread at the next timer tick or
+// ended thread keeps its last value. Linux accounts a running thread at the next timer tick or
 // switch, so a reading may be late by one tick per core.
 //
 // Threading: an observer is confined to one thread.

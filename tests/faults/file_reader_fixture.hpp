@@ -1,5 +1,5 @@
 #pragma once
-// A FileReader on the fault file system, compared with the kernel's answers.
+// A FileReader on the fault file system, compared with Linux' answers.
 //
 // Threading: the test's.
 
@@ -91,7 +91,7 @@ inline void evict(int descriptor) {
   EXPECT_EQ(::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED), 0);
 }
 
-// The kernel's answer and the router's, each from an empty page cache.
+// Linux' answer and the router's, each from an empty page cache.
 inline void expect_same(FileReader& reader, int descriptor, const Piece& piece) {
   evict(descriptor);
   const Answer kernels = plain(descriptor, piece);

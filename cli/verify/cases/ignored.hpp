@@ -1,5 +1,5 @@
 #pragma once
-// Of Linux' structures: what differs from one file, or one moment, to the next.
+// The fields of Linux' structures that differ from one file, or one moment, to the next.
 
 #include <sys/stat.h>
 #include <sys/vfs.h>

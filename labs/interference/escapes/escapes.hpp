@@ -1,8 +1,8 @@
 #pragma once
 // Can a kernel make the host work beyond the governor's cap? Each attempt is a stream of requests
-// whose work Linux may do elsewhere: in interrupts, in kernel threads, in other processes. It runs
-// in processes of its own; the parent measures their CPU time and that of Linux (kernel_time.hpp).
-// Other programs are in no sum, but the work of Linux for them is.
+// whose work Linux may do elsewhere: in interrupts, in Linux' own threads, in other processes. It
+// runs in processes of its own; the parent measures their CPU time and that of Linux
+// (kernel_time.hpp). Other programs are in no sum, but the work of Linux for them is.
 //
 // Threading: the caller's thread measures. It forks, so no other thread may run.
 

@@ -1,5 +1,5 @@
 #pragma once
-// CPU time that Linux works for nobody in particular: its threads, and interrupts. The work that
+// CPU time of Linux that belongs to no process: its own threads, and interrupts. The work that
 // requests cause there is in no process' account.
 //
 // Threading: confined to one thread.

@@ -1,6 +1,6 @@
 #pragma once
-// One HTML page of a study, without another file: the paper's claims beside ours, a chart of the
-// victims' loss under each setting, every comparison, and the machine.
+// One HTML page of a study, without another file: the paper's claims beside K2K's figures, a chart
+// of the victims' loss under each setting, every comparison, and the machine.
 //
 // Threading: pure functions.
 

@@ -1,6 +1,6 @@
 #pragma once
-// The records of a study: JSON lines, written as they are measured, so that a study that was
-// stopped goes on where it ended.
+// The records of a study: JSON lines, written as they are measured, so that a stopped study
+// continues where it ended.
 //
 //   {"kind":"plan", ...}   the first line: the machine and all that the runs depend on
 //   {"kind":"run", ...}    one a run

@@ -1,5 +1,5 @@
 #pragma once
-// Who runs where, and for how long. The rows of this family, by number.
+// The cores, priorities and time slices of threads. The rows of this family, by number.
 
 #include "calls/entry.hpp"
 

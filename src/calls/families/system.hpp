@@ -1,5 +1,5 @@
 #pragma once
-// The machine: its kernel, keys, modules and quotas. The rows of this family, by number.
+// The machine: Linux itself, keys, modules and quotas. The rows of this family, by number.
 
 #include "calls/entry.hpp"
 

@@ -1,5 +1,6 @@
 #pragma once
-// Who runs where, and for how long. The rows of this family's typed wrappers, by number.
+// The cores, priorities and time slices of threads. The rows of this family's typed wrappers, by
+// number.
 
 #include "calls/row.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// The machine and its kernel. The rows of this family's typed wrappers, by number.
+// The machine and Linux itself. The rows of this family's typed wrappers, by number.
 
 #include "calls/row.hpp"
 
