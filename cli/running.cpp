@@ -99,7 +99,7 @@ Result<ordered_json> look_at(const control::Endpoint& endpoint, bool latency) {
                       {"pid", endpoint.process},
                       {"user", user_name(endpoint.user)},
                       {"command", command_name(endpoint.process)}};
-  // The kernel's information on the process takes precedence over the process's own.
+  // Linux' information on the process takes precedence over the process's own.
   for (const auto& [key, value] : shown.value().items()) {
     if (!all.contains(key)) all[key] = value;
   }

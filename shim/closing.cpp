@@ -50,7 +50,7 @@ int close_ours(unsigned first, unsigned last) {
 
 bool may_replace(int from, int to, const void* caller) {
   if (in_router_library(caller) || from == to || real.fcntl(from, F_GETFD) < 0) return true;
-  // A move of the twin would drop locks. The kernel has this error, too.
+  // A move of the twin would drop locks. Linux has this error, too.
   if (is_of_router_library(to)) return errno = EBUSY, false;
   before_close(to, to);
   return true;

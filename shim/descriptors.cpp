@@ -84,7 +84,7 @@ std::uint32_t routing_for(int descriptor, mode_t mode) {
   }
 }
 
-// By the kernel's own copy of the attributes: a hanging file system must not delay another's close.
+// By Linux' own copy of the attributes: a hanging file system must not delay another's close.
 bool same_file(int descriptor, const File& file) {
   struct statx seen{};
   if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &seen) != 0) {

@@ -62,7 +62,7 @@ Form form_of(long number, const Words& words) {
   }
 }
 
-// The kernel takes the lower half of a descriptor's word.
+// Linux takes the lower half of a descriptor's word.
 int descriptor_of(long word) { return static_cast<int>(word); }
 
 long pass(long number, const Words& words) {
@@ -122,8 +122,8 @@ long pass(long number, const Words& words) {
 }  // namespace k2k::shim
 
 // As syscall(long, ...): a function with six words has them in the same places as a variadic
-// function, and the kernel ignores words that were not given. The seventh word is only read: if it
-// is absent, its place belongs to the caller, and another thread may be writing there.
+// function, and Linux ignores words that were not given. The seventh word is only read: if it is
+// absent, its place belongs to the caller, and another thread may be writing there.
 extern "C" K2K_API long k2k_io_syscall(long number, long a, long b, long c, long d, long e,
                                        ...) __asm__("syscall");
 

@@ -22,8 +22,8 @@ pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 constinit std::atomic<bool> tried{false};
 constinit std::atomic<const k2k_io_table*> table{nullptr};
 
-// The path from which the kernel mapped this library: absolute, independent of LD_PRELOAD's text
-// and of the program's present folder. Returns false if the path is unknown or does not fit.
+// The path from which Linux mapped this library: absolute, independent of LD_PRELOAD's text and of
+// the program's present folder. Returns false if the path is unknown or does not fit.
 bool path_of_us(char* path, std::size_t room) {
   const auto here = reinterpret_cast<std::uintptr_t>(&path_of_us);
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");

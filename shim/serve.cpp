@@ -57,7 +57,7 @@ struct Contents {
   std::size_t bytes = 0;
   int filled = 0;  // Pieces that are not empty.
   bool device = false;
-  bool wrong = false;  // The kernel answers with the error.
+  bool wrong = false;  // Linux answers with the error.
   // The kind and the address range of memory that neither CPU nor kernel can address.
   int unmapped_kind = 0;
   std::uintptr_t first = UINTPTR_MAX;
@@ -139,7 +139,7 @@ ssize_t move_all(const k2k_io_table& router, const HostCall& request, std::int64
   return static_cast<ssize_t>(done);
 }
 
-// Returns false where the kernel must answer: no position, or the number of a device by now.
+// Returns false where Linux must answer: no position, or the number of a device by now.
 bool move_at_position(const k2k_io_table& router, const HostCall& request, std::size_t bytes,
                       ssize_t* moved) {
   const File file = tracked.file_of(request.descriptor);
@@ -160,7 +160,7 @@ bool may_be_split(const HostCall& request, const Contents& contents) {
   return flags >= 0 && (flags & whole_write_flags) == 0;
 }
 
-// Makes one call of the kernel. Returns false if libc has to make the program's own call.
+// Makes one call of Linux. Returns false if libc has to make the program's own call.
 bool move_whole(const k2k_io_table& router, const HostCall& request, int unmapped_kind,
                 ssize_t* moved) {
   if (router.whole == nullptr && unmapped_kind == 0) return false;
@@ -192,8 +192,8 @@ bool move_request(const k2k_io_table& router, const HostCall& request, const Con
   };
   if (!may_be_split(request, contents)) return by_kernel();
   if (request.at_position) {
-    // A writer that is killed leaves no hole: the kernel moves the position with the data. Where
-    // no other program uses the file, the data may be written by more than one call.
+    // A writer that is killed leaves no hole: Linux moves the position with the data. Where no
+    // other program uses the file, the data may be written by more than one call.
     if (request.write && router.writes_direct == nullptr) {
       count(counts.writes);
       return move_whole(router, request, contents.unmapped_kind, moved);
@@ -312,10 +312,10 @@ void host_used(int descriptor, bool at_position, std::int64_t offset, ssize_t mo
 }
 
 bool near_any(const iovec* pieces, int count) {
-  // The kernel answers EFAULT to a wrong address of the vector. The wrong addresses that occur are
-  // small numbers; others end the program here.
+  // Linux answers EFAULT to a wrong address of the vector. The wrong addresses that occur are small
+  // numbers; others end the program here.
   if (reinterpret_cast<std::uintptr_t>(pieces) < 65536) return false;
-  if (count > IOV_MAX) return false;  // The kernel refuses the call, and reads no piece.
+  if (count > IOV_MAX) return false;  // Linux refuses the call, and reads no piece.
   for (int i = 0; i < count; ++i) {
     if (ranges.near(pieces[i].iov_base)) return true;
   }

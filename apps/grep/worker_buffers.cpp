@@ -120,8 +120,8 @@ Status WorkerBuffers::fill(const WordSet& words, std::uint64_t workers) {
                  fmt::format("no memory for {} workers of {} KiB; lower --groups or --items",
                              workers, worker_bytes / 1024)};
   }
-  // A worker touches few pages of its buffers, and the kernel would clear each huge page as a
-  // whole. Refused for memory that a device has pinned: then nothing changes.
+  // A worker touches few pages of its buffers, and Linux would clear each huge page as a whole.
+  // Refused for memory that a device has pinned: then nothing changes.
   ::madvise(memory.value(), worker_bytes * workers, MADV_NOHUGEPAGE);
   auto* const worker_counters = static_cast<Counters*>(counters.value());
   auto* const buffers = static_cast<Buffers*>(table.value());

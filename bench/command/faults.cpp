@@ -5,7 +5,7 @@
 //   in place       a synchronous handler, as the thesis recommends: the unit resolves the fault
 //   reader thread  a synchronous handler as userfaultfd(2) offers it: one thread reads the faults
 //                  and resolves them, the thread that faulted sleeps
-//   native         the kernel's own fault on anonymous memory: the floor
+//   native         Linux' own fault on anonymous memory: the floor
 //
 // N work-items on one unit touch the pages of a region in turn, each touch a fault, as in the
 // thesis' micro-benchmark with n work-items; reader thread: N threads, because each fault holds
@@ -114,7 +114,7 @@ class Mapping {
   void* address_;
 };
 
-// The other synchronous handler: a thread that reads faults from the kernel, one at a time.
+// The other synchronous handler: a thread that reads faults from Linux, one at a time.
 class Reader {
  public:
   Reader(std::byte* memory, std::size_t bytes)

@@ -7,7 +7,7 @@
 // the faster single path (by its median) divided by ours, with the interval of the rounds' ratios.
 //
 // read_ahead_kib is the device's. Sequential reads under a bound of their cached pages are compared
-// with the kernel's read-ahead if the bound holds eight of its windows.
+// with Linux' read-ahead if the bound holds eight of its windows.
 //
 // The goals (goal_table.hpp) are those of SPIN, sections 6.1 to 6.3, and beyond.
 //
@@ -70,7 +70,7 @@ struct Cell {
   std::uint32_t threads;
   bool sequential;
   std::optional<Goal> goal;  // Empty: no promise.
-  std::uint32_t bound = 0;   // Pages; 0: the kernel's own read-ahead.
+  std::uint32_t bound = 0;   // Pages; 0: Linux' own read-ahead.
 };
 
 // SPIN's bounds, and the bound that the device's windows need, if it is larger.

@@ -2,7 +2,7 @@
 // router it opens a twin of each file it reads, at a high number, so that the tests see the effects
 // of a twin on the program.
 //
-//   K2K_BOUNCE_WHOLE=1  whole() is there, as where the kernel does not reach device memory
+//   K2K_BOUNCE_WHOLE=1  whole() is there, as where Linux does not reach device memory
 //   K2K_BOUNCE_HOLDS=1  it has pages read ahead from its first read on, until a file is closed; the
 //                       statistics' pages_kept are the bytes that it was told the program used
 //   K2K_BOUNCE_SPLIT=1  a write is two calls, as none may be: tests that look for it must find it

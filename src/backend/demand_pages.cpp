@@ -180,8 +180,8 @@ Error refused_userfaultfd(int code) {
 }
 
 Result<int> open_userfaultfd() {
-  // Faults of the kernel are answered with EFAULT in SIGBUS mode anyway, so that the right to
-  // handle them, which the setting guards, is not needed from Linux 5.11 on.
+  // Accesses by Linux itself fail with EFAULT in SIGBUS mode anyway, so that the right to handle
+  // such faults, which the setting guards, is not needed from Linux 5.11 on.
   long opened = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
   if (opened < 0 && errno == EINVAL) opened = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   if (opened < 0) return refused_userfaultfd(errno);

@@ -14,7 +14,7 @@ namespace k2k::backend {
 namespace {
 
 constexpr std::size_t zeros_bytes = std::size_t{64} << 10;
-// mmap_changing of the kernel: another thread of the process changes its address space.
+// mmap_changing of Linux: another thread of the process changes its address space.
 constexpr int busy_tries_max = 1000;
 
 alignas(demand_page_bytes) std::byte zeros[zeros_bytes];  // Never written.

@@ -1,4 +1,4 @@
-// Goal: memory of sufficient size is in huge pages if the kernel has them, and is usable otherwise.
+// Goal: memory of sufficient size is in huge pages if Linux has them, and is usable otherwise.
 // Method: smaps after the memory was touched.
 
 #include "base/huge_pages.hpp"

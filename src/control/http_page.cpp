@@ -27,8 +27,8 @@ namespace {
 constexpr std::string_view page = "/metrics";
 constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 constexpr std::size_t head_bytes_max = 16 << 10;
-// The longest queue that the kernel permits: a connection that finds the queue full retries a
-// second later, so a client with hundreds of connections would delay others.
+// The longest queue that Linux permits: a connection that finds the queue full retries a second
+// later, so a client with hundreds of connections would delay others.
 constexpr int backlog = SOMAXCONN;
 constexpr std::int64_t nobody = -1;
 

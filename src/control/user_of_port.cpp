@@ -52,7 +52,7 @@ std::optional<uid_t> user_of_port(const Descriptor& connection) {
   question.what.id.idiag_cookie[0] = INET_DIAG_NOCOOKIE;
   question.what.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
   if (::send(kernel.number(), &question, sizeof(question), 0) != sizeof(question)) return {};
-  // The kernel answers within send(2).
+  // Linux answers within send(2).
   alignas(nlmsghdr) char answer[1024];
   const ssize_t bytes = ::recv(kernel.number(), answer, sizeof(answer), 0);
   if (bytes < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(inet_diag_msg)))) return {};

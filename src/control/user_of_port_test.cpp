@@ -1,4 +1,4 @@
-// Goal: the kernel reports the user of a connection's other end, and nothing for any other address.
+// Goal: Linux reports the user of a connection's other end, and nothing for any other address.
 
 #include "control/user_of_port.hpp"
 

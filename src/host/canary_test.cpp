@@ -1,5 +1,5 @@
-// Goal: a piece takes its calibrated time or longer, and its wait is the kernel's account since the
-// last piece.
+// Goal: a piece takes its calibrated time or longer, and its wait is Linux' account since the last
+// piece.
 
 #include "host/canary.hpp"
 

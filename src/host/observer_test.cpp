@@ -1,4 +1,4 @@
-// Goal: the external observer reads the kernel's format, and handles threads that come and go.
+// Goal: the external observer reads Linux' format, and handles threads that come and go.
 
 #include "host/observer.hpp"
 

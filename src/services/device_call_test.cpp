@@ -1,5 +1,5 @@
-// Goal: a request of device code whose buffer is a GPU's alone answers as the kernel would of
-// ordinary memory: files, pipes, positions, vectors. Method: memory that faults when it is touched.
+// Goal: a request of device code whose buffer is a GPU's alone answers as Linux would of ordinary
+// memory: files, pipes, positions, vectors. Method: memory that faults when it is touched.
 
 #include "services/device_call.hpp"
 

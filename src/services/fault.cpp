@@ -31,7 +31,7 @@ Range range_of(const Request& request) {
           last < begin || last > UINTPTR_MAX - page ? begin + page : (last / page + 1) * page};
 }
 
-// What the kernel will do with the memory behind a parameter.
+// What Linux will do with the memory behind a parameter.
 backend::PageAccess access_of(calls::Kind kind) {
   using calls::Kind;
   // Of vectors, the elements; their pieces have an access of their own.

@@ -149,7 +149,7 @@ TEST_F(FaultService, arguments_of_calls_are_brought_in_and_no_more) {
   for (std::size_t at = 0; at < 8; ++at) {
     EXPECT_EQ(is_there(region.data + at * page), at >= 1 && at <= 3) << at;
   }
-  request.arguments[2] = UINT64_MAX;  // The kernel refuses it; we do not wrap around.
+  request.arguments[2] = UINT64_MAX;  // Linux refuses it; we do not wrap around.
   EXPECT_EQ(bring_in_arguments(request, backend::Reading::cached_only), 0);
   EXPECT_TRUE(is_there(region.data + 7 * page));
   EXPECT_FALSE(is_there(region.data));

@@ -1,4 +1,4 @@
-// Goal: it is known which calls have threads of the kernel work for them.
+// Goal: it is known which calls have Linux' own threads work for them.
 
 #include "services/kernel_work.hpp"
 

@@ -70,7 +70,7 @@ bool names_own(const Request& request) {
 std::int64_t close_range(std::uint64_t first_number, std::uint64_t last_number,
                          std::uint64_t flags) {
   if ((flags & CLOSE_RANGE_UNSHARE) != 0) return -EPERM;
-  // As the kernel takes them.
+  // As Linux takes them.
   const auto first = static_cast<std::uint32_t>(first_number);
   const auto last = static_cast<std::uint32_t>(last_number);
   if (first > last) return raw(SYS_close_range, first, last, flags);

@@ -1,6 +1,6 @@
 // Goal: where pipes refuse RWF_NOWAIT, as before Linux 6.4, a read or write of one is tried without
 // waiting all the same; where even that cannot be, a thread waits. Method: children in which a
-// filter refuses the flag. `./dev check --only kernel-6.1` runs the other tests on such a kernel.
+// filter refuses the flag. `./dev check --only kernel-6.1` runs the other tests on such a Linux.
 
 #include <asm/unistd.h>
 #include <fcntl.h>

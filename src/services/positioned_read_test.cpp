@@ -1,6 +1,6 @@
-// Goal: a pread answers as the kernel's does, whatever the cache_page cache has of it, and one that
-// would wait for a disk leaves the thread that tried it. Method: real files, evicted; a reader that
-// waits until it is let go.
+// Goal: a pread answers as Linux' does, whatever the page cache has of it, and one that would wait
+// for a disk leaves the thread that tried it. Method: real files, evicted; a reader that waits
+// until it is let go.
 
 #include <asm/unistd.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
-// Goal: a large read(2) that the router serves answers as the kernel's does, wherever the position
-// is and whoever else moves it. Method: real files; a second descriptor of the description looks at
-// the position.
+// Goal: a large read(2) that the router serves answers as Linux' does, wherever the position is and
+// whoever else moves it. Method: real files; a second descriptor of the description looks at the
+// position.
 
 #include <asm/unistd.h>
 #include <sys/stat.h>

@@ -36,7 +36,7 @@ bool is_message(const calls::Shape& row) {
 }
 
 // -ERANGE if a set has more semaphores than the wrapper's caller has elements for: Linux is not
-// told their number, and would read or write beyond a copy of them. 0 elements: nobody made a copy.
+// told their number, and would read or write beyond a copy of them. 0 elements: there is no copy.
 std::int64_t refuse_too_many(const Request& request) {
   const auto& word = request.arguments;
   const auto command = static_cast<int>(word[2]);

@@ -141,7 +141,7 @@ TEST_F(ServicesTest, a_descriptor_that_does_not_wait_answers_eagain) {
 }
 
 TEST_F(ServicesTest, a_timer_that_does_not_wait_answers_eagain_too) {
-  // The kernel knows no RWF_NOWAIT for timers: the handler must not take that for "wait".
+  // Linux knows no RWF_NOWAIT for timers: the handler must not take that for "wait".
   const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   ASSERT_GE(timer, 0);
   EXPECT_EQ(at_once(make(read_, timer, buffer, 8)), -EAGAIN);

@@ -1,4 +1,4 @@
-// Who runs where, and for how long.
+// The cores, priorities and time slices of threads.
 
 #include <linux/membarrier.h>
 #include <sched.h>

@@ -45,7 +45,7 @@ Status make_file(Target& target) {
   return status;
 }
 
-// A socket that nobody reads from: Linux carries each datagram there and drops it.
+// A socket without a reader: Linux carries each datagram there and drops it.
 Status make_socket(Target& target) {
   const int receiver = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   target.descriptor = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -46,7 +46,7 @@ struct SourceMessage {
 };
 
 void say(int pipe, const SourceMessage& message) {
-  // A laboratory that has ended reads nothing: then there is nobody to tell.
+  // A laboratory that has ended reads nothing: then the report is dropped.
   [[maybe_unused]] const ssize_t sent = ::write(pipe, &message, sizeof(message));
 }
 

@@ -26,7 +26,7 @@ namespace {
 // Also enough for the program's handler before ours.
 constexpr std::size_t alternate_stack_bytes = 64 * 1024;
 // Frames of this size may exceed the pages below a stack; a stack pointer further away belongs to a
-// stack that the kernel created itself.
+// stack that Linux created itself.
 constexpr std::uintptr_t overflow_bytes_max = 16 * 1024 * 1024;
 
 // How long a second fault waits for the first one's line: the process' death would cut it.
@@ -188,7 +188,7 @@ CrashReports::~CrashReports() {
 AlternateStack::AlternateStack() {
   if constexpr (!crashes_are_reported) return;
   pages_ = Pages(alternate_stack_bytes);
-  if (pages_.empty()) return;  // Without it, only the kernel reports the fault.
+  if (pages_.empty()) return;  // Without it, only Linux reports the fault.
   stack_t stack{};
   stack.ss_sp = pages_.data();
   stack.ss_size = pages_.bytes();

@@ -28,11 +28,10 @@ namespace k2k::backend::cpu {
 
 namespace {
 
-// For the handler's own frames, including a page for reading a file, and as much for the kernel.
+// For the handler's own frames, including a page for reading a file, and as much for Linux.
 constexpr std::size_t handler_stack_bytes = 8 * 1024;
 constexpr std::size_t kernel_stack_bytes = 8 * 1024;
-constexpr std::size_t frame_bytes_max =
-    12 * 1024;  // If the kernel does not report it: AVX-512 and AMX.
+constexpr std::size_t frame_bytes_max = 12 * 1024;  // If Linux does not report it: AVX-512 and AMX.
 
 // Two handlers with the same function: the second one is put above another program's handler.
 constexpr std::size_t levels = 2;
@@ -227,8 +226,8 @@ void pass_on(const struct sigaction& to, int signal, siginfo_t* info, void* cont
   if (to.sa_handler != SIG_DFL && to.sa_handler != SIG_IGN) return to.sa_handler(signal);
   const bool sent = info->si_code <= 0;  // By kill(2) and its like.
   if (sent && to.sa_handler == SIG_IGN) return;
-  // As the kernel would: an ignored fault also ends the process. The access is retried and meets
-  // the default; a sent signal is sent again.
+  // As Linux would: an ignored fault also ends the process. The access is retried and meets the
+  // default; a sent signal is sent again.
   struct sigaction fallback{};
   fallback.sa_handler = SIG_DFL;
   sigaction(signal, &fallback, nullptr);

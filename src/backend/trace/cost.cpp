@@ -26,8 +26,7 @@ constexpr double measured_us_max = 60;  // Sizes are measured so far at least.
 Result<double> time_us(int file, std::span<std::byte> buffer) {
   const Nanoseconds before = thread_time();
   for (int read = 0; read < reads_a_round; ++read) {
-    // Of more than a page it gives less where a signal waits, or the kernel has work for the
-    // thread.
+    // Of more than a page it gives less where a signal waits, or Linux has work for the thread.
     std::size_t done = 0;
     while (done < buffer.size()) {
       const ssize_t count = ::pread(file, buffer.data() + done, buffer.size() - done, 0);

@@ -358,7 +358,7 @@ TEST(MakePool, RefusesThreadsThatAreTooFewOrTooMany) {
   }
 }
 
-// The kernel's status of this process' thread with that name.
+// Linux' status of this process' thread with that name.
 std::string status_of_thread(const std::string& name) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream name_file(entry.path() / "comm");
@@ -420,8 +420,8 @@ TEST(MakeUring, AProgramThatClosesAllDescriptorsGetsErrorsAndItsMemoryBack) {
   for (const Completion& each : std::span(all).first(8)) EXPECT_EQ(each.result, -EBADF);
 }
 
-// Cancels the ring's transfers in flight, as the kernel may when a submitting thread ends. Returns
-// 0 if done.
+// Cancels the ring's transfers in flight, as Linux may when a submitting thread ends. Returns 0 if
+// done.
 int cancel_all(int ring) {
   io_uring_sync_cancel_reg what{};
   what.fd = -1;

@@ -150,7 +150,7 @@ int Ring::wait_for_one() {
 
 int Ring::wait(std::size_t least, Signals signals) {
   while (true) {
-    // Completions beyond the queue's capacity stay in the kernel and are never visible here.
+    // Completions beyond the queue's capacity stay in Linux and are never visible here.
     const std::size_t reachable = std::min({least, expected_, std::size_t{ring_.cq.ring_entries}});
     if (prepared() == 0 && io_uring_cq_ready(&ring_) >= reachable) return 0;
     int result = io_uring_submit_and_wait(&ring_, static_cast<unsigned>(reachable));
@@ -188,7 +188,7 @@ std::size_t Ring::take_back(std::span<std::uint64_t> tags) {
     tags[at] = ring_.sq.sqes[place].user_data;
   }
   ring_.sq.sqe_head = ring_.sq.sqe_tail = first;
-  io_uring_smp_store_release(ring_.sq.ktail, first);  // The kernel reads it in the next enter.
+  io_uring_smp_store_release(ring_.sq.ktail, first);  // Linux reads it in the next enter.
   expected_ -= count;
   return count;
 }

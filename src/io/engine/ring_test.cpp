@@ -132,7 +132,7 @@ TEST_F(RingTest, MoreCompletionsThanTheQueueHoldsAreNotLost) {
   };
   for (std::uint64_t tag = 0; tag < many; ++tag) {
     prepare_nop(ring, tag);
-    // An older kernel requires reaping at this point.
+    // An older Linux requires reaping at this point.
     while (ring.submit() != 0) reap();
   }
   while (ring.in_kernel() > 0) {
@@ -211,7 +211,7 @@ TEST_F(RingTest, TakesBackAfterAnEnterThatWasRefused) {
   EXPECT_EQ(ring.wait(1), -EBADF);
   std::array<std::uint64_t, 4> tags{};
   EXPECT_EQ(ring.take_back(tags), 1u);
-  // Once the kernel accepts io_uring_enter(2) again, the ring is usable again.
+  // Once Linux accepts io_uring_enter(2) again, the ring is usable again.
   ASSERT_EQ(::dup3(copy.number(), descriptor, O_CLOEXEC), descriptor);
   prepare_nop(ring, 9);
   EXPECT_EQ(only_completion(ring).tag, 9u);
@@ -292,7 +292,7 @@ TEST_F(RingOfThreadTest, IsOfNoUseToAnotherThread) {
 }
 
 TEST_F(RingOfThreadTest, EndsWithItsThreadAtTheLatest) {
-  constexpr std::size_t rings_a_thread = 16;  // The kernel's limit.
+  constexpr std::size_t rings_a_thread = 16;  // Linux' limit.
   for (int round = 0; round < 3; ++round) {
     std::thread([&] {
       std::vector<Ring> rings;

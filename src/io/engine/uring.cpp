@@ -1,9 +1,9 @@
 // The engine of io_uring: one system call submits a batch.
 //
-//   free ──submit──▶ prepared ──Ring::submit──▶ in the kernel ──reap──▶ polled: free
-//                      ▲  │ the ring is unusable                │ EINTR, ECANCELED
-//                      │  └──▶ refused ──▶ polled: free         │
-//                      └────────────────────────────────────────┘
+//   free ──submit──▶ prepared ──Ring::submit──▶ in Linux ──reap──▶ polled: free
+//                      ▲  │ the ring is unusable           │ EINTR, ECANCELED
+//                      │  └──▶ refused ──▶ polled: free    │
+//                      └───────────────────────────────────┘
 //
 // A file without positions (a pipe) is read without a position, where pread(2) answers ESPIPE.
 
@@ -130,8 +130,8 @@ class Uring final : public Engine {
     return count;
   }
 
-  // The result of a submission that was incomplete. While transfers are in the kernel, a lack of
-  // room ends as soon as one of them is polled.
+  // The result of a submission that was incomplete. While transfers are in Linux, a lack of room
+  // ends as soon as one of them is polled.
   void judge(int result) {
     if (result == 0) return;
     const bool busy = result == -EAGAIN || result == -EBUSY;

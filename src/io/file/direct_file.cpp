@@ -129,7 +129,7 @@ Result<Opened> open_twin(int descriptor, DirectFile::Access access, int extra) {
                       : "it is not open for writing; open it O_RDWR");
   }
   if ((extra & O_DIRECT) != 0 && !facts.value().direct) return not_opened(descriptor, EINVAL);
-  // The kernel gives the lowest free number. Moved high, that one is closed, and with it go the
+  // Linux gives the lowest free number. Moved high, that one is closed, and with it go the
   // process's locks on the file.
   if (is_locked(descriptor)) return not_opened(descriptor, EBUSY);
   const std::int64_t opened =

@@ -119,9 +119,9 @@ constexpr std::uint64_t behind_end_pages = 131072;
 
 // Returns 0 if mincore is truthful for this file, EPERM if it reports "all resident", as it does if
 // the user neither owns the file nor may write it; otherwise the reason why it fails. A page far
-// behind the end is never resident. The test queries the kernel instead of copying its rule,
-// because the rule includes user namespaces, mapped mounts and security modules. If the file grows
-// that far meanwhile, the error is on the safe side.
+// behind the end is never resident. The test queries Linux instead of copying its rule, because the
+// rule includes user namespaces, mapped mounts and security modules. If the file grows that far
+// meanwhile, the error is on the safe side.
 int mincore_refusal(int descriptor, std::uint64_t file_pages) {
   std::uint8_t byte = 0;
   const PageRange behind = {file_pages + behind_end_pages, 1};

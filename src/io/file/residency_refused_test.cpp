@@ -1,5 +1,5 @@
-// Goal: the probe notices a kernel that does not report a file's true residency, at first and
-// later. Method: files that belong to others, lie on overlayfs, or are block devices.
+// Goal: the probe notices a Linux that does not report a file's true residency, at first and later.
+// Method: files that belong to others, lie on overlayfs, or are block devices.
 
 #include <gtest/gtest.h>
 #include <linux/loop.h>

@@ -1,4 +1,4 @@
-// Goal: a probe agrees with a page-by-page test of the page cache, at any grain; a kernel that does
+// Goal: a probe agrees with a page-by-page test of the page cache, at any grain; a Linux that does
 // not report the truth is noticed, at first and later. Method: real files, evicted page by page;
 // the test's own mincore as second opinion; files that shrink.
 

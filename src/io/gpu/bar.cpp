@@ -1,7 +1,6 @@
 // The engine of the CPU's own stores: a file's bytes are read into a few pages that stay in the
 // CPU's cache, and are then stored to mapped device memory in whole lines (stream_copy.hpp). A
-// direct read(2) is not used, because the kernel's copy guarantees nothing about write-combined
-// memory.
+// direct read(2) is not used, because Linux' copy guarantees nothing about write-combined memory.
 //
 // UNVERIFIED ON HARDWARE: tested on ordinary memory.
 

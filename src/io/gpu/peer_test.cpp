@@ -146,7 +146,7 @@ TEST_F(PeerTest, UnmappableMemoryIsReported) {
 
 TEST_F(PeerTest, AMissingRightToAllocateIsNamed) {
   add_device("0000:03:00.0", 1 << 20);
-  // Like a kernel that refuses this user; root ignores file modes, so modes cannot test it.
+  // Like a Linux that refuses this user; root ignores file modes, so modes cannot test it.
   const int status = where_refused(SYS_openat, EACCES, [&] {
     const Result<PeerMemory> memory = PeerMemory::allocate("0000:03:00.0", page, sys_);
     if (memory.ok() || memory.error().code != EACCES) return 1;

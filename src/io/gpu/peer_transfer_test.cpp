@@ -1,6 +1,6 @@
 // Goal: every engine transfers file data to and from memory of a PCI device without the CPU, and
-// the kernel's refusals are reported as peer.hpp documents. Method: a real device with peer memory,
-// and a drive that reaches it or one that does not (peer_memory_fixture.hpp).
+// Linux' refusals are reported as peer.hpp documents. Method: a real device with peer memory, and a
+// drive that reaches it or one that does not (peer_memory_fixture.hpp).
 
 #include <gtest/gtest.h>
 #include <liburing.h>

@@ -321,7 +321,7 @@ class Staging final : public Engine {
   void fill_from_device(Job& job, std::uint32_t number) {
     Buffer& buffer = buffers_[number];
     buffer.state = State::filled;
-    if (buffer.bytes == 0) return;  // A write of nothing is still the kernel's to answer.
+    if (buffer.bytes == 0) return;  // A write of nothing is still Linux' to answer.
     const int refused = queue_->copy_out(number, device_of(job, buffer), buffer.bytes);
     if (refused != 0) {
       // Parts before it are still written; this part and later ones are not.

@@ -171,7 +171,7 @@ TEST_P(StagingTest, TheEndOfTheFileShortensAResultAndNothingBehindItIsTouched) {
   EXPECT_EQ(result_of(transfer), 0);
 }
 
-// A file of the kernel's that fails with EIO at an offset: this process's memory with a hole in it.
+// A file of Linux' that fails with EIO at an offset: this process's memory with a hole in it.
 class Holed {
  public:
   explicit Holed(std::size_t good_bytes) : pages_(128 * page) {

@@ -22,8 +22,8 @@ constexpr std::uint64_t piece_pages = 512;
 // read.
 constexpr std::uint64_t endless = std::uint64_t{1} << 62;
 
-// The kernel's ranges are inserted in steps: a sixteenth of the read-ahead cache, but at least a
-// cheap number of pages, as far as there is room beside three windows.
+// Linux' ranges are inserted in steps: a sixteenth of the read-ahead cache, but at least a cheap
+// number of pages, as far as there is room beside three windows.
 std::uint64_t step_of(std::uint64_t cache_pages, std::uint64_t window_pages) {
   constexpr std::uint64_t step_cheap = 64;
   const std::uint64_t room = cache_pages - std::min(cache_pages, 3 * window_pages);
@@ -114,7 +114,7 @@ std::shared_ptr<OpenFile> Prefetch::open(Slot& slot, int descriptor) {
   return file;
 }
 
-// Room in the read-ahead cache for one more stream that is left to the kernel, until its pages are
+// Room in the read-ahead cache for one more stream that is left to Linux, until its pages are
 // inserted.
 class Prefetch::Claim {
  public:
@@ -162,7 +162,7 @@ Prefetch::Answer Prefetch::before_read(int descriptor, std::uint64_t offset, std
   }
   std::shared_ptr<OpenFile> file = open(slot, descriptor);
   if (file == nullptr) return {};
-  // The kernel reads together with the request, so its range is examined before any other.
+  // Linux reads together with the request, so its range is examined before any other.
   if (answer.by_kernel) {
     const bool cached = announce(slot, file, answer, facts);
     return {cached ? Kind::cached_kernels : Kind::kernels, std::move(file)};

@@ -1,7 +1,7 @@
 // Goal: sequential device reads find their pages read ahead. Pages that are in the page cache for
 // no other reason never exceed the bound, and are evicted when the file is closed; no other page is
 // evicted with them. Method: real files, read through the reader of each port as by a program; the
-// test's own mincore queries the page cache, with a margin for a kernel that evicts by itself.
+// test's own mincore queries the page cache, with a margin for a Linux that evicts by itself.
 
 #include "router/ahead/prefetch.hpp"
 
@@ -149,7 +149,7 @@ TEST_P(Prefetching, has_nothing_to_do_with_random_reads) {
     ASSERT_EQ(read->pread(file.descriptor(), address(), 16 * page, static_cast<off_t>(at)),
               static_cast<ssize_t>(16 * page));
   }
-  // To the rule, as to the kernel, a repeated request is the neighbour of a window.
+  // To the rule, as to Linux, a repeated request is the neighbour of a window.
   EXPECT_LE(read->stats().pages_ahead, 16u * 64);
 }
 
@@ -255,8 +255,8 @@ TEST_P(Prefetching, does_not_guess_the_cached_pages) {
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
 
-// Files of zeros without blocks, larger than the kernel's read-ahead; the bound has just the room
-// for its windows.
+// Files of zeros without blocks, larger than Linux' read-ahead; the bound has just the room for its
+// windows.
 class Accompanying : public WithMemory {
  protected:
   void SetUp() override {

@@ -113,9 +113,8 @@ ReadAheadAnswer ReadAhead::on_done(std::uint64_t offset, std::uint64_t bytes,
   return announce(streams_.front(), request, io::pages_of(0, file_bytes).pages, true);
 }
 
-// The kernel reads, for a request that ends at e and windows of R, nothing behind e + 2 R: a
-// request that reaches the mark of a window, which is R long and begins before e, brings the next
-// one.
+// Linux reads, for a request that ends at e and windows of R, nothing behind e + 2 R: a request
+// that reaches the mark of a window, which is R long and begins before e, brings the next one.
 ReadAheadAnswer ReadAhead::announce(Stream& stream, io::PageRange request, std::uint64_t file_pages,
                                     bool early) const {
   stream.by_kernel = true;

@@ -1,7 +1,7 @@
-// Goal: a stream's windows are the kernel's; every page of a stream is requested once, no later
-// than with its request and not far ahead; other requests have no effect. Method: tables of moves;
-// random sequential readers; a model of the kernel's own rule, with its page cache and its marked
-// pages, for readers of one size.
+// Goal: a stream's windows are Linux'; every page of a stream is requested once, no later than with
+// its request and not far ahead; other requests have no effect. Method: tables of moves; random
+// sequential readers; a model of Linux' own rule, with its page cache and its marked pages, for
+// readers of one size.
 
 #include "router/ahead/read_ahead.hpp"
 

@@ -50,7 +50,7 @@ bool is_for_now(int error) {
 // either?
 bool is_of_file_system(int error) { return error == EINVAL || error == EOPNOTSUPP; }
 
-// st_dev and st_ino from the kernel's memory: the call does not wait for a hanging file system.
+// st_dev and st_ino from Linux' memory: the call does not wait for a hanging file system.
 std::optional<std::pair<dev_t, ino_t>> inode_of(int descriptor) {
   struct statx seen{};
   const int result = ::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &seen);

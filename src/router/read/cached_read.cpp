@@ -13,8 +13,8 @@ namespace k2k::router {
 
 std::int64_t CachedReads::try_read(int descriptor, void* memory, std::size_t bytes,
                                    std::int64_t offset) {
-  // To preadv2 a negative offset may be a place: the file's own. Of more bytes than one call
-  // moves, the kernel looks at all of the memory.
+  // To preadv2 a negative offset may be a place: the file's own. Of more bytes than one call moves,
+  // Linux looks at all of the memory.
   if (offset < 0 || bytes > io::transfer_bytes_max) return -EOPNOTSUPP;
   const iovec part{memory, bytes};
   const std::int64_t count = io::raw(SYS_preadv2, descriptor, &part, 1, offset, 0, int{RWF_NOWAIT});

@@ -40,7 +40,7 @@ ssize_t scatter(const WholeCall& call, std::span<const iovec> pieces, ssize_t mo
 ssize_t through_host(const WholeCall& call, DeviceChannel& channel) {
   std::vector<iovec> pieces(call.pieces.begin(), call.pieces.end());
   std::size_t bytes = 0;
-  std::size_t room = io::transfer_bytes_max;  // The kernel moves no more.
+  std::size_t room = io::transfer_bytes_max;  // Linux moves no more.
   for (std::size_t at = 0; at < pieces.size(); ++at) {
     pieces[at].iov_len = std::min(pieces[at].iov_len, room);
     room -= pieces[at].iov_len;

@@ -1,6 +1,6 @@
-// Goal: memory that the CPU cannot address is read and written with the kernel's answers, however
-// late its copies arrive, and whatever fails. Method: memory of the tests' own whose addresses
-// fault and whose copies come late and in any order, real files, compared with the written bytes.
+// Goal: memory that the CPU cannot address is read and written with Linux' answers, however late
+// its copies arrive, and whatever fails. Method: memory of the tests' own whose addresses fault and
+// whose copies come late and in any order, real files, compared with the written bytes.
 // file_reader_test.cpp has the tests that all memory passes.
 
 #include "router/read/device_port.hpp"
@@ -38,7 +38,7 @@ class DevicePortTest : public testing::Test {
     return std::move(made).value();
   }
 
-  // Expects the kernel's answer and the file's bytes, and that memory around them is untouched.
+  // Expects Linux' answer and the file's bytes, and that memory around them is untouched.
   void expect_read(FileReader& reader, DataFile& file, std::size_t bytes, std::size_t offset,
                    std::size_t at = page) {
     const auto around = memory_->inside().subspan(at - 64, bytes + 128);
@@ -168,7 +168,7 @@ TEST_F(DevicePortTest, mends_a_copy_that_failed_once) {
   expect_read(*read, file, 1'500'000, 4096);
 }
 
-// The kernel's count of this thread's write calls; -1 where it keeps none.
+// Linux' count of this thread's write calls; -1 where it keeps none.
 long write_calls() {
   std::ifstream counts("/proc/thread-self/io");
   for (std::string name; counts >> name;) {

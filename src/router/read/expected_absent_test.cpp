@@ -77,7 +77,7 @@ TEST_P(ExpectedAbsent, copies_again_once_it_finds_all_pages_cached) {
   probed_of(one_probed_of);
   const std::uint64_t before = stats().bytes_cache;
   probed_of(4);
-  // The kernel may evict other pages as well.
+  // Linux may evict other pages as well.
   EXPECT_GT(stats().bytes_cache, before);
 }
 

@@ -25,7 +25,7 @@ namespace k2k::router {
 namespace {
 
 // The decisions, for memory that a port moves bytes into: a template, so that the path of a cached
-// read calls nothing but the kernel.
+// read calls nothing but Linux.
 template <class Port>
 class Reader final : public FileReader {
  public:
@@ -145,7 +145,7 @@ class Reader final : public FileReader {
     if (Prefetch::keeps(advice)) expectation_.note_entered(descriptor);
     try {
       prefetch_->advise(descriptor, offset, bytes, advice);
-    } catch (const std::bad_alloc&) {  // The kernel has the advice.
+    } catch (const std::bad_alloc&) {  // Linux has the advice.
     }
     return 0;
   }
@@ -304,7 +304,7 @@ class Reader final : public FileReader {
     }
     return count;
   }
-  // The next part of a stream with the kernel's read-ahead.
+  // The next part of a stream with Linux' read-ahead.
   ssize_t accompanied(const FileRequest& request, bool due, Use& use) {
     const ssize_t count = steps_.unprobed(request, use);
     if (due && count > 0) {
@@ -318,7 +318,7 @@ class Reader final : public FileReader {
     struct stat facts{};
     if (::fstat(whole.descriptor, &facts) != 0) return steps_.unprobed(whole, use);
     const FileRequest request = within_file(whole, facts);
-    // The kernel answers a request of no bytes.
+    // Linux answers a request of no bytes.
     if (request.bytes == 0 || outside_.is_small(facts)) return steps_.unprobed(whole, use);
     const std::shared_ptr<OpenFile> file = files_.find(request.descriptor, facts);
     const io::DirectFile* const direct = file ? file->direct() : nullptr;

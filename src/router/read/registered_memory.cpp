@@ -159,7 +159,7 @@ std::optional<ssize_t> RegisteredMemory::call(const VectorCall& call) {
     return piece.iov_len > 0 && near(piece.iov_base);
   };
   if (std::ranges::none_of(pieces, is_near)) return {};
-  // The kernel reports the mistake in a vector.
+  // Linux reports the mistake in a vector.
   const bool is_wrong =
       std::ranges::any_of(pieces, [](const iovec& piece) { return piece.iov_len > SSIZE_MAX; });
   if (pieces.size() > IOV_MAX || is_wrong) return {};

@@ -1,6 +1,6 @@
-// Goal: the reader of registered memory makes the calls with it, the kernel makes all others; a
-// range is served until no call uses it any more. Method: memory of the tests' own that faults when
-// it is touched, real files, a pipe that keeps a call waiting.
+// Goal: the reader of registered memory makes the calls with it, Linux makes all others; a range is
+// served until no call uses it any more. Method: memory of the tests' own that faults when it is
+// touched, real files, a pipe that keeps a call waiting.
 
 #include "router/read/registered_memory.hpp"
 

@@ -53,7 +53,7 @@ bool is_lasting(std::int64_t result) { return is_refusal(result) || result == -E
 }  // namespace
 
 ssize_t Writes::pwrite(const FileRequest& request) {
-  // Beyond, the kernel writes less than all or nothing.
+  // Beyond, Linux writes less than all or nothing.
   const bool is_plain =
       request.bytes <= io::transfer_bytes_max && request.offset <= offset_max - request.bytes;
   if (!is_plain) return by_cache(request);

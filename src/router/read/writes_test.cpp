@@ -178,8 +178,8 @@ TEST_F(ExclusiveWrites, are_seen_by_mappings_that_were_there_before) {
 }
 
 // Outside of the mode's conditions: a page becomes cached and dirty between the probe and the
-// write. The kernel writes the page out and drops it, or writes through the page cache itself. The
-// file and the mapping have the same content.
+// write. Linux writes the page out and drops it, or writes through the page cache itself. The file
+// and the mapping have the same content.
 TEST_F(ExclusiveWrites, stay_coherent_with_a_mapping_that_is_written_meanwhile) {
   const auto writer = writer_of();
   constexpr std::size_t bytes = 256 * page;

@@ -22,7 +22,7 @@ bool AttemptTimer::open() {
   return made_;
 }
 
-// The timer repeats until end(), because a signal before the thread has entered the kernel is lost.
+// The timer repeats until end(), because a signal before the thread has entered Linux is lost.
 void AttemptTimer::set(Nanoseconds period) {
   const timespec time{0, period.count()};
   const itimerspec times{time, time};

@@ -1,5 +1,5 @@
 // Goal: a call that waits for a descriptor gets the answer of the system call, however many calls
-// wait; none waits in the kernel. Method: real pipes and sockets; the test acts as the peer.
+// wait; none waits in Linux. Method: real pipes and sockets; the test acts as the peer.
 
 #include "server/waits/descriptor_waits.hpp"
 

@@ -48,7 +48,7 @@ class Sleeping {
   std::thread thread_;  // The last member: it uses the others.
 };
 
-// A signal may come before the thread has entered the kernel, so it is sent again.
+// A signal may come before the thread has entered Linux, so it is sent again.
 void interrupt_until_none(SleepingCalls& calls, bool detached_too) {
   const Instant patience = now() + 10s;
   while (calls.interrupt(detached_too) && now() < patience) std::this_thread::sleep_for(1ms);

@@ -113,7 +113,7 @@ class Place {
 bool is_memory(int descriptor) {
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) return true;
-  // Nobody can change the mode. In procfs settings have it that only root may change.
+  // No program can change the mode. In procfs settings have it that only root may change.
   if (!S_ISREG(status.st_mode) || (status.st_mode & 07777) != 0600) return false;
   struct statfs system{};
   return ::fstatfs(descriptor, &system) != 0 || system.f_type == PROC_SUPER_MAGIC;

@@ -307,7 +307,7 @@ std::int64_t RootedFiles::perform(const Request& request, std::string& shown) co
   const auto status = [&](Word folder, Word path, Word into, Word flags) -> std::int64_t {
     const bool follows = (flags & AT_SYMLINK_NOFOLLOW) == 0;
     const std::int64_t failed = open_to_look(folder, path, follows, file, shown);
-    // The descriptor's own: the kernel would read the path once more.
+    // The descriptor's own: Linux would read the path once more.
     const bool of_folder = failed == -ENOENT && shown.empty() && (flags & AT_EMPTY_PATH) != 0;
     if (failed != 0 && !of_folder) return failed;
     return raw(SYS_newfstatat, of_folder ? static_cast<int>(folder) : file.number(), "", into,

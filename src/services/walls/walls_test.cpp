@@ -1,5 +1,5 @@
 // Goal: a thread behind walls is refused what the policy refuses, by Linux itself, and so are the
-// threads that it starts; other threads are not; what the kernel lacks is named or ends the start.
+// threads that it starts; other threads are not; what Linux lacks is named or ends the start.
 
 #include "services/walls/walls.hpp"
 
