@@ -7,8 +7,8 @@
 //   at first             finds the next definition behind ours (libc's as a rule, so that points
 //                        of cancellation and other interposers stay what they are), enters it, and
 //                        calls it
-//   then                 that one: a program without device memory pays the jump
-//   from the first range what looks at the buffer or the descriptor (check_calls())
+//   then                 that definition: a program without device memory pays the jump
+//   from the first range the function that checks buffer and descriptor (check_calls())
 //
 // `real` always holds the definitions behind this library.
 //

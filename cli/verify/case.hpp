@@ -18,7 +18,7 @@
 
 namespace k2k::cli::verify {
 
-// What each sandbox holds besides the tree of names (sandbox.cpp), by descriptor.
+// The contents of each sandbox besides the tree of names (sandbox.cpp), by descriptor.
 enum class Object : std::uint8_t {
   file,           // "file", for reading and writing, at offset 2.
   read_only,      // "file", for reading.
@@ -72,7 +72,7 @@ struct Part {
   Argument target;
 };
 
-// What the answer of a call that did not fail is.
+// The meaning of the answer of a call that succeeded.
 enum class Answer : std::uint8_t {
   exact,
   descriptor,  // A new one: its kind and flags are compared.

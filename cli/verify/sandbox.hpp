@@ -31,7 +31,8 @@ class Sandbox {
   }
   [[nodiscard]] char* mapping() const { return mapping_; }
 
-  // What a call may have changed, as lines of text: names, contents, descriptors, mapping.
+  // The state that a call may have changed, as lines of text: names, contents, descriptors,
+  // mapping.
   [[nodiscard]] std::string state() const;
 
   using Identity = std::pair<dev_t, ino_t>;
@@ -49,7 +50,7 @@ class Sandbox {
   char* mapping_ = nullptr;
 };
 
-// "file /file O_RDWR", without what differs between two sandboxes.
+// "file /file O_RDWR", without the parts that differ between two sandboxes.
 std::string described(int descriptor, const std::string& root);
 
 // The page without access rights.

@@ -87,7 +87,7 @@ def _of_cuda_array(what: str, array: Any) -> Memory:
 
 
 def _registered_one(what: str, memory: Memory) -> Memory:
-    # Without a check by the kernel: the CPU must not write memory that is declared as CUDA's.
+    # Without a check by Linux: the CPU must not write memory that is declared as CUDA's.
     if memory.nbytes == 0 or _registered.is_registered(memory.address, memory.nbytes):
         return memory
     raise ValueError(

@@ -1,5 +1,5 @@
 #pragma once
-// What scenes with memory of CUDA and HIP share: that memory, a file, and how both are printed.
+// Shared by scenes with memory of CUDA and HIP: that memory, a file, and how both are printed.
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -178,7 +178,7 @@ inline constexpr Command commands[] = {
 };
 inline constexpr int command_count = static_cast<int>(sizeof(commands) / sizeof(commands[0]));
 
-// What the argument `index` is, by the commands [first, first + count) of its call.
+// The meaning of the argument `index`, by the commands [first, first + count) of its call.
 K2K_HD constexpr Extent extent_by(const Command* first, int count, std::uint16_t number, int index,
                                   const std::uint64_t* words) {
   for (int at = 0; at < count; ++at) {

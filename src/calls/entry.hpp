@@ -22,9 +22,9 @@ enum class Class : std::uint8_t {
 
 // The widest state that a call can change.
 enum class Changes : std::uint8_t {
-  call,     // Nothing, or what its arguments name: a file, a socket, a buffer.
+  call,     // Nothing, or an object that its arguments name: a file, a socket, a buffer.
   thread,   // The calling thread: on the host a service thread.
-  process,  // What the threads of a process share: descriptors, address space, children, limits.
+  process,  // State of a whole process: descriptors, address space, children, limits.
 };
 
 // Whether kernels may make the call under the policy `any`.

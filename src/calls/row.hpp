@@ -74,7 +74,7 @@ enum class Kind : std::uint8_t {
   in_handle,     // Read; 8 bytes, and as many as their first u32 says, at most `bytes`.
   inout_handle,  // Read and written; as in_handle.
   in_self_sized,  // Read; as many bytes as its first u32 says, at most `bytes`.
-  by_command,     // What it is depends on another argument (calls/commands.hpp).
+  by_command,     // Its meaning depends on another argument (calls/commands.hpp).
   // Of these, pointers lead to further pointers (calls/pieces.hpp).
   in_pieces,     // Read; elements of `bytes` each, their number is the argument `size_from`. Each
                  // begins as a Piece, which is read.
@@ -109,7 +109,7 @@ struct Parameter {
 
 inline constexpr int parameters_max = 6;
 
-// What the host needs of a parameter: its texts are for the generator and `k2k calls`.
+// The part of a parameter that the host needs: the texts are for the generator and `k2k calls`.
 struct Extent {
   Kind kind = Kind::none;
   std::uint8_t size_from = 0;
@@ -159,7 +159,7 @@ K2K_HD constexpr std::uint64_t pages_of(std::uint64_t bytes) {
   return bytes / 4096 + (bytes % 4096 == 0 ? 0 : 1);
 }
 
-// What the host needs of a row. A tenth of its bytes, which every process with libk2k loads.
+// The part of a row that the host needs: a tenth of its bytes. Every process with libk2k loads it.
 struct Shape {
   const char* name = "";
   std::uint16_t number = 0;

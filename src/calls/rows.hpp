@@ -96,7 +96,7 @@ inline constexpr Shapes shapes = shapes_of_rows();
 
 inline constexpr int row_count = detail::rows_of_all;
 inline constexpr const Row (&rows)[row_count] = detail::joined.row;
-// Of the same indices. For host code that runs, as opposed to what a compiler evaluates.
+// Of the same indices. For host code at run time; `rows` is for constant expressions.
 inline constexpr const Shape (&shapes)[row_count] = detail::shapes.shape;
 
 // The basic calls: those that `server.policy = "known_only"` permits, and that have statistics of

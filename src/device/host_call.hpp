@@ -35,7 +35,7 @@ class HostReply {
   // 0, or the errno.
   [[nodiscard]] K2K_HD constexpr int error() const { return status_.error(); }
   [[nodiscard]] K2K_HD constexpr Reply status() const { return status_; }
-  // What the function returned; zero where the call failed.
+  // The result of the function; zero where the call failed.
   [[nodiscard]] K2K_HD constexpr const Value& value() const { return value_; }
 
  private:
@@ -143,7 +143,7 @@ K2K_DEVICE inline HostReply<Value> call_host(Scope scope, Chosen chosen, std::ui
 
 }  // namespace device
 
-// By name. The arguments' types are the signature: pass exactly what the function takes.
+// By name. The arguments' types are the signature: pass exactly the types that the function takes.
 template <
     class Value, class Scope, class Chosen, class... Arguments,
     class = std::enable_if_t<device::IsScope<Scope>::value && device::IsOptions<Chosen>::value>>

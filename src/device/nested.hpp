@@ -5,10 +5,10 @@
 //
 //   elements, as the host gets them │ elements, as the caller passed them │ parts …
 //
-// An element in the block is read from the caller once: what is copied back goes to the addresses
-// of the second copy, whatever the call has written over the caller's elements. Nothing is read
-// where the host can address all memory (the call itself refuses a wrong pointer), or of more
-// elements than Linux takes.
+// An element in the block is read from the caller once: data is copied back to the addresses in the
+// second copy, whatever the call has written over the caller's elements. Nothing is read where the
+// host can address all memory (the call itself refuses a wrong pointer), or of more elements than
+// Linux takes.
 //
 // Threading: one work-item.
 
@@ -274,8 +274,8 @@ K2K_DEVICE inline std::int64_t move_message_in(Space& space, std::byte* element,
   return 0;
 }
 
-// What the call has written of a message: its sizes and flags, name, control and pieces.
-// `received`: bytes of the pieces.
+// Copies back the parts of a message that the call has written: its sizes and flags, name, control
+// and pieces. `received`: bytes of the pieces.
 K2K_DEVICE inline void move_message_out(const std::byte* element, const std::byte* original,
                                         std::uint64_t address, const PartRules& rules,
                                         std::uint64_t received) {
@@ -340,7 +340,7 @@ K2K_DEVICE inline std::int64_t move_parts_in(const calls::Row& row, Space space,
   return 0;
 }
 
-// Copies what the call has written back. `value` is its answer.
+// Copies the bytes back that the call has written. `value` is its answer.
 K2K_DEVICE inline void move_parts_out(const calls::Row& row, std::byte* block,
                                       const Transfer& transfer, std::int64_t value) {
   if (value < 0) return;

@@ -88,7 +88,7 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Row& row, const Words&
   }
 }
 
-// Its size is told by another argument, but a copy has no more than the row's bytes.
+// Another argument gives its size, but a copy has no more than the row's bytes.
 K2K_HD constexpr bool is_capped(calls::Kind kind) {
   return calls::is_one_of(kind, calls::Kind::out_limited, calls::Kind::inout_set,
                           calls::Kind::in_nodes);
@@ -176,7 +176,8 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
   constexpr int count = calls::parameter_count(fixed);
   constexpr bool by_command = calls::is_by_command(fixed);
   constexpr bool nested = calls::may_be_nested(fixed);
-  // Texts and what a command decides may be too long together, which is known only here.
+  // Texts, and arguments that a command decides, may be too long together; only their sizes at run
+  // time tell.
   constexpr bool counted = by_command || !fits_a_block(fixed);
   static_assert(small_bytes_of(fixed) < 3 * protocol::arena_block_bytes &&
                     (!counted || by_command || bulk_count_of(fixed) == 0 || nested),

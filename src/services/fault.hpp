@@ -31,8 +31,8 @@ inline constexpr std::size_t faults_max = 64;
 std::size_t resolve(std::span<Fault> faults, backend::Reading reading);
 
 // Before a system call: brings in the pages of regions that the request's pointers name. 0, or the
-// negative errno to answer with: -EFAULT where a page cannot be had, -EAGAIN where only a thread
-// that may be kept can read it. Calls without a row are not looked at.
+// negative errno to answer with: -EFAULT where a page cannot be filled, -EAGAIN where only a thread
+// that may be kept can read it. Calls without a row are not examined.
 std::int64_t bring_in_arguments(const Request& request, backend::Reading reading);
 
 }  // namespace k2k::services

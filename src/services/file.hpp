@@ -15,7 +15,7 @@ std::int64_t transfer_waiting(const Request& request, Progress& progress, Interr
                               router::Files& files);
 
 // Returns once `descriptor` is ready for `events` (poll(2)), 0; -ECANCELED if interrupted; -EINTR
-// for a signal. What cannot be polled counts as ready.
+// for a signal. A descriptor that cannot be polled counts as ready.
 std::int64_t wait_ready(int descriptor, short events, Interruption interruption);
 
 // True if the descriptor has O_NONBLOCK.

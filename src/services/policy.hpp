@@ -44,13 +44,13 @@ constexpr bool arguments_decide(std::uint16_t number) {
 // if it is not.
 const char* refusal_of(std::uint16_t number);
 
-// Bytes the host would touch behind parameter `index`; 0 for none. Never follows a pointer: of a
-// string or of what only the call knows it says 1.
+// Bytes the host would touch behind parameter `index`; 0 for none. Never follows a pointer: for a
+// string, and for an extent that only the call knows, the answer is 1.
 std::uint64_t reach_of(const calls::Shape& row, std::size_t index, const Request& request);
 // As if the parameter were `extent`.
 std::uint64_t reach_of(const calls::Shape& row, const calls::Extent& extent, std::size_t index,
                        const Request& request);
-// What the parameter is in this request: a command may decide it.
+// The meaning of the parameter in this request: a command may decide it.
 calls::Extent extent_of(const calls::Shape& row, std::size_t index, const Request& request);
 
 // The first number beyond all system calls of Linux.

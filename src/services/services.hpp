@@ -25,9 +25,9 @@ class Files;
 
 namespace k2k::services {
 
-// What a call waits for: `descriptor` ready for `events` (poll(2)), a moment, or the earlier of
-// both. Once the descriptor is ready, the handler is called again without waiting; at the moment,
-// the answer is 0. Neither: only a thread that may block can complete the call.
+// The event that a call waits for: `descriptor` ready for `events` (poll(2)), a moment, or the
+// earlier of both. Once the descriptor is ready, the handler is called again without waiting; at
+// the moment, the answer is 0. Neither: only a thread that may block can complete the call.
 struct Readiness {
   int descriptor = -1;
   short events = 0;
@@ -55,11 +55,11 @@ struct Interruption {
   int descriptor = -1;
 };
 
-// Both answer ENOMEM where serving takes memory that is not there.
+// Both answer ENOMEM where serving needs memory that is not available.
 
 // Never waits for a peer or a clock, nor for the data of a regular file; may wait for a disk
-// otherwise if the row says `rarely`. `files` has the file data, and is told of descriptors that
-// are closed.
+// otherwise if the row says `rarely`. `files` has the file data, and is notified of closed
+// descriptors.
 Answer execute_without_waiting(const Request& request, Progress& progress, router::Files& files);
 
 // True if a call that is expected to be short may block for a peer. An open of a FIFO cannot be

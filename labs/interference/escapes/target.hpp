@@ -29,7 +29,7 @@ struct Target {
   std::byte* buffers = nullptr;  // One of each work-item, aligned to pages.
   sockaddr_in address{};
 
-  // What lies here stays until the process ends.
+  // The memory of a target stays until the process ends.
   static Result<Target> make(Deed deed);
 
   // The answer of the round's last request: a result or a negative errno.

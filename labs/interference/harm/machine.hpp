@@ -1,6 +1,6 @@
 #pragma once
-// The state of the machine, for records: what it is, what ran beside the study, the time that the
-// hypervisor took, and the interrupts between cores.
+// The state of the machine, for records: its facts, the programs that ran beside the study, the
+// time that the hypervisor took, and the interrupts between cores.
 //
 // Threading: from anywhere.
 
@@ -23,7 +23,7 @@ Counters counters_of(std::string_view stat, std::string_view interrupts);
 // The time of all cores in cpuidle's states beyond polling, below /sys/devices/system/cpu; -1 if no
 // core shows one.
 double asleep_seconds(const std::string& cores);
-// What cannot be read is 0, and asleep_s -1.
+// A value that cannot be read is 0, and asleep_s -1.
 Counters read_counters();
 
 // processor, cores, kernel, hypervisor, load, governor, sleep_states, hardware_counters,

@@ -1,5 +1,5 @@
 #pragma once
-// What a study measures, from the options of the command line; its last record.
+// The comparisons that a study measures, from the options of the command line; its last record.
 //
 // Threading: pure functions, except prepare(), which forks.
 

@@ -51,7 +51,7 @@ class DeviceMemory {
   static void free_shared(void* address);
 
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;
-  // Registered memory begins or goes on there: it is the server's to take or to refuse.
+  // Registered memory begins or continues at `address`: the server takes or refuses it.
   [[nodiscard]] bool is_registered(const void* address) const {
     const Ranges* const ranges = registered_.load(std::memory_order_acquire);
     return ranges != nullptr && ranges->near(address) && ranges->holds(address, 1);

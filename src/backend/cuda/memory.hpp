@@ -33,7 +33,7 @@ namespace k2k::backend::cuda {
 // The area, and one for each call of allocate_shared().
 inline constexpr std::uint32_t shared_ranges_max = 64;
 inline constexpr std::uint32_t device_ranges_max = 1024;
-// The memory that a kernel is told of: this memory, and registered memory.
+// The most ranges that a launch describes to its kernel: of this memory, and of registered memory.
 inline constexpr std::uint32_t told_ranges_max =
     shared_ranges_max + static_cast<std::uint32_t>(Ranges::ranges_max);
 

@@ -69,7 +69,7 @@ class Player {
 
   const protocol::AreaView& area_;
 
-  std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards the members below.
   Accelerator accelerator_;
   std::uint32_t sleepers_ = 0;  // Threads in wait_doorbell().
   Tick timer_ = never;          // The earliest time at which a sleeping thread wakes by itself;

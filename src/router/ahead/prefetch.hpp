@@ -136,7 +136,7 @@ class Prefetch {
   OpenFiles& files_;
   std::array<std::atomic<Slot*>, slots> slots_{};
   std::atomic<std::uint64_t> pages_claimed_{0};  // By streams that are being probed.
-  std::mutex mutex_;                             // Guards what follows.
+  std::mutex mutex_;                             // Guards the members below.
   std::map<dev_t, std::uint64_t> device_pages_;  // The device's read_ahead_kb.
 };
 

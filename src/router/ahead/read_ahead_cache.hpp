@@ -96,7 +96,7 @@ class ReadAheadCache {
   std::atomic<std::uint64_t> pages_ahead_{0}, pages_evicted_{0}, pages_held_{0}, pages_kept_{0},
       pages_again_{0};
 
-  std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards the members below.
   std::condition_variable changed_;
   std::condition_variable evicted_;
   std::unique_ptr<Partition> partition_;

@@ -47,7 +47,7 @@ class ReadSteps {
   // Both outlive it.
   ReadSteps(const StepSettings& settings, Expectation& expectation, Counters& counters)
       : settings_(settings), expectation_(expectation), counters_(counters) {}
-  // It is told the used pages. Null: nothing is read ahead.
+  // `prefetch` is notified of the used pages. Null: nothing is read ahead.
   void set_prefetch(Prefetch* prefetch) { prefetch_ = prefetch; }
 
   // Through the page cache.

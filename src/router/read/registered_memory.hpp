@@ -68,7 +68,7 @@ class RegisteredMemory {
   // there.
   Status remove(void* address);
 
-  // For devices, which are told which memory the host takes by its address.
+  // For devices, which pass registered memory to the host by its address.
   [[nodiscard]] const Ranges& ranges() const { return ranges_; }
   [[nodiscard]] bool any() const { return !ranges_.empty(); }
   [[nodiscard]] bool near(const void* memory) const { return ranges_.near(memory); }

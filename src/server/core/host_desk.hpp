@@ -66,7 +66,7 @@ class HostDesk {
   const SetAsideParts parts_;
   SystemCalls* system_calls_;
   services::HostFunctions* functions_;
-  std::mutex mutex_;  // Guards what follows, and the stages of running calls.
+  std::mutex mutex_;  // Guards the members below, and the stages of running calls.
   std::condition_variable changed_;
   std::condition_variable for_clerk_;
   std::condition_variable settled_;

@@ -111,7 +111,7 @@ class Grants {
   const Clocks& clocks_;
   const governor::Costs costs_;
   TenantAccounts tenants_;
-  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;  // Guards the members below.
   Rule rule_;
   GrantLog log_;
   governor::LossFilter filter_;

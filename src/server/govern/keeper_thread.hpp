@@ -74,7 +74,7 @@ class KeeperThread {
   std::atomic<Instant> due_{Instant{}};
   std::atomic<bool> by_timer_{false};
   std::atomic<std::uint64_t> wakes_{0};
-  std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards the members below.
   std::condition_variable awaited_;
   bool woken_ = false;
   bool ending_ = false;

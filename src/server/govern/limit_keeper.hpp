@@ -69,7 +69,7 @@ class LimitKeeper {
   std::atomic<bool> limited_{false};  // True under a host limit.
   std::atomic<bool> silent_{false};   // This runtime has reported no demand to the host.
 
-  std::mutex refreshing_;  // Guards what follows; taken before the locks of grants and waiters.
+  std::mutex refreshing_;  // Guards the members below; taken before locks of grants and waiters.
   host::Share share_;
   ServerConfig config_;       // The runtime's own settings.
   EffectiveLimits in_force_;  // Computed from `config_` and `host_`.

@@ -51,7 +51,7 @@ class DescriptorWatch {
 
   const SetAsideParts parts_;
   Descriptor event_;  // Readable when the thread must look at its queue.
-  std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards the members below.
   RequestQueue new_waits_;
   bool started_ = false;
   bool stopping_ = false;

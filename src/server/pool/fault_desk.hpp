@@ -69,7 +69,7 @@ class FaultDesk {
   bool take_waiting(ServiceThread& self);
 
   const Parts parts_;
-  std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards the members below.
   std::condition_variable changed_;
   RequestQueue waiting_;
   std::uint32_t threads_ = 0;

@@ -81,7 +81,7 @@ class ServiceThreads {
   SleepingCalls* sleeping_;
   std::weak_ptr<void> owner_;
   std::shared_ptr<const services::Walls> walls_;  // Null: none. Set before there are threads.
-  mutable std::mutex mutex_;                      // Guards what follows.
+  mutable std::mutex mutex_;                      // Guards the members below.
   std::condition_variable ended_;
   Threads threads_;
   bool released_ = false;

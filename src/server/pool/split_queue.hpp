@@ -222,7 +222,7 @@ class SplitQueue {
     ++accepting_;  // In the same step: quiet() always finds a bundle in one place or the other.
   }
 
-  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;  // Guards the members below.
   std::condition_variable rung_;
   Stage stage_;
   cpu_set_t stage_cores_{};

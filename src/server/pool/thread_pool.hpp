@@ -123,7 +123,7 @@ class ThreadPool {
   Mains mains_;
   std::atomic<bool> watcher_asleep_{false};
 
-  std::mutex mutex_;  // Guards what follows, and the vacant and held roles.
+  std::mutex mutex_;  // Guards the members below, and the vacant and held roles.
   std::condition_variable work_there_;
   std::condition_variable role_left_;
   std::condition_variable stand_by_over_;  // Notified when no role is wanted.

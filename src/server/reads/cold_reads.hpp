@@ -64,7 +64,7 @@ class ColdReads {
   const MakeRing make_ring_;
   Descriptor event_;                 // Readable when the sleeping thread must look at its queue.
   std::atomic<bool> closed_{false};  // Takes no more reads. Set under the lock.
-  std::mutex mutex_;                 // Guards what follows.
+  std::mutex mutex_;                 // Guards the members below.
   RequestQueue queue_;
   bool started_ = false;
   bool asleep_ = false;  // The thread waits and found the queue empty.

@@ -25,7 +25,7 @@ enum class Coalescing : std::uint8_t {
 enum class BottomHalfMode : std::uint8_t {
   monolithic,  // Runs right behind the top half, on its thread.
   split,       // Runs on another thread, woken by the top half.
-  // The paper's path: one thread pre-processes what top halves hand out, several requests a
+  // The paper's path: one thread pre-processes the bundles of the top halves, several requests a
   // wake-up, and wakes workers, which make the calls.
   staged,
   // Both halves run on the device's units, between work-items, if units are threads of the host.
@@ -51,7 +51,8 @@ enum class CallPolicy : std::uint8_t {
   file,        // As ServerConfig::policy_file says (services/rules/call_rules.hpp).
 };
 
-// Whether Linux refuses service threads what the policy refuses kernels (services/walls/walls.hpp).
+// Whether Linux, too, refuses the calls that the policy refuses, for service threads
+// (services/walls/walls.hpp).
 enum class WallMode : std::uint8_t {
   off,
   on,      // As far as Linux can.

@@ -5,7 +5,8 @@
 //              process that a signal goes to, the name of a host function
 //   perform()  instead of the call, where paths are confined to roots (rooted_files.hpp)
 //
-// The rules only take away: what every policy refuses stays refused (services/policy.hpp).
+// The rules permit no further call: a call that every policy refuses stays refused
+// (services/policy.hpp).
 //
 // Threading: any thread. perform() may wait.
 

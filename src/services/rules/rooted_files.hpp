@@ -35,7 +35,7 @@ class RootedFiles {
   [[nodiscard]] std::vector<int> folders() const;
 
   // The call's result, or a negative errno: -EACCES if a path leads out of the roots. `shown`
-  // becomes the last path that was looked at.
+  // becomes the last path that was examined.
   std::int64_t perform(const Request& request, std::string& shown) const;
 
  private:

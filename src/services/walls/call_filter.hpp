@@ -18,8 +18,9 @@ namespace k2k::services {
 
 using FilterProgram = std::vector<sock_filter>;
 
-// Passes each number that `refuses` denies not, and those of K2K's own needs (own_calls.hpp), in
-// the process `own`. Numbers from call_number_end on and those of other architectures are refused.
+// The program passes each number for which `refuses` returns false, and the calls that K2K itself
+// needs (own_calls.hpp), in the process `own`. It refuses numbers from call_number_end on, and the
+// numbers of other architectures.
 FilterProgram filter_program(const std::function<bool(std::uint16_t)>& refuses, pid_t own);
 
 }  // namespace k2k::services

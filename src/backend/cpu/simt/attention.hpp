@@ -35,7 +35,7 @@ class Attention {
   // --- By any thread.
 
   // Lanes of `row` were completed. True: a work-item of another unit halts or polls on one of these
-  // rows, so that all units are to be told by resume_foreign().
+  // rows, so the caller must notify all units by resume_foreign().
   [[nodiscard]] bool resume_row(std::uint32_t row) noexcept;
   void resume_foreign() noexcept;
   // The unit checks again everything it waits for.
