@@ -31,6 +31,9 @@ if(objects)
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include;${PROJECT_SOURCE_DIR}/src>"
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
   )
+  if(K2K_RELATIVE_RELOCATIONS)
+    target_link_options(k2k PRIVATE "LINKER:-z,pack-relative-relocs")
+  endif()
   if(NOT K2K_SANITIZE)
     set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")
     target_link_options(k2k PRIVATE -Wl,--gc-sections -Wl,--no-undefined "-Wl,--version-script=${exports}")
