@@ -379,11 +379,16 @@ TEST_F(DescriptorWaitsTest, ends_sleeps_in_the_order_of_their_ends) {
   sleep(3, begin - 1ms);
   begin_flagged(4, 0, __NR_read, pipe[0], buffer, 8);
   EXPECT_EQ(waits.size(), 4u);
-  EXPECT_EQ(rounds(), (Answers{{3, 0}}));
-  EXPECT_EQ(rounds(), (Answers{{2, 0}}));
-  EXPECT_GE(now() - begin, 10ms);
-  EXPECT_EQ(rounds(), (Answers{{1, 0}}));
-  EXPECT_GE(now() - begin, 20ms);
+  // On a busy machine one round may end several sleeps.
+  Answers answers;
+  for (int turn = 0; turn < 3 && answers.size() < 3; ++turn) {
+    for (const auto& answer : rounds()) {
+      const auto least = answer.first == 1 ? 20ms : answer.first == 2 ? 10ms : 0ms;
+      EXPECT_GE(now() - begin, least) << answer.first;
+      answers.push_back(answer);
+    }
+  }
+  EXPECT_EQ(answers, (Answers{{3, 0}, {2, 0}, {1, 0}}));
   EXPECT_EQ(waits.size(), 1u);
 }
 
