@@ -33,7 +33,9 @@ BUILD_PACKAGES = (
     Package("cmake", "cmake"),
     Package("ninja-build", "ninja"),
     Package("ccache", "ccache"),
+    Package("clang-19", "clang-19"),  # Of the BPF programs: a build without it leaves them out.
     Package("libbenchmark-dev"),
+    Package("libbpf-dev"),  # The same.
     Package("libcli11-dev"),
     Package("libfmt-dev"),
     Package("libfuse3-dev"),
