@@ -10,6 +10,7 @@ Command doctor_command();
 Command host_command();
 Command ctl_command();
 Command top_command();
+Command watch_command();
 Command route_command();
 Command calibrate_command();
 Command calls_command();

@@ -20,6 +20,7 @@
 #include <fstream>
 
 #include "base/cores.hpp"
+#include "cli/watch/bpf/tracer.hpp"
 #include "control/folder.hpp"
 #include "host/holders.hpp"
 #include "host/limit.hpp"
@@ -334,6 +335,17 @@ Check graphics_processor() {
 }
 #endif
 
+Check tracepoints() {
+  const std::string why =
+      "k2k watch measures by BPF tracepoints behind which kernel thread programs wait; by counters "
+      "it estimates";
+  const std::optional<Error> missing = watch::no_bpf();
+  if (!missing) return {"BPF", Grade::ok, "k2k watch can use tracepoints", why, ""};
+  const std::string found = "k2k watch uses counters alone: " + missing->message;
+  if (missing->code == EPERM) return {"BPF", Grade::ok, found, why, ""};
+  return {"BPF", Grade::warn, found, why, "mend what it names, or leave it so"};
+}
+
 Check round_trip(const RuntimeConfig& config) {
 #if defined(K2K_HAS_CUDA)
   if (config.backend == "cuda") return on_gpu::round_trip(config);
@@ -364,6 +376,7 @@ std::vector<Check> examine(const RuntimeConfig& config) {
           host_limit(),
           control_socket(config),
           graphics_processor(),
+          tracepoints(),
           round_trip(config)};
 }
 

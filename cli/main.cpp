@@ -15,10 +15,22 @@ int main(int argc, char** argv) {
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."}},
       .is_guest = true};
   const std::vector<Command> commands = {
-      info_command(),  doctor_command(),     host_command(),  ctl_command(),
-      top_command(),   grep_command(),       bench,           lab,
-      route_command(), calibrate_command(),  calls_command(), config_command(),
-      man_command(),   completion_command(), help_command(),
+      info_command(),
+      doctor_command(),
+      host_command(),
+      ctl_command(),
+      top_command(),
+      watch_command(),
+      grep_command(),
+      bench,
+      lab,
+      route_command(),
+      calibrate_command(),
+      calls_command(),
+      config_command(),
+      man_command(),
+      completion_command(),
+      help_command(),
   };
   return run(argc, argv, commands);
 }

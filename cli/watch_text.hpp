@@ -1,0 +1,15 @@
+#pragma once
+// A report of k2k watch as text for people.
+//
+// Threading: pure functions.
+
+#include <string>
+
+#include "cli/watch/report.hpp"
+
+namespace k2k::cli {
+
+// At most `rows` device paths.
+std::string watch_text(const watch::Report& report, std::size_t rows, bool color);
+
+}  // namespace k2k::cli
