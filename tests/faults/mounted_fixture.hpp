@@ -63,6 +63,8 @@ class FaultFileSystem {
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] Control& control() const { return *control_; }
   [[nodiscard]] std::string control_path() const { return files_.path("control"); }
+  // The process that serves it.
+  [[nodiscard]] pid_t server() const { return server_; }
   // The mount, and the folder with the same files behind it.
   [[nodiscard]] std::string mount_point() const { return files_.path("mount"); }
   [[nodiscard]] std::string folder() const { return files_.path("folder"); }
