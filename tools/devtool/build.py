@@ -5,12 +5,13 @@ import fcntl
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from devtool.console import Refused, Status
 from devtool.cuda_toolkit import need_cuda_toolkit
-from devtool.environment import BUILD_PACKAGES, need_packages
+from devtool.environment import BPF_PACKAGES, BUILD_PACKAGES, Package, need_packages
 from devtool.process import cores, run, run_logged
 from devtool.tree import BUILD, ROOT
 
@@ -29,14 +30,16 @@ def folder(preset: str) -> Path:
     return BUILD / preset
 
 
-def configure(preset: str) -> None:
-    """Runs CMake for a new build folder or changed presets. Ninja sees the other reasons."""
+def configure(preset: str, packages: tuple[Package, ...] = BUILD_PACKAGES) -> None:
+    """Runs CMake for a new build folder, changed presets or the first build with a compiler for
+    BPF. Ninja sees the other reasons."""
     if preset not in presets():
         raise Refused(f"there is no preset {preset}; choose from: {', '.join(presets())}", 2)
-    need_packages(BUILD_PACKAGES)
+    need_packages(packages)
     if preset == CUDA_PRESET:
         need_cuda_toolkit()
     wanted = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes()).hexdigest()
+    wanted += f" {shutil.which(BPF_PACKAGES[0].command) or 'without BPF'}"
     stamp = folder(preset) / "presets.sha256"
     ready = (folder(preset) / "build.ninja").exists()
     if ready and stamp.exists() and stamp.read_text() == wanted:
@@ -50,7 +53,7 @@ def configure(preset: str) -> None:
 
 def build(preset: str, targets: Sequence[str] = ()) -> None:
     with only_one(preset):
-        configure(preset)
+        configure(preset, BUILD_PACKAGES if targets else (*BUILD_PACKAGES, *BPF_PACKAGES))
         log = folder(preset) / "build.log"
         command: list[str | Path] = ["cmake", "--build", folder(preset), "--parallel", str(cores())]
         if targets:
