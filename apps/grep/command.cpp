@@ -4,18 +4,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <initializer_list>
 #include <memory>
-#include <optional>
-#include <string_view>
 
-#include "apps/grep/core_shares.hpp"
+#include "apps/common/core_shares.hpp"
 #include "apps/grep/search.hpp"
-#include "base/cores.hpp"
 
 namespace k2k::cli {
 
@@ -74,39 +69,10 @@ Status take_words(GrepFlags& flags) {
   return {};
 }
 
-bool any_is_set(const LoadedConfig& loaded, std::initializer_list<std::string_view> keys) {
-  return std::any_of(loaded.settings.begin(), loaded.settings.end(), [&](const Setting& setting) {
-    return setting.origin != "default" &&
-           std::find(keys.begin(), keys.end(), setting.key) != keys.end();
-  });
-}
-
-// Settings that the user chose stay.
-void share_cores(LoadedConfig& loaded) {
-  if (loaded.config.backend != "cpu") return;  // Other devices have cores of their own.
-  if (any_is_set(loaded, {"device.compute_units", "device.rings", "server.top_halves"})) return;
-  // Every core searches, and serves the calls of its own work-items: a file's data stays in one
-  // core's caches. With shared cores /usr/include takes half as long again.
-  if (!any_is_set(loaded,
-                  {"server.bottom_half", "server.cap_permille", "server.coalesce_window_us",
-                   "server.coalescing", "server.notify", "server.steering", "server.tenants"})) {
-    loaded.config.device.compute_units = std::clamp(usable_cores(), 1u, 256u);
-    loaded.config.device.rings =
-        std::min(loaded.config.device.compute_units, grep::CoreShares::serving_max);
-    loaded.config.server.top_halves = loaded.config.device.rings;
-    loaded.config.server.bottom_half = server::BottomHalfMode::on_unit;
-    return;
-  }
-  const grep::CoreShares shares = grep::shares_of(usable_cores());
-  loaded.config.device.rings = shares.serving;
-  loaded.config.device.compute_units = shares.searching;
-  loaded.config.server.top_halves = shares.serving;
-}
-
 int run_grep(GrepFlags flags, const Context& context) {
   auto loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
-  share_cores(loaded.value());
+  apps::share_cores(loaded.value());
   grep::SearchOptions& options = flags.options;
   if (Status status = take_words(flags); !status) return grep::complain(status.error().message);
   options.granularity = flags.granularity == "work-group" ? grep::Granularity::work_group

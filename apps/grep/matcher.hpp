@@ -1,5 +1,6 @@
 #pragma once
-// Does a text contain one of many words? Device code: no library, no recursion, no allocation.
+// Does a text contain one of many words, and where? Device code: no library, no recursion, no
+// allocation.
 //
 // Every word of at least 4 bytes is entered with the 4-byte grams at its first `step` offsets,
 // where step <= shortest word - 3. Then each occurrence covers a gram that starts at a multiple of
@@ -72,22 +73,32 @@ K2K_HD inline std::uint32_t gram_at(const unsigned char* text) {
 
 K2K_HD inline std::uint32_t gram_hash(std::uint32_t gram) { return gram * 0x9e3779b1u; }
 
-// Compares the text with the words that have this gram.
+// Ends the search at the first occurrence.
+struct FirstFound {
+  K2K_HD bool operator()(std::size_t, const Gram&) const { return true; }
+};
+
+// Compares the text with the words that have this gram. Calls found(begin of the occurrence, gram
+// of its word); ends the search if that returns true.
+template <class Found>
 K2K_HD inline bool verify(const Sieve& sieve, const unsigned char* bytes, const Part& part,
-                          std::size_t position, std::uint32_t gram) {
+                          std::size_t position, std::uint32_t gram, const Found& found) {
   const std::uint32_t bucket = gram_hash(gram) >> sieve.bucket_shift;
   const Gram* const end = sieve.grams + sieve.starts[bucket + 1];
   for (const Gram* at = sieve.grams + sieve.starts[bucket]; at != end; ++at) {
     if (at->value != gram || at->before > position) continue;
     const std::size_t begin = position - at->before;
     if (at->length > part.size - begin) continue;
-    if (same_bytes(part.text + begin, bytes + at->word, at->length)) return true;
+    if (same_bytes(part.text + begin, bytes + at->word, at->length) && found(begin, *at)) {
+      return true;
+    }
   }
   return false;
 }
 
-template <int bytes>
-K2K_HD inline bool sift(const Sieve& sieve, const unsigned char* word_bytes, const Part& part) {
+template <int bytes, class Found>
+K2K_HD inline bool sift(const Sieve& sieve, const unsigned char* word_bytes, const Part& part,
+                        const Found& found) {
   if (part.size < bytes) return false;
   const std::size_t positions = part.size - bytes + 1;
   const std::size_t last = part.last < positions ? part.last : positions;
@@ -107,31 +118,41 @@ K2K_HD inline bool sift(const Sieve& sieve, const unsigned char* word_bytes, con
     if (__builtin_expect(any == 0, 1)) continue;
     for (std::size_t at = position; at != position + stride; at += step) {
       if (maybe(at) == 0) continue;
-      if (verify(sieve, word_bytes, part, at, gram_at<bytes>(text + at))) return true;
+      if (verify(sieve, word_bytes, part, at, gram_at<bytes>(text + at), found)) return true;
     }
   }
   for (; position < last; position += step) {
     if (maybe(position) == 0) continue;
-    if (verify(sieve, word_bytes, part, position, gram_at<bytes>(text + position))) return true;
+    if (verify(sieve, word_bytes, part, position, gram_at<bytes>(text + position), found)) {
+      return true;
+    }
   }
   return false;
+}
+
+// Calls found(begin, gram) for each occurrence that has its sample in [first, last), until it
+// returns true; returns that. Of the text's parts exactly one has an occurrence's sample: the first
+// multiple of the sieve's step within the word. The words do not contain the empty word.
+template <class Found>
+K2K_HD inline bool each_occurrence(const Words& words, const Part& part, const Found& found) {
+  if (words.sieve.gram_bytes == 4 && sift<4>(words.sieve, words.bytes, part, found)) return true;
+  switch (words.short_sieve.gram_bytes) {
+    case 1:
+      return sift<1>(words.short_sieve, words.bytes, part, found);
+    case 2:
+      return sift<2>(words.short_sieve, words.bytes, part, found);
+    case 3:
+      return sift<3>(words.short_sieve, words.bytes, part, found);
+    default:
+      return false;
+  }
 }
 
 // True if an occurrence has its sample in [first, last). A word is in the text if and only if this
 // is true for at least one of the text's parts.
 K2K_SHARED_CODE K2K_HD inline bool contains_word(const Words& words, const Part& part) {
   if (words.every_line && part.size != 0) return true;
-  if (words.sieve.gram_bytes == 4 && sift<4>(words.sieve, words.bytes, part)) return true;
-  switch (words.short_sieve.gram_bytes) {
-    case 1:
-      return sift<1>(words.short_sieve, words.bytes, part);
-    case 2:
-      return sift<2>(words.short_sieve, words.bytes, part);
-    case 3:
-      return sift<3>(words.short_sieve, words.bytes, part);
-    default:
-      return false;
-  }
+  return each_occurrence(words, part, FirstFound{});
 }
 
 }  // namespace k2k::grep

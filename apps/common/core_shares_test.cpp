@@ -1,11 +1,11 @@
 // Goal: server and device have at least a core each, half of the cores serve, and at most as many
 // as there can be rings.
 
-#include "apps/grep/core_shares.hpp"
+#include "apps/common/core_shares.hpp"
 
 #include <gtest/gtest.h>
 
-namespace k2k::grep {
+namespace k2k::apps {
 namespace {
 
 TEST(CoreShares, are_halves) {
@@ -23,4 +23,4 @@ TEST(CoreShares, are_halves) {
 }
 
 }  // namespace
-}  // namespace k2k::grep
+}  // namespace k2k::apps
