@@ -33,14 +33,14 @@ namespace k2k::bench {
 
 namespace {
 
-struct Cell {
+struct WriteCell {
   const char* what;  // "overwrite" or "extend".
   std::size_t block;
   std::size_t total;  // Bytes until fdatasync(2).
 };
 
-std::vector<Cell> all_cells() {
-  std::vector<Cell> cells;
+std::vector<WriteCell> all_cells() {
+  std::vector<WriteCell> cells;
   for (const char* what : {"overwrite", "extend"}) {
     for (const std::size_t block : {512 * kib, 2 * mib, 8 * mib}) {
       cells.push_back({what, block, block});
@@ -62,7 +62,7 @@ Error failed(const char* what, int code) {
 }
 
 // Puts the file on the disk and out of the page cache.
-Status prepare(int descriptor, const Cell& cell, const std::byte* memory) {
+Status prepare(int descriptor, const WriteCell& cell, const std::byte* memory) {
   if (std::string(cell.what) == "overwrite") {
     for (std::size_t at = 0; at < cell.total; at += cell.block) {
       if (::pwrite(descriptor, memory, cell.block, static_cast<off_t>(at)) < 0) {
@@ -82,7 +82,7 @@ double cached_mib_of(int descriptor, std::size_t bytes) {
   return static_cast<double>(probe->probe(descriptor, 0, pages, 1)) * page_bytes / mib;
 }
 
-Result<Taken> measure(const Cell& cell, router::FileReader& writer, const std::byte* memory) {
+Result<Taken> measure(const WriteCell& cell, router::FileReader& writer, const std::byte* memory) {
   std::string path = (std::filesystem::temp_directory_path() / "k2k-bench-XXXXXX").string();
   const Descriptor file(::mkostemp(path.data(), O_CLOEXEC));
   if (file.number() < 0) return failed("no temporary file", errno);
@@ -111,7 +111,7 @@ struct WriteRates {
   Samples wall_us[2], cpu_us[2], cached_mib[2];  // [0] default, [1] exclusive.
   std::vector<double> wall_ratios, cpu_ratios;   // One per round.
 
-  [[nodiscard]] nlohmann::ordered_json row(const Cell& cell) const {
+  [[nodiscard]] nlohmann::ordered_json row(const WriteCell& cell) const {
     const Interval wall = interval_of(wall_ratios);
     const Interval cpu = interval_of(cpu_ratios);
     return {{"what", cell.what},
@@ -144,7 +144,7 @@ Result<nlohmann::ordered_json> file_writes(const RuntimeConfig&, Effort effort) 
   }
   const Memory memory = memory_of(8 * mib);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Cell& cell : all_cells()) {
+  for (const WriteCell& cell : all_cells()) {
     if (brief && cell.total > 8 * mib) continue;
     WriteRates measured;
     const int rounds = brief ? 3 : cell.total > 8 * mib ? 12 : 30;

@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,8 +30,10 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "base/descriptor.hpp"
 #include "bench/command/figure.hpp"
-#include "demo_words.hpp"
+#include "bench/command/file_tree.hpp"
+#include "bench/command/word_file.hpp"
 
 namespace k2k::bench {
 
@@ -52,25 +53,11 @@ struct Program {
 
 std::string failed(const std::string& what) { return what + ": " + std::strerror(errno); }
 
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int value() const { return value_; }
-
- private:
-  int value_;
-};
-
 // Returns the child's exit status; kills the child if it takes too long.
 Result<int> wait_for(pid_t child, const std::string& name) {
   const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  pollfd ended{handle.value(), POLLIN, 0};
-  const bool late = handle.value() >= 0 && ::poll(&ended, 1, run_limit_ms) == 0;
+  pollfd ended{handle.number(), POLLIN, 0};
+  const bool late = handle.open() && ::poll(&ended, 1, run_limit_ms) == 0;
   if (late) ::kill(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -120,13 +107,13 @@ Result<Output> run(Program& program) {
   const Descriptor output(::memfd_create("k2k-bench-names", MFD_CLOEXEC));
   // Appending: of two threads that write at the file's position, one would overwrite the other's
   // line, because a file of memfd_create() has no lock for its position.
-  if (output.value() < 0 || ::fcntl(output.value(), F_SETFL, O_APPEND) != 0) {
+  if (!output.open() || ::fcntl(output.number(), F_SETFL, O_APPEND) != 0) {
     return Error{errno, failed("no file in memory")};
   }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output.value(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output.number(), STDOUT_FILENO);
   std::vector<std::string> variables = plain_environment();
   const std::vector<char*> environment = pointers(variables);
   const std::vector<char*> arguments = pointers(program.command);
@@ -144,95 +131,8 @@ Result<Output> run(Program& program) {
   if (status.value() >= exit_trouble) {
     return Error{EIO, program.name + " ended with " + std::to_string(status.value())};
   }
-  return Output{ms, sorted_lines(output.value())};
+  return Output{ms, sorted_lines(output.number())};
 }
-
-// The tree, and its state in the page cache.
-class Tree {
- public:
-  explicit Tree(const char* top) : top_(top) {
-    std::error_code ignored;
-    const auto skip = std::filesystem::directory_options::skip_permission_denied;
-    for (std::filesystem::recursive_directory_iterator at(top_, skip, ignored), end; at != end;
-         at.increment(ignored)) {
-      if (ignored) break;
-      if (at->symlink_status(ignored).type() != std::filesystem::file_type::regular) continue;
-      files_.push_back(at->path().string());
-      bytes_ += at->file_size(ignored);
-    }
-  }
-
-  [[nodiscard]] const char* top() const { return top_; }
-  [[nodiscard]] std::size_t files() const { return files_.size(); }
-  [[nodiscard]] std::uintmax_t bytes() const { return bytes_; }
-
-  // Dirty pages cannot be dropped, so they are written first.
-  void drop_pages() const {
-    for (const std::string& name : files_) {
-      const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-      if (file.value() < 0) continue;
-      ::fdatasync(file.value());
-      ::posix_fadvise(file.value(), 0, 0, POSIX_FADV_DONTNEED);
-    }
-  }
-
-  void read_pages() const {
-    std::vector<char> piece(1 << 20);
-    for (const std::string& name : files_) {
-      const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-      while (file.value() >= 0 && ::read(file.value(), piece.data(), piece.size()) > 0) {
-      }
-    }
-  }
-
-  // The cached share of the tree, 0 to 1. Linux reports all pages of a file as cached if the caller
-  // neither owns the file nor may write it.
-  [[nodiscard]] double resident_share() const {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    std::size_t all = 0;
-    std::size_t resident = 0;
-    std::vector<unsigned char> pages;
-    for (const std::string& name : files_) {
-      const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-      struct stat status{};
-      if (file.value() < 0 || ::fstat(file.value(), &status) != 0 || status.st_size == 0) continue;
-      const auto bytes = static_cast<std::size_t>(status.st_size);
-      void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.value(), 0);
-      if (address == MAP_FAILED) continue;
-      pages.assign((bytes + page - 1) / page, 0);
-      if (::mincore(address, bytes, pages.data()) == 0) {
-        all += pages.size();
-        for (const unsigned char each : pages) resident += each & 1;
-      }
-      ::munmap(address, bytes);
-    }
-    return all == 0 ? 0 : static_cast<double>(resident) / static_cast<double>(all);
-  }
-
- private:
-  const char* top_;
-  std::vector<std::string> files_;
-  std::uintmax_t bytes_ = 0;
-};
-
-// A file with the words; the destructor removes it.
-class WordFile {
- public:
-  WordFile() : file_(::memfd_create("k2k-bench-words", 0)) {
-    const std::size_t bytes = sizeof(demo_words) - 1;
-    ok_ = file_.value() >= 0 &&
-          ::write(file_.value(), demo_words, bytes) == static_cast<ssize_t>(bytes);
-  }
-  [[nodiscard]] bool ok() const { return ok_; }
-  // A path for this process' children, which inherit the descriptor.
-  [[nodiscard]] std::string path() const {
-    return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file_.value());
-  }
-
- private:
-  Descriptor file_;
-  bool ok_ = false;
-};
 
 // The build puts bench/peers beside k2k; an installed tree has none.
 std::optional<std::string> openmp_grep() {
@@ -260,7 +160,7 @@ std::vector<Program> programs(const std::string& words, const char* top) {
   return all;
 }
 
-Status run_all(std::vector<Program>& all, const Tree& tree, bool cold, Output& first) {
+Status run_all(std::vector<Program>& all, const FileTree& tree, bool cold, Output& first) {
   for (Program& program : all) {
     if (cold) tree.drop_pages();
     auto output = run(program);
@@ -303,7 +203,7 @@ nlohmann::ordered_json table_of(const std::vector<Program>& all) {
 }  // namespace
 
 Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig&, Effort effort) {
-  const Tree tree(effort == Effort::brief ? brief_tree : full_tree);
+  const FileTree tree(effort == Effort::brief ? brief_tree : full_tree);
   if (tree.files() == 0) {
     return Error{ENOENT, std::string("no file below ") + tree.top() +
                              "; install some: apt-get install libc6-dev linux-libc-dev"};
