@@ -105,6 +105,18 @@ TEST_F(Bench, grep_agrees_with_its_peers) {
   }
 }
 
+TEST_F(Bench, wordcount_has_the_same_counts_in_every_way) {
+  const json result = brief("wordcount");
+  EXPECT_TRUE(result["counts_identical"].get<bool>());
+  EXPECT_EQ(result["strings"], 64);
+  ASSERT_EQ(result["ways"].size(), 4u);
+  for (const json& way : result["ways"]) {
+    EXPECT_GT(way["warm_ms"].get<double>(), 0) << way;
+    EXPECT_GT(way["cold_ms"].get<double>(), 0) << way;
+  }
+  EXPECT_EQ(result["goals"].size(), 3u);
+}
+
 TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {
   // The benchmark refuses to measure contention where other programs hold all cores but one.
   constexpr int tries_max = 5;
