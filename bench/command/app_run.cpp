@@ -58,14 +58,14 @@ Result<AppRun> AppRun::find(const std::string& folder, const std::string& name) 
   return AppRun(program.string());
 }
 
-Result<nlohmann::ordered_json> AppRun::run(std::vector<std::string> arguments) const {
+Result<std::string> AppRun::output_of(std::vector<std::string> arguments) const {
   const Descriptor output(::memfd_create("k2k-bench-app", MFD_CLOEXEC));
   if (!output.open()) return Error{errno, std::string("no file in memory: ") + strerror(errno)};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output.number(), STDOUT_FILENO);
-  arguments.insert(arguments.begin(), {program_, "--json"});
+  arguments.insert(arguments.begin(), program_);
   std::vector<char*> words;
   for (std::string& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
@@ -76,11 +76,26 @@ Result<nlohmann::ordered_json> AppRun::run(std::vector<std::string> arguments) c
   if (error != 0) return Error{error, program_ + " could not be run: " + std::strerror(error)};
   auto status = status_of(child, program_);
   if (!status) return status.error();
-  const std::string text = text_of_descriptor(output.number());
-  nlohmann::ordered_json result = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (*status != 0 || !result.is_object()) {
+  std::string text = text_of_descriptor(output.number());
+  if (*status != 0) {
     return Error{EIO, program_ + " ended with " + std::to_string(*status) +
                           " and printed: " + text.substr(0, 200)};
+  }
+  return text;
+}
+
+Status AppRun::run_plainly(std::vector<std::string> arguments) const {
+  const auto output = output_of(std::move(arguments));
+  return output ? Status{} : output.error();
+}
+
+Result<nlohmann::ordered_json> AppRun::run(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), "--json");
+  const auto text = output_of(std::move(arguments));
+  if (!text) return text.error();
+  nlohmann::ordered_json result = nlohmann::ordered_json::parse(*text, nullptr, false);
+  if (!result.is_object()) {
+    return Error{EIO, program_ + " printed no JSON object: " + text->substr(0, 200)};
   }
   return result;
 }

@@ -20,10 +20,14 @@ class AppRun {
   // One run. Errors: as posix_spawn(3); ETIMEDOUT after a minute; EIO (it failed, or printed no
   // JSON object), with what it printed.
   [[nodiscard]] Result<nlohmann::ordered_json> run(std::vector<std::string> arguments) const;
+  // A run without --json, for work without a result. Errors: the same.
+  [[nodiscard]] Status run_plainly(std::vector<std::string> arguments) const;
   [[nodiscard]] const std::string& program() const { return program_; }
 
  private:
   explicit AppRun(std::string program) : program_(std::move(program)) {}
+  // What it printed on standard output.
+  [[nodiscard]] Result<std::string> output_of(std::vector<std::string> arguments) const;
 
   std::string program_;
 };

@@ -53,6 +53,8 @@ const std::vector<Benchmark>& benchmarks() {
       {"wordcount", "What does a wordcount gain by its own system calls? (figure 3.13 b)",
        wordcount_ways, "the same counts; thesis: nearly 6 x OpenMP, relaunch far worse than OpenMP",
        true},
+      {"signal_search", "What does it gain that a kernel signals each block? (figure 3.12)",
+       signal_search_ways, "the same digests; thesis: 14 % faster than one launch", true},
       {"atomics", "What do the operations cost that slots are made of? (table 3.4)", atomics,
        "thesis: compare-swap 1.35 us, swap 0.78, atomic load 0.36, load 0.24", true},
       {"reads", "Is a read by the router as fast as the best single path? (SPIN, section 6)",

@@ -117,6 +117,19 @@ TEST_F(Bench, wordcount_has_the_same_counts_in_every_way) {
   EXPECT_EQ(result["goals"].size(), 3u);
 }
 
+TEST_F(Bench, signal_search_has_the_same_digests_in_every_way) {
+  const Outcome outcome = bench("signal_search --brief --json 2>&1");
+  if (outcome.out.find("is missing") != std::string::npos) GTEST_SKIP() << outcome.out;
+  ASSERT_EQ(outcome.status, 0) << outcome.out;
+  const json result = json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(result.is_object()) << outcome.out;
+  EXPECT_TRUE(result["digests_identical"].get<bool>());
+  ASSERT_EQ(result["ways"].size(), 4u);
+  for (const json& way : result["ways"]) EXPECT_GT(way["ms"].get<double>(), 0) << way;
+  EXPECT_EQ(result["gain"].size(), 1u);
+  EXPECT_EQ(result["goals"].size(), 1u);
+}
+
 TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {
   // The benchmark refuses to measure contention where other programs hold all cores but one.
   constexpr int tries_max = 5;

@@ -39,6 +39,7 @@ BUILD_PACKAGES = (
     Package("libfuse3-dev"),
     Package("libgtest-dev"),
     Package("libsqlite3-dev"),  # Of an example: a build without it leaves the example out.
+    Package("libssl-dev"),  # Of an application: a build without it leaves the application out.
     Package("libtomlplusplus-dev"),
     Package("liburing-dev"),
     Package("nlohmann-json3-dev"),
