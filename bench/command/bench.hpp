@@ -59,6 +59,7 @@ Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& config, Effort ef
 Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> wordcount_ways(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> signal_search_ways(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> faults(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);
 // Experiments of SPIN (USENIX ATC'17), section 6.

@@ -55,6 +55,8 @@ const std::vector<Benchmark>& benchmarks() {
        true},
       {"signal_search", "What does it gain that a kernel signals each block? (figure 3.12)",
        signal_search_ways, "the same digests; thesis: 14 % faster than one launch", true},
+      {"memcached", "What does a memcached gain that answers from a kernel? (figure 3.15)",
+       memcached_servers, "no wrong answer; thesis: 30 to 40 % in rate and latency", true},
       {"atomics", "What do the operations cost that slots are made of? (table 3.4)", atomics,
        "thesis: compare-swap 1.35 us, swap 0.78, atomic load 0.36, load 0.24", true},
       {"reads", "Is a read by the router as fast as the best single path? (SPIN, section 6)",

@@ -60,6 +60,8 @@ inline constexpr GoalRow goal_table[] = {
     {"wordcount", "relaunch / kernel, warm", Better::higher, 1},
     {"wordcount", "relaunch / kernel, cold", Better::higher, 1},
     {"wordcount", "kernel / direct calls on its threads, warm", Better::lower, 1.15},
+    {"memcached", "kernel / relaunch, requests a second", Better::higher, 1.3},
+    {"memcached", "threads / kernel, requests a second", Better::lower, 1.15},
     {"signal_search", "signals / direct signals on its threads", Better::lower, 1.15},
 };
 

@@ -130,6 +130,17 @@ TEST_F(Bench, signal_search_has_the_same_digests_in_every_way) {
   EXPECT_EQ(result["goals"].size(), 1u);
 }
 
+TEST_F(Bench, memcached_has_a_row_for_each_server) {
+  const json result = brief("memcached");
+  ASSERT_GE(result["servers"].size(), 3u);
+  for (const json& server : result["servers"]) {
+    EXPECT_GT(server["requests_per_s"].get<double>(), 0) << server;
+    EXPECT_GE(server["p99_us"].get<double>(), server["p50_us"].get<double>()) << server;
+  }
+  EXPECT_EQ(result["servers"].back()["server"], "kernel");
+  EXPECT_EQ(result["goals"].size(), 2u);
+}
+
 TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {
   // The benchmark refuses to measure contention where other programs hold all cores but one.
   constexpr int tries_max = 5;

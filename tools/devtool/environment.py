@@ -59,6 +59,7 @@ CHECK_PACKAGES = (
     Package("fio", "fio"),
     Package("fish", "fish"),
     Package("make", "make"),
+    Package("memcached", "memcached"),
     Package("pkg-config", "pkg-config"),
     Package("qemu-user", "qemu-aarch64"),
     Package("spin", "spin"),

@@ -17,6 +17,7 @@ ARCHITECTURE = "gfx90a"
 WORK = BUILD / "hip"
 KERNELS = (
     "apps/grep/kernel.cpp",
+    "apps/memcached/kernel.cpp",
     "apps/signal_search/kernel.cpp",
     "apps/wordcount/kernel.cpp",
     "tests/conformance/gpu/hip_kernels.cpp",

@@ -1,0 +1,19 @@
+// The kernels. Compiled for every device of the build: see K2K_ON in backend/compiled_for.hpp.
+
+#include "apps/memcached/kernel.hpp"
+
+#include "apps/memcached/serve.hpp"
+#include "apps/memcached/split_serve.hpp"
+
+namespace k2k::memcached::K2K_ON {
+
+Result<LaunchReport> launch_serve(Runtime& runtime, const LaunchShape& shape, Pieces pieces,
+                                  const Job& job) {
+  const Job copied = job;  // A device reads it from its closure.
+  if (pieces == Pieces::whole) {
+    return runtime.launch(shape, [=] K2K_DEVICE { serve(copied); }, "memcached");
+  }
+  return runtime.launch(shape, [=] K2K_DEVICE { serve_piece(copied); }, "memcached");
+}
+
+}  // namespace k2k::memcached::K2K_ON

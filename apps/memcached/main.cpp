@@ -1,0 +1,7 @@
+// k2k-memcached: the thesis' memcached (section 3.8.4, figure 3.15) as a program.
+
+#include "apps/memcached/command.hpp"
+
+int main(int argc, char** argv) {
+  return k2k::cli::run_alone(argc, argv, k2k::cli::memcached_command());
+}

@@ -1,0 +1,66 @@
+#pragma once
+// A work-group serves datagrams: recvfrom, look up, sendto, at work-group scope, blocking, with
+// weak order (thesis, section 3.8.4: the best manner for this program).
+//
+// A datagram without a request ends the group if the host has asked for it: the host sends such a
+// one for each group.
+//
+// Threading: device code; every item of a group calls serve().
+
+#include "apps/memcached/job.hpp"
+#include "device/k2k.hpp"
+
+namespace k2k::memcached {
+
+struct DeviceLanes {
+  K2K_DEVICE static std::uint32_t rank() { return k2k::item_rank(); }
+  K2K_DEVICE static std::uint32_t size() { return k2k::group_size(); }
+  K2K_DEVICE static void barrier() { k2k::barrier(); }
+  K2K_DEVICE static void yield() { k2k::yield(); }
+};
+
+K2K_DEVICE inline void add_one(std::uint64_t& counter) {
+  protocol::store_release(&counter, counter + 1);  // Pairs with Server::counters().
+}
+
+// Does the host want the group to end? All items get item 0's answer.
+K2K_DEVICE inline bool is_to_stop(const Job& job, Talk& talk) {
+  if (k2k::item_rank() == 0) talk.stop = load_word(*job.stop);
+  k2k::barrier();
+  const bool stop = talk.stop != 0;
+  k2k::barrier();  // Every item has read it, and nobody reads the datagram any more.
+  return stop;
+}
+
+K2K_SHARED_CODE K2K_DEVICE inline void serve(const Job& job) {
+  K2K_LOCAL(Talk, talk);
+  Seat& seat = job.seats[k2k::group_rank()];
+  ServeCounters& counters = job.counters[k2k::group_rank()];
+  const bool first = k2k::item_rank() == 0;
+  while (true) {
+    if (first) seat.address_length = address_bytes;
+    const long got = k2k::recvfrom(k2k::work_group, k2k::relaxed, job.socket, seat.request,
+                                   sizeof(seat.request), 0, seat.address, &seat.address_length);
+    const Request request = parse(seat.request, got < 0 ? 0 : static_cast<std::size_t>(got));
+    if (request.kind == Kind::garbage) {
+      if (first) add_one(counters.dropped);
+      if (is_to_stop(job, talk)) return;
+      continue;
+    }
+    long sent = 0;
+    if (request.kind == Kind::get) {
+      const std::size_t bytes =
+          answer_get(DeviceLanes(), talk, job.table, request, seat.request, seat.answer);
+      sent = k2k::sendto(k2k::work_group, k2k::relaxed, job.socket, seat.answer, bytes, 0,
+                         seat.address, static_cast<std::uint32_t>(address_bytes));
+      if (first) add_one(counters.gets);
+    } else {
+      sent = k2k::sendto(k2k::work_group, k2k::relaxed, job.inner_from, seat.address,
+                         address_bytes + static_cast<std::size_t>(got), 0, nullptr, 0u);
+      if (first) add_one(counters.forwarded);
+    }
+    if (first && sent < 0) add_one(counters.unsent);
+  }
+}
+
+}  // namespace k2k::memcached

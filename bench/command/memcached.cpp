@@ -1,0 +1,89 @@
+// What does a memcached gain whose kernel receives and answers by itself? (thesis, section 3.8.4,
+// figure 3.15)
+//
+// Four servers answer GETs of 1,000 bytes over the binary UDP protocol from buckets of up to 1,024
+// elements: a kernel that makes its own calls, the same kernel that ends at every call (relaunch),
+// threads of the host without a device, and Debian's memcached. Each is loaded by four clients,
+// each with one request at a time, as processes of their own that take turns in random order. The
+// clients run on the same cores as the servers.
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "bench/command/app_run.hpp"
+#include "bench/command/bench.hpp"
+#include "bench/command/figure.hpp"
+#include "bench/command/goal.hpp"
+
+namespace k2k::bench {
+
+namespace {
+
+constexpr Goal beside_relaunch = {"memcached", "kernel / relaunch, requests a second"};
+constexpr Goal beside_threads = {"memcached", "threads / kernel, requests a second"};
+
+struct ServerSamples {
+  Samples per_s;
+  Samples p50_us;
+  Samples p99_us;
+};
+
+}  // namespace
+
+Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort effort) {
+  const bool brief = effort == Effort::brief;
+  auto app = AppRun::find("memcached", "memcached");
+  if (!app) return app.error();
+  std::vector<std::string> servers = {"memcached", "threads", "relaunch", "kernel"};
+  const auto load = [&](const std::string& server, const char* seconds) {
+    return app->run({"--load", "--by", server, "--buckets", "16", "--elements", "1024", "--keys",
+                     brief ? "1000" : "14000", "--value-bytes", "1000", "--seconds", seconds});
+  };
+  // Debian's memcached may be missing; the others must work.
+  if (!load("memcached", "0.01")) servers.erase(servers.begin());
+  std::map<std::string, ServerSamples> samples;
+  std::vector<double> kernel_by_relaunch;
+  std::vector<double> threads_by_kernel;
+  std::uint64_t lost = 0;
+  std::mt19937 random(1);
+  for (Rounds rounds = brief ? Rounds(2, 2, 0) : Rounds(5, 20, 40); rounds.next();) {
+    std::vector<std::string> order = servers;
+    std::shuffle(order.begin(), order.end(), random);
+    std::map<std::string, double> now;
+    for (const std::string& server : order) {
+      auto result = load(server, brief ? "0.05" : "0.4");
+      if (!result) return result.error();
+      const nlohmann::ordered_json& seen = *result;
+      if (seen["wrong"] != 0 || seen["misses"] != 0 || seen["requests"] == 0) {
+        return Error{EIO, "by " + server + " answers are wrong: " + seen.dump()};
+      }
+      lost += seen["lost"].get<std::uint64_t>();
+      now[server] = seen["requests_per_s"].get<double>();
+      ServerSamples& all = samples[server];
+      all.per_s.add(now[server]);
+      all.p50_us.add(seen["p50_us"].get<double>());
+      all.p99_us.add(seen["p99_us"].get<double>());
+    }
+    kernel_by_relaunch.push_back(now["kernel"] / now["relaunch"]);
+    threads_by_kernel.push_back(now["threads"] / now["kernel"]);
+  }
+  nlohmann::ordered_json table;
+  for (const std::string& server : servers) {
+    const ServerSamples& all = samples[server];
+    table.push_back({{"server", server},
+                     {"requests_per_s", rounded(all.per_s.median())},
+                     {"sd", rounded(all.per_s.deviation())},
+                     {"p50_us", rounded(all.p50_us.median())},
+                     {"p99_us", rounded(all.p99_us.median())}});
+  }
+  return nlohmann::ordered_json{
+      {"lost", lost},
+      {"servers", table},
+      {"goals", nlohmann::ordered_json::array({goal_row(beside_relaunch, kernel_by_relaunch),
+                                               goal_row(beside_threads, threads_by_kernel)})}};
+}
+
+}  // namespace k2k::bench
