@@ -106,6 +106,29 @@ for how in work-item work-group; do
   fi
 done
 
+# Applications on the GPU must give what their counterparts on the CPU give.
+inputs=$(mktemp -d)
+same_as() { # NAME FILE EXPECTED
+  if cmp -s "$2" "$3" && [ -s "$3" ]; then
+    say "passed  $1 gives what its counterpart on the CPU gives"
+  else
+    say "FAILED  $1 gives something else than its counterpart on the CPU, or nothing"
+    failed=1
+  fi
+}
+"$build/bin/k2k-wordcount" --generate "$inputs/words"
+step "wordcount" 60 wordcount.txt env K2K_BACKEND=cuda "$build/bin/k2k-wordcount" \
+  -f "$inputs/words/strings" "$inputs/words/files"
+same_as "wordcount" "$out/wordcount.txt" "$inputs/words/counts"
+"$build/bin/k2k-signal-search" --generate "$inputs/table"
+"$build/bin/k2k-signal-search" --by serial "$inputs/table/records" "$inputs/table/queries" \
+  >"$inputs/digests"
+step "signal-search" 60 signal_search.txt env K2K_BACKEND=cuda "$build/bin/k2k-signal-search" \
+  "$inputs/table/records" "$inputs/table/queries"
+same_as "signal-search" "$out/signal_search.txt" "$inputs/digests"
+step "memcached" 60 memcached.json env K2K_BACKEND=cuda "$build/bin/k2k-memcached" --json --load
+rm -rf "$inputs"
+
 # Last, because it is slow; of the suite only the tests that move data.
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |
   head -n 1)
