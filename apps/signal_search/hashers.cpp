@@ -57,7 +57,7 @@ Status Hashers::hash_all(std::uint32_t threads) {
 
 void Hashers::work() {
   while (!complete_.load(std::memory_order_acquire)) take_signal(moment);
-  // A signal that is still pending would kill the program once it is unblocked.
+  // What has been sent is still counted as signalled.
   while (take_signal(at_once)) {
   }
   sweep();

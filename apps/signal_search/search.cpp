@@ -31,20 +31,26 @@ std::uint32_t credits_of_limit() {
   return static_cast<std::uint32_t>(std::min<rlim_t>(limit.rlim_cur / 2, credits_max));
 }
 
-// Threads that are started meanwhile inherit the mask.
+// Threads that are started meanwhile inherit the mask. At the end pending signals are taken,
+// because one of them would end the process as soon as it is not blocked any more.
 class SignalBlocked {
  public:
   explicit SignalBlocked(int number) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, number);
-    pthread_sigmask(SIG_BLOCK, &set, &before_);
+    sigemptyset(&set_);
+    sigaddset(&set_, number);
+    pthread_sigmask(SIG_BLOCK, &set_, &before_);
   }
-  ~SignalBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~SignalBlocked() {
+    constexpr timespec at_once{0, 0};
+    while (::sigtimedwait(&set_, nullptr, &at_once) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
   SignalBlocked(const SignalBlocked&) = delete;
   SignalBlocked& operator=(const SignalBlocked&) = delete;
 
  private:
+  sigset_t set_{};
   sigset_t before_{};
 };
 
