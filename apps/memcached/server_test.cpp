@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <random>
 
 #include "apps/memcached/client.hpp"
@@ -207,6 +208,16 @@ TEST(Server, tells_a_port_that_is_taken) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
             "UDP port " + std::to_string(port) + " of 127.0.0.1: Address already in use");
+}
+
+TEST(Server, tells_a_launch_that_the_device_refuses) {
+  for (const By by : {By::kernel, By::relaunch}) {
+    auto server = Server::start({.by = by, .items = 1u << 20}, device_config());
+    ASSERT_TRUE(server);
+    const Status stopped = server.value()->stop();
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().code, EINVAL);
+  }
 }
 
 TEST(Server, tells_a_load_without_a_server) {

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <string>
@@ -90,13 +91,13 @@ TEST_F(Search, hashes_every_block_by_its_signal_if_the_queue_has_room) {
 }
 
 TEST_F(Search, loses_no_block_with_a_full_signal_queue) {
-  const Outcome right = run({.by = By::serial, .block_queries = 50});
-  for (const rlim_t room : {1, 2, 5}) {
+  const Outcome right = run({.by = By::serial, .block_queries = 200});
+  for (const rlim_t room : {1, 5}) {
     const rlim_t limit = pending() + room;
     const PendingLimit lowered(limit);
     ASSERT_TRUE(lowered.is_set());
     for (const By by : {By::signals, By::direct}) {
-      const Outcome outcome = run({.by = by, .threads = 1, .block_queries = 50});
+      const Outcome outcome = run({.by = by, .threads = 1, .block_queries = 200});
       EXPECT_EQ(outcome.digests, right.digests) << limit;
       EXPECT_EQ(outcome.credits, limit / 2);
       EXPECT_EQ(outcome.signalled + outcome.swept, right.digests.size());
@@ -117,6 +118,14 @@ TEST_F(Search, loses_no_block_if_no_signal_can_be_queued) {
     EXPECT_EQ(outcome.swept, right.digests.size());
     EXPECT_GE(outcome.retries, right.digests.size());      // Each is tried once,
     EXPECT_LE(outcome.retries, 3 * right.digests.size());  // and none more often than permitted.
+  }
+}
+
+TEST_F(Search, tells_a_launch_that_the_device_refuses) {
+  for (const By by : {By::signals, By::launch}) {
+    const auto outcome = search(records_, queries_, {.by = by, .items = 1u << 20}, small_device());
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, EINVAL);
   }
 }
 

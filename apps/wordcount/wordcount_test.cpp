@@ -153,6 +153,17 @@ TEST_F(Wordcount, tells_a_file_that_cannot_be_read_and_counts_the_others) {
   }
 }
 
+TEST_F(Wordcount, tells_a_launch_that_the_device_refuses) {
+  add("abcd");
+  const auto strings = Strings::build({"abcd"});
+  ASSERT_TRUE(strings);
+  for (const By by : {By::kernel, By::relaunch, By::direct}) {
+    const auto counts = count(*strings, files_, {.by = by, .items = 1u << 20}, config());
+    ASSERT_FALSE(counts);
+    EXPECT_EQ(counts.error().code, EINVAL);
+  }
+}
+
 TEST_F(Wordcount, counts_nothing_without_files) {
   const auto strings = Strings::build({"abcd"});
   ASSERT_TRUE(strings);
