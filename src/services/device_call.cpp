@@ -12,22 +12,12 @@
 
 namespace k2k::services {
 
-namespace {
-
-// The vector, from wherever the request says that it is. Empty: not there, or none that is one.
 std::vector<iovec> vector_of(std::uint64_t address, std::uint64_t count) {
   if (count == 0 || count > IOV_MAX) return {};
   std::vector<iovec> pieces(count);
   if (copy_in(address, pieces.data(), count * sizeof(iovec)) != 0) return {};
   return pieces;
 }
-
-struct VectorForm {
-  bool is_one = false;
-  bool write = false;
-  bool has_offset = false;
-  bool has_flags = false;
-};
 
 VectorForm form_of(std::uint16_t number) {
   switch (number) {
@@ -47,8 +37,6 @@ VectorForm form_of(std::uint16_t number) {
       return {};
   }
 }
-
-}  // namespace
 
 std::optional<std::int64_t> vector_call(const Request& request, router::Files& files) {
   const VectorForm form = form_of(request.number);

@@ -26,10 +26,14 @@ namespace {
 
 // Calls that may wait and can be tried first, by number: other calls of their families wait, too.
 constexpr std::uint16_t transfers[] = {SYS_read, SYS_write};
-constexpr std::uint16_t messages[] = {SYS_sendto, SYS_recvfrom};
+constexpr std::uint16_t vectors[] = {SYS_readv, SYS_writev, SYS_preadv2, SYS_pwritev2};
+constexpr std::uint16_t messages[] = {SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg};
 
 bool is_transfer(const calls::Shape& row) {
   return std::ranges::find(transfers, row.number) != std::end(transfers);
+}
+bool is_vector(const calls::Shape& row) {
+  return std::ranges::find(vectors, row.number) != std::end(vectors);
 }
 bool is_message(const calls::Shape& row) {
   return std::ranges::find(messages, row.number) != std::end(messages);
@@ -143,9 +147,11 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
     }
     return transfer_without_waiting(request, progress, files);
   }
+  if (row.blocking != calls::Blocking::waits) return {.value = pass_on(request, files)};
+  if (is_vector(row)) return vector_without_waiting(request, progress, files);
   if (is_message(row)) return message_without_waiting(request, progress);
-  if (row.blocking == calls::Blocking::waits) return sleep_or_wait(request);
-  return {.value = pass_on(request, files)};
+  if (row.number == SYS_connect) return connect_without_waiting(request, progress);
+  return sleep_or_wait(request);
 }
 
 std::int64_t wait_and_execute(const Request& request, Progress& progress, Interruption interruption,
@@ -163,7 +169,9 @@ std::int64_t wait_and_execute(const Request& request, Progress& progress, Interr
       }
       return transfer_waiting(request, progress, interruption, files);
     }
+    if (is_vector(row)) return vector_waiting(request, progress, interruption, files);
     if (is_message(row)) return message_waiting(request, progress, interruption);
+    if (row.number == SYS_connect) return connect_waiting(request, progress);
   }
   return pass_on(request, files);
 }

@@ -25,16 +25,22 @@ class Files;
 
 namespace k2k::services {
 
-// The event that a call waits for: `descriptor` ready for `events` (poll(2)), a moment, or the
-// earlier of both. Once the descriptor is ready, the handler is called again without waiting; at
-// the moment, the answer is 0. Neither: only a thread that may block can complete the call.
+// What a call waits for: `descriptor` ready for `events` (poll(2)), a moment, or the earlier of
+// both. Once the descriptor is ready, the handler is called again without waiting; at the moment,
+// the answer is 0. None of them: only a thread that may block can complete the call.
 struct Readiness {
   int descriptor = -1;
   short events = 0;
-  Instant moment{};  // {}: none.
+  // Not 0: nothing reports when the call can go on (a listener of AF_UNIX without room). Calls with
+  // the same number wait for the same thing, and are tried again in turn.
+  std::uint64_t queue = 0;
+  bool futex = false;  // The call waits for its own word in memory, until `moment` if there is one.
+  Instant moment{};    // {}: none.
 
   [[nodiscard]] bool has_moment() const { return moment != Instant{}; }
-  [[nodiscard]] bool exists() const { return descriptor >= 0 || has_moment(); }
+  [[nodiscard]] bool exists() const {
+    return descriptor >= 0 || queue != 0 || futex || has_moment();
+  }
 };
 
 struct Answer {
@@ -48,6 +54,7 @@ struct Answer {
 // State that outlives the tries of one request.
 struct Progress {
   std::uint64_t bytes = 0;
+  std::uint32_t tries = 0;  // Of a connect: more than one means that the connection was begun.
 };
 
 // Where a waiting handler learns that the runtime ends: readable then. -1 = never.

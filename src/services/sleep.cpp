@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "services/file.hpp"
 #include "services/opens/copy_in.hpp"
+#include "services/polls.hpp"
 #include "services/raw.hpp"
 
 namespace k2k::services {
@@ -49,54 +50,10 @@ Answer try_sleep(const Sleep& sleep) {
   const int error = copy_in(sleep.duration, &duration, sizeof(duration));
   if (error == EFAULT) return {.value = -EFAULT};
   if (error != 0) return by_thread;
-  if (duration.tv_sec < 0 || duration.tv_nsec < 0 || duration.tv_nsec >= 1'000'000'000) {
-    return {.value = -EINVAL};
-  }
-  const std::int64_t seconds = std::min<std::int64_t>(duration.tv_sec, seconds_max);
-  const Nanoseconds length = std::chrono::seconds(seconds) + Nanoseconds(duration.tv_nsec);
-  const Instant begin = now();
-  const Instant end = sleep.absolute ? Instant(length) : begin + length;
-  if (end <= begin) return {};
-  return {.would_wait = true, .readiness = {.moment = end}};
-}
-
-// -- waits for one descriptor ---------------------------------------------------------------------
-
-// The argument that is the timeout in milliseconds, below 0 for ever. Nothing: another call.
-std::optional<std::size_t> timeout_place(const Request& request) {
-  const auto& word = request.arguments;
-  switch (request.number) {
-    case SYS_poll:
-      return word[1] <= 1 ? std::optional<std::size_t>(2) : std::nullopt;
-    case SYS_epoll_wait:
-      return 3;
-    case SYS_epoll_pwait:
-      return word[4] == 0 ? std::optional<std::size_t>(3) : std::nullopt;
-    default:
-      return {};
-  }
-}
-
-// What the call waits for, but for its timeout. Nothing: no descriptor.
-Readiness descriptor_of(const Request& request) {
-  if (request.number != SYS_poll) {
-    return {.descriptor = static_cast<int>(request.arguments[0]), .events = POLLIN};
-  }
-  pollfd watched{-1, 0, 0};
-  if (request.arguments[1] != 0)
-    static_cast<void>(copy_in(request.arguments[0], &watched, sizeof(watched)));
-  return {.descriptor = watched.fd, .events = watched.events};
-}
-
-Answer try_poll(const Request& request, std::size_t timeout_at) {
-  const auto timeout = static_cast<int>(request.arguments[timeout_at]);
-  Request look = request;
-  look.arguments[timeout_at] = 0;
-  const std::int64_t count = pass_on(look);
-  if (count != 0 || timeout == 0) return {.value = count};
-  Answer wait{.would_wait = true, .readiness = descriptor_of(request)};
-  if (timeout > 0) wait.readiness.moment = now() + std::chrono::milliseconds(timeout);
-  return wait;
+  const std::optional<Instant> end = end_of(duration, sleep.absolute);
+  if (!end) return {.value = -EINVAL};
+  if (*end <= now()) return {};
+  return {.would_wait = true, .readiness = {.moment = *end}};
 }
 
 // -- waits for a connection -----------------------------------------------------------------------
@@ -123,6 +80,42 @@ Answer try_accept(const Request& request) {
   return {.value = pass_on(request)};
 }
 
+// -- waits for a word -----------------------------------------------------------------------------
+
+// Waits by a clock that now() does not follow, and for some wakers only, keep a thread.
+bool is_plain_futex_wait(const Request& request) {
+  if (request.number != SYS_futex) return false;
+  const std::uint32_t operation =
+      static_cast<std::uint32_t>(request.arguments[1]) & ~std::uint32_t{FUTEX_PRIVATE_FLAG};
+  const auto wakers = static_cast<std::uint32_t>(request.arguments[5]);
+  return operation == FUTEX_WAIT ||
+         (operation == FUTEX_WAIT_BITSET && wakers == FUTEX_BITSET_MATCH_ANY);
+}
+
+// As Linux looks: first at the timeout, then at the word.
+Answer try_futex(const Request& request) {
+  const auto& word = request.arguments;
+  Answer wait{.would_wait = true, .readiness = {.futex = true}};
+  if (word[3] != 0) {
+    timespec limit{};
+    const int error = copy_in(word[3], &limit, sizeof(limit));
+    if (error == EFAULT) return {.value = -EFAULT};
+    if (error != 0) return by_thread;
+    const bool relative = (word[1] & FUTEX_CMD_MASK) == FUTEX_WAIT;
+    const std::optional<Instant> end = end_of(limit, !relative);
+    if (!end) return {.value = -EINVAL};
+    wait.readiness.moment = *end;
+  }
+  if (word[0] % sizeof(std::uint32_t) != 0) return {.value = -EINVAL};
+  std::uint32_t value = 0;
+  const int error = copy_in(word[0], &value, sizeof(value));
+  if (error == EFAULT) return {.value = -EFAULT};
+  if (error != 0) return by_thread;
+  if (value != static_cast<std::uint32_t>(word[2])) return {.value = -EAGAIN};
+  if (wait.readiness.has_moment() && wait.readiness.moment <= now()) return {.value = -ETIMEDOUT};
+  return wait;
+}
+
 // -- calls of which some commands wait, and others do not -----------------------------------------
 
 bool may_wait(const Request& request) {
@@ -138,11 +131,19 @@ bool may_wait(const Request& request) {
 
 }  // namespace
 
+std::optional<Instant> end_of(const timespec& time, bool absolute) {
+  if (time.tv_sec < 0 || time.tv_nsec < 0 || time.tv_nsec >= 1'000'000'000) return {};
+  const std::int64_t seconds = std::min<std::int64_t>(time.tv_sec, seconds_max);
+  const Nanoseconds length = std::chrono::seconds(seconds) + Nanoseconds(time.tv_nsec);
+  return absolute ? Instant(length) : now() + length;
+}
+
 Answer sleep_or_wait(const Request& request) {
   if (!may_wait(request)) return {.value = pass_on(request)};
-  if (sleeps_if_too_late(request.number)) return try_accept(request);
+  if (request.number == SYS_accept || request.number == SYS_accept4) return try_accept(request);
   if (const std::optional<Sleep> sleep = sleep_of(request)) return try_sleep(*sleep);
-  if (const auto timeout_at = timeout_place(request)) return try_poll(request, *timeout_at);
+  if (const auto answer = try_polls(request)) return *answer;
+  if (is_plain_futex_wait(request)) return try_futex(request);
   return by_thread;
 }
 

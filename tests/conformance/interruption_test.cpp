@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,6 +94,39 @@ TEST_P(Interruption, ends_accepts) {
       2s)
       << "they outnumber the service threads";
   ::close(listener);
+}
+
+TEST_P(Interruption, ends_connects) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::listen(listener, 0), 0);
+  sockaddr_in name{};
+  socklen_t bytes = sizeof(name);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&name), &bytes), 0);
+  std::vector<int> sockets(65);
+  for (int& socket : sockets) socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::connect(sockets[64], reinterpret_cast<const sockaddr*>(&name), bytes), 0);
+  Runtime runtime = start();
+  EXPECT_LT(cancelled(runtime, {1, 64},
+                      [&] {
+                        k2k::connect(k2k::work_item, sockets[k2k::item_rank()], &name,
+                                     static_cast<int>(bytes));
+                      }),
+            2s)
+      << "they outnumber the service threads";
+  for (const int socket : sockets) ::close(socket);
+  ::close(listener);
+}
+
+TEST_P(Interruption, ends_many_waits_for_a_futex) {
+  Runtime runtime = start();
+  std::vector<std::uint32_t> words(128);
+  EXPECT_LT(cancelled(runtime, {2, 64},
+                      [&] {
+                        k2k::syscall(k2k::work_item, k2k::strong, SYS_futex,
+                                     &words[k2k::global_rank()], FUTEX_WAIT_PRIVATE, 0, &longest,
+                                     nullptr, 0);
+                      }),
+            2s);
 }
 
 TEST_P(Interruption, ends_a_wait_for_a_futex) {
@@ -206,12 +240,16 @@ TEST_P(Interruption, sends_nothing_once_the_program_has_taken_the_signal) {
   own.sa_handler = hear;
   ASSERT_EQ(::sigaction(used[0], &own, nullptr), 0);
   heard = 0;
-  constexpr timespec half{0, 500'000'000};
+  timespec half{};  // From now on; a wait for some wakers only keeps a thread.
+  ::clock_gettime(CLOCK_MONOTONIC, &half);
+  half.tv_nsec += 500'000'000;
+  half.tv_sec += half.tv_nsec / 1'000'000'000;
+  half.tv_nsec %= 1'000'000'000;
   std::uint32_t word = 7;
   EXPECT_GT(cancelled(runtime, {1, 1},
                       [&] {
                         k2k::syscall(k2k::work_item, k2k::strong, SYS_futex, &word,
-                                     FUTEX_WAIT_PRIVATE, 7, &half, nullptr, 0);
+                                     FUTEX_WAIT_BITSET_PRIVATE, 7, &half, nullptr, 1);
                       }),
             200ms);
   EXPECT_EQ(heard, 0);

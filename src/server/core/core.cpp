@@ -70,9 +70,10 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config, Provid
                .places = places_,
                .pool = pool_}),
       descriptors_(set_aside_parts()),
+      words_(set_aside_parts()),
       reads_(set_aside_parts()),
       host_desk_(set_aside_parts(), system_calls_, *functions_),
-      waiting_(system_calls_, answers_, descriptors_, reads_, host_desk_, pool_),
+      waiting_(system_calls_, answers_, descriptors_, words_, reads_, host_desk_, pool_),
       service_({.backend = backend,
                 .files = *files_,
                 .answers = answers_,
@@ -180,6 +181,7 @@ Status Server::Core::start() {
   }
   backend_->on_abandon([this] {
     descriptors_.look_at_launch();
+    words_.look_at_launch();
     host_desk_.abandon();
     system_calls_.end_sleeps_of_launch();
   });
@@ -308,6 +310,7 @@ void Server::Core::stop() {
   backend_->set_registered(nullptr);
   system_calls_.end_waits();
   descriptors_.stop();
+  words_.stop();
   reads_.stop();
   const Instant end = now() + std::max<Nanoseconds>(grace, 100ms);
   do {

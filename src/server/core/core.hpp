@@ -3,8 +3,8 @@
 //
 //   device ─▶ Roles ─▶ Leader ─▶ RoleService ─▶ Answers ─▶ device
 //               ▲        └ split: SplitQueue ─▶ SplitService ─▶ Answers
-//               │        └ would wait: WaitingCalls ─▶ DescriptorWatch, ColdReads, HostDesk, or the
-//               pool
+//               │        └ would wait: WaitingCalls ─▶ DescriptorWatch, FutexWatch, ColdReads,
+//               │                      HostDesk, or the pool
 //           ThreadPool   └ page faults: FaultDesk
 //
 // Core has no policy of its own: it starts, reconfigures and stops the objects, in an order that
@@ -29,6 +29,7 @@
 #include "server/poll/bottom_half.hpp"
 #include "server/pool/descriptor_watch.hpp"
 #include "server/pool/fault_desk.hpp"
+#include "server/pool/futex_watch.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/roles.hpp"
 #include "server/pool/service_threads.hpp"
@@ -84,6 +85,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   ThreadPool pool_;
   FaultDesk faults_;
   DescriptorWatch descriptors_;
+  FutexWatch words_;
   ColdReads reads_;
   HostDesk host_desk_;
 

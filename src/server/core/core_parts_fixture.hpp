@@ -57,9 +57,10 @@ struct CoreParts : ServerParts {
                     .pool = pool,
                     .resolve = resolve_by_test}};
   DescriptorWatch descriptors{set_aside};
+  FutexWatch words{set_aside};
   ColdReads reads{set_aside};
   HostDesk host_desk{set_aside, system_calls, functions};
-  WaitingCalls waiting{system_calls, answers, descriptors, reads, host_desk, pool};
+  WaitingCalls waiting{system_calls, answers, descriptors, words, reads, host_desk, pool};
   RoleService service{{.backend = backend,
                        .files = files,
                        .answers = answers,
@@ -111,6 +112,7 @@ class CoreTest : public testing::Test {
   ~CoreTest() override {
     parts->faults.stop();
     parts->descriptors.stop();
+    parts->words.stop();
     parts->reads.stop();
     parts->host_desk.stop();
     parts->pool.stop();

@@ -1,7 +1,7 @@
 #pragma once
-// Places calls that would wait. One thread makes all waits for descriptors and moments; another
-// makes cold reads by a ring; functions of the host program have threads of their own; each other
-// call gets a thread of the pool.
+// Places calls that would wait. One thread makes all waits for descriptors and moments; few make
+// the waits for words; another makes cold reads by a ring; functions of the host program have
+// threads of their own; each other call gets a thread of the pool.
 //
 // Threading: from anywhere, a ServiceThread by itself. It has no state and no lock.
 
@@ -9,6 +9,7 @@
 #include "server/account/answers.hpp"
 #include "server/core/host_desk.hpp"
 #include "server/pool/descriptor_watch.hpp"
+#include "server/pool/futex_watch.hpp"
 #include "server/pool/service_thread.hpp"
 #include "server/pool/system_calls.hpp"
 #include "server/pool/thread_pool.hpp"
@@ -19,17 +20,19 @@ namespace k2k::server {
 class WaitingCalls {
  public:
   WaitingCalls(SystemCalls& system_calls, Answers& answers, DescriptorWatch& descriptors,
-               ColdReads& reads, HostDesk& functions, ThreadPool& pool)
+               FutexWatch& words, ColdReads& reads, HostDesk& functions, ThreadPool& pool)
       : system_calls_(&system_calls),
         answers_(&answers),
         descriptors_(&descriptors),
+        words_(&words),
         reads_(&reads),
         functions_(&functions),
         pool_(&pool) {}
 
   // Returns false if the pool must make this call.
   bool watch(const Pending& call) {
-    return descriptors_->take(call) || reads_->take(call) || functions_->take(call);
+    return descriptors_->take(call) || words_->take(call) || reads_->take(call) ||
+           functions_->take(call);
   }
   // `call` was tried, or cannot be tried on its thread.
   void set_aside(const Pending& call) {
@@ -59,6 +62,7 @@ class WaitingCalls {
   SystemCalls* system_calls_;
   Answers* answers_;
   DescriptorWatch* descriptors_;
+  FutexWatch* words_;
   ColdReads* reads_;
   HostDesk* functions_;
   ThreadPool* pool_;

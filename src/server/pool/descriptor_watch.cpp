@@ -10,7 +10,7 @@
 namespace k2k::server {
 
 bool DescriptorWatch::take(const Pending& call) {
-  if (!call.readiness.exists()) return false;
+  if (!call.readiness.exists() || call.readiness.futex) return false;
   const std::lock_guard lock(mutex_);
   if (stopping_) return false;
   if (!started_) {

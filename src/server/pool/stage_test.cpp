@@ -97,11 +97,11 @@ struct World {
 };
 
 int visited = 0;
-std::set<Phase> seen;
+std::set<Phase> phases_seen;
 
 void explore(const World& world, int depth) {
   ++visited;
-  seen.insert(world.stage.phase());
+  phases_seen.insert(world.stage.phase());
   ASSERT_TRUE(world.sound()) << "phase " << static_cast<int>(world.stage.phase()) << " with "
                              << world.bundles << " bundles";
   if (depth == 0) return;
@@ -144,7 +144,7 @@ void explore(const World& world, int depth) {
 TEST(Stage, leaves_no_bundle_to_a_thread_that_sleeps) {
   visited = 0;
   explore(World{}, 12);
-  EXPECT_EQ(seen.size(), static_cast<std::size_t>(stage_phases)) << "every phase is reached";
+  EXPECT_EQ(phases_seen.size(), static_cast<std::size_t>(stage_phases)) << "every phase is reached";
   EXPECT_GT(visited, 10'000);
 }
 

@@ -23,8 +23,8 @@ bool AttemptTimer::open() {
 }
 
 // The timer repeats until end(), because a signal before the thread has entered Linux is lost.
-void AttemptTimer::set(Nanoseconds period) {
-  const timespec time{0, period.count()};
+void AttemptTimer::set(Nanoseconds patience) {
+  const timespec time{0, patience.count()};
   const itimerspec times{time, time};
   ::timer_settime(timer_, 0, &times, nullptr);
 }

@@ -2,7 +2,7 @@
 // Limits the sleep of a thread that serves many calls: a call may sleep although its descriptor was
 // ready, if another thread or process took the connection meanwhile (accept(2)).
 //
-//   begin() ─▶ the call ─▶ end()      a call that sleeps longer than `longest` ends with EINTR
+//   begin() ─▶ the call ─▶ end()      a call that sleeps longer than `patience` ends with EINTR
 //
 // Threading: confined to the thread that makes the calls.
 
@@ -25,12 +25,15 @@ class AttemptTimer {
   // Creates the timer if there is none. Returns false if the system gives none (the limit on
   // pending signals), or if there is no signal for it.
   bool open();
+  // Of calls that would only wait for a distant peer.
+  static constexpr Nanoseconds shortest = std::chrono::microseconds(50);
+
   // A call may be made between begin() and end(). Expects open().
-  void begin() { set(longest); }
+  void begin(Nanoseconds patience = longest) { set(patience); }
   void end() { set(Nanoseconds::zero()); }
 
  private:
-  void set(Nanoseconds period);
+  void set(Nanoseconds patience);
 
   const InterruptSignal signal_;
   timer_t timer_{};

@@ -159,6 +159,10 @@ void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
 
 void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) {
   const int descriptor = call.readiness.descriptor;
+  if (call.readiness.queue != 0) {
+    retried_.add(call, moment);
+    return;
+  }
   if (descriptor < 0) {
     sleeps_.emplace(call.readiness.moment, call);
     return;
@@ -212,12 +216,26 @@ void DescriptorWaits::wait(int wake, Round& round) {
   if (!deadlines_.empty() && *deadlines_.begin() <= moment) {
     give_up([moment](const Wait& wait) { return wait.deadline <= moment; }, EAGAIN, round.answered);
   }
+  end_sleeps(moment, round);
+  retry(moment, round);
+}
+
+void DescriptorWaits::end_sleeps(Instant moment, Round& round) {
   const auto asleep = sleeps_.upper_bound(moment);
   for (auto sleep = sleeps_.begin(); sleep != asleep; ++sleep) {
     slots_.remove(sleep->second.request);
     round.answered.push_back({sleep->second, 0});
   }
   sleeps_.erase(sleeps_.begin(), asleep);
+}
+
+void DescriptorWaits::retry(Instant moment, Round& round) {
+  retried_.try_due(
+      moment, [this](Pending& call) { return attempt(call); },
+      [&](const Pending& call, std::int64_t value) {
+        slots_.remove(call.request);
+        round.answered.push_back({call, value});
+      });
 }
 
 int DescriptorWaits::wait_for_reports(std::span<epoll_event> reports, Instant end) {
@@ -243,6 +261,7 @@ void DescriptorWaits::lose_wake() {
 Instant DescriptorWaits::next_look() const {
   Instant look = deadlines_.empty() ? never : *deadlines_.begin();
   if (!sleeps_.empty()) look = std::min(look, sleeps_.begin()->first);
+  look = std::min(look, retried_.next());
   if (!lines_.empty()) look = std::min(look, renewed_ + check_every);
   if (wake_lost_ || !set_.open()) look = std::min(look, now() + unwoken_max);
   return look;
@@ -267,7 +286,8 @@ void DescriptorWaits::serve(int descriptor, Line& line, std::uint32_t ready, Rou
     } else if (answer.readiness.descriptor < 0 || wait->fruitless == fruitless_max) {
       round.stubborn.push_back(call);
     } else {
-      open &= ~events;
+      // Several connects of one socket wait for one connection, and each must have begun.
+      if (call.request.number != SYS_connect) open &= ~events;
       wait->fruitless = call.progress.bytes == before ? wait->fruitless + 1 : 0;
       ++wait;
       continue;
@@ -279,7 +299,9 @@ void DescriptorWaits::serve(int descriptor, Line& line, std::uint32_t ready, Rou
 
 services::Answer DescriptorWaits::attempt(Pending& call) {
   const bool may_sleep = services::sleeps_if_too_late(call.request.number);
-  if (may_sleep) timer_.begin();
+  // A connection to another host takes longer than any patience: the call only begins it.
+  const bool begins = call.request.number == SYS_connect;
+  if (may_sleep) timer_.begin(begins ? AttemptTimer::shortest : AttemptTimer::longest);
   const services::Answer answer =
       services::execute_without_waiting(call.request, call.progress, *files_);
   if (!may_sleep) return answer;
@@ -299,6 +321,8 @@ DescriptorWaits::Line::iterator DescriptorWaits::end_wait(Line& line, Line::iter
                                                           std::vector<Answered>& answered) {
   const auto moved = static_cast<std::int64_t>(wait->call.progress.bytes);
   const bool in_time = error == EAGAIN && wait->call.readiness.has_moment();
+  // As Linux answers at the timeout of the socket: the connection goes on.
+  if (error == EAGAIN && wait->call.request.number == SYS_connect) error = EINPROGRESS;
   answered.push_back({wait->call, moved != 0 || in_time ? moved : -error});
   return remove(line, wait);
 }
@@ -327,6 +351,10 @@ void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
     slots_.remove(sleep.second.request);
     answered.push_back({sleep.second, -ECANCELED});
     return true;
+  });
+  retried_.end(ends, [&](const Pending& call, std::int64_t value) {
+    slots_.remove(call.request);
+    answered.push_back({call, value});
   });
 }
 

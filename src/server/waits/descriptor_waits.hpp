@@ -1,6 +1,6 @@
 #pragma once
-// Any number of calls on one thread: calls that wait until a descriptor is ready, and calls that
-// sleep until a moment.
+// Any number of calls on one thread: calls that wait until a descriptor is ready, calls that sleep
+// until a moment, and calls that are tried again and again (retried_calls.hpp).
 //
 //   add ──▶ [descriptor: first come, first served] ──epoll(7)──▶ tried again ──▶ answered
 //                          ▲                                         │ would wait: another took it
@@ -33,6 +33,7 @@
 #include "server/poll/bottom_half.hpp"
 #include "server/waits/attempt_timer.hpp"
 #include "server/waits/once_a_slot.hpp"
+#include "server/waits/retried_calls.hpp"
 
 struct epoll_event;
 
@@ -113,6 +114,8 @@ class DescriptorWaits {
   [[nodiscard]] Instant next_look() const;
   void serve(int descriptor, Line& line, std::uint32_t ready, Round& round);
   services::Answer attempt(Pending& call);
+  void end_sleeps(Instant moment, Round& round);
+  void retry(Instant moment, Round& round);
   Line::iterator remove(Line& line, Line::iterator wait);
   // Answers -error if no bytes were moved.
   Line::iterator end_wait(Line& line, Line::iterator wait, int error,
@@ -129,7 +132,8 @@ class DescriptorWaits {
   Lines lines_;
   Deadlines deadlines_;  // Of the waits in `lines_` that have one.
   Sleeps sleeps_;
-  OnceASlot slots_;  // Of the calls in `lines_` and `sleeps_`.
+  RetriedCalls retried_;
+  OnceASlot slots_;  // Of the calls in `lines_`, `sleeps_` and `retried_`.
   Instant renewed_{};
   int wake_ = -1;              // The wake descriptor in `set_`.
   bool fine_timeouts_ = true;  // epoll_pwait2(2), since Linux 5.11.

@@ -1,5 +1,5 @@
 #pragma once
-// Reads memory of this process that may be missing: a request names its address.
+// Reads and writes memory of this process that need not be there: a request names its address.
 //
 // Threading: reentrant.
 
@@ -17,6 +17,15 @@ inline int copy_in(std::uint64_t address, void* into, std::size_t bytes) {
   const iovec here{into, bytes};
   const iovec there{reinterpret_cast<void*>(address), bytes};
   const ssize_t copied = ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0);
+  if (copied == static_cast<ssize_t>(bytes)) return 0;
+  return copied < 0 ? errno : EFAULT;
+}
+
+// Likewise. After an error, a part may be written.
+inline int copy_out(std::uint64_t address, const void* from, std::size_t bytes) {
+  const iovec here{const_cast<void*>(from), bytes};
+  const iovec there{reinterpret_cast<void*>(address), bytes};
+  const ssize_t copied = ::process_vm_writev(::getpid(), &here, 1, &there, 1, 0);
   if (copied == static_cast<ssize_t>(bytes)) return 0;
   return copied < 0 ? errno : EFAULT;
 }

@@ -107,6 +107,7 @@ inline constexpr OwnCall own_calls[] = {
     // Waits for descriptors.
     {SYS_poll},
     {SYS_ppoll},
+    {SYS_select},
     {SYS_epoll_create1},
     {SYS_epoll_ctl},
     {SYS_epoll_wait},
@@ -114,6 +115,7 @@ inline constexpr OwnCall own_calls[] = {
     {SYS_epoll_pwait2},
     {SYS_eventfd2},
     {SYS_getsockopt},
+    {449},               // futex_waitv (server/waits/futex_waits.hpp)
     {SYS_timer_create},  // Of an accept that came too late (server/waits/attempt_timer.hpp).
     {SYS_timer_settime},
     {SYS_timer_delete},

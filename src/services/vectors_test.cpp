@@ -1,0 +1,306 @@
+// Goal: calls with vectors, messages and sets of descriptors are answered at once where they need
+// not wait, say which descriptor they wait for, and then move as much as Linux' own call.
+// Method: real pipes, sockets and files; the test acts as the peer.
+
+#include <asm/unistd.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/services_fixture.hpp"
+
+namespace k2k::services {
+namespace {
+
+class VectorsTest : public ServicesTest {
+ protected:
+  Readiness wait_of(const Request& request, Progress& progress) {
+    const Answer answer = execute_without_waiting(request, progress, files);
+    EXPECT_TRUE(answer.would_wait);
+    return answer.readiness;
+  }
+  Readiness wait_of(const Request& request) {
+    Progress progress;
+    return wait_of(request, progress);
+  }
+
+  char first[4] = {};
+  char second[8] = {};
+  iovec pieces[2] = {{first, 4}, {second, 8}};
+};
+
+TEST_F(VectorsTest, a_vector_waits_for_its_descriptor_and_answers_what_is_there) {
+  for (const long number : {__NR_readv, __NR_preadv2}) {
+    const Request request = make(static_cast<std::uint16_t>(number), pipe[0], pieces, 2, -1, -1, 0);
+    const Readiness readiness = wait_of(request);
+    EXPECT_EQ(readiness.descriptor, pipe[0]);
+    EXPECT_EQ(readiness.events, POLLIN);
+    ASSERT_EQ(::write(pipe[1], "abcdef", 6), 6);
+    EXPECT_EQ(at_once(request), 6) << "a short count of a peer's data";
+    EXPECT_EQ(std::string(first, 4) + std::string(second, 2), "abcdef");
+  }
+  EXPECT_EQ(at_once(make(__NR_writev, pipe[1], pieces, 2)), 12);
+}
+
+TEST_F(VectorsTest, a_vector_that_a_stream_takes_in_parts_is_written_once) {
+  ASSERT_GT(::fcntl(pipe[1], F_SETPIPE_SZ, 4096), 0);
+  std::string sent(10'000, '\0');
+  for (std::size_t at = 0; at < sent.size(); ++at) sent[at] = static_cast<char>(at % 251);
+  const std::vector<iovec> parts = {
+      {sent.data(), 1'000}, {sent.data() + 1'000, 0}, {sent.data() + 1'000, 9'000}};
+  const Request request = make(__NR_writev, pipe[1], parts.data(), parts.size());
+  Progress progress;
+  std::string received;
+  char page[4096];
+  Answer answer = execute_without_waiting(request, progress, files);
+  while (answer.would_wait) {
+    EXPECT_EQ(answer.readiness.descriptor, pipe[1]);
+    const ssize_t count = ::read(pipe[0], page, sizeof(page));
+    ASSERT_GT(count, 0);
+    received.append(page, static_cast<std::size_t>(count));
+    answer = execute_without_waiting(request, progress, files);
+  }
+  EXPECT_EQ(answer.value, 10'000);
+  while (received.size() < sent.size()) {
+    const ssize_t count = ::read(pipe[0], page, sizeof(page));
+    ASSERT_GT(count, 0);
+    received.append(page, static_cast<std::size_t>(count));
+  }
+  EXPECT_TRUE(received == sent);
+}
+
+TEST_F(VectorsTest, a_thread_that_may_wait_goes_on_behind_what_was_moved) {
+  ASSERT_GT(::fcntl(pipe[1], F_SETPIPE_SZ, 4096), 0);
+  std::string sent(6'000, 'x');
+  sent[4096] = 'y';
+  const iovec whole{sent.data(), sent.size()};
+  const Request request = make(__NR_writev, pipe[1], &whole, 1);
+  Progress progress;
+  wait_of(request, progress);
+  EXPECT_EQ(progress.bytes, 4096u);
+  std::string received(sent.size(), '\0');
+  std::thread peer([&] {
+    std::size_t at = 0;
+    while (at < received.size()) {
+      const ssize_t count = ::read(pipe[0], received.data() + at, received.size() - at);
+      ASSERT_GT(count, 0);
+      at += static_cast<std::size_t>(count);
+    }
+  });
+  EXPECT_EQ(execute_waiting(request, progress, interruption, files), 6'000);
+  peer.join();
+  EXPECT_TRUE(received == sent);
+}
+
+TEST_F(VectorsTest, of_a_file_need_no_second_try_where_its_pages_are_cached) {
+  const int file = ::memfd_create("k2k_vectors", MFD_CLOEXEC);
+  ASSERT_EQ(::write(file, "0123456789ab", 12), 12);
+  EXPECT_EQ(served(make(__NR_preadv2, file, pieces, 2, 2, 0, 0)), 10) << "the file ends there";
+  EXPECT_EQ(std::string(first, 4) + std::string(second, 6), "23456789ab");
+  ASSERT_EQ(::lseek(file, 4, SEEK_SET), 4);
+  EXPECT_EQ(served(make(__NR_readv, file, pieces, 2)), 8);
+  EXPECT_EQ(::lseek(file, 0, SEEK_CUR), 12) << "the position moved once";
+  EXPECT_EQ(at_once(make(__NR_writev, file, pieces, 2)), 12);
+  EXPECT_EQ(at_once(make(__NR_pwritev2, file, pieces, 2, 0, 0, RWF_DSYNC)), 12);
+  ::close(file);
+}
+
+TEST_F(VectorsTest, wrong_vectors_are_refused_as_linux_refuses_them) {
+  const iovec negative{first, ~std::size_t{0}};
+  EXPECT_EQ(at_once(make(__NR_readv, pipe[0], pieces, 0)), 0);
+  EXPECT_EQ(at_once(make(__NR_readv, pipe[0], pieces, 1'025)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_readv, pipe[0], &negative, 1)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_readv, pipe[0], 8, 1)), -EFAULT);
+  EXPECT_EQ(at_once(make(__NR_readv, -1, pieces, 2)), -EBADF);
+  EXPECT_EQ(at_once(make(__NR_preadv2, pipe[0], pieces, 2, -2, 0, 0)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_preadv2, pipe[0], pieces, 2, 0, 0, 0)), -ESPIPE);
+  EXPECT_EQ(at_once(make(__NR_readv, pipe[1], pieces, 2)), -EBADF) << "it cannot be read";
+}
+
+TEST_F(VectorsTest, who_asked_not_to_wait_is_answered) {
+  const iovec piece{first, 4};
+  EXPECT_EQ(at_once(make(__NR_preadv2, stream[0], &piece, 1, -1, -1, RWF_NOWAIT)), -EAGAIN);
+  ASSERT_EQ(::fcntl(stream[0], F_SETFL, O_NONBLOCK), 0);
+  EXPECT_EQ(at_once(make(__NR_readv, stream[0], &piece, 1)), -EAGAIN);
+  const int internet = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(at_once(make(__NR_recvfrom, internet, first, 4, MSG_ERRQUEUE, 0, 0)), -EAGAIN)
+      << "errors are there or not";
+  EXPECT_TRUE(would_wait(make(__NR_recvfrom, stream[1], first, 4, MSG_ERRQUEUE, 0, 0)))
+      << "a socket of the machine ignores the flag";
+  ::close(internet);
+}
+
+TEST_F(VectorsTest, a_message_waits_for_its_socket) {
+  msghdr message{};
+  message.msg_iov = pieces;
+  message.msg_iovlen = 2;
+  const Request request = make(__NR_recvmsg, stream[0], &message, 0);
+  EXPECT_EQ(wait_of(request).descriptor, stream[0]);
+  EXPECT_EQ(at_once(make(__NR_recvmsg, stream[0], &message, MSG_DONTWAIT)), -EAGAIN);
+  ASSERT_EQ(::send(stream[1], "abcde", 5, 0), 5);
+  EXPECT_EQ(at_once(request), 5);
+  EXPECT_EQ(at_once(make(__NR_sendmsg, stream[0], &message, 0)), 12);
+  EXPECT_TRUE(would_wait(make(__NR_recvmsg, stream[0], &message, MSG_WAITALL)));
+  EXPECT_EQ(at_once(make(__NR_recvmsg, -1, &message, 0)), -EBADF);
+}
+
+TEST_F(VectorsTest, a_message_in_parts_hands_its_descriptor_on_once) {
+  const int bytes = 4096;
+  ASSERT_EQ(::setsockopt(stream[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+  std::string sent(200'000, 'x');
+  iovec parts[2] = {{sent.data(), 10}, {sent.data() + 10, sent.size() - 10}};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  const cmsghdr header{CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+  std::memcpy(control, &header, sizeof(header));
+  std::memcpy(control + CMSG_LEN(0), &pipe[0], sizeof(int));
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const Request request = make(__NR_sendmsg, stream[0], &message, 0);
+  Progress progress;
+  int handed_on = 0;
+  std::size_t received = 0;
+  std::vector<char> page(65'536);
+  const auto receive = [&] {
+    iovec piece{page.data(), page.size()};
+    alignas(cmsghdr) char got[CMSG_SPACE(sizeof(int))] = {};
+    msghdr into{};
+    into.msg_iov = &piece;
+    into.msg_iovlen = 1;
+    into.msg_control = got;
+    into.msg_controllen = sizeof(got);
+    const ssize_t count = ::recvmsg(stream[1], &into, MSG_CMSG_CLOEXEC);
+    ASSERT_GT(count, 0);
+    received += static_cast<std::size_t>(count);
+    if (into.msg_controllen == 0) return;
+    ++handed_on;
+    int descriptor = -1;
+    std::memcpy(&descriptor, got + CMSG_LEN(0), sizeof(descriptor));
+    ::close(descriptor);
+  };
+  Answer answer = execute_without_waiting(request, progress, files);
+  EXPECT_TRUE(answer.would_wait);
+  while (answer.would_wait) {
+    receive();
+    answer = execute_without_waiting(request, progress, files);
+  }
+  EXPECT_EQ(answer.value, 200'000);
+  while (received < sent.size()) receive();
+  EXPECT_EQ(received, sent.size());
+  EXPECT_EQ(handed_on, 1);
+}
+
+// -- sets and lists of descriptors ----------------------------------------------------------------
+
+struct Sets {
+  explicit Sets(int descriptor) {
+    FD_ZERO(&readable);
+    FD_ZERO(&writable);
+    FD_SET(descriptor, &readable);
+  }
+  fd_set readable;
+  fd_set writable;
+};
+
+TEST_F(VectorsTest, a_select_waits_for_its_one_descriptor_and_leaves_its_sets_until_then) {
+  Sets asked(pipe[0]);
+  const Request request = make(__NR_select, pipe[0] + 1, &asked.readable, &asked.writable, 0, 0);
+  const Readiness readiness = wait_of(request);
+  EXPECT_EQ(readiness.descriptor, pipe[0]);
+  EXPECT_EQ(readiness.events, POLLIN);
+  EXPECT_TRUE(FD_ISSET(pipe[0], &asked.readable));
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(at_once(request), 1);
+  EXPECT_TRUE(FD_ISSET(pipe[0], &asked.readable));
+}
+
+TEST_F(VectorsTest, a_select_that_need_not_wait_is_answered) {
+  Sets asked(pipe[0]);
+  FD_SET(pipe[1], &asked.writable);
+  const int count = std::max(pipe[0], pipe[1]) + 1;
+  EXPECT_EQ(at_once(make(__NR_select, count, &asked.readable, &asked.writable, 0, 0)), 1);
+  EXPECT_FALSE(FD_ISSET(pipe[0], &asked.readable));
+  EXPECT_TRUE(FD_ISSET(pipe[1], &asked.writable));
+  Sets empty(pipe[0]);
+  timeval none{};
+  EXPECT_EQ(at_once(make(__NR_select, pipe[0] + 1, &empty.readable, 0, 0, &none)), 0);
+  EXPECT_FALSE(FD_ISSET(pipe[0], &empty.readable)) << "its time has passed";
+  const timespec at_once_{};
+  Sets other(stream[0]);
+  EXPECT_EQ(at_once(make(__NR_pselect6, stream[0] + 1, &other.readable, 0, 0, &at_once_, 0)), 0);
+}
+
+TEST_F(VectorsTest, wrong_sets_are_refused_as_linux_refuses_them) {
+  const int closed = ::dup(pipe[0]);
+  ::close(closed);
+  Sets asked(closed);
+  EXPECT_EQ(at_once(make(__NR_select, closed + 1, &asked.readable, 0, 0, 0)), -EBADF);
+  EXPECT_TRUE(FD_ISSET(closed, &asked.readable)) << "an error leaves the sets";
+  EXPECT_EQ(at_once(make(__NR_select, -1, &asked.readable, 0, 0, 0)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_select, 64, 8, 0, 0, 0)), -EFAULT);
+  const timeval wrong{-1, 0};
+  EXPECT_EQ(at_once(make(__NR_select, 1, 0, 0, 0, &wrong)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_select, 1, 0, 0, 0, 8)), -EFAULT);
+}
+
+TEST_F(VectorsTest, waits_that_linux_would_write_about_keep_a_thread) {
+  Sets asked(pipe[0]);
+  FD_SET(stream[0], &asked.readable);
+  const int count = std::max(pipe[0], stream[0]) + 1;
+  EXPECT_FALSE(wait_of(make(__NR_select, count, &asked.readable, 0, 0, 0)).exists()) << "several";
+  Sets one(pipe[0]);
+  const timeval soon{1, 0};
+  EXPECT_FALSE(wait_of(make(__NR_select, pipe[0] + 1, &one.readable, 0, 0, &soon)).exists());
+  pollfd list[2] = {{pipe[0], POLLIN, 0}, {stream[0], POLLIN, 0}};
+  EXPECT_FALSE(wait_of(make(__NR_poll, list, 2, -1)).exists());
+  const timespec later{1, 0};
+  EXPECT_FALSE(wait_of(make(__NR_ppoll, list, 1, &later, 0, 8)).exists());
+  std::uint64_t mask = 0;
+  EXPECT_FALSE(wait_of(make(__NR_ppoll, list, 1, 0, &mask, 8)).exists());
+}
+
+TEST_F(VectorsTest, lists_of_which_a_descriptor_is_ready_are_answered) {
+  pollfd list[2] = {{pipe[0], POLLIN, 0}, {pipe[1], POLLOUT, 0}};
+  const timespec later{1, 0};
+  EXPECT_EQ(at_once(make(__NR_poll, list, 2, -1)), 1);
+  EXPECT_EQ(at_once(make(__NR_ppoll, list, 2, &later, 0, 8)), 1);
+  EXPECT_EQ(list[1].revents, POLLOUT);
+  EXPECT_EQ(wait_of(make(__NR_ppoll, list, 1, 0, 0, 8)).descriptor, pipe[0]);
+  const timespec wrong{0, -1};
+  EXPECT_EQ(at_once(make(__NR_ppoll, list, 2, &wrong, 0, 8)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_ppoll, list, 2, 8, 0, 8)), -EFAULT);
+}
+
+TEST_F(VectorsTest, a_wait_with_a_fine_timeout_waits_for_its_set) {
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  ASSERT_EQ(::epoll_ctl(set, EPOLL_CTL_ADD, pipe[0], &event), 0);
+  epoll_event got{};
+  const timespec later{5, 0};
+  const Request request = make(441, set, &got, 1, &later, 0, 8);  // epoll_pwait2
+  const Readiness readiness = wait_of(request);
+  EXPECT_EQ(readiness.descriptor, set);
+  EXPECT_TRUE(readiness.has_moment());
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(at_once(request), 1);
+  ::close(set);
+}
+
+}  // namespace
+}  // namespace k2k::services
